@@ -19,7 +19,7 @@ interface TestedAlgorithm {
   readonly drawn?: (numbers: DrawnNumbers) => Partial<PolicyFields>
   /** The most units that are remembered before some are lost. @default more than tests take */
   readonly maxRemembered?: (limit: number) => number
-  /** The longest time to live of a key, for limits of up to twice the declared one and one more. */
+  /** The longest time to live of a key, for limits of up to twice the declared one and one more, and clocks that are set back. */
   readonly maxTtlMs: (policy: Policy) => number
 }
 
@@ -46,20 +46,20 @@ export const testedAlgorithms: { readonly [name in AlgorithmName]: TestedAlgorit
   'sliding-counter': {
     keyName: 'counter',
     newLife: newUnitLife,
-    maxTtlMs: ({ windowMs }) => 2 * windowMs,
+    maxTtlMs: ({ windowMs }) => 3 * windowMs,
   },
   'fixed-window': {
     keyName: 'window',
     newLife: newUnitLife,
     drawn: ({ aligned }) => (aligned ? { align: 'clock' } : {}),
-    maxTtlMs: ({ windowMs }) => windowMs,
+    maxTtlMs: ({ windowMs, clockAligned }) => (clockAligned ? 2 : 1) * windowMs,
   },
   'token-bucket': {
     keyName: 'bucket',
     newLife: newBucketLife,
     drawn: ({ units }) => (units ? { burst: units } : {}),
     maxRemembered: (limit) => limit,
-    maxTtlMs: ({ limit, windowMs, burst }) => (burst ?? 2 * limit + 1) * windowMs,
+    maxTtlMs: ({ limit, windowMs, burst }) => ((burst ?? 2 * limit + 1) + 1) * windowMs,
   },
   'leaky-bucket': {
     keyName: 'queue',
@@ -73,7 +73,7 @@ export const testedAlgorithms: { readonly [name in AlgorithmName]: TestedAlgorit
         : { maxDelay: Math.min(Math.ceil(window * share), 2 ** 31 - 1) }),
     }),
     maxRemembered: (limit) => limit,
-    maxTtlMs: ({ windowMs, maxDelayMs }) => maxDelayMs + windowMs,
+    maxTtlMs: ({ windowMs, maxDelayMs }) => maxDelayMs + 2 * windowMs,
   },
   concurrency: {
     keyName: 'leases',

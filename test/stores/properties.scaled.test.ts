@@ -131,6 +131,49 @@ describe.each(drivers)('a lone client ($name)', (driver: StoreDriver) => {
   )
 })
 
+describe.each([memoryDriver, packedDriver])(
+  'a clock that goes back and forth ($name)',
+  (driver) => {
+    const server = serverOf(driver)
+    const aligned = { algorithm: 'fixed-window', align: 'clock' } as const
+    const algorithms = exactNames.map((algorithm) => ({ name: algorithm as string, algorithm }))
+
+    it.each([...algorithms, { name: 'fixed-window by the clock', ...aligned }])(
+      'within a window hands out no more than one that runs once: $name',
+      { timeout: 120_000 },
+      async ({ name: _, algorithm, ...own }) => {
+        const cases = shapes.chain((shape) => {
+          const instant = fc.nat(shape.window - 1)
+          const instants = fc.array(instant, { minLength: 1, maxLength: 30 })
+          return fc.tuple(fc.constant(shape), fc.nat(shape.window), instants)
+        })
+        const law = fc.asyncProperty(cases, async ([{ limit, window }, offset, instants]) => {
+          const { store, close } = await server.open(() => now)
+          const options = algorithmPolicy(algorithm, { name: 'p', limit, window })
+          const [policy] = policiesOf([{ ...options, ...own }])
+          if (!policy) throw new Error('one policy')
+          const admittedAt = async (key: string, instant: number): Promise<number> => {
+            now = start + offset + instant
+            const asks = Array.from({ length: limit + 1 }, () =>
+              store.apply('consume', [{ policy, key, cost: 1, limit }]),
+            )
+            const outcomes = await Promise.all(asks)
+            return outcomes.filter(([outcome]) => outcome?.allowed).length
+          }
+          const once = [Math.min(...instants), Math.max(...instants)]
+          let atMost = 0
+          for (const instant of once) atMost += await admittedAt('once', instant)
+          let admitted = 0
+          for (const instant of instants) admitted += await admittedAt('to and fro', instant)
+          await close()
+          expect(admitted).toBeLessThanOrEqual(atMost)
+        })
+        await fc.assert(law, { numRuns: runsOf(driver, { memory: 600, server: 60 }) })
+      },
+    )
+  },
+)
+
 describe.each(exactNames)('%s', (algorithm: AlgorithmName) => {
   it('is the same after a denial as before it, at every later instant', () => {
     const cases = shapes.chain((shape) =>

@@ -21,7 +21,8 @@
 --     counts_only_denials         true if requests that are allowed take nothing
 --     report(cell, policy)        returns two whole numbers >= 0, from which outcomes.ts works out
 --                                 the outcome with the functions of core. The first falls when
---                                 units are given back
+--                                 units are given back. A third one, if there is one, tells how far
+--                                 (ms) the time of the key is ahead of a clock that was set back
 --
 -- Cells are used again for the next request, since tables cost more than commands, so load sets
 -- every field. Each cell has key, incarnation, exists (whether the key held anything), and

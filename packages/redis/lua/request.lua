@@ -46,9 +46,13 @@ end
 
 -- @param explicit_ms  ms to wait, or to be held, where only the script can tell
 local function answer(cell, policy, allowed, explicit_ms)
-  local amount, detail = policy.algorithm.report(cell, policy)
-  if cell.incarnation == 0 and not explicit_ms then reply[#reply + 1] = report_of(allowed, amount, detail)
-  else reply[#reply + 1] = { allowed and 1 or 0, exact(amount), detail, cell.incarnation, explicit_ms or 0 } end
+  local amount, detail, ahead_ms = policy.algorithm.report(cell, policy)
+  if ahead_ms == 0 then ahead_ms = nil end
+  if cell.incarnation == 0 and not explicit_ms and not ahead_ms then
+    reply[#reply + 1] = report_of(allowed, amount, detail)
+  else
+    reply[#reply + 1] = { allowed and 1 or 0, exact(amount), detail, cell.incarnation, explicit_ms or 0, ahead_ms }
+  end
 end
 
 local function consume(policies, costs, at, may_take)

@@ -17,10 +17,11 @@ export class BucketLife implements Life {
     return copy
   }
 
-  settle(_check: Check, now: number): number[] {
-    if (this.#at <= now) return []
-    this.#endsAt -= this.#at - now
-    this.#at = now
+  settle({ policy }: Check, now: number): number[] {
+    const latest = now + policy.windowMs
+    if (this.#at <= latest) return []
+    this.#endsAt -= this.#at - latest
+    this.#at = latest
     return [this.#endsAt]
   }
 
@@ -46,7 +47,8 @@ export class BucketLife implements Life {
     const level = this.#levelAt(check, now)
     const taken = BigInt(check.cost) * windowMs
     const undrained =
-      BigInt(Math.max(0, at - now)) * BigInt(check.limit) - BigInt(check.refunded ?? 0) * windowMs
+      BigInt(Math.max(0, at - this.#time(now))) * BigInt(check.limit) -
+      BigInt(check.refunded ?? 0) * windowMs
     const units = [level, taken, undrained].reduce((a, b) => (a < b ? a : b))
     if (units > 0n) this.#fill(check, now, level - units)
     return { given: units > 0n, isGone: now >= this.#endsAt }
@@ -81,7 +83,7 @@ export class BucketLife implements Life {
       retryAfterMs: waitMs,
       delayMs:
         policy.algorithm === 'leaky-bucket' && waitMs === 0 && cost > 0
-          ? firstWait(longest, (ms) => this.#levelAt(check, now + ms) === 0n)
+          ? firstWait(longest, (ms) => this.#levelAt(check, this.#time(now) + ms) === 0n)
           : 0,
     }
   }
@@ -104,16 +106,21 @@ export class BucketLife implements Life {
     return room < 0n ? -1n : room / BigInt(check.policy.windowMs)
   }
 
+  /** A bucket drains once in a time, also if the clock is set back. */
+  #time(now: number): number {
+    return Math.max(now, this.#at)
+  }
+
   #levelAt({ limit }: Check, now: number): bigint {
     if (now >= this.#endsAt) return 0n
-    const level = this.#level - BigInt(now - this.#at) * BigInt(limit)
+    const level = this.#level - BigInt(this.#time(now) - this.#at) * BigInt(limit)
     return level > 0n ? level : 0n
   }
 
   #fill({ limit }: Check, now: number, level: bigint): void {
     this.#level = level
-    this.#at = now
-    this.#endsAt = now + ceilDivide(level, BigInt(limit))
+    this.#at = level > 0n ? this.#time(now) : now
+    this.#endsAt = this.#at + ceilDivide(level, BigInt(limit))
   }
 }
 

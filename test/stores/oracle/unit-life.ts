@@ -28,7 +28,7 @@ export class UnitLife implements Life {
   }
 
   settle(check: Check, now: number): number[] {
-    return settle(this.#counted, check, now) ? endsOf(check.policy, now) : []
+    return settle(this.#counted, check, now) ? endsOf(this.#counted, check.policy, now) : []
   }
 
   isOver({ policy }: Check, now: number): boolean {
@@ -40,7 +40,8 @@ export class UnitLife implements Life {
 
   take({ policy, cost, limit }: Check, now: number): { at: number; ends: number[] } {
     const counted = this.#counted
-    if (policy.algorithm === 'sliding-counter') counted.openedAt = startOf(policy, now)
+    if (policy.algorithm === 'sliding-counter')
+      counted.openedAt = counterStart(counted, policy, now)
     counted.openedAt ??= startOf(policy, now)
     const time = timeOf(counted, policy, now)
     const before = sum(live(counted, policy, now))
@@ -55,7 +56,7 @@ export class UnitLife implements Life {
       const own = counted.units.filter((units) => units.time === time)
       counted.units = [...others, ...newest(own, most)]
     }
-    return { at: time, ends: endsOf(policy, now) }
+    return { at: time, ends: endsOf(counted, policy, now) }
   }
 
   giveBack({ policy, cost, limit }: Check, at: number, now: number): GivenBack {
@@ -118,24 +119,34 @@ function startOf(policy: Policy, now: number): number {
 function timeOf(counted: Counted, policy: Policy, now: number): number {
   if (policy.algorithm === 'sliding-log')
     return Math.ceil(now / policy.resolutionMs) * policy.resolutionMs
-  if (policy.algorithm === 'sliding-counter') return startOf(policy, now)
+  if (policy.algorithm === 'sliding-counter') return counterStart(counted, policy, now)
   return counted.openedAt ?? now
+}
+
+/** The window of a counter: its time passes once, also if the clock is set back. */
+function counterStart({ openedAt }: Counted, policy: Policy, now: number): number {
+  return startOf(policy, Math.max(now, openedAt ?? now))
 }
 
 function isOpen({ openedAt }: Counted, { windowMs }: Policy, now: number): boolean {
   return openedAt !== undefined && now < openedAt + windowMs
 }
 
-/** A time that lies after now counts as now. Tells whether there was one. */
+/** A time that lies after now counts as now, and a window of the clock as the next one. Tells whether there was one. */
 function settle(counted: Counted, { policy }: Check, now: number): boolean {
-  const isLog = policy.algorithm === 'sliding-log'
-  const latest = isLog ? timeOf(counted, policy, now) : startOf(policy, now)
-  const tooLate = policy.algorithm === 'fixed-window' ? now : latest
-  const late = counted.units.filter(({ time }) => time > tooLate)
-  for (const unit of late) unit.time = latest
-  const isOpenLate = (counted.openedAt ?? tooLate) > tooLate
-  if (isOpenLate) counted.openedAt = latest
-  return late.length > 0 || isOpenLate
+  if (policy.algorithm === 'sliding-log') {
+    const latest = timeOf(counted, policy, now)
+    const late = counted.units.filter(({ time }) => time > latest)
+    for (const unit of late) unit.time = latest
+    return late.length > 0
+  }
+  const isAligned = policy.clockAligned || policy.algorithm === 'sliding-counter'
+  const latest = isAligned ? startOf(policy, now) + policy.windowMs : now
+  const { openedAt = latest } = counted
+  if (openedAt <= latest) return false
+  for (const unit of counted.units) unit.time -= openedAt - latest
+  counted.openedAt = latest
+  return true
 }
 
 function live({ units }: Counted, { windowMs }: Policy, now: number): Units[] {
@@ -170,7 +181,7 @@ function isCurrent(
   { at, now }: { at: number; now: number },
 ): boolean {
   if (policy.algorithm === 'sliding-log') return at > now - policy.windowMs
-  if (policy.algorithm === 'sliding-counter') return startOf(policy, now) === at
+  if (policy.algorithm === 'sliding-counter') return counterStart(counted, policy, now) === at
   return isOpen(counted, policy, now) && counted.openedAt === at
 }
 
@@ -188,10 +199,11 @@ function usedAt(counted: Counted, policy: Policy, now: number): bigint {
   if (policy.algorithm === 'sliding-log') return sum(live(counted, policy, now))
   if (policy.algorithm === 'fixed-window')
     return isOpen(counted, policy, now) ? sum(counted.units) : 0n
-  const start = startOf(policy, now)
+  const start = counterStart(counted, policy, now)
   const current = sum(counted.units.filter(({ time }) => time === start))
   const previous = sum(counted.units.filter(({ time }) => time === start - policy.windowMs))
-  return current + (previous * BigInt(policy.windowMs - (now - start))) / BigInt(policy.windowMs)
+  const left = policy.windowMs - Math.max(0, now - start)
+  return current + (previous * BigInt(left)) / BigInt(policy.windowMs)
 }
 
 /** The first wait after which at most `most` units count. */
@@ -200,7 +212,7 @@ function waitUntil(
   policy: Policy,
   { now, most }: { now: number; most: bigint },
 ): number {
-  const longest = 2 * policy.windowMs + policy.resolutionMs
+  const longest = 4 * policy.windowMs + policy.resolutionMs
   return firstWait(longest, (ms) => usedAt(counted, policy, now + ms) <= most)
 }
 
@@ -218,10 +230,11 @@ function resetOf(counted: Counted, { policy, limit }: Check, now: number): numbe
 }
 
 /** The instants at which units taken now stop to count, by any reading of their time. */
-function endsOf(policy: Policy, now: number): number[] {
+function endsOf(counted: Counted, policy: Policy, now: number): number[] {
   const { windowMs, resolutionMs } = policy
-  const start = startOf(policy, now)
-  if (policy.algorithm === 'sliding-counter') return [start + windowMs, start + 2 * windowMs]
+  const isLog = policy.algorithm === 'sliding-log'
+  const start = startOf(policy, isLog ? now : Math.max(now, counted.openedAt ?? now))
+  if (policy.algorithm === 'sliding-counter') return [start + 2 * windowMs]
   if (policy.algorithm === 'fixed-window') return [now + windowMs, start + windowMs]
   return [now + windowMs, Math.ceil(now / resolutionMs) * resolutionMs + windowMs]
 }

@@ -107,8 +107,9 @@ export interface Algorithm<
   /** The level that a bucket may be filled to, in units · ms. Left out by all others. */
   capacityLevel?(check: CountingCheck<Settings>): number
   /**
-   * Returns the state with no stored time after `now`, since a clock may be set back. Returns the
-   * same object when no time lies after `now`.
+   * Returns the state with no stored time after `now`, since a clock may be set back. If time that
+   * counted once must not count again, it lies at most a window after `now`. Returns the same
+   * object when nothing changes.
    */
   clamp(state: State, check: CountingCheck<Settings>, now: number): State
   /** Units that count at `now`. */

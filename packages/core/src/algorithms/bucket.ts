@@ -35,8 +35,9 @@ export function bucket<Settings extends object, Options>(
 
     capacity: (check) => Math.floor(capacityLevel(check) / check.policy.windowMs),
 
-    clamp(state, _check, now) {
-      return state.at <= now ? state : { ...state, at: now, endsAt: now + state.endsAt - state.at }
+    clamp(state, { policy }, now) {
+      const at = now + policy.windowMs
+      return state.at <= at ? state : { ...state, at, endsAt: at + state.endsAt - state.at }
     },
 
     used(state, check, now) {
@@ -47,10 +48,11 @@ export function bucket<Settings extends object, Options>(
 
     msUntil(state, check, { now, target }) {
       const { windowMs } = check.policy
-      return msUntilLevel(state, check, {
+      const waitMs = msUntilLevel(state, check, {
         now,
         target: target * windowMs + (capacityLevel(check) % windowMs),
       })
+      return waitMs === 0 ? 0 : waitMs + timeOf(state, now) - now
     },
 
     resetMs: (state, check, { now, used }) => resetMs(self, state, { check, now, used }),
@@ -74,7 +76,7 @@ export function bucket<Settings extends object, Options>(
       const level = levelAt(state, check, now)
       // Units drain first in, first out, and are gone at `at`, when the bucket would have been
       // empty.
-      const undrained = (at - now) * check.limit - (check.refunded ?? 0) * windowMs
+      const undrained = (at - timeOf(state, now)) * check.limit - (check.refunded ?? 0) * windowMs
       const given = Math.min(check.cost * windowMs, level, undrained)
       if (given > 0) fill(state, check, { now, level: level - given })
       return given > 0
@@ -103,14 +105,20 @@ export function shareOf(units: number, instances: number): number {
   return units === 0 ? 0 : Math.max(1, Math.floor(units / instances))
 }
 
+/** The time of a bucket, which does not run back: it would drain twice in the same time. */
+function timeOf({ at }: Bucket, now: number): number {
+  return Math.max(at, now)
+}
+
 /** The level at `now`, in units · ms. */
-function levelAt({ level, at, endsAt }: Bucket, { limit }: Check, now: number): number {
-  return now >= endsAt ? 0 : Math.max(0, level - (now - at) * limit)
+function levelAt(state: Bucket, { limit }: Check, now: number): number {
+  const { level, at, endsAt } = state
+  return now >= endsAt ? 0 : Math.max(0, level - (timeOf(state, now) - at) * limit)
 }
 
 /**
- * Returns the ms until the level is `target` at most. The bucket may end before that, if its limit
- * was higher once.
+ * Returns the ms that the bucket drains until the level is `target` at most. The bucket may end
+ * before that, if its limit was higher once.
  */
 export function msUntilLevel(
   state: Bucket,
@@ -118,7 +126,8 @@ export function msUntilLevel(
   { now, target }: { now: number; target: number },
 ): number {
   const excess = levelAt(state, check, now) - target
-  return excess <= 0 ? 0 : Math.min(Math.ceil(excess / check.limit), state.endsAt - now)
+  const endsInMs = state.endsAt - timeOf(state, now)
+  return excess <= 0 ? 0 : Math.min(Math.ceil(excess / check.limit), endsInMs)
 }
 
 function fill(
@@ -127,7 +136,7 @@ function fill(
   { now, level }: { now: number; level: number },
 ): void {
   state.level = level
-  state.at = now
-  state.endsAt = now + Math.ceil(level / limit)
+  state.at = level > 0 ? timeOf(state, now) : now
+  state.endsAt = state.at + Math.ceil(level / limit)
   state.limit = limit
 }

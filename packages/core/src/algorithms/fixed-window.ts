@@ -50,7 +50,10 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
   capacity: ({ limit }) => limit,
 
   clamp(state, check, now) {
-    return state.startMs <= now ? state : { ...state, startMs: startAt(check, now) }
+    const { clockAligned, windowMs } = check.policy
+    // A window of the clock ends once, also if the clock is set back to before its start.
+    const startMs = clockAligned ? startAt(check, now) + windowMs : now
+    return state.startMs <= startMs ? state : { ...state, startMs }
   },
 
   used: (state, check, now) => (isOpen(state, check, now) ? state.count : 0),

@@ -35,14 +35,15 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
   capacity: ({ limit }) => limit,
 
   clamp(state, check, now) {
-    const startMs = windowStart(check, now)
+    const startMs = windowStart(check, now) + check.policy.windowMs
     return state.startMs <= startMs ? state : { ...state, startMs }
   },
 
   used(state, check, now) {
     const { windowMs } = check.policy
-    const startMs = windowStart(check, now)
-    const left = windowMs - (now - startMs)
+    const time = timeOf(state, now)
+    const startMs = windowStart(check, time)
+    const left = windowMs - (time - startMs)
     return (
       currentAt(state, startMs) +
       Math.floor((previousAt(state, startMs, windowMs) * left) / windowMs)
@@ -51,7 +52,7 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
 
   msUntil(state, check, { now, target }) {
     const { windowMs } = check.policy
-    const startMs = windowStart(check, now)
+    const startMs = windowStart(check, timeOf(state, now))
     const elapsedMs = now - startMs
     if (slidingCounter.used(state, check, now) <= target) return 0
     const current = currentAt(state, startMs)
@@ -67,7 +68,7 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
 
   take(state, check, now) {
     const { windowMs } = check.policy
-    const startMs = windowStart(check, now)
+    const startMs = windowStart(check, timeOf(state, now))
     const previous = previousAt(state, startMs, windowMs)
     state.current = Math.min(currentAt(state, startMs) + check.cost, maxUnits(windowMs))
     state.previous = previous
@@ -77,7 +78,7 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
   },
 
   giveBack(state, check, { now, at }) {
-    if (state.startMs !== at || windowStart(check, now) !== at) return false
+    if (state.startMs !== at || windowStart(check, timeOf(state, now)) !== at) return false
     const before = state.current
     state.current = unitsLeft(check, before)
     return state.current < before
@@ -88,6 +89,11 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
 
 function newCounter(): SlidingCounter {
   return { startMs: -1, current: 0, previous: 0, limit: 0 }
+}
+
+/** The time of a key, which does not run back: its earlier window would fade twice. */
+function timeOf({ startMs }: SlidingCounter, now: number): number {
+  return Math.max(startMs, now)
 }
 
 function windowStart(check: Check, now: number): number {

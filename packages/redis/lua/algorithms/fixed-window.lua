@@ -16,10 +16,9 @@ do
       if not value then return end
       local _, incarnation, start, count = unpack_struct(FORMAT, value)
       if count > policy.most then return reject() end
-      if start > now then
-        start = policy.start
-        cell.repaired = true
-      end
+      -- A window of the clock ends once, also if the clock is set back to before its start.
+      local latest = policy.aligned and policy.start + policy.window or now
+      if start > latest then start, cell.repaired = latest, true end
       if now < start + policy.window then
         cell.incarnation, cell.start, cell.count = incarnation, start, count
       end
@@ -59,7 +58,9 @@ do
 
     -- The count, and since when the window is open, from 1; 0 when none is.
     function fixed_window.report(cell)
-      return cell.count, cell.start and now - cell.start + 1 or 0
+      if not cell.start then return cell.count, 0, 0 end
+      local time = max(cell.start, now)
+      return cell.count, time - cell.start + 1, time - now
     end
 
     return fixed_window

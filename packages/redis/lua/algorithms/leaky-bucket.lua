@@ -8,7 +8,7 @@ do
     -- A request goes on when all that came before it has drained.
     function leaky_bucket.delay(cell, policy)
       if cell.level == 0 then return 0 end
-      return min(ceil(cell.level / policy.limit), cell.ends_at - now)
+      return min(ceil(cell.level / policy.limit), cell.ends_at - cell.at)
     end
 
     return leaky_bucket

@@ -11,27 +11,26 @@ do
 
     function sliding_counter.load(cell, key, policy)
       policy.most = max_units(policy.window)
-      policy.start = now - now % policy.window
-      cell.current, cell.previous, cell.is_current = 0, 0, false
+      local this = now - now % policy.window
+      cell.start, cell.current, cell.previous, cell.is_current = this, 0, 0, false
       local value = read_string(cell, key, VERSION, LENGTH)
       if not value then return end
       local _, incarnation, start, current, previous = unpack_struct(FORMAT, value)
       if current > policy.most or previous > policy.most then return reject() end
-      if start > policy.start then
-        start = policy.start
-        cell.repaired = true
-      end
-      if start == policy.start then
+      -- Its time does not run back: the earlier window would fade twice.
+      local latest = this + policy.window
+      if start > latest then start, cell.repaired = latest, true end
+      if start >= this then
         cell.incarnation, cell.current, cell.previous = incarnation, current, previous
-        cell.is_current = true
-      elseif start + policy.window == policy.start then
+        cell.start, cell.is_current = start, true
+      elseif start + policy.window == this then
         cell.incarnation, cell.previous = incarnation, current
       end
     end
 
     function sliding_counter.persist(cell, policy)
-      local value = pack(FORMAT, VERSION, cell.incarnation, policy.start, cell.current, cell.previous)
-      write_string(cell.key, value, policy.start + 2 * policy.window - now)
+      local value = pack(FORMAT, VERSION, cell.incarnation, cell.start, cell.current, cell.previous)
+      write_string(cell.key, value, cell.start + 2 * policy.window - now)
       cell.is_current = true
     end
 
@@ -41,7 +40,7 @@ do
     end
 
     function sliding_counter.fits(cell, policy)
-      local left = policy.window - (now - policy.start)
+      local left = policy.window - max(0, now - cell.start)
       return policy.capacity - cell.current - floor(cell.previous * left / policy.window)
     end
 
@@ -52,7 +51,7 @@ do
     end
 
     function sliding_counter.give_back(cell, policy, units, at)
-      if not cell.is_current or policy.start ~= at then return end
+      if not cell.is_current or cell.start ~= at then return end
       cell.current = units_left(cell.current, units, policy)
       write_current(cell)
     end
@@ -63,7 +62,7 @@ do
     end
 
     function sliding_counter.report(cell)
-      return cell.current, cell.previous
+      return cell.current, cell.previous, max(0, cell.start - now)
     end
 
     return sliding_counter

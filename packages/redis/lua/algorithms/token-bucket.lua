@@ -18,18 +18,21 @@ do
     local bucket = {}
 
     function bucket.load(cell, key, policy)
-      cell.level, cell.ends_at, cell.lives_until, cell.version = 0, 0, 0, PLAIN
+      cell.at, cell.level, cell.ends_at, cell.lives_until, cell.version = now, 0, 0, 0, PLAIN
       local value = read_string(cell, key, PLAIN, LENGTH, SHIFTED)
       if not value then return end
       local version, incarnation, at, level, ends_at, lives_until = unpack_struct(FORMAT, value)
       if not is_sound(at, level, ends_at, lives_until) then return reject() end
-      if at > now then
-        at, ends_at, version = now, now + ends_at - at, SHIFTED
+      -- Its time does not run back: it would drain twice in the same time.
+      local latest = now + policy.window
+      if at > latest then
+        at, ends_at, version = latest, latest + ends_at - at, SHIFTED
         cell.repaired = true
       end
       if now < ends_at then
         cell.incarnation, cell.ends_at, cell.lives_until, cell.version = incarnation, ends_at, lives_until, version
-        cell.level = max(0, level - (now - at) * policy.limit)
+        cell.at = max(at, now)
+        cell.level = max(0, level - (cell.at - at) * policy.limit)
       else
         cell.incarnation = version == SHIFTED and new_incarnation() or incarnation
       end
@@ -49,7 +52,7 @@ do
       -- Receipts may name a later end.
       if cell.version == SHIFTED then ttl = max(ttl, min(cell.lives_until - now, longest(policy))) end
       cell.lives_until = now + ttl
-      local value = pack(FORMAT, cell.version, cell.incarnation, now, cell.level, cell.ends_at, cell.lives_until)
+      local value = pack(FORMAT, cell.version, cell.incarnation, cell.at, cell.level, cell.ends_at, cell.lives_until)
       write_string(cell.key, value, ttl)
     end
 
@@ -60,7 +63,7 @@ do
     function bucket.take(cell, policy, units)
       local raised = cell.level + units * policy.window
       cell.level = max(cell.level, min(raised, policy.capacity))
-      cell.ends_at = now + ceil(cell.level / policy.limit)
+      cell.ends_at = cell.at + ceil(cell.level / policy.limit)
       if raised > policy.capacity then
         -- Units are lost: the key goes on in another incarnation, so that no receipt reaches it,
         -- this one's neither.
@@ -68,7 +71,7 @@ do
         bucket.persist(cell, policy)
         cell.incarnation = new_incarnation()
       elseif cell.ends_at <= cell.lives_until and is_server_clock then
-        redis_call('SETRANGE', cell.key, '5', pack('<I6I7I7', now, cell.level, cell.ends_at))
+        redis_call('SETRANGE', cell.key, '5', pack('<I6I7I7', cell.at, cell.level, cell.ends_at))
       else
         bucket.persist(cell, policy)
       end
@@ -77,24 +80,24 @@ do
     -- Units drain in the order in which they were taken. The units of a request are gone at `at`,
     -- when the bucket would have been empty.
     function bucket.give_back(cell, policy, units, at, refunded)
-      local undrained = (at - now) * policy.limit - refunded * policy.window
+      local undrained = (at - cell.at) * policy.limit - refunded * policy.window
       local given = min(units * policy.window, cell.level, undrained)
       if given <= 0 then return end
       if cell.level == given then return bucket.clear(cell, policy) end
       cell.level = cell.level - given
-      cell.ends_at = now + ceil(cell.level / policy.limit)
+      cell.ends_at = cell.at + ceil(cell.level / policy.limit)
       cell.version = SHIFTED
       bucket.persist(cell, policy)
     end
 
     function bucket.clear(cell, policy)
       leave_mark(cell, longest(policy))
-      cell.level, cell.ends_at, cell.lives_until, cell.version = 0, 0, 0, PLAIN
+      cell.at, cell.level, cell.ends_at, cell.lives_until, cell.version = now, 0, 0, 0, PLAIN
     end
 
     -- The level, and ms until it is empty.
     function bucket.report(cell)
-      return cell.level, cell.level > 0 and cell.ends_at - now or 0
+      return cell.level, cell.level > 0 and cell.ends_at - now or 0, cell.at - now
     end
 
     return bucket

@@ -20,6 +20,8 @@ export interface KeyReport {
    * since the key is in a later incarnation.
    */
   readonly explicitMs: number | undefined
+  /** Milliseconds by which the time of the key is ahead of a clock that was set back. */
+  readonly aheadMs: number
 }
 
 /** The decision on the request that the key belongs to. */
@@ -56,14 +58,15 @@ export const readOutcome: { readonly [name in Counting]: Reader } = {
   'sliding-log': readLog,
   'held-log': readLog,
 
-  'sliding-counter': (check, { amount, detail, incarnation }, decided) => {
-    const startMs = decided.now - (decided.now % check.policy.windowMs)
+  'sliding-counter': (check, { amount, detail, incarnation, aheadMs }, decided) => {
+    const time = decided.now + aheadMs
+    const startMs = time - (time % check.policy.windowMs)
     const state = { startMs, current: amount, previous: detail, limit: check.limit }
     return fromState(check, state, decided, receiptOf(check, decided, startMs, incarnation))
   },
 
-  'fixed-window': (check, { amount, detail, incarnation }, decided) => {
-    const startMs = detail === 0 ? -1 : decided.now - detail + 1
+  'fixed-window': (check, { amount, detail, incarnation, aheadMs }, decided) => {
+    const startMs = detail === 0 ? -1 : decided.now + aheadMs - detail + 1
     const state = { startMs, count: amount, limit: check.limit }
     return fromState(check, state, decided, receiptOf(check, decided, startMs, incarnation))
   },
@@ -126,12 +129,12 @@ function leaseNumber(now: number, detail: number): number {
 
 function fromBucket(
   check: Check,
-  { amount, detail, incarnation }: KeyReport,
+  { amount, detail, incarnation, aheadMs }: KeyReport,
   decided: DecidedAsk,
   delayMs: number,
 ): Outcome {
   const endsAt = decided.now + detail
-  const state = { level: amount, at: decided.now, endsAt, limit: check.limit }
+  const state = { level: amount, at: decided.now + aheadMs, endsAt, limit: check.limit }
   return fromState(check, state, decided, receiptOf(check, decided, endsAt, incarnation), delayMs)
 }
 

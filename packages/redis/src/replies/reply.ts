@@ -93,6 +93,7 @@ class ReportReader {
     detail: 0,
     incarnation: 0,
     explicitMs: undefined,
+    aheadMs: 0,
   }
 
   /** @param from where the first report stands */
@@ -126,12 +127,14 @@ class ReportReader {
     return grantOutcome(check, this.#report, { now: this.#now, units, isTaken })
   }
 
-  #readList([allowed, amount, detail, incarnation, explicitMs]: readonly unknown[]): boolean {
+  #readList(list: readonly unknown[]): boolean {
+    const [allowed, amount, detail, incarnation, explicitMs, aheadMs] = list
     const report = this.#report
     report.amount = this.#integer(amount)
     report.detail = this.#integer(detail)
     report.incarnation = this.#integer(incarnation)
     report.explicitMs = explicitMs === undefined ? undefined : this.#integer(explicitMs)
+    report.aheadMs = this.#integer(aheadMs ?? 0)
     return this.#integer(allowed) === 1
   }
 
@@ -143,6 +146,7 @@ class ReportReader {
     report.amount = (packed - report.detail) / detailSpan
     report.incarnation = 0
     report.explicitMs = undefined
+    report.aheadMs = 0
     return signed >= 0
   }
 
