@@ -23,6 +23,7 @@ describe('authorize', () => {
     'ada',
     { actor: 'ada' },
     { actor: '', may: ['read'] },
+    { actor: '\u3164', may: ['read'] },
     { actor: 7, may: ['read'] },
     { actor: 'ada', may: 'read' },
     { actor: 'ada', may: ['write', 'constructor'] },
@@ -42,7 +43,7 @@ describe('authorize', () => {
     })
     const { status, body } = await call('GET', 'session')
     expect(status).toBe(200)
-    expect(body.actor).toMatch(/^ada\?\?Set-Cookie: a=b\?x+$/)
+    expect(body.actor).toMatch(/^ada\\u\{d\}\\u\{a\}Set-Cookie: a=b\\u\{2028\}x+$/)
     expect(body.actor.length).toBe(200)
   })
 

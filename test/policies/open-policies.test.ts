@@ -145,6 +145,23 @@ routes:
     ])
   })
 
+  it('takes an author and a reason that people can read, and nothing else', async () => {
+    const { policies } = await app(burst(1))
+    const entry = { policy: 'burst', field: 'limit', value: 5 } as const
+    const wrong = ['', ' ', '\u200b\u200d', '\u3164', '\u202eticket', 'two\nlines', 'x'.repeat(501)]
+    for (const text of wrong) {
+      for (const field of ['author', 'reason'] as const) {
+        const set = policies.set(entry, { ...note, [field]: text })
+        await expect(set, JSON.stringify(text)).rejects.toThrow(`${field} must be one line of 1 to`)
+      }
+      const set = policies.set({ ...entry, reason: text }, note)
+      await expect(set, JSON.stringify(text)).rejects.toThrow('entry.reason must be one line of')
+    }
+    const family = '\u{1f468}\u200d\u{1f469}\u200d\u{1f467} می\u200cخواهم'
+    await policies.set({ ...entry, reason: family }, { author: 'عدا', reason: family })
+    expect((await policies.history())[0]?.reason).toBe(family)
+  })
+
   it('lists entries that hide a newer value of the file', async () => {
     const { file, policies } = await app(burst(1))
     await policies.set({ policy: 'burst', field: 'limit', value: 5 }, note)

@@ -14,6 +14,6 @@ export type {
 export { type OpenPoliciesOptions, openPolicies } from './open-policies.ts'
 export { type Difference, differences } from './versions/diff.ts'
 export type { ChangeOptions, PolicyEdit } from './versions/edit.ts'
-export type { Entry, EntryTarget, Kill } from './versions/layer.ts'
+export { type Entry, type EntryTarget, isNoteText, type Kill } from './versions/layer.ts'
 export type { Member, VersionRecord } from './versions/shared-layer.ts'
 export type { Refused } from './versions/version-switch.ts'

@@ -1,5 +1,6 @@
-import { invalid, isOptions, type MaybePromise, warnOnce } from '@sluice/core'
+import { invalid, isOptions, type MaybePromise, onOneLine, warnOnce } from '@sluice/core'
 import type { HandlerRequest } from '@sluice/http'
+import { isNoteText } from '@sluice/policies'
 
 /** A right: to look, to act on keys and jobs, to change policies. */
 export type Role = 'read' | 'keys' | 'policies'
@@ -47,9 +48,10 @@ function readGrant(grant: unknown): Granted | undefined {
   if (!grant) return undefined
   if (isOptions(grant) && 'actor' in grant && 'may' in grant) {
     const { actor, may } = grant
-    const isNamed = typeof actor === 'string' && actor.trim() !== ''
-    if (isNamed && Array.isArray(may)) {
-      return { actor: oneLine(actor), may: roles.filter((role) => may.includes(role)) }
+    // A name from outside must not end a line of a log.
+    const name = onOneLine(onOneLine(String(actor).trim()).slice(0, maxActorLength))
+    if (typeof actor === 'string' && isNoteText(name) && Array.isArray(may)) {
+      return { actor: name, may: roles.filter((role) => may.includes(role)) }
     }
   }
   warnOnce(
@@ -57,14 +59,6 @@ function readGrant(grant: unknown): Granted | undefined {
     'answer of authorize',
   )
   return undefined
-}
-
-/** A name from outside must not end a line of a log. */
-function oneLine(actor: string): string {
-  return actor
-    .replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '?')
-    .trim()
-    .slice(0, maxActorLength)
 }
 
 /** A proxy adds one of them: then the request may come from anywhere. */

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { type TObject, type TSchema, TypeGuard } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import { onOneLine } from '@sluice/core'
 import { type HandlerRequest, type HandlerResponse, readBody } from '@sluice/http'
+import { isNoteText } from '@sluice/policies'
 import type { Granted } from '../access/authorize.ts'
 import { ApiError } from './api-error.ts'
 import type { Admin, Answering } from './context.ts'
@@ -12,6 +14,7 @@ import * as views from './live.ts'
 import * as overview from './overview.ts'
 import * as policies from './policies.ts'
 import * as queues from './queues.ts'
+import { reason } from './schemas/parts.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: queries and bodies are checked against their schemas
 const answering: Readonly<Record<EndpointName, Answering<any, any>>> = {
@@ -152,7 +155,7 @@ function readQuery(query: URLSearchParams, schema: TObject | undefined): object 
   return values
 }
 
-async function readJson(request: HandlerRequest, schema: TSchema): Promise<unknown> {
+async function readJson(request: HandlerRequest, schema: TObject): Promise<unknown> {
   const [mediaType = ''] = (request.header('content-type') ?? '').toLowerCase().split(';')
   if (mediaType.trim() !== 'application/json') {
     throw new ApiError(415, 'Send a body of the media type application/json.')
@@ -168,6 +171,8 @@ async function readJson(request: HandlerRequest, schema: TSchema): Promise<unkno
   if (body.outcome === 'encoded') throw new ApiError(415, 'A Content-Encoding is not read.')
   if (body.outcome !== 'read' || body.encoding) throw new ApiError(400, 'The body is no JSON.')
   check(schema, body.value, 'body')
+  if ('reason' in schema.properties && !isNoteText(Reflect.get(Object(body.value), 'reason')))
+    throw new ApiError(400, `body.reason: Expected ${reason.title}.`)
   return body.value
 }
 
@@ -178,11 +183,7 @@ function check(schema: TSchema, value: unknown, where: string): void {
   const place = `${where}${(fault?.path ?? '').replaceAll('/', '.')}`
   const title = fault?.schema.title
   const legal = title === undefined ? (fault?.message ?? 'Not valid') : `Expected ${title}`
-  throw new ApiError(400, `${onOneLine(place)}: ${legal}.`)
-}
-
-function onOneLine(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029]/gu, '?').slice(0, 200)
+  throw new ApiError(400, `${onOneLine(place).slice(0, 200)}: ${legal}.`)
 }
 
 function decoded(text: string | undefined): string {

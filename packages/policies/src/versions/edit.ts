@@ -2,6 +2,7 @@ import { invalid, isOptions, knownFields, oneOf, SluiceError } from '@sluice/cor
 import type { PolicyFile } from '../file/policy-file.ts'
 import {
   checkEntry,
+  checkNoteText,
   type Entry,
   type EntryTarget,
   type KeptEntry,
@@ -66,9 +67,7 @@ export function edited(
 export function checkNote(options: ChangeOptions): void {
   knownFields(options, 'change', ['author', 'reason', 'number'])
   for (const field of ['author', 'reason'] as const) {
-    const value: unknown = isOptions(options) ? options[field] : undefined
-    if (typeof value === 'string' && value !== '') continue
-    throw invalid({ option: field }, value, 'text that is not empty, for the history')
+    checkNoteText(isOptions(options) ? options[field] : undefined, field)
   }
 }
 

@@ -88,9 +88,7 @@ export function checkEntry(entry: Entry, file: PolicyFile): void {
   const checked = field === 'override' && isOptions(value) ? { policy, ...value } : value
   const [wrong] = schemaFaults(entryValues[field], checked, 'entry.value')
   if (wrong) throw new SluiceError('SLUICE_OPTION_INVALID', wrong.message)
-  if (reason !== undefined && typeof reason !== 'string') {
-    throw invalid({ option: 'entry.reason' }, reason, 'text')
-  }
+  if (reason !== undefined) checkNoteText(reason, 'entry.reason')
   if (until === undefined) return
   if (Value.Check(untilSchema, until) && !Number.isNaN(Date.parse(until))) return
   throw invalid(
@@ -98,6 +96,20 @@ export function checkEntry(entry: Entry, file: PolicyFile): void {
     until,
     'a time with its zone, such as 2026-12-31T23:59:59Z',
   )
+}
+
+/** Control characters, and those that hide or reorder text; but no joiners, which words need. */
+const hiding = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]|(?![\u200c\u200d])\p{Cf}/u
+const visible = /[^\s\p{C}\u2800\p{Default_Ignorable_Code_Point}]/u
+
+/** Tells whether people can read an author or a reason: one line, with something to see. */
+export function isNoteText(text: unknown): text is string {
+  return typeof text === 'string' && text.length <= 500 && visible.test(text) && !hiding.test(text)
+}
+
+export function checkNoteText(text: unknown, option: string): void {
+  if (isNoteText(text)) return
+  throw invalid({ option }, text, 'one line of 1 to 500 characters that can be seen')
 }
 
 /** Tells whether something has not ended yet. */

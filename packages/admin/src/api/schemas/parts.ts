@@ -46,12 +46,11 @@ export const dryRun = Type.Optional(
 )
 export const isDryRun = Type.Boolean({ description: 'True if nothing was changed.' })
 
-/** One line of text: nothing in it can end a line of a log. */
+/** The note of an action. `isNoteText` checks its characters, as for changes of policies. */
 export const reason = Type.String({
   minLength: 1,
   maxLength: 500,
-  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+$',
-  title: 'one line of 1 to 500 characters',
+  title: 'one line of 1 to 500 characters that can be seen',
   description: 'Why, for the audit trail.',
 })
 
