@@ -52,6 +52,24 @@ describe('a warning, once', () => {
     ])
   })
 
+  it('of one name with two limits at two places, and not of one limit, or one place', async () => {
+    const made = (limit: number) => rateLimit({ name: 'shared', limit, window: '1m' })
+    made(5)
+    made(6)
+    rateLimit({ name: 'shared', limit: 5, window: '1m' })
+    expect(warned()).toEqual([])
+
+    rateLimit({ name: 'api', limit: 100, window: '1m' })
+    const routes = { 'POST /login': { name: 'api', limit: 5, window: '1m' } } as const
+    rateLimit({ limit: 9, window: '1m', routes })
+
+    const place = String.raw`\S*mistakes\.test\.ts:\d+:\d+`
+    const both = `100 in rateLimit \\(${place}\\) and 5 in routes\\['POST /login'\\] \\(${place}\\)`
+    expect(warned()).toEqual([
+      expect.stringMatching(new RegExp(`the policy name 'api' has two limits, ${both}`)),
+    ])
+  })
+
   it('of a tier that is not in the table, with its name', async () => {
     const limit = tiers({ free: 5, default: 3 }, () => 'premium')
     await ask([rateLimit({ limit, window: '1m' })], 2)

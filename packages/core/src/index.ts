@@ -104,7 +104,12 @@ export {
   unlimited,
   type WindowForm,
 } from './policy/policy.ts'
-export { type PolicySetVersion, Registrations, type SetTraits } from './policy/policy-registry.ts'
+export {
+  type PolicySetVersion,
+  Registrations,
+  type SetTraits,
+  versionBeingMade,
+} from './policy/policy-registry.ts'
 export {
   type RegionalStore,
   type RegionalStoreOptions,

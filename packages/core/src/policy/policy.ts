@@ -28,8 +28,9 @@ export const unlimited: unique symbol = Symbol.for('@sluice/core/unlimited/1')
 /** The fields of a policy, whether or not they fit together. */
 export interface PolicyFields extends AlgorithmOptions {
   /**
-   * The name of the quota, in headers, metrics and keys. A named policy is one quota wherever its
-   * name is used on one store. Printable ASCII; best is `^[A-Za-z][A-Za-z0-9._-]{0,63}$`.
+   * The name of the quota, in headers, metrics and keys. All policies with one name on one store
+   * share one count for each key, in all limiters, routes and processes, so they should have one
+   * limit too. Printable ASCII; best is `^[A-Za-z][A-Za-z0-9._-]{0,63}$`.
    * @default none: the policy is private to its limiter, and is shown as `default`
    */
   name?: string

@@ -30,6 +30,7 @@ import {
   corePolicy,
   shorthandFields,
 } from './bound-policy.ts'
+import { noteNamedLimit } from './named-limits.ts'
 import { checkOptions, optionsOf, type Settings, settingsOf } from './option-table.ts'
 import type { PolicyGuardOptions } from './options.ts'
 import { bindPenalty, corePenalty } from './penalty.ts'
@@ -161,14 +162,17 @@ function boundPolicies<Native extends object, Handler>(
   readonly own: readonly BoundPolicy<Native>[]
   readonly penalty: BoundPolicy<Native> | undefined
 } {
-  const { scope, identifiedByScope = false, inherited } = place
+  const { where, scope, identifiedByScope = false, inherited } = place
   const defaults = {
     key: options.key ?? ip(),
     cost: options.cost ?? 1,
     settlement: settlementOf(options),
     scope,
   }
-  for (const { name } of limiter.policies) checkName(name)
+  for (const [index, policy] of limiter.policies.entries()) {
+    checkName(policy.name)
+    if (policy.named && typeof written[index]?.limit === 'number') noteNamedLimit(policy, where)
+  }
   if (limiter.penalty) checkName(limiter.penalty.name)
   const own = limiter.policies.map((policy, index) => {
     const identified = identifiedByScope ? scopedPolicy(policy, index) : policy

@@ -1,0 +1,49 @@
+import { type Policy, processWide, versionBeingMade, warnOnce } from '@sluice/core'
+
+/** A limit that a name was given, and where. */
+interface NamedLimit {
+  readonly limit: number
+  readonly place: string
+}
+
+/** By name: of policies in code, and of each version of a policy file. */
+const inCode = processWide('@sluice/http/named-limits/1', () => new Map<string, NamedLimit>())
+const inVersions = new WeakMap<object, Map<string, NamedLimit>>()
+
+const maxNames = 1_000
+
+/**
+ * Warns of a name that has another limit elsewhere. On a shared store the two are one count; if
+ * each limiter has a memory store of its own, as in development, nobody notices. One place may make
+ * limiters with several limits: in tests, or for tenants with stores of their own.
+ */
+export function noteNamedLimit({ name, limit }: Policy, where: string): void {
+  const version = versionBeingMade()
+  const known = version ? (inVersions.get(version) ?? new Map<string, NamedLimit>()) : inCode
+  if (version) inVersions.set(version, known)
+  const site = callSite()
+  const place = site === undefined ? where : `${where} (${site})`
+  const first = known.get(name)
+  if (first === undefined) {
+    if (known.size < maxNames) known.set(name, { limit, place })
+    return
+  }
+  if (first.limit === limit || first.place === place) return
+  warnOnce(
+    `the policy name '${name}' has two limits, ${first.limit} in ${first.place} and ${limit} in ${place}, but a name is one quota: on a shared ` +
+      `store, such as Redis, requests to one place use up the quota of the other. Use two names, or leave name out`,
+    'name with two limits',
+  )
+}
+
+/** The line that called Sluice, such as `/srv/app.js:12:9`; `undefined` if the runtime hides it. */
+function callSite(): string | undefined {
+  const before: unknown = Reflect.get(Error, 'stackTraceLimit')
+  Reflect.set(Error, 'stackTraceLimit', 50)
+  const { stack = '' } = new Error('call site')
+  Reflect.set(Error, 'stackTraceLimit', before)
+  const [own = '', ...callers] = stack.match(/[^\s(@]+:\d+:\d+(?=\)?$)/gm) ?? []
+  const packages = /^.*[\\/](?=http[\\/](?:src|dist)[\\/])/.exec(own)?.[0]
+  if (packages === undefined) return undefined
+  return callers.find((each) => !each.startsWith(packages) && !/node_modules|^node:/.test(each))
+}
