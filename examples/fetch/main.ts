@@ -68,7 +68,7 @@ function nameIn(body: string): string | undefined {
   return /"name":"([^"]+)"/.exec(body)?.[1]
 }
 
-// On Node the address is that of the socket; Deno, Bun and edge runtimes tell it in ways of their own.
+// On Node the address is that of the socket.
 async function answer(request: Request, { incoming }: HttpBindings): Promise<Response> {
   return everything(request, { remoteAddress: incoming.socket.remoteAddress })
 }

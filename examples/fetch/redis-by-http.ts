@@ -1,6 +1,6 @@
 import type { CommandClient } from '@sluice/redis'
 
-/** A client of Redis for runtimes without sockets, such as those of edge functions: each command is a POST of its parts as JSON. */
+/** A client of Redis for runtimes without sockets: each command is a POST of its parts as JSON. */
 export function redisByHttp(url: string, token: string): CommandClient {
   return {
     async send(command, { signal }) {

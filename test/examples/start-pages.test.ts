@@ -113,6 +113,7 @@ describe('the block of the page', () => {
     ['start/index.md > Add a limit > Fastify', {}],
     ['start/index.md > Add a limit > Koa', {}],
     ['start/index.md > Add a limit > Hono', {}],
+    ['start/index.md > Add a limit > fetch', {}],
     [
       'start/index.md > Add a limit > NestJS',
       {
@@ -127,17 +128,6 @@ describe('the block of the page', () => {
     vi.stubEnv('PORT', undefined)
     await runBlock(name, around)
     expect(await statuses(askServer, '/', 6)).toEqual([200, 200, 200, 200, 200, 429])
-  })
-
-  it('start/index.md > Add a limit > fetch, in Deno', async () => {
-    const serve = vi.fn<(handler: (request: Request, info: object) => Promise<Response>) => void>()
-    vi.stubGlobal('Deno', { serve })
-    await runBlock('start/index.md > Add a limit > fetch')
-    const [handler] = serve.mock.calls[0] ?? []
-    const info = { remoteAddr: { transport: 'tcp', hostname: '203.0.113.9', port: 1 } }
-    const ask = async () =>
-      handler?.(new Request('http://localhost/'), info) ?? new Response(null, { status: 500 })
-    expect(await statuses(ask, '/', 6)).toEqual([200, 200, 200, 200, 200, 429])
   })
 
   it.each([

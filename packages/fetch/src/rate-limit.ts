@@ -32,7 +32,7 @@ export interface RateLimit<Info extends object = FetchInfo> {
  * @example
  * const limited = rateLimit({ limit: 100, window: '1m' })
  * const handler = limited(hello)
- * Deno.serve((request, info) => handler(request, { remoteAddress: info.remoteAddr.hostname }))
+ * const answer = await handler(request, { remoteAddress: socket.remoteAddress })
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function rateLimit<Info extends object = FetchInfo>(
@@ -72,7 +72,7 @@ export function rateLimit<Info extends object = FetchInfo>(
  * Serves a handler under a path; `undefined`: it leaves the request alone.
  * @example
  * const page = mount(metricsPage, '/metrics')
- * Deno.serve(async (request) => (await page(request, {})) ?? hello(request))
+ * const answer = (await page(request, {})) ?? hello(request)
  */
 export function mount(
   handler: Handler<Request>,
