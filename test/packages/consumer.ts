@@ -38,6 +38,7 @@ export const programs: readonly (readonly string[])[] = [
   ['readme.mjs'],
   [noRequireOfEsm, 'cjs.cjs'],
   [noRequireOfEsm, 'both.mjs'],
+  [noRequireOfEsm, 'receipts.mjs'],
 ]
 
 export interface Consumer {

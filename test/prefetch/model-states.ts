@@ -34,16 +34,22 @@ export class ModelStates implements States {
   }
 }
 
+const noCounts = { taken: 0, spent: 0, returned: 0, lapsed: 0 }
+
+export function newHolding(): Holding {
+  return new Holding(noCounts)
+}
+
 export function copyOfHolding(holding: Holding): Holding {
   const copies = new Map<OwnGrant, OwnGrant>()
   const copied = (grant: OwnGrant): OwnGrant => {
     const known = copies.get(grant)
     if (known) return known
-    const copy = Object.assign(new OwnGrant(grant.id, grant.units, grant.endsAt), grant)
+    const copy = Object.assign(new OwnGrant(grant.id, grant.units, grant.endsAt, noCounts), grant)
     copies.set(grant, copy)
     return copy
   }
-  const copy = new Holding()
+  const copy = newHolding()
   copy.open = holding.open.map(copied)
   copy.closed = holding.closed.map(copied)
   copy.asked = holding.asked && { ...holding.asked, closed: holding.asked.closed.map(copied) }

@@ -2,9 +2,9 @@ import { type Check, definePolicy, type Outcome } from '@sluice/core'
 import { engine } from '@sluice/core/backend'
 import { describe, expect, it } from 'vitest'
 // The rules of the holder are the product's own, and so is the decision of the store: only the network is a model.
-import { Holding } from '../../packages/core/src/prefetch/holding.ts'
+import type { Holding } from '../../packages/core/src/prefetch/holding.ts'
 import { scaled } from '../support/scale.ts'
-import { copyOfHolding, ModelStates } from './model-states.ts'
+import { copyOfHolding, ModelStates, newHolding } from './model-states.ts'
 
 const lifeMs = 4
 const tickMs = 2
@@ -96,7 +96,7 @@ class World {
 }
 
 function newHolder(): Record<Key, Holding> {
-  return { a: new Holding(), b: new Holding() }
+  return { a: newHolding(), b: newHolding() }
 }
 
 type Action = (world: World) => void

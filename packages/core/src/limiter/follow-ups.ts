@@ -1,14 +1,18 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import type { Check, Receipt } from '../model/check.ts'
+import {
+  type ChangeAtStore,
+  type Check,
+  type Held,
+  isReceiptItself,
+  type Receipt,
+} from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import { invalid, knownFields, wholeNumber } from '../options/options.ts'
-import { isOfGrant } from '../prefetch/prefetcher.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { processWide } from '../runtime/process-wide.ts'
-import { UncountedBatch } from '../uncounted/known-key.ts'
 
 /** Options of `refund`. */
 export interface RefundOptions {
@@ -29,31 +33,15 @@ export interface RefundOptions {
  */
 const spent = processWide('@sluice/core/spent-receipts/1', () => new WeakMap<Receipt, number>())
 
-/** The refunds of one decision, by who holds the units. */
-interface GivenBack {
-  /** True if units are back that the store had not recorded. */
-  readonly isBack: boolean
-  /** Units taken here that the store has recorded. */
-  readonly recorded: readonly Held[]
-  /** Units taken here that the store was not told of in time. */
-  readonly inFallback: readonly Held[]
-  readonly others: readonly Held[]
-}
-
-/** A check whose units a decision took and has not given back. */
-type Held = Check & { readonly receipt: Receipt }
-
 /**
  * Refunds, releases and renews what decisions hold, in the policies that are enforced and in those
  * in shadow.
  */
 export class FollowUps {
-  readonly #access: StoreAccess
-  readonly #caller: Caller
+  readonly #atStore: ChangeAtStore
 
   constructor(access: StoreAccess, caller: Caller) {
-    this.#access = access
-    this.#caller = caller
+    this.#atStore = (op, held) => access.change(op, held, caller)
   }
 
   async refund(decision: Decision, options: RefundOptions = {}): Promise<boolean> {
@@ -100,61 +88,28 @@ export class FollowUps {
     op: 'refund' | 'release',
     decision: Decision,
     share: (held: Held) => Held | undefined,
-  ): MaybePromise<boolean> {
-    const checks = heldBy(decision).flatMap((held) => share(held) ?? [])
-    if (checks.length === 0) return false
-    for (const { receipt, cost } of checks) spent.set(receipt, refundedOf(receipt) + cost)
-    const { isBack, recorded, inFallback, others } = this.#giveBackHere(checks)
-    // Units that were taken here are recorded elsewhere than those of the other policies.
-    const changes = [
-      this.#change(op, { source: 'store' }, recorded),
-      this.#change(op, { source: 'fallback' }, inFallback),
-      this.#change(op, decision, others),
-    ]
-    if (changes.every((change) => change === undefined)) return isBack
-    return Promise.all([isBack, ...changes]).then((changed) => changed.includes(true))
+  ): Promise<boolean> {
+    const held = heldBy(decision).flatMap((one) => share(one) ?? [])
+    for (const { receipt, cost } of held) spent.set(receipt, refundedOf(receipt) + cost)
+    return Promise.all(this.#change(op, held)).then((changed) => changed.includes(true))
   }
 
-  /** Returns whether anything was given back; `undefined` without any checks. */
-  #change(
-    op: 'refund' | 'release',
-    decision: Pick<Decision, 'source'>,
-    checks: readonly Held[],
-  ): Promise<boolean> | undefined {
-    if (checks.length === 0) return undefined
-    const changed = this.#access.followUp(op, decision, checks, this.#caller)
-    return changed.then((outcomes) => outcomes?.some(({ allowed }) => allowed) ?? false)
-  }
-
-  /** Gives back what was taken here. Returns the checks by who has recorded the others. */
-  #giveBackHere(checks: readonly Held[]): GivenBack {
-    let isBack = false
-    const recorded: Held[] = []
-    const inFallback: Held[] = []
-    const others: Held[] = []
-    for (const check of checks) {
-      const { incarnation } = check.receipt
-      if (incarnation instanceof UncountedBatch) {
-        const found = incarnation.giveBack(check.cost)
-        if (found === true) isBack = true
-        if (typeof found === 'boolean') continue
-        const charged = { ...check, receipt: found.receipt }
-        if (found.source === 'store') recorded.push(charged)
-        else inFallback.push(charged)
-      } else if (isOfGrant(check.receipt)) {
-        const found = this.#access.prefetcher.giveBack(check.receipt, check.cost)
-        if (found === true) isBack = true
-        else if (found !== false) recorded.push({ ...check, receipt: found })
-      } else others.push(check)
-    }
-    return { isBack, recorded, inFallback, others }
+  /** Units that the store has counted are changed by one call, all others where they stand. */
+  #change(op: Parameters<ChangeAtStore>[0], held: readonly Held[]): MaybePromise<boolean>[] {
+    const atStore = held.filter(({ receipt }) => !receipt.home)
+    const changes = held.flatMap((one): MaybePromise<boolean>[] => {
+      const { home } = one.receipt
+      if (!home) return []
+      return [op === 'refund' ? home.giveBack(one, this.#atStore) : (home[op]?.(one) ?? false)]
+    })
+    return atStore.length > 0 ? [...changes, this.#atStore(op, atStore)] : changes
   }
 
   async #renewOne(decision: Decision): Promise<boolean> {
     const leases = heldBy(decision).filter(isLease)
     if (leases.length === 0) return false
-    const outcomes = await this.#access.followUp('renew', decision, leases, this.#caller)
-    return outcomes?.every(({ allowed }) => allowed) ?? false
+    const renewed = await Promise.all(this.#change('renew', leases))
+    return renewed.every((isHeld) => isHeld)
   }
 }
 
@@ -167,7 +122,7 @@ function heldBy(decision: Decision): readonly Held[] {
     throw invalid({ option: 'decision' }, decision, 'a decision of consume or charge')
   }
   return decision.outcomes.flatMap(({ receipt }) => {
-    if (!receipt) return []
+    if (!isReceiptItself(receipt)) return []
     const refunded = refundedOf(receipt)
     const cost = receipt.check.cost - refunded
     return cost > 0 ? [{ ...receipt.check, cost, receipt, refunded }] : []

@@ -1,4 +1,5 @@
 import type { GrantTerms } from '../algorithms/grant.ts'
+import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Policy } from './policy.ts'
 
 /**
@@ -52,17 +53,56 @@ export class Receipt {
   readonly at: number
   /** Incarnation of the key that took them: a reset key begins another. */
   readonly incarnation: unknown
+  /** The account that the units stand in; `undefined`: the store has counted them. */
+  home: Home | undefined
 
-  constructor(check: Check, at: number, incarnation: unknown) {
+  constructor(check: Check, at: number, incarnation: unknown, home?: Home) {
     this.check = check
     this.at = at
     this.incarnation = incarnation
+    this.home = home
   }
 
   /** A decision may be written to a log; the identity in its receipts must not be. */
   toJSON(): undefined {
     return undefined
   }
+}
+
+const isReceipt = Symbol.for('@sluice/core/receipt/1')
+Object.defineProperty(Receipt.prototype, isReceipt, { value: true })
+
+/** Tells a receipt from its copy: nobody could know what the copy has given back. */
+export function isReceiptItself(receipt: Receipt | undefined): receipt is Receipt {
+  return receipt !== undefined && Reflect.get(receipt, isReceipt) === true
+}
+
+/** A check whose units a decision took and has not given back. */
+export type Held = Check & { readonly receipt: Receipt }
+
+/** Changes at the store what was taken there. Never rejects; tells whether anything was there. */
+export type ChangeAtStore = (
+  op: 'refund' | 'release' | 'renew',
+  held: readonly Held[],
+) => Promise<boolean>
+
+/**
+ * An account of units that the store has not counted, or not under these receipts. It is called,
+ * and never recognised: two copies of this package may meet in one process.
+ */
+export interface Home {
+  /** Gives back `cost` units as far as they still count. Returns whether there were any. */
+  giveBack(held: Held, changeAtStore: ChangeAtStore): MaybePromise<boolean>
+  /** Ends a lease, for accounts that have leases. Returns whether it still ran. */
+  release?(held: Held): boolean
+  /** Prolongs a lease, where there are some. Returns whether it still ran. */
+  renew?(held: Held): boolean
+}
+
+/** Gives units back to whoever has counted them. */
+export function giveBack(held: Held, changeAtStore: ChangeAtStore): MaybePromise<boolean> {
+  const { home } = held.receipt
+  return home ? home.giveBack(held, changeAtStore) : changeAtStore('refund', [held])
 }
 
 // `console.log` of Node must not print the identity either.

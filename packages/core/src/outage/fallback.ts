@@ -1,9 +1,9 @@
 import type { KeyState } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
-import type { Check, Receipt } from '../model/check.ts'
+import type { ChangeAtStore, Check, Held, Home, Receipt } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
-import type { DecidingOp, Outcome, Store, StoreOp } from '../model/store.ts'
+import type { DecidingOp, Store } from '../model/store.ts'
 import { Debts, type Due, keyId } from './debts.ts'
 import { localCheck, localOutcome } from './local-share.ts'
 
@@ -33,7 +33,7 @@ interface Paid {
 }
 
 /** Decides in bounded local memory while a store is away, and remembers the debts and blocks. */
-export class Fallback {
+export class Fallback implements Home {
   readonly debts: Debts = new Debts()
   readonly #memory: MemoryStore
   /** Units that were refunded by receipt, as far as they still counted. */
@@ -50,6 +50,7 @@ export class Fallback {
     const locals = checks.map((check) => localCheck(check, instances))
     const decision = decisionOf(this.#memory.apply(op, locals), 'fallback')
     const { outcomes } = decision
+    for (const { receipt } of outcomes) if (receipt) receipt.home = this
     if (op === 'charge' || (op === 'consume' && decision.allowed)) {
       for (const [index, check] of checks.entries()) {
         const receipt = outcomes[index]?.receipt
@@ -66,27 +67,29 @@ export class Fallback {
     return { ...decision, outcomes: told }
   }
 
-  /** Refunds units here. Returns also the refunds for the store, for units that it has counted. */
-  followUp(
-    op: StoreOp,
-    checks: readonly Check[],
-  ): { outcomes: readonly Outcome[]; atStore: readonly Check[] } {
-    if (op !== 'refund') return { outcomes: this.#memory.apply(op, checks), atStore: [] }
-    const before = checks.map(unitsNow)
-    const outcomes = this.#memory.apply('refund', checks)
-    const atStore: Check[] = []
-    for (const [index, check] of checks.entries()) {
-      const { receipt } = check
-      if (!receipt) continue
-      // Only the units that still counted are refunded.
-      const units = Math.min(check.cost, Math.max(0, (before[index] ?? 0) - unitsNow(check)))
-      this.#countGivenBack(receipt, units)
-      const stored = this.#storeReceipts.get(receipt)
-      if (!stored) this.debts.cancel(receipt, units)
-      else if (stored.isItsOwn) atStore.push(this.#giveBack(stored.receipt, check.cost))
-      else if (units > 0) atStore.push(this.#giveBack(stored.receipt, units))
+  /** Gives units back here, and at the store where it has counted them since. */
+  giveBack(held: Held, changeAtStore: ChangeAtStore): boolean {
+    const { receipt, cost } = held
+    const before = unitsNow(held)
+    const [outcome] = this.#memory.apply('refund', [held])
+    // Only the units that still counted are given back.
+    const units = Math.min(cost, Math.max(0, before - unitsNow(held)))
+    this.#countGivenBack(receipt, units)
+    const stored = this.#storeReceipts.get(receipt)
+    const atStore = stored?.isItsOwn ? cost : units
+    if (!stored) this.debts.cancel(receipt, units)
+    else if (atStore > 0) {
+      void changeAtStore('refund', [this.#giveBack(stored.receipt, atStore)])
     }
-    return { outcomes, atStore }
+    return outcome?.allowed ?? false
+  }
+
+  release(held: Held): boolean {
+    return this.#memory.apply('release', [held])[0]?.allowed ?? false
+  }
+
+  renew(held: Held): boolean {
+    return this.#memory.apply('renew', [held])[0]?.allowed ?? false
   }
 
   /** Repeats an operation of the store in this memory. */
@@ -144,7 +147,7 @@ export class Fallback {
    * Notes that one charge of the store stands for these receipts. Returns the refunds for the
    * store, of units that were given back meanwhile.
    */
-  pairAll(locals: readonly Paid[], atStore: Receipt | undefined): readonly Check[] {
+  pairAll(locals: readonly Paid[], atStore: Receipt | undefined): readonly Held[] {
     if (!atStore) return []
     // A late answer may have brought a receipt of its own.
     const others = locals.filter(({ receipt }) => !this.#storeReceipts.has(receipt))
@@ -174,7 +177,7 @@ export class Fallback {
   }
 
   /** Returns a refund at the store of so many more units. */
-  #giveBack(receipt: Receipt, cost: number): Check {
+  #giveBack(receipt: Receipt, cost: number): Held {
     const refunded = this.#givenBack.get(receipt) ?? 0
     this.#countGivenBack(receipt, cost)
     return { ...receipt.check, cost, receipt, refunded }
@@ -201,8 +204,7 @@ export class Fallback {
 const maxBlocked = 100_000
 
 /** Returns the units that count for the key of a receipt. */
-function unitsNow({ receipt }: Check): number {
-  if (!receipt) return 0
+function unitsNow({ receipt }: Held): number {
   const { check, incarnation } = receipt
   const algorithm = algorithmOf(check.policy)
   const now = Date.now()

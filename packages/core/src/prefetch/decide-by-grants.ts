@@ -1,7 +1,8 @@
-import type { Check, Receipt } from '../model/check.ts'
+import { type ChangeAtStore, type Check, giveBack, type Receipt } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
 import type { DecidingOp, Outcome } from '../model/store.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { refundQuietly } from './grant-calls.ts'
 import type { GrantCaller } from './hot-policy.ts'
 import type { Prefetcher } from './prefetcher.ts'
 
@@ -21,7 +22,10 @@ export function decideByGrants(
   caller: GrantCaller,
   askStore: AskStore,
 ): AskStore {
-  const undo = (receipt: Receipt): boolean => prefetcher.undo(receipt, caller)
+  /** Returns whether the units are back in their grant. */
+  const undo = (receipt: Receipt): boolean =>
+    giveBack({ ...receipt.check, receipt }, refundAtStore) === true
+  const refundAtStore: ChangeAtStore = (_op, held) => refundQuietly(caller.store, held)
   return (op, checks, request) => {
     const [only] = checks
     if (only && checks.length === 1) {

@@ -1,7 +1,7 @@
 import { applyChange } from '../denials/denials-of-store.ts'
-import type { Check, Receipt } from '../model/check.ts'
+import type { Check, Held, Receipt } from '../model/check.ts'
 import type { Outcome, Store } from '../model/store.ts'
-import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { OwnGrant } from './holding.ts'
 
 /** Asks for a grant. A call that returns no units leaves the denials of the key as they are. */
@@ -25,16 +25,15 @@ export function settle(store: Store, grant: OwnGrant, receipt: Receipt): void {
   const { policy, key, limit } = receipt.check
   grant.settled = receipt
   if (grant.lateUnits > 0) {
-    refundAtStore(store, { policy, key, limit, cost: grant.lateUnits, receipt })
+    void refundQuietly(store, [{ policy, key, limit, cost: grant.lateUnits, receipt }])
   }
 }
 
 /** A failure is ignored: units that cannot be given back stay taken, which is safe. */
-export function refundAtStore(store: Store, check: Check): void {
+export async function refundQuietly(store: Store, held: readonly Held[]): Promise<boolean> {
   try {
-    const answer = applyChange(store, 'refund', [check])
-    if (isPromise(answer)) answer.then(undefined, () => undefined)
+    return (await applyChange(store, 'refund', held)).some(({ allowed }) => allowed)
   } catch {
-    // Ignored too.
+    return false
   }
 }

@@ -1,5 +1,7 @@
 import type { ClosedGrant, GrantTerms } from '../algorithms/grant.ts'
-import type { Receipt } from '../model/check.ts'
+import { type ChangeAtStore, giveBack, type Held, type Home, type Receipt } from '../model/check.ts'
+import type { GrantCounters } from '../model/store-health.ts'
+import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 
 /** A moment by both clocks of this process, in ms. */
@@ -19,7 +21,7 @@ export function later(moment: Moment, ms: number): Moment {
 }
 
 /** A grant of this process. */
-export class OwnGrant {
+export class OwnGrant implements Home {
   readonly id: number
   readonly units: number
   /** Its end by both clocks. The earlier one counts. */
@@ -33,8 +35,10 @@ export class OwnGrant {
   isOver = false
   /** Units that were given back between telling the store and its answer. */
   lateUnits = 0
+  readonly #counters: GrantCounters
 
-  constructor(id: number, units: number, endsAt: Moment) {
+  constructor(id: number, units: number, endsAt: Moment, counters: GrantCounters) {
+    this.#counters = counters
     this.id = id
     this.units = units
     this.endsAt = endsAt
@@ -46,6 +50,16 @@ export class OwnGrant {
 
   hasEnded(now: Moment): boolean {
     return hasPassed(this.endsAt, now)
+  }
+
+  /** Units that the store has recorded come back there, once it is known which they are. */
+  giveBack(held: Held, changeAtStore: ChangeAtStore): MaybePromise<boolean> {
+    if (this.settled) return giveBack({ ...held, receipt: this.settled }, changeAtStore)
+    if (this.isTold) this.lateUnits += held.cost
+    if (this.isTold || this.hasEnded(momentNow())) return false
+    this.spent -= held.cost
+    this.#counters.spent -= held.cost
+    return true
   }
 }
 
@@ -64,6 +78,11 @@ export class Holding {
   /** Closed grants that the store has not confirmed. Nothing is spent of them any more. */
   closed: OwnGrant[] = []
   asked: AskedGrant | undefined = undefined
+  readonly #counters: GrantCounters
+
+  constructor(counters: GrantCounters) {
+    this.#counters = counters
+  }
 
   /** Units that may be spent. */
   get left(): number {
@@ -142,7 +161,7 @@ export class Holding {
     this.asked = undefined
     this.closed = this.closed.filter((grant) => !asked.closed.includes(grant))
     if (units === 0) return undefined
-    const grant = new OwnGrant(id, units, asked.endsAt)
+    const grant = new OwnGrant(id, units, asked.endsAt, this.#counters)
     if (grant.hasEnded(now)) return undefined
     this.open.push(grant)
     return grant
@@ -154,7 +173,7 @@ export class Holding {
    */
   fail(id: number): void {
     if (this.asked?.id !== id) return
-    this.closed.push(new OwnGrant(id, 0, this.asked.endsAt))
+    this.closed.push(new OwnGrant(id, 0, this.asked.endsAt, this.#counters))
     this.asked = undefined
   }
 

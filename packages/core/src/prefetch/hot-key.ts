@@ -1,6 +1,7 @@
 import { admittedOutcome } from '../engine/outcome.ts'
 import type { Check, Receipt } from '../model/check.ts'
 import type { Outcome } from '../model/store.ts'
+import type { GrantCounters } from '../model/store-health.ts'
 import { Holding } from './holding.ts'
 
 /** A second, over which requests are counted. */
@@ -15,7 +16,7 @@ interface Rate {
 /** A key that this process takes grants for. */
 export class HotKey {
   readonly key: string
-  readonly holding: Holding = new Holding()
+  readonly holding: Holding
   /** The limit of the last request. Only grants that were taken under it may be spent. */
   limit: number
   /** The answer to the last request for a grant. */
@@ -29,8 +30,17 @@ export class HotKey {
   #before: Rate
 
   /** @param rate the requests of the last second */
-  constructor(key: string, { limit, rate, nowMs }: { limit: number; rate: Rate; nowMs: number }) {
+  constructor(
+    key: string,
+    {
+      limit,
+      rate,
+      nowMs,
+      counters,
+    }: { limit: number; rate: Rate; nowMs: number; counters: GrantCounters },
+  ) {
     this.key = key
+    this.holding = new Holding(counters)
     this.limit = limit
     this.#before = rate
     this.#startMs = nowMs

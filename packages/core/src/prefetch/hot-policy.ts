@@ -1,6 +1,7 @@
 import type { Check } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Store } from '../model/store.ts'
+import type { GrantCounters } from '../model/store-health.ts'
 import { SpaceSaving } from '../runtime/hot-keys.ts'
 import { HotKey } from './hot-key.ts'
 
@@ -28,9 +29,11 @@ export class HotPolicy {
   readonly #keys = new Map<string, HotKey>()
   readonly #seen = new SpaceSaving(sketchSize)
   readonly #leastASecond: number
+  readonly #counters: GrantCounters
   #seenSinceMs = Number.NEGATIVE_INFINITY
 
-  constructor(policy: Policy, caller: GrantCaller) {
+  constructor(policy: Policy, caller: GrantCaller, counters: GrantCounters) {
+    this.#counters = counters
     this.policy = policy
     this.caller = caller
     this.#leastASecond = Math.max(leastRequests, (leastRequests * secondMs) / policy.prefetchMs)
@@ -76,7 +79,8 @@ export class HotPolicy {
     this.#seen.add(key)
     const requests = this.#seen.sureCount(key)
     if (requests < this.#leastASecond || this.#keys.size >= maxHotKeys) return undefined
-    const hot = new HotKey(key, { limit, rate: { requests, units: requests * cost }, nowMs })
+    const rate = { requests, units: requests * cost }
+    const hot = new HotKey(key, { limit, rate, nowMs, counters: this.#counters })
     this.#keys.set(key, hot)
     return hot
   }

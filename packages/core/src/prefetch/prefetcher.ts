@@ -5,8 +5,8 @@ import type { GrantCounters } from '../model/store-health.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { endsWithin } from '../waiting/timers.ts'
-import { askForGrant, mustBeTold, refundAtStore, settle } from './grant-calls.ts'
-import { later, type Moment, momentNow, OwnGrant } from './holding.ts'
+import { askForGrant, mustBeTold, settle } from './grant-calls.ts'
+import { later, type Moment, momentNow } from './holding.ts'
 import type { HotKey } from './hot-key.ts'
 import { type GrantCaller, HotPolicy, idleMs } from './hot-policy.ts'
 
@@ -61,7 +61,7 @@ export class Prefetcher {
     this.counters.spent += cost
     hot.spentAtMs = now.monotonicMs
     this.#refill(hot, hotPolicy, now)
-    return hot.outcomeOf(check, new Receipt(check, 0, grant))
+    return hot.outcomeOf(check, new Receipt(check, 0, undefined, grant))
   }
 
   /**
@@ -73,32 +73,6 @@ export class Prefetcher {
     const hotPolicy = this.#policies.get(policy)
     const hot = hotPolicy?.get(key)
     if (hotPolicy && hot) this.#refill(hot, hotPolicy, momentNow())
-  }
-
-  /**
-   * Gives units back to the grant that a receipt names, and returns true. If the store has recorded
-   * them already, it returns the receipt of the store. False: they cannot be given back, or only
-   * once the store has answered.
-   */
-  giveBack({ incarnation }: Receipt, units: number): boolean | Receipt {
-    if (!(incarnation instanceof OwnGrant)) return false
-    if (incarnation.settled) return incarnation.settled
-    if (incarnation.isTold) {
-      incarnation.lateUnits += units
-      return false
-    }
-    if (incarnation.hasEnded(momentNow())) return false
-    incarnation.spent -= units
-    this.counters.spent -= units
-    return true
-  }
-
-  /** Gives the units of a request that was denied back, to their grant or to the store. */
-  undo(receipt: Receipt, { store }: GrantCaller): boolean {
-    const found = this.giveBack(receipt, receipt.check.cost)
-    if (typeof found === 'boolean') return found
-    refundAtStore(store, { ...receipt.check, receipt: found })
-    return false
   }
 
   /**
@@ -144,7 +118,7 @@ export class Prefetcher {
   }
 
   #add(policy: Policy, caller: GrantCaller): HotPolicy {
-    const added = new HotPolicy(policy, caller)
+    const added = new HotPolicy(policy, caller, this.counters)
     this.#policies.set(policy, added)
     this.#time()
     return added
@@ -284,11 +258,6 @@ function changeLimit(hot: HotKey, { limit, policy }: Check, now: Moment): void {
 
 function termsOf(terms: Partial<NonNullable<Check['terms']>>): NonNullable<Check['terms']> {
   return { id: 0, lifeMs: 0, divisor: 1, closed: [], ...terms }
-}
-
-/** Tells whether a receipt is for units of a grant. */
-export function isOfGrant({ incarnation }: Receipt): boolean {
-  return incarnation instanceof OwnGrant
 }
 
 /** Ids have to differ among the grants of one key that are alive at one time. */

@@ -2,8 +2,8 @@ import { longestGrantMs } from '../algorithms/grant.ts'
 import { denialsOf } from '../denials/denials-of-store.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
 import { FollowUps } from '../limiter/follow-ups.ts'
-import { type Check, Receipt } from '../model/check.ts'
-import type { Decision } from '../model/decision.ts'
+import { type Check, type Held, type Home, Receipt } from '../model/check.ts'
+import { decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { StoreRegion } from '../model/region.ts'
 import type { Outcome, Store } from '../model/store.ts'
@@ -17,13 +17,25 @@ import type { Shares } from './shares.ts'
 /** The life of a grant from the pool where a policy does not say one. */
 const usualGrantMs = 1_000
 
-/** Marks a receipt of units that the global store has counted. */
-class CentralUnits {
-  readonly receipt: Receipt
+/** Units that the global store has counted, under a receipt of its own. */
+class CentralUnits implements Home {
+  readonly #receipt: Receipt
+  readonly #followUps: FollowUps
 
-  constructor(receipt: Receipt) {
-    this.receipt = receipt
+  constructor(receipt: Receipt, followUps: FollowUps) {
+    this.#receipt = receipt
+    this.#followUps = followUps
   }
+
+  giveBack({ cost, ...check }: Held): Promise<boolean> {
+    const outcomes = [{ ...unknownOutcome({ ...check, cost }), receipt: this.#receipt }]
+    return this.#followUps.refund(decisionOf(outcomes, 'store'), { units: cost })
+  }
+}
+
+/** Gives back units that the global store has counted. Never rejects. */
+export async function refundCentral(held: Held): Promise<boolean> {
+  return (await held.receipt.home?.giveBack(held, async () => false)) ?? false
 }
 
 interface CentralOptions {
@@ -97,29 +109,9 @@ export class Central {
   /** The outcome of a central check, as that of the check of the limiter. */
   outcomeOf(check: Check, { receipt, ...outcome }: Outcome): Outcome {
     const { policy, limit } = check
-    const own = receipt && new Receipt(check, receipt.at, new CentralUnits(receipt))
+    const home = receipt && new CentralUnits(receipt, this.#followUps)
+    const own = receipt && new Receipt(check, receipt.at, undefined, home)
     return { ...outcome, policy, limit, receipt: own }
-  }
-
-  /** Tells whether the global store has counted the units of a check with a receipt. */
-  counted({ receipt }: Check): boolean {
-    return receipt?.incarnation instanceof CentralUnits
-  }
-
-  /** Gives back units that the global store has counted. Never rejects for a store that fails. */
-  async refund(check: Check): Promise<Outcome> {
-    const units = check.receipt?.incarnation
-    const unknown = unknownOutcome(check)
-    if (!(units instanceof CentralUnits)) return { ...unknown, allowed: false }
-    const outcomes = [{ ...unknown, receipt: units.receipt }]
-    const taken: Decision = {
-      allowed: true,
-      outcomes,
-      retryAfterMs: 0,
-      delayMs: 0,
-      source: 'store',
-    }
-    return { ...unknown, allowed: await this.#followUps.refund(taken, { units: check.cost }) }
   }
 
   /** @throws or rejects when the global store failed or is away */

@@ -1,12 +1,12 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
-import type { Check } from '../model/check.ts'
+import type { Check, Held } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { RegionBound } from '../model/region.ts'
 import type { Cancellation, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { besideGrants } from '../policy/prefetch.ts'
-import type { Central } from './central.ts'
+import { type Central, refundCentral } from './central.ts'
 import type { Shares } from './shares.ts'
 
 /** Units that this process has admitted, since its start. */
@@ -158,17 +158,18 @@ export async function decideInRegion(
 
   /** Gives back what was taken so far. */
   async function giveBack(): Promise<void> {
-    const held: Check[] = []
+    const here: Held[] = []
     for (const [check, outcome] of found) {
       const { receipt, remaining, limit } = outcome
       if (!receipt) continue
       const left = remaining === undefined ? undefined : Math.min(limit, remaining + check.cost)
       found.set(check, { ...outcome, remaining: left, receipt: undefined })
-      held.push({ ...receipt.check, receipt })
+      const held = { ...receipt.check, receipt }
+      // A client that is refused does not wait for a store that is far away.
+      if (receipt.home) void refundCentral(held)
+      else here.push(held)
     }
-    // A client that is refused does not wait for a store that is far away.
-    for (const check of held) if (central.counted(check)) void central.refund(check)
-    await refundHere(held.filter((check) => !central.counted(check)))
+    await refundHere(here)
   }
 
   async function refundHere(held: readonly Check[]): Promise<void> {

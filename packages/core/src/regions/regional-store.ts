@@ -1,11 +1,11 @@
 import { unknownOutcome } from '../engine/outcome.ts'
-import type { Check } from '../model/check.ts'
+import type { Check, Held } from '../model/check.ts'
 import type { RegionReport, RegionUse, StoreRegion } from '../model/region.ts'
 import type { Cancellation, Outcome, Store, StoreOp } from '../model/store.ts'
 import { errorText, SluiceError } from '../options/errors.ts'
 import { invalid, knownFields, orDefault, wholeNumber } from '../options/options.ts'
 import { warnOnce } from '../options/warn.ts'
-import { Central } from './central.ts'
+import { Central, refundCentral } from './central.ts'
 import { checkPolicies } from './check-policies.ts'
 import { claimRegion } from './claim-region.ts'
 import {
@@ -152,11 +152,16 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
     checks: readonly Check[],
     cancellation?: Cancellation,
   ): Promise<readonly Outcome[]> {
-    const there = checks.filter((check) => central.counted(check))
-    const here = checks.filter((check) => !central.counted(check))
+    const there = checks.filter(isCentral)
+    const here = checks.filter((check) => !isCentral(check))
     const [found, others] = await Promise.all([
       here.length > 0 ? local.apply('refund', here, cancellation) : [],
-      Promise.all(there.map((check) => central.refund(check))),
+      Promise.all(
+        there.map(async (held) => ({
+          ...unknownOutcome(held),
+          allowed: await refundCentral(held),
+        })),
+      ),
     ])
     return inOrder(checks, [
       [here, found],
@@ -270,6 +275,11 @@ export function withoutRegions<S extends Store | undefined>(store: S, option = '
   if (store?.region === undefined) return store
   const legal = 'a store that counts in one place, such as the global store of the regionalStore'
   throw invalid({ option }, store.name, legal)
+}
+
+/** Tells whether the global store has counted the units of a check. */
+function isCentral(check: Check): check is Held {
+  return check.receipt?.home !== undefined
 }
 
 function storeOf(store: unknown, option: string): Store {

@@ -84,29 +84,25 @@ export class StoreAccess implements AnswerHandler, CountingAccess {
     return this.#askStore(ask)
   }
 
-  /** Changes what a decision took. `undefined` when that failed, or waits for the store. */
-  async followUp(
-    op: StoreOp,
-    { source }: Pick<Decision, 'source'>,
+  /**
+   * Changes at the store what decisions took. Returns whether anything was there, all of it for
+   * leases to be renewed; false when the store failed, and when the change waits for it.
+   */
+  async change(
+    op: 'refund' | 'release' | 'renew',
     checks: readonly Check[],
     caller: Caller,
-  ): Promise<readonly Outcome[] | undefined> {
-    if (source === 'fallback') {
-      const { outcomes, atStore } = this.#fallback.followUp(op, checks)
-      if (atStore.length === 0) return outcomes
-      if (this.#breaker.state !== 'closed') this.#reconciliation.defer('refund', atStore)
-      else void this.#reconciliation.apply(caller.store, 'refund', atStore)
-      return outcomes
-    }
+  ): Promise<boolean> {
     if (this.#breaker.state !== 'closed') {
-      if (op === 'refund' || op === 'release') this.#reconciliation.defer(op, checks)
-      return undefined
+      if (op !== 'renew') this.#reconciliation.defer(op, checks)
+      return false
     }
     try {
-      return await this.#inTime(op, checks, caller)
+      const changed = (await this.#inTime(op, checks, caller)).map(({ allowed }) => allowed)
+      return op === 'renew' ? !changed.includes(false) : changed.includes(true)
     } catch (error) {
       caller.onFailure(op, error)
-      return undefined
+      return false
     }
   }
 

@@ -1,25 +1,26 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { admittedOutcome } from '../engine/outcome.ts'
-import type { Check, Receipt } from '../model/check.ts'
-import type { Decision } from '../model/decision.ts'
+import {
+  type ChangeAtStore,
+  type Check,
+  giveBack,
+  type Held,
+  type Home,
+  type Receipt,
+} from '../model/check.ts'
 import type { Outcome } from '../model/store.ts'
+import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 
-/** The charge of a batch: at the store, or in this process while the store is away. */
-export interface Charged {
-  readonly source: Decision['source']
-  readonly receipt: Receipt
-}
-
 /** Units of one key that are counted by one charge. */
-export class UncountedBatch {
+export class UncountedBatch implements Home {
   /** The check with the largest limit of the requests. */
   check: Check
   units = 0
   /** True once the store was told: the number of units is final. */
   isTold = false
-  /** The charge, as soon as there is one. */
-  charged: Charged | undefined = undefined
+  /** The charge, as soon as there is one: at the store, or here while the store is away. */
+  charge: Receipt | undefined = undefined
   /** Units that were given back between the call and its answer. */
   lateUnits = 0
   /** Time at which the store was told, in ms of the monotonic clock. */
@@ -31,18 +32,16 @@ export class UncountedBatch {
     this.check = check
   }
 
-  /**
-   * Gives units back, and returns true if the store was not told of them. Returns the charge if
-   * they are in one, and false while its answer is awaited: they are given back after it.
-   */
-  giveBack(units: number): boolean | Charged {
-    if (this.charged) return this.charged
+  /** While the answer to the charge is awaited, units wait for it, and come back after it. */
+  giveBack(held: Held, changeAtStore: ChangeAtStore): MaybePromise<boolean> {
+    const { charge } = this
+    if (charge) return giveBack({ ...held, receipt: charge }, changeAtStore)
     if (this.isTold) {
-      this.lateUnits += units
+      this.lateUnits += held.cost
       return false
     }
-    this.units -= units
-    this.#key.uncounted -= units
+    this.units -= held.cost
+    this.#key.uncounted -= held.cost
     return true
   }
 }
@@ -156,8 +155,8 @@ export class KnownKey {
   settleDebts(isPaid: (receipt: Receipt) => boolean): void {
     if (this.#owed.length === 0) return
     const nowMs = monotonicMs()
-    const left = this.#owed.filter(({ charged, toldAtMs, check: { policy } }) => {
-      const isOver = charged !== undefined && isPaid(charged.receipt)
+    const left = this.#owed.filter(({ charge, toldAtMs, check: { policy } }) => {
+      const isOver = charge !== undefined && isPaid(charge)
       return !isOver && nowMs - toldAtMs < algorithmOf(policy).lifeMs(policy)
     })
     if (left.length === this.#owed.length) return

@@ -1,6 +1,6 @@
-import { type Check, Receipt } from '../model/check.ts'
+import { type Check, giveBack, Receipt } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
-import type { DecidingOp, Outcome, StoreOp } from '../model/store.ts'
+import type { DecidingOp, Outcome } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
 import { keyId } from '../outage/debts.ts'
 import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
@@ -13,12 +13,11 @@ export interface CountingAccess {
   /** True while failure modes decide some requests at least. */
   readonly isAway: boolean
   ask(ask: PendingAsk): MaybePromise<Decision>
-  followUp(
-    op: StoreOp,
-    decision: Pick<Decision, 'source'>,
+  change(
+    op: 'refund' | 'release' | 'renew',
     checks: readonly Check[],
     caller: Caller,
-  ): Promise<unknown>
+  ): Promise<boolean>
   /** Tells whether the store counts units by now that were charged while it was away. */
   readonly isPaid: (receipt: Receipt) => boolean
 }
@@ -116,7 +115,7 @@ export class Uncounted {
 
   #take(check: Check, { remaining = 0, ...outcome }: Outcome, caller: Caller): Outcome {
     const key = this.#keyOf(check)
-    const receipt = new Receipt(check, 0, key.take(check))
+    const receipt = new Receipt(check, 0, undefined, key.take(check))
     this.#collect(key, caller)
     return { ...outcome, remaining: remaining - check.cost, receipt }
   }
@@ -161,12 +160,12 @@ export class Uncounted {
     void andThen(this.#charge(check, caller), (decision) => {
       const outcome = decision?.outcomes[0]
       const { receipt } = outcome ?? {}
-      if (decision && receipt) batch.charged = { source: decision.source, receipt }
+      batch.charge = receipt
       if (decision?.source === 'store' && outcome) key.confirm(batch, number, outcome)
       else key.owe(batch)
-      if (batch.charged && batch.lateUnits > 0) {
-        const back = { ...check, cost: batch.lateUnits, receipt: batch.charged.receipt }
-        void this.#access.followUp('refund', batch.charged, [back], caller)
+      if (receipt && batch.lateUnits > 0) {
+        const late = { ...check, cost: batch.lateUnits, receipt }
+        void giveBack(late, (op, held) => this.#access.change(op, held, caller))
       }
       this.#collect(key, caller)
     })
