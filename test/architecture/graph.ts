@@ -43,3 +43,15 @@ export function crumbsIn(graph: Graph, linesOf: (file: string) => number): strin
     return importers.length === 1 && linesOf(file) < maxLines
   })
 }
+
+/** The folders of a package, each with the folders that its files import. Entries import from wherever they list, and count for none. */
+export function foldersOf(graph: Graph, entries: readonly string[]): Graph {
+  const folders = new Map<string, string[]>()
+  for (const [file, targets] of graph) {
+    if (entries.includes(file)) continue
+    const folder = posix.dirname(file)
+    const others = targets.map((target) => posix.dirname(target)).filter((each) => each !== folder)
+    folders.set(folder, [...new Set([...(folders.get(folder) ?? []), ...others])])
+  }
+  return folders
+}

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { packages, readText } from '../support/workspace.ts'
-import { circlesIn, crumbsIn, type Graph, graphOf } from './graph.ts'
+import { entryNames } from '../packages/published-manifest.ts'
+import { type Manifest, packages, readText } from '../support/workspace.ts'
+import { circlesIn, crumbsIn, foldersOf, type Graph, graphOf } from './graph.ts'
 
 /** Packages with short files that one other file alone imports, and why. */
 const withCrumbs: Readonly<Record<string, string>> = {
@@ -15,13 +16,61 @@ const ownFiles: readonly (readonly [end: string, reason: string])[] = [
   ['/src/read-page.ts', 'the build writes the files of the page in its place'],
 ]
 
+/** The folders of a package from the ground up: none imports one above it. */
+const floors: Readonly<Record<string, readonly string[]>> = {
+  'packages/core': [
+    'runtime',
+    'options',
+    'waiting',
+    'algorithms',
+    'model',
+    'policy',
+    'engine',
+    'memory-store',
+    'observers',
+    'ledger',
+    'resilience',
+    'deciders',
+    'limiter',
+    'regions',
+  ],
+}
+
+/** Packages whose folders still import each other in both directions. */
+const withTwoWays: readonly string[] = [
+  'admin',
+  'cli',
+  'client',
+  'headers',
+  'http',
+  'outbound',
+  'policies',
+  'redis',
+].map((name) => `packages/${name}`)
+
 const linesOf = (file: string): number => readText(file).trimEnd().split('\n').length
 
-describe.each(packages())('the files of $folder', ({ folder }) => {
+describe.each(packages())('the files of $folder', ({ folder, manifest }) => {
   const graph = graphOf(folder)
+  const folders = foldersOf(graph, entriesOf(folder, manifest))
 
   it('import each other in one direction', () => {
     expect(circlesIn(graph)).toEqual([])
+  })
+
+  it('import across folders in one direction, but for packages that are listed here', () => {
+    expect(circlesIn(folders).length > 0).toBe(withTwoWays.includes(folder))
+  })
+
+  it.runIf(floors[folder])('import no folder above theirs', () => {
+    const order = (floors[folder] ?? []).map((name) => `${folder}/src/${name}`)
+    expect([...folders.keys()].sort()).toEqual([...order].sort())
+    const upward = [...folders].flatMap(([from, targets]) =>
+      targets
+        .filter((to) => order.indexOf(to) > order.indexOf(from))
+        .map((to) => `${from} → ${to}`),
+    )
+    expect(upward).toEqual([])
   })
 
   it.skipIf(folder in withCrumbs)('are no crumbs of the one file that imports them', () => {
@@ -52,6 +101,22 @@ describe('the check of circles', () => {
   })
 })
 
+describe('the folders of a package', () => {
+  it('are joined by the imports of their files, and not by those of entries', () => {
+    const graph: Graph = new Map([
+      ['a/one', ['a/two', 'b/one']],
+      ['a/two', []],
+      ['b/one', ['c/one']],
+      ['index', ['a/one', 'c/one']],
+    ])
+    const folders = foldersOf(graph, ['index'])
+    expect([...folders]).toEqual([
+      ['a', ['b']],
+      ['b', ['c']],
+    ])
+  })
+})
+
 describe('the check of crumbs', () => {
   it('finds short files with one importer alone', () => {
     const graph: Graph = new Map([
@@ -64,3 +129,7 @@ describe('the check of crumbs', () => {
     expect(crumbsIn(graph, (file) => (file === 'long' ? 25 : 24))).toEqual(['crumb', 'a'])
   })
 })
+
+function entriesOf(folder: string, manifest: Manifest): readonly string[] {
+  return [...entryNames(manifest)].map((name) => `${folder}/src/${name}.ts`)
+}

@@ -1,6 +1,6 @@
 import type { Check } from '@sluice/core'
 import { algorithmOf, type States } from '@sluice/core/backend'
-import { Holding, OwnGrant } from '../../packages/core/src/prefetch/holding.ts'
+import { Holding, OwnGrant } from '../../packages/core/src/ledger/holding.ts'
 
 type State = NonNullable<ReturnType<States['get']>>
 

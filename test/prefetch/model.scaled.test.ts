@@ -2,7 +2,7 @@ import { type Check, definePolicy, type Outcome } from '@sluice/core'
 import { engine } from '@sluice/core/backend'
 import { describe, expect, it } from 'vitest'
 // The rules of the holder are the product's own, and so is the decision of the store: only the network is a model.
-import type { Holding } from '../../packages/core/src/prefetch/holding.ts'
+import type { Holding } from '../../packages/core/src/ledger/holding.ts'
 import { scaled } from '../support/scale.ts'
 import { copyOfHolding, ModelStates, newHolding } from './model-states.ts'
 

@@ -1,5 +1,6 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import { denialsOf } from '../denials/denials-of-store.ts'
+import { decideByGrants } from '../deciders/decide-by-grants.ts'
+import { isLimited, withUnlimited } from '../deciders/unlimited.ts'
 import { isMemoryStore } from '../memory-store/memory-store.ts'
 import type { Check } from '../model/check.ts'
 import { type Decision, decisionOf, ShadowRun, withShadow } from '../model/decision.ts'
@@ -13,9 +14,8 @@ import { windowMsOf } from '../options/duration.ts'
 import { noteRelease } from '../options/release.ts'
 import { warnOnce } from '../options/warn.ts'
 import { areEnforced, divideChecks } from '../policy/divide-checks.ts'
-import { decideByGrants } from '../prefetch/decide-by-grants.ts'
 import { accessTo } from '../resilience/access-to.ts'
-import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
+import { PendingAsk } from '../resilience/pending-ask.ts'
 import { andThen, isPromise, type MaybePromise, promised } from '../runtime/maybe-promise.ts'
 import {
   type CostOptions,
@@ -33,7 +33,6 @@ import { FollowUps } from './follow-ups.ts'
 import type { Limiter } from './limiter.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { listenToStore } from './listen-to-store.ts'
-import { isLimited, withUnlimited } from './unlimited.ts'
 
 /**
  * Makes a limiter.
@@ -48,21 +47,15 @@ export function createLimiter(options: LimiterOptions): Limiter {
     setUpLimiter(options)
   const memory = isMemoryStore(store) ? store : undefined
   const access = accessTo(store, fallback)
-  const denials = denialsOf(store)
-  const caller: Caller = {
-    store,
-    failureMode,
-    deadlineMs,
-    instances,
-    denials,
-    answerHandler: access,
+  const caller = access.callerOf({
+    ...{ store, failureMode, deadlineMs, instances },
     onFailure: reportFailure,
-  }
+  })
   const prefetcher = memory || !policies.some(hasGrants) ? undefined : access.prefetcher
   const uncounted = memory || !policies.some(isAsync) ? undefined : access.uncounted
   const askUngranted = uncounted?.deciderOf(caller, askStore) ?? askStore
   const askLimited = prefetcher ? decideByGrants(prefetcher, caller, askUngranted) : askUngranted
-  const followUps = new FollowUps(access, caller)
+  const followUps = new FollowUps(caller.change)
   const observers = joinObservers(options)
   const notifier = new DecisionNotifier(observers, store)
   const all = penalty ? [...policies, penalty] : policies
@@ -250,7 +243,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     storeHealth: () => access.health(store),
 
     async close() {
-      denials?.close()
+      caller.denials?.close()
       uncounted?.close(caller)
       if (prefetcher) await prefetcher.close(store)
       await store.close?.()

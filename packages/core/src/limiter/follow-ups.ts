@@ -9,8 +9,6 @@ import {
 import type { Decision } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import { invalid, knownFields, wholeNumber } from '../options/options.ts'
-import type { Caller } from '../resilience/pending-ask.ts'
-import type { StoreAccess } from '../resilience/store-access.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { processWide } from '../runtime/process-wide.ts'
 
@@ -40,8 +38,8 @@ const spent = processWide('@sluice/core/spent-receipts/1', () => new WeakMap<Rec
 export class FollowUps {
   readonly #atStore: ChangeAtStore
 
-  constructor(access: StoreAccess, caller: Caller) {
-    this.#atStore = (op, held) => access.change(op, held, caller)
+  constructor(atStore: ChangeAtStore) {
+    this.#atStore = atStore
   }
 
   async refund(decision: Decision, options: RefundOptions = {}): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { longestGrantMs } from '../algorithms/grant.ts'
-import { denialsOf } from '../denials/denials-of-store.ts'
+import { type AskStore, decideByGrants } from '../deciders/decide-by-grants.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
 import { FollowUps } from '../limiter/follow-ups.ts'
 import { type Check, type Held, type Home, Receipt } from '../model/check.ts'
@@ -8,7 +8,6 @@ import type { Policy } from '../model/policy.ts'
 import type { StoreRegion } from '../model/region.ts'
 import type { Outcome, Store } from '../model/store.ts'
 import { besideGrants } from '../policy/prefetch.ts'
-import { type AskStore, decideByGrants } from '../prefetch/decide-by-grants.ts'
 import { accessTo } from '../resilience/access-to.ts'
 import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
@@ -60,19 +59,17 @@ export class Central {
 
   constructor({ store, shares, deadlineMs, onFailure }: CentralOptions) {
     const access = accessTo(store)
-    const caller: Caller = {
+    const caller = access.callerOf({
       store,
       failureMode: 'closed',
       deadlineMs,
       instances: undefined,
-      denials: denialsOf(store),
-      answerHandler: access,
       onFailure: (_op, error) => onFailure(error),
-    }
+    })
     this.#access = access
     this.#caller = caller
     this.#shares = shares
-    this.#followUps = new FollowUps(access, caller)
+    this.#followUps = new FollowUps(caller.change)
     this.decide = decideByGrants(access.prefetcher, caller, (op, checks, request) => {
       const ask = new PendingAsk(op, checks, caller)
       ask.request = request

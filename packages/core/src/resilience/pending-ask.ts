@@ -1,17 +1,16 @@
-import type { Denials, RememberedAsk } from '../denials/denials.ts'
+import type { GrantCaller } from '../ledger/hot-policy.ts'
+import type { StoreWay } from '../ledger/uncounted.ts'
 import type { Check } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { FailureMode } from '../model/policy.ts'
-import type { Ask, DecidingOp, Outcome, Store, StoreOp } from '../model/store.ts'
+import type { Ask, DecidingOp, Outcome, StoreOp } from '../model/store.ts'
 import { DeadlineEntry } from './deadlines.ts'
+import type { Denials, RememberedAsk } from './denials.ts'
 
 /** A limiter as the caller of a store: its rules for when the store does not answer. */
-export interface Caller {
-  readonly store: Store
+export interface Caller extends GrantCaller, StoreWay {
   readonly failureMode: FailureMode
   readonly deadlineMs: number
-  /** The number of processes that share the limits, if the user has pinned it. */
-  readonly instances: number | undefined
   /** The denials of the store; `undefined` when it has no `denialTtlMs`. */
   readonly denials: Denials | undefined
   readonly answerHandler: AnswerHandler

@@ -1,26 +1,31 @@
-import { applyChange } from '../denials/denials-of-store.ts'
+import { Fallback } from '../ledger/fallback.ts'
+import { Prefetcher } from '../ledger/prefetcher.ts'
+import { Uncounted } from '../ledger/uncounted.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
-import type { Check, Receipt } from '../model/check.ts'
+import type { Check } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
 import type { ResilienceEvent } from '../model/resilience-event.ts'
 import type { Outcome, Store, StoreOp } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
 import { isSluiceError, SluiceError } from '../options/errors.ts'
-import { decideWithout } from '../outage/failure-decision.ts'
-import { Fallback } from '../outage/fallback.ts'
-import { Outage } from '../outage/outage.ts'
-import { Reconciliation } from '../outage/reconciliation.ts'
-import { Prefetcher } from '../prefetch/prefetcher.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import { type CountingAccess, Uncounted } from '../uncounted/uncounted.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { DeadlinesByDuration, inTime } from './deadlines.ts'
-import type { AnswerHandler, Caller, PendingAsk } from './pending-ask.ts'
+import { applyChange, denialsOf } from './denials-of-store.ts'
+import { decideWithout } from './failure-decision.ts'
+import { Outage } from './outage.ts'
+import { type AnswerHandler, type Caller, PendingAsk } from './pending-ask.ts'
+import { Reconciliation } from './reconciliation.ts'
 import { grantsOf, StoreMonitor } from './store-monitor.ts'
 
+type AskingLimiter = Pick<
+  Caller,
+  'store' | 'failureMode' | 'deadlineMs' | 'instances' | 'onFailure'
+>
+
 /** Asks a store for all its limiters: with a deadline, a circuit breaker and a local fallback. */
-export class StoreAccess implements AnswerHandler, CountingAccess {
+export class StoreAccess implements AnswerHandler {
   readonly memory: MemoryStore
   readonly #heard = new WeakSet<Store>()
   /** Any of its stores: they share a connection. */
@@ -34,8 +39,10 @@ export class StoreAccess implements AnswerHandler, CountingAccess {
   #isRemote = false
   readonly #outage = new Outage()
   readonly prefetcher: Prefetcher = new Prefetcher(() => this.isAway)
-  readonly uncounted: Uncounted = new Uncounted(this)
-  readonly isPaid = (receipt: Receipt): boolean => this.#fallback.isPaid(receipt)
+  readonly uncounted: Uncounted = new Uncounted({
+    isAway: () => this.isAway,
+    isPaid: (receipt) => this.#fallback.isPaid(receipt),
+  })
   /** Requests that have waited their time out; `undefined` until there is one. */
   #timedOut: WeakSet<object> | undefined
 
@@ -47,6 +54,20 @@ export class StoreAccess implements AnswerHandler, CountingAccess {
 
   get isAway(): boolean {
     return this.#outage.isUnderWay
+  }
+
+  /** A limiter, as it asks here. */
+  callerOf(limiter: AskingLimiter): Caller {
+    const { store } = limiter
+    const caller: Caller = {
+      ...limiter,
+      denials: denialsOf(store),
+      answerHandler: this,
+      applyChange: (op, checks) => applyChange(store, op, checks),
+      charge: (check) => this.ask(new PendingAsk('charge', [check], caller)),
+      change: (op, held) => this.#change(op, held, caller),
+    }
+    return caller
   }
 
   /** Listens to a store of this access, once. */
@@ -88,7 +109,7 @@ export class StoreAccess implements AnswerHandler, CountingAccess {
    * Changes at the store what decisions took. Returns whether anything was there, all of it for
    * leases to be renewed; false when the store failed, and when the change waits for it.
    */
-  async change(
+  async #change(
     op: 'refund' | 'release' | 'renew',
     checks: readonly Check[],
     caller: Caller,

@@ -1,5 +1,5 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import type { Check, Receipt } from '../model/check.ts'
+import { type Check, keyId, type Receipt } from '../model/check.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { bucketSize, DrainingUnits } from './draining-units.ts'
 import { RecentUnits } from './recent-units.ts'
@@ -191,9 +191,4 @@ export class Debts {
     }
     return debt
   }
-}
-
-/** A key of a policy. */
-export function keyId({ policy, key }: Pick<Check, 'policy' | 'key'>): string {
-  return `${policy.id}\0${key}`
 }

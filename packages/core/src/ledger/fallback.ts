@@ -1,10 +1,17 @@
 import type { KeyState } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
-import type { ChangeAtStore, Check, Held, Home, Receipt } from '../model/check.ts'
+import {
+  type ChangeAtStore,
+  type Check,
+  type Held,
+  type Home,
+  keyId,
+  type Receipt,
+} from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
 import type { DecidingOp, Store } from '../model/store.ts'
-import { Debts, type Due, keyId } from './debts.ts'
+import { Debts, type Due } from './debts.ts'
 import { localCheck, localOutcome } from './local-share.ts'
 
 export interface LocalAsk {

@@ -1,25 +1,24 @@
-import { type Check, giveBack, Receipt } from '../model/check.ts'
+import { type ChangeAtStore, type Check, giveBack, keyId, Receipt } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
 import type { DecidingOp, Outcome } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
-import { keyId } from '../outage/debts.ts'
-import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
 import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { startTimer } from '../waiting/timers.ts'
 import { KnownKey } from './known-key.ts'
 
-/** The way to the store, and what is known of it. */
-export interface CountingAccess {
-  /** True while failure modes decide some requests at least. */
-  readonly isAway: boolean
-  ask(ask: PendingAsk): MaybePromise<Decision>
-  change(
-    op: 'refund' | 'release' | 'renew',
-    checks: readonly Check[],
-    caller: Caller,
-  ): Promise<boolean>
+/** The way of one limiter to the store. */
+export interface StoreWay {
+  /** Takes units without asking; in this process while the store is away. */
+  charge(check: Check): MaybePromise<Decision>
+  readonly change: ChangeAtStore
+}
+
+/** The state of the store, as this process knows it. */
+interface StoreState {
+  /** Tells whether failure modes decide some requests at least. */
+  isAway(): boolean
   /** Tells whether the store counts units by now that were charged while it was away. */
-  readonly isPaid: (receipt: Receipt) => boolean
+  isPaid(receipt: Receipt): boolean
 }
 
 type Ask = (op: DecidingOp, checks: readonly Check[], request?: object) => MaybePromise<Decision>
@@ -35,16 +34,16 @@ const collectMs = 5
  * key at most `maxUncounted` units are admitted that the store has not confirmed.
  */
 export class Uncounted {
-  readonly #access: CountingAccess
+  readonly #store: StoreState
   /** Keys that were used of late. */
   #young = new Map<string, KnownKey>()
   #old = new Map<string, KnownKey>()
   #room = maxKeys
   /** Keys with units that the store is told of when the timer ends. */
-  readonly #collecting = new Map<KnownKey, Caller>()
+  readonly #collecting = new Map<KnownKey, StoreWay>()
 
-  constructor(access: CountingAccess) {
-    this.#access = access
+  constructor(store: StoreState) {
+    this.#store = store
   }
 
   /** Returns the units that the store has not confirmed, and the bound that is in force. */
@@ -52,7 +51,7 @@ export class Uncounted {
     let uncountedUnits = 0
     let most = 0
     for (const key of this.#keys()) {
-      key.settleDebts(this.#access.isPaid)
+      key.settleDebts(this.#store.isPaid)
       uncountedUnits += key.uncounted
       most = Math.max(most, key.maxUncounted)
     }
@@ -60,11 +59,11 @@ export class Uncounted {
   }
 
   /** Returns a function that decides here, and asks the store about what is not known here. */
-  deciderOf(caller: Caller, askStore: Ask): Ask {
+  deciderOf(way: StoreWay, askStore: Ask): Ask {
     return (op, checks, request) => {
-      const outcomes = this.#answer(op, checks, caller)
+      const outcomes = this.#answer(op, checks, way)
       if (outcomes) return decisionOf(outcomes, 'store')
-      const questions = checks.map((check) => this.#begin(check, caller))
+      const questions = checks.map((check) => this.#begin(check, way))
       return andThen(askStore(op, checks, request), (decision) => {
         // A denial may be a remembered one, with numbers of an older answer.
         if (decision.source !== 'store' || !decision.allowed) return decision
@@ -78,27 +77,27 @@ export class Uncounted {
   }
 
   /** Tells the store of all units of keys that are to be changed, and forgets their states. */
-  forget(checks: readonly Check[], caller: Caller): void {
+  forget(checks: readonly Check[], way: StoreWay): void {
     for (const { policy, key, digest } of checks) {
       if (policy.maxUncounted === 0) continue
       // The store alone knows which key a digest is of.
       const keys = digest === undefined ? [this.#find(keyId({ policy, key }))] : this.#keys()
       for (const each of keys) {
         if (!each) continue
-        this.#tell(each, caller)
+        this.#tell(each, way)
         each.forget()
       }
     }
   }
 
   /** Tells the store of all units. */
-  close(caller: Caller): void {
-    for (const key of this.#keys()) this.#tell(key, caller)
+  close(way: StoreWay): void {
+    for (const key of this.#keys()) this.#tell(key, way)
   }
 
   /** Answers a request if nothing of it needs the store. */
-  #answer(op: DecidingOp, checks: readonly Check[], caller: Caller): Outcome[] | undefined {
-    if (op === 'charge' || this.#access.isAway) return undefined
+  #answer(op: DecidingOp, checks: readonly Check[], way: StoreWay): Outcome[] | undefined {
+    if (op === 'charge' || this.#store.isAway()) return undefined
     const outcomes: Outcome[] = []
     for (const check of checks) {
       if (check.policy.maxUncounted === 0 || check.digest !== undefined) return undefined
@@ -109,23 +108,23 @@ export class Uncounted {
     if (op === 'peek') return outcomes
     return outcomes.map((outcome, index) => {
       const check = checks[index]
-      return check && check.cost > 0 ? this.#take(check, outcome, caller) : outcome
+      return check && check.cost > 0 ? this.#take(check, outcome, way) : outcome
     })
   }
 
-  #take(check: Check, { remaining = 0, ...outcome }: Outcome, caller: Caller): Outcome {
+  #take(check: Check, { remaining = 0, ...outcome }: Outcome, way: StoreWay): Outcome {
     const key = this.#keyOf(check)
     const receipt = new Receipt(check, 0, undefined, key.take(check))
-    this.#collect(key, caller)
+    this.#collect(key, way)
     return { ...outcome, remaining: remaining - check.cost, receipt }
   }
 
   /** Notes that the store is asked about a check. It is told of all units of the key before. */
-  #begin(check: Check, caller: Caller): { key: KnownKey; number: number } | undefined {
+  #begin(check: Check, way: StoreWay): { key: KnownKey; number: number } | undefined {
     if (check.policy.maxUncounted === 0 || check.digest !== undefined) return undefined
     const key = this.#keyOf(check)
-    this.#tell(key, caller)
-    key.settleDebts(this.#access.isPaid)
+    this.#tell(key, way)
+    key.settleDebts(this.#store.isPaid)
     key.maxUncounted = check.policy.maxUncounted
     return { key, number: key.ask() }
   }
@@ -134,30 +133,30 @@ export class Uncounted {
    * Tells the store of the units of a key a moment later, or now if they are half of what may be
    * uncounted. While one charge is under way, units wait for its answer.
    */
-  #collect(key: KnownKey, caller: Caller): void {
+  #collect(key: KnownKey, way: StoreWay): void {
     if (key.awaited > 0 || !key.hasUntold) return
     if (key.isHalfFull) {
-      this.#tell(key, caller)
+      this.#tell(key, way)
       return
     }
     if (this.#collecting.size === 0) startTimer(() => this.#tellCollected(), collectMs)
-    this.#collecting.set(key, caller)
+    this.#collecting.set(key, way)
   }
 
   #tellCollected(): void {
     const collected = [...this.#collecting]
     this.#collecting.clear()
-    for (const [key, caller] of collected) if (key.awaited === 0) this.#tell(key, caller)
+    for (const [key, way] of collected) if (key.awaited === 0) this.#tell(key, way)
   }
 
   /** Has the store count the units of a key that it was not told of. */
-  #tell(key: KnownKey, caller: Caller): void {
+  #tell(key: KnownKey, way: StoreWay): void {
     const batch = key.tell()
     if (!batch) return
     const { policy, key: name, limit } = batch.check
     const check = { policy, key: name, limit, cost: batch.units }
     const number = key.ask()
-    void andThen(this.#charge(check, caller), (decision) => {
+    void andThen(this.#charge(check, way), (decision) => {
       const outcome = decision?.outcomes[0]
       const { receipt } = outcome ?? {}
       batch.charge = receipt
@@ -165,16 +164,16 @@ export class Uncounted {
       else key.owe(batch)
       if (receipt && batch.lateUnits > 0) {
         const late = { ...check, cost: batch.lateUnits, receipt }
-        void giveBack(late, (op, held) => this.#access.change(op, held, caller))
+        void giveBack(late, way.change)
       }
-      this.#collect(key, caller)
+      this.#collect(key, way)
     })
   }
 
   /** Answers `undefined` if nobody could count: the memory of this process is full, too. */
-  #charge(check: Check, caller: Caller): MaybePromise<Decision | undefined> {
+  #charge(check: Check, way: StoreWay): MaybePromise<Decision | undefined> {
     try {
-      const decision = this.#access.ask(new PendingAsk('charge', [check], caller))
+      const decision = way.charge(check)
       return isPromise(decision) ? decision.catch(() => undefined) : decision
     } catch {
       return undefined

@@ -1,10 +1,10 @@
+import { refundQuietly } from '../ledger/grant-calls.ts'
+import type { GrantCaller } from '../ledger/hot-policy.ts'
+import type { Prefetcher } from '../ledger/prefetcher.ts'
 import { type ChangeAtStore, type Check, giveBack, type Receipt } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
 import type { DecidingOp, Outcome } from '../model/store.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { refundQuietly } from './grant-calls.ts'
-import type { GrantCaller } from './hot-policy.ts'
-import type { Prefetcher } from './prefetcher.ts'
 
 /** Decides checks that have a limit. */
 export type AskStore = (
@@ -25,7 +25,7 @@ export function decideByGrants(
   /** Returns whether the units are back in their grant. */
   const undo = (receipt: Receipt): boolean =>
     giveBack({ ...receipt.check, receipt }, refundAtStore) === true
-  const refundAtStore: ChangeAtStore = (_op, held) => refundQuietly(caller.store, held)
+  const refundAtStore: ChangeAtStore = (_op, held) => refundQuietly(caller, held)
   return (op, checks, request) => {
     const [only] = checks
     if (only && checks.length === 1) {

@@ -1,12 +1,12 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import { applyChange } from '../denials/denials-of-store.ts'
+import type { Due } from '../ledger/debts.ts'
+import type { Fallback } from '../ledger/fallback.ts'
 import type { Check } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { ResilienceEvent } from '../model/resilience-event.ts'
 import type { Outcome, Store, StoreOp } from '../model/store.ts'
-import type { PendingAsk } from '../resilience/pending-ask.ts'
-import type { Due } from './debts.ts'
-import type { Fallback } from './fallback.ts'
+import { applyChange } from './denials-of-store.ts'
+import type { PendingAsk } from './pending-ask.ts'
 
 /**
  * The most debts, or deferred operations, that are sent at once: the store has traffic to serve

@@ -1,8 +1,9 @@
 import type { Check } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Store } from '../model/store.ts'
+import type { Outcome, Store } from '../model/store.ts'
 import type { GrantCounters } from '../model/store-health.ts'
 import { SpaceSaving } from '../runtime/hot-keys.ts'
+import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { HotKey } from './hot-key.ts'
 
 /** Number of keys that the sketch surely lists. */
@@ -20,6 +21,8 @@ export interface GrantCaller {
   readonly store: Store
   /** The number of processes that share the limits, if the user has pinned it. */
   readonly instances: number | undefined
+  /** Applies an operation at the store. What is remembered of the keys is forgotten. */
+  applyChange(op: 'grant' | 'refund', checks: readonly Check[]): MaybePromise<readonly Outcome[]>
 }
 
 /** The hot keys of one policy at this process, found by a sketch. */

@@ -1,11 +1,11 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
+import { CheckMap } from '../ledger/check-map.ts'
+import { Strikes } from '../ledger/strikes.ts'
 import type { Check } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Outcome, Store, StoreOp } from '../model/store.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import { CheckMap } from './check-map.ts'
-import { Strikes } from './strikes.ts'
 
 /** An ask whose denial may be remembered. */
 export interface RememberedAsk {

@@ -174,7 +174,7 @@ export class Prefetcher {
         if (!grant.isOver) this.counters.returned += grant.left
         grant.isOver = true
       }
-      if (soleSpent && outcome?.receipt) settle(caller.store, soleSpent, outcome.receipt)
+      if (soleSpent && outcome?.receipt) settle(caller, soleSpent, outcome.receipt)
       if (hot.holding.asked?.id !== id) return
       this.counters.taken += granted
       const grant = hot.holding.answer(id, granted, momentNow())
@@ -192,7 +192,7 @@ export class Prefetcher {
       this.#ask(hot, hotPolicy, { units: 0, now: answeredAt })
     }
     try {
-      const answer = askForGrant(caller.store, check, told)
+      const answer = askForGrant(caller, check, told)
       // The next request of the key asks the store, and finds out why it failed.
       if (isPromise(answer)) return answer.then(onAnswer, () => hot.holding.fail(id))
       onAnswer(answer)

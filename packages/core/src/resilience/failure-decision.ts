@@ -1,9 +1,9 @@
 import { algorithmOf } from '../algorithms/table.ts'
+import type { Fallback } from '../ledger/fallback.ts'
 import type { Check } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { FailureMode } from '../model/policy.ts'
-import type { PendingAsk } from '../resilience/pending-ask.ts'
-import type { Fallback } from './fallback.ts'
+import type { PendingAsk } from './pending-ask.ts'
 
 const strictness: { readonly [mode in FailureMode]: number } = { open: 0, fallback: 1, closed: 2 }
 
