@@ -61,11 +61,18 @@ describe('a penalty', () => {
     expect(await offend(limiter, 2)).toBe(1_000)
   })
 
-  it('takes nothing from requests that are allowed, and no quota from those it blocks', async () => {
+  it('takes nothing from requests that are allowed, and only what counts denials from those it blocks', async () => {
     const limiter = limiterOf(three, 2)
     await limiter.block('k', '1h')
     for (let i = 0; i < 10; i += 1) await limiter.consume('k')
     expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(2)
+    const counting = createLimiter({ limit: 2, window: '1s', countDenied: true, penalty: three })
+    await counting.block('k', '1h')
+    for (const remaining of [1, 0]) {
+      const { retryAfterMs, outcomes } = await counting.consume('k')
+      expect(outcomes[0]).toMatchObject({ allowed: true, remaining })
+      expect(retryAfterMs).toBe(60 * minute)
+    }
     await limiter.reset('k')
     for (let i = 0; i < 10; i += 1) {
       vi.advanceTimersByTime(1_000)

@@ -45,34 +45,40 @@ local function cost_at(costs, i)
 end
 
 -- @param explicit_ms  ms to wait, or to be held, where only the script can tell
-local function answer(cell, policy, allowed, explicit_ms)
+-- @param had_room     true for a policy that has counted the denial of others
+local function answer(cell, policy, allowed, explicit_ms, had_room)
   local amount, detail, ahead_ms = policy.algorithm.report(cell, policy)
   if ahead_ms == 0 then ahead_ms = nil end
-  if cell.incarnation == 0 and not explicit_ms and not ahead_ms then
+  if cell.incarnation == 0 and not explicit_ms and not ahead_ms and not had_room then
     reply[#reply + 1] = report_of(allowed, amount, detail)
   else
-    reply[#reply + 1] = { allowed and 1 or 0, exact(amount), detail, cell.incarnation, explicit_ms or 0, ahead_ms }
+    reply[#reply + 1] = { allowed and 1 or had_room and 2 or 0, exact(amount), detail, cell.incarnation, explicit_ms or 0, ahead_ms }
   end
 end
 
+local rooms = {}
 local function consume(policies, costs, at, may_take)
   local allowed = true
   for i = 1, #policies do
-    allowed = allowed and fits(cells[i], policies[i], cost_at(costs, at + i))
+    rooms[i] = fits(cells[i], policies[i], cost_at(costs, at + i))
+    allowed = allowed and rooms[i]
   end
   for i = 1, #policies do
     local cell, policy, cost = cells[i], policies[i], cost_at(costs, at + i)
-    local algorithm, explicit_ms = policy.algorithm, nil
+    local algorithm, explicit_ms, had_room = policy.algorithm, nil, false
     if allowed then
       if algorithm.delay then explicit_ms = cost > 0 and algorithm.delay(cell, policy) or 0 end
       if may_take and not algorithm.counts_only_denials and leaves_trace(policy, cost) then
         algorithm.take(cell, policy, cost)
       end
     else
-      if may_take and policy.count_denied and leaves_trace(policy, cost) then algorithm.take(cell, policy, cost) end
+      if may_take and policy.count_denied and leaves_trace(policy, cost) then
+        algorithm.take(cell, policy, cost)
+        had_room = rooms[i] and not algorithm.counts_only_denials
+      end
       if algorithm.wait then explicit_ms = policy.limit > 0 and cost > 0 and algorithm.wait(cell, policy, cost) or 0 end
     end
-    answer(cell, policy, allowed, explicit_ms)
+    answer(cell, policy, allowed, explicit_ms, had_room)
   end
 end
 

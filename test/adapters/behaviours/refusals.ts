@@ -84,6 +84,14 @@ export const refusals: Behaviour = ({ start, limited }) => {
     vi.setSystemTime(Date.now() + 29_000)
     expect(await app.statuses(1)).toEqual([429])
   })
+
+  it('countDenied names no policy that had room, and tells its wait', async () => {
+    const attempts = { name: 'attempts', limit: 2, window: '1h', countDenied: true } as const
+    const answer = await refused({ policies: [{ ...one, name: 'login' }, attempts] })
+    expect(JSON.parse(answer.body)).toMatchObject({ 'violated-policies': ['login'] })
+    expect(answer.field('ratelimit')).toBe('"login";r=0;t=30, "attempts";r=0;t=3600')
+    expect(answer.field('retry-after')).toBe('3600')
+  })
 }
 
 function raise(message: string): never {

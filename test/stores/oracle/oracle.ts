@@ -105,7 +105,10 @@ export class Oracle {
         return { ...known, delayMs: 0 }
       }
       this.#take(check, now)
-      return { ...this.#of(check).expected(check, now), delayMs: 0 }
+      const after = this.#of(check).expected(check, now)
+      // The last strike blocks its own request.
+      const allowed = isPenalty(check) ? after.allowed : known?.allowed === true
+      return { ...after, allowed, delayMs: 0 }
     })
     return { expected, receipts: checks.map(() => undefined) }
   }

@@ -64,10 +64,13 @@ function denied(states: States, found: Found, wait: number): Outcome {
     return outcomeOf(readableState(found), check, { now, retryAfterMs: wait })
   }
   const state = take(states, found).state
+  const isStrike = algorithmOf(check.policy).counts === 'strikes'
   // A store without room for the key has counted nothing.
-  const isKept = algorithmOf(check.policy).counts !== 'strikes' || states.get(check, now) === state
+  const isKept = !isStrike || states.get(check, now) === state
   if (!isKept) return outcomeOf(readableState(found), check, { now, retryAfterMs: wait })
-  return outcomeOf(state, check, { now, retryAfterMs: waitMs(state, check, now) })
+  const outcome = outcomeOf(state, check, { now, retryAfterMs: waitMs(state, check, now) })
+  // The last strike blocks its own request. Units are no reason to deny the request they count.
+  return isStrike ? outcome : { ...outcome, allowed: wait === 0 }
 }
 
 function taken(states: States, found: Found): Outcome {

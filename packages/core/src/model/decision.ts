@@ -15,10 +15,7 @@ export interface Decision {
    * none when nothing was asked (`open`, `closed`, `shed`).
    */
   readonly outcomes: readonly Outcome[]
-  /**
-   * 0 when allowed; else the longest wait of the policies that deny. `Infinity`: waiting cannot
-   * help.
-   */
+  /** 0 when allowed; else the longest wait of the outcomes. `Infinity`: waiting cannot help. */
   readonly retryAfterMs: number
   /**
    * The ms that an allowed request has to be held before it goes on: the longest of its outcomes.
@@ -42,9 +39,8 @@ export function decisionOf(outcomes: readonly Outcome[], source: DecisionSource)
   let allowed = true
   for (const outcome of outcomes) {
     if (outcome.delayMs > delayMs) delayMs = outcome.delayMs
-    if (outcome.allowed) continue
-    allowed = false
     if (outcome.retryAfterMs > retryAfterMs) retryAfterMs = outcome.retryAfterMs
+    if (!outcome.allowed) allowed = false
   }
   return { allowed, outcomes, retryAfterMs, delayMs: allowed ? delayMs : 0, source }
 }

@@ -41,7 +41,7 @@ export type DecidingOp = Extract<StoreOp, 'consume' | 'peek' | 'charge'>
 /** The outcome of one check. All times are whole milliseconds. */
 export interface Outcome {
   readonly policy: Policy
-  /** True when this policy lets the request pass. */
+  /** True when this policy lets the request pass, before it counts a denial. */
   readonly allowed: boolean
   /** The limit that was applied; `Infinity` when the policy is unlimited. */
   readonly limit: number
@@ -50,7 +50,8 @@ export interface Outcome {
   /** The effective window of the remaining units; `undefined` if the policy has none. */
   readonly resetMs: number | undefined
   /**
-   * 0 when allowed; else how long a lone client has to wait, `Infinity` when waiting cannot help.
+   * The wait of a lone client, `Infinity` when waiting cannot help. 0 when allowed, unless the
+   * policy has counted a denial (`countDenied`) and is full now.
    */
   readonly retryAfterMs: number
   /**

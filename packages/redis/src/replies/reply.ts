@@ -112,11 +112,13 @@ class ReportReader {
     const takes = op === 'consume' || op === 'charge'
     if (op === 'grant' && Array.isArray(value)) return this.#readGrant(value, check)
     const isChange = !takes && op !== 'peek'
+    const verdict = Array.isArray(value) ? this.#readList(value) : this.#readPacked(value)
     // True if the request is allowed, or had anything to change.
-    const isFound = Array.isArray(value) ? this.#readList(value) : this.#readPacked(value)
+    const isFound = verdict === 1
     const isAllowed = isFound || isChange
     const decided: DecidedAsk = { now: this.#now, isAllowed, isTaken: takes && isAllowed }
     const outcome = readOutcome[check.policy.counting](check, this.#report, decided)
+    if (verdict === 2) return { ...outcome, allowed: true }
     return isChange && !isFound ? notFound(op, outcome) : outcome
   }
 
@@ -127,7 +129,8 @@ class ReportReader {
     return grantOutcome(check, this.#report, { now: this.#now, units, isTaken })
   }
 
-  #readList(list: readonly unknown[]): boolean {
+  /** Returns 1 if the request is allowed, and 2 if others deny it and this policy had room. */
+  #readList(list: readonly unknown[]): number {
     const [allowed, amount, detail, incarnation, explicitMs, aheadMs] = list
     const report = this.#report
     report.amount = this.#integer(amount)
@@ -135,10 +138,10 @@ class ReportReader {
     report.incarnation = this.#integer(incarnation)
     report.explicitMs = explicitMs === undefined ? undefined : this.#integer(explicitMs)
     report.aheadMs = this.#integer(aheadMs ?? 0)
-    return this.#integer(allowed) === 1
+    return this.#integer(allowed)
   }
 
-  #readPacked(value: unknown): boolean {
+  #readPacked(value: unknown): number {
     const report = this.#report
     const signed = this.#integer(value)
     const packed = signed < 0 ? -1 - signed : signed
@@ -147,7 +150,7 @@ class ReportReader {
     report.incarnation = 0
     report.explicitMs = undefined
     report.aheadMs = 0
-    return signed >= 0
+    return signed >= 0 ? 1 : 0
   }
 
   /** After the last report: how many stored values could not be read. */

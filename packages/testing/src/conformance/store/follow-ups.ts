@@ -65,16 +65,26 @@ export const forUnits: StoreCases = {
   async 'charges a policy that counts denials, whichever policy denies'(bench) {
     const limiter = bench.limiter(
       { name: 'tight', limit: 1 },
-      { name: 'penalty', limit: 3, countDenied: true },
+      { name: 'penalty', limit: 3, window: '1h', countDenied: true },
     )
-    await limiter.consume('k')
-    for (const remaining of [1, 0]) {
+    let waitMs = 0
+    for (const [remaining, allowed] of [
+      [2, true],
+      [1, false],
+      [0, false],
+    ] as const) {
+      const decision = await limiter.consume('k')
       like(
-        await limiter.consume('k'),
-        { allowed: false, outcomes: [{ remaining: 0 }, { remaining }] },
-        'countDenied takes a unit for each denial',
+        decision,
+        { allowed, outcomes: [{ allowed }, { allowed: true, remaining }] },
+        'countDenied takes a unit for each denial, and a policy with room does not deny',
       )
+      waitMs = decision.retryAfterMs
     }
+    bench.clock.advance(waitMs - 1)
+    like(await limiter.peek('k'), { outcomes: [{}, { allowed: false }] }, 'it is full until then')
+    bench.clock.advance(1)
+    same((await limiter.peek('k')).allowed, true, 'the wait includes what the denial took')
   },
 }
 
