@@ -1,13 +1,18 @@
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
 import { connect, createServer, type OutgoingHttpHeaders } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { createAdmin } from '@sluice/admin'
+import { memoryStore } from '@sluice/core'
+import { rateLimit } from '@sluice/express'
 import type { HandlerRequest } from '@sluice/http'
 import { mount } from '@sluice/koa'
+import { openPolicies } from '@sluice/policies'
 import { createQueue, createWorker, memoryBroker } from '@sluice/queue'
 import Koa from 'koa'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { openInTest } from '../policies/live-policies.ts'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { burst, openInTest } from '../policies/live-policies.ts'
+import { policyFolder } from '../policies/policy-folder.ts'
 import { until } from '../support/until.ts'
 import { everything, frameworks, startAdmin } from './admin-server.ts'
 import { callNow, operations } from './operations.ts'
@@ -106,6 +111,50 @@ describe('a policy file with a mistake', () => {
     expect(changed.status).toBe(200)
     expect((await call('GET', 'policies')).body.policies).toMatchObject([{ limit: 6 }])
   })
+
+  const secret = 'sk_live_ada'
+
+  it('shows no identity in it to those who may only read, nor in a log', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+    onTestFinished(() => warn.mockRestore())
+    const file = await policyFolder(burst(5))
+    const store = memoryStore()
+    const policies = await openPolicies({ file, store })
+    onTestFinished(() => policies.close())
+    const admin = { policies, authorize: () => ({ actor: 'eve', may: ['read'] }) as const }
+    rateLimit({ policies, store })
+    const { call } = await startAdmin({ store, admin })
+    const mistakes = [
+      [`overrides: [{ policy: burst, key: ${secret}, limit: 9 }]`, ':2:35: overrides[0].key'],
+      [`overrides: [{ policy: burst, key: { ip: ${secret} } }]`, ':3:13: overrides[0]'],
+      [`overrides: [{ policy: burst, key: { ${secret}: x }, limit: 9 }]`, 'overrides[0].key must'],
+      [`overrides: [*${secret}]`, ':1:1: no YAML'],
+    ] as const
+    for (const [index, [text, place]] of mistakes.entries()) {
+      await writeFile(file, `${burst(5)}${'\n'.repeat(index + 1)}${text}`)
+      await until(text, () => policies.state.refused?.message.includes(place) === true)
+      const answers = [await call('GET', 'policies'), await call('GET', 'fleet')]
+      const shown = JSON.stringify(answers.map(({ body }) => body))
+      expect(shown, text).toContain('"refused":')
+      expect(shown, text).not.toContain(secret)
+    }
+    expect(warn).toHaveBeenCalledTimes(mistakes.length)
+    expect(JSON.stringify(warn.mock.calls)).not.toContain(secret)
+  })
+
+  it('nor are the lists of a route, in the differences of two versions', async () => {
+    const opened = await openInTest(burst(5))
+    const { policies, store } = opened
+    const admin = { policies, authorize: () => ({ actor: 'eve', may: ['read'] }) as const }
+    const { call } = await startAdmin({ store, admin })
+    const { version } = policies
+    await opened.change(
+      `${burst(5)}\nroutes: { /: { policies: [burst], block: { keys: [${secret}] } } }`,
+    )
+    const { body } = await call('GET', `policies/diff?from=${version}`)
+    expect(body.differences).toMatchObject([{ path: 'routes./', to: { policies: ['burst'] } }])
+    expect(JSON.stringify(body)).not.toContain(secret)
+  })
 })
 
 describe('a request without a Host', () => {
@@ -146,7 +195,9 @@ it('over HTTP/2 the authority is the Host', async () => {
 })
 
 it('dead letters are run again once, however many operators ask for it', async () => {
-  const { call, queue } = await startAdmin()
+  let { may } = everything
+  const admin = { authorize: () => ({ actor: 'ada', may }) }
+  const { call, queue } = await startAdmin({ admin })
   let runs = 0
   const worker = createWorker({
     broker: queue.broker,
@@ -160,6 +211,10 @@ it('dead letters are run again once, however many operators ask for it', async (
   await queue.enqueue({ identity: 'ada', payload: 'a page' })
   await until('it is a dead letter', async () => (await queue.depth()).dead === 1)
   const { jobs } = (await call('GET', 'queues/jobs/dead')).body
+  expect(jobs).toMatchObject([{ error: 'the printer is away' }])
+  may = ['read']
+  expect((await call('GET', 'queues/jobs/dead')).body.jobs[0].error).toBeUndefined()
+  may = everything.may
   const body = { ids: [jobs[0].id], reason }
   const answers = await Promise.all(
     Array.from({ length: 5 }, () => call('POST', 'queues/jobs/dead/retry', { body })),

@@ -59,7 +59,7 @@ describe('user() and tenant()', () => {
     }
     expect(warn.mock.calls).toEqual([
       [
-        'sluice: the function of user(…) yielded 0.5, which is no id and counts as missing: it must be text, a bigint, or a whole ' +
+        'sluice: the function of user(…) yielded a number, which is no id and counts as missing: it must be text, a bigint, or a whole ' +
           'number up to 2^53 − 1, beyond which two ids would be one',
       ],
     ])

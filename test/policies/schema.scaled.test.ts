@@ -223,6 +223,26 @@ describe('the schema of policy files', () => {
     expect(found('')).toHaveLength(1)
   })
 
+  it.each([
+    'overrides: sk_live',
+    'overrides: { sk_live: 9 }',
+    'overrides: [sk_live]',
+    'overrides: [{ policy: a, key: sk_live, limit: 9 }]',
+    'overrides: [{ policy: a, key: { ip: { sk_live: 1 } }, limit: 9 }]',
+    'overrides: [{ policy: a, key: { ip: 1.2.3.4 }, limit: 9, sk_live: 1 }]',
+    'overrides: [*sk_live]',
+    'overrides: [!sk_live x]',
+    'overrides: [{ policy: a, key: { sk_live: x, sk_live: x }, limit: 9 }]',
+    'block: { ips: [sk_live] }',
+    'block: { sk_live: [x] }',
+    'allow: { keys: sk_live }',
+    'routes: { /: { policies: [a], block: { ips: [sk_live] } } }',
+  ])('has no text of a place where identities stand: %s', (text) => {
+    const problems = policyFileProblems(`policies: [{ name: a, limit: 5, window: 1s }]\n${text}`)
+    expect(problems).not.toEqual([])
+    expect(problems.map(({ message }) => message).join()).not.toContain('sk_live')
+  })
+
   it('refuses aliases that stand for too much', () => {
     const bomb = `a0: &a0 [${'x,'.repeat(20)}x]\n${Array.from({ length: 9 }, (_, i) => `a${i + 1}: &a${i + 1} [${Array(9).fill(`*a${i}`).join(', ')}]`).join('\n')}`
     expect(policyFileProblems(bomb)[0]?.message).toMatch(/alias/i)

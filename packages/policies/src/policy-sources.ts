@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Documents, errorText, SluiceError, warnOnce } from '@sluice/core'
 import type { PolicyFile } from './file/policy-file.ts'
-import { readPolicyFile } from './file/read-file.ts'
+import { parsePolicyFile, placesOf, readPolicyFile } from './file/read-file.ts'
 import { effective, type Kill, type Layer, nextEndMs } from './versions/layer.ts'
 import {
   type ChangeNote,
@@ -92,7 +92,7 @@ export class PolicySources {
       const message = `${fileName} cannot be read: ${errorText(cause)}`
       throw new SluiceError('SLUICE_POLICY_FILE', message, { cause })
     }
-    this.#takeOver(fileOfText(text, fileName), nothingShared)
+    this.#takeOver(readFileOf(text, readPolicyFile(text, fileName)), nothingShared)
     await this.askStore()
     // Not all processes of a fleet that starts together ask together.
     this.#timer = setTimeout(() => {
@@ -173,7 +173,7 @@ export class PolicySources {
       if (text !== undefined && !this.#isClosed) this.#takeText(text)
     } catch (error) {
       this.#refusedFile = {}
-      this.versions.refuse(this.#options.fileName, error)
+      this.versions.refuse(this.#options.fileName, errorText(error))
     } finally {
       this.#isReadingFile = false
     }
@@ -198,13 +198,11 @@ export class PolicySources {
       if (refused) this.versions.accept()
       return
     }
-    try {
-      const file = fileOfText(text, this.#options.fileName)
-      if (!this.#takeOver(file, this.#shared)) this.#refusedFile = { text }
-    } catch (error) {
-      this.#refusedFile = { text }
-      this.versions.refuse(this.#options.fileName, error)
-    }
+    const { fileName } = this.#options
+    const { value, problems } = parsePolicyFile(text)
+    if (problems.length > 0) this.versions.refuse(fileName, placesOf(problems, fileName))
+    else if (value && this.#takeOver(readFileOf(text, value), this.#shared)) return
+    this.#refusedFile = { text }
   }
 
   /**
@@ -264,7 +262,6 @@ export class PolicySources {
   }
 }
 
-function fileOfText(text: string, name: string): ReadFile {
-  const value = readPolicyFile(text, name)
+function readFileOf(text: string, value: PolicyFile): ReadFile {
   return { text, hash: contentHash(value), value }
 }

@@ -82,12 +82,22 @@ export function hiddenIn(differences: readonly Difference[], who: Granted): read
       const [from, to] = [withoutKeys(difference.from), withoutKeys(difference.to)]
       return { ...difference, from, to }
     }
-    const isList = /(?:^|\.)(?:allow|block)$/.test(difference.path)
-    return isList ? { ...difference, from: hidden, to: hidden } : difference
+    const { path, from, to } = difference
+    return { ...difference, from: withoutLists(from, path), to: withoutLists(to, path) }
   })
 }
 
 const hidden = '…'
+
+/** The lists of allowed and blocked clients have identities, those of a route too. */
+function withoutLists(value: unknown, field: string): unknown {
+  if (value === undefined) return undefined
+  if (field === 'allow' || field === 'block') return hidden
+  if (!isOptions(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [name, withoutLists(inner, name)]),
+  )
+}
 
 function withoutKeys(overrides: unknown): unknown {
   if (!Array.isArray(overrides)) return overrides
@@ -105,6 +115,6 @@ function hiddenKey(key: unknown): object {
   return Object.fromEntries(names.map((name) => [name, hidden]))
 }
 
-function seesIdentities({ may }: Granted): boolean {
+export function seesIdentities({ may }: Granted): boolean {
   return may.includes('keys') || may.includes('policies')
 }

@@ -2,6 +2,7 @@ import type { Static } from '@sinclair/typebox'
 import type { Broker } from '@sluice/queue'
 import { ApiError, fromStore } from './api-error.ts'
 import type { Admin, Answering, Call } from './context.ts'
+import { seesIdentities } from './policy-views.ts'
 import type * as schemas from './schemas/views.ts'
 
 export const queues: Answering = async ({ admin }) => {
@@ -16,7 +17,9 @@ export const deadLetters: Answering<Static<typeof schemas.deadQuery>> = async (c
   return {
     ...{ queue: broker.name, offset },
     jobs: jobs.map(({ id, identity, enqueuedAt, attempts, error }) => {
-      return { id, identity, enqueuedAt, attempts, error }
+      // The message of an error may name an identity.
+      const shown = seesIdentities(call.who) ? error : undefined
+      return { id, identity, enqueuedAt, attempts, error: shown }
     }),
   }
 }

@@ -1,4 +1,4 @@
-import { invalid, isPromise, type MaybePromise, quote, warnOnce } from '@sluice/core'
+import { invalid, isPromise, type MaybePromise, warnOnce } from '@sluice/core'
 import { defineIdentity, type IdentityResolver } from './resolver.ts'
 
 /**
@@ -39,7 +39,7 @@ function textOf(id: Id, kind: string): string | undefined {
   if (typeof id === 'bigint' || Number.isSafeInteger(id)) return String(id)
   if (id === undefined || id === null || Number.isNaN(id)) return undefined
   warnOnce(
-    `the function of ${kind}(…) yielded ${typeof id === 'number' ? quote(id) : `a ${typeof id}`}, which is no id and counts as ` +
+    `the function of ${kind}(…) yielded a ${typeof id}, which is no id and counts as ` +
       `missing: it must be text, a bigint, or a whole number up to 2^53 − 1, beyond which two ids would be one`,
     `id of ${kind}`,
   )

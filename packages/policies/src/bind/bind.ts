@@ -19,7 +19,7 @@ import type {
   ScheduleEntry,
 } from '../file/policy-file.ts'
 import { NamedParts } from './keys.ts'
-import { limitValue, overridden } from './overrides.ts'
+import { checkOverrides, limitValue, overridden } from './overrides.ts'
 
 /**
  * Turns policies that are data into the options of a guard.
@@ -33,7 +33,7 @@ export function bindPolicies<Native, Handler>(
   const parts = new NamedParts(code)
   const { $schema: _schema, policies, profiles, routes, overrides = [], ...settings } = file
   const policy = (entry: PolicyEntry) => bindPolicy(entry, overrides, parts)
-  for (const { key } of overrides) for (const name of Object.keys(key)) parts.key(name)
+  checkOverrides(overrides, parts)
   const bound = {
     ...bindSettings(settings, parts),
     ...(policies && { policies: policies.map(policy) }),

@@ -1,4 +1,4 @@
-import { andThen, isPromise, type MaybePromise, unlimited } from '@sluice/core'
+import { andThen, isPromise, type MaybePromise, SluiceError, unlimited } from '@sluice/core'
 import {
   type HttpRequest,
   type KeyResolver,
@@ -59,6 +59,33 @@ export function overridden<Native>(
       })
     },
   }
+}
+
+/**
+ * Checks the keys of overrides.
+ * @throws SluiceError that has no text of a key, which may be an identity
+ */
+export function checkOverrides<Native>(
+  entries: readonly OverrideEntry[],
+  parts: NamedParts<Native>,
+): void {
+  for (const [index, { key }] of entries.entries()) {
+    for (const [name, value] of Object.entries(key)) {
+      try {
+        readPart(parts.key(name), String(value))
+      } catch {
+        // The message of this error has the text.
+        throw invalidKey(`overrides[${index}].key`)
+      }
+    }
+  }
+}
+
+function invalidKey(place: string): SluiceError {
+  return new SluiceError(
+    'SLUICE_OPTION_INVALID',
+    `${place} must have names that the code gives, as in keys: { tenant: tenant((req) => …) }, and an identity or a pattern for each`,
+  )
 }
 
 /** The overrides in the order in which they are asked. */

@@ -85,9 +85,14 @@ interface Whole {
 function explain(error: ValueError, whole: Whole): Fault {
   const path = pathOf(error.path, whole.value)
   const fault = { path, atKey: false, kind: 'schema' } as const
+  const isSecret = hasIdentities(path)
   if (error.type === ValueErrorType.ObjectAdditionalProperties) {
     const field = String(path.at(-1) ?? '')
-    return { ...fault, atKey: true, message: unknownField(field, path, error, whole) }
+    const where = placeOf(path.slice(0, -1), whole)
+    const message = isSecret
+      ? `${where} has an option that does not exist`
+      : unknownField(field, path, { error, whole, where })
+    return { ...fault, atKey: true, message }
   }
   if (error.type === ValueErrorType.ObjectRequiredProperty) {
     const where = placeOf(path.slice(0, -1), whole)
@@ -97,15 +102,27 @@ function explain(error: ValueError, whole: Whole): Fault {
       message: `${where} needs ${String(path.at(-1))}: ${legalOf(error.schema)}`,
     }
   }
-  return {
-    ...fault,
-    message: `${placeOf(path, whole)} must be ${legalOf(error.schema)}, but is ${quote(error.value)}`,
-  }
+  const message = `${placeOf(path, whole)} must be ${legalOf(error.schema)}`
+  return { ...fault, message: isSecret ? message : `${message}, but is ${quote(error.value)}` }
+}
+
+/** Tells whether identities stand in this place of a file: messages must not have its values. */
+export function hasIdentities([root, , field]: Path): boolean {
+  const place = String(root === 'routes' ? field : root)
+  if (place === 'overrides') return !['policy', 'limit', 'mode', 'until'].includes(String(field))
+  return ['allow', 'block'].includes(place)
 }
 
 /** In the words of an option in code that does not exist. */
-function unknownField(field: string, path: Path, error: ValueError, whole: Whole): string {
-  const where = placeOf(path.slice(0, -1), whole)
+function unknownField(
+  field: string,
+  path: Path,
+  {
+    error,
+    whole,
+    where,
+  }: { readonly error: ValueError; readonly whole: Whole; readonly where: string },
+): string {
   const { properties = {}, patternProperties } = error.schema
   const [pattern] = Object.values<TSchema>(patternProperties ?? {})
   if (pattern) return `${where} has the name ${quote(field)}, which is not allowed there`

@@ -11,7 +11,7 @@ import {
   type Pair,
   parseDocument,
 } from 'yaml'
-import { type Fault, schemaFaults } from './explain.ts'
+import { type Fault, optionOf, schemaFaults } from './explain.ts'
 import type { PolicyFile } from './policy-file.ts'
 import { ruleFaults } from './rules.ts'
 import { fileSchema } from './schema/file-schema.ts'
@@ -36,7 +36,7 @@ const maxListed = 10
  * The checks of the code, such as the names of keys, come when a guard is made.
  */
 export function policyFileProblems(text: string): readonly Problem[] {
-  return parse(text).problems
+  return parsePolicyFile(text).problems
 }
 
 /**
@@ -45,20 +45,39 @@ export function policyFileProblems(text: string): readonly Problem[] {
  * @throws SluiceError that lists what is wrong by line and column
  */
 export function readPolicyFile(text: string, file: string): PolicyFile {
-  const { value, problems } = parse(text)
-  if (problems.length === 0 && isPolicyFile(value)) return value
-  const listed = problems
-    .slice(0, maxListed)
-    .map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`)
-  const rest = problems.length - listed.length
+  const { value, problems } = parsePolicyFile(text)
+  if (value) return value
   throw new SluiceError(
     'SLUICE_POLICY_FILE',
-    [...listed, ...(rest > 0 ? [`and ${rest} more`] : [])].join('\n'),
+    listed(problems, file, ({ message }) => message),
   )
 }
 
+/** Lists the places of problems without a value of the file: more people read it than the file. */
+export function placesOf(problems: readonly Problem[], file: string): string {
+  return listed(problems, file, ({ path, atKey, kind }) => {
+    const holder = atKey ? path.slice(0, -1) : path
+    // The names in the key of an override may be anything.
+    const known = holder[0] === 'overrides' ? holder.slice(0, 3) : holder
+    return optionOf(known) || (kind === 'syntax' ? 'no YAML' : 'the file')
+  })
+}
+
+function listed(
+  problems: readonly Problem[],
+  file: string,
+  textOf: (problem: Problem) => string,
+): string {
+  const lines = problems
+    .slice(0, maxListed)
+    .map((problem) => `${file}:${problem.line}:${problem.column}: ${textOf(problem)}`)
+  const rest = problems.length - lines.length
+  return [...lines, ...(rest > 0 ? [`and ${rest} more`] : [])].join('\n')
+}
+
 interface Parsed {
-  readonly value: unknown
+  /** `undefined` for a file with problems. */
+  readonly value?: PolicyFile
   readonly problems: readonly Problem[]
 }
 
@@ -67,9 +86,10 @@ function isPolicyFile(_value: unknown): _value is PolicyFile {
   return true
 }
 
-function parse(text: string): Parsed {
+export function parsePolicyFile(text: string): Parsed {
   if (text.length > maxLength) {
-    return only(1, 1, `the file must have at most ${maxLength} characters, but has ${text.length}`)
+    const message = `the file must have at most ${maxLength} characters, but has ${text.length}`
+    return { problems: [syntaxProblem(message)] }
   }
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: '1.2' })
@@ -80,29 +100,29 @@ function parse(text: string): Parsed {
   const broken = [...document.errors, ...document.warnings]
   if (broken.length > 0) {
     const problems = broken.map(({ message, pos }) => ({
+      ...syntaxProblem(message),
       ...place(pos[0]),
-      ...syntax,
-      message: errorText(message),
     }))
-    return { value: undefined, problems }
+    return { problems }
   }
   let value: unknown
   try {
     value = document.toJS({ maxAliasCount })
   } catch (error) {
     // Aliases that stand for themselves, or for too much.
-    return only(1, 1, errorText(error))
+    return { problems: [syntaxProblem(errorText(error))] }
   }
   const faults = schemaFaults(fileSchema, value)
   const found = faults.length > 0 || !isPolicyFile(value) ? faults : ruleFaults(value)
+  if (found.length === 0 && isPolicyFile(value)) return { value, problems: [] }
   const problems = found.map((fault) => ({ ...fault, ...place(offsetOf(document, fault)) }))
-  return { value, problems: problems.sort((a, b) => a.line - b.line || a.column - b.column) }
+  return { problems: problems.sort((a, b) => a.line - b.line || a.column - b.column) }
 }
 
-const syntax = { path: [], atKey: false, kind: 'syntax' } as const
-
-function only(line: number, column: number, message: string): Parsed {
-  return { value: undefined, problems: [{ ...syntax, line, column, message }] }
+/** Takes the text of the file off a message of the parser: it follows a colon. */
+function syntaxProblem(message: string): Problem {
+  const [problem = ''] = message.split(': ')
+  return { path: [], atKey: false, kind: 'syntax', line: 1, column: 1, message: problem }
 }
 
 /** Returns the position of a path in the text, or of the value around it if the path is missing. */

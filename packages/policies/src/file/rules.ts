@@ -2,7 +2,7 @@ import { isSluiceError, memoryStore, quote, Registrations } from '@sluice/core'
 import { createGuard } from '@sluice/http/adapter'
 import { bindPolicies } from '../bind/bind.ts'
 import type { Fault, Path } from './explain.ts'
-import { optionOf } from './explain.ts'
+import { hasIdentities, optionOf } from './explain.ts'
 import { placedPolicies } from './named-policies.ts'
 import type { KeyEntry, PolicyFile } from './policy-file.ts'
 
@@ -90,8 +90,10 @@ function guardFaults(file: PolicyFile): readonly Fault[] {
     })
     return []
   } catch (error) {
-    if (isSluiceError(error)) return [fault(placeOf(error.message, file), error.message)]
-    throw error
+    if (!isSluiceError(error)) throw error
+    const path = placeOf(error.message, file)
+    const [withoutValue = ''] = error.message.split(', but is ')
+    return [fault(path, hasIdentities(path) ? withoutValue : error.message)]
   } finally {
     registrations.end()
   }

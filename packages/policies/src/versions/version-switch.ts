@@ -57,7 +57,7 @@ export class VersionSwitch {
     try {
       apply = this.#build(version, 'keep')
     } catch (error) {
-      this.refuse(version.id, error)
+      this.refuse(version.id, errorText(error))
       return false
     }
     for (const each of apply) each()
@@ -77,8 +77,8 @@ export class VersionSwitch {
     this.#build(version, 'discard')
   }
 
-  refuse(version: string, error: unknown): void {
-    const message = errorText(error)
+  /** @param message names the places that are wrong, and no value: all who may read see it */
+  refuse(version: string, message: string): void {
     if (this.#refused?.version === version && this.#refused.message === message) return
     this.#refused = { version, message }
     const { onRefused } = this.#observers

@@ -129,7 +129,7 @@ export const deadAnswer = open({
       identity: Type.String({ description: 'The digest of the owner.' }),
       enqueuedAt: instant,
       attempts: count('Runs that have ended.'),
-      error: optional(Type.String()),
+      error: optional(Type.String({ description: 'Left out for those who may only read.' })),
     }),
     { description: 'The newest first. Payloads are not shown.' },
   ),
