@@ -179,6 +179,16 @@ const flawed: Readonly<Record<string, readonly [Flaws, message: RegExp]>> = {
     },
     /its rule, with another query: expected \[ 429 \], but got \[ 404 \]/,
   ],
+  'takes some spellings of a path for one': [
+    {
+      Context: class extends NodeContext {
+        override get path() {
+          return super.path.toLowerCase()
+        }
+      },
+    },
+    /\/nowhere\/, if \/NOWHERE is answered 429: expected \[ 429 \], but got \[ 404 \]/,
+  ],
   'limits no POST': [
     { limitsReadsOnly: true },
     /a POST, which the application does not serve: expected \[ 404, 429, 429 \]/,

@@ -8,24 +8,13 @@ import {
   type Handler,
   handlerRequest,
   hideOnRedirect,
+  laxRouting,
   sendByNode,
   serveThen,
 } from '@sluice/http/adapter'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { decisionProperties, ExpressContext } from './context.ts'
 import type { RateLimitHandler, RateLimitOptions } from './options.ts'
-
-/**
- * Every router of Express has settings of its own for case and slashes, which no middleware can
- * see. So rules match as the laxest router would: over-matching limits a request that finds
- * nothing, under-matching would be a bypass.
- */
-const routing = {
-  caseSensitive: false,
-  ignoreTrailingSlash: true,
-  ignoreDuplicateSlashes: true,
-  lenient: true,
-}
 
 /** Middleware of Express, and the limiter behind it. */
 export interface RateLimit extends RequestHandler {
@@ -50,7 +39,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   const property = propertyOf(requestPropertyName)
   decisionProperties.add(property)
   const adapterFields = ['requestPropertyName']
-  const place = { where: 'rateLimit', routing, adapterFields }
+  const place = { where: 'rateLimit', routing: laxRouting, adapterFields }
   const guard = createGuard<Request, RateLimitHandler>(limits, place)
 
   function sluiceRateLimit(req: Request, res: Response, next: NextFunction): void {

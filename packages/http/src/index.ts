@@ -128,6 +128,12 @@ export {
 } from './responses/problem.ts'
 export { RateLimitError } from './responses/rate-limit-error.ts'
 export { fieldsOn } from './responses/response-fields.ts'
-export type { RoutePattern, Router, RouteTable, Routing } from './routes/router.ts'
+export {
+  laxRouting,
+  type RoutePattern,
+  type Router,
+  type RouteTable,
+  type Routing,
+} from './routes/router.ts'
 export { routeScope, type Scope, unscopedKey } from './routes/scope.ts'
 export type { PerRequest } from './user-functions.ts'

@@ -5,23 +5,13 @@ import {
   type Handler,
   handlerRequest,
   hideOnRedirect,
+  laxRouting,
   serve,
   throwingObjects,
 } from '@sluice/http/adapter'
 import type { Context, Middleware, Next } from 'koa'
 import { KoaContext } from './context.ts'
 import type { RateLimitHandler, RateLimitOptions } from './options.ts'
-
-/**
- * Routers of Koa have settings of their own for case and slashes, so rules match as the laxest
- * router would.
- */
-const routing = {
-  caseSensitive: false,
-  ignoreTrailingSlash: true,
-  ignoreDuplicateSlashes: false,
-  lenient: true,
-}
 
 /** Middleware of Koa, and the limiter behind it. */
 export interface RateLimit {
@@ -40,7 +30,8 @@ export interface RateLimit {
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
-  const guard = createGuard<Context, RateLimitHandler>(options, { where: 'rateLimit', routing })
+  const place = { where: 'rateLimit', routing: laxRouting }
+  const guard = createGuard<Context, RateLimitHandler>(options, place)
 
   async function sluiceRateLimit(context: Context, next: Next): Promise<void> {
     const asked = new KoaContext(context, next, sluiceRateLimit)

@@ -6,6 +6,7 @@ import {
   createGuard,
   type Guard,
   hideOnRedirect,
+  laxRouting,
   type Passage,
   serve,
   throwingObjects,
@@ -29,14 +30,6 @@ interface LimitedPlace extends Place {
 /** nginx's status for a client that left before the answer, which nobody reads. */
 const statusOfLeaving = 499
 
-/** Platforms have settings of their own for paths, so rules match as the laxest router would. */
-const routing = {
-  caseSensitive: false,
-  ignoreTrailingSlash: true,
-  ignoreDuplicateSlashes: true,
-  lenient: true,
-}
-
 /** The limits of a module and of the handlers that have some of their own. */
 export class HandlerLimits {
   readonly guard: NestGuard
@@ -57,7 +50,7 @@ export class HandlerLimits {
     this.#exchangeOf = exchangeOf
     this.guard = createGuard(limits, {
       where,
-      routing,
+      routing: laxRouting,
       adapterFields: ['global', 'exchangeOf'],
       isGlobal: flag(global, { option: 'global' }, true),
     })

@@ -16,7 +16,7 @@ import {
   type RouteTable,
   resolveKey,
 } from '@sluice/http'
-import { checksOf, createGuard, nodeRouter } from '@sluice/http/adapter'
+import { checksOf, createGuard, laxRouting, nodeRouter } from '@sluice/http/adapter'
 import {
   openPolicies,
   type Policies,
@@ -63,14 +63,6 @@ export interface Replayed {
 
 /** Identities that are held for each policy before any is dropped. */
 const maxIdentities = 1_000_000
-
-/** As in Express, whose routers differ: a rule too many is safer than one too few. */
-const routing = {
-  caseSensitive: false,
-  ignoreTrailingSlash: true,
-  ignoreDuplicateSlashes: true,
-  lenient: true,
-}
 
 /** The parts of a replay that are made of the policy file. */
 interface Parts {
@@ -140,7 +132,7 @@ function replayOf(policies: Policies, options: ReplayOptions, ends: readonly str
       // The notes say which functions a log cannot call.
       onInvalid: () => undefined,
     },
-    { where: 'the policy file', routing },
+    { where: 'the policy file', routing: laxRouting },
   )
   const patterns = new Map(options.routes.map((pattern) => [pattern, pattern]))
   return new Replay(
@@ -149,7 +141,7 @@ function replayOf(policies: Policies, options: ReplayOptions, ends: readonly str
       notes: [...notes, ...ends],
       notesAfter: unmatched,
       clientKey,
-      routes: patterns.size > 0 ? nodeRouter.createTable(patterns, routing) : undefined,
+      routes: patterns.size > 0 ? nodeRouter.createTable(patterns, laxRouting) : undefined,
     },
     options.clients === 'obedient',
   )

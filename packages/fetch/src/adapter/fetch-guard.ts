@@ -7,6 +7,7 @@ import {
   handlerRequestOf,
   invalid,
   isOptions,
+  laxRouting,
   type RequestContent,
   type Router,
   throwingObjects,
@@ -34,14 +35,6 @@ interface FetchGuard<Native extends object, Handler, Asked extends readonly unkn
   readonly addressOf: ((...asked: Asked) => string | undefined) | undefined
 }
 
-/** Handlers have routers of their own, so rules match as the laxest router would. */
-const routing = {
-  caseSensitive: false,
-  ignoreTrailingSlash: true,
-  ignoreDuplicateSlashes: true,
-  lenient: true,
-}
-
 /**
  * Makes a guard of the options of `rateLimit`.
  * @param ownFields further options of the adapter
@@ -59,7 +52,7 @@ export function createFetchGuard<Native extends object, Handler, Asked extends r
     throw invalid({ option: 'addressOf' }, addressOf, 'a function that finds an address')
   }
   if (limits.store === undefined && hasIsolates()) warnOnce(countsForItself)
-  const place = { where, adapterFields: ['addressOf', 'router', ...ownFields], routing }
+  const place = { where, adapterFields: ['addressOf', 'router', ...ownFields], routing: laxRouting }
   const guard = createGuard<Native, Handler>(limits, { ...place, ...(router && { router }) })
   return { guard, addressOf }
 }

@@ -17,6 +17,18 @@ export interface Routing {
   readonly prefix?: string
 }
 
+/**
+ * Routing for adapters that cannot see how the router behind them treats case and slashes. Rules
+ * match as the laxest router would: over-matching limits a request that finds nothing,
+ * under-matching would be a bypass.
+ */
+export const laxRouting: Routing = {
+  caseSensitive: false,
+  ignoreTrailingSlash: true,
+  ignoreDuplicateSlashes: true,
+  lenient: true,
+}
+
 /** A key of `routes`, taken apart. */
 export interface RoutePattern {
   /** Upper case, GET for HEAD too; `undefined`: every method. */

@@ -129,12 +129,12 @@ export class Asking {
     const { method = 'GET', path = '/', body: sent, agent = false, from, signal } = question
     const type = sent !== undefined && { 'content-type': 'application/json' }
     const options = {
-      ...{ method, agent, headers: { ...type, ...question.headers } },
+      ...{ method, path, agent, headers: { ...type, ...question.headers } },
       ...(from !== undefined && { localAddress: from }),
       ...(signal && { signal }),
     }
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      request(new URL(path, this.#url), options, resolve).once('error', reject).end(sent)
+      request(this.#url, options, resolve).once('error', reject).end(sent)
     })
     const body = await text(response)
     return { status: response.statusCode ?? 0, headers: response.headers, body }

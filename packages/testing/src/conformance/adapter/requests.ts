@@ -92,6 +92,15 @@ export const requests: AdapterCases = {
     same(await app.statuses(1, { path: '/nowhere?a=2' }), [429], 'its rule, with another query')
   },
 
+  async 'takes every spelling of a path for one, or none'(bench) {
+    const app = await bench.limited({ routes: { '/nowhere': one } })
+    same(await app.statuses(1, { path: '/nowhere' }), [404], 'a path with a rule')
+    const [first] = await app.statuses(1, { path: '/NOWHERE' })
+    for (const path of ['/nowhere/', '//nowhere', '/nowhere//']) {
+      same(await app.statuses(1, { path }), [first], `${path}, if /NOWHERE is answered ${first}`)
+    }
+  },
+
   async 'counts by the route, which is never the path itself'(bench) {
     const app = await bench.limited({ ...one, key: route() })
     same(await app.statuses(1, { path: '/nowhere' }), [404], 'a path of no route')
