@@ -58,7 +58,6 @@ export class NodeContext extends FrameworkContext<NodeRequest, RateLimitHandler>
   readonly response: ServerResponse
   readonly scope = ''
   readonly route = undefined
-  readonly isForAllMethods = false
 
   constructor(request: NodeRequest, response: ServerResponse) {
     super(request)

@@ -73,7 +73,16 @@ const ofTheGuard = {
 
 const all = { ...ofAdapters, ...ofTheGuard }
 /** What depends on the platform below Nest: the rest has been seen on the other platform. */
-const ofPlatforms = { proxies, refusals, responseHeaders, chains, leases, queues, admission }
+const ofPlatforms = {
+  preflights,
+  proxies,
+  refusals,
+  responseHeaders,
+  chains,
+  leases,
+  queues,
+  admission,
+}
 describeAdapter(expressDriver('Express 5', express), all)
 describeAdapter(fastifyDriver, scaled(ofAdapters, all))
 describeAdapter(koaDriver('Koa 3', koa), ofAdapters)

@@ -70,17 +70,6 @@ describe('a limiter of Hono', () => {
     expect(await statuses(app, '/inner/d', '/inner/d')).toEqual([200, 429])
   })
 
-  it('counts preflights on a route for all methods', async () => {
-    const app = new Hono().all('/graphql', rateLimit(one), (c) => c.text('data'))
-    const preflight = {
-      method: 'OPTIONS',
-      headers: { origin: 'https://a.example', 'access-control-request-method': 'POST' },
-    }
-
-    expect((await ask(app, '/graphql', preflight)).status).toBe(200)
-    expect((await ask(app, '/graphql', preflight)).status).toBe(429)
-  })
-
   it.each<[string, (app: Hono) => void]>([
     ['a text', (app) => void app.get('/', (c) => c.text('x'))],
     ['a response of its own', (app) => void app.get('/', () => new Response('x'))],

@@ -70,6 +70,25 @@ describe('a warning, once', () => {
     ])
   })
 
+  it('of a preflight that is counted, unless somebody chose that', async () => {
+    const one = { limit: 1, window: '1m' } as const
+    const headers = { origin: 'https://a.example', 'access-control-request-method': 'POST' }
+    const send = (chosen: object) =>
+      request(express().use(rateLimit({ ...one, ...chosen })))
+        .options('/')
+        .set(headers)
+    await send({ preflights: 'count' })
+    await send({ preflights: 'pass' })
+    await send({ skip: () => true })
+    expect(warned()).toEqual([])
+    await send({})
+    await send({})
+
+    expect(warned()).toEqual([
+      expect.stringMatching(/CORS middleware before the limiter.*preflights: 'pass'/),
+    ])
+  })
+
   it('of a tier that is not in the table, with its name', async () => {
     const limit = tiers({ free: 5, default: 3 }, () => 'premium')
     await ask([rateLimit({ limit, window: '1m' })], 2)

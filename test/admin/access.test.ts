@@ -1,7 +1,14 @@
+import crypto from 'node:crypto'
 import { createAdmin, type Granted } from '@sluice/admin'
+import { memoryStore } from '@sluice/core'
+import { mount, rateLimit } from '@sluice/express'
 import type { HandlerRequest } from '@sluice/http'
+import express from 'express'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ask } from '../adapters/ask.ts'
+import { runningOn } from '../adapters/drivers/driver.ts'
+import { sendPipelined } from '../adapters/send-raw.ts'
+import { readText } from '../support/workspace.ts'
 import { frameworks, startAdmin } from './admin-server.ts'
 
 const body = { key: 'user ada', reason: 'a test' }
@@ -82,6 +89,31 @@ describe.each(frameworks)("authorize: 'localhost' in %s", (framework) => {
       expect(await statusWith({ host: 'localhost', [name]: '127.0.0.1' })).toBe(403)
     }
   })
+})
+
+describe('the limit of guesses in docs/admin.md', () => {
+  it.each(['GET', 'POST', 'OPTIONS'])(
+    'holds for 200 guesses on one connection, by %s',
+    async (method) => {
+      const code = /^```ts\n(import \{ createHash.*?)^```/ms.exec(readText('docs/admin.md'))?.[1]
+      const app = express()
+      const names = {
+        ...{ app, mount, rateLimit, createAdmin, store: memoryStore() },
+        ...{ createHash: crypto.createHash, timingSafeEqual: crypto.timingSafeEqual },
+        ...{ policies: undefined, metrics: undefined, process: { env: { OPS_TOKEN: 'a secret' } } },
+      }
+      new Function(...Object.keys(names), String(code).replace(/^import .*$/m, ''))(
+        ...Object.values(names),
+      )
+      const { port, close } = await runningOn(app.listen(0, '127.0.0.1'))
+      onTestFinished(close)
+      const asked = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
+      const headers = { ...asked, authorization: 'Bearer guess' }
+      const statuses = await sendPipelined(port, Array(200).fill('/limits/'), { method, headers })
+      expect(statuses.filter((status) => status !== 429)).toEqual(Array(10).fill(401))
+      expect(statuses).toHaveLength(200)
+    },
+  )
 })
 
 describe("authorize: 'localhost'", () => {

@@ -174,6 +174,54 @@ describe('the block of the page', () => {
     expect((await askServer('/health')).headers.has('ratelimit')).toBe(false)
   })
 
+  it.each([
+    ['Express', { before: expressApp, after: helloOfExpress }],
+    [
+      'Fastify',
+      {
+        before: `import { rateLimitPlugin } from '@sluice/fastify'
+          import fastify from 'fastify'
+          const app = fastify()`,
+        after: `app.get('/', async () => 'hello')
+          await app.listen({ port: 3000 })`,
+      },
+    ],
+    [
+      'NestJS',
+      {
+        before: `${nest.replace('limit: 100', 'limit: 5')}
+          @Module({ ...limits, controllers: [Hello] }) class AppModule {}`,
+        after: `await app.listen(3000)`,
+      },
+    ],
+    [
+      'Hono',
+      {
+        before: `import { serve } from '@hono/node-server'
+          import { rateLimit } from '@sluice/hono'
+          import { Hono } from 'hono'
+          const app = new Hono()`,
+        after: `app.get('/', (c) => c.text('hello'))
+          serve({ fetch: app.fetch, port: 3000 })`,
+      },
+    ],
+  ])(
+    'start/index.md > Run CORS first > %s, so that preflights never count',
+    async (tab, around) => {
+      await runBlock(`start/index.md > Run CORS first > ${tab}`, around)
+      const headers = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
+      const preflight = { method: 'OPTIONS', headers }
+      expect(await statuses(askServer, '/', 7, preflight)).toEqual(Array(7).fill(204))
+      expect(await statuses(askServer, '/', 5, { headers })).toEqual(Array(5).fill(200))
+      const refused = await askServer('/', { headers })
+      expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([
+        429,
+        '*',
+      ])
+      expect(await statuses(askServer, '/', 1, preflight)).toEqual([204])
+    },
+  )
+
   const toProxy = 'start/proxy.md > Behind a proxy'
   it.each([
     [

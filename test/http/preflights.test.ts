@@ -1,120 +1,72 @@
 import { createLimiter, memoryStore } from '@sluice/core'
-import type { GuardFields } from '@sluice/http'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { exchange, guardOf, now } from './exchange.ts'
-
-beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))
-afterEach(() => void vi.useRealTimers())
+import { type GuardFields, ip } from '@sluice/http'
+import { describe, expect, it, vi } from 'vitest'
+import { exchange, guardOf } from './exchange.ts'
 
 const asksCors = new Map([
   ['origin', 'https://a.example'],
   ['access-control-request-method', 'POST'],
 ])
+const preflight = { method: 'OPTIONS', header: (name: string) => asksCors.get(name) }
+const one = { limit: 1, window: '1m' } as const
 
-/** A guard of two requests a minute, and requests in the shape of preflights. */
-function guarded(options: Partial<GuardFields<object>> = {}) {
-  const policy = { name: 'p', limit: 2, window: '1m' } as const
-  const store = memoryStore()
-  const guard = guardOf({ ...policy, store, ...options })
-  const limiter = createLimiter({ ...policy, store })
-  return {
-    used: async () => 2 - ((await limiter.peek('@ip/203.0.113.9')).outcomes[0]?.remaining ?? 0),
-    ask(ip = '203.0.113.9', before: Record<string, string> = {}) {
-      const asked = exchange({ method: 'OPTIONS', ip, header: (name) => asksCors.get(name) })
-      for (const [name, value] of Object.entries(before)) asked.fields.set(name, value)
-      const { verdict, hold } = now(guard.check(asked))
-      /** The answer goes out, with these fields. */
-      async function answer(fields: Record<string, string> = {}, status = 200) {
-        for (const [name, value] of Object.entries(fields)) asked.fields.set(name, value)
-        hold?.finish(status)
-        await vi.advanceTimersByTimeAsync(0)
-      }
-      return { action: verdict.action, answer, leave: () => hold?.abort() }
-    },
+/** What becomes of three preflights in a row. */
+async function treatment(options: GuardFields<object>): Promise<string> {
+  const guard = guardOf({ preflights: 'pass', ...options })
+  const actions: string[] = []
+  for (let i = 0; i < 3; i += 1) {
+    actions.push((await guard.check(exchange(preflight))).verdict.action)
   }
+  return [...new Set(actions)].join()
 }
 
-const cors = { 'Access-Control-Allow-Methods': 'POST' }
+const noKey = (): undefined => undefined
+const ada = (): string => 'ada'
+const allow = { ips: ['203.0.113.9'] }
 
-describe('a request in the shape of a preflight', () => {
-  it.each([
-    ['has CORS methods', cors, 204],
-    ['has CORS headers', { 'Access-Control-Allow-Headers': 'content-type' }, 200],
-    ['is that of a router', { Allow: 'GET' }, 200],
-    ['is 404', {}, 404],
-    ['is 405', {}, 405],
-  ] as const)('is not counted where its answer %s', async (_how, fields, status) => {
-    const { ask, used } = guarded()
-    for (let i = 0; i < 5; i += 1) {
-      const { action, answer } = ask()
-      expect(action).toBe('pass')
-      await answer(fields, status)
-    }
-    expect(await used()).toBe(0)
+describe("preflights: 'pass'", () => {
+  it.each<[string, GuardFields<object>]>([
+    ['a limit', one],
+    ['a limit on requests in flight', { algorithm: 'concurrency', limit: 1 }],
+    ['a cost above the limit', { ...one, cost: 7 }],
+    ['a missing key that refuses others', { ...one, key: noKey, onMissingKey: 'deny' }],
+    ['a missing key that is an error for others', { ...one, key: noKey, onMissingKey: 'error' }],
+    ['a list of other keys', { ...one, key: ada, block: { keys: ['eve'] } }],
+  ])('lets them past %s', async (_what, options) => {
+    expect(await treatment(options)).toBe('pass')
+    expect(await treatment({ ...options, penalty: { after: 'never' } })).toBe('pass')
   })
 
-  it('is charged for any other answer, also 401, and refused when the limit is exhausted', async () => {
-    const { ask, used } = guarded()
-    await ask().answer({ 'Access-Control-Allow-Origin': '*' }, 401)
-    expect(await used()).toBe(1)
-    expect(ask().action).toBe('pass')
-    expect(await used()).toBe(2)
-    expect(ask().action).toBe('reject')
+  it.each<[string, GuardFields<object>]>([
+    ['a key', { key: ada, block: { keys: ['ada'] } }],
+    ['a key, with an address that is allowed', { key: ada, allow, block: { keys: ['ada'] } }],
+    ['an address that is allowed too', { allow, block: allow }],
+  ])('refuses clients of whom a list blocks %s', async (_what, options) => {
+    expect(await treatment({ ...one, ...options })).toBe('reject')
   })
 
-  it('is charged when its client leaves', async () => {
-    const { ask, used } = guarded()
-    ask().leave()
-    await vi.advanceTimersByTimeAsync(0)
-    expect(await used()).toBe(1)
+  it.each<GuardFields<object>>([
+    {},
+    { key: noKey },
+    { key: noKey, onMissingKey: 'deny' },
+    { key: noKey, onMissingKey: 'error' },
+    { key: ada, cost: 7 },
+  ])('refuses clients whose address is blocked by a penalty: %o', async (options) => {
+    const onDecision = vi.fn()
+    const store = memoryStore()
+    const ban = { name: 'ban', after: 'never' } as const
+    const limiter = createLimiter({ ...one, store, penalty: ban })
+    await limiter.block('@ip/203.0.113.9', '1m')
+    const guarded = { ...one, ...options, store, penalty: { ...ban, key: ip() }, onDecision }
+    expect(await treatment(guarded)).toBe('reject')
+    expect(onDecision).toHaveBeenCalledTimes(3)
+    await limiter.unblock('@ip/203.0.113.9')
+    expect(await treatment(guarded)).toBe('pass')
   })
 
-  it('is not told by CORS fields that stand on every answer', async () => {
-    const { ask, used } = guarded()
-    await ask(undefined, cors).answer()
-    expect(await used()).toBe(1)
-  })
-
-  it('is charged for each that was under way at once', async () => {
-    const { ask, used } = guarded()
-    const asked = Array.from({ length: 9 }, () => ask())
-    for (const { answer } of asked) await answer()
-    expect(await used()).toBe(2)
-    expect(ask().action).toBe('reject')
-  })
-
-  it('makes no other address suspect, and its own for a window', async () => {
-    const { ask } = guarded({ limit: 1 })
-    await ask().answer()
-    expect(ask().action).toBe('reject')
-    expect(ask('203.0.113.10').action).toBe('pass')
-    vi.advanceTimersByTime(60_000)
-    const { action, answer } = ask()
-    expect(action).toBe('pass')
-    await answer(cors)
-    expect(ask().action).toBe('pass')
-  })
-
-  it('costs what a request costs, and nothing where that is skipped or allowed', async () => {
-    const dear = guarded({ cost: 2 })
-    await dear.ask().answer()
-    expect(await dear.used()).toBe(2)
-    for (const free of [{ skip: () => true }, { allow: { ips: ['203.0.113.0/24'] } }]) {
-      const { ask, used } = guarded(free)
-      await ask().answer()
-      expect(await used()).toBe(0)
-    }
-  })
-
-  it('asks no function of the user before it is answered, and survives what that throws', async () => {
-    const key = vi.fn(() => {
-      throw new Error('no user')
-    })
-    const { ask } = guarded({ key })
-    const { answer } = ask()
-    expect(key).not.toHaveBeenCalled()
-    await answer()
-    expect(key).toHaveBeenCalledTimes(1)
-    expect(() => ask()).toThrow('no user')
+  it('asks no function where neither a penalty nor a list needs a key', async () => {
+    const asked = vi.fn(ada)
+    await treatment({ ...one, key: asked, block: { ips: ['10.0.0.1'] } })
+    expect(asked).not.toHaveBeenCalled()
   })
 })

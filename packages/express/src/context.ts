@@ -71,10 +71,6 @@ export class ExpressContext extends FrameworkContext<Request, RateLimitHandler> 
     return ip
   }
 
-  get isForAllMethods(): boolean {
-    return routeOfMiddleware(this.#call.middleware, this.native)?.isForAll === true
-  }
-
   get content(): RequestContent {
     const { originalUrl: url, body: parsed } = this.native
     return { url, parsed, stream: this.native }

@@ -62,11 +62,6 @@ export class FastifyContext extends FrameworkContext<FastifyRequest, RateLimitHa
     return address
   }
 
-  get isForAllMethods(): boolean {
-    const { method } = this.routeOptions
-    return Array.isArray(method) && method.length > 1
-  }
-
   get content(): RequestContent {
     const { url, body: parsed, raw: stream } = this.native
     return { url, parsed, stream }

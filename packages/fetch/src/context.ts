@@ -22,7 +22,6 @@ export interface Place<Info> {
   readonly addressOf?: ((request: Request, info: Info) => string | undefined) | undefined
   readonly route: string | undefined
   readonly scope: Scope
-  readonly isForAllMethods: boolean
 }
 
 /** A request of fetch at one limiter. */
@@ -30,7 +29,6 @@ export class WebContext<Info extends object> extends FetchContext<Request, RateL
   readonly response: FetchFields = new FetchFields(() => this.#headers)
   readonly route: string | undefined
   readonly scope: Scope
-  readonly isForAllMethods: boolean
   readonly #info: Info
   /** The fields to set, and later those of the response. */
   #headers = new Headers()
@@ -45,7 +43,6 @@ export class WebContext<Info extends object> extends FetchContext<Request, RateL
     })
     this.route = place.route
     this.scope = place.scope
-    this.isForAllMethods = place.isForAllMethods
     this.#info = info
   }
 

@@ -86,14 +86,10 @@ export function mount(
 }
 
 function placeOf(route?: string): Omit<Place<object>, 'addressOf'> {
-  if (route === undefined) return { route: undefined, scope: '', isForAllMethods: false }
+  if (route === undefined) return { route: undefined, scope: '' }
   const [, method, pattern] = /^(?:([A-Z]+) )?(\/\S*)$/.exec(String(route)) ?? []
   if (pattern === undefined) {
     throw invalid({ option: 'route' }, route, `a route, such as '/health' or 'POST /login'`)
   }
-  return {
-    route: pattern,
-    scope: routeScope(method, pattern),
-    isForAllMethods: method === undefined,
-  }
+  return { route: pattern, scope: routeScope(method, pattern) }
 }

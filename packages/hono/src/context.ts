@@ -17,7 +17,6 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
   /** The fields that Hono puts on every response to this request. */
   readonly response: FetchFields = new FetchFields(() => this.#detached ?? this.native.res.headers)
   readonly scope: Scope
-  readonly isForAllMethods: boolean
   readonly #next: Next
   /**
    * The fields of a request for another protocol. Once `c.res` is read, Hono copies the response
@@ -35,7 +34,6 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
     if (native.req.raw.headers.has('upgrade')) this.#detached = new Headers()
     // Not by `hono/route`: a copy of it in the other form, CommonJS or ESM, knows no such request.
     const own = native.req.matchedRoutes[native.req.routeIndex]
-    this.isForAllMethods = own !== undefined && isForAll(own)
     this.scope = own ? scopeOf(own, native.req.method) : ''
     this.#next = next
   }
@@ -119,10 +117,6 @@ interface Registered {
 /** Middleware stands under `ALL` too, mostly with a wildcard. */
 function isHandler({ path, method }: Registered): boolean {
   return method !== 'ALL' || !path.includes('*')
-}
-
-function isForAll(route: Registered): boolean {
-  return route.method === 'ALL' && isHandler(route)
 }
 
 function scopeOf({ path, method }: Registered, asked: string): Scope {

@@ -29,13 +29,12 @@ export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
   readonly response: Context['res']
   readonly scope: Scope
   readonly #next: Next
-  readonly #layer: RouterLayer | undefined
 
   constructor(native: Context, next: Next, middleware: Middleware) {
     super(native)
-    this.#layer = layersOf(native).find(({ stack }) => stack.includes(middleware))
+    const layer = layersOf(native).find(({ stack }) => stack.includes(middleware))
     this.response = native.res
-    this.scope = this.#layer ? scopeOf(this.#layer, native.method) : ''
+    this.scope = layer ? scopeOf(layer, native.method) : ''
     this.#next = next
   }
 
@@ -55,10 +54,6 @@ export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
     proxyWatch.see(forwarded, ip, app.proxy)
     if (app.proxy && !app.maxIpsCount) warnOnce(leftmost)
     return ip
-  }
-
-  get isForAllMethods(): boolean {
-    return this.#layer !== undefined && isForAll(this.#layer)
   }
 
   get content(): RequestContent {

@@ -25,12 +25,6 @@ const proxyWatch = new ProxyWatch({
   trustAll: 'trust all proxies of yours, by their number or their addresses',
 })
 
-/** The place of a request among the handlers. */
-export interface Place {
-  readonly scope: Scope
-  readonly isForAllMethods: boolean
-}
-
 /** A message of a WebSocket, or a call that is not of HTTP, has no fields. */
 const noFields: HttpResponse = {
   headersSent: false,
@@ -46,15 +40,13 @@ export class NestContext
 {
   readonly native: ExecutionContext
   readonly scope: Scope
-  readonly isForAllMethods: boolean
   readonly #platform: Platform | undefined
   #shown: RequestDecision | undefined
   #hold: Hold | undefined
 
-  constructor(native: ExecutionContext, platform: Platform | undefined, place: Place) {
+  constructor(native: ExecutionContext, platform: Platform | undefined, scope: Scope) {
     this.native = native
-    this.scope = place.scope
-    this.isForAllMethods = place.isForAllMethods
+    this.scope = scope
     this.#platform = platform
   }
 

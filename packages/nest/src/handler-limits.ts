@@ -1,4 +1,4 @@
-import { type ExecutionContext, HttpException, RequestMethod } from '@nestjs/common'
+import { type ExecutionContext, HttpException } from '@nestjs/common'
 import { MetadataScanner, Reflector } from '@nestjs/core'
 import { flag, invalid, isOptions, type MaybePromise } from '@sluice/http'
 import {
@@ -8,10 +8,11 @@ import {
   hideOnRedirect,
   laxRouting,
   type Passage,
+  type Scope,
   serve,
   throwingObjects,
 } from '@sluice/http/adapter'
-import { NestContext, type Place } from './context.ts'
+import { NestContext } from './context.ts'
 import { keyName, type Limits, limitsName } from './decorators.ts'
 import type { HandlerRateLimit, RateLimitHandler, RateLimitModuleOptions } from './options.ts'
 import { type Platform, platformOf } from './platform.ts'
@@ -22,7 +23,8 @@ type NestGuard = Guard<ExecutionContext, RateLimitHandler>
 type Decorated = Parameters<Reflector['get']>[1]
 
 /** A handler with its limits. */
-interface LimitedPlace extends Place {
+interface LimitedPlace {
+  readonly scope: Scope
   readonly hidesOnRedirect: boolean
   check(context: NestContext): MaybePromise<Passage<RateLimitHandler>>
 }
@@ -62,7 +64,7 @@ export class HandlerLimits {
     this.#decided.add(native)
     const place = this.#placeOf(native.getClass(), native.getHandler())
     const platform = this.#platformOf(native)
-    const context = new NestContext(native, platform, place)
+    const context = new NestContext(native, platform, place.scope)
     if (platform && place.hidesOnRedirect) {
       beforeHead(platform.raw.response, (status) => hideOnRedirect(context, status))
     }
@@ -92,8 +94,7 @@ export class HandlerLimits {
     const { guard } = this
     const [own, ownKey] = this.#written(handler)
     const [shared, sharedKey] = this.#written(owner)
-    const isForAllMethods = this.#reflector.get('method', handler) === RequestMethod.ALL
-    const whole = { scope: '', isForAllMethods, hidesOnRedirect: guard.hidesOnRedirect }
+    const whole = { scope: '', hidesOnRedirect: guard.hidesOnRedirect }
     const limits = own ?? shared ?? true
     const key = ownKey ?? sharedKey
     if (limits === false) return { ...whole, check: guard.pass }
@@ -104,7 +105,7 @@ export class HandlerLimits {
     const isKeyNearer = ownKey !== undefined && own === undefined
     const override = withKey(limits, key, isKeyNearer)
     const { setup, check } = guard.ofRoute(override, `@RateLimit of ${scope}`)
-    return { scope, isForAllMethods, hidesOnRedirect: setup.hideOnRedirect, check }
+    return { scope, hidesOnRedirect: setup.hideOnRedirect, check }
   }
 
   #written(target: Decorated): [Limits | undefined, HandlerRateLimit['key'] | undefined] {

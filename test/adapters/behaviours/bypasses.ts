@@ -229,8 +229,8 @@ export const bypasses: Behaviour = ({ driver, start, limited }) => {
       expect(await passed(app, questions, '/x')).toBe(3)
     })
 
-    it('OPTIONS goes free as a true preflight only', async () => {
-      const app = await limited({ limit: 1, window: '1m' })
+    it("OPTIONS goes free as a preflight only, with preflights: 'pass'", async () => {
+      const app = await limited({ limit: 1, window: '1m', preflights: 'pass' })
       await app.ask()
       const origin = 'https://a.example'
       const asks = { 'access-control-request-method': 'POST' }

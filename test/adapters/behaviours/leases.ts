@@ -76,7 +76,11 @@ export const leases: Behaviour = ({ driver, start }) => {
 
   it.each<[string, Partial<Route>, string]>([
     ['304', { answer: { status: 304 }, reached: () => undefined }, 'GET'],
-    ['a redirect', { answer: { status: 302, location: '/a' }, reached: () => undefined }, 'GET'],
+    [
+      'a redirect',
+      { answer: { status: 302, fields: { location: '/a' } }, reached: () => undefined },
+      'GET',
+    ],
     ['HEAD', { reached: () => undefined }, 'HEAD'],
     ['a response past the framework', { streams: true, reached: () => undefined }, 'GET'],
     ['an error', { reached: () => Promise.reject(new Error('broken')) }, 'GET'],

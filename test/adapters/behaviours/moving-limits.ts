@@ -238,11 +238,9 @@ export const movingLimits: Behaviour = ({ start, limited }) => {
     expect((await replying.ask('/', batch)).body).toBe('reply to shed')
   })
 
-  it('never sheds preflights, nor what is skipped', async () => {
-    const app = await shedding({ skip: (request) => sentPath(request) === '/skipped' }, [
-      { path: '/' },
-      { path: '/skipped' },
-    ])
+  it('never sheds preflights that pass, nor what is skipped', async () => {
+    const skip: Limits['skip'] = (request) => sentPath(request) === '/skipped'
+    const app = await shedding({ skip, preflights: 'pass' }, [{ path: '/' }, { path: '/skipped' }])
 
     expect((await app.ask('/', batch)).status).toBe(503)
     expect((await app.ask('/skipped', batch)).status).toBe(200)

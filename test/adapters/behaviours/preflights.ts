@@ -1,90 +1,160 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { scaled } from '../../support/scale.ts'
-import type { Behaviour } from '../adapter-conformance.ts'
+import { until } from '../../support/until.ts'
+import type { App, Behaviour } from '../adapter-conformance.ts'
 import { limitFields } from '../ask.ts'
+import type { AppSetup, Limits } from '../drivers/driver.ts'
+import { sendPipelined } from '../send-raw.ts'
 
 /** Attempts to get past a limit. */
-const attempts = scaled(20, 200)
+const attempts = scaled(40, 200)
 const one = { limit: 1, window: '1m' } as const
-const preflight = {
-  method: 'OPTIONS',
-  headers: { origin: 'https://a.example', 'access-control-request-method': 'POST' },
+const headers = { origin: 'https://a.example', 'access-control-request-method': 'POST' }
+const preflight = { method: 'OPTIONS', headers }
+
+const fields = {
+  'access-control-allow-origin': '*',
+  'access-control-allow-methods': 'POST',
+  'access-control-allow-headers': 'content-type',
+  allow: 'GET',
+}
+/** What sets the fields of CORS, and so makes an answer look like that to a preflight. */
+const orders: Readonly<Record<string, Pick<AppSetup, 'before'> & { answer?: object }>> = {
+  'without CORS': {},
+  'with fields of CORS that are set before the limiter': { before: fields },
+  'with fields of CORS that are set behind the limiter': { answer: { fields } },
 }
 
-/** Requests that look like a preflight of CORS: a browser must not be refused, and nobody may use the shape to get past a limit. */
-export const preflights: Behaviour = ({ start, limited }) => {
-  it("preflights: 'count' counts them, and tells so", async () => {
-    const app = await limited({ ...one, preflights: 'count' })
+const clients = {
+  'one address': () => '2001:db8::1',
+  'a rotating /64': (index: number) => `2001:db8::${index.toString(16)}`,
+} as const
 
-    expect(limitFields(await app.ask('/', preflight))).toMatchObject({
-      ratelimit: '"default";r=0;t=60',
+/** The statuses of requests in the shape of preflights, so many at once. */
+async function attack(
+  app: App,
+  { inFlight, address }: { inFlight: number; address: (index: number) => string },
+): Promise<number[]> {
+  const statuses: number[] = []
+  for (let sent = 0; sent < attempts; sent += inFlight) {
+    const batch = Array.from({ length: inFlight }, async (_, index) => {
+      const sender = { 'x-forwarded-for': address(sent + index) }
+      const question = { ...preflight, headers: { ...headers, ...sender } }
+      return (await app.ask('/graphql', question)).status
     })
-    expect(await app.statuses(2, '/', preflight)).toEqual([429, 429])
+    statuses.push(...(await Promise.all(batch)))
+  }
+  return statuses
+}
+
+/** Any client can send requests in the shape of a CORS preflight, also to a handler of all methods. */
+export const preflights: Behaviour = ({ start, limited }) => {
+  /** An application with a handler of all methods, which is called by `reached`. */
+  function withHandler(
+    { own, answer, ...setup }: AppSetup & { own?: Limits; answer?: object },
+    reached: () => unknown,
+  ): Promise<App> {
+    const handler = { method: 'ALL', path: '/graphql', reached } as const
+    const more = { ...(answer && { answer }), ...(own && { limits: own }) }
+    const routes = [{ path: '/' }, { ...handler, ...more }]
+    return start({ trustProxy: '127.0.0.1', ...setup, routes })
+  }
+
+  describe.each(Object.entries(orders))('%s', (_order, setup) => {
+    it.each(
+      Object.entries(clients).flatMap(([client, address]) =>
+        [1, attempts].map((inFlight) => ({ client, inFlight, address })),
+      ),
+    )('count: never more than the limit of $client pass, $inFlight at once', async (attacker) => {
+      const limits = { limit: 5, window: '1m' } as const
+      for (const place of [{ limits: [limits] }, { own: limits }]) {
+        const reached = vi.fn()
+        const app = await withHandler({ ...setup, ...place }, reached)
+        const statuses = await attack(app, attacker)
+        expect(statuses.filter((status) => status !== 429)).toEqual(Array(5).fill(200))
+        expect(reached).toHaveBeenCalledTimes(5)
+      }
+    })
+  })
+
+  it('count: never more than the limit pass, all on one connection', async () => {
+    const reached = vi.fn()
+    const app = await withHandler({ limits: [{ limit: 5, window: '1m' }] }, reached)
+    const statuses = await sendPipelined(app.port, Array(attempts).fill('/graphql'), preflight)
+    expect(statuses).toEqual([...Array(5).fill(200), ...Array(attempts - 5).fill(429)])
+    expect(reached).toHaveBeenCalledTimes(5)
+  })
+
+  it('are told where they stand as any request, and take the units of others', async () => {
+    const app = await limited(one)
+    const first = limitFields(await app.ask('/', preflight))
+    expect(first).toMatchObject({ ratelimit: '"default";r=0;t=60' })
     expect(await app.statuses(1)).toEqual([429])
   })
 
-  it('never let more than the limit reach a handler of all methods that has the limit on its route', async () => {
-    let reached = 0
-    const app = await start({
-      routes: [{ method: 'ALL', path: '/graphql', limits: one, reached: () => (reached += 1) }],
-    })
-
-    const statuses = await app.statuses(attempts, '/graphql', preflight)
-    expect(statuses).toEqual([200, ...Array(attempts - 1).fill(429)])
-    expect(reached).toBe(1)
+  it('never reach a limiter behind CORS middleware, which answers them', async () => {
+    const app = await start({ limits: [one], cors: true })
+    expect(await app.statuses(3, '/', preflight)).toEqual([204, 204, 204])
+    expect(await app.statuses(2)).toEqual([200, 429])
+    expect(await app.statuses(1, '/', preflight)).toEqual([204])
   })
 
-  it("preflights: 'pass' leaves them to such a handler, which answers them itself", async () => {
-    const limits = { ...one, preflights: 'pass' as const }
-    const app = await start({ routes: [{ method: 'ALL', path: '/graphql', limits }] })
+  it('hold leases as any request', async () => {
+    const ends: (() => void)[] = []
+    const reached = vi.fn(() => new Promise<void>((resolve) => void ends.push(resolve)))
+    const leases = { algorithm: 'concurrency', limit: 2 } as const
+    const app = await withHandler({ limits: [leases] }, reached)
+    let refused = 0
+    const asked = Array.from({ length: attempts }, async () => {
+      if ((await app.ask('/graphql', preflight)).status === 429) refused += 1
+    })
+    await until('all others are refused', () => refused === attempts - 2)
+    expect(reached).toHaveBeenCalledTimes(2)
+    for (const end of ends) end()
+    await Promise.all(asked)
+  })
 
+  describe.each(['count', 'pass'] as const)("preflights: '%s'", (preflights) => {
+    it('refuses blocked addresses', async () => {
+      const reached = vi.fn()
+      const block = { ips: ['127.0.0.0/8'] }
+      const app = await withHandler({ limits: [{ ...one, block, preflights }] }, reached)
+      expect(await app.statuses(3, '/graphql', preflight)).toEqual([403, 403, 403])
+      expect(reached).not.toHaveBeenCalled()
+    })
+
+    it('refuses clients under a penalty', async () => {
+      const reached = vi.fn()
+      const penalty = { after: 1, within: '1m', for: '5m' } as const
+      const app = await withHandler({ limits: [{ ...one, penalty, preflights }] }, reached)
+      expect(await app.statuses(2)).toEqual([200, 429])
+      vi.setSystemTime(Date.now() + 120_000)
+      expect(await app.statuses(3, '/graphql', preflight)).toEqual([429, 429, 429])
+      expect(reached).not.toHaveBeenCalled()
+      vi.setSystemTime(Date.now() + 180_000)
+      expect(await app.statuses(1, '/graphql', preflight)).toEqual([200])
+    })
+  })
+
+  it("pass uncounted with preflights: 'pass', to whatever runs for OPTIONS", async () => {
+    const reached = vi.fn()
+    const limits = { ...one, preflights: 'pass' } as const
+    const app = await withHandler({ own: limits }, reached)
     expect(await app.statuses(3, '/graphql', preflight)).toEqual([200, 200, 200])
+    expect(reached).toHaveBeenCalledTimes(3)
     expect(await app.statuses(2, '/graphql')).toEqual([200, 429])
   })
 
-  it("preflights: 'count' on the whole application keeps them from handlers of all methods", async () => {
-    let reached = 0
+  it('are treated by routes as by the application, unless these say otherwise', async () => {
+    const routes = { '/a': one, '/b': { ...one, preflights: 'count' as const } }
     const app = await start({
-      limits: [{ ...one, preflights: 'count' }],
-      routes: [{ method: 'ALL', path: '/graphql', reached: () => (reached += 1) }],
-    })
-
-    await app.statuses(attempts, '/graphql', preflight)
-    expect(reached).toBe(1)
-  })
-
-  it('charges, by itself, those that a handler of all methods answers as other requests', async () => {
-    let reached = 0
-    const app = await start({
-      limits: [{ limit: 3, window: '1m' }],
-      routes: [{ path: '/' }, { method: 'ALL', path: '/graphql', reached: () => (reached += 1) }],
-    })
-
-    const statuses = await app.statuses(attempts, '/graphql', preflight)
-    expect(statuses).toEqual([200, 200, 200, ...Array(attempts - 3).fill(429)])
-    expect(reached).toBe(3)
-    expect(await app.statuses(1)).toEqual([429])
-  })
-
-  it('lets the preflights of an exhausted client pass, where no handler serves them', async () => {
-    const app = await start({ limits: [one], routes: [{ path: '/' }, { path: '/b' }] })
-    expect(await app.statuses(2)).toEqual([200, 429])
-
-    const statuses = await app.statuses(20, '/b', preflight)
-    expect(statuses).not.toContain(429)
-    expect(await app.statuses(5, '/nowhere', preflight)).not.toContain(429)
-  })
-
-  it('is inherited by routes, which may say otherwise', async () => {
-    const routes = { '/a': one, '/b': { ...one, preflights: 'pass' as const } }
-    const app = await start({
-      limits: [{ limit: 100, window: '1m', preflights: 'count', routes }],
+      limits: [{ limit: 100, window: '1m', preflights: 'pass', routes }],
       routes: [{ path: '/a' }, { path: '/b' }],
     })
 
     const last = async (path: string) => (await app.statuses(2, path, preflight)).at(-1)
-    expect(await last('/a')).toBe(429)
-    expect(await last('/b')).not.toBe(429)
+    expect(await last('/a')).not.toBe(429)
+    expect(await last('/b')).toBe(429)
   })
 
   it.each(['skip', true, null])('preflights: %j is refused', async (value) => {

@@ -113,7 +113,7 @@ export const responseHeaders: Behaviour = ({ driver, start, limited }) => {
   })
 
   it('H15: sends the fields with a redirect, and takes them off with hideOnRedirect', async () => {
-    const routes = [{ path: '/', answer: { status: 302, location: '/there' } }]
+    const routes = [{ path: '/', answer: { status: 302, fields: { location: '/there' } } }]
     const shown = await start({ limits: [fixed], routes })
     expect((await shown.ask()).field('ratelimit')).toBe('"default";r=0;t=30')
 
@@ -130,7 +130,7 @@ export const responseHeaders: Behaviour = ({ driver, start, limited }) => {
     const app = await start({
       limits: [{ ...fixed, hideOnRedirect: true }],
       before: { RateLimit: '"edge";r=3;t=5', 'RateLimit-Policy': '"edge";q=4;w=5' },
-      routes: [{ path: '/', answer: { status: 307, location: '/there' } }],
+      routes: [{ path: '/', answer: { status: 307, fields: { location: '/there' } } }],
     })
 
     expect(limitFields(await app.ask())).toEqual({

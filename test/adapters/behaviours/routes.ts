@@ -269,10 +269,10 @@ export const routeRules: Behaviour = ({ start }) => {
     expect(store.size).toBe(1)
   })
 
-  it('skips within a rule, and leaves preflights alone', async () => {
+  it('skips within a rule, and counts no preflight where they pass', async () => {
     const preflight = { origin: 'https://a.example', 'access-control-request-method': 'POST' }
     const subject = await app({
-      ...of(9),
+      ...of(9, { preflights: 'pass' }),
       routes: { '/login': { ...of(1), skip: ({ headers }) => headers['x-skip'] === 'yes' } },
     })
 

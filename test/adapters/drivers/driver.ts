@@ -40,7 +40,7 @@ export interface Route {
   /** What the route answers. @default 200, 'hello' */
   readonly answer?: {
     readonly status?: number | ((request: NativeRequest) => number)
-    readonly location?: string
+    readonly fields?: Readonly<Record<string, string>>
   }
   /** Called when a request gets to the route, which answers when it resolves; what it throws is an error of the route's. */
   readonly reached?: (request: LimitedRequest) => MaybePromise<unknown>
@@ -59,6 +59,8 @@ export interface AppSetup {
   readonly parsesBodies?: boolean
   /** Response headers that are there before the limits are asked. */
   readonly before?: Readonly<Record<string, string | string[]>>
+  /** Whether CORS middleware stands before the limits, which answers preflights. @default false */
+  readonly cors?: boolean
   /** The address of a proxy to trust. @default none */
   readonly trustProxy?: string
   /** Whether the head of every response goes out before the limits are asked. @default false */

@@ -22,10 +22,11 @@ async function start(
 ): Promise<RunningApp> {
   const { limits = [], routes = [{ path: '/' }], before = {}, trustProxy = false } = setup
   app.set('trust proxy', trustProxy)
-  app.use((_req, res, next) => {
+  app.use((req, res, next) => {
     for (const [field, value] of Object.entries(before)) res.setHeader(field, value)
     if (setup.startsEarly) res.write('early ')
-    next()
+    if (setup.cors && req.method === 'OPTIONS') res.sendStatus(204)
+    else next()
   })
   for (const [path, handler] of setup.mounts ?? []) app.use(path, mount(handler))
   if (setup.parsesBodies) app.use(parser)
@@ -53,7 +54,7 @@ function addRoute(app: express.Express, route: Route): void {
       res.end('hello')
       return
     }
-    if (answer.location) res.location(answer.location)
+    res.set(answer.fields ?? {})
     res.status(statusOf(route, req)).send('hello')
   })
 }

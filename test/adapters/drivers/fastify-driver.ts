@@ -20,8 +20,9 @@ export const fastifyDriver: Driver = { name: 'Fastify 5', knowsRoutes: true, sta
 async function start(setup: AppSetup): Promise<RunningApp> {
   const { limits = [], routes = [{ path: '/' }], before = {}, trustProxy = false } = setup
   const app: FastifyInstance = fastify({ forceCloseConnections: true, trustProxy })
-  app.addHook('onRequest', async (_request, reply) => {
+  app.addHook('onRequest', async (request, reply) => {
     reply.headers(before)
+    if (setup.cors && request.method === 'OPTIONS') return reply.code(204).send()
     if (setup.startsEarly) reply.raw.write('early ')
   })
   app.setErrorHandler((error: Error, _request, reply) => {
@@ -52,7 +53,7 @@ function addRoute(app: FastifyInstance, route: Route): void {
         reply.hijack().raw.end('hello')
         return
       }
-      if (answer.location) reply.header('location', answer.location)
+      reply.headers(answer.fields ?? {})
       const status = statusOf(route, request)
       return reply.code(status).send(status === 304 ? undefined : 'hello')
     },

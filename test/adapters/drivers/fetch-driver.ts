@@ -42,6 +42,7 @@ async function start(setup: AppSetup): Promise<RunningApp> {
 
   async function answer(sent: Request, { incoming }: HttpBindings): Promise<Response> {
     const { remoteAddress } = incoming.socket
+    if (setup.cors && sent.method === 'OPTIONS') return new Response(null, { status: 204 })
     const request = readable(sent)
     try {
       for (const page of mounted) {
@@ -83,7 +84,7 @@ function handlerOf(route: Route, setup: AppSetup): FetchHandler<FetchInfo> {
         { headers },
       )
     await reached?.(native)
-    if (answer.location) headers.set('location', answer.location)
+    for (const [name, value] of Object.entries(answer.fields ?? {})) headers.set(name, value)
     const status = statusOf(route, native)
     return new Response(status === 304 ? null : 'hello', { status, headers })
   }

@@ -35,7 +35,8 @@ async function start(setup: AppSetup): Promise<RunningApp> {
     for (const [field, value] of Object.entries(before)) {
       for (const line of [value].flat()) c.header(field, line, { append: true })
     }
-    await next()
+    if (setup.cors && c.req.method === 'OPTIONS') return c.body(null, 204)
+    return next()
   })
   for (const [path, handler] of setup.mounts ?? []) app.use(`${path}/*`, mount(handler))
   if (setup.parsesBodies) app.use(parseBody)
@@ -57,7 +58,7 @@ function addRoute(app: Hono, route: Route, setup: AppSetup): void {
     const request = requestOf(c)
     if (streams) return new Response(streamed(() => reached?.(request)))
     await reached?.(request)
-    if (answer.location) c.header('location', answer.location)
+    for (const [name, value] of Object.entries(answer.fields ?? {})) c.header(name, value)
     const status = statusOf(route, request)
     return new Response(status === 304 ? null : 'hello', { status })
   })

@@ -27,7 +27,8 @@ async function start(app: Koa, setup: AppSetup): Promise<RunningApp> {
     try {
       for (const [field, value] of Object.entries(before)) ctx.set(field, value)
       if (setup.startsEarly) begin(ctx, 'early ')
-      await next()
+      if (setup.cors && ctx.method === 'OPTIONS') ctx.status = 204
+      else await next()
     } catch (error) {
       setup.onError?.(error as Error)
       ctx.status = 500
@@ -66,7 +67,7 @@ function addRoute(router: Router, route: Route): void {
       ctx.res.end('hello')
       return
     }
-    if (answer.location) ctx.set('location', answer.location)
+    ctx.set(answer.fields ?? {})
     ctx.status = statusOf(route, ctx)
     if (ctx.status !== 304) ctx.body = 'hello'
   })

@@ -65,7 +65,7 @@ export const onExpress: Platform = {
   wildcard: '{*rest}',
   async create(
     module,
-    { before = {}, startsEarly, trustProxy = false, mounts = [], parsesBodies = false },
+    { before = {}, cors, startsEarly, trustProxy = false, mounts = [], parsesBodies = false },
   ) {
     const app = await NestFactory.create<NestExpressApplication>(
       module as never,
@@ -76,10 +76,11 @@ export const onExpress: Platform = {
       },
     )
     app.set('trust proxy', trustProxy)
-    app.use((_request: IncomingMessage, response: ServerResponse, next: () => void) => {
+    app.use((request: IncomingMessage, response: ServerResponse, next: () => void) => {
       for (const [field, value] of Object.entries(before)) response.setHeader(field, value)
       if (startsEarly) response.write('early ')
-      next()
+      if (cors && request.method === 'OPTIONS') response.writeHead(204).end()
+      else next()
     })
     for (const [path, handler] of mounts) app.use(path, mountOnExpress(handler))
     return app
@@ -94,12 +95,13 @@ export const onFastify: Platform = {
   wildcard: '*',
   async create(
     module,
-    { before = {}, startsEarly, trustProxy = false, mounts = [], parsesBodies = false },
+    { before = {}, cors, startsEarly, trustProxy = false, mounts = [], parsesBodies = false },
   ) {
     const adapter = new FastifyAdapter({ trustProxy, forceCloseConnections: true })
     const fastify = adapter.getInstance()
-    fastify.addHook('onRequest', async (_request, reply) => {
+    fastify.addHook('onRequest', async (request, reply) => {
       reply.headers(before)
+      if (cors && request.method === 'OPTIONS') return reply.code(204).send()
       if (startsEarly) reply.raw.write('early ')
     })
     for (const [prefix, handler] of mounts) {
@@ -205,8 +207,9 @@ async function answer(
     raw.end('hello')
     return
   }
-  const { location } = route.answer ?? {}
-  if (location) (response as FastifyReply).header('location', location)
+  for (const [name, value] of Object.entries(route.answer?.fields ?? {})) {
+    ;(response as FastifyReply).header(name, value)
+  }
   const status = statusOf(route as Route, request)
   platform.send(response, status, status === 304 ? undefined : 'hello')
 }

@@ -60,7 +60,7 @@ class LogNotes {
     }
     if (this.#preflights > 0) {
       found.push(
-        `${this.#preflights} OPTIONS requests were counted; in production CORS preflights among them pass uncounted`,
+        `${this.#preflights} OPTIONS requests were counted; preflights among them are not counted where CORS middleware runs before the limiter, or with preflights: 'pass'`,
       )
     }
     if (late > 0) {

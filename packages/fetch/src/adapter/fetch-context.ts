@@ -95,7 +95,6 @@ export abstract class FetchContext<Native extends object, Handler>
   abstract readonly response: HttpResponse
   abstract readonly scope: Scope
   abstract readonly route: string | undefined
-  abstract readonly isForAllMethods: boolean
   /** Makes a response with the fields of `response`, and these. */
   protected abstract respond(status: number, body: string, fields: Record<string, string>): Response
   /** Makes the response to send of one of the application's, and settles when that is over. */

@@ -33,7 +33,6 @@ export abstract class FrameworkContext<Native extends FrameworkRequest, Handler>
   abstract readonly path: string
   abstract readonly route: string | undefined
   abstract readonly ip: string | undefined
-  abstract readonly isForAllMethods: boolean
   abstract readonly content: RequestContent
   abstract settleAtEnd(hold: Hold): void
   abstract send(status: number, body: ResponseBody): void

@@ -19,12 +19,6 @@ export interface HttpRequest {
   /** The value of a request header by its lower-case name. */
   header(name: string): string | undefined
   /**
-   * Tells whether the handler that an OPTIONS request reaches serves other methods too (`app.all`),
-   * and so does not only answer preflights.
-   * @default false
-   */
-  readonly isForAllMethods?: boolean
-  /**
    * Tells whether a request without an address has no key either, since the application gives the
    * address, and may have forgotten it.
    * @default false: such requests, as those of a socket file, share one key
@@ -34,6 +28,15 @@ export interface HttpRequest {
   readonly content?: RequestContent | undefined
   /** Method and path pattern of the rule in `routes` that applies, once one does. */
   rule?: string
+}
+
+/** Tells whether a request looks like a CORS preflight. Any client can send that shape. */
+export function isPreflight(request: HttpRequest): boolean {
+  return (
+    request.method === 'OPTIONS' &&
+    request.header('origin') !== undefined &&
+    request.header('access-control-request-method') !== undefined
+  )
 }
 
 /** The content of a request, for admission. Not every adapter can show it. */

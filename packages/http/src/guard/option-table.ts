@@ -44,7 +44,7 @@ export interface Settings {
   readonly idempotentRetries: number
   readonly maxWaiting: number
   readonly onMissingKey: MissingKey
-  /** `undefined`: the answer to each preflight decides. */
+  /** `undefined`: they count, and the first one causes a warning. */
   readonly preflights: Preflights | undefined
   readonly retryJitter: number
   readonly statusCode: number

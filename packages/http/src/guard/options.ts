@@ -48,7 +48,7 @@ export interface IdempotencyOptions<Native> {
 /** The body of a refusal: a text, or an object that is sent as JSON. */
 export type Message = string | object
 
-/** The treatment of CORS preflights: they pass uncounted, or count as any other request. */
+/** The treatment of CORS preflights: they count as any other request, or pass uncounted. */
 export type Preflights = 'pass' | 'count'
 
 /**
@@ -78,12 +78,11 @@ interface PolicyGuardSettings<Native, Handler = never>
   /** The treatment of a request without a key. @default 'ip' */
   onMissingKey?: MissingKey
   /**
-   * Tells whether CORS preflights (OPTIONS with `Origin` and `Access-Control-Request-Method`) pass
-   * uncounted, or count as other requests do. Any client can send requests of that shape, to a
-   * handler that serves OPTIONS as it serves other methods.
-   * @default 'count' on a route for all methods (`app.all('/graphql', rateLimit(…), handler)`);
-   * elsewhere a preflight passes. If a handler answers it without CORS fields, it is charged
-   * afterwards, and further preflights of its address count
+   * Tells whether CORS preflights (OPTIONS with `Origin` and `Access-Control-Request-Method`) count
+   * as other requests do. With `'pass'`, whatever runs for OPTIONS behind the limiter is not
+   * limited: any client can send requests of that shape. Blocked clients are still refused. Put
+   * CORS middleware before the limiter instead, so that it answers preflights first.
+   * @default 'count', with a warning at the first preflight
    */
   preflights?: Preflights
   /** A queue that takes requests before the application, or in place of a refusal. @default none */

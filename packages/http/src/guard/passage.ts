@@ -76,7 +76,7 @@ export interface Answer {
 
 /** The result of a guard for one request. */
 export interface Passage<Handler = unknown> {
-  /** `undefined` when nothing was decided: a preflight, or a request that is skipped. */
+  /** `undefined` when nothing was decided: the request is skipped, say. */
   readonly decision: RequestDecision | undefined
   readonly verdict: Verdict<Handler>
   /**

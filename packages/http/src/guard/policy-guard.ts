@@ -3,19 +3,17 @@ import type { RequestContext } from '../adapter/context.ts'
 import { admitOrRespond, admitUnlimited } from '../admission/admit.ts'
 import { DelayQueue } from '../lifecycle/delay-queue.ts'
 import { LoadShedder } from '../limits/shedder.ts'
-import { PreflightWatch } from '../stages/preflight-watch.ts'
+import { passPreflights, warnOfPreflights } from '../stages/preflights.ts'
 import { RequestChecks } from '../stages/request-checks.ts'
 import { Responder } from '../stages/responder.ts'
 import {
   askLists,
-  chargeUnasked,
   type DecideStage,
   decide,
   decideOnce,
   decideOnceTimed,
   decideTimed,
   findChecks,
-  passPreflights,
   type RespondStage,
   type Stage,
   shedSome,
@@ -93,6 +91,7 @@ function firstStage<Native extends object, Handler>(
   let ask: DecideStage<Native, Handler>
   if (freeRetries) ask = (isObserved ? decideOnceTimed : decideOnce)(freeRetries, respond)
   else ask = isObserved ? decideTimed(setup, respond) : decide(limiter, respond)
+  if (preflights === undefined) ask = warnOfPreflights(ask)
   const checkStage = findChecks(requestChecks, {
     forbid,
     passUncounted: passAllowed,
@@ -102,15 +101,12 @@ function firstStage<Native extends object, Handler>(
   })
   let stage: Stage<Native, Handler> = checkStage
   if (shedder) stage = shedSome(shedder, { report, respond: respondHere }, stage)
+  if (preflights === 'pass') {
+    const pass = observation.skipping('preflight', () => passWithoutFields)
+    const around = { requestChecks, forbid, respond: respondHere, pass }
+    stage = passPreflights(setup, { ...around, next: stage })
+  }
   if (lists)
     stage = askLists(lists, { forbid, passUncounted: passAllowed, checkStage, next: stage })
-  if (skip) stage = skipSome(skip, observation.skipping('skip', passUncounted), stage)
-  if (preflights === 'count') return stage
-  const watch = new PreflightWatch<Native>({
-    isAlwaysPassed: preflights === 'pass',
-    windowsMs: setup.policies.map(({ policy }) => policy.windowMs),
-    charge: (context) => chargeUnasked({ skip, lists, requestChecks, limiter }, context),
-  })
-  const passPreflight = observation.skipping('preflight', (context) => watch.pass(context))
-  return passPreflights(watch, passPreflight, stage)
+  return skip ? skipSome(skip, observation.skipping('skip', passUncounted), stage) : stage
 }

@@ -137,7 +137,7 @@ export class RequestAccount<Native extends object> implements Hold {
 }
 
 /** Leases end, and a penalty counts denials: neither has units that could be charged. */
-export function hasUnits(policy: Policy): boolean {
+function hasUnits(policy: Policy): boolean {
   return algorithmOf(policy).counts === 'units'
 }
 

@@ -1,6 +1,6 @@
 import { andThen, isPromise, type MaybePromise, warnOnce } from '@sluice/core'
 import type { Access } from '../access/lists.ts'
-import type { HttpRequest } from '../adapter/request.ts'
+import { type HttpRequest, isPreflight } from '../adapter/request.ts'
 import {
   type BoundPolicy,
   type LimitInForce,
@@ -216,17 +216,21 @@ export class RequestChecks<Native extends object> {
 
   /**
    * A request that passes by its address alone does not need a key, and policies in shadow refuse
-   * nothing.
+   * nothing. A preflight has no credentials.
    */
   #without(
     resolver: KeyResolver<Native>,
     { request, access }: Asking<Native>,
   ): MaybePromise<KeyOrMode> {
-    const { onMissingKey } = this.#setup
-    const isShadow = onMissingKey !== 'ip' && this.#shadowKeys.has(resolver)
+    const { onMissingKey, preflights } = this.#setup
+    if (onMissingKey === 'ip') {
+      if (!isPreflight(request)) this.#warnIfFruitless(resolver)
+      return insteadOfKey(onMissingKey, request)
+    }
+    const isShadow = this.#shadowKeys.has(resolver)
     const isAllowed = onMissingKey === 'error' && access === 'allow'
-    if (onMissingKey === 'ip') this.#warnIfFruitless(resolver)
-    return insteadOfKey(isShadow || isAllowed ? 'skip' : onMissingKey, request)
+    const isPassed = preflights === 'pass' && isPreflight(request)
+    return insteadOfKey(isShadow || isAllowed || isPassed ? 'skip' : onMissingKey, request)
   }
 
   #keyOf({ key: resolver }: BoundPolicy<Native>, found: readonly KeyOrMode[]): string | undefined {

@@ -12,15 +12,13 @@ import type { PolicyCheck } from '../guard/bound-policy.ts'
 import type { Passage } from '../guard/passage.ts'
 import type { GuardSetup } from '../guard/setup.ts'
 import { deniedWithoutKey } from '../keys/missing-key.ts'
-import { hasUnits } from '../lifecycle/account.ts'
 import type { LoadShedder } from '../limits/shedder.ts'
 import type { Report } from '../user-functions.ts'
 import type { Decided } from './decided.ts'
 import type { FreeRetries } from './free-retries.ts'
-import { isPreflight, type PreflightWatch } from './preflight-watch.ts'
 import type { FoundChecks, RequestChecks } from './request-checks.ts'
 
-// A guard is a chain of stages, put together once: preflights, skip, lists, shed, checks,
+// A guard is a chain of stages, put together once: skip, lists, preflights that pass, shed, checks,
 // decide, respond. Each one answers a request, or hands it to the next. A stage that no option asks
 // for is left out.
 
@@ -45,19 +43,6 @@ export type DecideStage<Native extends object, Handler> = (
 export type RespondStage<Native extends object, Handler> = (
   decided: Decided<Native>,
 ) => MaybePromise<Passage<Handler>>
-
-/** Answers CORS preflights, which pass uncounted. */
-export function passPreflights<Native extends object, Handler>(
-  watch: PreflightWatch<Native>,
-  passUncounted: Stage<Native, Handler>,
-  next: Stage<Native, Handler>,
-): Stage<Native, Handler> {
-  return (context) => {
-    const { request } = context
-    if (!isPreflight(request) || watch.counts(request)) return next(context)
-    return passUncounted(context)
-  }
-}
 
 /** Lets requests pass uncounted that the user's `skip` names. */
 export function skipSome<Native extends object, Handler>(
@@ -191,26 +176,4 @@ export function decideOnceTimed<Native extends object, Handler>(
       return respond({ ...known, timing })
     })
   }
-}
-
-interface Unasked<Native extends object> {
-  readonly skip: ((native: Native) => MaybePromise<boolean>) | undefined
-  readonly lists: AccessLists | undefined
-  readonly requestChecks: RequestChecks<Native>
-  readonly limiter: Limiter
-}
-
-/** Charges a request that passed as a preflight, and was none. */
-export function chargeUnasked<Native extends object>(
-  { skip, lists, requestChecks, limiter }: Unasked<Native>,
-  context: RequestContext<Native>,
-): MaybePromise<unknown> {
-  return andThen(skip?.(context.native), (isSkipped) => {
-    const access = lists?.ofAddress(context.request)
-    if (isSkipped || (access === 'allow' && !lists?.blockKeys)) return undefined
-    return andThen(requestChecks.find(context, access), (checks) => {
-      const due = typeof checks === 'string' ? [] : checks.filter(({ policy }) => hasUnits(policy))
-      return due.length > 0 ? limiter.chargeChecks(due) : undefined
-    })
-  })
 }

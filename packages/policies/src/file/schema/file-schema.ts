@@ -107,7 +107,10 @@ const settings: TProperties = {
     }),
   ),
   preflights: Type.Optional(
-    oneOf(['pass', 'count'], { description: 'The treatment of CORS preflights.' }),
+    oneOf(['pass', 'count'], {
+      description:
+        "'count': CORS preflights count as other requests do. 'pass': they pass, and whatever runs for OPTIONS is not limited.",
+    }),
   ),
   headers: Type.Optional(
     Type.Array(oneOf(dialects, {}), { description: 'The rate-limit headers to send.' }),
