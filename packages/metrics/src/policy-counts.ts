@@ -260,6 +260,6 @@ function checkResult(outcome: Outcome, decision: Decision): CheckResult {
   if (decision.source === 'fallback')
     return outcome.allowed ? 'fallback_allowed' : 'fallback_denied'
   if (!outcome.allowed) return 'denied'
-  // If counts are spread over shards, one that denies keeps the others from being asked.
+  // A denial that is remembered, or made in one shard, keeps the others from being asked.
   return outcome.remaining === undefined && !decision.allowed ? 'unreached' : 'allowed'
 }

@@ -201,20 +201,20 @@ export class Denials {
   }
 
   /**
-   * Returns the outcomes of the denied request as of now. Fields that only the store knows are
-   * `undefined`.
+   * Returns the outcomes of the denied request as of now. Of policies that did not deny it only the
+   * store knows what is left.
    */
   #currentOutcomes(denial: Denial, checks: readonly Check[], nowMs: number): readonly Outcome[] {
     const elapsedMs = Math.max(0, nowMs - denial.answeredAt)
     return checks.map((check) => {
       const index = indexOf(denial, check)
       const outcome = denial.outcomes[index]
-      const isKnown = outcome?.limit === check.limit && !this.#isChangedSince(check, denial.changes)
-      if (!isKnown) return unknownOutcome(check)
-      if (!outcome.allowed && check.cost >= (denial.checks[index]?.cost ?? 0)) {
-        return countedDown(outcome, check, elapsedMs)
-      }
-      return { ...unknownOutcome(check), remaining: outcome.remaining, resetMs: outcome.resetMs }
+      const isDenied =
+        outcome?.allowed === false &&
+        outcome.limit === check.limit &&
+        check.cost >= (denial.checks[index]?.cost ?? 0) &&
+        !this.#isChangedSince(check, denial.changes)
+      return isDenied ? countedDown(outcome, check, elapsedMs) : unknownOutcome(check)
     })
   }
 }
