@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto'
-import type { Cancellation, Check, MaybePromise, Outcome, Store, StoreOp } from '@sluice/core'
+import type {
+  Cancellation,
+  Check,
+  MaybePromise,
+  Outcome,
+  Store,
+  StoreDenials,
+  StoreOp,
+} from '@sluice/core'
 import { engine, stateKey, WorkingSet } from '@sluice/core/backend'
 import type { Pool, PoolClient } from 'pg'
 
@@ -42,8 +50,8 @@ export function postgresStore(pool: Pool, options: PostgresStoreOptions = {}): S
 }
 
 class PostgresStore implements Store {
-  readonly denialTtlMs: number
-  readonly clock: (() => number) | undefined
+  readonly denials: StoreDenials
+  readonly #clock: (() => number) | undefined
   readonly #pool: Pool
   readonly #table: string
   readonly #waiting: Asked[] = []
@@ -61,8 +69,8 @@ class PostgresStore implements Store {
     }
     this.#pool = pool
     this.#table = table
-    this.denialTtlMs = denialTtlMs
-    this.clock = clock
+    this.denials = { ttlMs: denialTtlMs, clock }
+    this.#clock = clock
   }
 
   apply(
@@ -144,7 +152,7 @@ class PostgresStore implements Store {
       const text = texts.get(digest.toString('hex'))
       if (text) stored.set(key, text)
     }
-    return { now: this.clock?.() ?? Number(rows[0]?.now), stored }
+    return { now: this.#clock?.() ?? Number(rows[0]?.now), stored }
   }
 
   async #write(client: PoolClient, states: WorkingSet, now: number): Promise<void> {

@@ -17,7 +17,7 @@ export interface Disturbance {
 
 /** The way of one process to a store that many share. Messages keep their order, and clocks are faked. */
 export class NetworkStore implements Store {
-  readonly denialTtlMs = 1_000
+  readonly denials = { ttlMs: 1_000 }
   readonly calls: Op[] = []
   delays: Disturbance = { requestDelayMs: 1, replyDelayMs: 1 }
   isDown = false

@@ -176,6 +176,6 @@ describe('digestOf', () => {
   })
 
   it('is what the store says, where it says something', () => {
-    expect(digestOf('a', { digestOf: (key) => `digest of ${key}` })).toBe('digest of a')
+    expect(digestOf('a', { keys: { digestOf: (key) => `digest of ${key}` } })).toBe('digest of a')
   })
 })

@@ -186,7 +186,7 @@ describe('metrics of a limiter', () => {
     const digestOf = (): string => {
       throw new Error('no digest')
     }
-    const metrics = collectMetrics({ store: { digestOf } })
+    const metrics = collectMetrics({ store: { keys: { digestOf } } })
     const limiter = createLimiter({ name: 'api', limit: 9, window: '1m', observers: [metrics] })
     await limiter.consume('x'.repeat(65))
     await limiter.consume('a')
@@ -223,11 +223,11 @@ describe('metrics of a limiter', () => {
 
   it('tell the skew of the clocks as it is, so that a repaired one is seen', async () => {
     const metrics = collectMetrics()
-    const skewed = { ...memoryStore(), clockSkewMs: -1_200 }
+    const skewed = { ...memoryStore(), fleet: { instances: 1, clockSkewMs: -1_200 } }
     createLimiter({ limit: 1, window: '1m', store: skewed, observers: [metrics] })
     createLimiter({ limit: 1, window: '1m', observers: [metrics] })
     expect(await seriesValue(metrics, 'sluice_clock_skew_seconds')).toBe(-1.2)
-    skewed.clockSkewMs = 300
+    skewed.fleet.clockSkewMs = 300
     expect(await seriesValue(metrics, 'sluice_clock_skew_seconds')).toBe(0.3)
   })
 

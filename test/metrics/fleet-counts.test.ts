@@ -106,7 +106,12 @@ function aFleet() {
   return {
     reports,
     pass: (ms: number) => vi.advanceTimersByTimeAsync(ms),
-    join(name = 'api', metrics = collectMetrics({ store: { ...memoryStore(), shareReport } })) {
+    join(
+      name = 'api',
+      metrics = collectMetrics({
+        store: { ...memoryStore(), fleet: { instances: 1, shareReport } },
+      }),
+    ) {
       onTestFinished(() => metrics.close())
       const options = { name, limit: 5, window: '1h', store: memoryStore() } as const
       return { metrics, limiter: patientLimiter({ ...options, observers: [metrics] }) }

@@ -1,4 +1,4 @@
-import { createLimiter, digestOf } from '@sluice/core'
+import { createLimiter, digestOf, type StoreFleet } from '@sluice/core'
 import { collectMetrics } from '@sluice/metrics'
 import { type RedisStore, redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
@@ -101,7 +101,7 @@ describe('topKeys over a fleet', () => {
     await soon('the fleet is known', () => metrics.topKeys({ policy: 'api' })?.scope === 'fleet')
     metrics.close()
     metrics.close()
-    const share = vi.spyOn(store, 'shareReport')
+    const share = vi.spyOn(store.fleet as Required<StoreFleet>, 'shareReport')
     await limiter.consume('a')
     expect(metrics.topKeys({ policy: 'api' })).toMatchObject({ scope: 'process', total: 1 })
     await vi.advanceTimersByTimeAsync(10_000)

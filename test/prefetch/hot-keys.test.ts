@@ -146,7 +146,7 @@ describe('while the store is away', () => {
 
 describe('a denial that is remembered', () => {
   it('outlasts a request for a grant that returns nothing', async () => {
-    store.denialTtlMs = 60_000
+    store.denials = { ttlMs: 60_000 }
     const limiter = store.limiter({ policies: [policy] })
     store.isSlow = true
     const denied = consume(limiter, { cost: 10_001 })

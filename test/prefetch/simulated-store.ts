@@ -21,7 +21,7 @@ type Answering = 'at-once' | 'when-released' | 'lost'
 /** A store that grants units, decides at once, and tells what it was asked. The clock is faked. */
 export class SimulatedStore implements Store {
   readonly grantsUnits = true
-  denialTtlMs = 0
+  denials = { ttlMs: 0 }
   readonly asked: Asked[] = []
   answering: Answering = 'at-once'
   /** Fails all that is asked. */

@@ -43,14 +43,14 @@ async function others(...agesMs: number[]): Promise<void> {
 
 describe('the size of the fleet', () => {
   it('is one before anything is known', () => {
-    expect(open().instances).toBe(1)
+    expect(open().fleet?.instances).toBe(1)
   })
 
   it('is how many processes were heard of in the last three beats', async () => {
     await others(0, 1_000, 2_000, 60_000)
     const store = open()
     await use(store)
-    await until('the fleet has 4', () => store.instances === 4)
+    await until('the fleet has 4', () => store.fleet?.instances === 4)
     expect(await server.cli('ZCARD', key)).toBe(4)
     await store.close()
   })
@@ -83,7 +83,7 @@ describe('the size of the fleet', () => {
   it('is a key that expires', async () => {
     const store = open()
     await use(store)
-    await until('the fleet has 1', () => store.instances === 1)
+    await until('the fleet has 1', () => store.fleet?.instances === 1)
     const ttl = Number(await server.cli('PTTL', key))
     expect(ttl).toBeGreaterThan(0)
     expect(ttl).toBeLessThanOrEqual(6_000)
@@ -101,7 +101,7 @@ describe('the size of the fleet', () => {
       onStoreError: () => undefined,
     })
     await limiter.consume('k')
-    await until('the fleet has 4', () => store.instances === 4)
+    await until('the fleet has 4', () => store.fleet?.instances === 4)
     server.pause()
     const { outcomes, source } = await limiter.consume('k')
     server.resume()
@@ -114,11 +114,11 @@ describe('the size of the fleet', () => {
     await others(0, 0, 0)
     const store = open()
     await use(store)
-    await until('the fleet has 4', () => store.instances === 4)
+    await until('the fleet has 4', () => store.fleet?.instances === 4)
     await server.cli('DEL', key)
     await until('Redis knows 1', async () => (await server.cli('ZCARD', key)) === 1)
-    expect(store.instances).toBe(4)
-    await until('the fleet has 1', () => store.instances === 1)
+    expect(store.fleet?.instances).toBe(4)
+    await until('the fleet has 1', () => store.fleet?.instances === 1)
     await store.close()
   })
 

@@ -78,7 +78,7 @@ describe('a store over commands that travel by HTTP', () => {
       const members = await redis.cli('KEYS', `http${count}:*:instances`)
       return Array.isArray(members) && members.length === 1
     })
-    expect(store.instances).toBe(1)
+    expect(store.fleet?.instances).toBe(1)
   })
 })
 

@@ -20,6 +20,7 @@ export {
 } from './limiter/limiter-options.ts'
 export {
   isMemoryStore,
+  type MemoryKeys,
   type MemoryStore,
   type MemoryStoreOptions,
   memoryStore,
@@ -50,7 +51,12 @@ export type {
   Outcome,
   Store,
   StoreCall,
+  StoreDenials,
+  StoreFleet,
+  StoreKeys,
   StoreOp,
+  StoreScripts,
+  StoreTelemetry,
 } from './model/store.ts'
 export type { ResilienceCounters, StoreHealth } from './model/store-health.ts'
 export { DecisionTiming } from './observers/decision-timer.ts'

@@ -1,7 +1,7 @@
 import type { MaybePromise, Store } from '@sluice/core'
 
 /** A store that may have a fleet. */
-export type FleetStore = Pick<Store, 'digestOf' | 'shareReport' | 'instances'>
+export type FleetStore = Pick<Store, 'keys' | 'fleet'>
 
 /** A part of the report of another process, as it was sent. */
 export interface Heard {
@@ -35,7 +35,7 @@ export class FleetExchange {
   constructor(store: FleetStore, subjects: readonly FleetSubject[]) {
     this.#store = store
     this.#subjects = subjects
-    if (store.shareReport) this.#shareLater()
+    if (store.fleet?.shareReport) this.#shareLater()
   }
 
   /**
@@ -61,11 +61,11 @@ export class FleetExchange {
 
   async #share(): Promise<void> {
     try {
-      const instances = Math.max(1, this.#store.instances ?? 1)
+      const instances = Math.max(1, this.#store.fleet?.instances ?? 1)
       const parts = await Promise.all(this.#subjects.map((subject) => subject.report(instances)))
       const text = JSON.stringify([this.#member, ...parts])
       const report = { topic: 'metrics', member: this.#member, ttlMs, text }
-      const texts = (await this.#store.shareReport?.(report)) ?? []
+      const texts = (await this.#store.fleet?.shareReport?.(report)) ?? []
       if (this.#isClosed) return
       this.#hear(texts.flatMap(read))
     } catch {

@@ -75,13 +75,13 @@ export class PolicyCounts {
   /** By the policy itself, so that its label is put together once. */
   readonly #counts = new WeakMap<Policy, PolicyCount>()
   readonly #byLabel = new Map<string, PolicyCount>()
-  readonly #store: Pick<Store, 'digestOf'>
+  readonly #store: Pick<Store, 'keys'>
   readonly #descriptions: PolicyDescriptions
   /** By place: a limiter mostly asks the same policies in the same order. */
   readonly #latest: Met[] = []
   #followed = 0
 
-  constructor(table: SeriesTable, store: Pick<Store, 'digestOf'>) {
+  constructor(table: SeriesTable, store: Pick<Store, 'keys'>) {
     this.#table = table
     this.#store = store
     this.#checks = table.of('sluice_checks_total')

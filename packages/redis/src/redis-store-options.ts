@@ -7,9 +7,12 @@ import {
   noteRelease,
   oneOf,
   orDefault,
+  type Policy,
+  SluiceError,
   warnOnce,
   wholeNumber,
 } from '@sluice/core'
+import { algorithmOf } from '@sluice/core/backend'
 import type { Encoding } from './scripts/usual-states.ts'
 
 /**
@@ -104,7 +107,7 @@ export interface RedisStoreSetup {
  * The largest limit of a log in a sorted set. A charge may write twice as many members, which
  * blocks Redis for about 50 ms.
  */
-export const maxSortedSetLimit = 10_000
+const maxSortedSetLimit = 10_000
 
 const fields: readonly (keyof RedisStoreOptions)[] = [
   'prefix',
@@ -182,5 +185,17 @@ function warnAboutGuessableKeys({ secret, digest = true }: RedisStoreOptions): v
   if (globalThis.process?.env.NODE_ENV !== 'production' || (secret !== undefined && digest)) return
   warnOnce(
     `redisStore has no secret: whoever can read the keys in Redis can guess identities such as IPs; set { secret }`,
+  )
+}
+
+/** @throws SluiceError for a limit that would block Redis */
+export function checkLogLimit(policy: Policy): void {
+  const { algorithm, limit, name } = policy
+  if (!algorithmOf(policy).keepsEachUnit || limit <= maxSortedSetLimit) return
+  if (limit === Number.POSITIVE_INFINITY) return
+  throw new SluiceError(
+    'SLUICE_POLICY_RANGE',
+    `limit of '${name}' (${limit}) must be at most ${maxSortedSetLimit} with algorithm '${algorithm}' on this store, which keeps a member for every ` +
+      `unit; use the encoding 'packed', or another algorithm`,
   )
 }

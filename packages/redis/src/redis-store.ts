@@ -12,7 +12,6 @@ import {
   type StoreCall,
   type StoreOp,
 } from '@sluice/core'
-import { algorithmOf } from '@sluice/core/backend'
 import { CallEncoder } from './calls/call.ts'
 import { CallQueue, notSentInTime, storeClosed } from './calls/call-queue.ts'
 import { PromisedAsk } from './calls/promised-ask.ts'
@@ -28,11 +27,7 @@ import { Fleet } from './fleet.ts'
 import { FleetReports } from './fleet-reports.ts'
 import { forgetKeys } from './forget-policy.ts'
 import { KeyEncoder } from './key-encoder.ts'
-import {
-  maxSortedSetLimit,
-  type RedisStoreOptions,
-  setUpRedisStore,
-} from './redis-store-options.ts'
+import { checkLogLimit, type RedisStoreOptions, setUpRedisStore } from './redis-store-options.ts'
 import { type AskResult, decodeReply, passOn } from './replies/reply.ts'
 import { lastFailure, storeFailure } from './replies/store-failure.ts'
 import { textOf } from './replies/texts.ts'
@@ -191,14 +186,6 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     })
   }
 
-  /** A limit of a function is known only when it is asked; a smaller one never opens the gate. */
-  function boundedChecks(checks: readonly Check[]): readonly Check[] {
-    if (encoding === 'packed' || checks.every(isBounded)) return checks
-    return checks.map((check) =>
-      isBounded(check) ? check : { ...check, limit: maxSortedSetLimit },
-    )
-  }
-
   const queues = redis.isCluster ? queueByHashTag(openQueue) : oneQueue(openQueue)
 
   function join(): void {
@@ -210,43 +197,51 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   return {
     space,
     documents: redisDocuments(redis, keyOptions.prefix),
-    runScript: scriptsOf(redis),
-    denialTtlMs,
-    clock: typeof clock === 'function' ? clock : undefined,
+    scripts: { run: scriptsOf(redis) },
+    denials: { ttlMs: denialTtlMs, clock: typeof clock === 'function' ? clock : undefined },
     name: 'redis',
-    digestOf: (key) => keys.digestOf(key),
-    ...(keyOptions.digest ? { keyFor: (digest: string) => ({ key: digest, digest }) } : {}),
-    // SCAN gives names with the prefix, and the client would put it before them again.
-    ...(hasKeyPrefix(client)
-      ? {}
-      : {
-          forgetPolicy: (policy: Policy, options: ForgetOptions) =>
-            forgetKeys(redis, keys.patternOf(policy), options),
-        }),
-    async shareReport(report) {
-      if (queues.isClosed) throw storeClosed()
-      return reports.share(report)
+    grantsUnits: encoding === 'packed',
+    keys: {
+      digestOf: (key) => keys.digestOf(key),
+      ...(keyOptions.digest ? { keyFor: (digest: string) => ({ key: digest, digest }) } : {}),
+      // SCAN gives names with the prefix, and the client would put it before them again.
+      ...(hasKeyPrefix(client)
+        ? {}
+        : {
+            forgetPolicy: (policy: Policy, options: ForgetOptions) =>
+              forgetKeys(redis, keys.patternOf(policy), options),
+          }),
     },
-    observeCalls(observer) {
-      tellOfCall = joined([tellOfCall, observer])
+    telemetry: {
+      get lastFailure() {
+        return errors.last && lastFailure(errors.last)
+      },
+      observeCalls(observer) {
+        tellOfCall = joined([tellOfCall, observer])
+      },
+      observe(observer) {
+        unobserve.push(fleet.observe(observer))
+      },
     },
-    ...(encoding === 'sorted-set' ? { maxLogLimit: maxSortedSetLimit } : { grantsUnits: true }),
-    get lastFailure() {
-      return errors.last && lastFailure(errors.last)
-    },
-    observe(observer) {
-      unobserve.push(fleet.observe(observer))
-    },
-    get instances() {
-      return fleet.instances ?? 1
-    },
-    get clockSkewMs() {
-      return fleet.skewMs
+    fleet: {
+      get instances() {
+        return fleet.instances ?? 1
+      },
+      get clockSkewMs() {
+        return fleet.skewMs
+      },
+      async shareReport(report) {
+        if (queues.isClosed) throw storeClosed()
+        return reports.share(report)
+      },
     },
 
-    apply(op, asked, cancellation) {
+    accept(policies) {
+      if (encoding === 'sorted-set') policies.forEach(checkLogLimit)
+    },
+
+    apply(op, checks, cancellation) {
       join()
-      const checks = boundedChecks(asked)
       const ask = new PromisedAsk({ op, checks, keys: keys.keysOf(checks), cancellation })
       queues.submit(ask)
       return ask.outcomes
@@ -254,7 +249,6 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 
     submit(ask) {
       join()
-      ask.checks = boundedChecks(ask.checks)
       ask.keys = keys.keysOf(ask.checks)
       queues.submit(ask)
     },
@@ -279,10 +273,6 @@ function timedCall(
   const since = performance.now()
   return (failed) =>
     tell({ requests, checks, startedAt, durationMs: performance.now() - since, failed })
-}
-
-function isBounded({ policy, limit }: Check): boolean {
-  return !algorithmOf(policy).keepsEachUnit || limit <= maxSortedSetLimit
 }
 
 function spaceOf(client: object, redis: RedisClient, prefix: string): Space {

@@ -451,7 +451,7 @@ describe('the share of one process', () => {
   })
 
   it('is by as many as the store has seen', async () => {
-    store.instances = 5
+    store.fleet.instances = 5
     expect(await admitted(limit(), 20)).toBe(2)
   })
 
@@ -519,7 +519,7 @@ describe('a fallback of the user', () => {
 describe('the health of a store', () => {
   it('is told at any time, with counters that only grow', async () => {
     const limiter = limit()
-    store.instances = 3
+    store.fleet.instances = 3
     await limiter.consume('k')
     expect(limiter.storeHealth()).toEqual({
       breaker: 'closed',

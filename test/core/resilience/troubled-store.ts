@@ -25,7 +25,7 @@ export class TroubledStore implements Store {
   /** All that it was asked. */
   readonly calls: Call[] = []
   mood: Mood = 'answers'
-  instances?: number
+  fleet = { instances: 1 }
 
   apply(
     op: StoreOp,

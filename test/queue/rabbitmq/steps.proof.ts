@@ -1,4 +1,4 @@
-import type { Store } from '@sluice/core'
+import type { Store, StoreScripts } from '@sluice/core'
 import { createWorker, type Settlement } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
 import { connect } from 'amqplib'
@@ -13,15 +13,14 @@ const dead: Settlement = { outcome: 'dead', error: 'no' }
 const done: Settlement = { outcome: 'done', result: null }
 const alone = { concurrency: 1, leaseMs: 60_000, onStalled: () => undefined }
 
-type RunScript = NonNullable<Store['runScript']>
-
 /** A store whose scripts can fail, or be followed by something, as when a process dies meanwhile. */
 function storeWith(wrap: (run: () => Promise<unknown>, text: string) => Promise<unknown>): Store {
   const client = new Redis(bench.redis.url, { maxRetriesPerRequest: null })
   onTestFinished(() => client.disconnect())
   const store = redisStore(client)
-  const runScript: RunScript = (...call) => wrap(async () => store.runScript?.(...call), call[0])
-  return { ...store, apply: store.apply.bind(store), runScript }
+  const run: StoreScripts['run'] = (...call) =>
+    wrap(async () => store.scripts?.run(...call), call[0])
+  return { ...store, apply: store.apply.bind(store), scripts: { run } }
 }
 
 describe('a job that waits long for its rate', () => {

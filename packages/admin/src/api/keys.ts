@@ -82,10 +82,10 @@ export const unlock: Answering<unknown, Static<typeof schemas.unlockRequest>> = 
   const policy = policiesOf(admin).policies.find((each) => each.name === name)
   if (!policy) throw new ApiError(404, `There is no policy ${name}.`)
   const store = admin.store()
-  if (!store?.forgetPolicy) throw new ApiError(400, 'This store cannot list its keys.')
+  if (!store?.keys?.forgetPolicy) throw new ApiError(400, 'This store cannot list its keys.')
   const forget = async () => {
     const { keys, cursor: next } = await fromStore(
-      () => store.forgetPolicy?.(policy, { cursor, dryRun }) ?? { keys: 0 },
+      () => store.keys?.forgetPolicy?.(policy, { cursor, dryRun }) ?? { keys: 0 },
       scanDeadlineMs,
     )
     return { policy: name, keys, cursor: next, dryRun }
@@ -174,9 +174,9 @@ async function identityOf(admin: Admin, reference: KeyReference): Promise<Identi
     return { digest: digestOf(first.key, store), kind: kindOf(named), counted }
   }
   const { digest } = first
-  if (!store.keyFor)
+  if (!store.keys?.keyFor)
     throw new ApiError(400, 'This store cannot find keys by their digest; give the key itself.')
-  const found = await fromStore(() => store.keyFor?.(digest))
+  const found = await fromStore(() => store.keys?.keyFor?.(digest))
   if (!found) throw new ApiError(404, 'The store holds no key with this digest.')
   return { digest, kind: 'digest', counted: counted.map((each) => ({ ...each, ...found })) }
 }

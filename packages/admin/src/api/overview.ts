@@ -17,7 +17,7 @@ export const session: Answering = ({ admin, who }) => {
       keys: hasLimiters,
       metrics: metrics !== undefined,
       queues: queues.length > 0,
-      unlock: store()?.forgetPolicy !== undefined,
+      unlock: store()?.keys?.forgetPolicy !== undefined,
     },
     keys: hasLimiters ? (policies?.keyNames ?? []) : [],
   }

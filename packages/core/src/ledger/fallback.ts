@@ -114,7 +114,7 @@ export class Fallback implements Home {
     if (checks.every(({ digest }) => digest === undefined)) return checks
     const keyed: Check[] = []
     for (const { digest, ...check } of checks) {
-      const found = digest === undefined ? check : await this.#memory.keyFor(digest, store)
+      const found = digest === undefined ? check : await this.#memory.keys.keyFor(digest, store)
       if (found) keyed.push({ ...check, key: found.key })
     }
     return keyed

@@ -244,7 +244,9 @@ export class Prefetcher {
 }
 
 /** The number that the remaining units are divided by, so that all processes get some. */
-function divisorOf({ caller: { store, instances = store.instances ?? 1 } }: HotPolicy): number {
+function divisorOf({
+  caller: { store, instances = store.fleet?.instances ?? 1 },
+}: HotPolicy): number {
   return 2 * instances
 }
 

@@ -33,7 +33,7 @@ export function keyedBy(key: KeyOrDigest, store: Store): MaybePromise<Keyed | un
     const place = { option: 'digest', code: 'SLUICE_KEY_INVALID' } as const
     throw invalid(place, digest, 'the 22 characters of a digest, as topKeys and onDecision have it')
   }
-  if (store.keyFor) return store.keyFor(digest)
+  if (store.keys?.keyFor) return store.keys.keyFor(digest)
   throw new SluiceError(
     'SLUICE_KEY_INVALID',
     'this store cannot find keys by their digest (redisStore with digest: false is one); give the key itself',

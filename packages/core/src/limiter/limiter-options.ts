@@ -98,10 +98,7 @@ export function setUpLimiter(options: LimiterOptions): LimiterSetup {
   const penalties = options.penalty === undefined ? [] : [definePenalty(options.penalty)]
   checkTogether([...policies, ...penalties])
   const store = storeOf(options.store)
-  for (const policy of policies) {
-    checkLogLimit(policy, store)
-    checkGrants(policy, store)
-  }
+  for (const policy of policies) checkGrants(policy, store)
   const failureMode = oneOf(
     orDefault(options.failureMode, 'fallback'),
     { option: 'failureMode' },
@@ -197,17 +194,6 @@ export function policyList<P extends object>(
     )
   }
   return policies.map((policy: P, index) => [policy, `policies[${index}]`] as const)
-}
-
-function checkLogLimit(policy: Policy, { maxLogLimit }: Store): void {
-  const { algorithm, limit, name } = policy
-  if (!algorithmOf(policy).keepsEachUnit || maxLogLimit === undefined) return
-  if (limit <= maxLogLimit || limit === Number.POSITIVE_INFINITY) return
-  throw new SluiceError(
-    'SLUICE_POLICY_RANGE',
-    `limit of '${name}' (${limit}) must be at most ${maxLogLimit} with algorithm '${algorithm}' on this store, which keeps a member for every ` +
-      `unit; use the encoding 'packed', or another algorithm`,
-  )
 }
 
 function checkGrants({ name, prefetchMs }: Policy, { grantsUnits = false }: Store): void {

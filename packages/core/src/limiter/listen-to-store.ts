@@ -46,5 +46,5 @@ function listenToCalls(store: Store, observer: (call: StoreCall) => void, identi
   callObservers.set(store, known)
   if (known.has(identity)) return
   known.add(identity)
-  store.observeCalls?.((call) => notify(observer, call))
+  store.telemetry?.observeCalls?.((call) => notify(observer, call))
 }

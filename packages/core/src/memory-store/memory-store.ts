@@ -3,7 +3,14 @@ import type { Check } from '../model/check.ts'
 import { digestOf } from '../model/digest.ts'
 import type { Documents } from '../model/documents.ts'
 import type { Policy } from '../model/policy.ts'
-import type { ForgetOptions, Forgotten, Outcome, Store, StoreOp } from '../model/store.ts'
+import type {
+  ForgetOptions,
+  Forgotten,
+  Outcome,
+  Store,
+  StoreKeys,
+  StoreOp,
+} from '../model/store.ts'
 import { knownFields, orDefault, wholeNumber } from '../options/options.ts'
 import { processWide } from '../runtime/process-wide.ts'
 import { sleep } from '../waiting/timers.ts'
@@ -24,20 +31,22 @@ export interface MemoryStoreOptions {
   maxKeys?: number
 }
 
-/** A store in this process: synchronous, bounded, without timers. */
-export interface MemoryStore extends Store {
-  readonly documents: Documents
-  apply(op: StoreOp, checks: readonly Check[]): readonly Outcome[]
+/** The keys of a memory store. */
+export interface MemoryKeys extends StoreKeys {
   /**
    * Looks through all keys, with a pause after some. Does not find a key of more than 256
    * characters.
    * @param store the store that made the digest @default a store without a secret
    */
-  keyFor(
-    digest: string,
-    store?: Pick<Store, 'digestOf'>,
-  ): Promise<{ readonly key: string } | undefined>
+  keyFor(digest: string, store?: Pick<Store, 'keys'>): Promise<{ readonly key: string } | undefined>
   forgetPolicy(policy: Policy, options: ForgetOptions): Forgotten
+}
+
+/** A store in this process: synchronous, bounded, without timers. */
+export interface MemoryStore extends Store {
+  readonly documents: Documents
+  apply(op: StoreOp, checks: readonly Check[]): readonly Outcome[]
+  readonly keys: MemoryKeys
   /** Number of keys held now. Expired keys do not count, even before they are dropped. */
   readonly size: number
 }
@@ -56,18 +65,20 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     grantsUnits: true,
     documents: memoryDocuments(),
     apply: (op: StoreOp, checks: readonly Check[]) => engine[op](states, checks, Date.now()),
-    async keyFor(digest: string, ofStore: Pick<Store, 'digestOf'> = {}) {
-      let looked = 0
-      for (const key of states.keys()) {
-        if (digestOf(key, ofStore) === digest) return { key }
-        looked += 1
-        if (looked % keysWithoutPause === 0) await sleep(0)
-      }
-      return undefined
+    keys: {
+      async keyFor(digest: string, ofStore: Pick<Store, 'keys'> = {}) {
+        let looked = 0
+        for (const key of states.keys()) {
+          if (digestOf(key, ofStore) === digest) return { key }
+          looked += 1
+          if (looked % keysWithoutPause === 0) await sleep(0)
+        }
+        return undefined
+      },
+      forgetPolicy: ({ id }: Policy, { dryRun = false }: ForgetOptions) => ({
+        keys: dryRun ? states.sizeOf(id) : states.forget(id),
+      }),
     },
-    forgetPolicy: ({ id }: Policy, { dryRun = false }: ForgetOptions) => ({
-      keys: dryRun ? states.sizeOf(id) : states.forget(id),
-    }),
     get size() {
       return states.size
     },

@@ -22,8 +22,8 @@ export interface Check {
    */
   readonly identity?: string
   /**
-   * Digest of the key, as `Store.keyFor` returned it, for a store that finds a key by its digest.
-   * The key itself is unknown then.
+   * Digest of the key, as `StoreKeys.keyFor` returned it, for a store that finds a key by its
+   * digest. The key itself is unknown then.
    */
   readonly digest?: string
   /** Units, a whole number ≥ 0. */

@@ -45,8 +45,8 @@ const valueOfCode = Array.from({ length: 128 }, (_, code) =>
  * Returns the text that stands for a key in logs and metrics. It is the store's own, so that it
  * agrees with the keys in Redis.
  */
-export function digestOf(key: string, store: Pick<Store, 'digestOf'>): string {
-  return store.digestOf?.(key) ?? digestIdentity(key).text
+export function digestOf(key: string, store: Pick<Store, 'keys'>): string {
+  return store.keys?.digestOf?.(key) ?? digestIdentity(key).text
 }
 
 /** The length from which digests of keys are kept, because they cost more than a decision. */

@@ -130,6 +130,62 @@ export interface Forgotten {
   readonly cursor?: string | undefined
 }
 
+/** Denials of a store that answers later, which this process may repeat. */
+export interface StoreDenials {
+  /**
+   * The longest time (ms) that a denial is answered from memory. Changes by other processes take
+   * effect after that at the latest.
+   */
+  readonly ttlMs: number
+  /** The clock of a simulation, in ms. @default a clock that never steps */
+  readonly clock?: (() => number) | undefined
+}
+
+/** The processes that use a store, as it sees them now. */
+export interface StoreFleet {
+  /** Their number, as last seen. Each enforces its share of the limits while the store is away. */
+  readonly instances: number
+  /** Ms by which the clock of the store is ahead of the one of this process. @default 0 */
+  readonly clockSkewMs?: number
+  /** Shows a report to the other processes, and returns theirs. */
+  shareReport?(report: FleetReport): Promise<readonly string[]>
+}
+
+/** The keys that a store holds. A store leaves out what it cannot tell. */
+export interface StoreKeys {
+  /**
+   * Returns the text that stands for a key in logs and metrics.
+   * @default 128 bits of its SHA-256, as base64url
+   */
+  digestOf?(key: string): string
+  /**
+   * Finds the key of a digest. Returns the key, or the digest itself if the store finds a key by
+   * its digest, or `undefined` if it holds nothing of it.
+   */
+  keyFor?(digest: string): MaybePromise<Pick<Check, 'key' | 'digest'> | undefined>
+  /** Forgets what all keys have taken of a policy, a bounded number of keys at a time. */
+  forgetPolicy?(policy: Policy, options: ForgetOptions): MaybePromise<Forgotten>
+}
+
+/** News of a store. */
+export interface StoreTelemetry {
+  /**
+   * Why the store may not answer: the last failure of its connection, unless it has answered since.
+   * Its message goes to logs.
+   */
+  readonly lastFailure?: Error | undefined
+  /** Tells of each call to where the counts are, for a store that makes calls. */
+  observeCalls?(observer: (call: StoreCall) => void): void
+  /** Reports what the store notices by itself, such as clocks that differ. */
+  observe?(observer: (event: ResilienceEvent) => void): void
+}
+
+/** Runs Lua scripts for data that others keep beside the counts. */
+export interface StoreScripts {
+  /** @param keys of one slot of a Cluster */
+  run(text: string, keys: readonly string[], args: readonly string[]): Promise<unknown>
+}
+
 /**
  * All that a backend must do. One call carries one request's checks, and decides them in one atomic
  * step.
@@ -162,73 +218,25 @@ export interface Store {
    * it.
    */
   submit?(ask: Ask): void
-  /**
-   * The largest limit of a `sliding-log` that the store can hold without holding up others.
-   * @default no bound
-   */
-  readonly maxLogLimit?: number
-  /**
-   * The number of processes that use the store, as last seen. Each enforces its share of the limits
-   * while the store is away.
-   * @default 1
-   */
-  readonly instances?: number
+  /** Name of the store in events and metrics: `memory`, `redis`. @default 'store' */
+  readonly name?: string
   /**
    * True if the store decides `grant`, and counts the units that processes hold.
    * @default false
    */
   readonly grantsUnits?: boolean
-  /** Ms by which the clock of the store is ahead of the one of this process. @default 0 */
-  readonly clockSkewMs?: number
-  /**
-   * Why the store may not answer: the last failure of its connection, unless it has answered since.
-   * Its message goes to logs.
-   */
-  readonly lastFailure?: Error | undefined
-  /**
-   * The longest time (ms) that a denial may be answered from memory. Changes by other processes
-   * take effect after that at the latest. For stores that answer later. @default 0, which asks the
-   * store every time
-   */
-  readonly denialTtlMs?: number
-  /**
-   * The clock of a simulation, in ms: denials are remembered by it.
-   * @default a clock that never steps
-   */
-  readonly clock?: (() => number) | undefined
-  /** Name of the store in events and metrics: `memory`, `redis`. @default 'store' */
-  readonly name?: string
-  /**
-   * Returns the text that stands for a key in logs and metrics.
-   * @default 128 bits of its SHA-256, as base64url
-   */
-  digestOf?(key: string): string
-  /**
-   * Finds the key of a digest. Returns the key, or the digest itself if the store finds a key by
-   * its digest, or `undefined` if it holds nothing of it. Left out by a store that cannot tell.
-   */
-  keyFor?(digest: string): MaybePromise<Pick<Check, 'key' | 'digest'> | undefined>
-  /**
-   * Forgets what all keys have taken of a policy, a bounded number of keys at a time. Left out by a
-   * store that cannot list its keys.
-   */
-  forgetPolicy?(policy: Policy, options: ForgetOptions): MaybePromise<Forgotten>
-  /** Tells of each call to where the counts are, for a store that makes calls. */
-  observeCalls?(observer: (call: StoreCall) => void): void
-  /**
-   * Shows a report to the other processes of the fleet, and returns theirs. Left out by a store
-   * without a fleet.
-   */
-  shareReport?(report: FleetReport): Promise<readonly string[]>
-  /** Reports what the store notices by itself, such as clocks that differ. */
-  observe?(observer: (event: ResilienceEvent) => void): void
+  /** Denials that may be answered from memory. @default none: the store is asked every time */
+  readonly denials?: StoreDenials
+  /** The processes that use the store. Left out by a store of one process. */
+  readonly fleet?: StoreFleet
+  /** The keys that the store holds, by their digests and by policy. */
+  readonly keys?: StoreKeys
+  /** News of the store, for observers and error messages. */
+  readonly telemetry?: StoreTelemetry
   /** Texts with versions that processes share, for a store that keeps some. @default none */
   readonly documents?: Documents
-  /**
-   * Runs a Lua script over keys of one slot of a Cluster, for data that others keep beside the
-   * counts. Left out by a store that is not in Redis.
-   */
-  runScript?(text: string, keys: readonly string[], args: readonly string[]): Promise<unknown>
+  /** Scripts beside the counts. Left out by a store that is not in Redis. */
+  readonly scripts?: StoreScripts
   /** Region of a store that shares limits with other regions. Left out by all others. */
   readonly region?: StoreRegion
   /**

@@ -66,7 +66,7 @@ class AnsweringStore {
   constructor(store: Store) {
     this.store = store
     this.#name = store.name ?? 'store'
-    this.#isRemote = store.submit !== undefined || store.denialTtlMs !== undefined
+    this.#isRemote = store.submit !== undefined || store.denials !== undefined
   }
 
   answererOf({ allowed, outcomes, source }: Decision, timing: DecisionTiming | undefined): string {

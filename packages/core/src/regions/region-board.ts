@@ -62,7 +62,8 @@ export class RegionBoard {
     for (const { policy } of checks) {
       if (!this.#policies.has(policy.id)) this.#policies.set(policy.id, policy)
     }
-    if (this.#timer !== undefined || this.#isClosed || !this.#options.global.shareReport) return
+    if (this.#timer !== undefined || this.#isClosed || !this.#options.global.fleet?.shareReport)
+      return
     this.#time()
   }
 
@@ -72,7 +73,7 @@ export class RegionBoard {
     const atMs = monotonicMs()
     const added = checks.map(({ policy, key, digest, cost }): OwnNotice => {
       // A store that finds keys by their digest spares the global store the identity.
-      const ofKey = local.keyFor ? local.digestOf?.(key) : undefined
+      const ofKey = local.keys?.keyFor ? local.keys.digestOf?.(key) : undefined
       const known = digest ?? ofKey
       const identity = known === undefined ? { key } : { digest: known }
       return { atMs, notice: { id: randomText(), op, policy: policy.id, cost, ...identity } }
@@ -135,7 +136,7 @@ export class RegionBoard {
     const oldest = this.#notices.at(-1)?.atMs
     const ttlMs = oldest === undefined ? aliveMs : Math.max(aliveMs, oldest + noticeMs - now)
     try {
-      const texts = await global.shareReport?.({
+      const texts = await global.fleet?.shareReport?.({
         topic: 'regions',
         member: this.#member,
         text: JSON.stringify(post),

@@ -247,15 +247,17 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
     },
     ...partsOf(local, global),
     space: claim.space,
-    // While the local store is away, each process enforces its part of the share.
-    get instances() {
-      return Math.ceil((local.instances ?? 1) / shares.own)
-    },
-    get clockSkewMs() {
-      return local.clockSkewMs ?? 0
-    },
-    get lastFailure() {
-      return local.lastFailure
+    fleet: {
+      // While the local store is away, each process enforces its part of the share.
+      get instances() {
+        return Math.ceil((local.fleet?.instances ?? 1) / shares.own)
+      },
+      get clockSkewMs() {
+        return local.fleet?.clockSkewMs ?? 0
+      },
+      ...(global.fleet?.shareReport && {
+        shareReport: global.fleet.shareReport.bind(global.fleet),
+      }),
     },
     async close() {
       board.close()

@@ -7,16 +7,14 @@ export function partsOf(local: Store, global: Store): Partial<Store> {
   return {
     name: 'regional',
     grantsUnits: local.grantsUnits ?? false,
-    denialTtlMs: local.denialTtlMs ?? 0,
-    clock: local.clock,
-    ...(local.maxLogLimit === undefined ? {} : { maxLogLimit: local.maxLogLimit }),
-    ...(local.digestOf && { digestOf: local.digestOf.bind(local) }),
-    ...(local.keyFor && { keyFor: local.keyFor.bind(local) }),
-    ...(local.observeCalls && { observeCalls: local.observeCalls.bind(local) }),
-    ...(local.observe && { observe: local.observe.bind(local) }),
+    ...(local.denials && { denials: local.denials }),
+    keys: {
+      ...(local.keys?.digestOf && { digestOf: local.keys.digestOf.bind(local.keys) }),
+      ...(local.keys?.keyFor && { keyFor: local.keys.keyFor.bind(local.keys) }),
+    },
+    ...(local.telemetry && { telemetry: local.telemetry }),
     ...(global.documents && { documents: global.documents }),
-    ...(global.runScript && { runScript: global.runScript.bind(global) }),
-    ...(global.shareReport && { shareReport: global.shareReport.bind(global) }),
+    ...(global.scripts && { scripts: global.scripts }),
   }
 }
 

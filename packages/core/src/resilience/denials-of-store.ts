@@ -6,11 +6,11 @@ import { Denials } from './denials.ts'
 
 const known = processWide('@sluice/core/denials/1', () => new WeakMap<Store, Denials>())
 
-/** Returns the denials of a store, or `undefined` when it has no `denialTtlMs`. */
+/** Returns the denials of a store, or `undefined` when none may be repeated. */
 export function denialsOf(store: Store): Denials | undefined {
-  const { denialTtlMs = 0 } = store
-  if (denialTtlMs === 0) return undefined
-  const denials = known.get(store) ?? new Denials(store, denialTtlMs)
+  const { ttlMs = 0 } = store.denials ?? {}
+  if (ttlMs === 0) return undefined
+  const denials = known.get(store) ?? new Denials(store, ttlMs)
   known.set(store, denials)
   return denials
 }

@@ -36,7 +36,7 @@ const maxDenials = 10_000
  * Denials that still hold, so that a flood of refused requests costs the store nothing. Once a
  * policy has denied a key, it denies the key until `retryAfterMs` have passed. Exceptions: units
  * are given back, the key is reset, or the limit is raised. Changes by this process count at once,
- * those by other processes after `Store.denialTtlMs` at the latest.
+ * those by other processes after `StoreDenials.ttlMs` at the latest.
  */
 export class Denials {
   readonly #ttlMs: number
@@ -51,7 +51,7 @@ export class Denials {
 
   constructor(store: Store, ttlMs: number) {
     this.#ttlMs = ttlMs
-    this.#simulated = store.clock
+    this.#simulated = store.denials?.clock
     this.#strikes = new Strikes(ttlMs, (check) => this.#charge(store, check))
   }
 

@@ -41,7 +41,7 @@ export function decideWithout(
   if (mode === 'open' && !isUncounted) return passAll
   // A charge has to be counted in the mode 'closed' too: its units are used already.
   if (mode === 'closed' && op !== 'charge') return refuseAll
-  const instances = caller.instances ?? caller.store.instances ?? 1
+  const instances = caller.instances ?? caller.store.fleet?.instances ?? 1
   return fallback.decide({ op, checks, instances, isDoubtful })
 }
 

@@ -11,7 +11,7 @@ import type { Denials, RememberedAsk } from './denials.ts'
 export interface Caller extends GrantCaller, StoreWay {
   readonly failureMode: FailureMode
   readonly deadlineMs: number
-  /** The denials of the store; `undefined` when it has no `denialTtlMs`. */
+  /** The denials of the store; `undefined` when none may be repeated. */
   readonly denials: Denials | undefined
   readonly answerHandler: AnswerHandler
   /** Called for every request that the store failed. */

@@ -32,7 +32,7 @@ export class StoreAccess implements AnswerHandler {
   #store: Store | undefined
   readonly #fallback: Fallback
   readonly #breaker = new CircuitBreaker()
-  readonly #deadlines = new DeadlinesByDuration(() => this.#store?.lastFailure)
+  readonly #deadlines = new DeadlinesByDuration(() => this.#store?.telemetry?.lastFailure)
   readonly #reconciliation: Reconciliation
   readonly #monitor = new StoreMonitor()
   /** True as soon as the store has answered with a promise. */
@@ -75,7 +75,7 @@ export class StoreAccess implements AnswerHandler {
     if (this.#heard.has(store)) return
     this.#heard.add(store)
     this.#store = store
-    store.observe?.((event) => this.#monitor.tell(event))
+    store.telemetry?.observe?.((event) => this.#monitor.tell(event))
   }
 
   /** Returns the health of a store, and its counters. */
@@ -85,7 +85,7 @@ export class StoreAccess implements AnswerHandler {
       breaker: this.#breaker.state,
       isAway: this.isAway,
       keysOwed: this.#fallback.debts.size,
-      ...this.uncounted.reading(store.instances),
+      ...this.uncounted.reading(store.fleet?.instances),
       ...grantsOf(this.prefetcher, store),
     }
   }

@@ -16,8 +16,7 @@ export class StoreMonitor {
 
   /** The part of the health that the store tells, and the counters. */
   healthOf({
-    instances = 1,
-    clockSkewMs = 0,
+    fleet: { instances = 1, clockSkewMs = 0 } = alone,
   }: Store): Pick<StoreHealth, 'instances' | 'clockSkewMs' | 'counters'> {
     return { instances, clockSkewMs, counters: { ...this.counters } }
   }
@@ -38,6 +37,8 @@ export class StoreMonitor {
     })
   }
 }
+
+const alone = { instances: 1, clockSkewMs: 0 }
 
 function noCounts(): ResilienceCounters {
   return {

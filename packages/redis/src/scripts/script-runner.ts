@@ -1,4 +1,4 @@
-import type { Store } from '@sluice/core'
+import type { StoreScripts } from '@sluice/core'
 import type { EncodedCall } from '../calls/call.ts'
 import type { RedisClient } from '../clients/redis-client.ts'
 import type { Script } from './scripts.ts'
@@ -74,7 +74,7 @@ export class ScriptRunner {
 }
 
 /** Returns the function that runs scripts of others, each over keys of one slot. */
-export function scriptsOf(redis: RedisClient): NonNullable<Store['runScript']> {
+export function scriptsOf(redis: RedisClient): StoreScripts['run'] {
   const sums = new Map<string, string>()
   return async (text, keys, args) => {
     const sha1 = sums.get(text) ?? sha1Of(text)

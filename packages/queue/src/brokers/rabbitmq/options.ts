@@ -5,6 +5,7 @@ import {
   knownFields,
   orDefault,
   type Store,
+  type StoreScripts,
   withoutRegions,
 } from '@sluice/core'
 import {
@@ -36,7 +37,7 @@ export interface RabbitmqBrokerOptions extends SharedOptions {
 /** The checked options of a RabbitMQ broker, with the defaults filled in. */
 export interface RabbitmqSetup extends SharedSetup {
   readonly server: RabbitmqServer
-  readonly runScript: NonNullable<Store['runScript']>
+  readonly runScript: StoreScripts['run']
   /** The queue of RabbitMQ. */
   readonly queue: string
   /** Prefix of the keys in Redis. All are in one slot of a Cluster. */
@@ -66,7 +67,7 @@ export function setUpRabbitmq(options: RabbitmqBrokerOptions): RabbitmqSetup {
   }
 }
 
-function scriptsOf(store: Store | undefined): NonNullable<Store['runScript']> {
-  if (store?.runScript) return store.runScript.bind(store)
+function scriptsOf(store: Store | undefined): StoreScripts['run'] {
+  if (store?.scripts) return store.scripts.run.bind(store.scripts)
   throw invalid({ option: 'store' }, store?.name ?? store, 'a store in Redis: redisStore(client)')
 }
