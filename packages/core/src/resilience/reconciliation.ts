@@ -3,10 +3,11 @@ import type { Due } from '../ledger/debts.ts'
 import type { Fallback } from '../ledger/fallback.ts'
 import type { Check } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
-import type { ResilienceEvent } from '../model/resilience-event.ts'
 import type { Outcome, Store, StoreOp } from '../model/store.ts'
 import { applyChange } from './denials-of-store.ts'
-import type { PendingAsk } from './pending-ask.ts'
+import type { OutageWatch } from './outage-watch.ts'
+import type { PendingAsk, Watch } from './pending-ask.ts'
+import type { StoreMonitor } from './store-monitor.ts'
 
 /**
  * The most debts, or deferred operations, that are sent at once: the store has traffic to serve
@@ -15,14 +16,37 @@ import type { PendingAsk } from './pending-ask.ts'
 const atOnce = 100
 
 /** Tells a store that is back what was decided without it. */
-export class Reconciliation {
+export class Reconciliation implements Watch {
   readonly #fallback: Fallback
-  readonly #tell: (event: ResilienceEvent) => void
+  readonly #outage: OutageWatch
+  readonly #monitor: StoreMonitor
   readonly #deferred = new DeferredOps()
 
-  constructor(fallback: Fallback, tell: (event: ResilienceEvent) => void) {
+  constructor(fallback: Fallback, outage: OutageWatch, monitor: StoreMonitor) {
     this.#fallback = fallback
-    this.#tell = tell
+    this.#outage = outage
+    this.#monitor = monitor
+  }
+
+  before(ask: PendingAsk): undefined {
+    if (this.#fallback.debts.size > 0 && this.#outage.isSound) this.#payFor(ask)
+  }
+
+  answered(ask: PendingAsk, found: readonly Outcome[]): void {
+    if (!ask.meanwhile) return
+    this.#answeredLate(ask, found, ask.meanwhile)
+    this.payNow(ask)
+  }
+
+  failed(ask: PendingAsk): void {
+    if (!ask.meanwhile) return
+    this.#lost(ask, ask.meanwhile)
+    this.payNow(ask)
+  }
+
+  /** Pays the certain debts of the keys, if the store is there: they may not be asked for again. */
+  payNow(ask: PendingAsk): void {
+    if (this.#outage.isClosed) this.#payFor(ask)
   }
 
   /** Applies the operations when the store is back. */
@@ -46,7 +70,7 @@ export class Reconciliation {
    * Handles the charge of a late answer. It is kept when the request was admitted meanwhile, and
    * given back when it was refused.
    */
-  answeredLate(
+  #answeredLate(
     { op, caller }: PendingAsk,
     outcomes: readonly Outcome[],
     meanwhile: Decision,
@@ -68,7 +92,7 @@ export class Reconciliation {
     }
     if (back.length > 0) void this.apply(caller.store, 'refund', back)
     if (isKept || back.length > 0) {
-      this.#tell({ type: 'late-reply', charge: isKept ? 'kept' : 'refunded' })
+      this.#monitor.tell({ type: 'late-reply', charge: isKept ? 'kept' : 'refunded' })
     }
   }
 
@@ -76,7 +100,7 @@ export class Reconciliation {
    * Handles a request that will get no answer. Nobody knows if the store took the units, so they
    * stay a debt.
    */
-  lost({ op }: PendingAsk, meanwhile: Decision): void {
+  #lost({ op }: PendingAsk, meanwhile: Decision): void {
     if (op === 'peek') return
     for (const { receipt } of meanwhile.outcomes) {
       if (receipt) this.#fallback.debts.confirm(receipt)
@@ -98,12 +122,12 @@ export class Reconciliation {
   }
 
   /** Tells the store of all that was admitted without it. */
-  async payAll(store: Store, mayGoOn: () => boolean): Promise<void> {
-    void this.#doDeferred(store, mayGoOn)
+  async payAll(store: Store): Promise<void> {
+    void this.#doDeferred(store)
     const { debts } = this.#fallback
     let keys = 0
     let units = 0
-    while (debts.size > 0 && mayGoOn()) {
+    while (debts.size > 0 && this.#outage.isClosed) {
       const dues = debts.takeSome(atOnce)
       const paid = await Promise.all(dues.map((due) => this.#pay(store, due)))
       for (const each of paid) {
@@ -114,11 +138,11 @@ export class Reconciliation {
       // the next outage.
       if (dues.length === 0 || paid.includes(undefined)) break
     }
-    if (keys > 0) this.#tell({ type: 'reconciled', keys, units })
+    if (keys > 0) this.#monitor.tell({ type: 'reconciled', keys, units })
   }
 
-  async #doDeferred(store: Store, mayGoOn: () => boolean): Promise<void> {
-    while (this.#deferred.size > 0 && mayGoOn()) {
+  async #doDeferred(store: Store): Promise<void> {
+    while (this.#deferred.size > 0 && this.#outage.isClosed) {
       const some = this.#deferred.takeSome(atOnce)
       await Promise.all(some.map(({ op, checks }) => this.apply(store, op, checks)))
     }
@@ -128,12 +152,12 @@ export class Reconciliation {
    * Pays the debts of the keys before the store is asked about them. The store gets both in this
    * order.
    */
-  payFor({ checks, caller }: PendingAsk): void {
+  #payFor({ checks, caller }: PendingAsk): void {
     for (const check of checks) {
       const due = this.#fallback.debts.take(check)
       if (!due) continue
       void this.#pay(caller.store, due).then((units) => {
-        if (units) this.#tell({ type: 'reconciled', keys: 1, units })
+        if (units) this.#monitor.tell({ type: 'reconciled', keys: 1, units })
       })
     }
   }

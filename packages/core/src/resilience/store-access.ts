@@ -7,15 +7,14 @@ import { type Decision, decisionOf } from '../model/decision.ts'
 import type { ResilienceEvent } from '../model/resilience-event.ts'
 import type { Outcome, Store, StoreOp } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
-import { isSluiceError, SluiceError } from '../options/errors.ts'
+import { SluiceError } from '../options/errors.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import { CircuitBreaker } from './circuit-breaker.ts'
 import { DeadlinesByDuration, inTime } from './deadlines.ts'
-import { applyChange, denialsOf } from './denials-of-store.ts'
+import { applyChange, denialsOf, denialsWatch } from './denials-of-store.ts'
 import { decideWithout } from './failure-decision.ts'
-import { Outage } from './outage.ts'
-import { type AnswerHandler, type Caller, PendingAsk } from './pending-ask.ts'
+import { OutageWatch } from './outage-watch.ts'
+import { type AnswerHandler, type Caller, PendingAsk, type Watch } from './pending-ask.ts'
 import { Reconciliation } from './reconciliation.ts'
 import { grantsOf, StoreMonitor } from './store-monitor.ts'
 
@@ -31,13 +30,13 @@ export class StoreAccess implements AnswerHandler {
   /** Any of its stores: they share a connection. */
   #store: Store | undefined
   readonly #fallback: Fallback
-  readonly #breaker = new CircuitBreaker()
   readonly #deadlines = new DeadlinesByDuration(() => this.#store?.telemetry?.lastFailure)
   readonly #reconciliation: Reconciliation
   readonly #monitor = new StoreMonitor()
   /** True as soon as the store has answered with a promise. */
   #isRemote = false
-  readonly #outage = new Outage()
+  readonly #outage: OutageWatch
+  readonly #watches: readonly Watch[]
   readonly prefetcher: Prefetcher = new Prefetcher(() => this.isAway)
   readonly uncounted: Uncounted = new Uncounted({
     isAway: () => this.isAway,
@@ -49,7 +48,19 @@ export class StoreAccess implements AnswerHandler {
   constructor(memory: MemoryStore) {
     this.memory = memory
     this.#fallback = new Fallback(memory)
-    this.#reconciliation = new Reconciliation(this.#fallback, (event) => this.#monitor.tell(event))
+    this.#outage = new OutageWatch(this.#monitor, {
+      decideWithout: (ask) => this.#decideWithout(ask),
+      onAway: (error) => this.#deadlines.missAll(error),
+      onBack: ({ store }) => void this.#reconciliation.payAll(store),
+    })
+    this.#reconciliation = new Reconciliation(this.#fallback, this.#outage, this.#monitor)
+    this.#watches = [
+      { before: (ask) => this.#decideTimedOut(ask) },
+      this.#outage,
+      this.#reconciliation,
+      denialsWatch((outcomes) => this.#decidedHere(outcomes)),
+      { answered: ({ checks }, _found, answer) => this.#fallback.remember(checks, answer) },
+    ]
   }
 
   get isAway(): boolean {
@@ -82,7 +93,7 @@ export class StoreAccess implements AnswerHandler {
   health(store: Store): StoreHealth {
     return {
       ...this.#monitor.healthOf(store),
-      breaker: this.#breaker.state,
+      breaker: this.#outage.breakerState,
       isAway: this.isAway,
       keysOwed: this.#fallback.debts.size,
       ...this.uncounted.reading(store.fleet?.instances),
@@ -95,13 +106,10 @@ export class StoreAccess implements AnswerHandler {
   }
 
   ask(ask: PendingAsk): MaybePromise<Decision> {
-    if (this.#timedOut && ask.request && this.#timedOut.has(ask.request)) {
-      const decision = this.#decideWithout(ask)
-      this.#payNow(ask)
-      return decision
+    for (const watch of this.#watches) {
+      const decision = watch.before?.(ask)
+      if (decision) return decision
     }
-    if (this.#outage.isUnderWay) return this.#askDuringOutage(ask)
-    if (this.#fallback.debts.size > 0 && this.#breaker.isSound) this.#reconciliation.payFor(ask)
     return this.#askStore(ask)
   }
 
@@ -114,7 +122,7 @@ export class StoreAccess implements AnswerHandler {
     checks: readonly Check[],
     caller: Caller,
   ): Promise<boolean> {
-    if (this.#breaker.state !== 'closed') {
+    if (!this.#outage.isClosed) {
       if (op !== 'renew') this.#reconciliation.defer(op, checks)
       return false
     }
@@ -133,7 +141,7 @@ export class StoreAccess implements AnswerHandler {
     checks: readonly Check[],
     caller: Caller,
   ): Promise<readonly Outcome[]> {
-    if (this.#breaker.state !== 'closed') {
+    if (!this.#outage.isClosed) {
       throw new SluiceError(
         'SLUICE_STORE_FAILED',
         `the store is away, so the ${op} was not done; try again when it is back (storeHealth tells)`,
@@ -144,26 +152,8 @@ export class StoreAccess implements AnswerHandler {
     return outcomes
   }
 
-  /** Some of the traffic goes without the store, or all of it. */
-  #askDuringOutage(ask: PendingAsk): MaybePromise<Decision> {
-    const nowMs = monotonicMs()
-    const passing = this.#breaker.pass(nowMs)
-    if (passing === 'probe') return this.#askStore(ask)
-    const { ramp } = this.#outage
-    if (passing === 'stop' || !ramp) return this.#decideWithout(ask)
-    if (ramp.isOver(nowMs)) this.#endOutage(ask.caller, nowMs)
-    else if (!ramp.isBack(ask.checks[0]?.key ?? '', nowMs)) return this.#decideWithout(ask)
-    this.#reconciliation.payFor(ask)
-    return this.#askStore(ask)
-  }
-
   #askStore(ask: PendingAsk): MaybePromise<Decision> {
-    const { store, denials } = ask.caller
-    if (denials) {
-      const denied = denials.answer(ask.op, ask.checks)
-      if (denied) return this.#decidedHere(denied)
-      denials.begin(ask)
-    }
+    const { store } = ask.caller
     if (store.submit) return this.#submit(ask, store)
     let outcomes: MaybePromise<readonly Outcome[]>
     try {
@@ -178,13 +168,13 @@ export class StoreAccess implements AnswerHandler {
       )
       return this.#wait(ask)
     }
-    if (!this.#isRemote && this.#outage.isUnderWay) this.#noteSuccess(ask.caller, monotonicMs())
+    if (!this.#isRemote && this.isAway) this.#outage.succeed(ask.caller, monotonicMs())
     return this.#decidedHere(outcomes)
   }
 
   /** Returns the decision of outcomes for which no server was asked, and so none was probed. */
   #decidedHere(outcomes: readonly Outcome[]): Decision {
-    this.#breaker.withdraw()
+    this.#outage.withdraw()
     return decisionOf(outcomes, 'store')
   }
 
@@ -200,9 +190,7 @@ export class StoreAccess implements AnswerHandler {
 
   #wait(ask: PendingAsk): Promise<Decision> {
     this.#isRemote = true
-    if (this.#breaker.state === 'half-open') {
-      this.#monitor.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
-    }
+    this.#outage.noteWait()
     this.#deadlines.of(ask.caller.deadlineMs).add(ask)
     return ask.promise()
   }
@@ -215,15 +203,8 @@ export class StoreAccess implements AnswerHandler {
       }
       const answer = decisionOf(found, 'store')
       ask.leave()
-      if (!answer.allowed) ask.caller.denials?.learn(ask, found)
-      this.#fallback.remember(ask.checks, answer)
-      if (ask.meanwhile) {
-        this.#reconciliation.answeredLate(ask, found, ask.meanwhile)
-        this.#payNow(ask)
-        return
-      }
-      this.#noteSuccess(ask.caller, ask.askedAt)
-      ask.answer(answer)
+      for (const watch of this.#watches) watch.answered?.(ask, found, answer)
+      if (!ask.meanwhile) ask.answer(answer)
     } catch (error) {
       // A store that answers nonsense.
       this.onError(ask, error)
@@ -232,10 +213,8 @@ export class StoreAccess implements AnswerHandler {
 
   onError(ask: PendingAsk, error: unknown): void {
     ask.leave()
-    if (ask.meanwhile) {
-      this.#reconciliation.lost(ask, ask.meanwhile)
-      this.#payNow(ask)
-    } else ask.answer(this.#decideAfterFailure(error, ask, false))
+    if (!ask.meanwhile) ask.answer(this.#decideAfterFailure(error, ask, false))
+    else for (const watch of this.#watches) watch.failed?.(ask, error)
   }
 
   onDeadline(ask: PendingAsk, error: unknown): Decision {
@@ -247,48 +226,23 @@ export class StoreAccess implements AnswerHandler {
     return this.#decideAfterFailure(error, ask, true)
   }
 
-  /** Pays the certain debts of the keys, if the store is there: they may not be asked for again. */
-  #payNow(ask: PendingAsk): void {
-    if (this.#breaker.state === 'closed') this.#reconciliation.payFor(ask)
-  }
-
-  #noteSuccess(caller: Caller, nowMs: number): void {
-    if (!this.#breaker.succeed(nowMs)) return
-    this.#outage.beginReturn(monotonicMs())
-    this.#monitor.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
-    void this.#reconciliation.payAll(caller.store, () => this.#breaker.state === 'closed')
+  /** All calls for one request wait for one deadline together. */
+  #decideTimedOut(ask: PendingAsk): Decision | undefined {
+    if (!this.#timedOut || !ask.request || !this.#timedOut.has(ask.request)) return undefined
+    const decision = this.#decideWithout(ask)
+    this.#reconciliation.payNow(ask)
+    return decision
   }
 
   /** @param isDoubtful whether the store may still do what was asked */
   #decideAfterFailure(error: unknown, ask: PendingAsk, isDoubtful: boolean): Decision {
     ask.caller.onFailure(ask.op, error)
-    this.#noteFailure(ask.caller, error)
+    for (const watch of this.#watches) watch.failed?.(ask, error)
     return this.#decideWithout(ask, isDoubtful)
-  }
-
-  #noteFailure(caller: Caller, error: unknown): void {
-    const nowMs = monotonicMs()
-    // A store that cannot decide one check is there, and decides others.
-    if (isSluiceError(error, 'SLUICE_STORE_CHECK')) this.#noteSuccess(caller, nowMs)
-    else if (this.#breaker.fail(nowMs, error)) this.#beginOutage(nowMs, error)
-  }
-
-  #beginOutage(nowMs: number, error: unknown): void {
-    if (this.#outage.begin(nowMs)) this.#monitor.tell({ type: 'fallback-entered' })
-    const retryInMs = Math.ceil(this.#breaker.retryAt - nowMs)
-    this.#monitor.tell({ type: 'breaker', state: 'open', retryInMs })
-    this.#deadlines.missAll(error)
-  }
-
-  #endOutage(caller: Caller, nowMs: number): void {
-    this.#breaker.recover()
-    this.#monitor.tell({ type: 'fallback-left', ...this.#outage.end(nowMs) })
-    void this.#reconciliation.payAll(caller.store, () => this.#breaker.state === 'closed')
   }
 
   #decideWithout(ask: PendingAsk, isDoubtful = false): Decision {
     this.#outage.countDecision()
-    this.#monitor.counters.decisionsWithout += 1
     return decideWithout(ask, this.#fallback, isDoubtful)
   }
 
@@ -305,10 +259,10 @@ export class StoreAccess implements AnswerHandler {
       const answer = applyChange(caller.store, op, checks, canceller)
       if (!isPromise(answer)) return answer
       const outcomes = await inTime(answer, this.#deadlines.of(caller.deadlineMs))
-      this.#noteSuccess(caller, monotonicMs())
+      this.#outage.succeed(caller, monotonicMs())
       return outcomes
     } catch (error) {
-      this.#noteFailure(caller, error)
+      this.#outage.fail(caller, error)
       throw error
     } finally {
       cancellation.isUnwanted = true

@@ -1,0 +1,156 @@
+import type { Decision } from '../model/decision.ts'
+import type { BreakerState } from '../model/resilience-event.ts'
+import { isSluiceError } from '../options/errors.ts'
+import { fractionOf } from '../runtime/hash.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { CircuitBreaker } from './circuit-breaker.ts'
+import type { Caller, PendingAsk, Watch } from './pending-ask.ts'
+import type { StoreMonitor } from './store-monitor.ts'
+
+/**
+ * The duration of the return of traffic, before jitter. With jitter a fleet does not return at
+ * once.
+ */
+const rampMs = 2_000
+const jitter = 0.25
+
+/** The gradual return of traffic: a growing share of the keys, each of which moves once. */
+class Ramp {
+  readonly #startMs: number
+  readonly #durationMs: number
+
+  /** @param random from 0 to below 1 */
+  constructor(nowMs: number, random: () => number) {
+    this.#startMs = nowMs
+    this.#durationMs = rampMs * (1 + jitter * (2 * random() - 1))
+  }
+
+  isOver(nowMs: number): boolean {
+    return nowMs - this.#startMs >= this.#durationMs
+  }
+
+  isBack(key: string, nowMs: number): boolean {
+    return fractionOf(key) < (nowMs - this.#startMs) / this.#durationMs
+  }
+}
+
+/** The others that an outage concerns. */
+interface Concerned {
+  /** Decides a request by its failure mode. */
+  decideWithout(ask: PendingAsk): Decision
+  /** The store is away: nobody waits for it any more. */
+  onAway(error: unknown): void
+  /** The store answers again, or all traffic is back: it can be told what it does not know. */
+  onBack(caller: Caller): void
+}
+
+/**
+ * Keeps requests from a store that does not answer: from its failure until all traffic is back,
+ * failure modes decide for some requests at least.
+ */
+export class OutageWatch implements Watch {
+  readonly #breaker = new CircuitBreaker()
+  readonly #monitor: StoreMonitor
+  readonly #others: Concerned
+  #since: number | undefined
+  /** The gradual return of traffic; `undefined` while none returns. */
+  #ramp: Ramp | undefined
+  #decisions = 0
+
+  constructor(monitor: StoreMonitor, others: Concerned) {
+    this.#monitor = monitor
+    this.#others = others
+  }
+
+  get isUnderWay(): boolean {
+    return this.#since !== undefined
+  }
+
+  get breakerState(): BreakerState {
+    return this.#breaker.state
+  }
+
+  /** True when the store may be asked, and told what it has not counted. */
+  get isClosed(): boolean {
+    return this.#breaker.state === 'closed'
+  }
+
+  /** True when the last event of the store was an answer, or traffic returns to it. */
+  get isSound(): boolean {
+    return this.#breaker.isSound || (this.isUnderWay && this.isClosed)
+  }
+
+  /** Some of the traffic goes without the store, or all of it. */
+  before(ask: PendingAsk): Decision | undefined {
+    if (this.#since === undefined) return undefined
+    const nowMs = monotonicMs()
+    const passing = this.#breaker.pass(nowMs)
+    if (passing === 'probe') return undefined
+    if (passing === 'stop' || !this.#ramp) return this.#others.decideWithout(ask)
+    if (this.#ramp.isOver(nowMs)) this.#end(ask.caller, nowMs)
+    else if (!this.#ramp.isBack(ask.checks[0]?.key ?? '', nowMs)) {
+      return this.#others.decideWithout(ask)
+    }
+    return undefined
+  }
+
+  answered({ meanwhile, caller, askedAt }: PendingAsk): void {
+    if (!meanwhile) this.succeed(caller, askedAt)
+  }
+
+  failed({ meanwhile, caller }: PendingAsk, error: unknown): void {
+    if (!meanwhile) this.fail(caller, error)
+  }
+
+  /** A probe that did not reach the store after all: the next request tries again. */
+  withdraw(): void {
+    this.#breaker.withdraw()
+  }
+
+  /** Notes that a request waits for the store. */
+  noteWait(): void {
+    if (this.#breaker.state !== 'half-open') return
+    this.#monitor.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
+  }
+
+  countDecision(): void {
+    this.#decisions += 1
+    this.#monitor.counters.decisionsWithout += 1
+  }
+
+  succeed(caller: Caller, nowMs: number): void {
+    if (!this.#breaker.succeed(nowMs)) return
+    this.#ramp = new Ramp(monotonicMs(), Math.random)
+    this.#monitor.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
+    this.#others.onBack(caller)
+  }
+
+  fail(caller: Caller, error: unknown): void {
+    const nowMs = monotonicMs()
+    // A store that cannot decide one check is there, and decides others.
+    if (isSluiceError(error, 'SLUICE_STORE_CHECK')) this.succeed(caller, nowMs)
+    else if (this.#breaker.fail(nowMs, error)) this.#begin(nowMs, error)
+  }
+
+  #begin(nowMs: number, error: unknown): void {
+    this.#ramp = undefined
+    // The store may have failed again while traffic returned.
+    if (this.#since === undefined) {
+      this.#since = nowMs
+      this.#decisions = 0
+      this.#monitor.tell({ type: 'fallback-entered' })
+    }
+    const retryInMs = Math.ceil(this.#breaker.retryAt - nowMs)
+    this.#monitor.tell({ type: 'breaker', state: 'open', retryInMs })
+    this.#others.onAway(error)
+  }
+
+  #end(caller: Caller, nowMs: number): void {
+    this.#breaker.recover()
+    const durationMs = Math.round(nowMs - (this.#since ?? nowMs))
+    this.#since = undefined
+    this.#ramp = undefined
+    this.#monitor.tell({ type: 'fallback-left', durationMs, decisions: this.#decisions })
+    this.#others.onBack(caller)
+  }
+}
