@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Agent, createServer, request, type Server } from 'node:http'
 import { join } from 'node:path'
-import { type RateLimitOptions, rateLimit } from '@sluice/express'
+import type { Decision } from '@sluice/core'
+import { rateLimit } from '@sluice/express'
 import { openPolicies } from '@sluice/policies'
 import express from 'express'
 import fc from 'fast-check'
@@ -122,8 +123,7 @@ async function replayed(policyFile: string, log: readonly Entry[]): Promise<read
   })
 }
 
-type Observed = Pick<Required<RateLimitOptions>, 'onDecision' | 'onShadow'>
-type Outcomes = Parameters<Observed['onDecision']>[0]['decision']['outcomes']
+type Outcomes = Decision['outcomes']
 
 /** The same requests, sent at the same times by a clock that stands still between them. */
 async function overHttp(policyFile: string, log: readonly Entry[]): Promise<readonly unknown[]> {

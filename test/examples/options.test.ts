@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import ts from '@typescript/typescript6'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readText, root } from '../support/workspace.ts'
 
 /** Where an option may stand, as the page calls it, with the types that say so. */
@@ -62,12 +62,21 @@ interface Row {
 }
 
 const rowsOf = readTables(readText('docs/options.md'))
-let optionsOf: (types: readonly string[]) => ReadonlySet<string>
+/** Options that do not fit together, which the compiler has messages for. */
+const mistakes = join(root, 'test/examples/mistakes.ts')
+const program = ts.createProgram([...entries(), mistakes], ...compilerOptions())
+const optionsOf = optionsBy(program.getTypeChecker())
 
-// The compiler reads all packages, which takes some seconds.
-beforeAll(() => {
-  optionsOf = compile([...Object.values(places), ...Object.values(tables)].flat())
-}, 120_000)
+describe('the message of the compiler', () => {
+  it('asks for the limit that is missing, and leads from a text to durationMs', () => {
+    const [missing, text] = program
+      .getSemanticDiagnostics(program.getSourceFile(mistakes))
+      .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
+
+    expect(missing).toMatch(/Property 'limit' is missing/)
+    expect(text).toMatch(/^Type 'string' is not assignable to type 'Duration \| DurationMs/)
+  })
+})
 
 describe('docs/options.md', () => {
   it.each(Object.keys(tables))('lists every option, and nothing else: %s', (heading) => {
@@ -182,11 +191,13 @@ function entriesOf(name = ''): readonly string[] {
   })
 }
 
-/** Asks the compiler for the properties of types, those of each member of a union. @param types as `package#Name` */
-function compile(types: readonly string[]): typeof optionsOf {
-  const sources = (name = '') => join(root, 'packages', name, 'src')
-  const names = new Set(types.map((type) => type.split('#')[0]))
-  const program = ts.createProgram([...names].flatMap(entriesOf), {
+function entries(): readonly string[] {
+  const types = [...Object.values(places), ...Object.values(tables)].flat()
+  return [...new Set(types.map((type) => type.split('#')[0]))].flatMap(entriesOf)
+}
+
+function compilerOptions(): [ts.CompilerOptions, ts.CompilerHost] {
+  const options = {
     customConditions: ['@sluice/source'],
     module: ts.ModuleKind.NodeNext,
     moduleResolution: ts.ModuleResolutionKind.NodeNext,
@@ -196,8 +207,20 @@ function compile(types: readonly string[]): typeof optionsOf {
     skipLibCheck: true,
     strict: true,
     types: [],
-  })
-  const checker = program.getTypeChecker()
+  }
+  const host = ts.createCompilerHost(options)
+  const { readFile, fileExists } = host
+  const text = `import { rateLimit } from '@sluice/express'
+    rateLimit({ window: '1m' })
+    rateLimit({ limit: 5, window: String(1) })`
+  host.fileExists = (path) => path === mistakes || fileExists(path)
+  host.readFile = (path) => (path === mistakes ? text : readFile(path))
+  return [options, host]
+}
+
+/** Asks the compiler for the properties of types, those of each member of a union: `package#Name`. */
+function optionsBy(checker: ts.TypeChecker): (types: readonly string[]) => ReadonlySet<string> {
+  const sources = (name = '') => join(root, 'packages', name, 'src')
   const propertiesOf = (type: string): string[] => {
     const [folder, name] = type.split('#')
     const declaration = program

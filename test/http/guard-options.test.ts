@@ -1,12 +1,20 @@
-import { memoryStore, SluiceError } from '@sluice/core'
+import { memoryStore, policyFields, SluiceError } from '@sluice/core'
 import { apiKey, type GuardOptions, ip } from '@sluice/http'
 import { createGuard } from '@sluice/http/adapter'
 import { describe, expect, it, vi } from 'vitest'
-import { exactRouting } from './exchange.ts'
+import { exactRouting, exchange } from './exchange.ts'
 
 type Options = GuardOptions<object, () => void>
 
 const good = { limit: 5, window: '1m' } as const
+
+const optionNames = [
+  ...['name', 'limit', 'window', 'algorithm', 'resolution', 'countDenied', 'hidden'],
+  ...['unit', 'key', 'cost', 'onMissingKey', 'skip', 'headers', 'exposeHeaders'],
+  ...['hideOnRedirect', 'githubExtras', 'retryJitter', 'maxWaiting', 'statusCode'],
+  ...['message', 'handler', 'store', 'failureMode', 'deadlineMs', 'instances'],
+  ...['fallback', 'onDecision', 'onStoreError', 'onInvalid', 'onResilience'],
+]
 
 function create(options: Options) {
   return createGuard<object, () => void>(options, { where: 'rateLimit', routing: exactRouting })
@@ -149,11 +157,7 @@ describe('null', () => {
   ]
 
   it.each<[string, object]>([
-    ...['name', 'limit', 'window', 'algorithm', 'resolution', 'countDenied', 'hidden'].map(inGood),
-    ...['unit', 'key', 'cost', 'onMissingKey', 'skip', 'headers', 'exposeHeaders'].map(inGood),
-    ...['hideOnRedirect', 'githubExtras', 'retryJitter', 'maxWaiting', 'statusCode'].map(inGood),
-    ...['message', 'handler', 'store', 'failureMode', 'deadlineMs', 'instances'].map(inGood),
-    ...['fallback', 'onDecision', 'onStoreError', 'onInvalid', 'onResilience'].map(inGood),
+    ...optionNames.map((field): [string, object] => [field, good]),
     ['burst', bucket],
     ['queue', queue],
     ['maxDelay', queue],
@@ -165,10 +169,6 @@ describe('null', () => {
       new RegExp(`^${field}\\b.* but is null`),
     )
   })
-
-  function inGood(field: string): [string, object] {
-    return [field, good]
-  }
 })
 
 describe('options that a guard is made of', () => {
@@ -182,11 +182,29 @@ describe('options that a guard is made of', () => {
     expect(create(options).limiter.policies).toHaveLength(1)
   })
 
-  it('an option of undefined is as if it were not there', () => {
-    const undefineds = { key: undefined, cost: undefined, headers: undefined, store: undefined }
-    const guard = create({ policies: [{ ...good, key: undefined }], ...undefineds } as never)
+  const none = Object.fromEntries(
+    [...optionNames, 'policies', 'penalty', 'routes', 'profiles', 'allow', 'shed'].map((name) => [
+      name,
+      undefined,
+    ]),
+  )
+  const noPolicy = Object.fromEntries(policyFields.map((name) => [name, undefined]))
+  const noPenalty = { factor: undefined, max: undefined, name: undefined, hidden: undefined }
+
+  it.each<[object, limits: number]>([
+    [{ ...none, ...good }, 1],
+    [{ ...none, policies: [{ ...noPolicy, key: undefined, cost: undefined, ...good }] }, 1],
+    [{ ...none, ...good, routes: { '/x': { ...none, combine: undefined, limit: 2 } } }, 1],
+    [{ ...none, routes: { '/x': { ...none, ...good } } }, 0],
+    [{ ...none, ...good, profiles: { dear: { ...noPolicy, ...good } } }, 1],
+    [{ ...none, penalty: { after: 1, within: '1m', for: '1m', ...noPenalty } }, 0],
+    [{ ...none, penalty: { after: 'never', within: undefined, ...noPenalty } }, 0],
+  ])('undefined is as if the option were not there: %#', async (options, limits) => {
+    const guard = create(options as Options)
+    const { verdict } = await guard.check(exchange())
 
     expect(guard.limiter.policies[0]?.name).toBe('default')
+    expect(verdict.fields.length > 0 ? 1 : 0).toBe(limits)
   })
 
   it('a name that is legal but unusual gives one warning', () => {

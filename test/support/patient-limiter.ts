@@ -3,12 +3,13 @@ import {
   type Limiter,
   type LimiterOptions,
   type LimiterSettings,
+  type Optional,
   type PolicyFields,
 } from '@sluice/core'
 
 /** Options of which a test gives some, and its helper the rest. */
-export interface SomeOptions extends Partial<PolicyFields>, LimiterSettings {
-  readonly policies?: readonly Partial<PolicyFields>[]
+export interface SomeOptions extends Optional<PolicyFields>, LimiterSettings {
+  readonly policies?: readonly Partial<PolicyFields>[] | undefined
 }
 
 /** A limiter whose options are put together: whether they fit is checked when it is made. */

@@ -2,6 +2,7 @@ import { Controller, type ExecutionContext, Get } from '@nestjs/common'
 import {
   all,
   apiKey,
+  durationMs,
   firstOf,
   type HandlerRateLimit,
   ip,
@@ -54,6 +55,13 @@ RateLimitModule.forRootAsync({ useFactory: async () => minute })
 RateLimitModule.forRootAsync({
   inject: ['LIMIT'],
   useFactory: (limit: number) => ({ ...minute, limit }),
+})
+RateLimitModule.forRootAsync({
+  inject: ['CONFIG'],
+  useFactory: (config: { getOrThrow(name: string): string }) => ({
+    limit: Number(config.getOrThrow('RATE_LIMIT')),
+    window: durationMs(config.getOrThrow('RATE_WINDOW'), 'RATE_WINDOW'),
+  }),
 })
 
 // Decorators stand on controllers and handlers.

@@ -22,22 +22,22 @@ import { pageAnswer } from './page-files.ts'
 /** Options of `createAdmin`. */
 export interface AdminOptions<Native = unknown> {
   /** The policies that can be changed: the result of `openPolicies`. @default none */
-  policies?: Policies
+  policies?: Policies | undefined
   /** The result of `collectMetrics`. @default none: no live numbers and no busiest keys */
-  metrics?: Metrics
+  metrics?: Metrics | undefined
   /** The queues whose dead letters can be seen. @default none */
-  queues?: readonly Pick<Queue, 'broker'>[]
+  queues?: readonly Pick<Queue, 'broker'>[] | undefined
   /**
    * A function of the framework's request that returns false, or the caller and the roles:
    * `{ actor, may: ['read', 'keys', 'policies'] }`. `'localhost'` lets requests from this machine
    * do everything. @default none: everybody is refused
    */
-  authorize?: Authorize<Native>
+  authorize?: Authorize<Native> | undefined
   /**
    * Told of each action beside the trail in the store. An action that it rejects is not begun.
    * @default nobody
    */
-  auditSink?: AuditSink
+  auditSink?: AuditSink | undefined
 }
 
 const fields: readonly (keyof AdminOptions)[] = [

@@ -13,80 +13,83 @@ import { processWide } from './process-wide.ts'
 /** Options of `createFetch`. */
 export interface ClientOptions {
   /** Sends the requests. @default the global `fetch`, looked up at each request */
-  fetch?: typeof globalThis.fetch
+  fetch?: typeof globalThis.fetch | undefined
   /** Most times that a call is sent again: 0 or more. @default 4 */
-  retries?: number
+  retries?: number | undefined
   /**
    * The longest single wait, in ms. Instead of a longer wait the caller gets the answer.
    * @default 60,000
    */
-  maxWaitMs?: number
+  maxWaitMs?: number | undefined
   /**
    * The longest total wait of one call, in ms, without the time of the requests themselves.
    * @default 180,000
    */
-  maxTotalWaitMs?: number
+  maxTotalWaitMs?: number | undefined
   /**
    * The first backoff if the server tells no wait, in ms: a random time up to it, doubled with each
    * try.
    * @default 500
    */
-  backoffMs?: number
+  backoffMs?: number | undefined
   /** Longest backoff, and longest jitter on a wait that the server tells, in ms. @default 30,000 */
-  maxBackoffMs?: number
+  maxBackoffMs?: number | undefined
   /**
    * Jitter (ms) on top of a told wait: a random time up to the larger of this value and a tenth of
    * the wait. Each further refusal of the call doubles it. It only ever adds.
    * @default 250
    */
-  jitterMs?: number
+  jitterMs?: number | undefined
   /**
    * Methods that may be sent again. Others need an `Idempotency-Key`.
    * @default GET, HEAD, OPTIONS, TRACE, QUERY, PUT, DELETE
    */
-  methods?: readonly string[]
+  methods?: readonly string[] | undefined
   /**
    * Statuses after which a call is sent again. 403, 409 and 413 count too, if the answer tells a
    * wait.
    * @default 408, 425, 429, 500, 502, 503, 504
    */
-  statuses?: readonly number[]
+  statuses?: readonly number[] | undefined
   /**
    * Slows calls down before the limit: the second half of a quota is spread over the rest of its
    * window. It never makes a call fail.
    * @default false
    */
-  pace?: boolean
+  pace?: boolean | undefined
   /**
    * Identity of a call: calls with the same text share the limits that the server tells; a call
    * with `undefined` shares nothing. Set it if another header identifies the client, or if one of
    * the default ones differs from request to request, as signatures do.
    * @default the origin with the `Authorization`, `X-API-Key` and `Cookie` of the call
    */
-  key?: (call: CallInfo) => string | undefined
+  key?: ((call: CallInfo) => string | undefined) | undefined
   /** Called before every wait. */
-  onWait?: (event: WaitEvent) => void
+  onWait?: ((event: WaitEvent) => void) | undefined
   /** Called when a call is not sent again although its answer suggests it. */
-  onGiveUp?: (event: GiveUpEvent) => void
+  onGiveUp?: ((event: GiveUpEvent) => void) | undefined
   /**
    * Objects with `onWait`, `onWaited` or `onGiveUp`: each gets the events that it has a method for.
    * @default none
    */
-  observers?: readonly ClientObserver[]
+  observers?: readonly ClientObserver[] | undefined
 }
 
 /**
  * Observer of waits. An error of its methods is reported once as a warning, and changes no call.
  */
 export interface ClientObserver {
-  onWait?(event: WaitEvent): void
+  onWait?: ((event: WaitEvent) => void) | undefined
   /** Called after every wait, also one that the caller's signal has ended. */
-  onWaited?(event: WaitedEvent): void
-  onGiveUp?(event: GiveUpEvent): void
+  onWaited?: ((event: WaitedEvent) => void) | undefined
+  onGiveUp?: ((event: GiveUpEvent) => void) | undefined
 }
 
+/** Options with their defaults. */
+export type Filled<Options> = { [Field in keyof Options]-?: Exclude<Options[Field], undefined> }
+
 /** All options, checked. */
-export interface Settings extends Required<Omit<ClientOptions, Looked | 'methods' | 'statuses'>> {
+export interface Settings extends Filled<Omit<ClientOptions, Looked | 'methods' | 'statuses'>> {
   readonly fetch: ClientOptions['fetch']
   readonly observers: readonly ClientObserver[]
   readonly methods: ReadonlySet<string>

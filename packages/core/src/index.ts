@@ -12,9 +12,11 @@ export type { RefundOptions } from './limiter/follow-ups.ts'
 export type { Limiter } from './limiter/limiter.ts'
 export {
   checkTogether,
+  givenFields,
   type LimiterOptions,
   type LimiterSettings,
   limiterFields,
+  type Optional,
   policyList,
   type Without,
 } from './limiter/limiter-options.ts'
@@ -74,7 +76,7 @@ export {
   type SkipEvent,
   type StoreErrorEvent,
 } from './observers/observers.ts'
-export { type Duration, durationMs, windowMsOf } from './options/duration.ts'
+export { type Duration, type DurationMs, durationMs, windowMsOf } from './options/duration.ts'
 export {
   type ErrorCode,
   errorCodes,

@@ -30,7 +30,7 @@ export type RateLimitOptions = GuardOptions<Request, RateLimitHandler> & {
    * The property of the request that has the decision: of several limiters on a request each may
    * have its own. @default 'rateLimit'
    */
-  requestPropertyName?: string
+  requestPropertyName?: string | undefined
 }
 
 type Keys = RequestKeys<Request>

@@ -34,7 +34,7 @@ declare module 'fastify' {
      * Limits of this route alone, or the name of a policy of the plugin's, in place of the
      * plugin's; `false`: none.
      */
-    rateLimit?: RouteRateLimitOptions | string | false
+    rateLimit?: RouteRateLimitOptions | string | false | undefined
   }
 }
 
@@ -70,12 +70,12 @@ interface PluginSettings {
    * those of the instance and of the route, so that keys and limits see the user.
    * @default 'onRequest'
    */
-  hook?: (typeof hooks)[number]
+  hook?: (typeof hooks)[number] | undefined
   /**
    * Tells whether every request is limited, those for unknown URLs too; else only those that
    * `routes` or `config.rateLimit` name. @default true
    */
-  global?: boolean
+  global?: boolean | undefined
 }
 
 /** Routes may bring all policies themselves, where nothing else is limited. */

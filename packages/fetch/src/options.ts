@@ -39,7 +39,7 @@ export type RateLimitOptions<Info = FetchInfo> = GuardOptions<Request, RateLimit
      * The route of the handler, such as `POST /login`: policies without a name are counted for it
      * alone, and `route()` finds it. @default the whole application
      */
-    route?: string
+    route?: string | undefined
   }
 
 type Keys = RequestKeys<Request>

@@ -43,9 +43,9 @@ export interface MetricsOptions {
    * busiest keys every few seconds.
    * @default none: this process alone, and digests without a secret
    */
-  store?: FleetStore
+  store?: FleetStore | undefined
   /** Names an identity among the top keys, such as a customer. @default nothing but its digest */
-  reveal?: (key: string) => string | undefined
+  reveal?: ((key: string) => string | undefined) | undefined
 }
 
 /** Options of `topKeys`. */
@@ -53,11 +53,11 @@ export interface TopKeysOptions {
   /** The label of the policy, as in the metrics. */
   policy: string
   /** @default 'asked' */
-  by?: TopKeysBy
+  by?: TopKeysBy | undefined
   /** @default '1m' */
-  window?: TopKeysWindow
+  window?: TopKeysWindow | undefined
   /** Number of keys: 1 to 100. @default 10 */
-  most?: number
+  most?: number | undefined
 }
 
 /** A key with a high count. */

@@ -64,19 +64,19 @@ export interface DenialLogOptions<Request = unknown> {
    * Adds what you know of the request at once, without promises: anything that JSON can carry, up
    * to 4,000 characters. Leave identities out. @default nothing
    */
-  fields?: (request: Request | undefined) => unknown
+  fields?: ((request: Request | undefined) => unknown) | undefined
   /** Finds the id of the trace of the request at once, without a promise. @default none */
-  traceId?: (request: Request | undefined) => string | undefined
+  traceId?: ((request: Request | undefined) => string | undefined) | undefined
   /**
    * Denials of one policy that get a record each in any second: 1 to 1,000. Of further ones, fewer
    * and fewer do. @default 5
    */
-  perSecond?: number
+  perSecond?: number | undefined
   /**
    * Writes a record of type `shadow-denial` for each request that a policy in shadow would have
    * denied, with a bound of its own for each policy. @default false
    */
-  shadow?: boolean
+  shadow?: boolean | undefined
 }
 
 /** An observer that writes denials to a log. */

@@ -26,12 +26,12 @@ interface ModuleSettings {
    * Tells whether the guard limits every handler; else only those with `@RateLimit` or in `routes`.
    * @default true
    */
-  global?: boolean
+  global?: boolean | undefined
   /**
    * Finds the HTTP request behind a context of another kind, such as GraphQL. It gives the address,
    * the headers and the end of the response. @default none: there are only keys
    */
-  exchangeOf?: (context: ExecutionContext) => HttpExchange | undefined
+  exchangeOf?: ((context: ExecutionContext) => HttpExchange | undefined) | undefined
 }
 
 /** Handlers may bring all policies themselves, where nothing else is limited. */

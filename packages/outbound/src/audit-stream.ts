@@ -6,15 +6,15 @@ export interface AuditStreamOptions {
   /** An ioredis or node-redis client, of a single node or Sentinel. */
   client: object
   /** The key of the stream. @default 'sluice:outbound' */
-  key?: string
+  key?: string | undefined
   /** Number of entries kept, approximately, the newest: a whole number ≥ 1. @default 100_000 */
-  maxLength?: number
+  maxLength?: number | undefined
   /**
    * Entries that may be on their way to Redis at once: a whole number ≥ 1. While Redis does not
    * answer, further entries are lost.
    * @default 10_000
    */
-  maxPending?: number
+  maxPending?: number | undefined
 }
 
 /** Writes events; pass it as `onEvent` of an outbound. */

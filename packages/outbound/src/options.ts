@@ -30,37 +30,37 @@ export interface OutboundOptions {
    * Store that counts the units: the Redis store for a fleet.
    * @default memoryStore(): this process alone
    */
-  store?: Store
+  store?: Store | undefined
   /** Calls that may wait at once in this process: a whole number ≥ 1. @default 1_000 */
-  maxQueue?: number
+  maxQueue?: number | undefined
   /** The longest that a call waits. @default '1m' */
-  maxWait?: Duration
+  maxWait?: Duration | undefined
   /**
    * The longest that a call takes once it is made: then its signal is aborted, and it has failed.
    * @default '1m'
    */
-  timeout?: Duration
+  timeout?: Duration | undefined
   /**
    * Time after its failure in which a call may still reach the third party. The call holds its
    * units until then, and one window more.
    * @default '5s'
    */
-  lateArrival?: Duration
+  lateArrival?: Duration | undefined
   /**
    * The longest that a process permits nothing after the store was away or has lost its data. After
    * lost data, a shorter longest window is enough.
    * @default '20s'
    */
-  recovery?: Duration
+  recovery?: Duration | undefined
   /** Name of the caller, for the audit trail. @default host name and process id */
-  by?: string
+  by?: string | undefined
   /** Called for every call, and for every call that was not made. */
-  onEvent?: OutboundObserver
+  onEvent?: OutboundObserver | undefined
   /**
    * Objects with `onEvent` or `onOutbound`: each gets the events that it has a method for.
    * @default none
    */
-  observers?: readonly OutboundObservers[]
+  observers?: readonly OutboundObservers[] | undefined
 }
 
 /** A quota of the third party. */
@@ -73,15 +73,15 @@ export interface OutboundLimit {
 /** Options of a call. */
 export interface CallOptions {
   /** Units of every quota that the call takes: a whole number ≥ 1. @default 1 */
-  cost?: number
+  cost?: number | undefined
   /** The higher goes first. @default 0 */
-  priority?: number
+  priority?: number | undefined
   /** Ends the wait of the call, or aborts its own signal. */
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
   /** The longest that the call takes once it is made. @default that of the outbound */
-  timeout?: Duration
+  timeout?: Duration | undefined
   /** Name of the call, for the audit trail. @default 'call' */
-  label?: string
+  label?: string | undefined
 }
 
 /** Argument of the function that makes a call. */

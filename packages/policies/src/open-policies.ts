@@ -18,9 +18,9 @@ export interface OpenPoliciesOptions extends VersionObservers {
    * the counts.
    * @default none: the file alone is in force, and nothing else can be changed
    */
-  store?: Store
+  store?: Store | undefined
   /** Tells the policies of several applications on one store apart. @default 'default' */
-  name?: string
+  name?: string | undefined
 }
 
 /**

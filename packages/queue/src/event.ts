@@ -85,12 +85,12 @@ export type QueueObserver = (event: QueueEvent) => void
 /** Options that name observers of jobs. */
 export interface QueueObserverOptions {
   /** Called for the events of jobs on this side: queue or worker. */
-  onEvent?: QueueObserver
+  onEvent?: QueueObserver | undefined
   /**
    * Objects with `onEvent` or `onQueue`: each gets the events that it has a method for.
    * @default none
    */
-  observers?: readonly QueueObservers[]
+  observers?: readonly QueueObservers[] | undefined
 }
 
 /**

@@ -17,40 +17,40 @@ export interface QueueOptions<Native = unknown> extends QueueObserverOptions {
   /** Broker that keeps the jobs. */
   broker: Broker
   /** Jobs that may wait or run at once: a whole number ≥ 1. @default 1_000 */
-  maxDepth?: number
+  maxDepth?: number | undefined
   /**
    * Jobs of one identity that may wait or run at once, so that nobody fills the queue alone.
    * @default a tenth of maxDepth, rounded up
    */
-  maxDepthPerIdentity?: number
+  maxDepthPerIdentity?: number | undefined
   /** Longest wait of a job before it expires. @default '1h' */
-  maxAge?: Duration
+  maxAge?: Duration | undefined
   /**
    * Time for which the outcome and the idempotency key of a job are kept after its end.
    * @default '1h'
    */
-  retention?: Duration
+  retention?: Duration | undefined
   /** The longest job, as JSON, in bytes. @default 100_000 */
-  maxJobBytes?: number
+  maxJobBytes?: number | undefined
   /**
    * Resolves the owner of the jobs that a request makes, reads or cancels. `createAdmission` and
    * `statusMonitor` need it: use the `key` of the limits. A request without a key has no jobs. With
    * `firstOf(apiKey({ verify }), ip())` it has those of its address, which many users may share.
    * @default none
    */
-  identity?: KeyResolver<Native>
+  identity?: KeyResolver<Native> | undefined
   /**
    * Secret for the digests of identities in jobs, so that nobody can guess them. The same in all
    * processes.
    * @default none
    */
-  secret?: string
+  secret?: string | undefined
   /**
    * Finds the URL of the result of a job that is done; the monitor redirects clients there with
    * 303.
    * @default the result itself, with 200
    */
-  resultUrl?: FindResultUrl
+  resultUrl?: FindResultUrl | undefined
 }
 
 /** The checked options of a queue, with the defaults filled in. */

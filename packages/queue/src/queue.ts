@@ -74,7 +74,7 @@ export interface Queue<Native = unknown> {
 export interface SettledOptions {
   timeoutMs: number
   /** Ends the wait early. */
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
 }
 
 /** Shortest and longest time (ms) between two looks at a job that somebody waits for. */

@@ -30,46 +30,46 @@ export interface RedisStoreOptions {
    * would choose the node of all keys.
    * @default 'sluice'
    */
-  prefix?: string
+  prefix?: string | undefined
   /**
    * Makes the digest of identities an HMAC, so that nobody who reads keys can guess them. @default
    * none
    */
-  secret?: string
+  secret?: string | undefined
   /**
    * false keeps identities readable in keys (escaped, and as long as they are), for debugging.
    * @default true
    */
-  digest?: boolean
+  digest?: boolean | undefined
   /**
    * Form of `sliding-log` in Redis: 'packed', or 'sorted-set' to be read with redis-cli, one member
    * for every unit. A member takes Redis about 2 µs to write, so sorted sets take limits of 10,000
    * at most.
    * @default 'packed'
    */
-  encoding?: Encoding
+  encoding?: Encoding | undefined
   /** Clock of all times. @default 'server' */
-  clock?: Clock
+  clock?: Clock | undefined
   /**
    * Bounds of the calls that requests share; the defaults suit one Redis and one process of an API.
    */
-  batch?: BatchOptions
+  batch?: BatchOptions | undefined
   /**
    * Time (ms) for which a denial of Redis is cached in this process. Resets, refunds and raised
    * limits of other processes take effect after that at the latest. 0 asks Redis every time; 60,000
    * at most.
    * @default 1_000
    */
-  denialTtlMs?: number
+  denialTtlMs?: number | undefined
   /**
    * Interval (ms) at which a process reports that it runs, 1,000 to 60,000. So each process knows
    * its share of the limits when Redis is away. With 0 it never reports; then set `instances` of
    * the limiter. The clock is compared as often.
    * @default 5_000
    */
-  heartbeatMs?: number
+  heartbeatMs?: number | undefined
   /** Told when a stored value could not be read, and counted as empty. */
-  onInvalid?(event: InvalidEvent): void
+  onInvalid?: ((event: InvalidEvent) => void) | undefined
 }
 
 /**
@@ -81,14 +81,14 @@ export interface BatchOptions {
   /**
    * The most keys of one call: 1 to 4,000. 128 take Redis about half a millisecond. @default 128
    */
-  maxKeys?: number
+  maxKeys?: number | undefined
   /** The most bytes of keys in one call: 1,024 to 1,048,576. @default 65_536 */
-  maxBytes?: number
+  maxBytes?: number | undefined
   /**
    * The most calls that wait for an answer at once: 1 to 64. A call that Redis is slow to answer
    * holds up the others no longer than that. @default 4
    */
-  maxInFlight?: number
+  maxInFlight?: number | undefined
 }
 
 export interface RedisStoreSetup {
@@ -97,7 +97,7 @@ export interface RedisStoreSetup {
   readonly digest: boolean
   readonly encoding: Encoding
   readonly clock: Clock
-  readonly batch: Required<BatchOptions>
+  readonly batch: Record<keyof BatchOptions, number>
   readonly denialTtlMs: number
   readonly heartbeatMs: number
   readonly onInvalid: ((event: InvalidEvent) => void) | undefined
@@ -166,7 +166,7 @@ function heartbeatOf(value: unknown): number {
   throw invalid({ option: 'heartbeatMs' }, value, '0, or a whole number from 1000 to 60000')
 }
 
-function batchOf(options: BatchOptions): Required<BatchOptions> {
+function batchOf(options: BatchOptions): Record<keyof BatchOptions, number> {
   knownFields(options, 'batch', ['maxKeys', 'maxBytes', 'maxInFlight'])
   const { maxKeys = 128, maxBytes = 65_536, maxInFlight = 4 } = options
   return {

@@ -5,21 +5,21 @@ import { type ReadResponse, readResponse } from './read-response.ts'
 /** Further expectations of `expectLimited`. */
 export interface LimitedExpectations {
   /** Status of the refusal. @default 429 */
-  readonly status?: number
+  readonly status?: number | undefined
   /** Seconds in `Retry-After`; `'none'` for a refusal that no wait helps. @default 1 or more */
-  readonly retryAfter?: number | 'none'
+  readonly retryAfter?: number | 'none' | undefined
   /** Name of a policy that denied. @default any */
-  readonly policy?: string
+  readonly policy?: string | undefined
 }
 
 /** Further expectations of `expectNotLimited`. */
 export interface NotLimitedExpectations {
   /** Status of refusals. @default 429 */
-  readonly status?: number
+  readonly status?: number | undefined
   /** Name of a policy that the headers tell of. @default the first one */
-  readonly policy?: string
+  readonly policy?: string | undefined
   /** Units that the policy has left. @default any */
-  readonly remaining?: number
+  readonly remaining?: number | undefined
 }
 
 /**

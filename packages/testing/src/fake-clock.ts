@@ -10,7 +10,7 @@ import {
 /** Options of `fakeClock`. */
 export interface FakeClockOptions {
   /** Time (ms since 1970) at which the clock stands. @default the time that `Date.now` tells */
-  readonly now?: number
+  readonly now?: number | undefined
 }
 
 /** A clock in the hand of a test. Called as a function, it returns its time in ms since 1970. */

@@ -13,7 +13,7 @@ import { algorithmOf, unknownOutcome } from '@sluice/core/backend'
 /** Options of `denyAll`. */
 export interface DenyOptions {
   /** Wait that refusals tell clients. @default '1m' */
-  readonly retryAfter?: Duration
+  readonly retryAfter?: Duration | undefined
 }
 
 /** A store for the tests of an application. A change holds for every limiter that counts in it. */

@@ -1,45 +1,46 @@
 import { createFetch } from '../create-fetch.ts'
 import { bound, duration, flag, knownFields, optionalFunction, webUrl } from '../option-checks.ts'
+import type { Filled } from '../options.ts'
 
 /** Options of `waitFor`. */
 export interface WaitForOptions {
   /** Sends the polls. @default createFetch(), with a 500 as an answer: the job has failed */
-  fetch?: typeof globalThis.fetch
+  fetch?: typeof globalThis.fetch | undefined
   /**
    * Headers of each poll, such as `Authorization`. Only a monitor of the same origin as the answer
    * gets them.
    * @default none
    */
-  headers?: RequestInit['headers']
+  headers?: RequestInit['headers'] | undefined
   /** Ends the waiting. @default none */
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
   /**
    * Wait (ms) before each poll if the server tells none; it grows by half each time, up to 30 s.
    * @default 1000
    */
-  intervalMs?: number
+  intervalMs?: number | undefined
   /** Longest wait in all (ms), polls included, before a `StillPendingError`. @default 600,000 */
-  maxWaitMs?: number
+  maxWaitMs?: number | undefined
   /**
    * Base of a relative monitor; its origin counts as the origin of the answer.
    * @default the URL of the answer
    */
-  baseUrl?: string | URL
+  baseUrl?: string | URL | undefined
   /** Throws if the monitor has another origin than the answer. @default true */
-  sameOrigin?: boolean
+  sameOrigin?: boolean | undefined
   /**
    * Tells whether an answer of the monitor means that the job is not done.
    * @default a 202, a 429, a 200 or 503 with `Retry-After`, or a 200 whose JSON has the `status`
    * 'pending' or 'running'
    */
-  isPending?: (response: Response) => boolean | Promise<boolean>
+  isPending?: ((response: Response) => boolean | Promise<boolean>) | undefined
   /** Called with every answer of a job that is not done. The body is cancelled after the call. */
-  onPending?: (response: Response) => void
+  onPending?: ((response: Response) => void) | undefined
 }
 
 /** All options, checked. */
 export interface WaitForSettings
-  extends Required<Pick<WaitForOptions, 'fetch' | 'intervalMs' | 'maxWaitMs' | 'sameOrigin'>> {
+  extends Filled<Pick<WaitForOptions, 'fetch' | 'intervalMs' | 'maxWaitMs' | 'sameOrigin'>> {
   readonly headers: Headers | undefined
   readonly signal: AbortSignal | undefined
   readonly baseUrl: string | undefined

@@ -8,13 +8,13 @@ export interface ConcurrencyOptions {
    * `concurrency` only: duration of a lease that is not renewed, because its process died.
    * @default '30s'
    */
-  lease?: Duration
+  lease?: Duration | undefined
   /**
    * `concurrency` only: the wait that a refused client is told, because the end of a request is
    * unknown.
    * @default '1s'
    */
-  retryAfter?: Duration
+  retryAfter?: Duration | undefined
 }
 
 export interface ConcurrencySettings {

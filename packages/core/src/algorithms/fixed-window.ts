@@ -8,7 +8,7 @@ export interface FixedWindowOptions {
    * `fixed-window` only: windows start at whole multiples of their length since 1970 (UTC), not at
    * the first request.
    */
-  align?: 'clock'
+  align?: 'clock' | undefined
 }
 
 export interface FixedWindowSettings {

@@ -10,12 +10,12 @@ export interface LeakyBucketOptions {
    * `leaky-bucket` only: the most units that wait for their turn: a whole number ≥ 0.
    * @default as many as `maxDelay` lets
    */
-  queue?: number
+  queue?: number | undefined
   /**
    * `leaky-bucket` only: the longest that a request is held.
    * @default '30s'; none beside `queue`
    */
-  maxDelay?: Duration
+  maxDelay?: Duration | undefined
 }
 
 export interface LeakyBucketSettings {

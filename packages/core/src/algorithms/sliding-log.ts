@@ -9,7 +9,7 @@ export interface SlidingLogOptions {
    * `sliding-log` only: times are recorded rounded up to whole multiples of this, which bounds a
    * key to `window / resolution + 1` entries and never admits more. @default 1 ms: exact
    */
-  resolution?: Duration
+  resolution?: Duration | undefined
 }
 
 export interface SlidingLogSettings {

@@ -7,7 +7,7 @@ export interface TokenBucketOptions {
    * `token-bucket` only: units that may be taken at once after a pause: a whole number ≥ 1.
    * @default the limit
    */
-  burst?: number
+  burst?: number | undefined
 }
 
 export interface TokenBucketSettings {

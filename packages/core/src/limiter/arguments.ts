@@ -8,7 +8,7 @@ import type { MaybePromise } from '../runtime/maybe-promise.ts'
 /** Options of `consume`, `peek` and `charge`. */
 export interface CostOptions {
   /** Units that are asked for: a whole number ≥ 0. @default 1 */
-  cost?: number
+  cost?: number | undefined
 }
 
 /**

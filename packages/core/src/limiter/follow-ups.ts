@@ -20,9 +20,9 @@ export interface RefundOptions {
    * lease of a `concurrency` policy has no parts, so it stays until it is released.
    * @default all that is left
    */
-  units?: number
+  units?: number | undefined
   /** The policies that give back what is theirs. @default all */
-  policies?: readonly Policy[]
+  policies?: readonly Policy[] | undefined
 }
 
 /**

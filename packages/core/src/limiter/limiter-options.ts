@@ -21,33 +21,36 @@ export interface LimiterSettings extends ObserverOptions {
    * request.
    * @default none
    */
-  penalty?: PenaltyOptions
+  penalty?: PenaltyOptions | undefined
   /** The store of the counts. @default memoryStore() */
-  store?: Store
+  store?: Store | undefined
   /** The mode while the store fails. @default 'fallback' */
-  failureMode?: FailureMode
+  failureMode?: FailureMode | undefined
   /**
    * The longest that a request waits for the store, in ms, before the failure mode decides: 1 to
    * 60,000.
    * @default 100
    */
-  deadlineMs?: number
+  deadlineMs?: number | undefined
   /**
    * Memory store used while the store is unavailable, such as `memoryStore({ maxKeys })` for
    * another bound than 100,000 keys. All limiters of a store share it.
    * @default memoryStore()
    */
-  fallback?: MemoryStore
+  fallback?: MemoryStore | undefined
   /**
    * The number of processes that share the limits, 1 to 1,000,000. Each enforces its share while
    * the store fails.
    * @default as many as the store has seen, 1 before it has seen any
    */
-  instances?: number
+  instances?: number | undefined
 }
 
+/** Options that may be left out, or be `undefined`. */
+export type Optional<T> = { [Field in keyof T]?: T[Field] | undefined }
+
 /** Fields that are left out. */
-export type Without<Field extends string> = { [field in Field]?: never }
+export type Without<Field extends string> = { [field in Field]?: undefined }
 
 /** The fields that are shorthand for a single policy; `failureMode` is the limiter's. */
 type Shorthand = Exclude<keyof PolicyFields, 'failureMode'>
@@ -129,7 +132,7 @@ export function setUpLimiter(options: LimiterOptions): LimiterSetup {
 /** A penalty alone needs no policies: such a limiter lets every key pass that is not blocked. */
 function listedPolicies(options: LimiterOptions): ReturnType<typeof policyList<PolicyOptions>> {
   const fields: readonly string[] = ['policies', ...policyFields]
-  const isAlone = options.penalty && !Object.keys(options).some((field) => fields.includes(field))
+  const isAlone = options.penalty && givenFields(options, fields).length === 0
   return isAlone ? [] : policyList<PolicyOptions>(options)
 }
 
@@ -164,6 +167,16 @@ export function checkTogether(policies: readonly Policy[]): void {
   )
 }
 
+/** The fields of options, of those that are asked for. An option of `undefined` is not given. */
+export function givenFields(
+  options: object,
+  fields: readonly string[],
+): readonly (readonly [field: string, value: unknown])[] {
+  return Object.entries(options).filter(
+    ([field, value]) => value !== undefined && fields.includes(field),
+  )
+}
+
 /**
  * The policies of options: the listed ones, or the one that the top-level fields are shorthand for.
  * Each comes with its path for messages ('' at the top level).
@@ -173,7 +186,7 @@ export function policyList<P extends object>(
   options: { readonly policies?: readonly P[] | undefined },
   fields: readonly string[] = policyFields,
 ): readonly (readonly [policy: P, where: string])[] {
-  const shorthand = Object.entries(options).filter(([field]) => fields.includes(field))
+  const shorthand = givenFields(options, fields)
   const { policies } = options
   if (policies === undefined) {
     if (shorthand.length === 0) {

@@ -28,7 +28,7 @@ export interface MemoryStoreOptions {
    * share 64 overflow buckets.
    * @default 100_000
    */
-  maxKeys?: number
+  maxKeys?: number | undefined
 }
 
 /** The keys of a memory store. */

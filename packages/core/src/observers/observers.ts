@@ -129,6 +129,9 @@ export interface InvalidEvent {
   readonly message: string
 }
 
+/** A method: observers of any framework's requests fit every limiter. */
+type Observe<Event> = { observe(event: Event): void }['observe']
+
 /**
  * Called as things happen. An exception of an observer is reported once as a warning, and changes
  * no decision.
@@ -142,36 +145,36 @@ export interface Observers<Request = unknown> {
    *   if (!decision.allowed) request?.log.warn({ policy: policy?.name, key: redact(key) })
    * }
    */
-  onDecision?(event: DecisionEvent<Request>): void
+  onDecision?: Observe<DecisionEvent<Request>> | undefined
   /**
    * Called once for each request with policies in shadow, when it is known what they would have
    * done.
    */
-  onShadow?(event: ShadowEvent<Request>): void
+  onShadow?: Observe<ShadowEvent<Request>> | undefined
   /**
    * Called for each check that the store failed, with an error whose `code` says why. Without it
    * the first failure is a warning.
    */
-  onStoreError?(event: StoreErrorEvent): void
+  onStoreError?: Observe<StoreErrorEvent> | undefined
   /**
    * Called when a function of yours yields a value that cannot be used, and a default stood in.
    * Without it the first one is a warning.
    */
-  onInvalid?(event: InvalidEvent): void
+  onInvalid?: Observe<InvalidEvent> | undefined
   /**
    * Called when a deadline is missed, the circuit breaker changes, or the fallback begins or ends.
    * All limiters on a store share these events.
    */
-  onResilience?(event: ResilienceEvent): void
+  onResilience?: Observe<ResilienceEvent> | undefined
   /** Called once for each HTTP request that a guard lets pass uncounted. */
-  onSkip?(event: SkipEvent<Request>): void
+  onSkip?: Observe<SkipEvent<Request>> | undefined
   /**
    * Called for each call to a store that is not in this process: one call carries the checks of
    * many requests.
    */
-  onStoreCall?(event: StoreCall): void
+  onStoreCall?: Observe<StoreCall> | undefined
   /** Called once when a limiter is made, with functions to ask it later. */
-  onLimiter?(event: LimiterEvent): void
+  onLimiter?: Observe<LimiterEvent> | undefined
 }
 
 /** Observers as options: a list, and functions as shorthand for one more. */
@@ -181,7 +184,7 @@ export interface ObserverOptions<Request = unknown> extends Observers<Request> {
    * method for.
    * @default none
    */
-  observers?: readonly Observers<Request>[]
+  observers?: readonly Observers<Request>[] | undefined
 }
 
 const eventFields: readonly (keyof Observers)[] = [

@@ -9,6 +9,12 @@ import { warnOnce } from './warn.ts'
  */
 export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd' | 'w'}`
 
+/**
+ * The result of `durationMs(text, 'WINDOW')` for a text that only exists at run time. The name
+ * stands in the compiler's message for such a text.
+ */
+export type DurationMs = number & { readonly durationMs?: never }
+
 // The library ms also takes '5', '-1s' and '1 yr'. A quota must not depend on such a text.
 const strictForm = /^[1-9]\d{0,14}(ms|s|m|h|d|w)$/
 

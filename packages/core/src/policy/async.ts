@@ -18,9 +18,9 @@ export interface AsyncOptions {
 const countingBeyond: readonly AlgorithmName[] = ['sliding-log', 'sliding-counter', 'fixed-window']
 
 interface OptionsBeside {
-  async?: AsyncOptions
-  countDenied?: boolean
-  prefetch?: Duration
+  async?: AsyncOptions | undefined
+  countDenied?: boolean | undefined
+  prefetch?: Duration | undefined
 }
 
 /**

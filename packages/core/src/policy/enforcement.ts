@@ -11,8 +11,8 @@ export interface EnforcedShare {
 }
 
 interface EnforcementOptions {
-  mode?: PolicyMode
-  enforce?: EnforcedShare
+  mode?: PolicyMode | undefined
+  enforce?: EnforcedShare | undefined
 }
 
 /**

@@ -11,9 +11,9 @@ interface NamedPenalty {
    * are the same penalty. A key that is blocked in one place is blocked in all of them.
    * @default none: it is private to its limiter, and is shown as `penalty`
    */
-  name?: string
+  name?: string | undefined
   /** Enforced, and never named in a response. @default false */
-  hidden?: boolean
+  hidden?: boolean | undefined
 }
 
 /** Blocks a key that is denied too often, each time for longer. */
@@ -36,9 +36,9 @@ export interface AutomaticPenalty extends NamedPenalty {
    * is longer, starts from the beginning.
    * @default 2
    */
-  factor?: number
+  factor?: number | undefined
   /** The longest block, at least `for`. @default '1d', or `for` where that is longer */
-  max?: Duration
+  max?: Duration | undefined
 }
 
 /** Blocks by `limiter.block` alone. */

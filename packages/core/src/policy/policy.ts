@@ -14,7 +14,7 @@ import {
   type QuotaUnit,
   type Reach,
 } from '../model/policy.ts'
-import { type Duration, windowMsOf } from '../options/duration.ts'
+import { type Duration, type DurationMs, windowMsOf } from '../options/duration.ts'
 import { SluiceError } from '../options/errors.ts'
 import { flag, invalid, knownFields, oneOf, orDefault, quote } from '../options/options.ts'
 import { type AsyncOptions, maxUncountedOf } from './async.ts'
@@ -33,7 +33,7 @@ export interface PolicyFields extends AlgorithmOptions {
    * limit too. Printable ASCII; best is `^[A-Za-z][A-Za-z0-9._-]{0,63}$`.
    * @default none: the policy is private to its limiter, and is shown as `default`
    */
-  name?: string
+  name?: string | undefined
   /**
    * Units that one key may take in any window: a whole number ≥ 0 (0 blocks everything), or
    * `unlimited`.
@@ -44,62 +44,62 @@ export interface PolicyFields extends AlgorithmOptions {
    * says so. For the quota of an upstream that others use too, or that counts slightly differently.
    * @default 0
    */
-  headroom?: number
+  headroom?: number | undefined
   /**
    * Length of the window: milliseconds, or a text such as `'10s'`, `'15m'`, `'1d'`. All but
    * `concurrency` need one.
    */
-  window?: Duration
+  window?: Duration | DurationMs | undefined
   /** The algorithm that counts the units of a window. @default 'sliding-log' */
-  algorithm?: AlgorithmName
+  algorithm?: AlgorithmName | undefined
   /**
    * Charges this policy for every denied request too, whichever policy denied it.
    * @default false
    */
-  countDenied?: boolean
+  countDenied?: boolean | undefined
   /**
    * Life of a grant. For hot keys a process takes grants of units from the store, and spends them
    * without asking. At most a tenth of the window; `sliding-log` only. See docs/prefetch.md for its
    * cost.
    * @default none: the store is asked for every request
    */
-  prefetch?: Duration
+  prefetch?: Duration | undefined
   /**
    * Decides by the last known state of a key, and tells the store afterwards. A key may go beyond
    * its limit by `maxUncounted` units for each process. Not for buckets and `concurrency`. See
    * docs/prefetch.md.
    * @default none: the store decides every request
    */
-  async?: AsyncOptions
+  async?: AsyncOptions | undefined
   /**
    * The place where a `regionalStore` decides: `'region'` divides the limit among the regions,
    * `'global'` asks the global store for every request. Other stores have one place.
    * @default 'region'
    */
-  reach?: Reach
+  reach?: Reach | undefined
   /** Enforced, and never listed, named or counted in a response. @default false */
-  hidden?: boolean
+  hidden?: boolean | undefined
   /**
    * `'shadow'`: evaluated, counted and reported to `onShadow`, and never enforced.
    * @default 'enforce'
    */
-  mode?: PolicyMode
+  mode?: PolicyMode | undefined
   /**
    * Enforced for this share of the keys only, and in shadow for all others; a key stays where it
    * is.
    * @default all
    */
-  enforce?: EnforcedShare
+  enforce?: EnforcedShare | undefined
   /**
    * The unit that clients are told.
    * @default 'requests'; 'concurrent-requests' for `concurrency`
    */
-  unit?: QuotaUnit
+  unit?: QuotaUnit | undefined
   /**
    * The mode for requests of this policy while the store fails. Of a request with several policies
    * the strictest mode counts: 'closed', then 'fallback', then 'open'. @default the limiter's
    */
-  failureMode?: FailureMode
+  failureMode?: FailureMode | undefined
 }
 
 /**
@@ -107,8 +107,8 @@ export interface PolicyFields extends AlgorithmOptions {
  * with a window is last, because compilers name it in errors.
  */
 export type WindowForm =
-  | { algorithm: 'concurrency'; window?: never }
-  | { window: Duration; algorithm?: Exclude<AlgorithmName, 'concurrency'> }
+  | { algorithm: 'concurrency'; window?: undefined }
+  | { window: Duration | DurationMs; algorithm?: Exclude<AlgorithmName, 'concurrency'> | undefined }
 
 /** Options of a policy. `concurrency` has no window, and all other algorithms need one. */
 export type PolicyOptions = Omit<PolicyFields, keyof WindowForm> & WindowForm

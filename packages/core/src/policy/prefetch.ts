@@ -12,8 +12,8 @@ export const besideGrants: { readonly [name in CountingName]?: Counting } = {
 const shortestMs = 10
 
 interface PrefetchOptions {
-  prefetch?: Duration
-  countDenied?: boolean
+  prefetch?: Duration | undefined
+  countDenied?: boolean | undefined
 }
 
 /** The counting of a policy, and the life of its grants. */

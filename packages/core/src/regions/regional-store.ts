@@ -38,7 +38,7 @@ export interface RegionalStoreOptions {
    * `deadlineMs` of the limiters.
    * @default 50
    */
-  globalDeadlineMs?: number
+  globalDeadlineMs?: number | undefined
 }
 
 /** A store of one region, which shares its limits with the other regions. */

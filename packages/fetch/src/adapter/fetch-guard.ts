@@ -22,11 +22,11 @@ export interface FetchOptions<Asked extends readonly unknown[]> {
    * share a key.
    * @default the address of the connection
    */
-  addressOf?: (...asked: Asked) => string | undefined
+  addressOf?: ((...asked: Asked) => string | undefined) | undefined
   /**
    * Router for `routes`: `nodeRouter` of `@sluice/http/adapter`, which needs Node. @default none
    */
-  router?: Router
+  router?: Router | undefined
 }
 
 /** A guard, and the option that the guard leaves alone. */

@@ -11,13 +11,13 @@ export interface ListOptions {
   /**
    * Clients that pass uncounted, without headers: addresses and networks, and keys. @default nobody
    */
-  allow?: AccessListOptions
+  allow?: AccessListOptions | undefined
   /**
    * Clients that are refused at once, with 403 and at no cost for the store; also if `allow` names
    * them.
    * @default nobody
    */
-  block?: AccessListOptions
+  block?: AccessListOptions | undefined
 }
 
 /**
@@ -84,12 +84,12 @@ export function accessLists({
 /** The clients that a list names. */
 export interface AccessListOptions {
   /** Addresses and networks: `203.0.113.9`, `10.0.0.0/8`, `2001:db8::/32`. @default none */
-  readonly ips?: readonly string[]
+  readonly ips?: readonly string[] | undefined
   /**
    * Keys, as `limiter.reset` takes them: `@key/partner`, `@user/42`, and the texts of your own key
    * functions. @default none
    */
-  readonly keys?: readonly string[]
+  readonly keys?: readonly string[] | undefined
 }
 
 /** The clients that `allow`, or `block`, names. */

@@ -1,9 +1,11 @@
 import {
   type Check,
+  givenFields,
   isWholeNumber,
   knownFields,
   type MaybePromise,
   maxUnits,
+  type Optional,
   type Policy,
   type PolicyOptions,
   policyFields,
@@ -86,7 +88,7 @@ export function corePolicy<Native>(options: HttpPolicyOptions<Native>): PolicyOp
 /** Joins a policy that core has checked with its HTTP options. */
 export function bindPolicy<Native>(
   policy: Policy,
-  { key, cost, limit, enforce, ...when }: Partial<HttpPolicyFields<Native>>,
+  { key, cost, limit, enforce, ...when }: Optional<HttpPolicyFields<Native>>,
   defaults: Pick<BoundPolicy<Native>, 'key' | 'cost' | 'settlement' | 'scope'>,
 ): BoundPolicy<Native> {
   checkLargest(limit, policy)
@@ -159,7 +161,5 @@ export const shorthandFields: readonly string[] = [...policyFields, 'defaultLimi
 
 /** Tells whether options bring policies, in either form. */
 export function bringsPolicies(options: object): boolean {
-  return Object.keys(options).some(
-    (field) => field === 'policies' || shorthandFields.includes(field),
-  )
+  return givenFields(options, ['policies', ...shorthandFields]).length > 0
 }

@@ -1,4 +1,5 @@
 import {
+  givenFields,
   isOptions,
   type Limiter,
   noteRelease,
@@ -57,7 +58,7 @@ function createLiveGuard<Native extends object, Handler>(
   { policies, keys, values, ...own }: LiveGuardFields<Native, Handler>,
   place: GuardPlace,
 ): Guard<Native, Handler> {
-  for (const field of beside) if (field in own) throw misplaced(field)
+  for (const [field] of givenFields(own, beside)) throw misplaced(field)
   const code: NamedCode<Native> = { ...(keys && { keys }), ...(values && { values }) }
   const asked: Asked<Native, Handler>[] = []
   const ofRoutes = new Map<unknown, PolicyGuard<Native, Handler>>()
@@ -77,8 +78,7 @@ function createLiveGuard<Native extends object, Handler>(
 
   function build(version: PolicyVersion): InForce<Native, Handler> {
     const fields = version.optionsFor<Native, Handler>(code)
-    const twice = Object.keys(fields).find((field) => field in own)
-    if (twice !== undefined) throw givenTwice(twice)
+    for (const [field] of givenFields(own, Object.keys(fields))) throw givenTwice(field)
     const guard = createFixedGuard({ ...own, ...fields }, place)
     return { version, guard, places: asked.map((each) => placed(guard, each)) }
   }

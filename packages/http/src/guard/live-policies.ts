@@ -9,12 +9,12 @@ export interface NamedCode<Native> {
    * Key resolvers by the names that the policies have for them: `{ tenant: tenant((req) =>
    * req.tenant?.id) }`. @default none: there are `ip` and `route`
    */
-  keys?: Readonly<Record<string, KeyResolver<Native>>>
+  keys?: Readonly<Record<string, KeyResolver<Native>>> | undefined
   /**
    * Functions of the request, and limits that move by themselves, by the names that the policies
    * have for them: `{ plan: (req) => req.user?.plan }`. @default none
    */
-  values?: Readonly<Record<string, NamedValue<Native>>>
+  values?: Readonly<Record<string, NamedValue<Native>>> | undefined
 }
 
 /** A function of the framework's request and, after the response, of the response. */

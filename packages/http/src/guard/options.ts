@@ -4,6 +4,7 @@ import type {
   ManualPenalty,
   MaybePromise,
   ObserverOptions,
+  Optional,
   Without,
 } from '@sluice/core'
 import type { Dialect } from '@sluice/headers'
@@ -19,7 +20,7 @@ import type { HttpPolicyFields, HttpPolicyOptions, LimitForm, Shorthand } from '
 
 interface KeyedPenalty<Native> {
   /** The client that collects strikes, and is blocked. @default the guard's `key` */
-  key?: KeyResolver<Native>
+  key?: KeyResolver<Native> | undefined
 }
 
 /**
@@ -35,14 +36,14 @@ export interface IdempotencyOptions<Native> {
    * the identity of the request before it. `false`: none, for a route.
    * @default none: every request is charged
    */
-  idempotencyKey?: boolean | KeyResolver<Native>
+  idempotencyKey?: boolean | KeyResolver<Native> | undefined
   /**
    * Number of retries with one key that are free in the longest window of the policies: a whole
    * number from 1 to 100. A client that makes up keys gets this many free requests for each charged
    * one.
    * @default 3
    */
-  idempotentRetries?: number
+  idempotentRetries?: number | undefined
 }
 
 /** The body of a refusal: a text, or an object that is sent as JSON. */
@@ -67,16 +68,16 @@ interface PolicyGuardSettings<Native, Handler = never>
    * The client that is counted: a resolver such as `user(fn)`, or a function of the request.
    * @default ip()
    */
-  key?: KeyResolver<Native>
+  key?: KeyResolver<Native> | undefined
   /**
    * Blocks clients that are denied too often, each time for longer, and keys that `limiter.block`
    * names. It holds on all routes of the guard, except those with a penalty of their own or
    * `false`.
    * @default none
    */
-  penalty?: GuardPenalty<Native> | false
+  penalty?: GuardPenalty<Native> | false | undefined
   /** The treatment of a request without a key. @default 'ip' */
-  onMissingKey?: MissingKey
+  onMissingKey?: MissingKey | undefined
   /**
    * Tells whether CORS preflights (OPTIONS with `Origin` and `Access-Control-Request-Method`) count
    * as other requests do. With `'pass'`, whatever runs for OPTIONS behind the limiter is not
@@ -84,64 +85,67 @@ interface PolicyGuardSettings<Native, Handler = never>
    * CORS middleware before the limiter instead, so that it answers preflights first.
    * @default 'count', with a warning at the first preflight
    */
-  preflights?: Preflights
+  preflights?: Preflights | undefined
   /** A queue that takes requests before the application, or in place of a refusal. @default none */
-  admission?: Admission<Native>
+  admission?: Admission<Native> | undefined
   /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default 1 */
-  cost?: PerRequest<Native, number>
+  cost?: PerRequest<Native, number> | undefined
   /** Requests that pass uncounted, without headers. @default none */
-  skip?: (native: Native) => MaybePromise<boolean>
+  skip?: ((native: Native) => MaybePromise<boolean>) | undefined
   /**
    * The rate-limit headers to send; `[]` for Retry-After alone. If several limiters write to one
    * response, the first one chooses the IETF draft and the kind of legacy fields.
    * @default ['draft-11', 'legacy']
    */
-  headers?: readonly Dialect[]
+  headers?: readonly Dialect[] | undefined
   /**
    * Lists the headers in Access-Control-Expose-Headers, so that browsers show them to other
    * origins. @default false
    */
-  exposeHeaders?: boolean
+  exposeHeaders?: boolean | undefined
   /**
    * Takes the headers off a redirect, which some clients would wait before following. @default
    * false
    */
-  hideOnRedirect?: boolean
+  hideOnRedirect?: boolean | undefined
   /** Adds `X-RateLimit-Used` and `X-RateLimit-Resource` to the legacy headers. @default false */
-  githubExtras?: boolean
+  githubExtras?: boolean | undefined
   /**
    * Adds up to this share of the wait to Retry-After, at random, so that clients do not come back
    * all at once: 0 to 1.
    * @default 0
    */
-  retryJitter?: number
+  retryJitter?: number | undefined
   /**
    * `leaky-bucket` only: the most requests that this process holds at once, a whole number ≥ 0. Any
    * further request is refused with 503, and not charged.
    * @default 10_000
    */
-  maxWaiting?: number
+  maxWaiting?: number | undefined
   /**
    * Refuses the less important classes of requests first, with 503 and uncounted, while there is
    * too much to do. @default none
    */
-  shed?: ShedOptions<Native>
+  shed?: ShedOptions<Native> | undefined
   /**
    * The status of a refused request, 400 to 599. Refusals without the client's fault are always
    * 503: a store that failed, a full delay queue, a limit that is reduced for now.
    * @default 429
    */
-  statusCode?: number
+  statusCode?: number | undefined
   /**
    * Replaces the problem body of a refused request: a text, an object (sent as JSON), or a function
    * that finds one.
    */
-  message?: Message | ((native: Native, decision: RequestDecision) => MaybePromise<Message>)
+  message?:
+    | Message
+    | ((native: Native, decision: RequestDecision) => MaybePromise<Message>)
+    | undefined
   /**
    * Replies to a refused request in place of Sluice; status and headers are set already. `'throw'`
    * hands a `RateLimitError` to the error handling of the framework.
    */
-  handler?: Handler | 'throw'
+  handler?: Handler | 'throw' | undefined
 }
 
 /**
@@ -150,10 +154,10 @@ interface PolicyGuardSettings<Native, Handler = never>
  * together.
  */
 export interface PolicyGuardOptions<Native, Handler = never>
-  extends Partial<HttpPolicyFields<Native>>,
+  extends Optional<HttpPolicyFields<Native>>,
     PolicyGuardSettings<Native, Handler> {
   /** The quotas of every request: decided together, all or nothing. */
-  policies?: readonly HttpPolicyOptions<Native>[]
+  policies?: readonly HttpPolicyOptions<Native>[] | undefined
 }
 
 /** Policies by name, for routes to refer to: in the options under `profiles`. */
@@ -170,12 +174,12 @@ interface RouteSettings<Native, Handler> extends PolicyGuardSettings<Native, Han
    * together with them, all or nothing.
    * @default 'replace'
    */
-  combine?: 'replace' | 'add'
+  combine?: 'replace' | 'add' | undefined
 }
 
 /** The fields of one policy that differ from the options around the route. */
 type RoutePolicy<Native> = Without<'policies'> &
-  Partial<Omit<HttpPolicyFields<Native>, keyof LimitForm<Native>>> &
+  Optional<Omit<HttpPolicyFields<Native>, keyof LimitForm<Native>>> &
   (LimitForm<Native> | Without<'limit'>)
 
 /**
@@ -206,12 +210,12 @@ export interface GuardSettings<Native, Handler = never>
    * and no alias of it. The most specific key counts.
    * @default none
    */
-  routes?: Routes<Native, Handler>
+  routes?: Routes<Native, Handler> | undefined
   /**
    * Policies by name, which count only where routes name them: one quota each, wherever it is
    * named. @default none
    */
-  profiles?: Profiles<Native>
+  profiles?: Profiles<Native> | undefined
 }
 
 /** All fields of a guard's options, whether or not they fit together. The guard checks that. */

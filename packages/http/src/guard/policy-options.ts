@@ -18,26 +18,29 @@ export interface HttpPolicyFields<Native>
    * The limit if a limit function returns neither a whole number ≥ 0 nor `unlimited`. Required
    * beside such a function.
    */
-  defaultLimit?: number
+  defaultLimit?: number | undefined
   /** The client that is counted. @default the guard's `key` */
-  key?: KeyResolver<Native>
+  key?: KeyResolver<Native> | undefined
   /**
    * Units that a request takes: a whole number ≥ 0, or a function that finds it. @default the
    * guard's `cost`
    */
-  cost?: PerRequest<Native, number>
+  cost?: PerRequest<Native, number> | undefined
   /**
    * The clients for which the policy is enforced: a share of the keys, or a function of the
    * request. For all others it is in shadow.
    * @default everybody
    */
-  enforce?: EnforcedShare | ((native: Native) => MaybePromise<boolean>)
+  enforce?: EnforcedShare | ((native: Native) => MaybePromise<boolean>) | undefined
 }
 
-/** A function may yield no limit, so a default stands beside it. */
+/**
+ * A function may yield no limit, so a default stands beside it. The form without a function is
+ * last, because compilers name it in errors.
+ */
 export type LimitForm<Native> =
-  | { limit: LimitValue | LimitSource<Native>; defaultLimit?: number }
   | { limit: LimitOption<Native>; defaultLimit: number }
+  | { limit: LimitValue | LimitSource<Native>; defaultLimit?: number | undefined }
 
 /** A quota of HTTP requests. Its options may depend on the request. */
 export type HttpPolicyOptions<Native> = Omit<

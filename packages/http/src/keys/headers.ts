@@ -57,7 +57,7 @@ export interface CredentialOptions<Native = unknown> {
    * something before the limiter has refused those, so nothing is verified here.
    * @default none: every credential is believed, and a limiter warns once
    */
-  verify?: ((credential: string, request: Native) => MaybePromise<boolean>) | false
+  verify?: ((credential: string, request: Native) => MaybePromise<boolean>) | false | undefined
 }
 
 interface Credential<Native> {
@@ -109,7 +109,7 @@ function isVerified(answer: unknown, name: string): boolean {
 /** Options of `apiKey`. */
 export interface ApiKeyOptions<Native = unknown> extends CredentialOptions<Native> {
   /** The header that carries it. @default 'x-api-key' */
-  header?: string
+  header?: string | undefined
 }
 
 /**

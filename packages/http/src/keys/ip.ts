@@ -8,9 +8,9 @@ export interface IpOptions {
    * Leading bits of an IPv6 that count: a customer is given a whole /64 or more. 1 to 128. @default
    * 64
    */
-  prefix6?: number
+  prefix6?: number | undefined
   /** Leading bits of an IPv4 that count. 1 to 32. @default 32 */
-  prefix4?: number
+  prefix4?: number | undefined
 }
 
 /**

@@ -22,12 +22,12 @@ export interface SettlementOptions<Native> {
    * status === 401` counts failed logins. A client that leaves before the end is charged. @default
    * every response counts
    */
-  chargeWhen?: ResponseCondition<Native>
+  chargeWhen?: ResponseCondition<Native> | undefined
   /**
    * Gives the units of a request back when this is true of its response: `(req, { status }) =>
    * status >= 500`. @default never
    */
-  refundWhen?: ResponseCondition<Native>
+  refundWhen?: ResponseCondition<Native> | undefined
 }
 
 /** The condition on which a policy gives units back. */

@@ -8,7 +8,7 @@ export interface CpuOptions {
    * The cores that the process may fill: more than 1 with worker threads, less where a container
    * allows less. @default 1
    */
-  cores?: number
+  cores?: number | undefined
 }
 
 /** Several limits may share a signal: one that asks shortly after another gets the same value. */

@@ -110,14 +110,14 @@ export type Weekday = (typeof weekdays)[number]
 /** A limit for a part of the week. */
 export interface ScheduleRule {
   /** The days on which it begins: `['sat', 'sun']`. @default every day */
-  days?: readonly Weekday[]
+  days?: readonly Weekday[] | undefined
   /** Time of day at which it begins: `'09:00'`. @default '00:00' */
-  from?: string
+  from?: string | undefined
   /**
    * Time of day at which it ends, `'24:00'` at most: `'18:00'`. Before `from`: on the next day.
    * @default '24:00'
    */
-  to?: string
+  to?: string | undefined
   /** The limit meanwhile: a whole number ≥ 0, or `unlimited`. */
   limit: LimitValue
 }

@@ -28,7 +28,7 @@ export interface ShedOptions<Native> extends SignalOptions {
    * The wait that a refused client is told, and the shortest time for which a class is refused.
    * @default '5s'
    */
-  retryAfter?: Duration
+  retryAfter?: Duration | undefined
 }
 
 /**

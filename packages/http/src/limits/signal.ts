@@ -35,23 +35,23 @@ export interface SignalOptions {
    * Below it there is room for more, in the unit of the signal: a number ≥ 0. @default the signal's
    * own
    */
-  low?: number
+  low?: number | undefined
   /**
    * Above it there is too much to do, in the unit of the signal: more than `low`. @default the
    * signal's own
    */
-  high?: number
+  high?: number | undefined
   /**
    * The shortest time between two samples of the signal; only while there are requests. @default
    * '1s'
    */
-  interval?: Duration
+  interval?: Duration | undefined
   /**
    * Smoothing time. Time in which older values fade from the average of the signal. After a change,
    * nothing changes for the same time, so that the effect shows first.
    * @default three intervals
    */
-  smoothing?: Duration
+  smoothing?: Duration | undefined
 }
 
 export const signalFields: readonly (keyof SignalOptions)[] = [

@@ -93,7 +93,7 @@ function unreduced(value: LimitValue): FoundLimit {
 /** The options that say how much is allowed. */
 interface Limits<Native> {
   readonly limit: LimitOption<Native>
-  readonly defaultLimit?: number
+  readonly defaultLimit?: number | undefined
 }
 
 /**

@@ -1,4 +1,4 @@
-import { definePolicy, invalid, isOptions, quote, SluiceError } from '@sluice/core'
+import { definePolicy, givenFields, invalid, isOptions, quote, SluiceError } from '@sluice/core'
 import { checkPolicy, corePolicy, shorthandFields } from '../guard/bound-policy.ts'
 import type { PolicyGuardOptions, Profile, Profiles } from '../guard/options.ts'
 import type { HttpPolicyOptions } from '../guard/policy-options.ts'
@@ -37,7 +37,7 @@ export class PolicyCatalogue<Native> {
         `${where} has the name of a policy that stands in the options; give one of them another name`,
       )
     }
-    if (!isOptions(profile) || 'name' in profile) {
+    if (!isOptions(profile) || profile.name !== undefined) {
       throw invalid({ option: where }, profile, 'the options of a policy, without a name')
     }
     const policy = { ...profile, name }
@@ -70,7 +70,5 @@ function isNamed<Native>(policy: unknown): policy is Named<Native> {
 
 /** The fields of the only policy, which stand among the other options. */
 function shorthandOf(options: object): object {
-  return Object.fromEntries(
-    Object.entries(options).filter(([field]) => shorthandFields.includes(field)),
-  )
+  return Object.fromEntries(givenFields(options, shorthandFields))
 }

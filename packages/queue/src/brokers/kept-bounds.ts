@@ -3,20 +3,20 @@ import { orDefault, wholeNumber } from '@sluice/core'
 /** Options of all brokers: how much is kept of jobs that have ended. */
 export interface KeptOptions {
   /** Dead letters that are kept; the oldest go first. A whole number ≥ 0. @default 10_000 */
-  maxDeadLetters?: number
+  maxDeadLetters?: number | undefined
   /**
    * Outcomes of other jobs that are kept, within their retention; the oldest go first, and their
    * idempotency keys with them.
    * @default 100_000
    */
-  maxKept?: number
+  maxKept?: number | undefined
   /**
    * Most bytes of all outcomes, and of all dead letters: results, errors, payloads of dead letters,
    * and about 2,000 for each job. The oldest go first. A single longer one is not kept. A whole
    * number ≥ 0.
    * @default 50_000_000
    */
-  maxKeptBytes?: number
+  maxKeptBytes?: number | undefined
 }
 
 /** The checked options, with the defaults filled in. */

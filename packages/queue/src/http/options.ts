@@ -29,58 +29,58 @@ export interface AdmissionOptions<Native = unknown> {
    * `Prefer: respond-async`.
    * @default 'always'
    */
-  admit?: Admit
+  admit?: Admit | undefined
   /**
    * Names of the soft policies: a request over these alone is queued, and over any other refused.
    * `overflow` only.
    * @default all
    */
-  soft?: readonly string[]
+  soft?: readonly string[] | undefined
   /**
    * Names of request headers that jobs carry, in lower case.
    * @default ['content-type', 'accept-language']
    */
-  headers?: readonly string[]
+  headers?: readonly string[] | undefined
   /**
    * The longest body, in bytes; a longer one gets 413. Without `toJob`, at most three quarters of
    * the queue's `maxJobBytes`, since bytes become base64.
    * @default 65_536, or as much as the queue takes
    */
-  maxBodyBytes?: number
+  maxBodyBytes?: number | undefined
   /** Makes the payload of the job. @default the envelope */
-  toJob?: (envelope: RequestEnvelope, native: Native) => MaybePromise<unknown>
+  toJob?: ((envelope: RequestEnvelope, native: Native) => MaybePromise<unknown>) | undefined
   /**
    * Makes the answer for a job that is done, after a wait or for a repeated request. It has a
    * status of 200 to 299, headers, and a body that is written as JSON.
    * @default 200 with { id, status, result }
    */
-  toAnswer?: (job: JobStatus) => MaybePromise<JobResponse>
+  toAnswer?: ((job: JobStatus) => MaybePromise<JobResponse>) | undefined
   /** Reading of `Idempotency-Key`. */
-  idempotency?: IdempotencyOptions
+  idempotency?: IdempotencyOptions | undefined
   /** The longest that a request is held for `Prefer: wait`. @default '30s' */
-  maxWait?: Duration
+  maxWait?: Duration | undefined
   /**
    * Requests that are held for `Prefer: wait` at once in this process; one more is answered at
    * once.
    * @default 1_000
    */
-  maxHeld?: number
+  maxHeld?: number | undefined
 }
 
 /** Options of idempotency keys. */
 export interface IdempotencyOptions {
   /** Answers 400 to a request without a key. @default false */
-  required?: boolean
+  required?: boolean | undefined
   /**
    * Requires quotes around the key, as the draft does; many clients leave them out.
    * @default false
    */
-  strict?: boolean
+  strict?: boolean | undefined
   /**
    * Answer to a repeated request while its job has not ended: that job (202), or 409.
    * @default 'same'
    */
-  whileRunning?: 'same' | 'conflict'
+  whileRunning?: 'same' | 'conflict' | undefined
 }
 
 /** Requests that are queued: all, those over the limit, or those whose client prefers it. */

@@ -21,9 +21,9 @@ export interface StatusMonitorOptions<Native = unknown> {
    * Rate at which one identity may look, besides all other limits.
    * @default { limit: 20, window: '1s' }
    */
-  poll?: { limit: number; window: Duration }
+  poll?: { limit: number; window: Duration } | undefined
   /** Store that counts `poll`. @default memoryStore(): in this process */
-  store?: Store
+  store?: Store | undefined
 }
 
 const fields: readonly (keyof StatusMonitorOptions)[] = ['queue', 'poll', 'store']

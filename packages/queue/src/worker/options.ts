@@ -23,27 +23,27 @@ interface WorkerSettings<Payload, Result> extends QueueObserverOptions {
   /** Does a job. */
   handler: JobHandler<Payload, Result>
   /** Jobs that this worker runs at once: a whole number ≥ 1. @default 10 */
-  concurrency?: number
+  concurrency?: number | undefined
   /** Runs that a job gets before it is a dead letter: a whole number ≥ 1. @default 5 */
-  attempts?: number
+  attempts?: number | undefined
   /**
    * Before attempt n + 1 a job waits a random time up to `base` · 2^(n − 1), and `max` at most.
    * @default { base: '1s', max: '5m' }
    */
-  backoff?: { base?: Duration; max?: Duration }
+  backoff?: { base?: Duration | undefined; max?: Duration | undefined } | undefined
   /**
    * The longest that a run may take; then its signal is aborted, and it has failed.
    * @default '5m'
    */
-  timeout?: Duration
+  timeout?: Duration | undefined
   /**
    * Time after which a job of a silent worker runs elsewhere; at most twice that. At least a
    * second. Shared brokers only.
    * @default '30s'
    */
-  lease?: Duration
+  lease?: Duration | undefined
   /** The longest result, as JSON, in bytes. @default 1_000_000 */
-  maxResultBytes?: number
+  maxResultBytes?: number | undefined
 }
 
 interface RateOptions {
@@ -61,7 +61,7 @@ interface RateOptions {
    * Store that counts `limit`: the Redis store for a broker that processes share.
    * @default memoryStore(), for a broker of one process
    */
-  store?: Store
+  store?: Store | undefined
 }
 
 /** A rate has both a limit and a window, or there is none. */

@@ -23,7 +23,7 @@ export interface Worker {
 /** Options of `close`. */
 export interface CloseOptions {
   /** Time that `close` waits for running jobs. @default '10s' */
-  grace?: Duration
+  grace?: Duration | undefined
 }
 
 /** Number of lost workers after which a job is a dead letter, because the job may be the cause. */

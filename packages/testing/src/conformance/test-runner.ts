@@ -6,9 +6,9 @@ type It = (name: string, body: () => Promise<void>) => unknown
 /** The functions of a test runner. */
 export interface TestRunner {
   /** `describe` of vitest, jest or node:test. @default the global one */
-  readonly describe?: Describe
+  readonly describe?: Describe | undefined
   /** `it` of vitest, jest or node:test. @default the global one */
-  readonly it?: It
+  readonly it?: It | undefined
 }
 
 /** The test runner of a kit whose tests wait, in real time, for later events. */
@@ -18,7 +18,7 @@ export interface WaitingRunner extends TestRunner {
    * names the missing event.
    * @default 4_000
    */
-  readonly waitMs?: number
+  readonly waitMs?: number | undefined
 }
 
 export function waitMsOf({ waitMs }: WaitingRunner): number {

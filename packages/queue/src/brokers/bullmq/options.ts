@@ -16,7 +16,7 @@ export interface BullmqBrokerOptions extends SharedOptions {
    */
   connection: string | object | (() => object)
   /** Prefix of BullMQ's keys; in braces (`{bull}`) for a Cluster. @default 'bull' */
-  prefix?: string
+  prefix?: string | undefined
 }
 
 /** The checked options of a BullMQ broker, with the defaults filled in. */

@@ -19,7 +19,7 @@ import { MemoryWorker } from './worker.ts'
 /** Options of `memoryBroker`. */
 export interface MemoryBrokerOptions extends KeptOptions {
   /** Names the queue, in events and for the limits of its workers. @default 'jobs' */
-  name?: string
+  name?: string | undefined
 }
 
 /**

@@ -26,12 +26,12 @@ export interface RabbitmqBrokerOptions extends SharedOptions {
   /** Redis, where jobs are kept: `redisStore(client)`. The client stays yours. */
   store: Store
   /** Begins the names of RabbitMQ's queues and of the keys in Redis. @default 'sluice' */
-  prefix?: string
+  prefix?: string | undefined
   /**
    * The server's `consumer_timeout`: it takes a job from a worker that holds it for longer.
    * @default '30m', as the server's
    */
-  consumerTimeout?: Duration
+  consumerTimeout?: Duration | undefined
 }
 
 /** The checked options of a RabbitMQ broker, with the defaults filled in. */

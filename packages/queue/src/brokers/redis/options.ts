@@ -4,17 +4,17 @@ import { type KeptBounds, type KeptOptions, keptBounds } from '../kept-bounds.ts
 /** Options of the brokers that keep jobs in Redis. */
 export interface SharedOptions extends KeptOptions {
   /** The name of the queue: letters, digits, `.`, `_` and `-`. @default 'jobs' */
-  name?: string
+  name?: string | undefined
   /**
    * The longest that enqueueing or a lookup may take, in ms, before it is an error: 1 to 60,000.
    * @default 2_000
    */
-  deadlineMs?: number
+  deadlineMs?: number | undefined
   /**
    * Called for errors of the connections, which reconnect by themselves.
    * @default a warning, once for each message
    */
-  onError?: (error: Error) => void
+  onError?: ((error: Error) => void) | undefined
 }
 
 /** The checked options, with the defaults filled in. */
