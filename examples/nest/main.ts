@@ -34,9 +34,10 @@ const issued = new Set(['a', 'b'])
 
 @Controller()
 class AppController {
-  // Logging in, counted apart from everything else: 5 tries a minute for an account from an address, and 20 for the address.
+  // Logging in, beside the limit for everything: 5 tries a minute for an account from an address, and 20 for the address.
   @Post('login')
   @RateLimit({
+    combine: 'add',
     policies: [
       {
         limit: 5,

@@ -1,4 +1,4 @@
-import { rateLimit, tiers, user } from '@sluice/express'
+import { all, ip, rateLimit, route, tiers, user } from '@sluice/express'
 import { rateLimitPlugin } from '@sluice/fastify'
 import express, { type RequestHandler } from 'express'
 import request from 'supertest'
@@ -6,6 +6,8 @@ import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { create, hello, statuses } from './fastify-app.ts'
 
 let warned: () => string[]
+
+const account = user(() => 'ada')
 
 beforeEach(() => {
   const warn = vi.spyOn(console, 'warn').mockReturnValue()
@@ -86,6 +88,25 @@ describe('a warning, once', () => {
 
     expect(warned()).toEqual([
       expect.stringMatching(/CORS middleware before the limiter.*preflights: 'pass'/),
+    ])
+  })
+
+  it('of a route that counts pairs with the address alone, in place of the address', () => {
+    const login = (options: object) =>
+      rateLimit({ limit: 9, window: '1m', routes: { 'POST /login': options } })
+    const pair = { limit: 5, window: '1m', key: all(account, ip()) } as const
+    login({ ...pair, combine: 'add' })
+    login({ policies: [pair, { limit: 9, window: '1m', key: ip() }] })
+    login({ ...pair, key: all(account, route()) })
+    login({ ...pair, key: all(route(), ip()) })
+    login({ ...pair, key: account })
+    rateLimit({ limit: 9, window: '1m', key: account, routes: { '/login': pair } })
+    rateLimit({ routes: { '/login': pair } })
+    expect(warned()).toEqual([])
+
+    login(pair)
+    expect(warned()).toEqual([
+      expect.stringMatching(/^sluice: routes\['POST \/login'\] .* write combine: 'add', or/),
     ])
   })
 

@@ -76,7 +76,7 @@ async function unasked(limiter, store) {
   throw new Error('each request was asked about')
 }
 
-console.warn = () => {}
+console.warn = () => undefined
 for (const [name, { make, decide }] of Object.entries(homes)) {
   for (const [deciding, refunding] of [
     [esm, esm],

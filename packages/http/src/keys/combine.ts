@@ -31,7 +31,14 @@ export function all<Native>(
       return joinKey(tag, parts)
     },
   )
-  return withEvidence(resolver, evidenceOf(...resolvers))
+  return withEvidence(resolver, evidenceOf(...resolvers) ?? evidenceOfParts(resolvers))
+}
+
+/** A client does not choose its route as it chooses a name, so the rest of the key decides. */
+function evidenceOfParts(resolvers: readonly object[]): 'address' | 'pair' | undefined {
+  const parts = resolvers.map((part) => evidenceOf(part)).filter((part) => part !== 'route')
+  if (!parts.includes('address')) return undefined
+  return parts.every((part) => part === 'address') ? 'address' : 'pair'
 }
 
 const tag = '@all/'

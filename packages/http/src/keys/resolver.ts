@@ -41,10 +41,10 @@ export interface IdentityResolver<Native, Values extends unknown[] = [value: str
 const readyMade = processWide('@sluice/http/resolvers/1', () => new WeakSet<object>())
 
 /**
- * The evidence behind the keys of a resolver: the address of a client, an unverified credential, or
- * the route alone, which all clients share.
+ * The evidence behind the keys of a resolver: the address of a client, the address together with
+ * another identity, an unverified credential, or the route alone, which all clients share.
  */
-type Evidence = 'address' | 'unverified' | 'route'
+type Evidence = 'address' | 'pair' | 'route' | 'unverified'
 
 const evidence = processWide(
   '@sluice/http/evidence-of-keys/1',

@@ -10,8 +10,8 @@ import { defineIdentity, type IdentityResolver, withEvidence } from './resolver.
  */
 export function route(): IdentityResolver<unknown> {
   const resolver = defineIdentity(
-    (_native, request) => tag + (matchedRoute(request) ?? 'unmatched'),
-    (matched) => tag + identityText(matched, 'route().keyOf(route)'),
+    (_native: unknown, request) => tag + (matchedRoute(request) ?? 'unmatched'),
+    (matched: string) => tag + identityText(matched, 'route().keyOf(route)'),
   )
   return withEvidence(resolver, 'route')
 }

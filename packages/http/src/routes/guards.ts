@@ -1,9 +1,10 @@
-import { invalid, isOptions, isSluiceError, SluiceError } from '@sluice/core'
+import { invalid, isOptions, isSluiceError, SluiceError, warnOnce } from '@sluice/core'
 import type { BoundPolicy } from '../guard/bound-policy.ts'
 import type { PolicyGuardOptions, RouteOverride } from '../guard/options.ts'
 import { penaltyOfRoute } from '../guard/penalty.ts'
 import { createPolicyGuard, type PolicyGuard } from '../guard/policy-guard.ts'
-import type { PolicyGuardPlace } from '../guard/setup.ts'
+import type { GuardSetup, PolicyGuardPlace } from '../guard/setup.ts'
+import { evidenceOf } from '../keys/resolver.ts'
 import type { PolicyCatalogue } from './catalogue.ts'
 import { wholeOverride } from './overrides.ts'
 import type { Scope } from './scope.ts'
@@ -67,7 +68,9 @@ export class RouteGuards<Native extends object, Handler> {
         shedder: options.shed === around.shed ? guard.shedder : undefined,
       }
       const checksAdmission = options.admission !== around.admission
-      return createPolicyGuard(options, { ...place, checksAdmission, inherited })
+      const made = createPolicyGuard(options, { ...place, checksAdmission, inherited })
+      if (!isAdded && this.#around.isApplied) warnIfUnbounded(guard.setup, made.setup, place.where)
+      return made
     } catch (error) {
       if (!isSluiceError(error) || error.message.startsWith(place.where)) throw error
       throw new SluiceError(error.code, `${place.where}: ${error.message}`, { cause: error })
@@ -87,6 +90,23 @@ export class RouteGuards<Native extends object, Handler> {
       .filter((bound) => bound !== penalty)
       .map((bound) => ({ ...bound, scope: bound.scope ?? scope }))
   }
+}
+
+/** Warns of pairs that take the place of the address: nobody counts a client that varies the rest. */
+function warnIfUnbounded<Native extends object>(
+  around: GuardSetup<Native>,
+  own: GuardSetup<Native>,
+  where: string,
+): void {
+  const [before, now] = [around, own].map(({ policies, penalty }) =>
+    policies.filter((bound) => bound !== penalty).map(({ key }) => evidenceOf(key)),
+  )
+  if (!before?.includes('address') || !now?.every((evidence) => evidence === 'pair')) return
+  warnOnce(
+    `${where} counts the address together with another identity only, and replaces the limit of the address around it: a client that tries another ` +
+      `account with each request is never limited. If both limits shall hold, write combine: 'add', or add a policy with key: ip()`,
+    'pairs in place of addresses',
+  )
 }
 
 /** In two stores one quota would be two, and a block would hold in one of them. */
