@@ -1,10 +1,8 @@
 import type { Check } from '../model/check.ts'
-import type { Decision } from '../model/decision.ts'
 import type { Cancellation, Outcome, Store, StoreOp } from '../model/store.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { processWide } from '../runtime/process-wide.ts'
 import { Denials } from './denials.ts'
-import type { Watch } from './pending-ask.ts'
 
 const known = processWide('@sluice/core/denials/1', () => new WeakMap<Store, Denials>())
 
@@ -15,22 +13,6 @@ export function denialsOf(store: Store): Denials | undefined {
   const denials = known.get(store) ?? new Denials(store, ttlMs)
   known.set(store, denials)
   return denials
-}
-
-/** Answers requests that are denied for certain, and remembers what the store denies. */
-export function denialsWatch(decide: (outcomes: readonly Outcome[]) => Decision): Watch {
-  return {
-    before(ask) {
-      const { denials } = ask.caller
-      const denied = denials?.answer(ask.op, ask.checks)
-      if (denied) return decide(denied)
-      denials?.begin(ask)
-      return undefined
-    },
-    answered(ask, found, { allowed }) {
-      if (!allowed) ask.caller.denials?.learn(ask, found)
-    },
-  }
 }
 
 /**

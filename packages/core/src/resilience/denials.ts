@@ -3,9 +3,11 @@ import { unknownOutcome } from '../engine/outcome.ts'
 import { CheckMap } from '../ledger/check-map.ts'
 import { Strikes } from '../ledger/strikes.ts'
 import type { Check } from '../model/check.ts'
+import type { Decision } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Outcome, Store, StoreOp } from '../model/store.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import type { Watch } from './watch.ts'
 
 /** An ask whose denial may be remembered. */
 export interface RememberedAsk {
@@ -38,7 +40,7 @@ const maxDenials = 10_000
  * are given back, the key is reset, or the limit is raised. Changes by this process count at once,
  * those by other processes after `StoreDenials.ttlMs` at the latest.
  */
-export class Denials {
+export class Denials implements Watch<RememberedAsk, readonly Outcome[]> {
   readonly #ttlMs: number
   /** The clock of a simulation. */
   readonly #simulated: (() => number) | undefined
@@ -56,28 +58,24 @@ export class Denials {
   }
 
   /**
-   * Returns the outcomes of a request that is denied for certain; `undefined` when the store has to
-   * be asked.
+   * Returns the outcomes of a request that is denied for certain. Otherwise the store is asked now:
+   * first it is sent the strikes of the keys, and a charge makes the denials of its keys doubtful.
    */
-  answer(op: StoreOp, checks: readonly Check[]): readonly Outcome[] | undefined {
-    return op !== 'consume' || this.#denials.isEmpty ? undefined : this.#answerHere(checks)
-  }
-
-  /**
-   * Notes that the store is asked now. First the strikes of the keys are sent to the store. A
-   * charge makes the denials of its keys doubtful.
-   */
-  begin(ask: RememberedAsk): void {
-    if (ask.op === 'charge') this.forget('charge', ask.checks)
-    else this.#strikes.tell(ask.checks)
+  before(ask: RememberedAsk): readonly Outcome[] | undefined {
+    const { op, checks } = ask
+    const denied = op !== 'consume' || this.#denials.isEmpty ? undefined : this.#answerHere(checks)
+    if (denied) return denied
+    if (op === 'charge') this.forget('charge', checks)
+    else this.#strikes.tell(checks)
     ask.changes = this.#changes
     if (this.#simulated) ask.simulatedMs = this.#simulated()
+    return undefined
   }
 
   /** Remembers the outcomes of an ask that was denied. */
-  learn(ask: RememberedAsk, outcomes: readonly Outcome[]): void {
+  answered(ask: RememberedAsk, outcomes: readonly Outcome[], { allowed }: Decision): void {
     const { op, checks, changes } = ask
-    if (op !== 'consume') return
+    if (allowed || op !== 'consume') return
     const index = longestDenial(outcomes)
     const denied = checks[index]
     if (!denied) return

@@ -29,19 +29,6 @@ export interface AnswerHandler {
 }
 
 /**
- * Watches the asks of a store. A chain of calls alone would never see late answers: an ask with a
- * decision `meanwhile` is late.
- */
-export interface Watch {
-  /** The store is about to be asked. Returns a decision that makes that unnecessary. */
-  before?(ask: PendingAsk): Decision | undefined
-  /** The store answered, in time or not. */
-  answered?(ask: PendingAsk, found: readonly Outcome[], answer: Decision): void
-  /** The store failed, in time or not, or its deadline has passed. */
-  failed?(ask: PendingAsk, error: unknown): void
-}
-
-/**
  * One request of a limiter to a store, until the store answers or the deadline passes. It is the
  * only object that a request costs here: it is the item of the store's queue and of the list of
  * deadlines, too.

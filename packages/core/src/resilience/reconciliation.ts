@@ -6,8 +6,9 @@ import type { Decision } from '../model/decision.ts'
 import type { Outcome, Store, StoreOp } from '../model/store.ts'
 import { applyChange } from './denials-of-store.ts'
 import type { OutageWatch } from './outage-watch.ts'
-import type { PendingAsk, Watch } from './pending-ask.ts'
+import type { PendingAsk } from './pending-ask.ts'
 import type { StoreMonitor } from './store-monitor.ts'
+import type { Watch } from './watch.ts'
 
 /**
  * The most debts, or deferred operations, that are sent at once: the store has traffic to serve
@@ -16,7 +17,7 @@ import type { StoreMonitor } from './store-monitor.ts'
 const atOnce = 100
 
 /** Tells a store that is back what was decided without it. */
-export class Reconciliation implements Watch {
+export class Reconciliation implements Watch<PendingAsk> {
   readonly #fallback: Fallback
   readonly #outage: OutageWatch
   readonly #monitor: StoreMonitor

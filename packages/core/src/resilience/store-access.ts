@@ -11,10 +11,10 @@ import { SluiceError } from '../options/errors.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { DeadlinesByDuration, inTime } from './deadlines.ts'
-import { applyChange, denialsOf, denialsWatch } from './denials-of-store.ts'
+import { applyChange, denialsOf } from './denials-of-store.ts'
 import { decideWithout } from './failure-decision.ts'
 import { OutageWatch } from './outage-watch.ts'
-import { type AnswerHandler, type Caller, PendingAsk, type Watch } from './pending-ask.ts'
+import { type AnswerHandler, type Caller, PendingAsk } from './pending-ask.ts'
 import { Reconciliation } from './reconciliation.ts'
 import { grantsOf, StoreMonitor } from './store-monitor.ts'
 
@@ -36,7 +36,6 @@ export class StoreAccess implements AnswerHandler {
   /** True as soon as the store has answered with a promise. */
   #isRemote = false
   readonly #outage: OutageWatch
-  readonly #watches: readonly Watch[]
   readonly prefetcher: Prefetcher = new Prefetcher(() => this.isAway)
   readonly uncounted: Uncounted = new Uncounted({
     isAway: () => this.isAway,
@@ -54,13 +53,6 @@ export class StoreAccess implements AnswerHandler {
       onBack: ({ store }) => void this.#reconciliation.payAll(store),
     })
     this.#reconciliation = new Reconciliation(this.#fallback, this.#outage, this.#monitor)
-    this.#watches = [
-      { before: (ask) => this.#decideTimedOut(ask) },
-      this.#outage,
-      this.#reconciliation,
-      denialsWatch((outcomes) => this.#decidedHere(outcomes)),
-      { answered: ({ checks }, _found, answer) => this.#fallback.remember(checks, answer) },
-    ]
   }
 
   get isAway(): boolean {
@@ -106,10 +98,12 @@ export class StoreAccess implements AnswerHandler {
   }
 
   ask(ask: PendingAsk): MaybePromise<Decision> {
-    for (const watch of this.#watches) {
-      const decision = watch.before?.(ask)
-      if (decision) return decision
-    }
+    // Each by its name: a loop over watches of several shapes costs half as much as the decision.
+    const decision =
+      this.#decideTimedOut(ask) ?? this.#outage.before(ask) ?? this.#reconciliation.before(ask)
+    if (decision) return decision
+    const denied = ask.caller.denials?.before(ask)
+    if (denied) return this.#decidedHere(denied)
     return this.#askStore(ask)
   }
 
@@ -203,7 +197,10 @@ export class StoreAccess implements AnswerHandler {
       }
       const answer = decisionOf(found, 'store')
       ask.leave()
-      for (const watch of this.#watches) watch.answered?.(ask, found, answer)
+      ask.caller.denials?.answered(ask, found, answer)
+      this.#fallback.remember(ask.checks, answer)
+      this.#reconciliation.answered(ask, found)
+      this.#outage.answered(ask)
       if (!ask.meanwhile) ask.answer(answer)
     } catch (error) {
       // A store that answers nonsense.
@@ -214,7 +211,7 @@ export class StoreAccess implements AnswerHandler {
   onError(ask: PendingAsk, error: unknown): void {
     ask.leave()
     if (!ask.meanwhile) ask.answer(this.#decideAfterFailure(error, ask, false))
-    else for (const watch of this.#watches) watch.failed?.(ask, error)
+    else this.#reconciliation.failed(ask)
   }
 
   onDeadline(ask: PendingAsk, error: unknown): Decision {
@@ -237,7 +234,7 @@ export class StoreAccess implements AnswerHandler {
   /** @param isDoubtful whether the store may still do what was asked */
   #decideAfterFailure(error: unknown, ask: PendingAsk, isDoubtful: boolean): Decision {
     ask.caller.onFailure(ask.op, error)
-    for (const watch of this.#watches) watch.failed?.(ask, error)
+    this.#outage.failed(ask, error)
     return this.#decideWithout(ask, isDoubtful)
   }
 
