@@ -1,6 +1,7 @@
 import type { DecisionEvent, GuardFields, Observers, SkipEvent } from '@sluice/http'
+import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { exchange, guardOf } from './exchange.ts'
+import { exchange, guardOf, now } from './exchange.ts'
 
 function listening() {
   const decisions: DecisionEvent[] = []
@@ -44,6 +45,34 @@ describe('observers of a guard', () => {
       'default',
       'login',
     ])
+  })
+
+  it('are told of the policy that X-RateLimit tells of', () => {
+    const algorithm = fc.constantFrom('sliding-log', 'fixed-window', 'token-bucket')
+    const limits = { limit: fc.integer({ min: 1, max: 9 }), cost: fc.integer({ min: 0, max: 4 }) }
+    const policy = fc.record({ ...limits, algorithm, window: fc.constantFrom('1s', '5s', '1m') })
+    const policies = fc.array(policy, { minLength: 1, maxLength: 3 })
+    const requests = fc.array(fc.nat(2_000), { minLength: 1, maxLength: 12 })
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const law = fc.property(policies, requests, (drawn, steps) => {
+      const { decisions, observers } = listening()
+      const guard = guardOf({
+        policies: drawn.map((fields, index) => ({ name: `p${index}`, ...fields })),
+        penalty: { after: 2, within: '1m', for: '1s' },
+        headers: ['legacy'],
+        githubExtras: true,
+        observers,
+      })
+      for (const ms of steps) {
+        vi.advanceTimersByTime(ms)
+        const { verdict } = now(guard.check(exchange()))
+        const policy = decisions.at(-1)?.policy
+        if (policy?.algorithm === 'penalty') continue
+        expect(verdict.fields).toContainEqual(['X-RateLimit-Resource', policy?.name])
+      }
+    })
+    fc.assert(law)
+    vi.useRealTimers()
   })
 
   const preflight = {

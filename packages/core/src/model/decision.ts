@@ -1,4 +1,6 @@
+import { algorithmOf } from '../algorithms/table.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import type { Check } from './check.ts'
 import type { Outcome } from './store.ts'
 
 /**
@@ -46,24 +48,38 @@ export function decisionOf(outcomes: readonly Outcome[], source: DecisionSource)
 }
 
 /**
- * The index of the outcome that decides: the denial with the longest wait, else the outcome with
- * the fewest units left. -1 if there are no outcomes.
+ * The index of the outcome that stops a client first. Of denials, it is the one with the longest
+ * wait. Else it is the one that lets the fewest requests of its cost pass, then the one that resets
+ * last, then the first. -1 if there are no outcomes.
+ * @see headers/src/binding-policy.ts, which has the same rule for the policies that clients see
  */
-export function bindingIndex(outcomes: readonly Outcome[]): number {
+export function bindingIndex(
+  outcomes: readonly Outcome[],
+  checks: readonly Pick<Check, 'cost'>[],
+): number {
   let binding = outcomes.length === 0 ? -1 : 0
   // Counted by hand: this runs for each decision that is observed.
   for (let index = 1; index < outcomes.length; index += 1) {
-    if (bindsMore(outcomes[index], outcomes[binding])) binding = index
+    const one = outcomes[index]
+    const other = outcomes[binding]
+    if (!one || !other) continue
+    if (one.allowed !== other.allowed) {
+      if (other.allowed) binding = index
+    } else if (!one.allowed) {
+      if (one.retryAfterMs > other.retryAfterMs) binding = index
+    } else {
+      const passes = passesOf(one, checks[index]) - passesOf(other, checks[binding])
+      const isLater = (one.resetMs ?? -1) > (other.resetMs ?? -1)
+      if (passes < 0 || (passes === 0 && isLater)) binding = index
+    }
   }
   return binding
 }
 
-function bindsMore(one: Outcome | undefined, other: Outcome | undefined): boolean {
-  if (!one || !other) return false
-  if (one.allowed !== other.allowed) return other.allowed
-  if (!one.allowed) return one.retryAfterMs > other.retryAfterMs
-  const unknown = Number.POSITIVE_INFINITY
-  return (one.remaining ?? unknown) < (other.remaining ?? unknown)
+/** Returns how many further requests pass. No client can use up strikes. */
+function passesOf({ policy, remaining }: Outcome, check: Pick<Check, 'cost'> | undefined): number {
+  const isUnbounded = remaining === undefined || algorithmOf(policy).counts === 'strikes'
+  return isUnbounded ? Number.MAX_VALUE : Math.floor(remaining / Math.max(1, check?.cost ?? 1))
 }
 
 /**

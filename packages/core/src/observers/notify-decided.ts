@@ -107,7 +107,8 @@ class Decided implements CountedDecision {
 
   /** The check that decides. */
   get binding(): Check | undefined {
-    return this.checks[bindingIndex(this.decision.outcomes)]
+    const { checks } = this
+    return checks[bindingIndex(this.decision.outcomes, checks)]
   }
 
   get policy(): Policy | undefined {
@@ -160,7 +161,7 @@ class DecidedEvent<Request> implements DecisionEvent<Request> {
   }
 
   get digest(): string | undefined {
-    const binding = this.checks[bindingIndex(this.decision.outcomes)]
+    const binding = this.checks[bindingIndex(this.decision.outcomes, this.checks)]
     return binding && digestOf(binding.key, this.#store)
   }
 }

@@ -34,8 +34,8 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
    */
   readonly checks: readonly Check[]
   /**
-   * The policy that denies for the longest; if none denies, the one with the fewest units left.
-   * `undefined` if no policy was asked, or the failure mode `open` or `closed` answered.
+   * The policy that denies for the longest; if none denies, the one that lets the fewest requests
+   * pass. `undefined` if no policy was asked, or the failure mode `open` or `closed` answered.
    */
   readonly policy: Policy | undefined
   /**

@@ -5,8 +5,8 @@ import type { Hold } from '../lifecycle/hold.ts'
 /** The decision on an HTTP request, with the functions that its handler may call. */
 export interface RequestDecision extends Decision {
   /**
-   * The policy that denies for the longest; where none denies, the one with the fewest units left;
-   * `undefined` where none was asked.
+   * The policy that denies for the longest; where none denies, the one that lets the fewest
+   * requests pass; `undefined` where none was asked.
    */
   readonly policy: Policy | undefined
   /**

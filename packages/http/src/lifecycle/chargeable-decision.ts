@@ -74,7 +74,8 @@ export class ChargeableDecision<Native extends object> implements RequestDecisio
   }
 
   get #binding(): PolicyCheck<Native> | undefined {
-    return divideChecks(this.checks).enforced[bindingIndex(this.outcomes)]
+    const { enforced } = divideChecks(this.checks)
+    return enforced[bindingIndex(this.outcomes, enforced)]
   }
 
   charge(units: number, policy?: string): void {
