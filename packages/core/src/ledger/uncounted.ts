@@ -1,5 +1,5 @@
 import { type ChangeAtStore, type Check, giveBack, keyId, Receipt } from '../model/check.ts'
-import { type Decision, decisionOf } from '../model/decision.ts'
+import type { Decision } from '../model/decision.ts'
 import type { DecidingOp, Outcome } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
 import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
@@ -21,7 +21,11 @@ interface StoreState {
   isPaid(receipt: Receipt): boolean
 }
 
-type Ask = (op: DecidingOp, checks: readonly Check[], request?: object) => MaybePromise<Decision>
+/** A check that the store is asked about. */
+interface Question {
+  readonly key: KnownKey
+  readonly number: number
+}
 
 /** Number of keys whose last known state is kept. Keys with uncounted units are kept besides. */
 const maxKeys = 10_000
@@ -58,24 +62,6 @@ export class Uncounted {
     return { uncountedUnits, uncountedBound: most * instances }
   }
 
-  /** Returns a function that decides here, and asks the store about what is not known here. */
-  deciderOf(way: StoreWay, askStore: Ask): Ask {
-    return (op, checks, request) => {
-      const outcomes = this.#answer(op, checks, way)
-      if (outcomes) return decisionOf(outcomes, 'store')
-      const questions = checks.map((check) => this.#begin(check, way))
-      return andThen(askStore(op, checks, request), (decision) => {
-        // A denial may be a remembered one, with numbers of an older answer.
-        if (decision.source !== 'store' || !decision.allowed) return decision
-        for (const [index, outcome] of decision.outcomes.entries()) {
-          const question = questions[index]
-          question?.key.learn(question.number, outcome)
-        }
-        return decision
-      })
-    }
-  }
-
   /** Tells the store of all units of keys that are to be changed, and forgets their states. */
   forget(checks: readonly Check[], way: StoreWay): void {
     for (const { policy, key, digest } of checks) {
@@ -95,8 +81,8 @@ export class Uncounted {
     for (const key of this.#keys()) this.#tell(key, way)
   }
 
-  /** Answers a request if nothing of it needs the store. */
-  #answer(op: DecidingOp, checks: readonly Check[], way: StoreWay): Outcome[] | undefined {
+  /** Decides a request by the last known states, if nothing of it needs the store. */
+  answer(op: DecidingOp, checks: readonly Check[], way: StoreWay): Outcome[] | undefined {
     if (op === 'charge' || this.#store.isAway()) return undefined
     const outcomes: Outcome[] = []
     for (const check of checks) {
@@ -120,7 +106,7 @@ export class Uncounted {
   }
 
   /** Notes that the store is asked about a check. It is told of all units of the key before. */
-  #begin(check: Check, way: StoreWay): { key: KnownKey; number: number } | undefined {
+  begin(check: Check, way: StoreWay): Question | undefined {
     if (check.policy.maxUncounted === 0 || check.digest !== undefined) return undefined
     const key = this.#keyOf(check)
     this.#tell(key, way)

@@ -1,10 +1,13 @@
-import type { Policy } from '../model/policy.ts'
-import type { Store, StoreCall } from '../model/store.ts'
+import type { FailureMode, Policy } from '../model/policy.ts'
+import type { Store, StoreCall, StoreOp } from '../model/store.ts'
+import type { JoinedObservers } from '../observers/join-observers.ts'
 import { notify } from '../observers/notify.ts'
 import type { ObserverOptions } from '../observers/observers.ts'
+import { warnOnce } from '../options/warn.ts'
 import { versionBeingMade } from '../policy/policy-registry.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
 import { processWide } from '../runtime/process-wide.ts'
+import { storeError } from './arguments.ts'
 
 /** The policies and the store that observers of a limiter hear of. */
 interface Listened {
@@ -38,6 +41,24 @@ export function listenToStore(
     if (each.onResilience) access.observe(each.onResilience.bind(each), each)
     if (each.onStoreCall) listenToCalls(store, each.onStoreCall.bind(each), each)
     notify(each.onLimiter?.bind(each), told)
+  }
+}
+
+/** Returns what tells of each request that the store failed; one warning, if nobody observes. */
+export function failureReporter(
+  { onStoreError }: Pick<JoinedObservers<never>, 'onStoreError'>,
+  failureMode: FailureMode,
+): (op: StoreOp, error: unknown) => void {
+  return (op, cause) => {
+    const error = storeError(cause)
+    if (onStoreError) {
+      notify(onStoreError, { op, error })
+      return
+    }
+    warnOnce(
+      `${error.message}; failureMode '${failureMode}' decides instead (onStoreError tells of every failure)`,
+      error.code,
+    )
   }
 }
 

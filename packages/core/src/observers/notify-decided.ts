@@ -5,7 +5,7 @@ import { digestOf } from '../model/digest.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Outcome, Store } from '../model/store.ts'
 import { divideChecks } from '../policy/divide-checks.ts'
-import { andThen } from '../runtime/maybe-promise.ts'
+import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { DecisionTiming, SharedTimer } from './decision-timer.ts'
 import type { JoinedObservers } from './join-observers.ts'
 import { notify } from './notify.ts'
@@ -46,6 +46,22 @@ export class DecisionNotifier<Request = unknown> {
   /** Begins the timing of a decision that the store alone comes to. */
   time(): DecisionTiming {
     return this.#timer ? this.#timer.begin() : new DecisionTiming()
+  }
+
+  /** Decides, and notifies of the decision. */
+  observe(
+    decide: (op: 'consume', checks: readonly Check[]) => MaybePromise<Decision>,
+    checks: readonly Check[],
+  ): MaybePromise<Decision> {
+    const timing = this.time()
+    const decision = decide('consume', checks)
+    const observed = (known: Decision): Decision => {
+      timing.end()
+      this.notify({ decision: known, checks, timing, request: undefined, route: undefined })
+      return known
+    }
+    if (isPromise(decision)) timing.isImmediate = false
+    return andThen(decision, observed)
   }
 
   /** Notifies of a decision, and of its policies in shadow as soon as they are known. */

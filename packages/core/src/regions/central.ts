@@ -1,5 +1,6 @@
 import { longestGrantMs } from '../algorithms/grant.ts'
-import { type AskStore, decideByGrants } from '../deciders/decide-by-grants.ts'
+import type { Decide } from '../deciders/decide.ts'
+import { byGrants } from '../deciders/grants.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
 import { FollowUps } from '../limiter/follow-ups.ts'
 import { type Check, type Held, type Home, Receipt } from '../model/check.ts'
@@ -55,7 +56,7 @@ export class Central {
   readonly #shares: Shares
   readonly #policies = new WeakMap<Policy, Policy>()
   /** Answers without outcomes if the global store does not answer, except to a `charge`. */
-  readonly decide: AskStore
+  readonly decide: Decide
 
   constructor({ store, shares, deadlineMs, onFailure }: CentralOptions) {
     const access = accessTo(store)
@@ -70,11 +71,9 @@ export class Central {
     this.#caller = caller
     this.#shares = shares
     this.#followUps = new FollowUps(caller.change)
-    this.decide = decideByGrants(access.prefetcher, caller, (op, checks, request) => {
-      const ask = new PendingAsk(op, checks, caller)
-      ask.request = request
-      return access.ask(ask)
-    })
+    const ask: Decide = (op, checks, request) =>
+      access.ask(new PendingAsk(op, checks, caller, request))
+    this.decide = byGrants(access.prefetcher, caller)(ask)
   }
 
   /** True while the global store does not answer. */

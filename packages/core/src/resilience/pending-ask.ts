@@ -41,7 +41,7 @@ export class PendingAsk extends DeadlineEntry implements Ask, RememberedAsk {
    * The request that is decided, if other checks may follow for it: it waits for one deadline at
    * most.
    */
-  request: object | undefined = undefined
+  readonly request: object | undefined
   keys: readonly string[] = noKeys
   changes = 0
   simulatedMs = 0
@@ -51,11 +51,12 @@ export class PendingAsk extends DeadlineEntry implements Ask, RememberedAsk {
   meanwhile: Decision | undefined = undefined
   #resolve: ((decision: Decision) => void) | undefined = undefined
 
-  constructor(op: DecidingOp, checks: readonly Check[], caller: Caller) {
+  constructor(op: DecidingOp, checks: readonly Check[], caller: Caller, request?: object) {
     super()
     this.op = op
     this.checks = checks
     this.caller = caller
+    this.request = request
   }
 
   /** Tells whether the store answers while it is being asked: nobody waits for a promise yet. */

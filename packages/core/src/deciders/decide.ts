@@ -1,0 +1,17 @@
+import type { Check } from '../model/check.ts'
+import type { Decision } from '../model/decision.ts'
+import type { DecidingOp } from '../model/store.ts'
+import type { MaybePromise } from '../runtime/maybe-promise.ts'
+
+/**
+ * Decides the checks of one request.
+ * @param request the request, if other calls decide it too: together they wait for one deadline
+ */
+export type Decide = (
+  op: DecidingOp,
+  checks: readonly Check[],
+  request?: object,
+) => MaybePromise<Decision>
+
+/** Answers requests, or some of their checks, and hands on the others. */
+export type Decider = (next: Decide) => Decide

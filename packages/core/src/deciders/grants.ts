@@ -1,0 +1,64 @@
+import { refundQuietly } from '../ledger/grant-calls.ts'
+import type { GrantCaller } from '../ledger/hot-policy.ts'
+import type { Prefetcher } from '../ledger/prefetcher.ts'
+import { type ChangeAtStore, giveBack, type Receipt } from '../model/check.ts'
+import { type Decision, decisionOf } from '../model/decision.ts'
+import type { Outcome } from '../model/store.ts'
+import { andThen } from '../runtime/maybe-promise.ts'
+import type { Decide, Decider } from './decide.ts'
+
+/**
+ * Answers checks by grants, and asks about the others alone. If one of the others denies, the units
+ * come back to their grants.
+ */
+export function byGrants(prefetcher: Prefetcher, caller: GrantCaller): Decider {
+  const refundAtStore: ChangeAtStore = (_op, held) => refundQuietly(caller, held)
+  /** Returns whether the units are back in their grant. */
+  const undo = (receipt: Receipt): boolean =>
+    giveBack({ ...receipt.check, receipt }, refundAtStore) === true
+  return (next) => {
+    const askAndRefill: Decide = (op, checks, request) => {
+      const decision = next(op, checks, request)
+      for (const check of checks) prefetcher.refill(op, check)
+      return decision
+    }
+    return (op, checks, request) => {
+      const [only] = checks
+      if (only && checks.length === 1) {
+        const outcome = prefetcher.answer(op, only, caller)
+        return outcome ? decisionOf([outcome], 'store') : askAndRefill(op, checks, request)
+      }
+      const here = checks.map((check) => prefetcher.answer(op, check, caller))
+      const others = checks.filter((_, index) => !here[index])
+      if (others.length === checks.length) return askAndRefill(op, checks, request)
+      if (others.length === 0) return decisionOf(here.flatMap(known), 'store')
+      const decision = askAndRefill(op, others, request)
+      return andThen(decision, (known) => joined(known, here, undo))
+    }
+  }
+}
+
+function known(outcome: Outcome | undefined): readonly Outcome[] {
+  return outcome ? [outcome] : []
+}
+
+/** Puts the outcomes of grants in their places. A denied request takes nothing. */
+function joined(
+  decision: Decision,
+  here: readonly (Outcome | undefined)[],
+  undo: (receipt: Receipt) => boolean,
+): Decision {
+  const local = decision.allowed ? here : here.map((one) => one && notTaken(one, undo))
+  // The failure modes `open` and `closed` have no outcomes.
+  if (decision.outcomes.length === 0) return decision
+  const others = decision.outcomes.values()
+  const outcomes = local.flatMap((one) => known(one ?? others.next().value))
+  return { ...decision, outcomes }
+}
+
+function notTaken(outcome: Outcome, undo: (receipt: Receipt) => boolean): Outcome {
+  const { receipt, remaining = 0, limit } = outcome
+  if (!receipt) return outcome
+  const left = undo(receipt) ? Math.min(limit, remaining + receipt.check.cost) : remaining
+  return { ...outcome, remaining: left, receipt: undefined }
+}

@@ -1,0 +1,69 @@
+import { isMemoryStore } from '../memory-store/memory-store.ts'
+import type { Check } from '../model/check.ts'
+import { decisionOf } from '../model/decision.ts'
+import type { Policy } from '../model/policy.ts'
+import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
+import type { StoreAccess } from '../resilience/store-access.ts'
+import { byKnownStates } from './async.ts'
+import type { Decide } from './decide.ts'
+import { byGrants } from './grants.ts'
+import { shadows } from './shadow.ts'
+import { unlimitedChecks } from './unlimited.ts'
+
+/** The way of a decision, put together once from what the policies ask for. */
+export interface Road {
+  /** For any checks. */
+  readonly decide: Decide
+  /** For checks at the limits of the policies that the road was made for. */
+  readonly decideOwn: Decide
+  /** Forgets what this process holds of keys. Returns the checks as the store needs them. */
+  forget(op: 'reset' | 'block', checks: readonly Check[]): readonly Check[]
+  /** Tells the store of all that it has not counted, and returns what is not spent. */
+  close(): Promise<void>
+}
+
+interface RoadOptions {
+  readonly policies: readonly Policy[]
+  readonly access: StoreAccess
+  readonly caller: Caller
+}
+
+export function roadOf({ policies, access, caller }: RoadOptions): Road {
+  const { store } = caller
+  // It answers at once, and is never away.
+  const memory = isMemoryStore(store) ? store : undefined
+  const grants = memory || !policies.some(hasGrants) ? undefined : access.prefetcher
+  const ahead = memory || !policies.some(isAsync) ? undefined : access.uncounted
+  const ask: Decide = memory
+    ? (op, checks) => decisionOf(memory.apply(op, checks), 'store')
+    : (op, checks, request) => access.ask(new PendingAsk(op, checks, caller, request))
+  const unheld = ahead ? byKnownStates(ahead, caller)(ask) : ask
+  const limited = grants ? byGrants(grants, caller)(unheld) : unheld
+  const decide = shadows(unlimitedChecks(limited))
+  return {
+    decide,
+    decideOwn: policies.every(isPlain) ? limited : decide,
+    forget(op, checks) {
+      ahead?.forget(checks, caller)
+      return op === 'reset' && grants ? grants.forget(checks) : checks
+    },
+    async close() {
+      caller.denials?.close()
+      ahead?.close(caller)
+      await grants?.close(store)
+    },
+  }
+}
+
+function hasGrants({ prefetchMs }: Policy): boolean {
+  return prefetchMs > 0
+}
+
+function isAsync({ maxUncounted }: Policy): boolean {
+  return maxUncounted > 0
+}
+
+/** Tells whether each check of a policy has a limit, and is enforced. */
+function isPlain({ limit, enforcedShare }: Policy): boolean {
+  return limit !== Number.POSITIVE_INFINITY && enforcedShare >= 1
+}
