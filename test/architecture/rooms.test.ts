@@ -34,6 +34,19 @@ const floors: Readonly<Record<string, readonly string[]>> = {
     'limiter',
     'regions',
   ],
+  'packages/http': [
+    'request',
+    'keys',
+    'access',
+    'limits',
+    'options',
+    'responses',
+    'routes',
+    'lifecycle',
+    'stages',
+    'guard',
+    'adapter',
+  ],
 }
 
 /** Packages whose folders still import each other in both directions. */
@@ -42,7 +55,6 @@ const withTwoWays: readonly string[] = [
   'cli',
   'client',
   'headers',
-  'http',
   'outbound',
   'policies',
   'redis',

@@ -12,7 +12,7 @@ import {
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { resolveKey } from '../../packages/http/src/keys/resolver.ts'
-import { scopedKey } from '../../packages/http/src/routes/scope.ts'
+import { scopedKey } from '../../packages/http/src/request/scope.ts'
 import { exchange } from './exchange.ts'
 
 function keyOf(resolver: KeyResolver<object>, headers: Record<string, string> = {}): unknown {

@@ -1,6 +1,6 @@
 import { policyFields } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
-import { type OptionOwner, optionsOf } from '../../packages/http/src/guard/option-table.ts'
+import { type OptionOwner, optionsOf } from '../../packages/http/src/options/option-table.ts'
 import { fileSchema } from '../../packages/policies/src/file/schema/file-schema.ts'
 import { policySchema } from '../../packages/policies/src/file/schema/policy-schema.ts'
 

@@ -34,7 +34,6 @@ export {
 } from '@sluice/core'
 export type { Dialect } from '@sluice/headers'
 export type { AccessListOptions } from './access/lists.ts'
-export type { RequestContext } from './adapter/context.ts'
 export { type RequestKeys, requestKeys } from './adapter/keys.ts'
 export {
   type Handler,
@@ -44,49 +43,11 @@ export {
   slashRedirect,
 } from './adapter/mount.ts'
 export { ProxyWatch } from './adapter/proxy-watch.ts'
-export type { HttpRequest, RequestContent } from './adapter/request.ts'
 export { type RequestBody, readBody } from './adapter/request-body.ts'
-export {
-  type HttpResponse,
-  type ResponseBody,
-  type ResponseField,
-  setFields,
-} from './adapter/response.ts'
 export { type AdapterContext, hideOnRedirect, serve, throwingObjects } from './adapter/serve.ts'
-export type { Admission, AdmissionRequest, Taken } from './admission/port.ts'
 export type { Guard, GuardPlace } from './guard/guard.ts'
 export { createGuard } from './guard/live-guard.ts'
-export type { GuardOptions, LiveGuardFields } from './guard/live-options.ts'
-export type {
-  LiveGuard,
-  LivePolicies,
-  NamedCode,
-  NamedValue,
-  PolicyVersion,
-} from './guard/live-policies.ts'
-export { checkResolver } from './guard/option-table.ts'
-export type {
-  GuardFields,
-  GuardPenalty,
-  GuardSettings,
-  Message,
-  NoPolicies,
-  Preflights,
-  Profiles,
-  RouteOverride,
-  Routes,
-} from './guard/options.ts'
-export type {
-  Answer,
-  Delay,
-  Pass,
-  Passage,
-  Reject,
-  RequestDecision,
-  Verdict,
-} from './guard/passage.ts'
 export type { PolicyGuard } from './guard/policy-guard.ts'
-export type { HttpPolicyOptions } from './guard/policy-options.ts'
 export { all, firstOf } from './keys/combine.ts'
 export type { CredentialOptions } from './keys/headers.ts'
 export { type ApiKeyOptions, apiKey, bearer, header } from './keys/headers.ts'
@@ -104,8 +65,6 @@ export {
   resolveKey,
 } from './keys/resolver.ts'
 export { route } from './keys/route.ts'
-export type { Hold } from './lifecycle/hold.ts'
-export type { EndedResponse, ResponseCondition } from './lifecycle/settlement.ts'
 export { type AdaptiveLimit, type AdaptiveOptions, adaptive } from './limits/adaptive.ts'
 export {
   type CpuOptions,
@@ -119,6 +78,49 @@ export type { ShedOptions } from './limits/shedder.ts'
 export type { Signal, SignalOptions } from './limits/signal.ts'
 export type { LimitOption, LimitSource, LimitValue } from './limits/source.ts'
 export { type TierTable, tiers } from './limits/tiers.ts'
+export type { Admission, AdmissionRequest, Taken } from './options/admission.ts'
+export type { GuardOptions, LiveGuardFields } from './options/live-options.ts'
+export type {
+  LiveGuard,
+  LivePolicies,
+  NamedCode,
+  NamedValue,
+  PolicyVersion,
+} from './options/live-policies.ts'
+export { checkResolver } from './options/option-table.ts'
+export type {
+  GuardFields,
+  GuardPenalty,
+  GuardSettings,
+  Message,
+  NoPolicies,
+  Preflights,
+  Profiles,
+  RouteOverride,
+  Routes,
+} from './options/options.ts'
+export type { HttpPolicyOptions } from './options/policy-options.ts'
+export type { EndedResponse, ResponseCondition } from './options/settlement.ts'
+export type { RequestContext } from './request/context.ts'
+export type { Hold } from './request/hold.ts'
+export type {
+  Answer,
+  Delay,
+  Pass,
+  Passage,
+  Reject,
+  RequestDecision,
+  Verdict,
+} from './request/passage.ts'
+export type { HttpRequest, RequestContent } from './request/request.ts'
+export {
+  type HttpResponse,
+  type ResponseBody,
+  type ResponseField,
+  setFields,
+} from './request/response.ts'
+export { routeScope, type Scope, unscopedKey } from './request/scope.ts'
+export type { PerRequest } from './request/user-functions.ts'
 export {
   type Problem,
   plainProblem,
@@ -135,5 +137,3 @@ export {
   type RouteTable,
   type Routing,
 } from './routes/router.ts'
-export { routeScope, type Scope, unscopedKey } from './routes/scope.ts'
-export type { PerRequest } from './user-functions.ts'

@@ -1,6 +1,6 @@
 import { invalid, isOptions, knownFields } from '@sluice/core'
-import type { HttpRequest } from '../adapter/request.ts'
 import type { KeyOrMode } from '../keys/missing-key.ts'
+import type { HttpRequest } from '../request/request.ts'
 import { AddressSet } from './address-set.ts'
 
 /** The answer of the lists for a client. */

@@ -1,7 +1,7 @@
 import type { Guard, GuardPlace } from '../guard/guard.ts'
 import { createGuard as createGuardAnywhere } from '../guard/live-guard.ts'
-import type { LiveGuardFields } from '../guard/live-options.ts'
-import type { GuardFields } from '../guard/options.ts'
+import type { LiveGuardFields } from '../options/live-options.ts'
+import type { GuardFields } from '../options/options.ts'
 import { nodeRouter } from '../routes/node-router.ts'
 
 /**

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Reject, RequestDecision } from '../guard/passage.ts'
-import type { Hold } from '../lifecycle/hold.ts'
-import type { Scope } from '../routes/scope.ts'
-import type { HttpRequest, RequestContent } from './request.ts'
-import { type HttpResponse, headerOf, type ResponseBody } from './response.ts'
+import type { Hold } from '../request/hold.ts'
+import type { Reject, RequestDecision } from '../request/passage.ts'
+import type { HttpRequest, RequestContent } from '../request/request.ts'
+import { type HttpResponse, headerOf, type ResponseBody } from '../request/response.ts'
+import type { Scope } from '../request/scope.ts'
 import type { AdapterContext } from './serve.ts'
 
 /** The part that the requests of Node's frameworks share. */

@@ -1,27 +1,27 @@
 export type { Guard } from '../guard/guard.ts'
-export type { GuardOptions } from '../guard/live-options.ts'
-export type { GuardSettings, NoPolicies, RouteOverride } from '../guard/options.ts'
-export type { Passage, Reject, RequestDecision } from '../guard/passage.ts'
-export { passWithoutFields } from '../guard/passage.ts'
 export { checksOf } from '../lifecycle/chargeable-decision.ts'
-export type { Hold } from '../lifecycle/hold.ts'
-export { nodeRouter } from '../routes/node-router.ts'
-export { laxRouting, type Routing } from '../routes/router.ts'
-export { routeScope, type Scope } from '../routes/scope.ts'
-export type { RequestContext } from './context.ts'
-export { createGuard } from './create-guard.ts'
-export { FrameworkContext } from './framework-context.ts'
-export { type RequestKeys, requestKeys } from './keys.ts'
-export { type Handler, type HandlerRequest, type HandlerResponse, handlerRequest } from './mount.ts'
-export { fastifyTrustsAll, ProxyWatch } from './proxy-watch.ts'
-export type { HttpRequest, RequestContent } from './request.ts'
+export type { GuardOptions } from '../options/live-options.ts'
+export type { GuardSettings, NoPolicies, RouteOverride } from '../options/options.ts'
+export type { RequestContext } from '../request/context.ts'
+export type { Hold } from '../request/hold.ts'
+export type { Passage, Reject, RequestDecision } from '../request/passage.ts'
+export { passWithoutFields } from '../request/passage.ts'
+export type { HttpRequest, RequestContent } from '../request/request.ts'
 export {
   type HttpResponse,
   headerOf,
   type ResponseBody,
   sendByNode,
   setFields,
-} from './response.ts'
+} from '../request/response.ts'
+export { routeScope, type Scope } from '../request/scope.ts'
+export { nodeRouter } from '../routes/node-router.ts'
+export { laxRouting, type Routing } from '../routes/router.ts'
+export { createGuard } from './create-guard.ts'
+export { FrameworkContext } from './framework-context.ts'
+export { type RequestKeys, requestKeys } from './keys.ts'
+export { type Handler, type HandlerRequest, type HandlerResponse, handlerRequest } from './mount.ts'
+export { fastifyTrustsAll, ProxyWatch } from './proxy-watch.ts'
 export { beforeHead, settleAfter } from './response-end.ts'
 export {
   type AdapterContext,

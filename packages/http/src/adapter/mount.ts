@@ -1,5 +1,5 @@
 import type { MaybePromise } from '@sluice/core'
-import type { HttpRequest } from './request.ts'
+import type { HttpRequest } from '../request/request.ts'
 
 /**
  * A request as a `Handler` sees it: `path` is relative to where the handler is mounted, and begins

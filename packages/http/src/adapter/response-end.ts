@@ -1,6 +1,6 @@
 import { processWide } from '@sluice/core'
-import type { Hold } from '../lifecycle/hold.ts'
 import { UnderWay, type UnderWayEntry } from '../lifecycle/under-way.ts'
+import type { Hold } from '../request/hold.ts'
 
 /** The common part of the responses of HTTP/1 and HTTP/2 in Node. */
 interface EndingResponse {

@@ -1,9 +1,9 @@
 import { andThen, isPromise, type MaybePromise, quote } from '@sluice/core'
-import type { Passage, Reject, RequestDecision } from '../guard/passage.ts'
+import type { RequestContext } from '../request/context.ts'
+import type { Passage, Reject, RequestDecision } from '../request/passage.ts'
+import { type ResponseBody, setFields } from '../request/response.ts'
 import { RateLimitError } from '../responses/rate-limit-error.ts'
 import { fieldsOnHead } from '../responses/response-fields.ts'
-import type { RequestContext } from './context.ts'
-import { type ResponseBody, setFields } from './response.ts'
 
 /** One request of a framework, with all that its adapter does for the kit. */
 export interface AdapterContext<Native extends object, Handler> extends RequestContext<Native> {

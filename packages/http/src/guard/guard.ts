@@ -9,17 +9,17 @@ import {
   unlimited,
 } from '@sluice/core'
 import { readLists } from '../access/lists.ts'
-import type { RequestContext } from '../adapter/context.ts'
+import { bringsPolicies } from '../options/bound-policy.ts'
+import type { GuardFields, RouteOverride } from '../options/options.ts'
+import type { RequestContext } from '../request/context.ts'
+import { type Passage, passWithoutFields } from '../request/passage.ts'
+import type { Scope } from '../request/scope.ts'
 import { PolicyCatalogue } from '../routes/catalogue.ts'
-import { RouteGuards } from '../routes/guards.ts'
 import type { Router, Routing } from '../routes/router.ts'
-import { RouteRules } from '../routes/rules.ts'
-import type { Scope } from '../routes/scope.ts'
 import type { Stage } from '../stages/stages.ts'
-import { bringsPolicies } from './bound-policy.ts'
-import type { GuardFields, RouteOverride } from './options.ts'
-import { type Passage, passWithoutFields } from './passage.ts'
 import { createPolicyGuard, type PolicyGuard } from './policy-guard.ts'
+import { RouteGuards } from './route-guards.ts'
+import { RouteRules } from './route-rules.ts'
 
 /** Limiter + key resolution + headers: an HTTP request in, a passage out. */
 export interface Guard<Native extends object, Handler = never> {

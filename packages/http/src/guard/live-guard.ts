@@ -7,11 +7,11 @@ import {
   SluiceError,
   type Store,
 } from '@sluice/core'
-import { shorthandFields } from './bound-policy.ts'
+import { shorthandFields } from '../options/bound-policy.ts'
+import type { LiveGuardFields } from '../options/live-options.ts'
+import { isLivePolicies, type NamedCode, type PolicyVersion } from '../options/live-policies.ts'
+import type { GuardFields, RouteOverride } from '../options/options.ts'
 import { createFixedGuard, type Guard, type GuardPlace } from './guard.ts'
-import type { LiveGuardFields } from './live-options.ts'
-import { isLivePolicies, type NamedCode, type PolicyVersion } from './live-policies.ts'
-import type { GuardFields, RouteOverride } from './options.ts'
 import type { PolicyGuard } from './policy-guard.ts'
 
 /**

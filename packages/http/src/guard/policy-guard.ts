@@ -1,11 +1,14 @@
 import type { Limiter, MaybePromise } from '@sluice/core'
-import type { RequestContext } from '../adapter/context.ts'
-import { admitOrRespond, admitUnlimited } from '../admission/admit.ts'
 import { DelayQueue } from '../lifecycle/delay-queue.ts'
 import { LoadShedder } from '../limits/shedder.ts'
+import type { PolicyGuardOptions } from '../options/options.ts'
+import type { RequestContext } from '../request/context.ts'
+import { type Passage, passWithoutFields } from '../request/passage.ts'
+import { admitOrRespond, admitUnlimited } from '../stages/admit.ts'
 import { passPreflights, warnOfPreflights } from '../stages/preflights.ts'
 import { RequestChecks } from '../stages/request-checks.ts'
 import { Responder } from '../stages/responder.ts'
+import { type GuardSetup, type PolicyGuardPlace, setUpGuard } from '../stages/setup.ts'
 import {
   askLists,
   type DecideStage,
@@ -20,9 +23,6 @@ import {
   skipSome,
 } from '../stages/stages.ts'
 import { FirstUse } from './first-use.ts'
-import type { PolicyGuardOptions } from './options.ts'
-import { type Passage, passWithoutFields } from './passage.ts'
-import { type GuardSetup, type PolicyGuardPlace, setUpGuard } from './setup.ts'
 
 /** Decides one list of policies for every request that it is given. */
 export interface PolicyGuard<Native extends object, Handler> {

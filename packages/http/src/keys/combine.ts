@@ -1,5 +1,5 @@
 import { andThen, isPromise, type MaybePromise, SluiceError } from '@sluice/core'
-import type { HttpRequest } from '../adapter/request.ts'
+import type { HttpRequest } from '../request/request.ts'
 import {
   checkResolvers,
   defineIdentity,

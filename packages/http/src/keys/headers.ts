@@ -7,7 +7,7 @@ import {
   quote,
   warnOnce,
 } from '@sluice/core'
-import type { HttpRequest } from '../adapter/request.ts'
+import type { HttpRequest } from '../request/request.ts'
 import { defineIdentity, type IdentityResolver, withEvidence } from './resolver.ts'
 
 /**

@@ -6,7 +6,7 @@ import {
   processWide,
   warnOnce,
 } from '@sluice/core'
-import type { HttpRequest } from '../adapter/request.ts'
+import type { HttpRequest } from '../request/request.ts'
 
 /**
  * The result of a resolver; all but a non-empty string mean that the request does not have this

@@ -1,4 +1,4 @@
-import { matchedRoute } from '../routes/scope.ts'
+import { matchedRoute } from '../request/scope.ts'
 import { identityText } from './headers.ts'
 import { defineIdentity, type IdentityResolver, withEvidence } from './resolver.ts'
 

@@ -10,11 +10,11 @@ import {
   wholeNumber,
 } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
-import type { BoundPolicy, PolicyCheck } from '../guard/bound-policy.ts'
-import type { Decided } from '../stages/decided.ts'
-import { inOrder, type Report } from '../user-functions.ts'
-import type { Hold } from './hold.ts'
-import type { PolicySettlement } from './settlement.ts'
+import type { BoundPolicy, PolicyCheck } from '../options/bound-policy.ts'
+import type { PolicySettlement } from '../options/settlement.ts'
+import type { Hold } from '../request/hold.ts'
+import { inOrder, type Report } from '../request/user-functions.ts'
+import type { Decided } from './decided.ts'
 
 /** The common part of the accounts of one guard. */
 export interface AccountSetup<Native> {

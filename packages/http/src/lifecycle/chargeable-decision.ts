@@ -6,11 +6,11 @@ import {
   type Outcome,
   type Policy,
 } from '@sluice/core'
-import type { PolicyCheck } from '../guard/bound-policy.ts'
-import type { RequestDecision } from '../guard/passage.ts'
+import type { PolicyCheck } from '../options/bound-policy.ts'
+import type { RequestDecision } from '../request/passage.ts'
 import { fieldsKey, type ResponseFields, responseFields } from '../responses/response-fields.ts'
-import type { Decided } from '../stages/decided.ts'
 import { type AccountSetup, RequestAccount } from './account.ts'
+import type { Decided } from './decided.ts'
 
 /**
  * A decision that knows its request. If nothing can be given back, the first charge opens the

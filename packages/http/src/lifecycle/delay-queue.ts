@@ -1,4 +1,4 @@
-import type { Hold } from './hold.ts'
+import type { Hold } from '../request/hold.ts'
 
 /** Holds requests until their turn comes, up to a bound. */
 export class DelayQueue {

@@ -1,5 +1,5 @@
 import { invalid, knownFields, wholeNumber } from '@sluice/core'
-import type { Report } from '../user-functions.ts'
+import type { Report } from '../request/user-functions.ts'
 import { type Reading, type SignalOptions, SmoothedSignal, signalFields } from './signal.ts'
 import type { FoundLimit, LimitSource } from './source.ts'
 

@@ -9,7 +9,7 @@ import {
   orDefault,
   quote,
 } from '@sluice/core'
-import type { Report } from '../user-functions.ts'
+import type { Report } from '../request/user-functions.ts'
 import { type Reading, type SignalOptions, SmoothedSignal, signalFields } from './signal.ts'
 
 /** Options for refusing the less important requests under pressure. */

@@ -7,7 +7,7 @@ import {
   orDefault,
   quote,
 } from '@sluice/core'
-import type { Report } from '../user-functions.ts'
+import type { Report } from '../request/user-functions.ts'
 
 /**
  * A number that tells how busy the process is, or something that it depends on: the higher, the

@@ -8,8 +8,8 @@ import {
   SluiceError,
   unlimited,
 } from '@sluice/core'
-import type { HttpRequest } from '../adapter/request.ts'
-import type { PerRequest, Report } from '../user-functions.ts'
+import type { HttpRequest } from '../request/request.ts'
+import type { PerRequest, Report } from '../request/user-functions.ts'
 
 /** A limit as a function of the request yields it. */
 export type LimitValue = number | typeof unlimited

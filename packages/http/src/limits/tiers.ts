@@ -1,5 +1,5 @@
 import { andThen, invalid, isOptions, type MaybePromise, quote } from '@sluice/core'
-import type { Report } from '../user-functions.ts'
+import type { Report } from '../request/user-functions.ts'
 import {
   type FoundLimit,
   finderOf,

@@ -1,7 +1,7 @@
 import { type Decision, type Outcome, type Policy, warnOnce } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import type { Dialect, PolicyState } from '@sluice/headers'
-import { type Scope, scopedName } from '../routes/scope.ts'
+import { type Scope, scopedName } from '../request/scope.ts'
 
 /** The state of a policy that was applied to the request, for clients. */
 interface Entry extends PolicyState {

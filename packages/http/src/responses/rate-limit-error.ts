@@ -1,5 +1,5 @@
 import { SluiceError } from '@sluice/core'
-import type { Reject, RequestDecision } from '../guard/passage.ts'
+import type { Reject, RequestDecision } from '../request/passage.ts'
 import { reasonPhrase } from './reason-phrases.ts'
 
 /**

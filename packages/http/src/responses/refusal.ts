@@ -1,8 +1,8 @@
 import { andThen, type Decision, type MaybePromise } from '@sluice/core'
-import type { ResponseBody } from '../adapter/response.ts'
-import type { LimitInForce } from '../guard/bound-policy.ts'
-import type { Message, PolicyGuardOptions } from '../guard/options.ts'
-import type { Passage, RequestDecision } from '../guard/passage.ts'
+import type { LimitInForce } from '../options/bound-policy.ts'
+import type { Message, PolicyGuardOptions } from '../options/options.ts'
+import type { Passage, RequestDecision } from '../request/passage.ts'
+import type { ResponseBody } from '../request/response.ts'
 import {
   abnormalUsage,
   type Problem,

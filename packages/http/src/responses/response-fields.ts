@@ -8,8 +8,8 @@ import {
   parseRateLimit,
   parseRateLimitPolicy,
 } from '@sluice/headers'
-import type { RequestContext } from '../adapter/context.ts'
-import { fieldLines, type HttpResponse, type ResponseField } from '../adapter/response.ts'
+import type { RequestContext } from '../request/context.ts'
+import { fieldLines, type HttpResponse, type ResponseField } from '../request/response.ts'
 import { type FieldKind, kindOf, PolicyStates } from './policy-states.ts'
 
 export interface RenderOptions {

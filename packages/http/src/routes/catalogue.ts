@@ -1,7 +1,7 @@
 import { definePolicy, givenFields, invalid, isOptions, quote, SluiceError } from '@sluice/core'
-import { checkPolicy, corePolicy, shorthandFields } from '../guard/bound-policy.ts'
-import type { PolicyGuardOptions, Profile, Profiles } from '../guard/options.ts'
-import type { HttpPolicyOptions } from '../guard/policy-options.ts'
+import { checkPolicy, corePolicy, shorthandFields } from '../options/bound-policy.ts'
+import type { PolicyGuardOptions, Profile, Profiles } from '../options/options.ts'
+import type { HttpPolicyOptions } from '../options/policy-options.ts'
 
 /** The named policies of a guard's options, which the overrides of routes refer to. */
 export class PolicyCatalogue<Native> {

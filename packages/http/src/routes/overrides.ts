@@ -1,14 +1,14 @@
 import { type AlgorithmName, invalid, oneOf, orDefault, SluiceError } from '@sluice/core'
 import { algorithms } from '@sluice/core/backend'
-import { bringsPolicies, shorthandFields } from '../guard/bound-policy.ts'
-import type { PolicyGuardOptions, RouteOverride } from '../guard/options.ts'
-import type { HttpPolicyOptions } from '../guard/policy-options.ts'
+import { bringsPolicies, shorthandFields } from '../options/bound-policy.ts'
+import type { PolicyGuardOptions, RouteOverride } from '../options/options.ts'
+import type { HttpPolicyOptions } from '../options/policy-options.ts'
 import {
   type PolicySettlement,
   type SettlementOptions,
   settlementFields,
   settlementOf,
-} from '../lifecycle/settlement.ts'
+} from '../options/settlement.ts'
 import { namedPolicies, type PolicyCatalogue } from './catalogue.ts'
 
 /** The conditions on which shared policies give units back, by their names. */

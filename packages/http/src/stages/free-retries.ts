@@ -13,14 +13,14 @@ import {
   unlimited,
 } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
-import type { RequestContext } from '../adapter/context.ts'
-import type { BoundPolicy, PolicyCheck } from '../guard/bound-policy.ts'
-import type { IdempotencyOptions } from '../guard/options.ts'
-import { withoutStrike } from '../guard/penalty.ts'
 import { joinKey } from '../keys/combine.ts'
 import { header } from '../keys/headers.ts'
 import { type KeyResolver, resolveKey } from '../keys/resolver.ts'
-import type { Decided } from './decided.ts'
+import type { Decided } from '../lifecycle/decided.ts'
+import type { BoundPolicy, PolicyCheck } from '../options/bound-policy.ts'
+import type { IdempotencyOptions } from '../options/options.ts'
+import { withoutStrike } from '../options/penalty.ts'
+import type { RequestContext } from '../request/context.ts'
 
 /** A guard whose retries are told from other requests. */
 export interface RetriedGuard<Native> {

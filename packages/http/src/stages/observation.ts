@@ -6,10 +6,10 @@ import {
   type SkipEvent,
   type Store,
 } from '@sluice/core'
-import type { RequestContext } from '../adapter/context.ts'
-import type { HttpRequest } from '../adapter/request.ts'
-import { routeScope } from '../routes/scope.ts'
-import type { Decided } from './decided.ts'
+import type { Decided } from '../lifecycle/decided.ts'
+import type { RequestContext } from '../request/context.ts'
+import type { HttpRequest } from '../request/request.ts'
+import { routeScope } from '../request/scope.ts'
 
 /** Lets a request pass. */
 type Pass<Native extends object, Passed> = (context: RequestContext<Native>) => Passed

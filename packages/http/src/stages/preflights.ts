@@ -1,8 +1,8 @@
 import { andThen, warnOnce } from '@sluice/core'
-import { isPreflight } from '../adapter/request.ts'
-import { withoutStrike } from '../guard/penalty.ts'
-import type { GuardSetup } from '../guard/setup.ts'
+import { withoutStrike } from '../options/penalty.ts'
+import { isPreflight } from '../request/request.ts'
 import type { RequestChecks } from './request-checks.ts'
+import type { GuardSetup } from './setup.ts'
 import type { DecideStage, RespondStage, Stage } from './stages.ts'
 
 /** Warns when the first preflight is counted, unless the user has chosen to count preflights. */

@@ -1,6 +1,7 @@
 import { andThen, isPromise, type MaybePromise, warnOnce } from '@sluice/core'
 import type { Access } from '../access/lists.ts'
-import { type HttpRequest, isPreflight } from '../adapter/request.ts'
+import { insteadOfKey, type KeyOrMode } from '../keys/missing-key.ts'
+import { type KeyResolver, resolveKey } from '../keys/resolver.ts'
 import {
   type BoundPolicy,
   type LimitInForce,
@@ -9,13 +10,12 @@ import {
   validCost,
   validEnforcement,
   validLimit,
-} from '../guard/bound-policy.ts'
-import { withoutUndueStrikes, withStrikesLater } from '../guard/penalty.ts'
-import type { GuardSetup } from '../guard/setup.ts'
-import { insteadOfKey, type KeyOrMode } from '../keys/missing-key.ts'
-import { type KeyResolver, resolveKey } from '../keys/resolver.ts'
-import { type Scope, scopedKey } from '../routes/scope.ts'
-import { inOrder, type PerRequest } from '../user-functions.ts'
+} from '../options/bound-policy.ts'
+import { withoutUndueStrikes, withStrikesLater } from '../options/penalty.ts'
+import { type HttpRequest, isPreflight } from '../request/request.ts'
+import { type Scope, scopedKey } from '../request/scope.ts'
+import { inOrder, type PerRequest } from '../request/user-functions.ts'
+import type { GuardSetup } from './setup.ts'
 
 export interface Asking<Native> {
   readonly native: Native

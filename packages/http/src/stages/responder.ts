@@ -1,16 +1,16 @@
 import { andThen, type Decision, divideChecks, type MaybePromise } from '@sluice/core'
-import type { RequestContext } from '../adapter/context.ts'
-import type { ResponseField } from '../adapter/response.ts'
-import { mayBeInShadow, type PolicyCheck } from '../guard/bound-policy.ts'
-import type { PolicyGuardOptions } from '../guard/options.ts'
-import { type Passage, passWithoutFields, type RequestDecision } from '../guard/passage.ts'
-import { strikeDue } from '../guard/penalty.ts'
-import type { GuardSetup } from '../guard/setup.ts'
 import { giveBack, mayRefund, RequestAccount } from '../lifecycle/account.ts'
 import { ChargeableDecision } from '../lifecycle/chargeable-decision.ts'
+import type { Decided } from '../lifecycle/decided.ts'
 import type { DelayQueue } from '../lifecycle/delay-queue.ts'
-import { allHolds, type Hold } from '../lifecycle/hold.ts'
 import { LeaseRenewer } from '../lifecycle/lease-renewer.ts'
+import { mayBeInShadow, type PolicyCheck } from '../options/bound-policy.ts'
+import type { PolicyGuardOptions } from '../options/options.ts'
+import { strikeDue } from '../options/penalty.ts'
+import type { RequestContext } from '../request/context.ts'
+import { allHolds, type Hold } from '../request/hold.ts'
+import { type Passage, passWithoutFields, type RequestDecision } from '../request/passage.ts'
+import type { ResponseField } from '../request/response.ts'
 import {
   blocked,
   forbidden,
@@ -24,7 +24,7 @@ import {
   type ResponseFields,
   retryAfter,
 } from '../responses/response-fields.ts'
-import type { Decided } from './decided.ts'
+import type { GuardSetup } from './setup.ts'
 
 /** The last stage of a guard: tells observers of a decision, and makes the passage of it. */
 export class Responder<Native extends object, Handler> {

@@ -7,16 +7,16 @@ import {
   type MaybePromise,
 } from '@sluice/core'
 import type { Access, AccessLists } from '../access/lists.ts'
-import type { RequestContext } from '../adapter/context.ts'
-import type { PolicyCheck } from '../guard/bound-policy.ts'
-import type { Passage } from '../guard/passage.ts'
-import type { GuardSetup } from '../guard/setup.ts'
 import { deniedWithoutKey } from '../keys/missing-key.ts'
+import type { Decided } from '../lifecycle/decided.ts'
 import type { LoadShedder } from '../limits/shedder.ts'
-import type { Report } from '../user-functions.ts'
-import type { Decided } from './decided.ts'
+import type { PolicyCheck } from '../options/bound-policy.ts'
+import type { RequestContext } from '../request/context.ts'
+import type { Passage } from '../request/passage.ts'
+import type { Report } from '../request/user-functions.ts'
 import type { FreeRetries } from './free-retries.ts'
 import type { FoundChecks, RequestChecks } from './request-checks.ts'
+import type { GuardSetup } from './setup.ts'
 
 // A guard is a chain of stages, put together once: skip, lists, preflights that pass, shed, checks,
 // decide, respond. Each one answers a request, or hands it to the next. A stage that no option asks

@@ -1,8 +1,8 @@
 import type { EnforcedShare, MaybePromise, PolicyFields, WindowForm } from '@sluice/core'
 import type { KeyResolver } from '../keys/resolver.ts'
-import type { SettlementOptions } from '../lifecycle/settlement.ts'
 import type { LimitOption, LimitSource, LimitValue } from '../limits/source.ts'
-import type { PerRequest } from '../user-functions.ts'
+import type { PerRequest } from '../request/user-functions.ts'
+import type { SettlementOptions } from './settlement.ts'
 
 /** The fields of a policy of HTTP requests, whether or not they fit together. */
 export interface HttpPolicyFields<Native>

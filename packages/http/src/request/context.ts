@@ -1,8 +1,8 @@
-import type { RequestDecision } from '../guard/passage.ts'
-import type { Hold } from '../lifecycle/hold.ts'
-import type { Scope } from '../routes/scope.ts'
+import type { Hold } from './hold.ts'
+import type { RequestDecision } from './passage.ts'
 import type { HttpRequest } from './request.ts'
 import type { HttpResponse } from './response.ts'
+import type { Scope } from './scope.ts'
 
 /** One request and its response, as an adapter shows them to a guard. */
 export interface RequestContext<Native> {

@@ -1,6 +1,6 @@
 import type { Decision, Policy } from '@sluice/core'
-import type { ResponseBody, ResponseField } from '../adapter/response.ts'
-import type { Hold } from '../lifecycle/hold.ts'
+import type { Hold } from './hold.ts'
+import type { ResponseBody, ResponseField } from './response.ts'
 
 /** The decision on an HTTP request, with the functions that its handler may call. */
 export interface RequestDecision extends Decision {

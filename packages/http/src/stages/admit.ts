@@ -6,14 +6,14 @@ import {
   type Limiter,
   type MaybePromise,
 } from '@sluice/core'
-import type { RequestContext } from '../adapter/context.ts'
-import { fieldLines, type HttpResponse, type ResponseField } from '../adapter/response.ts'
-import type { PolicyCheck } from '../guard/bound-policy.ts'
-import type { Answer, Passage } from '../guard/passage.ts'
 import { giveBack } from '../lifecycle/account.ts'
-import type { Decided } from '../stages/decided.ts'
-import type { Responder } from '../stages/responder.ts'
-import type { Admission, Taken } from './port.ts'
+import type { Decided } from '../lifecycle/decided.ts'
+import type { Admission, Taken } from '../options/admission.ts'
+import type { PolicyCheck } from '../options/bound-policy.ts'
+import type { RequestContext } from '../request/context.ts'
+import type { Answer, Passage } from '../request/passage.ts'
+import { fieldLines, type HttpResponse, type ResponseField } from '../request/response.ts'
+import type { Responder } from './responder.ts'
 
 /** The parts of a guard that an admission needs. */
 export interface AdmissionSetup<Native extends object, Handler> {

@@ -1,10 +1,10 @@
 import { invalid, isOptions } from '@sluice/core'
-import type { HttpRequest } from '../adapter/request.ts'
-import type { Routes } from '../guard/options.ts'
-import type { PolicyGuard } from '../guard/policy-guard.ts'
-import type { RouteGuards } from './guards.ts'
-import { type Router, type RouteTable, type Routing, undecoded } from './router.ts'
-import { routeScope, type Scope } from './scope.ts'
+import type { Routes } from '../options/options.ts'
+import type { HttpRequest } from '../request/request.ts'
+import { routeScope, type Scope } from '../request/scope.ts'
+import { type Router, type RouteTable, type Routing, undecoded } from '../routes/router.ts'
+import type { PolicyGuard } from './policy-guard.ts'
+import type { RouteGuards } from './route-guards.ts'
 
 /** The limits for the requests of one route. */
 export interface RouteRule<Native extends object, Handler> {

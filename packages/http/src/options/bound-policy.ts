@@ -14,7 +14,6 @@ import {
   withoutHeadroom,
 } from '@sluice/core'
 import type { KeyResolver } from '../keys/resolver.ts'
-import { checkSettlement, type PolicySettlement, settlementOf } from '../lifecycle/settlement.ts'
 import {
   checkDefault,
   checkLargest,
@@ -24,10 +23,11 @@ import {
   isLimitSource,
   type LimitFinder,
 } from '../limits/source.ts'
-import type { Scope } from '../routes/scope.ts'
-import type { PerRequest, Report } from '../user-functions.ts'
+import type { Scope } from '../request/scope.ts'
+import type { PerRequest, Report } from '../request/user-functions.ts'
 import { checkOptions, optionsOf } from './option-table.ts'
 import type { HttpPolicyFields, HttpPolicyOptions } from './policy-options.ts'
+import { checkSettlement, type PolicySettlement, settlementOf } from './settlement.ts'
 
 /** A policy that is bound to requests: it knows how a request becomes a check of it. */
 export interface BoundPolicy<Native> {

@@ -1,7 +1,7 @@
 import type { Decision, MaybePromise, Policy } from '@sluice/core'
-import type { RequestContext } from '../adapter/context.ts'
-import type { HttpRequest } from '../adapter/request.ts'
-import type { ResponseBody, ResponseField } from '../adapter/response.ts'
+import type { RequestContext } from '../request/context.ts'
+import type { HttpRequest } from '../request/request.ts'
+import type { ResponseBody, ResponseField } from '../request/response.ts'
 
 /**
  * Takes requests in place of the application, such as a queue: they are answered before they are

@@ -9,14 +9,14 @@ import type {
 } from '@sluice/core'
 import type { Dialect } from '@sluice/headers'
 import type { ListOptions } from '../access/lists.ts'
-import type { Admission } from '../admission/port.ts'
 import type { MissingKey } from '../keys/missing-key.ts'
 import type { KeyResolver } from '../keys/resolver.ts'
-import type { SettlementOptions } from '../lifecycle/settlement.ts'
 import type { ShedOptions } from '../limits/shedder.ts'
-import type { PerRequest } from '../user-functions.ts'
-import type { RequestDecision } from './passage.ts'
+import type { RequestDecision } from '../request/passage.ts'
+import type { PerRequest } from '../request/user-functions.ts'
+import type { Admission } from './admission.ts'
 import type { HttpPolicyFields, HttpPolicyOptions, LimitForm, Shorthand } from './policy-options.ts'
+import type { SettlementOptions } from './settlement.ts'
 
 interface KeyedPenalty<Native> {
   /** The client that collects strikes, and is blocked. @default the guard's `key` */

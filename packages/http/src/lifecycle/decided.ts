@@ -1,6 +1,6 @@
 import type { Decision, DecisionTiming, MaybePromise } from '@sluice/core'
-import type { RequestContext } from '../adapter/context.ts'
-import type { PolicyCheck } from '../guard/bound-policy.ts'
+import type { PolicyCheck } from '../options/bound-policy.ts'
+import type { RequestContext } from '../request/context.ts'
 
 /** One request as it was decided. */
 export interface Decided<Native extends object> {

@@ -1,13 +1,13 @@
 import { invalid, isOptions, isSluiceError, SluiceError, warnOnce } from '@sluice/core'
-import type { BoundPolicy } from '../guard/bound-policy.ts'
-import type { PolicyGuardOptions, RouteOverride } from '../guard/options.ts'
-import { penaltyOfRoute } from '../guard/penalty.ts'
-import { createPolicyGuard, type PolicyGuard } from '../guard/policy-guard.ts'
-import type { GuardSetup, PolicyGuardPlace } from '../guard/setup.ts'
 import { evidenceOf } from '../keys/resolver.ts'
-import type { PolicyCatalogue } from './catalogue.ts'
-import { wholeOverride } from './overrides.ts'
-import type { Scope } from './scope.ts'
+import type { BoundPolicy } from '../options/bound-policy.ts'
+import type { PolicyGuardOptions, RouteOverride } from '../options/options.ts'
+import { penaltyOfRoute } from '../options/penalty.ts'
+import type { Scope } from '../request/scope.ts'
+import type { PolicyCatalogue } from '../routes/catalogue.ts'
+import { wholeOverride } from '../routes/overrides.ts'
+import type { GuardSetup, PolicyGuardPlace } from '../stages/setup.ts'
+import { createPolicyGuard, type PolicyGuard } from './policy-guard.ts'
 
 /** The guard around routes, and its options. */
 export interface ParentGuard<Native extends object, Handler> {
@@ -92,7 +92,7 @@ export class RouteGuards<Native extends object, Handler> {
   }
 }
 
-/** Warns of pairs that take the place of the address: nobody counts a client that varies the rest. */
+/** Warns of pairs in place of the address: nobody counts a client that varies the rest. */
 function warnIfUnbounded<Native extends object>(
   around: GuardSetup<Native>,
   own: GuardSetup<Native>,

@@ -17,24 +17,24 @@ import { type AccessLists, accessLists } from '../access/lists.ts'
 import { ip } from '../keys/ip.ts'
 import { evidenceOf } from '../keys/resolver.ts'
 import type { DelayQueue } from '../lifecycle/delay-queue.ts'
-import { checkSettlement, type PolicySettlement, settlementOf } from '../lifecycle/settlement.ts'
 import type { LoadShedder } from '../limits/shedder.ts'
-import type { Scope } from '../routes/scope.ts'
-import { FreeRetries, idempotencyKeyOf } from '../stages/free-retries.ts'
-import { Observation } from '../stages/observation.ts'
-import { type Report, reporter } from '../user-functions.ts'
 import {
   type BoundPolicy,
   bindPolicy,
   checkPolicy,
   corePolicy,
   shorthandFields,
-} from './bound-policy.ts'
-import { noteNamedLimit } from './named-limits.ts'
-import { checkOptions, optionsOf, type Settings, settingsOf } from './option-table.ts'
-import type { PolicyGuardOptions } from './options.ts'
-import { bindPenalty, corePenalty } from './penalty.ts'
-import type { HttpPolicyOptions } from './policy-options.ts'
+} from '../options/bound-policy.ts'
+import { noteNamedLimit } from '../options/named-limits.ts'
+import { checkOptions, optionsOf, type Settings, settingsOf } from '../options/option-table.ts'
+import type { PolicyGuardOptions } from '../options/options.ts'
+import { bindPenalty, corePenalty } from '../options/penalty.ts'
+import type { HttpPolicyOptions } from '../options/policy-options.ts'
+import { checkSettlement, type PolicySettlement, settlementOf } from '../options/settlement.ts'
+import type { Scope } from '../request/scope.ts'
+import { type Report, reporter } from '../request/user-functions.ts'
+import { FreeRetries, idempotencyKeyOf } from './free-retries.ts'
+import { Observation } from './observation.ts'
 
 /** The place of one list of policies, beside the user's options. */
 export interface PolicyGuardPlace<Native extends object> {
