@@ -141,6 +141,7 @@ describe.each(storeKinds)('keys by the admin API, with a store in %s', (kind) =>
 
   it('are identities: a route, which everybody shares, is none', async () => {
     const file = `
+deadlineMs: 10000
 policies:
   - { name: spot, limit: 5, window: 1h, key: spot }
   - { name: either, limit: 5, window: 1h, key: { firstOf: [user, route] } }

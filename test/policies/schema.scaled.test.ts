@@ -1,9 +1,10 @@
-import { policyFileProblems, publishedSchema } from '@sluice/policies'
+import { policyFileProblems } from '@sluice/policies'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { scaled } from '../support/scale.ts'
+import { publishedSchema } from './published-schema.ts'
 
 const schema = JSON.parse(JSON.stringify(publishedSchema()))
 const valid = new Ajv2020({ strict: false, allErrors: true }).compile(schema)
@@ -241,6 +242,28 @@ describe('the schema of policy files', () => {
     const problems = policyFileProblems(`policies: [{ name: a, limit: 5, window: 1s }]\n${text}`)
     expect(problems).not.toEqual([])
     expect(problems.map(({ message }) => message).join()).not.toContain('sk_live')
+  })
+
+  const many = (count: number, line: (index: number) => string) =>
+    Array.from({ length: count }, (_, index) => line(index)).join('\n')
+  const one = 'policies: [{ name: a, limit: 5, window: 1s }]'
+
+  it.each([
+    ['unknown fields', `${one}\n${many(24_000, (i) => `k${i}: 1`)}`],
+    [
+      'unknown fields of a policy',
+      `policies:\n- name: a\n  limit: 5\n  window: 1s\n${many(16_000, (i) => `  k${i}: 1`)}`,
+    ],
+    ['overrides of no policy', `${one}\noverrides:\n${many(8_000, () => ' - { policy: b }')}`],
+    ['tiers', `policies:\n- name: a\n  limit: {tiers: {${many(15_000, (i) => `t${i}: x,`)}}}`],
+    ['names twice', `profiles:\n${many(20_000, () => ' p: 1')}`],
+    ['routes', `${one}\nroutes:\n${many(14_000, (i) => ` /r${i}: false`)}`],
+    ['maps in maps', `${one}\nmessage: ${'{a: '.repeat(50_000)}`],
+    ['fields of a message', `${one}\nmessage: {${many(17_000, (i) => `m${i}: 1,`)}}`],
+  ])('stops at 100 faults, after a time that grows with the length alone: %s', (_, text) => {
+    const before = process.cpuUsage()
+    expect(policyFileProblems(text).length).toBeLessThanOrEqual(100)
+    expect(process.cpuUsage(before).user).toBeLessThan(3_000_000)
   })
 
   it('refuses aliases that stand for too much', () => {

@@ -3,7 +3,6 @@ export type { Fault } from './file/explain.ts'
 export { type PlacedPolicy, placedPolicies } from './file/named-policies.ts'
 export type { KeyEntry, OverrideEntry, PolicyEntry, PolicyFile } from './file/policy-file.ts'
 export { type Problem, policyFileProblems, readPolicyFile } from './file/read-file.ts'
-export { publishedSchema } from './file/schema/published-schema.ts'
 export type {
   LivePolicySet as Policies,
   PolicyState,

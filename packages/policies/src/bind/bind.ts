@@ -1,7 +1,6 @@
 import { andThen } from '@sluice/core'
 import {
   type GuardFields,
-  type HttpPolicyOptions,
   type LimitSource,
   type LimitValue,
   type NamedCode,
@@ -9,13 +8,13 @@ import {
   schedule,
   tiers,
 } from '@sluice/http'
+import { mapped, withPolicies } from '../file/named-policies.ts'
 import type {
   KeyEntry,
   LimitEntry,
   OverrideEntry,
   PolicyEntry,
   PolicyFile,
-  RouteEntry,
   ScheduleEntry,
 } from '../file/policy-file.ts'
 import { NamedParts } from './keys.ts'
@@ -31,49 +30,32 @@ export function bindPolicies<Native, Handler>(
   code: NamedCode<Native>,
 ): GuardFields<Native, Handler> {
   const parts = new NamedParts(code)
-  const { $schema: _schema, policies, profiles, routes, overrides = [], ...settings } = file
-  const policy = (entry: PolicyEntry) => bindPolicy(entry, overrides, parts)
+  const { $schema: _schema, overrides = [], ...rest } = file
   checkOverrides(overrides, parts)
+  const policy = (entry: PolicyEntry) => bindPolicy(entry, overrides, parts)
+  const { profiles, routes, ...settings } = withPolicies(rest, policy)
   const bound = {
     ...bindSettings(settings, parts),
-    ...(policies && { policies: policies.map(policy) }),
-    ...(profiles && {
-      profiles: mapped(profiles, (profile, name) => {
-        const { name: _name, ...rest } = policy({ ...profile, name })
-        return rest
-      }),
+    ...(profiles && { profiles }),
+    ...(routes && {
+      routes: mapped(routes, (route) =>
+        typeof route === 'object' ? bindSettings(route, parts) : route,
+      ),
     }),
-    ...(routes && { routes: mapped(routes, (route) => bindRoute(route, policy, parts)) }),
   }
   return bound as unknown as GuardFields<Native, Handler>
 }
 
-type Bind<Native> = (entry: PolicyEntry) => HttpPolicyOptions<Native>
-
-function bindRoute<Native>(
-  route: RouteEntry | string | false,
-  policy: Bind<Native>,
-  parts: NamedParts<Native>,
-): object | string | false {
-  if (typeof route !== 'object') return route
-  const { policies, ...settings } = route
-  return {
-    ...bindSettings(settings, parts),
-    ...(policies && {
-      policies: policies.map((entry) => (typeof entry === 'string' ? entry : policy(entry))),
-    }),
-  }
-}
-
+/** Puts code in the place of the names of a policy. */
 function bindPolicy<Native>(
   { limit, ...entry }: PolicyEntry,
   overrides: readonly OverrideEntry[],
   parts: NamedParts<Native>,
-): HttpPolicyOptions<Native> {
+): PolicyEntry {
   const own = overrides.filter(({ policy }) => policy === entry.name)
   const base = bindLimit(limit, parts)
   const bound = own.length > 0 ? overridden(sourceOf(base), own, parts) : base
-  return { ...bindSettings(entry, parts), limit: bound } as HttpPolicyOptions<Native>
+  return { ...bindSettings(entry, parts), limit: bound } as unknown as PolicyEntry
 }
 
 /** The fields that name code, with the code in their place. */
@@ -139,11 +121,4 @@ function sourceOf<Native>(limit: LimitValue | LimitSource<Native>): LimitSource<
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function mapped<From, To>(
-  fields: Readonly<Record<string, From>>,
-  map: (value: From, name: string) => To,
-): Record<string, To> {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, map(value, name)]))
 }

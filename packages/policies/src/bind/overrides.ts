@@ -69,23 +69,16 @@ export function checkOverrides<Native>(
   entries: readonly OverrideEntry[],
   parts: NamedParts<Native>,
 ): void {
-  for (const [index, { key }] of entries.entries()) {
-    for (const [name, value] of Object.entries(key)) {
-      try {
-        readPart(parts.key(name), String(value))
-      } catch {
-        // The message of this error has the text.
-        throw invalidKey(`overrides[${index}].key`)
-      }
+  for (const [index, entry] of entries.entries()) {
+    try {
+      readOverride(entry, parts)
+    } catch {
+      throw new SluiceError(
+        'SLUICE_OPTION_INVALID',
+        `overrides[${index}].key must have names that the code gives, as in keys: { tenant: tenant((req) => …) }, and an identity or a pattern for each`,
+      )
     }
   }
-}
-
-function invalidKey(place: string): SluiceError {
-  return new SluiceError(
-    'SLUICE_OPTION_INVALID',
-    `${place} must have names that the code gives, as in keys: { tenant: tenant((req) => …) }, and an identity or a pattern for each`,
-  )
 }
 
 /** The overrides in the order in which they are asked. */

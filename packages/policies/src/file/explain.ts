@@ -17,37 +17,63 @@ export interface Fault {
 }
 
 /**
- * Finds what the schema does not accept: one fault for each place.
- * @param name the value as messages name it @default the file
+ * Finds what the schema does not accept, and stops at a number of faults.
+ * @param name the value as messages name it; '' for the file
  */
-export function schemaFaults(schema: TSchema, value: unknown, name = ''): readonly Fault[] {
-  if (Value.Check(schema, value)) return []
-  const whole = { name, value }
-  const faults = [...Value.Errors(schema, value)].map((error) => explain(innermost(error), whole))
-  const known = new Set<string>()
-  return faults.filter(({ path }) => {
-    const place = JSON.stringify(path)
-    if (known.has(place)) return false
-    known.add(place)
-    return true
-  })
+export function schemaFaults(
+  schema: TSchema,
+  value: unknown,
+  { name, most }: { readonly name: string; readonly most: number },
+): readonly Fault[] {
+  const found = new Map<string, Fault & { readonly missing?: string }>()
+  for (const error of inClosestForms(Value.Errors(schema, value))) {
+    const fault = explain(error, { name, value })
+    found.set(JSON.stringify([fault.path, fault.message]), fault)
+    if (found.size >= most) break
+  }
+  const faults = [...found.values()]
+  const meant = new Set(
+    faults.flatMap(({ atKey, path, message }) =>
+      atKey ? [JSON.stringify([path.slice(0, -1), /did you mean '(.+)'/.exec(message)?.[1]])] : [],
+    ),
+  )
+  return faults.filter(({ path, missing }) => !meant.has(JSON.stringify([path, missing])))
 }
 
-/** Of the forms that a value may have, the one that it comes closest to. */
-function innermost(error: ValueError): ValueError {
-  if (error.type !== ValueErrorType.Union) return error
-  const forms = error.errors.map((form) => [...form])
+/** Replaces an error of all forms of a value by those of the form that it comes closest to. */
+function* inClosestForms(errors: Iterable<ValueError>): Generator<ValueError> {
+  for (const error of errors) {
+    // A field that is missing has an error as such before.
+    if (error.value === undefined && error.type !== ValueErrorType.ObjectRequiredProperty) continue
+    if (error.type === ValueErrorType.Union) yield* ofClosestForm(error)
+    else yield error
+  }
+}
+
+function* ofClosestForm(error: ValueError): Generator<ValueError> {
+  const forms = error.errors.map((form) => first(form))
   const ranked = forms
     .filter((form) => !form.some((each) => isOtherForm(each, error)))
     .sort((one, other) => one.length - other.length)
   const [best] = ranked
-  const other = best ? undefined : otherTag(forms, error)
-  if (other) return other
-  if (!best?.[0] || (ranked.length > 1 && best.every(({ path }) => path === error.path)))
-    return error
-  return innermost(
-    best.find(({ type }) => type === ValueErrorType.ObjectAdditionalProperties) ?? best[0],
-  )
+  const tag = best ? undefined : otherTag(forms, error)
+  const isAnyForm = ranked.length > 1
+  if (tag) yield tag
+  else if (!best?.[0] || (isAnyForm && best.every(({ path }) => path === error.path))) yield error
+  else if (!isAnyForm) yield* inClosestForms(best)
+  else {
+    const isUnknown = ({ type }: ValueError) => type === ValueErrorType.ObjectAdditionalProperties
+    yield* inClosestForms([best.find(isUnknown) ?? best[0]])
+  }
+}
+
+/** Errors of a form by which forms are compared. */
+const maxOfForm = 50
+
+function first(errors: Iterable<ValueError>): readonly ValueError[] {
+  const found: ValueError[] = []
+  for (const error of errors) if (found.push(error) >= maxOfForm) break
+  return found
 }
 
 /** A tag that no form has: the name of an algorithm that there is not. */
@@ -65,15 +91,9 @@ function otherTag(
 }
 
 /** The value has another kind, or another algorithm: the message of this form would mislead. */
-function isOtherForm(each: ValueError, { path }: ValueError): boolean {
-  if (each.path === path)
-    return each.type !== ValueErrorType.ObjectMinProperties && !isOfObject(each)
-  if (each.path === `${path}/algorithm`) return true
-  return each.path === `${path}/after` && each.type === ValueErrorType.Literal
-}
-
-function isOfObject({ type }: ValueError): boolean {
-  return type === ValueErrorType.ObjectRequiredProperty
+function isOtherForm({ path: at, type }: ValueError, { path }: ValueError): boolean {
+  if (at === path) return type !== ValueErrorType.ObjectMinProperties
+  return at === `${path}/algorithm` || (at === `${path}/after` && type === ValueErrorType.Literal)
 }
 
 /** A value that is checked, and its name in messages; '' for the file. */
@@ -82,25 +102,20 @@ interface Whole {
   readonly value: unknown
 }
 
-function explain(error: ValueError, whole: Whole): Fault {
+function explain(error: ValueError, whole: Whole): Fault & { readonly missing?: string } {
   const path = pathOf(error.path, whole.value)
-  const fault = { path, atKey: false, kind: 'schema' } as const
   const isSecret = hasIdentities(path)
+  const holder = path.slice(0, -1)
+  const field = String(path.at(-1) ?? '')
+  const where = placeOf(holder, whole)
+  const fault = { path, atKey: false, kind: 'schema' } as const
   if (error.type === ValueErrorType.ObjectAdditionalProperties) {
-    const field = String(path.at(-1) ?? '')
-    const where = placeOf(path.slice(0, -1), whole)
-    const message = isSecret
-      ? `${where} has an option that does not exist`
-      : unknownField(field, path, { error, whole, where })
+    const message = isSecret ? `${where} has an unknown option` : unknownField(field, where, error)
     return { ...fault, atKey: true, message }
   }
   if (error.type === ValueErrorType.ObjectRequiredProperty) {
-    const where = placeOf(path.slice(0, -1), whole)
-    return {
-      ...fault,
-      path: path.slice(0, -1),
-      message: `${where} needs ${String(path.at(-1))}: ${legalOf(error.schema)}`,
-    }
+    const message = `${where} needs ${field}: ${legalOf(error.schema)}`
+    return { ...fault, path: holder, message, missing: field }
   }
   const message = `${placeOf(path, whole)} must be ${legalOf(error.schema)}`
   return { ...fault, message: isSecret ? message : `${message}, but is ${quote(error.value)}` }
@@ -114,57 +129,34 @@ export function hasIdentities([root, , field]: Path): boolean {
 }
 
 /** In the words of an option in code that does not exist. */
-function unknownField(
-  field: string,
-  path: Path,
-  {
-    error,
-    whole,
-    where,
-  }: { readonly error: ValueError; readonly whole: Whole; readonly where: string },
-): string {
-  const { properties = {}, patternProperties } = error.schema
-  const [pattern] = Object.values<TSchema>(patternProperties ?? {})
-  if (pattern) return `${where} has the name ${quote(field)}, which is not allowed there`
+function unknownField(field: string, where: string, { schema }: ValueError): string {
+  const { properties = {}, patternProperties } = schema
+  if (patternProperties) return `${where} has the name ${quote(field)}, which is not allowed there`
   try {
-    knownFields({ [field]: valueAt(whole.value, path) }, where, Object.keys(properties))
+    knownFields({ [field]: true }, where, Object.keys(properties))
   } catch (known) {
     if (isSluiceError(known)) return known.message
-    throw known
   }
   return `${where}: there is no option ${quote(field)}`
 }
 
 /** The legal values of a schema, in words. */
 function legalOf(schema: TSchema): string {
-  if (schema.title) return schema.title
-  if (schema.anyOf) {
-    return schema.anyOf.map((form: TSchema) => legalOf(form)).join(', or ')
-  }
-  if ('const' in schema)
-    return typeof schema.const === 'string' ? `'${schema.const}'` : String(schema.const)
-  switch (schema.type) {
-    case 'integer': {
-      const { minimum, maximum } = schema
-      if (minimum === undefined) return 'a whole number'
-      return maximum === Number.MAX_SAFE_INTEGER || maximum === undefined
-        ? `a whole number ≥ ${minimum}`
-        : `a whole number from ${minimum} to ${maximum}`
-    }
-    case 'number':
-      return schema.minimum === undefined ? 'a number' : `a number ≥ ${schema.minimum}`
-    case 'boolean':
-      return 'true or false'
-    case 'string':
-      return schema.minLength ? 'text that is not empty' : 'text'
-    case 'array':
-      return schema.minItems
-        ? `a list of ${schema.minItems} to ${schema.maxItems ?? 'more'} items`
-        : 'a list'
-    default:
-      return 'an object of options'
-  }
+  const { title, anyOf, type, minItems, maxItems } = schema
+  if (title) return title
+  if (anyOf) return anyOf.map((form: TSchema) => legalOf(form)).join(', or ')
+  if ('const' in schema) return quote(schema.const)
+  if (minItems) return `a list of ${minItems} to ${maxItems ?? 'more'} items`
+  return kinds.get(type) ?? 'an object of options'
 }
+
+const kinds: ReadonlyMap<unknown, string> = new Map([
+  ['integer', 'a whole number'],
+  ['number', 'a number'],
+  ['boolean', 'true or false'],
+  ['string', 'text that is not empty'],
+  ['array', 'a list'],
+])
 
 /** JSON pointers name places of lists as fields are named: the value tells them apart. */
 function pathOf(pointer: string, root: unknown): Path {
@@ -176,14 +168,6 @@ function pathOf(pointer: string, root: unknown): Path {
     value = typeof value === 'object' && value !== null ? Reflect.get(value, field) : undefined
   }
   return path
-}
-
-function valueAt(root: unknown, path: Path): unknown {
-  return path.reduce<unknown>(
-    (value, field) =>
-      typeof value === 'object' && value !== null ? Reflect.get(value, field) : undefined,
-    root,
-  )
 }
 
 function placeOf(path: Path, { name }: Whole): string {

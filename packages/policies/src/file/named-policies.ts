@@ -38,23 +38,26 @@ export function withPolicies(
     ...file,
     ...(policies && { policies: policies.map(change) }),
     ...(profiles && {
-      profiles: Object.fromEntries(
-        Object.entries(profiles).map(([name, profile]) => {
-          const { name: _name, ...rest } = change({ ...profile, name })
-          return [name, rest]
-        }),
-      ),
+      profiles: mapped(profiles, (profile, name) => {
+        const { name: _name, ...rest } = change({ ...profile, name })
+        return rest
+      }),
     }),
     ...(routes && {
-      routes: Object.fromEntries(
-        Object.entries(routes).map(([route, rule]) => {
-          if (typeof rule !== 'object' || !rule.policies) return [route, rule]
-          const own = rule.policies.map((policy) =>
-            typeof policy === 'string' ? policy : change(policy),
-          )
-          return [route, { ...rule, policies: own }]
-        }),
-      ),
+      routes: mapped(routes, (rule) => {
+        if (typeof rule !== 'object' || !rule.policies) return rule
+        const own = rule.policies.map((policy) =>
+          typeof policy === 'string' ? policy : change(policy),
+        )
+        return { ...rule, policies: own }
+      }),
     }),
   }
+}
+
+export function mapped<From, To>(
+  fields: Readonly<Record<string, From>>,
+  map: (value: From, name: string) => To,
+): Record<string, To> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, map(value, name)]))
 }

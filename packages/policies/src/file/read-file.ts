@@ -10,6 +10,7 @@ import {
   type Node,
   type Pair,
   parseDocument,
+  visit,
 } from 'yaml'
 import { type Fault, optionOf, schemaFaults } from './explain.ts'
 import type { PolicyFile } from './policy-file.ts'
@@ -28,12 +29,15 @@ export interface Problem extends Fault {
 const maxLength = 256_000
 /** Nodes that aliases may stand for, so that a small file cannot become a huge one. */
 const maxAliasCount = 1_000
+/** Problems of a file that are looked for: one of a thousand takes no longer than one of these. */
+const maxProblems = 100
 /** Problems that one message lists. */
 const maxListed = 10
 
 /**
  * Finds what is wrong with a policy file in YAML or JSON: nothing in one that may come in force.
  * The checks of the code, such as the names of keys, come when a guard is made.
+ * @returns the first 100 problems
  */
 export function policyFileProblems(text: string): readonly Problem[] {
   return parsePolicyFile(text).problems
@@ -71,8 +75,7 @@ function listed(
   const lines = problems
     .slice(0, maxListed)
     .map((problem) => `${file}:${problem.line}:${problem.column}: ${textOf(problem)}`)
-  const rest = problems.length - lines.length
-  return [...lines, ...(rest > 0 ? [`and ${rest} more`] : [])].join('\n')
+  return [...lines, ...(problems.length > maxListed ? ['and more'] : [])].join('\n')
 }
 
 interface Parsed {
@@ -86,37 +89,71 @@ function isPolicyFile(_value: unknown): _value is PolicyFile {
   return true
 }
 
+/** Parses a policy file in a time that grows with its length alone. */
 export function parsePolicyFile(text: string): Parsed {
   if (text.length > maxLength) {
     const message = `the file must have at most ${maxLength} characters, but has ${text.length}`
     return { problems: [syntaxProblem(message)] }
   }
+  try {
+    return parse(text)
+  } catch (error) {
+    // Aliases that stand for themselves, or for too much; values within thousands of others.
+    return { problems: [syntaxProblem(errorText(error))] }
+  }
+}
+
+function parse(text: string): Parsed {
   const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: '1.2' })
+  // The check of yaml for unique keys compares each key with each other one.
+  const settings = { lineCounter: lines, prettyErrors: false, uniqueKeys: false } as const
+  const document = parseDocument(text, { ...settings, version: '1.2' })
   const place = (offset: number) => {
     const { line, col } = lines.linePos(offset)
     return { line: Math.max(1, line), column: Math.max(1, col) }
   }
-  const broken = [...document.errors, ...document.warnings]
-  if (broken.length > 0) {
-    const problems = broken.map(({ message, pos }) => ({
-      ...syntaxProblem(message),
-      ...place(pos[0]),
-    }))
-    return { problems }
+  const broken: readonly Broken[] = [...document.errors, ...document.warnings]
+  const syntax = (broken.length > 0 ? broken : keyProblems(document)).slice(0, maxProblems)
+  if (syntax.length > 0) {
+    return {
+      problems: syntax.map((each) => ({ ...syntaxProblem(each.message), ...place(each.pos[0]) })),
+    }
   }
-  let value: unknown
-  try {
-    value = document.toJS({ maxAliasCount })
-  } catch (error) {
-    // Aliases that stand for themselves, or for too much.
-    return { problems: [syntaxProblem(errorText(error))] }
-  }
-  const faults = schemaFaults(fileSchema, value)
+  const value: unknown = document.toJS({ maxAliasCount })
+  const faults = schemaFaults(fileSchema, value, { name: '', most: maxProblems })
   const found = faults.length > 0 || !isPolicyFile(value) ? faults : ruleFaults(value)
   if (found.length === 0 && isPolicyFile(value)) return { value, problems: [] }
-  const problems = found.map((fault) => ({ ...fault, ...place(offsetOf(document, fault)) }))
+  const problems = found
+    .slice(0, maxProblems)
+    .map((fault) => ({ ...fault, ...place(offsetOf(document, fault)) }))
   return { problems: problems.sort((a, b) => a.line - b.line || a.column - b.column) }
+}
+
+interface Broken {
+  readonly message: string
+  readonly pos: readonly [from: number, to: number]
+}
+
+/** Finds keys that stand twice in one map, and keys that are no text. */
+function keyProblems(document: Document.Parsed): readonly Broken[] {
+  const problems: Broken[] = []
+  visit(document, {
+    Map(_, { items }) {
+      const names = new Set<string>()
+      for (const { key } of items) {
+        const isText = isScalar(key)
+        const name = String(isText ? key.value : '')
+        if (isText && !names.has(name)) names.add(name)
+        else {
+          const message = isText ? 'Map keys must be unique' : 'Map keys must be text'
+          const [from = 0, to = 0] = (isNode(key) && key.range) || []
+          problems.push({ message, pos: [from, to] })
+        }
+      }
+      return problems.length >= maxProblems ? visit.BREAK : undefined
+    },
+  })
+  return problems
 }
 
 /** Takes the text of the file off a message of the parser: it follows a colon. */

@@ -4,7 +4,7 @@ import { bindPolicies } from '../bind/bind.ts'
 import type { Fault, Path } from './explain.ts'
 import { hasIdentities, optionOf } from './explain.ts'
 import { placedPolicies } from './named-policies.ts'
-import type { KeyEntry, PolicyFile } from './policy-file.ts'
+import type { PolicyFile } from './policy-file.ts'
 
 /**
  * Finds what no schema can say: rules between fields. All but those of names and overrides are the
@@ -14,6 +14,9 @@ export function ruleFaults(file: PolicyFile): readonly Fault[] {
   const found = [...nameFaults(file), ...overrideFaults(file)]
   return found.length > 0 ? found : guardFaults(file)
 }
+
+/** Names that one message lists. */
+const maxNames = 20
 
 function fault(path: Path, message: string): Fault {
   return { path, message, atKey: false, kind: 'rule' }
@@ -34,12 +37,13 @@ function nameFaults(file: PolicyFile): readonly Fault[] {
 }
 
 function overrideFaults(file: PolicyFile): readonly Fault[] {
-  const names = placedPolicies(file).map(({ policy }) => policy.name)
+  const names = new Set(placedPolicies(file).map(({ policy }) => policy.name))
+  const listed = [...names].slice(0, maxNames).join(', ')
+  const known = names.size === 0 ? 'there are none' : `there are ${listed}`
   return (file.overrides ?? []).flatMap(({ policy, until, limit, mode }, index) => {
     const at = ['overrides', index]
     const faults: Fault[] = []
-    if (!names.includes(policy)) {
-      const known = names.length === 0 ? 'there are none' : `there are ${names.join(', ')}`
+    if (!names.has(policy)) {
       faults.push(
         fault(
           [...at, 'policy'],
@@ -75,18 +79,9 @@ function guardFaults(file: PolicyFile): readonly Fault[] {
   const registrations = new Registrations()
   try {
     registrations.collect(() => {
-      const options = bindPolicies<object, never>(file, standIns(file))
-      createGuard<object, never>(
-        { ...options, store: memoryStore() },
-        {
-          where: 'the file',
-          routing: {
-            caseSensitive: false,
-            ignoreTrailingSlash: true,
-            ignoreDuplicateSlashes: true,
-          },
-        },
-      )
+      const options = bindPolicies<object, never>(file, standIns())
+      const store = memoryStore()
+      createGuard<object, never>({ ...options, store }, { where: 'the file', routing })
     })
     return []
   } catch (error) {
@@ -99,39 +94,23 @@ function guardFaults(file: PolicyFile): readonly Fault[] {
   }
 }
 
-/** Keys and functions for all names that a file has. */
-function standIns(file: PolicyFile) {
-  const keys = new Map<string, () => string>()
-  const values = new Map<string, () => undefined>()
-  const add = (names: readonly string[]): void => {
-    for (const name of names) if (!builtIn.includes(name)) keys.set(name, () => name)
-  }
-  const visit = (value: unknown): void => {
-    if (typeof value !== 'object' || value === null) return
-    for (const [field, inner] of Object.entries(value)) {
-      if (field === 'key' && isKeyEntry(inner)) add(namesOf(inner))
-      if (field === 'idempotencyKey' && typeof inner !== 'boolean') add(namesOf(inner))
-      if (field === 'by' && typeof inner === 'string') values.set(inner, () => undefined)
-      visit(inner)
-    }
-  }
-  visit(file)
-  for (const { key } of file.overrides ?? []) add(Object.keys(key))
-  return { keys: Object.fromEntries(keys), values: Object.fromEntries(values) }
+const routing = { caseSensitive: false, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true }
+
+/** Keys and functions for all names that a file may have. */
+function standIns() {
+  const anyOf = <T>(make: (name: string) => T): Readonly<Record<string, T>> =>
+    new Proxy(
+      {},
+      {
+        get: (_, name) => make(String(name)),
+        getOwnPropertyDescriptor: (_, name) =>
+          builtIn.includes(String(name)) ? undefined : { configurable: true },
+      },
+    )
+  return { keys: anyOf((name) => () => name), values: anyOf(() => () => undefined) }
 }
 
 const builtIn = ['ip', 'route']
-
-/** The key of an override is an object of values by names instead. */
-function isKeyEntry(value: unknown): value is KeyEntry {
-  if (typeof value === 'string') return true
-  return typeof value === 'object' && value !== null && ('all' in value || 'firstOf' in value)
-}
-
-function namesOf(key: KeyEntry): readonly string[] {
-  if (typeof key === 'string') return [key]
-  return 'all' in key ? key.all : key.firstOf
-}
 
 /** The place that a message is about: messages begin with the option, or name the policy. */
 function placeOf(message: string, file: PolicyFile): Path {
@@ -145,16 +124,10 @@ function placeOf(message: string, file: PolicyFile): Path {
   const steps = /^(?:[A-Za-z]\w*)(?:\.\w+|\[\d+\]|\['[^']+'\])*/.exec(rest)?.[0] ?? ''
   const found = steps.match(/\w+/g)?.map((step) => (/^\d+$/.test(step) ? Number(step) : step)) ?? []
   const full = [...path, ...found]
-  if (found.length > 0 && exists(file, full.slice(0, -1))) return full
+  const holder = full
+    .slice(0, -1)
+    .reduce<unknown>((value, step) => Reflect.get(Object(value), step), file)
+  if (Object.hasOwn(file, String(full[0])) && typeof holder === 'object') return full
   const named = placedPolicies(file).find(({ policy }) => message.includes(`'${policy.name}'`))
   return named?.path ?? path
-}
-
-function exists(root: unknown, path: Path): boolean {
-  let value = root
-  for (const step of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return false
-    value = Reflect.get(value, step)
-  }
-  return typeof value === 'object' && value !== null
 }

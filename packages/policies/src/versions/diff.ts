@@ -1,4 +1,4 @@
-import { placedPolicies } from '../file/named-policies.ts'
+import { mapped, placedPolicies } from '../file/named-policies.ts'
 import type { PolicyFile } from '../file/policy-file.ts'
 import { countFields } from './version.ts'
 
@@ -51,15 +51,11 @@ function ofRoutes(
 }
 
 function byName(routes: NonNullable<PolicyFile['routes']>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(
-    Object.entries(routes).map(([route, rule]) => {
-      if (typeof rule !== 'object' || !rule.policies) return [route, rule]
-      const policies = rule.policies.map((policy) =>
-        typeof policy === 'string' ? policy : policy.name,
-      )
-      return [route, { ...rule, policies }]
-    }),
-  )
+  return mapped(routes, (rule) => {
+    if (typeof rule !== 'object' || !rule.policies) return rule
+    const names = rule.policies.map((policy) => (typeof policy === 'string' ? policy : policy.name))
+    return { ...rule, policies: names }
+  })
 }
 
 function policiesOf(file: PolicyFile): ReadonlyMap<string, Readonly<Record<string, unknown>>> {

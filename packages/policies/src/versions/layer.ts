@@ -86,7 +86,7 @@ export function checkEntry(entry: Entry, file: PolicyFile): void {
     )
   }
   const checked = field === 'override' && isOptions(value) ? { policy, ...value } : value
-  const [wrong] = schemaFaults(entryValues[field], checked, 'entry.value')
+  const [wrong] = schemaFaults(entryValues[field], checked, { name: 'entry.value', most: 1 })
   if (wrong) throw new SluiceError('SLUICE_OPTION_INVALID', wrong.message)
   if (reason !== undefined) checkNoteText(reason, 'entry.reason')
   if (until === undefined) return
@@ -136,27 +136,23 @@ export function valueInFile({ policy: name, field }: Entry, file: PolicyFile): u
  * file does not have change nothing.
  */
 export function effective(file: PolicyFile, { entries }: Layer, nowMs: number): PolicyFile {
-  const active = entries.filter((entry) => isActive(entry, nowMs))
+  const names = new Set(placedPolicies(file).map(({ policy }) => policy.name))
+  const active = entries.filter((entry) => isActive(entry, nowMs) && names.has(entry.policy))
+  const fields = active.filter(({ field }) => field !== 'override')
   const overrides = [
     ...active.flatMap((entry) =>
-      entry.field === 'override' && has(file, entry.policy)
-        ? [{ policy: entry.policy, ...entry.value }]
-        : [],
+      entry.field === 'override' ? [{ policy: entry.policy, ...entry.value }] : [],
     ),
     ...(file.overrides ?? []).filter((override) => isActive(override, nowMs)),
   ]
   const { overrides: _overrides, ...rest } = file
   const changed = withPolicies(rest, (policy) =>
-    active
+    fields
       .filter((entry) => entry.policy === policy.name)
       // The newest entry comes first.
       .reduceRight((before, entry) => changedPolicy(before, entry), policy),
   )
   return overrides.length === 0 ? changed : { ...changed, overrides }
-}
-
-function has(file: PolicyFile, name: string): boolean {
-  return placedPolicies(file).some(({ policy }) => policy.name === name)
 }
 
 function changedPolicy(policy: PolicyEntry, { field, value }: KeptEntry): PolicyEntry {

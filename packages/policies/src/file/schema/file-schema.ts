@@ -187,6 +187,8 @@ export const fileSchema: TSchema = closed(
         route,
         {
           additionalProperties: false,
+          maxProperties: 1_000,
+          title: 'an object of at most 1000 routes',
           description: 'Limits for some requests, by method and path.',
         },
       ),

@@ -15,8 +15,10 @@ export function closed(properties: TProperties, options: object = {}): TSchema {
 
 export const maxInteger: number = Number.MAX_SAFE_INTEGER
 
-export const whole = (description: string, minimum = 0, maximum: number = maxInteger): TSchema =>
-  Type.Integer({ minimum, maximum, description })
+export function whole(description: string, minimum = 0, maximum: number = maxInteger): TSchema {
+  const range = maximum === maxInteger ? `≥ ${minimum}` : `from ${minimum} to ${maximum}`
+  return Type.Integer({ minimum, maximum, title: `a whole number ${range}`, description })
+}
 
 export const duration = (description: string): TSchema =>
   Type.Union(
