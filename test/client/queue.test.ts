@@ -36,7 +36,7 @@ describe('a call that is aborted in the line', () => {
   })
 
   it('keeps nobody waiting at a gate that is open', async () => {
-    const api = limitedApi({ policiesOf: () => [slow] })
+    const api = limitedApi({ policiesOf: () => [{ ...slow, algorithm: 'token-bucket' }] })
     const fetch = createFetch({ fetch: api.fetch })
     await settled(Promise.all(Array.from({ length: 11 }, () => fetch(origin))))
     const call = () => fetch(origin, { signal: abortsAfter(1500) })

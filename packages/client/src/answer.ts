@@ -2,9 +2,7 @@ import { type ParsedPolicy, parseHeaders } from '@sluice/headers'
 import type { Call } from './call.ts'
 import { type Patience, peekJson, serverNowMs } from './response.ts'
 
-/**
- * Makes the answer to a call that is not sent: the server's wait is longer than the caller accepts.
- */
+/** Makes the answer to a call that is not sent, because the told wait is too long for it. */
 export function heldBack(waitMs: number): Response {
   const seconds = Math.max(1, Math.ceil(waitMs / 1000))
   const problem = {
@@ -32,10 +30,7 @@ export function isRetried(
   return statuses.has(status) || (toldMs !== undefined && retriedWhenTold.has(status))
 }
 
-/**
- * Tells whether a refusal concerns the client or the route, not one request. Then other calls wait
- * too.
- */
+/** Tells whether a refusal concerns more than one request. Then other calls wait too. */
 export function isShared(status: number): boolean {
   return status === 403 || status === 429 || status === 503
 }
@@ -98,10 +93,7 @@ export async function withDetails(
   return { ...answer, toldMs, violated: violating.map(({ name }) => name) }
 }
 
-/**
- * Tells whether a 403 may be a limit of GitHub's. A 403 with more than the legacy fields means
- * "forbidden".
- */
+/** Tells whether a 403 may be a limit of GitHub's. With more than legacy fields it is none. */
 function isGitHubs({ status, headers }: Response): boolean {
   return status === 403 && !headers.has('RateLimit') && !headers.has('RateLimit-Remaining')
 }
@@ -115,10 +107,7 @@ function isOfCall({ headers, url }: Response, call: Call): boolean {
   return !URL.canParse(url) || new URL(url).origin === call.url.origin
 }
 
-/**
- * Names a policy. Dialects without names have one policy at a time, so its limit and window name
- * it.
- */
+/** Names a policy. Dialects without names have one at a time: its limit and window name it. */
 function named(policy: ParsedPolicy): NamedPolicy {
   const { pk, limit, windowMs } = policy
   const plainName = policy.name ?? `${limit}/${windowMs}`

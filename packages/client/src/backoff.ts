@@ -1,26 +1,18 @@
 import type { Settings } from './options.ts'
 
-/**
- * Wait (ms) after the `failures`-th failure in a row, if the server tells none. With full jitter:
- * from 0 to the whole backoff.
- */
+/** Wait (ms) after the `failures`-th failure in a row, if the server tells none: full jitter. */
 export function backoffMs(failures: number, settings: Settings): number {
   return Math.random() * Math.min(settings.maxBackoffMs, settings.backoffMs * doubled(failures))
 }
 
-/**
- * Jitter (ms) on a wait that the server told. It keeps clients with the same wait from returning
- * together.
- */
+/** Jitter (ms) on a told wait. Clients with the same wait must not return together. */
 export function jitterMs(toldMs: number, refusals: number, settings: Settings): number {
   const spanMs = Math.max(settings.jitterMs, toldMs / 10) * doubled(refusals)
   const roomMs = Math.max(0, settings.maxWaitMs - toldMs)
   return Math.random() * Math.min(settings.maxBackoffMs, spanMs, roomMs)
 }
 
-/**
- * Returns 1 the first time, then 2, 4 and so on. It stays finite, so that a product with 0 is 0.
- */
+/** Returns 1, then 2, 4 and so on. It stays finite, so that a product with 0 is 0. */
 function doubled(times: number): number {
   return 2 ** Math.min(times - 1, 40)
 }
@@ -49,9 +41,7 @@ export function pollWaits(intervalMs: number): (toldMs: number | undefined) => n
   }
 }
 
-/**
- * Jitter (ms) on the wait before a poll. It keeps clients with the same wait from polling together.
- */
+/** Jitter (ms) on the wait before a poll. */
 export function pollJitterMs(waitMs: number, roomMs: number): number {
   return Math.random() * Math.min(roomMs, Math.max(maxPollJitterMs, waitMs / 10))
 }

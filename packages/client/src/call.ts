@@ -4,10 +4,7 @@
  */
 const fixed = /^(v\d+(\.\d+)*([a-z]+\d*)?|\d?[a-z]{1,8}\d{0,2}[a-z]?)$/i
 
-/**
- * Returns the method and path of a call. Ids in the path are replaced: `/users/42` and `/users/43`
- * are one route.
- */
+/** Returns method and path, without ids: `/users/42` and `/users/43` are one route. */
 export function routeOf({ method, url }: CallInfo): string {
   const parts = url.pathname.split('/')
   const names = parts.map((part) => (/\d/.test(part) && !fixed.test(part) ? ':' : part))
@@ -25,10 +22,7 @@ export interface Call extends CallInfo {
   readonly signal: AbortSignal | undefined
   /** True if the body, if there is one, can be sent more than once. */
   readonly hasRepeatableBody: boolean
-  /**
-   * Returns the arguments of `fetch` for one request. `mayFollow` is true if another request may
-   * have to follow.
-   */
+  /** Returns the arguments of `fetch` for one request; `mayFollow`: another one may follow it. */
   argumentsFor(mayFollow: { mayFollow: boolean }): Parameters<Fetch>
 }
 
@@ -37,10 +31,7 @@ export type Fetch = typeof globalThis.fetch
 
 type Input = Parameters<Fetch>[0]
 
-/**
- * Reads the arguments of `fetch`. Throws the error that `fetch` would reject with when they are no
- * request.
- */
+/** Reads the arguments of `fetch`. Throws as `fetch` would reject. */
 export function readCall(input: Input, given: RequestInit | undefined): Call {
   const init = withLastingHeaders(given)
   const request = isRequest(input) ? input : undefined
@@ -85,17 +76,13 @@ function mayHaveBody(method: string): boolean {
   return method !== 'GET' && method !== 'HEAD'
 }
 
-/**
- * Tells whether a body can be sent again. A stream can be read once, and Sluice keeps no copy of
- * it.
- */
+/** Tells whether a body can be sent again. A stream can be read only once. */
 function isRepeatable(body: unknown, method: string): boolean {
   if (body === undefined || body === null) return true
   // A body is an error of the caller here, and would fail again.
   if (!mayHaveBody(method)) return false
   if (typeof body !== 'object') return true
-  // Node's fetch takes any async iterable, node-fetch any object with `pipe`. Both send it as a
-  // stream.
+  // Node's fetch streams any async iterable, node-fetch any object with `pipe`.
   return !(body instanceof ReadableStream || Symbol.asyncIterator in body || 'pipe' in body)
 }
 

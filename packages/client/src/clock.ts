@@ -5,9 +5,8 @@ export const maxTimerMs = 2_147_483_647
 export type Waiting = Set<() => void>
 
 /**
- * Waits until the clock has reached `untilMs`, and resolves to `'over'`. Resolves to `'woken'` if
- * its function in `waiting` is called first. Rejects with the signal's reason when the signal
- * aborts. No timer or listener outlives the wait; with `Infinity` there is no timer.
+ * Waits until `untilMs`, and resolves to `'over'`, or to `'woken'` if its function in `waiting` is
+ * called first. Rejects when the signal aborts. No timer or listener outlives the wait.
  */
 export function pause(
   untilMs: number,
@@ -80,10 +79,7 @@ export function deadlineIn(durationMs: number, signal: AbortSignal | undefined):
   }
 }
 
-/**
- * Settles as the work does, or rejects with the reason of a signal that aborts first. Some work
- * ignores its signal.
- */
+/** Settles as the work does, or rejects when the signal aborts. Some work ignores its signal. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason)

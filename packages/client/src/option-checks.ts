@@ -1,6 +1,4 @@
-/**
- * Names that other clients use, each with the option of this client; the first known one counts.
- */
+/** Names in other clients, with the option of this client. The first known one counts. */
 const meant: readonly (readonly [guess: RegExp, option: string])[] = [
   [/delay/i, 'backoffMs'],
   [/timeout/i, 'maxTotalWaitMs'],
@@ -8,16 +6,27 @@ const meant: readonly (readonly [guess: RegExp, option: string])[] = [
   [/retr|attempt/i, 'retries'],
 ]
 
+interface Reading<Options, Settings> {
+  readonly where: string
+  read(options: Options): Settings
+  readonly others?: readonly string[]
+}
+
 /**
- * Throws when `options` is no plain object, or has a field outside of `known`; a near miss is
- * proposed.
+ * Reads options. Throws when they are no plain object, or have a field that is neither read nor in
+ * `others`; a near miss is proposed.
  */
-export function knownFields(options: unknown, where: string, known: readonly string[]): void {
+export function onlyKnown<Options, Settings extends object>(
+  options: Options,
+  { where, read, others = [] }: Reading<Options, Settings>,
+): Settings {
   if (!isPlain(options)) {
     throw new TypeError(`${where} takes an object of options, but got ${show(options)}`)
   }
+  const settings = read(options)
+  const known = [...Object.keys(settings), ...others]
   const unknown = Object.keys(options).find((field) => !known.includes(field))
-  if (unknown === undefined) return
+  if (unknown === undefined) return settings
   const near =
     meant.find(([guess, name]) => guess.test(unknown) && known.includes(name))?.[1] ??
     known.find((name) => name.slice(0, 3) === unknown.slice(0, 3))
@@ -27,15 +36,11 @@ export function knownFields(options: unknown, where: string, known: readonly str
   )
 }
 
-/**
- * True for an object literal or the like. A Map or a Promise would count as options that set
- * nothing.
- */
+/** True for an object literal. A Map or a Promise would be options that set nothing. */
 function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
   const prototype: object | null = Object.getPrototypeOf(value)
-  // The `Object.prototype` of another realm, such as a frame or a test's context, has no prototype
-  // itself.
+  // `Object.prototype` may be that of another realm, such as a frame.
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
@@ -64,9 +69,7 @@ export function flag(value: boolean | undefined, option: string, otherwise: bool
   throw invalid(option, value, 'true or false')
 }
 
-/**
- * Returns the text of an absolute http or https URL, or `undefined` where the option was left out.
- */
+/** Returns an absolute http or https URL, or `undefined` where the option was left out. */
 export function webUrl(value: string | URL | undefined, option: string): string | undefined {
   if (value === undefined) return undefined
   const text = String(value)

@@ -1,13 +1,5 @@
 import type { CallInfo } from './call.ts'
-import {
-  bound,
-  count,
-  duration,
-  flag,
-  knownFields,
-  list,
-  optionalFunction,
-} from './option-checks.ts'
+import { bound, count, duration, flag, list, onlyKnown, optionalFunction } from './option-checks.ts'
 import { processWide } from './process-wide.ts'
 
 /** Options of `createFetch`. */
@@ -16,27 +8,17 @@ export interface ClientOptions {
   fetch?: typeof globalThis.fetch | undefined
   /** Most times that a call is sent again: 0 or more. @default 4 */
   retries?: number | undefined
-  /**
-   * The longest single wait, in ms. Instead of a longer wait the caller gets the answer.
-   * @default 60,000
-   */
+  /** Longest single wait (ms). A call that would wait longer gets its answer. @default 60,000 */
   maxWaitMs?: number | undefined
-  /**
-   * The longest total wait of one call, in ms, without the time of the requests themselves.
-   * @default 180,000
-   */
+  /** Longest total wait of a call (ms), without the time of its requests. @default 180,000 */
   maxTotalWaitMs?: number | undefined
-  /**
-   * The first backoff if the server tells no wait, in ms: a random time up to it, doubled with each
-   * try.
-   * @default 500
-   */
+  /** Upper end of the first random backoff (ms); each further try doubles it. @default 500 */
   backoffMs?: number | undefined
   /** Longest backoff, and longest jitter on a wait that the server tells, in ms. @default 30,000 */
   maxBackoffMs?: number | undefined
   /**
-   * Jitter (ms) on top of a told wait: a random time up to the larger of this value and a tenth of
-   * the wait. Each further refusal of the call doubles it. It only ever adds.
+   * Upper end of the random time (ms) that is added to a told wait, or a tenth of the wait if that
+   * is more. Each further refusal of the call doubles it.
    * @default 250
    */
   jitterMs?: number | undefined
@@ -46,21 +28,15 @@ export interface ClientOptions {
    */
   methods?: readonly string[] | undefined
   /**
-   * Statuses after which a call is sent again. 403, 409 and 413 count too, if the answer tells a
-   * wait.
+   * Statuses after which a call is sent again; with a told wait also 403, 409 and 413.
    * @default 408, 425, 429, 500, 502, 503, 504
    */
   statuses?: readonly number[] | undefined
-  /**
-   * Slows calls down before the limit: the second half of a quota is spread over the rest of its
-   * window. It never makes a call fail.
-   * @default false
-   */
+  /** Spreads the second half of a quota over the rest of its window. @default false */
   pace?: boolean | undefined
   /**
-   * Identity of a call: calls with the same text share the limits that the server tells; a call
-   * with `undefined` shares nothing. Set it if another header identifies the client, or if one of
-   * the default ones differs from request to request, as signatures do.
+   * Identity of a call: calls with the same text share limits, a call with `undefined` shares none.
+   * Set it if another header identifies the client, or if a default one differs in each request.
    * @default the origin with the `Authorization`, `X-API-Key` and `Cookie` of the call
    */
   key?: ((call: CallInfo) => string | undefined) | undefined
@@ -68,16 +44,11 @@ export interface ClientOptions {
   onWait?: ((event: WaitEvent) => void) | undefined
   /** Called when a call is not sent again although its answer suggests it. */
   onGiveUp?: ((event: GiveUpEvent) => void) | undefined
-  /**
-   * Objects with `onWait`, `onWaited` or `onGiveUp`: each gets the events that it has a method for.
-   * @default none
-   */
+  /** Objects with `onWait`, `onWaited` or `onGiveUp`. @default none */
   observers?: readonly ClientObserver[] | undefined
 }
 
-/**
- * Observer of waits. An error of its methods is reported once as a warning, and changes no call.
- */
+/** Observer of waits. If a method throws, that is one warning, and changes no call. */
 export interface ClientObserver {
   onWait?: ((event: WaitEvent) => void) | undefined
   /** Called after every wait, also one that the caller's signal has ended. */
@@ -99,26 +70,12 @@ export interface Settings extends Filled<Omit<ClientOptions, Looked | 'methods' 
 /** Options without a default of their own. */
 type Looked = 'fetch' | 'onWait' | 'onGiveUp' | 'observers'
 
-const fields = [
-  'fetch',
-  'retries',
-  'maxWaitMs',
-  'maxTotalWaitMs',
-  'backoffMs',
-  'maxBackoffMs',
-  'jitterMs',
-  'methods',
-  'statuses',
-  'pace',
-  'key',
-  'onWait',
-  'onGiveUp',
-  'observers',
-] as const satisfies readonly (keyof ClientOptions)[]
-
 /** Checks all options, and puts their defaults in. */
 export function readOptions(options: ClientOptions): Settings {
-  knownFields(options, 'createFetch', fields)
+  return onlyKnown(options, { where: 'createFetch', read, others: ['onWait', 'onGiveUp'] })
+}
+
+function read(options: ClientOptions): Settings {
   const methods = list(
     options.methods,
     { name: 'methods', legal: 'the names of methods', isLegal: isMethod },
@@ -171,10 +128,7 @@ function isErrorStatus(item: unknown): boolean {
   return Number.isInteger(item) && Number(item) >= 400 && Number(item) <= 599
 }
 
-/**
- * The default key: two users of one process have two quotas. Clients with the same key function
- * share their limits, so it is a single function.
- */
+/** The default key. Clients with the same key function share limits, so there is only one. */
 const defaultKey = processWide('@sluice/client/default-key/1', () => keyOfUser)
 
 function keyOfUser({ url, headers }: CallInfo): string {
@@ -190,18 +144,13 @@ export interface WaitEvent {
    * pacing slows the call down.
    */
   readonly reason: 'told' | 'backoff' | 'held'
-  /**
-   * Duration (ms) of the wait from now, with jitter. A call that is held may have to wait longer.
-   */
+  /** Duration (ms) of the wait from now, with jitter. A held call may wait longer. */
   readonly waitMs: number
   readonly method: string
   readonly url: string
   /** Requests that this call has sent so far. */
   readonly tries: number
-  /**
-   * Names of the policies that are waited for, with `;pk=…` where they have partitions; empty where
-   * the server named none.
-   */
+  /** Names of the policies that the call waits for, with `;pk=…` for partitions. */
   readonly policies: readonly string[]
   /** The last answer to this call, whose body must not be read: it may still be handed out. */
   readonly response: Response | undefined

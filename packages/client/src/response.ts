@@ -1,10 +1,7 @@
 import { parseHttpDate } from '@sluice/headers'
 import { pause, type Waiting } from './clock.ts'
 
-/**
- * Longest document that is read, in bytes after decompression, since a small brotli body may be
- * gigabytes.
- */
+/** Longest document (bytes) that is read: a small compressed body may become gigabytes. */
 const maxBytes = 65_536
 
 export interface Patience {
@@ -14,8 +11,8 @@ export interface Patience {
 }
 
 /**
- * Reads the members of the JSON object in the body of a response. The body stays unread for the
- * caller. Returns no members if there is no JSON object, or if it is too long or too late.
+ * Returns the members of a JSON body, which stays unread for the caller. Returns none if there is
+ * no JSON object, or if it is too long or too late.
  */
 export async function peekJson(
   response: Response,

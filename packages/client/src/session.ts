@@ -20,7 +20,7 @@ interface Wait {
   readonly waitMs: number
   /** True if the wait ends only when it is woken. */
   readonly isOpenEnded?: boolean
-  /** True if the wait is over already, without being woken. */
+  /** True if the wait is over already. */
   isOver?(): boolean
   /** Names of the policies that are waited for. */
   readonly policies: readonly string[]
@@ -164,12 +164,12 @@ export class Session {
   }
 
   /** Settles the call at its gates, and passes on what its answer tells about limits. */
-  #settle(answer?: Answer): void {
+  #settle(answer?: Answer, tookMs = 0): void {
     if (answer !== undefined && answer.toldMs === undefined) {
       for (const gate of this.#taken) gate.relax()
     }
     this.#giveBack({ isAnswered: answer !== undefined })
-    if (answer !== undefined) this.registry.learn(this.route, answer, clockMs())
+    if (answer !== undefined) this.registry.learn(this.route, answer, { nowMs: clockMs(), tookMs })
     if (this.#isFirst) this.registry.endFirst(this.route)
     this.#isFirst = false
   }
@@ -195,7 +195,7 @@ export class Session {
     this.#response = response
     const answeredMs = clockMs()
     const told = readAnswer(response, this.call)
-    this.#settle(told)
+    this.#settle(told, answeredMs - sentMs)
     const answered = { response, answer: told, answeredMs }
     if (told.toldMs === undefined || !isShared(response.status)) return answered
     return { ...answered, answer: await this.#closeGates(answered, sentMs) }

@@ -3,18 +3,13 @@ import { type Patience, peekJson } from '../response.ts'
 /** Headers that name a status monitor: RFC 7240's example, then those of Azure. */
 const headerNames = ['Location', 'Operation-Location', 'Azure-AsyncOperation']
 
-/**
- * Members of a body that name a status monitor, since pages see no header that the server does not
- * expose.
- */
+/** Members of a body that name a status monitor: pages see only exposed headers. */
 const memberNames = ['monitor', 'statusUrl', 'status_url', 'location']
 
 /** Members may hold other kinds of locations, such as a city, so only URLs count. */
 const looksLikeUrl = /^(https?:\/\/|\.{0,2}\/)/i
 
-/**
- * The URL of the status monitor that the headers of a 202 name; `undefined` when they name none.
- */
+/** Returns the URL of the status monitor that the headers of a 202 name. */
 export function monitorInHeaders({ headers }: Response, base: string): string | undefined {
   return firstUrl(
     headerNames.map((name) => headers.get(name)),
@@ -22,7 +17,7 @@ export function monitorInHeaders({ headers }: Response, base: string): string | 
   )
 }
 
-/** The URL of the status monitor that the JSON body of a 202 names. The body stays unread. */
+/** Returns the URL of the monitor that the JSON body of a 202 names. The body stays unread. */
 export async function monitorInBody(
   response: Response,
   base: string,
@@ -47,10 +42,7 @@ function firstUrl(references: readonly unknown[], base: string): string | undefi
   return undefined
 }
 
-/**
- * Time (ms) for the document of a monitor to arrive. A document that takes longer counts as a
- * result that names no other monitor.
- */
+/** Time (ms) for the document of a monitor to arrive. A later one counts as a result. */
 export const maxStatusMs = 1000
 
 /**
@@ -72,10 +64,7 @@ export async function saysPending(
   return word === 'pending' || word === 'running'
 }
 
-/**
- * Returns a URL without its scheme and without a slash at the end of the path, since servers
- * redirect for both.
- */
+/** Returns a URL without scheme and final slash, since servers redirect for both. */
 function placeOf(url: string): string {
   if (!URL.canParse(url)) return url
   const { host, pathname, search } = new URL(url)

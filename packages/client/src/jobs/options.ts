@@ -1,16 +1,12 @@
 import { createFetch } from '../create-fetch.ts'
-import { bound, duration, flag, knownFields, optionalFunction, webUrl } from '../option-checks.ts'
+import { bound, duration, flag, onlyKnown, optionalFunction, webUrl } from '../option-checks.ts'
 import type { Filled } from '../options.ts'
 
 /** Options of `waitFor`. */
 export interface WaitForOptions {
   /** Sends the polls. @default createFetch(), with a 500 as an answer: the job has failed */
   fetch?: typeof globalThis.fetch | undefined
-  /**
-   * Headers of each poll, such as `Authorization`. Only a monitor of the same origin as the answer
-   * gets them.
-   * @default none
-   */
+  /** Headers of each poll, for a monitor of the same origin as the answer only. @default none */
   headers?: RequestInit['headers'] | undefined
   /** Ends the waiting. @default none */
   signal?: AbortSignal | undefined
@@ -21,10 +17,7 @@ export interface WaitForOptions {
   intervalMs?: number | undefined
   /** Longest wait in all (ms), polls included, before a `StillPendingError`. @default 600,000 */
   maxWaitMs?: number | undefined
-  /**
-   * Base of a relative monitor; its origin counts as the origin of the answer.
-   * @default the URL of the answer
-   */
+  /** Base of a relative monitor, and origin of the answer. @default the URL of the answer */
   baseUrl?: string | URL | undefined
   /** Throws if the monitor has another origin than the answer. @default true */
   sameOrigin?: boolean | undefined
@@ -48,21 +41,12 @@ export interface WaitForSettings
   readonly onPending: WaitForOptions['onPending']
 }
 
-const fields = [
-  'fetch',
-  'headers',
-  'signal',
-  'intervalMs',
-  'maxWaitMs',
-  'baseUrl',
-  'sameOrigin',
-  'isPending',
-  'onPending',
-] as const satisfies readonly (keyof WaitForOptions)[]
-
 /** Checks all options, and puts their defaults in. */
 export function readWaitForOptions(options: WaitForOptions): WaitForSettings {
-  knownFields(options, 'waitFor', fields)
+  return onlyKnown(options, { where: 'waitFor', read })
+}
+
+function read(options: WaitForOptions): WaitForSettings {
   return {
     fetch: optionalFunction(options.fetch, 'fetch') ?? createFetch({ statuses: retriedStatuses }),
     headers: options.headers && new Headers(options.headers),

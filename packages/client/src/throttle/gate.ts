@@ -1,3 +1,4 @@
+import { Burst } from './burst.ts'
 import { type Moment, Pace, type Quota, withMargin } from './pace.ts'
 
 export interface Closing {
@@ -13,10 +14,7 @@ export interface Closing {
 /** Distance (ms) between calls after a refusal while the limit is unknown: 20 calls a second. */
 const unknownSpacingMs = 50
 
-/**
- * Longest distance (ms) between calls: a window of a day would space calls by minutes, although the
- * whole quota may be free again.
- */
+/** Longest distance (ms) between calls: a window of a day would space them by minutes. */
 const maxSpacingMs = 1000
 
 /** Factor by which a refusal widens the spacing; each served call narrows it again. */
@@ -26,41 +24,42 @@ const narrowing = 0.98
 const maxSlowdown = 32
 
 /**
- * Time (ms) for which calls are spaced after a gate has opened: without a known window, and at
- * most.
+ * Round trips that a window must have for a burst. A burst takes about seven, since it doubles with
+ * each. In a shorter window even spacing is as fast.
  */
+const minTripsOfWindow = 60
+
+/** Time (ms) for which calls are spaced after a gate has opened: by default, and at most. */
 const unknownWindowMs = 10_000
 const maxSpacedMs = 60_000
 
 /** Lateness (ms) of a call that does not delay the next call. */
 const latenessMs = 20
 
-/**
- * Longest time (ms) that a gate is closed: 20 days, the longest `Retry-After` of Sluice. One wrong
- * answer must not stop a process for good.
- */
+/** Longest time (ms) that a gate is closed: 20 days, the longest `Retry-After` of Sluice. */
 const maxClosedMs = 1_728_000_000
 
 /**
- * Gate of one policy that a server enforces. It closes after a refusal, and then lets the waiting
- * calls through one by one: all at once would be refused again.
+ * Gate of one policy that a server enforces. It closes after a refusal. Then it lets the waiting
+ * calls through as fast as the policy has units, never all at once.
  */
 export class Gate {
   readonly name: string | undefined
   /** Routes on which the policy was seen. */
   readonly routes: Set<string> = new Set()
   readonly #pace: Pace | undefined
+  readonly #burst = new Burst()
   #limit: number | undefined
   #windowMs: number | undefined
   #toldMs = 0
   #opensMs = 0
-  readonly #holds = new Set<number>()
+  #holds = 0
+  #heldUntilMs = 0
   #nextMs = 0
   #spacedUntilMs = 0
-  /**
-   * Grows with each refusal of calls that were let through one by one: others share the quota, or
-   * calls cost more.
-   */
+  /** Calls that were let through and have no answer yet. */
+  #underWay = 0
+  /** Grows with each refusal after the opening: others share the quota, or calls cost more. */
   #slowdown = 1
 
   constructor(name: string | undefined, { pace }: { pace: boolean }) {
@@ -70,7 +69,8 @@ export class Gate {
 
   /** Time at which the next call may go. */
   get clearMs(): number {
-    return Math.max(this.#opensMs, this.heldMs, this.#nextMs)
+    const { isOpen, spentUntilMs } = this.#burst
+    return Math.max(this.#opensMs, this.heldMs, isOpen ? 0 : Math.max(this.#nextMs, spentUntilMs))
   }
 
   /** Time at which the next call should go to keep the pace. */
@@ -89,15 +89,16 @@ export class Gate {
 
   /** Time until which it is unknown if the gate has to close. */
   get heldMs(): number {
-    return Math.max(0, ...this.#holds)
+    return this.#holds > 0 ? this.#heldUntilMs : 0
   }
 
   /** Lets no call pass until `untilMs`, or until the returned function is called. */
   hold(untilMs: number): () => void {
-    // Several holds may end at the same time.
-    while (this.#holds.has(untilMs)) untilMs += 0.001
-    this.#holds.add(untilMs)
-    return () => this.#holds.delete(untilMs)
+    this.#holds += 1
+    this.#heldUntilMs = Math.max(this.#heldUntilMs, untilMs)
+    return () => {
+      this.#holds -= 1
+    }
   }
 
   /** True if the gate is closed, or lets calls through one by one. */
@@ -118,16 +119,19 @@ export class Gate {
   /** Lets a call through, which must `settle` later. */
   pass(nowMs: number, { hasWaited }: { hasWaited: boolean }): void {
     const onTimeMs = nowMs - latenessMs
+    this.#underWay += 1
     this.#pace?.take(Math.min(nowMs, Math.max(this.pacedMs, onTimeMs)))
     if (nowMs >= this.#spacedUntilMs) return
-    this.#nextMs = Math.max(this.clearMs, onTimeMs) + this.#gapMs()
+    if (!this.#burst.isOpen) this.#nextMs = Math.max(this.clearMs, onTimeMs) + this.#gapMs()
+    this.#burst.take()
     // The spacing lasts as long as calls have to wait.
     if (hasWaited) this.#spaceUntil(nowMs)
   }
 
   /** Must follow each `pass`, when the call has its answer or has failed. */
   settle({ isAnswered }: { isAnswered: boolean }): void {
-    this.#pace?.settle(isAnswered)
+    this.#underWay -= 1
+    if (!isAnswered) this.#pace?.giveBack()
   }
 
   /** Notes that a call was let through and served. */
@@ -151,6 +155,7 @@ export class Gate {
     this.#nextMs = this.#opensMs
     // The spacing from before this refusal ends.
     this.#spacedUntilMs = 0
+    this.#burst.end()
     this.#spaceUntil(this.#opensMs)
     this.#pace?.spend(this.#opensMs)
   }
@@ -170,11 +175,23 @@ export class Gate {
   }
 
   /**
-   * Notes the remaining units of the policy from an answer. Returns true if that may change the
-   * pace.
+   * Notes the remaining units of the policy from an answer. Returns true if waiting calls may go at
+   * other times because of it.
    */
-  learn(quota: Quota, moment: Moment): boolean {
-    return this.#pace?.learn({ ...quota, limit: this.#limit }, moment) ?? false
+  learn({ remaining, resetMs }: Quota, moment: Moment): boolean {
+    if (remaining === undefined || resetMs === undefined) return false
+    const { nowMs, tookMs, waiting } = moment
+    const underWay = this.#underWay
+    let mayGo = false
+    if (nowMs < this.#spacedUntilMs) {
+      const isQuick = tookMs * minTripsOfWindow <= (this.#windowMs ?? unknownWindowMs)
+      const allowed = isQuick ? 2 / this.#slowdown : 0
+      mayGo = this.#burst.learn({ remaining, underWay, resetMs: nowMs + resetMs, allowed })
+      this.#spaceUntil(this.#burst.spentUntilMs)
+    }
+    const known = { limit: this.#limit, remaining, resetMs }
+    const isPaced = this.#pace?.learn(known, remaining - underWay, moment) === true
+    return isPaced || (waiting > 0 && mayGo)
   }
 
   /** Spaces calls for a window from `atMs` on, and for two calls at least. */

@@ -1,7 +1,4 @@
-/**
- * Longest distance (ms) between calls while units are left: an hour's quota would space them by
- * minutes.
- */
+/** Longest distance (ms) between calls while units are left. */
 const maxDistanceMs = 10_000
 
 /** One policy, as an answer describes it. */
@@ -12,8 +9,13 @@ export interface Quota {
   readonly windowMs?: number | undefined
 }
 
+/** A policy with the units that it has left. */
+type Known = Quota & { readonly remaining: number; readonly resetMs: number }
+
 export interface Moment {
   readonly nowMs: number
+  /** Time (ms) that the answer took. */
+  readonly tookMs: number
   /** Calls that wait for the policy. */
   readonly waiting: number
 }
@@ -28,18 +30,13 @@ export class Pace {
   #left = 0
   #resetMs = 0
   #lastMs = 0
-  /** Calls that were let through and have no answer yet. */
-  #underWay = 0
 
   /** Time at which the policy has more units. */
   get resetMs(): number {
     return this.#resetMs
   }
 
-  /**
-   * Time for the next call by the pace. The call may go earlier, because the server has not refused
-   * it.
-   */
+  /** Time for the next call by the pace. The server may admit it earlier. */
   readyMs(evenMs: number): number {
     return this.#isPlenty() ? 0 : this.#lastMs + this.distanceMs(this.#lastMs, evenMs)
   }
@@ -53,22 +50,18 @@ export class Pace {
   }
 
   take(atMs: number): void {
-    this.#underWay += 1
     this.#left -= 1
     this.#lastMs = atMs
   }
 
-  /** Ends a call under way. Gives its unit back if it had no answer. */
-  settle(isAnswered: boolean): void {
-    this.#underWay -= 1
-    if (!isAnswered) this.#left += 1
+  /** Gives back the unit of a call that had no answer. */
+  giveBack(): void {
+    this.#left += 1
   }
 
   /** Corrects the estimate by an answer. Returns false if the estimate stays. */
-  learn({ limit, remaining, resetMs }: Quota, { nowMs, waiting }: Moment): boolean {
-    if (remaining === undefined || resetMs === undefined) return false
+  learn({ limit, remaining, resetMs }: Known, left: number, { nowMs, waiting }: Moment): boolean {
     this.#limit = limit ?? Math.max(this.#limit, remaining)
-    const left = remaining - this.#underWay
     // The waiting calls have their times already. The reset of a sliding window is always a window
     // ahead, so each answer would delay them again, down to half the rate.
     if (waiting > 0 && left <= waiting) return false

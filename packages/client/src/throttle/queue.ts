@@ -28,15 +28,11 @@ interface Rest {
   waiting: number
 }
 
-/**
- * Time (ms) for which planned times hold: gates let calls through faster while calls are served.
- */
+/** Time (ms) for which planned times hold: served calls let others go earlier. */
 const maxHoldsMs = 1000
 
-/**
- * Delay (ms) before the calls behind one that left get new times, because many may leave at once.
- */
-const leftMs = 20
+/** Shortest time (ms) between two plans: many calls may leave or be served at once. */
+const betweenPlansMs = 20
 
 /** Sums of clock times with fractions differ in their last digits. */
 const roundingMs = 0.01
@@ -67,10 +63,7 @@ export class CallQueue {
     return this.isEmpty ? 0 : (this.#rests.get(gate)?.waiting ?? 0)
   }
 
-  /**
-   * Puts a call at the end, unless it can pass or has to give up at once. Returns the expected wait
-   * (ms).
-   */
+  /** Lets a call pass or give up, or puts it at the end. Returns the expected wait (ms). */
   join(waiter: Waiter): number {
     this.#nowMs = clockMs()
     if (this.isEmpty) this.#rests.clear()
@@ -87,19 +80,18 @@ export class CallQueue {
 
   leave(waiter: Waiter): void {
     if (!this.#waiting.delete(waiter)) return
-    if (this.isEmpty) {
-      this.#wakeAt(never)
-      return
-    }
-    const soonMs = Math.max(clockMs(), this.#movedMs + leftMs)
+    if (this.isEmpty) this.#wakeAt(never)
+    else this.moveSoon()
+  }
+
+  /** Moves the calls at once, or in a moment if they were moved a moment ago. */
+  moveSoon(): void {
+    const soonMs = Math.max(clockMs(), this.#movedMs + betweenPlansMs)
     this.#holdsMs = Math.min(this.#holdsMs, soonMs)
     this.#wakeAt(Math.min(this.#timerMs, soonMs))
   }
 
-  /**
-   * Lets the calls pass whose time has come, and gives all others new times. Must follow each
-   * change that may let them go earlier.
-   */
+  /** Lets due calls pass, and gives all others new times. Must follow each change of a gate. */
   move(): void {
     this.#nowMs = clockMs()
     this.#movedMs = this.#nowMs
@@ -112,10 +104,7 @@ export class CallQueue {
     this.#wakeAt(soonestMs)
   }
 
-  /**
-   * Lets the calls pass whose time has come. Gives all others new times only if a time was wrong,
-   * because they may be many.
-   */
+  /** Lets due calls pass. All others get new times only if a time was wrong: they may be many. */
   #tick(): void {
     this.#timerMs = never
     this.#nowMs = clockMs()
@@ -174,9 +163,7 @@ export class CallQueue {
     return goesMs - heldMs <= waiter.patienceMs(this.#nowMs) + roundingMs
   }
 
-  /**
-   * Lets a call go, give up, or wait until `goesMs`. Returns the time at which to look at it again.
-   */
+  /** Lets a call go, give up, or wait until `goesMs`. Returns when to look at it again. */
   #place(waiter: Waiter, goesMs: number): number {
     const nowMs = this.#nowMs
     if (goesMs <= nowMs) {

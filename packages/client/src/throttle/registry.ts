@@ -3,6 +3,7 @@ import type { Call, Fetch } from '../call.ts'
 import { clockMs, type Waiting } from '../clock.ts'
 import { processWide } from '../process-wide.ts'
 import { type Closing, Gate } from './gate.ts'
+import type { Moment } from './pace.ts'
 import { CallQueue } from './queue.ts'
 
 /**
@@ -46,16 +47,13 @@ export class GateRegistry {
     return this.#gate(policyId(name), name)
   }
 
-  /**
-   * Notes the policies that an answer on a route names, and their remaining units unless it refused
-   * with a wait.
-   */
-  learn(route: string, { policies, toldMs }: Answer, nowMs: number): void {
+  /** Notes the policies that an answer names; their remaining units only if it tells no wait. */
+  learn(route: string, { policies, toldMs }: Answer, time: Omit<Moment, 'waiting'>): void {
     let isNews = false
     const before = this.#routes.get(route)
     if (policies.length === 0 && before !== undefined) return
     // Answers may arrive out of order, and older dialects name one policy of several.
-    const isBusy = (id: string): boolean => this.#gates.get(id)?.isBusy(nowMs) === true
+    const isBusy = (id: string): boolean => this.#gates.get(id)?.isBusy(time.nowMs) === true
     const kept = [...(before ?? [])].filter(isBusy)
     const ids = new Set([...kept, ...policies.map(({ name }) => policyId(name))])
     remember(this.#routes, { id: route, value: ids, isKept: (one) => [...one].some(isBusy) })
@@ -67,9 +65,9 @@ export class GateRegistry {
       if (gate.routes.size < 2) gate.routes.add(route)
       gate.measure(policy)
       if (toldMs !== undefined) continue
-      if (gate.learn(policy, { nowMs, waiting: this.queue.waitingFor(gate) })) isNews = true
+      if (gate.learn(policy, { ...time, waiting: this.queue.waitingFor(gate) })) isNews = true
     }
-    if (isNews) this.queue.move()
+    if (isNews && !this.queue.isEmpty) this.queue.moveSoon()
   }
 
   /** True if the registry holds state that must not be forgotten. */
@@ -78,9 +76,8 @@ export class GateRegistry {
   }
 
   /**
-   * Returns the calls that wait for the first answer on an unknown route, for the call to join.
-   * Returns `undefined` for the first call, which must call `endFirst`, and for a route with an
-   * answer.
+   * Returns the calls that wait for the first answer on a route. Returns `undefined` for the first
+   * call, which must call `endFirst`, and for a route with an answer.
    */
   waitingForFirst(route: string): Waiting | undefined {
     const waiting = this.#firstCalls.get(route)
@@ -117,10 +114,7 @@ interface Entry<T> {
 /** Entries of each map at most. */
 const maxEntries = 1000
 
-/**
- * Puts an entry at the end of a map. A map that is too long loses its oldest entry that need not be
- * kept.
- */
+/** Puts an entry at the end of a map, which drops its oldest entry if it is too long. */
 function remember<T>(map: Map<string, T>, { id, value, isKept }: Entry<T>): void {
   map.delete(id)
   if (map.size >= maxEntries) map.delete(leastWanted(map, isKept) ?? id)
@@ -145,9 +139,8 @@ function isBusyNow(one: { isBusy(nowMs: number): boolean }): boolean {
 type KeyFunction = (call: Call) => string | undefined
 
 /**
- * Registries of all clients of a process, by the function that sends requests and the function that
- * makes keys. Another `fetch` may reach another server, as in tests. Keys of two functions have
- * nothing to do with each other.
+ * Registries of all clients of a process, by the functions that send requests and make keys.
+ * Another `fetch` may reach another server, and keys of two functions mean different things.
  */
 const processRegistries = processWide(
   '@sluice/client/registries/1',
@@ -179,10 +172,7 @@ function registriesOf(send: Fetch, key: KeyFunction): Map<string, GateRegistry> 
   return registries
 }
 
-/**
- * Factor and ms by which a told wait may exceed a policy's reset: servers add jitter, up to the
- * whole reset, and round up.
- */
+/** Factor and ms by which a told wait may exceed a reset: servers add jitter, and round up. */
 const maxJitter = 2
 const roundingMs = 1000
 
@@ -209,10 +199,7 @@ export function closeGates(
   if (!isItsOwn) close(registry.routeGate(route), toldMs)
 }
 
-/**
- * Returns the gates of the policies that refused a request, or the gate of its route if no policy
- * is named.
- */
+/** Returns the gates of the policies that refused, or of the route if none is named. */
 export function refusingGates(
   { violated }: Answer,
   { registry, route }: { registry: GateRegistry; route: string },
