@@ -56,7 +56,7 @@ async function main(options: BenchOptions): Promise<void> {
   const { rows, comparisons, failures, versions, notes } = report
   const headlines = answerQuestions(report, questions)
   const bars = measureBars(report, [...concurrencyBars, ...httpBars, ...observeBars])
-  const tables = markdown(report, headlines, bars)
+  const tables = markdown(report, { machine, headlines, bars })
   process.stdout.write(tables)
   if (options.markdown !== undefined) await writeFile(options.markdown, tables)
   if (options.plots !== undefined) await writePlots(report, options.plots)

@@ -1,16 +1,20 @@
 import type { BarResult } from './bars.ts'
 import { figureLabels, showNumber } from './figure-labels.ts'
 import type { Headline } from './headline.ts'
+import type { Machine } from './machine.ts'
 import type { Comparison, Report, Row } from './report.ts'
 
+interface Findings {
+  readonly machine: Machine
+  readonly headlines: readonly Headline[]
+  readonly bars: readonly BarResult[]
+}
+
 /** All tables: the headlines, the bars, and for each case the figures, and how ours compare. */
-export function markdown(
-  report: Report,
-  headlines: readonly Headline[],
-  bars: readonly BarResult[],
-): string {
+export function markdown(report: Report, { machine, headlines, bars }: Findings): string {
   const suites = [...groupBy(report.rows, ({ suite }) => suite)]
   const parts = [
+    `# Results\n\n${measuredOn(machine, report)}`,
     headlines.length > 0 ? `## Headlines\n\n${headlineTable(headlines)}` : '',
     barSection(bars),
     ...report.notes,
@@ -18,6 +22,11 @@ export function markdown(
     failureSection(report),
   ]
   return `${parts.filter(Boolean).join('\n\n')}\n`
+}
+
+function measuredOn({ cpu, cores, memoryGb, os }: Machine, { versions }: Report): string {
+  const list = Object.entries(versions).map(([name, version]) => `${name} ${version}`)
+  return `${cpu}, ${cores} cores, ${memoryGb} GB, ${os}. Versions: ${list.join(', ')}.`
 }
 
 function headlineTable(headlines: readonly Headline[]): string {
