@@ -4,14 +4,11 @@ import type { DecidingOp, Outcome, Store } from '../model/store.ts'
 import type { GrantCounters } from '../model/store-health.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import { endsWithin } from '../waiting/timers.ts'
+import { endsWithin, startQuietTimer } from '../waiting/timers.ts'
 import { askForGrant, mustBeTold, settle } from './grant-calls.ts'
 import { later, type Moment, momentNow } from './holding.ts'
 import type { HotKey } from './hot-key.ts'
 import { type GrantCaller, HotPolicy, idleMs } from './hot-policy.ts'
-
-/** Every runtime has timers; those of Node can let the process end. */
-declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
 
 /** The part of a grant's life that is left when it is closed, so that unspent units come back. */
 const closingShare = 1 / 8
@@ -211,11 +208,10 @@ export class Prefetcher {
     const atMs = monotonicMs() + Math.max(1, delayMs)
     if (atMs >= this.#sweepAtMs) return
     this.#sweepAtMs = atMs
-    const timer = setTimeout(() => {
+    startQuietTimer(() => {
       // Another timer may have been earlier.
       if (this.#sweepAtMs === atMs) this.#sweep()
     }, atMs - monotonicMs())
-    if (typeof timer === 'object') timer.unref?.()
   }
 
   /** Closes grants that end soon, so that their units come back. */

@@ -1,9 +1,6 @@
 import type { Check } from '../model/check.ts'
+import { startQuietTimer } from '../waiting/timers.ts'
 import { CheckMap } from './check-map.ts'
-
-/** Every runtime has timers; those of Node can let the process end. */
-declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
-declare function clearTimeout(timer: unknown): void
 
 /** Strikes for one key of a penalty. */
 interface Tally {
@@ -29,7 +26,7 @@ export class Strikes {
   readonly #charge: Charge
   readonly #tallies = new CheckMap<Tally>(maxTallies)
   readonly #untold = new Set<Tally>()
-  #timer: number | { unref?(): void } | undefined
+  #stopTimer: (() => void) | undefined
   #dueAt = Number.POSITIVE_INFINITY
 
   /**
@@ -86,7 +83,7 @@ export class Strikes {
 
   /** Tells the store of all strikes. */
   tellAll(): void {
-    clearTimeout(this.#timer)
+    this.#stopTimer?.()
     this.#dueAt = Number.POSITIVE_INFINITY
     const untold = [...this.#untold]
     this.#untold.clear()
@@ -107,13 +104,11 @@ export class Strikes {
     void this.#charge({ ...tally.check, cost })
   }
 
-  /** The timer does not keep the process alive. */
   #tellWithin(delayMs: number, nowMs: number): void {
     const dueAt = nowMs + delayMs
     if (this.#dueAt <= dueAt) return
-    clearTimeout(this.#timer)
+    this.#stopTimer?.()
     this.#dueAt = dueAt
-    this.#timer = setTimeout(() => this.tellAll(), delayMs)
-    if (typeof this.#timer === 'object') this.#timer.unref?.()
+    this.#stopTimer = startQuietTimer(() => this.tellAll(), delayMs)
   }
 }

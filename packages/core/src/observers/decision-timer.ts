@@ -1,7 +1,5 @@
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-
-/** Every runtime has timers; those of Node can let the process end. */
-declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
+import { startQuietTimer } from '../waiting/timers.ts'
 
 /** The most decisions in a row that have one timing. */
 const decisionsATiming = 16
@@ -53,10 +51,9 @@ export class SharedTimer {
   /** One timer for all timings of its time: the next one may be renewed early. */
   #age(): void {
     this.#isAging = true
-    const timer = setTimeout(() => {
+    startQuietTimer(() => {
       this.#isAging = false
       this.#left = 0
     }, maxAgeMs)
-    if (typeof timer === 'object') timer.unref?.()
   }
 }

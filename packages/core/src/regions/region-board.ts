@@ -4,11 +4,8 @@ import type { RegionReport, RegionUse } from '../model/region.ts'
 import type { Store } from '../model/store.ts'
 import { definePolicy } from '../policy/policy.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { startQuietTimer } from '../waiting/timers.ts'
 import { type AgedNotice, decodePost, type Notice, type Post } from './post.ts'
-
-/** Every runtime has timers; those of Node can let the process end. */
-declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
-declare function clearTimeout(timer: unknown): void
 
 interface BoardOptions {
   readonly region: string
@@ -49,7 +46,7 @@ export class RegionBoard {
   readonly #complained = new Set<string>()
   #notices: readonly OwnNotice[] = []
   #sequence = 0
-  #timer: unknown
+  #stopTimer: (() => void) | undefined
   #isSharing = false
   #isClosed = false
 
@@ -62,7 +59,7 @@ export class RegionBoard {
     for (const { policy } of checks) {
       if (!this.#policies.has(policy.id)) this.#policies.set(policy.id, policy)
     }
-    if (this.#timer !== undefined || this.#isClosed || !this.#options.global.fleet?.shareReport)
+    if (this.#stopTimer !== undefined || this.#isClosed || !this.#options.global.fleet?.shareReport)
       return
     this.#time()
   }
@@ -104,16 +101,14 @@ export class RegionBoard {
 
   close(): void {
     this.#isClosed = true
-    clearTimeout(this.#timer)
+    this.#stopTimer?.()
   }
 
   #time(): void {
-    const timer = setTimeout(() => {
+    this.#stopTimer = startQuietTimer(() => {
       this.#time()
       void this.#share()
     }, intervalMs)
-    if (typeof timer === 'object') timer.unref?.()
-    this.#timer = timer
   }
 
   /** Never rejects: the next post has everything that this one had. */

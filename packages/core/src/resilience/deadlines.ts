@@ -1,8 +1,6 @@
 import { SluiceError } from '../options/errors.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-
-/** Every runtime has timers; those of Node can let the process end. */
-declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
+import { startQuietTimer } from '../waiting/timers.ts'
 
 /**
  * An entry in a list of deadlines, with its links. An entry that was answered leaves the list at
@@ -79,8 +77,7 @@ class Deadlines {
 
   #schedule(delayMs: number): void {
     this.#isTimed = true
-    const timer = setTimeout(() => this.#fire(), Math.max(1, Math.ceil(delayMs)))
-    if (typeof timer === 'object') timer.unref?.()
+    startQuietTimer(() => this.#fire(), Math.max(1, Math.ceil(delayMs)))
   }
 
   #fire(): void {

@@ -1,8 +1,8 @@
 import { durationMs } from '../options/duration.ts'
 import { invalid } from '../options/options.ts'
 
-/** Every runtime has timers. */
-declare function setTimeout(callback: () => void, delayMs: number): unknown
+/** Every runtime has timers; those of Node can let the process end. */
+declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
 declare function clearTimeout(timer: unknown): void
 
 /** The part of an `AbortSignal` that waits need; every runtime has one. */
@@ -21,6 +21,13 @@ export const maxTimerMs: number = 2 ** 31 - 1
  */
 export function startTimer(callback: () => void, delayMs: number): () => void {
   const timer = setTimeout(callback, Math.min(delayMs, maxTimerMs))
+  return () => clearTimeout(timer)
+}
+
+/** The same without keeping the process alive. */
+export function startQuietTimer(callback: () => void, delayMs: number): () => void {
+  const timer = setTimeout(callback, Math.min(delayMs, maxTimerMs))
+  if (typeof timer === 'object') timer.unref?.()
   return () => clearTimeout(timer)
 }
 
