@@ -137,6 +137,18 @@ describe.each([memoryDriver, packedDriver])('$name', (driver) => {
       expect((await consumeAll(none, 2)).map(({ allowed }) => allowed)).toEqual([true, false])
     })
 
+    it('has nothing left of its limit once as many units wait, though more may wait', async () => {
+      const limiter = limiterOf({ algorithm: 'leaky-bucket', limit: 10, window: '1s' })
+      const left = (await consumeAll(limiter, 22)).map(({ outcomes: [one] }) => one?.remaining)
+      expect(left).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1, ...Array.from({ length: 13 }, () => 0)])
+      const { allowed, outcomes } = await limiter.peek('k')
+      expect({ allowed, ...outcomes[0] }).toMatchObject({ allowed: true, resetMs: 1_300 })
+      now += 1_299
+      expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(0)
+      now += 1
+      expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(1)
+    })
+
     it('charges a request that it refuses to no other policy', async () => {
       const limiter = limiterOf({
         policies: [

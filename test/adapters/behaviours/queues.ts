@@ -61,7 +61,7 @@ export const queues: Behaviour = ({ start }) => {
     expect(answer.status).toBe(200)
     expect(limitFields(answer)).toEqual({
       'ratelimit-policy': '"default";q=1;w=1',
-      ratelimit: '"default";r=1;t=1',
+      ratelimit: '"default";r=0;t=1',
     })
   })
 

@@ -73,13 +73,12 @@ export class BucketLife implements Life {
       : cost === 0
         ? 0
         : firstWait(longest, (ms) => this.#fitting(check, now + ms) >= BigInt(cost))
-    const fitting = this.#fitting(check, now)
-    const remaining = Math.min(limit, Number(fitting > 0n ? fitting : 0n))
+    const remaining = Math.min(limit, this.#left(check, now))
     return {
       allowed: waitMs === 0,
       limit,
       remaining: limit === 0 ? 0 : remaining,
-      resetMs: this.#resetMs(check, now, { fitting, most, remaining }),
+      resetMs: this.#resetMs(check, now, remaining),
       retryAfterMs: waitMs,
       delayMs:
         policy.algorithm === 'leaky-bucket' && waitMs === 0 && cost > 0
@@ -88,16 +87,22 @@ export class BucketLife implements Life {
     }
   }
 
-  #resetMs(
-    check: Check,
-    now: number,
-    { fitting, most, remaining }: { fitting: bigint; most: bigint; remaining: number },
-  ): number {
+  #resetMs(check: Check, now: number, remaining: number): number {
     const { limit, policy } = check
-    if (limit === 0 || fitting === most) return policy.windowMs
-    const more = (fitting > 0n ? fitting : 0n) + 1n
-    const next = firstWait(longest, (ms) => this.#fitting(check, now + ms) >= more)
+    const most = capacity(check) / BigInt(policy.windowMs)
+    if (limit === 0 || this.#fitting(check, now) === most) return policy.windowMs
+    const more = this.#left(check, now) + 1
+    const next = firstWait(longest, (ms) => this.#left(check, now + ms) >= more)
     return Math.max(next, ceilDivide(BigInt(remaining) * BigInt(policy.windowMs), BigInt(limit)))
+  }
+
+  /** How many single units could be taken; of a queue, how many of them would leave within a window. */
+  #left(check: Check, now: number): number {
+    const { limit, policy } = check
+    const fitting = Number(this.#fitting(check, now))
+    const waiting = Number(capacity(check) / BigInt(policy.windowMs)) - fitting
+    const leaving = policy.algorithm === 'leaky-bucket' ? limit - waiting : fitting
+    return Math.max(0, Math.min(fitting, leaving))
   }
 
   /** How many single units could be taken. */

@@ -104,6 +104,8 @@ export interface Algorithm<
   create(): State
   /** The most units that may count at once. */
   capacity(check: CountingCheck<Settings>): number
+  /** The units that `remaining` is counted down from. @default the capacity */
+  quota?(check: CountingCheck<Settings>): number
   /** The level that a bucket may be filled to, in units · ms. Left out by all others. */
   capacityLevel?(check: CountingCheck<Settings>): number
   /**

@@ -90,7 +90,7 @@ export function bucket<Settings extends object, Options>(
 /** The traits in which buckets differ. */
 type OwnTraits<Settings extends object, Options> = Pick<
   Algorithm<Bucket, Settings, Options>,
-  'keyName' | 'describe' | 'divide' | 'options' | 'delayMs'
+  'keyName' | 'describe' | 'divide' | 'options' | 'delayMs' | 'quota'
 > & { capacityLevel(check: CountingCheck<Settings>): number }
 
 function newBucket(): Bucket {

@@ -33,16 +33,19 @@ export function remainingUnits(limit: number, capacity: number, used: number): n
   return Math.min(limit, Math.max(0, capacity - used))
 }
 
-/**
- * Computes the effective window of a state from `used`, `capacity` and `msUntil` of its algorithm.
- */
+type ResetTraits<State extends KeyState, Settings extends object> = Pick<
+  Algorithm<State, Settings>,
+  'capacity' | 'quota' | 'msUntil'
+>
+
+/** Computes the effective window of a state from `used`, and from functions of its algorithm. */
 export function resetMs<State extends KeyState, Settings extends object>(
-  { capacity, msUntil }: Pick<Algorithm<State, Settings>, 'capacity' | 'msUntil'>,
+  { capacity, quota = capacity, msUntil }: ResetTraits<State, Settings>,
   state: State,
   { check, now, used }: { check: CountingCheck<Settings>; now: number; used: number },
 ): number {
   if (check.limit === 0 || used === 0) return check.policy.windowMs
-  const most = capacity(check)
+  const most = quota(check)
   const msToNextUnit = msUntil(state, check, { now, target: Math.min(used, most) - 1 })
   return effectiveWindowMs(check, { used, capacity: most, msToNextUnit })
 }

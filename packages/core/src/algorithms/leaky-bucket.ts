@@ -52,6 +52,9 @@ export const leakyBucket: Algorithm<Bucket, LeakyBucketSettings, LeakyBucketOpti
     },
   },
 
+  // Units that leave within a window: clients would wait longer for any that fit beyond them.
+  quota: (check) => Math.min(check.limit, Math.floor(queueLevel(check) / check.policy.windowMs)),
+
   delayMs(state, check, now) {
     return check.cost === 0 ? 0 : msUntilLevel(state, check, { now, target: 0 })
   },

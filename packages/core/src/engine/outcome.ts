@@ -43,11 +43,12 @@ export function outcomeOf(
   const { policy, limit } = check
   const algorithm = algorithmOf(policy)
   const used = algorithm.used(state, check, now)
+  const { capacity, quota = capacity } = algorithm
   return {
     policy,
     allowed: retryAfterMs === 0,
     limit,
-    remaining: remainingUnits(limit, algorithm.capacity(check), used),
+    remaining: remainingUnits(limit, quota(check), used),
     resetMs: algorithm.resetMs(state, check, { now, used }),
     retryAfterMs,
     delayMs,
