@@ -134,23 +134,24 @@ describe('observers', () => {
     expect(events[1]).toMatchObject({ request: undefined, route: undefined })
   })
 
-  it('are told the policy that decides: the longest wait, or else the fewest units left', async () => {
+  it('are told the policy that decides: the longest wait, or else the fewest requests left, or the latest reset', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
     const policies: (string | undefined)[] = []
     const limiter = createLimiter({
       policies: [
-        { name: 'second', limit: 2, window: '1s' },
+        { name: 'second', limit: 1, window: '1s' },
         { name: 'hour', limit: 3, window: '1h' },
         { name: 'day', limit: 2, window: '1d' },
       ],
       onDecision: ({ policy }) => void policies.push(policy?.name),
     })
-    await limiter.consume('k')
-    await limiter.consume('k', { cost: 2 })
-    await limiter.consume('k', { cost: 0 })
-    await limiter.consume('k')
-    await limiter.consume('k')
+    for (const waitMs of [0, 0, 1_000, 0]) {
+      vi.advanceTimersByTime(waitMs)
+      await limiter.consume('k')
+    }
+    vi.useRealTimers()
 
-    expect(policies).toEqual(['second', 'day', 'second', 'second', 'day'])
+    expect(policies).toEqual(['second', 'second', 'day', 'day'])
   })
 
   it('that throw change no decision, and are reported once', async () => {
