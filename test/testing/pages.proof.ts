@@ -26,7 +26,7 @@ const blocks = pages.flatMap(([page, folder]) =>
 
 describe('the tests on the pages', () => {
   it('pass under node:test', { timeout: 120_000 }, async () => {
-    expect(blocks.map(({ heading }) => heading)).toHaveLength(6)
+    expect(blocks.map(({ heading }) => heading)).toHaveLength(7)
     const written = await writeModules(blocks)
     onTestFinished(() => written.remove())
     const all = join(written.folder, 'all.ts')

@@ -54,6 +54,25 @@ export const keys: Behaviour = ({ start, limited }) => {
     expect(onError).toHaveBeenCalledTimes(1)
   })
 
+  const nameOf = (request: NativeRequest) => (Reflect.get(request, 'user') as { name: string }).name
+  it.each([
+    ['key', { key: nameOf }],
+    ['key', { key: async (request: NativeRequest) => nameOf(request) }],
+    ['limit', { limit: (request: NativeRequest) => nameOf(request).length, defaultLimit: 1 }],
+    ['cost', { limit: 1, cost: async (request: NativeRequest) => nameOf(request).length }],
+    ['enforce', { limit: 1, enforce: (request: NativeRequest) => nameOf(request) !== '' }],
+  ])('a mistake in a function is told with its place: %s', async (option, own) => {
+    const onError = vi.fn()
+    const policy = { name: 'account', limit: 1, window: '1m', ...own } as const
+    const app = await start({ limits: [{ policies: [policy] }], onError })
+
+    expect((await app.ask()).status).toBe(500)
+    const error: unknown = onError.mock.calls[0]?.[0]
+    expect(error).toMatchObject({ name: 'TypeError', cause: { name: 'TypeError' } })
+    const place = new RegExp(`^${option} of 'account' in \\w+: Cannot read properties of undefined`)
+    expect(error).toHaveProperty('message', expect.stringMatching(place))
+  })
+
   it.each([undefined, null, '', 0, Number.NaN])(
     'counts the address where the key is %s, never a shared bucket',
     async (missing) => {

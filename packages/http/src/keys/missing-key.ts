@@ -48,7 +48,7 @@ export const deniedWithoutKey: Decision = {
 function keyMissing({ method, route, ip, needsAddress }: HttpRequest): SluiceError {
   const advice =
     needsAddress && ip === undefined
-      ? `its address is not known: give it as remoteAddress, or by the option addressOf (in Nest exchangeOf), or give a key; else set onMissingKey to 'deny' or 'skip'`
+      ? `its address is not known: give it as remoteAddress, or by the option addressOf (in Nest exchangeOf), or give a key; else set onMissingKey to 'deny' or 'skip'. A test with app.request() of Hono has no connection: pass one, as in app.request('/', {}, { incoming: { socket: { remoteAddress: '127.0.0.1' } } })`
       : `add a fallback with firstOf(…, ip()), or set onMissingKey to 'ip', 'deny' or 'skip'`
   return new SluiceError(
     'SLUICE_KEY_MISSING',

@@ -14,7 +14,7 @@ import {
 import { withoutUndueStrikes, withStrikesLater } from '../options/penalty.ts'
 import { type HttpRequest, isPreflight } from '../request/request.ts'
 import { type Scope, scopedKey } from '../request/scope.ts'
-import { inOrder, type PerRequest } from '../request/user-functions.ts'
+import { inOrder, locating, type PerRequest } from '../request/user-functions.ts'
 import type { GuardSetup } from './setup.ts'
 
 export interface Asking<Native> {
@@ -133,14 +133,21 @@ export class RequestChecks<Native extends object> {
     const { report } = this.#setup
     const costs = inOrder(this.#costs, (cost) => {
       if (typeof cost !== 'function') return cost
-      return andThen(cost(native), (value) => validCost(value, report))
+      const found = locating(
+        () => cost(native),
+        () => this.#placeOf('cost', (bound) => bound.cost === cost),
+      )
+      return andThen(found, (value) => validCost(value, report))
     })
     const limits = (): MaybePromise<readonly LimitInForce[]> =>
-      inOrder<BoundPolicy<Native>, LimitInForce>(policies, ({ policy, limitOf }) => {
+      inOrder<BoundPolicy<Native>, LimitInForce>(policies, (bound) => {
+        const { policy, limitOf } = bound
         if (!limitOf) return policy
-        return andThen(limitOf(native, report, request), (found) =>
-          validLimit(found, policy, report),
+        const found = locating(
+          () => limitOf(native, report, request),
+          () => this.#placeOf('limit', (other) => other === bound),
         )
+        return andThen(found, (value) => validLimit(value, policy, report))
       })
     const checks = andThen(costs, (foundCosts) =>
       andThen(limits(), (foundLimits) => {
@@ -177,7 +184,11 @@ export class RequestChecks<Native extends object> {
       const { enforce, policy } = check.bound
       // A kill switch has put the policy into shadow as a whole.
       if (!enforce || check.shadow !== undefined || policy.enforcedShare === 0) return check
-      return andThen(enforce(native), (answer) => ({
+      const found = locating(
+        () => enforce(native),
+        () => this.#placeOf('enforce', (bound) => bound === check.bound),
+      )
+      return andThen(found, (answer) => ({
         ...check,
         shadow: !validEnforcement(answer, policy, this.#setup.report),
       }))
@@ -185,7 +196,10 @@ export class RequestChecks<Native extends object> {
   }
 
   #key(resolver: KeyResolver<Native>, asking: Asking<Native>): MaybePromise<KeyOrMode> {
-    const key = resolveKey(resolver, asking.native, asking.request)
+    const key = locating(
+      () => resolveKey(resolver, asking.native, asking.request),
+      () => this.#placeOf('key', (bound) => bound.key === resolver),
+    )
     if (isPromise(key)) return key.then((known) => this.#orWithout(known, resolver, asking))
     return this.#orWithout(key, resolver, asking)
   }
@@ -231,6 +245,13 @@ export class RequestChecks<Native extends object> {
     const isAllowed = onMissingKey === 'error' && access === 'allow'
     const isPassed = preflights === 'pass' && isPreflight(request)
     return insteadOfKey(isShadow || isAllowed || isPassed ? 'skip' : onMissingKey, request)
+  }
+
+  /** The place of a function, for messages: the option, its policies and their limiter. */
+  #placeOf(option: string, isMeant: (bound: BoundPolicy<Native>) => boolean): string {
+    const { policies, where } = this.#setup
+    const names = policies.filter(isMeant).map(({ policy }) => `'${policy.name}'`)
+    return `${option} of ${names.join(', ')} in ${where}`
   }
 
   #keyOf({ key: resolver }: BoundPolicy<Native>, found: readonly KeyOrMode[]): string | undefined {

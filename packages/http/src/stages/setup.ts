@@ -89,6 +89,8 @@ export interface GuardSetup<Native extends object> extends Settings {
   /** Clients that pass, or are refused, without being counted; `undefined` without such lists. */
   readonly lists: AccessLists | undefined
   readonly report: Report
+  /** The user's name for the guard, for messages. */
+  readonly where: string
 }
 
 /** @throws SluiceError when two options would reply to a refused request */
@@ -144,6 +146,7 @@ export function setUpGuard<Native extends object, Handler>(
       new FreeRetries({ idempotency, limiter, policies, options: limiterFieldsOf(options) }),
     lists: accessLists(settings),
     report: reporter(observers),
+    where,
   }
 }
 
