@@ -53,7 +53,7 @@ const sections: { readonly [title: string]: readonly Link[] } = {
     ['Calls to Redis', '/redis'],
     ['When Redis fails', '/reliability'],
     ['Performance', '/performance'],
-    ['Decisions of the design', '/decisions'],
+    ['Libraries and decisions', '/decisions'],
   ],
   'Build your own': [
     ['Write a store', '/stores'],
