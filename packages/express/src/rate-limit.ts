@@ -10,7 +10,7 @@ import {
   hideOnRedirect,
   laxRouting,
   sendByNode,
-  serveThen,
+  serve,
 } from '@sluice/http/adapter'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { decisionProperties, ExpressContext } from './context.ts'
@@ -45,7 +45,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   function sluiceRateLimit(req: Request, res: Response, next: NextFunction): void {
     const context = new ExpressContext(req, res, { middleware: sluiceRateLimit, next, property })
     if (guard.hidesOnRedirect) beforeHead(res, (status) => hideOnRedirect(context, status))
-    serveThen(next, context, guard.check)
+    continueWith(next, () => serve(context, guard.check))
   }
 
   return Object.assign(sluiceRateLimit, { limiter: guard.limiter })

@@ -8,6 +8,7 @@ import {
   processWide,
 } from '@sluice/http'
 import {
+  continueWith,
   createGuard,
   type Guard,
   type Handler,
@@ -15,7 +16,7 @@ import {
   hideOnRedirect,
   type Passage,
   passWithoutFields,
-  serveThen,
+  serve,
 } from '@sluice/http/adapter'
 import type {
   FastifyContextConfig,
@@ -84,8 +85,8 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
     markHooks(route)
     const own = route.config?.rateLimit
     if (own === undefined || own === false || nearest.get(this)?.guard !== guard) return
-    const { setup } = guard.ofRoute(own, `config.rateLimit of ${String(route.method)} ${route.url}`)
-    if (setup.hideOnRedirect && !guard.hidesOnRedirect) {
+    const where = `config.rateLimit of ${String(route.method)} ${route.url}`
+    if (guard.ofRoute(own, where).hidesOnRedirect && !guard.hidesOnRedirect) {
       Object.assign(route, { onSend: [takeOffOnRedirect, ...listOf(route.onSend)] })
     }
   })
@@ -123,7 +124,7 @@ function hookMaker(plugin: Plugin, fastify: FastifyInstance) {
       if (standsOnRoute(limit, config)) context.scope = scopeOf(context.native)
       return own.check(context)
     })
-    if (own.setup.hideOnRedirect && !guard.hidesOnRedirect) {
+    if (own.hidesOnRedirect && !guard.hidesOnRedirect) {
       instance.addHook('onSend', takeOffOnRedirect)
     }
     return limit
@@ -168,7 +169,8 @@ function limitHook(
   const limit: RateLimitHook = (request, reply, ...rest) => {
     // Before a body is parsed, hooks are given its stream too.
     const done = rest.length === 1 ? rest[0] : rest[1]
-    serveThen(done, new FastifyContext(request, reply, scope), checkRoute)
+    const context = new FastifyContext(request, reply, scope)
+    continueWith(done, () => serve(context, checkRoute))
   }
   madeHooks.add(limit)
   return limit

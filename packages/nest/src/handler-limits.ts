@@ -104,8 +104,8 @@ export class HandlerLimits {
     const scope = isOwn ? `${owner.name}.${name ?? handler.name}` : owner.name
     const isKeyNearer = ownKey !== undefined && own === undefined
     const override = withKey(limits, key, isKeyNearer)
-    const { setup, check } = guard.ofRoute(override, `@RateLimit of ${scope}`)
-    return { scope, hidesOnRedirect: setup.hideOnRedirect, check }
+    const { hidesOnRedirect, check } = guard.ofRoute(override, `@RateLimit of ${scope}`)
+    return { scope, hidesOnRedirect, check }
   }
 
   #written(target: Decorated): [Limits | undefined, HandlerRateLimit['key'] | undefined] {

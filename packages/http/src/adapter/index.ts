@@ -28,8 +28,5 @@ export {
   continueWith,
   hideOnRedirect,
   serve,
-  serve as admit,
-  serveThen,
-  serveThen as admitThen,
   throwingObjects,
 } from './serve.ts'

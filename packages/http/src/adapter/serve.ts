@@ -69,45 +69,6 @@ export function hideOnRedirect(
 type Next = (error?: Error) => void
 
 /**
- * Decides on a request as `serve` does, and calls `next` if it goes on: at once, if nothing is
- * async. Errors go to `next` too.
- */
-export function serveThen<Handler, Context extends AdapterContext<object, Handler>>(
-  next: Next,
-  context: Context,
-  check: (context: Context) => MaybePromise<Passage<Handler>>,
-): void {
-  let passage: MaybePromise<Passage<Handler>>
-  try {
-    passage = check(context)
-  } catch (error) {
-    failWith(next, error)
-    return
-  }
-  if (!isPromise(passage)) carryOutThen(next, passage, context)
-  else
-    passage.then(
-      (known) => carryOutThen(next, known, context),
-      (error) => failWith(next, error),
-    )
-}
-
-function carryOutThen<Handler>(
-  next: Next,
-  passage: Passage<Handler>,
-  context: AdapterContext<object, Handler>,
-): void {
-  let goesOn: MaybePromise<boolean>
-  try {
-    goesOn = carryOut(passage, context)
-  } catch (error) {
-    failWith(next, error)
-    return
-  }
-  goOn(next, goesOn)
-}
-
-/**
  * Calls `next` when a step says that the request goes on: at once, if nothing in it is async.
  * Errors of the step go to `next` too, as `throwingObjects` makes them.
  */
@@ -119,12 +80,8 @@ export function continueWith(next: Next, step: () => MaybePromise<boolean>): voi
     failWith(next, error)
     return
   }
-  goOn(next, goesOn)
-}
-
-function goOn(next: Next, goesOn: MaybePromise<boolean>): void {
   if (goesOn === true) next()
-  else if (isPromise(goesOn)) {
+  else if (goesOn) {
     goesOn.then(
       (yes) => yes && next(),
       (error) => failWith(next, error),

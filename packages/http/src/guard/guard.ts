@@ -118,8 +118,8 @@ export function createFixedGuard<Native extends object, Handler = never>(
   const otherwise = isAsked ? everywhere.check : pass
 
   return {
-    limiter: everywhere.limiter,
-    hidesOnRedirect: everywhere.setup.hideOnRedirect || rules?.hidesOnRedirect === true,
+    limiter: everywhere.setup.limiter,
+    hidesOnRedirect: everywhere.hidesOnRedirect || rules?.hidesOnRedirect === true,
     get waiting() {
       return everywhere.delayQueue.waiting
     },

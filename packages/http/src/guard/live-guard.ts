@@ -96,17 +96,8 @@ function createLiveGuard<Native extends object, Handler>(
     places[number] = first
     const now = (): PolicyGuard<Native, Handler> => current().places[number] ?? first
     return {
-      get setup() {
-        return now().setup
-      },
-      get limiter() {
-        return now().limiter
-      },
-      get delayQueue() {
-        return now().delayQueue
-      },
-      get shedder() {
-        return now().shedder
+      get hidesOnRedirect() {
+        return now().hidesOnRedirect
       },
       check(context) {
         const { version, guard } = current()

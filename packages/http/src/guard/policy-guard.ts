@@ -1,4 +1,4 @@
-import type { Limiter, MaybePromise } from '@sluice/core'
+import { DecisionTiming, type MaybePromise } from '@sluice/core'
 import { DelayQueue } from '../lifecycle/delay-queue.ts'
 import { LoadShedder } from '../limits/shedder.ts'
 import type { PolicyGuardOptions } from '../options/options.ts'
@@ -10,28 +10,34 @@ import { RequestChecks } from '../stages/request-checks.ts'
 import { Responder } from '../stages/responder.ts'
 import { type GuardSetup, type PolicyGuardPlace, setUpGuard } from '../stages/setup.ts'
 import {
+  type Ask,
+  askLimiter,
   askLists,
+  askOnce,
   type DecideStage,
-  decide,
-  decideOnce,
-  decideOnceTimed,
-  decideTimed,
   findChecks,
   type RespondStage,
   type Stage,
   shedSome,
   skipSome,
+  timed,
 } from '../stages/stages.ts'
 import { FirstUse } from './first-use.ts'
 
 /** Decides one list of policies for every request that it is given. */
 export interface PolicyGuard<Native extends object, Handler> {
-  readonly setup: GuardSetup<Native>
-  readonly limiter: Limiter
-  readonly delayQueue: DelayQueue
-  readonly shedder: LoadShedder<Native> | undefined
+  /** Tells whether redirects may have to lose their headers again. */
+  readonly hidesOnRedirect: boolean
   /** @throws or rejects with the errors of users' functions */
   check(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
+}
+
+/** A guard of one list of policies, with the parts that guards of routes share with it. */
+export interface OpenPolicyGuard<Native extends object, Handler>
+  extends PolicyGuard<Native, Handler> {
+  readonly setup: GuardSetup<Native>
+  readonly delayQueue: DelayQueue
+  readonly shedder: LoadShedder<Native> | undefined
 }
 
 /**
@@ -41,7 +47,7 @@ export interface PolicyGuard<Native extends object, Handler> {
 export function createPolicyGuard<Native extends object, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
   place: PolicyGuardPlace<Native>,
-): PolicyGuard<Native, Handler> {
+): OpenPolicyGuard<Native, Handler> {
   const setup = setUpGuard(options, place)
   const { shed } = options
   const { inherited } = place
@@ -56,11 +62,11 @@ export function createPolicyGuard<Native extends object, Handler>(
     return stages(context)
   }
 
-  return { setup, limiter: setup.limiter, delayQueue, shedder, check }
+  return { setup, hidesOnRedirect: setup.hideOnRedirect, delayQueue, shedder, check }
 }
 
 type Parts<Native extends object> = Pick<
-  PolicyGuard<Native, unknown>,
+  OpenPolicyGuard<Native, unknown>,
   'setup' | 'delayQueue' | 'shedder'
 >
 
@@ -87,17 +93,18 @@ function firstStage<Native extends object, Handler>(
     ? (decided) => admitOrRespond(decided, { admission, limiter, responder })
     : respondHere
 
-  const { isObserved } = observation
-  let ask: DecideStage<Native, Handler>
-  if (freeRetries) ask = (isObserved ? decideOnceTimed : decideOnce)(freeRetries, respond)
-  else ask = isObserved ? decideTimed(setup, respond) : decide(limiter, respond)
-  if (preflights === undefined) ask = warnOfPreflights(ask)
+  const untimed: Ask<Native, Handler> = freeRetries ? askOnce(freeRetries) : askLimiter(limiter)
+  // A decision with free retries is several calls of the store: it has a timing of its own.
+  const begin = freeRetries ? () => new DecisionTiming() : () => observation.time()
+  const ask = observation.isObserved ? timed(untimed, begin) : untimed
+  let decide: DecideStage<Native, Handler> = (context, checks) => ask(context, checks, respond)
+  if (preflights === undefined) decide = warnOfPreflights(decide)
   const checkStage = findChecks(requestChecks, {
     forbid,
     passUncounted: passAllowed,
     passKeyless: observation.skipping('no-key', passUncounted),
     respond: respondHere,
-    next: ask,
+    next: decide,
   })
   let stage: Stage<Native, Handler> = checkStage
   if (shedder) stage = shedSome(shedder, { report, respond: respondHere }, stage)

@@ -7,13 +7,13 @@ import type { Scope } from '../request/scope.ts'
 import type { PolicyCatalogue } from '../routes/catalogue.ts'
 import { wholeOverride } from '../routes/overrides.ts'
 import type { GuardSetup, PolicyGuardPlace } from '../stages/setup.ts'
-import { createPolicyGuard, type PolicyGuard } from './policy-guard.ts'
+import { createPolicyGuard, type OpenPolicyGuard, type PolicyGuard } from './policy-guard.ts'
 
 /** The guard around routes, and its options. */
 export interface ParentGuard<Native extends object, Handler> {
   readonly options: PolicyGuardOptions<Native, Handler>
   readonly catalogue: PolicyCatalogue<Native>
-  readonly guard: PolicyGuard<Native, Handler>
+  readonly guard: OpenPolicyGuard<Native, Handler>
   /** The place of that guard; `undefined` where only each context tells. */
   readonly scope: Scope | undefined
   /** Tells whether it limits all other requests, so that an override can be added to it. */

@@ -50,7 +50,7 @@ export class RouteRules<Native extends object, Handler> {
     )
     this.#exactTable = routing.lenient ? router.createTable(rules, exactly) : undefined
     this.hidesOnRedirect = [...rules.values()].some(
-      ({ guard }) => guard !== false && guard.setup.hideOnRedirect,
+      ({ guard }) => guard !== false && guard.hidesOnRedirect,
     )
   }
 

@@ -112,16 +112,8 @@ export class RequestChecks<Native extends object> {
     }
     if (typeof key === 'string') return key === 'deny' ? key : []
     return this.#setup.policies.map((bound) => {
-      const { policy, cost, scope = place } = bound
-      return {
-        policy,
-        key: policy.named ? key.key : scopedKey(scope, key.key),
-        identity: key.key,
-        cost: typeof cost === 'number' ? cost : 1,
-        limit: policy.limit,
-        bound,
-        scope,
-      }
+      const cost = typeof bound.cost === 'number' ? bound.cost : 1
+      return checkOf(bound, { key: key.key, cost, found: bound.policy, place })
     })
   }
 
@@ -151,21 +143,10 @@ export class RequestChecks<Native extends object> {
       })
     const checks = andThen(costs, (foundCosts) =>
       andThen(limits(), (foundLimits) => {
-        const whole = policies.map((bound, index): PolicyCheck<Native> => {
-          const { policy, cost, scope = place } = bound
+        const whole = policies.map((bound, index) => {
           const key = this.#keyOf(bound, keys) ?? ''
-          const { limit, reduced = false, shadow }: LimitInForce = foundLimits[index] ?? policy
-          return {
-            policy,
-            key: policy.named ? key : scopedKey(scope, key),
-            identity: key,
-            cost: foundCosts[this.#costs.indexOf(cost)] ?? 1,
-            limit,
-            bound,
-            scope,
-            reduced,
-            ...(shadow === undefined ? {} : { shadow }),
-          }
+          const cost = foundCosts[this.#costs.indexOf(bound.cost)] ?? 1
+          return checkOf(bound, { key, cost, found: foundLimits[index] ?? bound.policy, place })
         })
         if (this.#setup.strikesLater) return withStrikesLater(whole)
         return this.#setup.penalty ? withoutUndueStrikes(whole) : whole
@@ -258,6 +239,25 @@ export class RequestChecks<Native extends object> {
     const key = found[this.#keys.indexOf(resolver)]
     return typeof key === 'object' ? key.key : undefined
   }
+}
+
+interface Found {
+  readonly key: string
+  readonly cost: number
+  readonly found: LimitInForce
+  /** The place of the guard. */
+  readonly place: Scope
+}
+
+/** Makes the check of a policy by what was found for a request. */
+function checkOf<Native>(
+  bound: BoundPolicy<Native>,
+  { key: identity, cost, found: { limit, reduced = false, shadow }, place }: Found,
+): PolicyCheck<Native> {
+  const { policy, scope = place } = bound
+  const key = policy.named ? identity : scopedKey(scope, identity)
+  const check = { policy, key, identity, cost, limit, bound, scope, reduced }
+  return shadow === undefined ? check : { ...check, shadow }
 }
 
 function isFixed<Native>({ cost, limitOf, enforce }: BoundPolicy<Native>): boolean {

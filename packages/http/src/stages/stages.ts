@@ -1,7 +1,6 @@
 import {
   andThen,
-  type Decision,
-  DecisionTiming,
+  type DecisionTiming,
   isPromise,
   type Limiter,
   type MaybePromise,
@@ -16,7 +15,6 @@ import type { Passage } from '../request/passage.ts'
 import type { Report } from '../request/user-functions.ts'
 import type { FreeRetries } from './free-retries.ts'
 import type { FoundChecks, RequestChecks } from './request-checks.ts'
-import type { GuardSetup } from './setup.ts'
 
 // A guard is a chain of stages, put together once: skip, lists, preflights that pass, shed, checks,
 // decide, respond. Each one answers a request, or hands it to the next. A stage that no option asks
@@ -37,6 +35,13 @@ export type CheckStage<Native extends object, Handler> = (
 export type DecideStage<Native extends object, Handler> = (
   context: RequestContext<Native>,
   checks: readonly PolicyCheck<Native>[],
+) => MaybePromise<Passage<Handler>>
+
+/** Asks for the decision on the checks of a request, and hands it to `respond`. */
+export type Ask<Native extends object, Handler> = (
+  context: RequestContext<Native>,
+  checks: readonly PolicyCheck<Native>[],
+  respond: RespondStage<Native, Handler>,
 ) => MaybePromise<Passage<Handler>>
 
 /** Makes the passage of a decision. */
@@ -119,11 +124,8 @@ export function findChecks<Native extends object, Handler>(
 }
 
 /** Asks the limiter. */
-export function decide<Native extends object, Handler>(
-  limiter: Limiter,
-  respond: RespondStage<Native, Handler>,
-): DecideStage<Native, Handler> {
-  return (context, checks) => {
+export function askLimiter<Native extends object, Handler>(limiter: Limiter): Ask<Native, Handler> {
+  return (context, checks, respond) => {
     const decision = limiter.decide(checks, context.native)
     return isPromise(decision)
       ? decision.then((known) => respond({ context, decision: known, checks }))
@@ -132,48 +134,26 @@ export function decide<Native extends object, Handler>(
 }
 
 /** Asks the limiter, so that a retry costs nothing. */
-export function decideOnce<Native extends object, Handler>(
+export function askOnce<Native extends object, Handler>(
   freeRetries: FreeRetries<Native>,
-  respond: RespondStage<Native, Handler>,
-): DecideStage<Native, Handler> {
-  return (context, checks) => andThen(freeRetries.decide(context, checks), respond)
+): Ask<Native, Handler> {
+  return (context, checks, respond) => andThen(freeRetries.decide(context, checks), respond)
 }
 
-/** Asks the limiter, and notes how long that takes: for observers. */
-export function decideTimed<Native extends object, Handler>(
-  { limiter, observation }: Pick<GuardSetup<Native>, 'limiter' | 'observation'>,
-  respond: RespondStage<Native, Handler>,
-): DecideStage<Native, Handler> {
-  function respondTimed(
-    context: RequestContext<Native>,
-    checks: readonly PolicyCheck<Native>[],
-    { decision, timing }: { decision: Decision; timing: DecisionTiming },
-  ): MaybePromise<Passage<Handler>> {
-    timing.end()
-    return respond({ context, decision, checks, timing })
-  }
-
-  return (context, checks) => {
-    const timing = observation.time()
-    const decision = limiter.decide(checks, context.native)
-    if (!isPromise(decision)) return respondTimed(context, checks, { decision, timing })
-    timing.isImmediate = false
-    return decision.then((known) => respondTimed(context, checks, { decision: known, timing }))
-  }
-}
-
-/** Asks the limiter so that a retry costs nothing, and notes how long that takes: for observers. */
-export function decideOnceTimed<Native extends object, Handler>(
-  freeRetries: FreeRetries<Native>,
-  respond: RespondStage<Native, Handler>,
-): DecideStage<Native, Handler> {
-  return (context, checks) => {
-    const timing = new DecisionTiming()
-    const decided = freeRetries.decide(context, checks)
-    timing.isImmediate = !isPromise(decided)
-    return andThen(decided, (known) => {
+/** Notes how long a decision takes: for observers. */
+export function timed<Native extends object, Handler>(
+  ask: Ask<Native, Handler>,
+  begin: () => DecisionTiming,
+): Ask<Native, Handler> {
+  return (context, checks, respond) => {
+    const timing = begin()
+    let isImmediate = true
+    const passage = ask(context, checks, ({ context, decision, checks, mayGiveBack }) => {
+      timing.isImmediate = isImmediate
       timing.end()
-      return respond({ ...known, timing })
+      return respond({ context, decision, checks, mayGiveBack, timing })
     })
+    isImmediate = false
+    return passage
   }
 }
