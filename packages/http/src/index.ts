@@ -34,6 +34,7 @@ export {
 } from '@sluice/core'
 export type { Dialect } from '@sluice/headers'
 export type { AccessListOptions } from './access/lists.ts'
+export { GuardedContext } from './adapter/framework-context.ts'
 export { type RequestKeys, requestKeys } from './adapter/keys.ts'
 export {
   type Handler,

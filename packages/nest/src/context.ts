@@ -1,9 +1,8 @@
 import type { ExecutionContext } from '@nestjs/common'
 import { andThen, type MaybePromise, plainProblem, problemMediaType } from '@sluice/http'
 import {
-  type AdapterContext,
+  GuardedContext,
   type Hold,
-  type HttpRequest,
   type HttpResponse,
   headerOf,
   ProxyWatch,
@@ -34,24 +33,16 @@ const noFields: HttpResponse = {
   removeHeader: () => undefined,
 }
 
-/** A request of Nest at the guard. It is its own `HttpRequest`, which spares an object. */
-export class NestContext
-  implements AdapterContext<ExecutionContext, RateLimitHandler>, HttpRequest
-{
-  readonly native: ExecutionContext
+/** A request of Nest at the guard. */
+export class NestContext extends GuardedContext<ExecutionContext, RateLimitHandler> {
   readonly scope: Scope
   readonly #platform: Platform | undefined
-  #shown: RequestDecision | undefined
   #hold: Hold | undefined
 
   constructor(native: ExecutionContext, platform: Platform | undefined, scope: Scope) {
-    this.native = native
+    super(native)
     this.scope = scope
     this.#platform = platform
-  }
-
-  get request(): HttpRequest {
-    return this
   }
 
   get response(): HttpResponse {
@@ -95,12 +86,11 @@ export class NestContext
     return this.#platform && headerOf(this.#platform.request.headers, name)
   }
 
-  get shown(): RequestDecision | undefined {
-    return this.#shown ?? this.#platform?.request.rateLimit
+  protected get shownBefore(): RequestDecision | undefined {
+    return this.#platform?.request.rateLimit
   }
 
-  showDecision(decision: RequestDecision): void {
-    this.#shown = decision
+  protected show(decision: RequestDecision): void {
     if (this.#platform) this.#platform.request.rateLimit = decision
   }
 

@@ -1,8 +1,7 @@
 import {
-  type AdapterContext,
   andThen,
+  GuardedContext,
   type Hold,
-  type HttpRequest,
   type HttpResponse,
   type MaybePromise,
   type Passage,
@@ -10,9 +9,7 @@ import {
   type Reject,
   type RequestContent,
   type RequestContext,
-  type RequestDecision,
   type ResponseBody,
-  type Scope,
   serve,
   throwingObjects,
 } from '@sluice/http'
@@ -71,44 +68,29 @@ export type FetchCheck<Native extends object, Handler> = (
   context: RequestContext<Native>,
 ) => MaybePromise<Passage<Handler>>
 
-/**
- * One request of fetch at one limiter. An adapter extends it by the details of its framework. It is
- * its own `HttpRequest`, which spares an object.
- */
-export abstract class FetchContext<Native extends object, Handler>
-  implements AdapterContext<Native, Handler>, HttpRequest
-{
-  readonly native: Native
+/** One request of fetch at one limiter. An adapter extends it by the details of its framework. */
+export abstract class FetchContext<Native extends object, Handler> extends GuardedContext<
+  Native,
+  Handler
+> {
   readonly needsAddress = true
   readonly #asked: FetchRequest
   /** Settles what the request holds when its response is over. */
   protected readonly end: FetchEnd
   #answer: Response | undefined
-  #shown: RequestDecision | undefined
 
   constructor(native: Native, asked: FetchRequest) {
-    this.native = native
+    super(native)
     this.#asked = asked
     this.end = new FetchEnd(asked)
   }
 
-  abstract readonly response: HttpResponse
-  abstract readonly scope: Scope
-  abstract readonly route: string | undefined
   /** Makes a response with the fields of `response`, and these. */
   protected abstract respond(status: number, body: string, fields: Record<string, string>): Response
   /** Makes the response to send of one of the application's, and settles when that is over. */
   abstract finish(response: Response): Response
   /** Has the user's handler reply. */
   protected abstract reply(handler: Handler, refusal: Reject<Handler>): MaybePromise<Response>
-  /** The decision of a limiter before this one. */
-  protected abstract get shownBefore(): RequestDecision | undefined
-  /** Puts the decision where the application and later limiters find it. */
-  protected abstract show(decision: RequestDecision): void
-
-  get request(): HttpRequest {
-    return this
-  }
 
   get method(): string {
     return this.#asked.request.method
@@ -162,15 +144,6 @@ export abstract class FetchContext<Native extends object, Handler>
     const { body, bodyUsed } = this.#asked.request
     if (bodyUsed) throw new Error('the body of the request was read before it could be queued')
     return body
-  }
-
-  get shown(): RequestDecision | undefined {
-    return this.#shown ?? this.shownBefore
-  }
-
-  showDecision(decision: RequestDecision): void {
-    this.#shown = decision
-    this.show(decision)
   }
 
   settleAtEnd(hold: Hold): void {
