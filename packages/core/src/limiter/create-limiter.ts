@@ -42,6 +42,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     onFailure: failureReporter(observers, failureMode),
   })
   const road = roadOf({ policies: all, access, caller })
+  const { decide, decideOwn } = road
   const followUps = new FollowUps(caller.change)
   const changes = new KeyChanges({
     ...{ store, penalty, checksOf: allChecksOf },
@@ -54,15 +55,15 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
   function consumeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
     const checks = allChecksOf({ key: checkedKey(key) }, costs)
-    if (notifier.isObserved) return notifier.observe(road.decideOwn, checks)
-    return road.decideOwn('consume', checks)
+    if (notifier.isObserved) return notifier.observe(decideOwn, checks)
+    return decideOwn('consume', checks)
   }
 
   function peekKey(key: KeyOrDigest, costs?: CostOptions): MaybePromise<Decision> {
     return andThen(keyedBy(key, store), (keyed = { key: nobody }) => {
       const checks = allChecksOf(keyed, costs)
       const asked = keyed.digest === undefined ? checks : checks.map(withoutShare)
-      return road.decide('peek', asked)
+      return decide('peek', asked)
     })
   }
 
@@ -72,7 +73,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
   function chargeChecks(checks: readonly Check[]): MaybePromise<Decision> {
     // To a penalty a charge would be so many denials.
-    const charged = road.decide('charge', checks.filter(isQuota))
+    const charged = decide('charge', checks.filter(isQuota))
     return andThen(charged, (decision) => ({ ...decision, allowed: true, retryAfterMs: 0 }))
   }
 
@@ -86,7 +87,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     policies,
     penalty,
     store,
-    decide: (checks, request) => road.decide('consume', checks, request),
+    decide: (checks, request) => decide('consume', checks, request),
     consume: (key, costs) => promised(consumeKey, key, costs),
     peek: (key, costs) => promised(peekKey, key, costs),
     charge: (key, costs) => promised(chargeKey, key, costs),
