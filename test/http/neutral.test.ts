@@ -162,7 +162,7 @@ describe('in a runtime of fetch, without Node', () => {
       import { redisStore } from '@sluice/redis'
       import { redisByHttp } from '../../examples/fetch/redis-by-http.ts'
       const client = redisByHttp('${front.url}', '${front.token}')
-      const store = redisStore(client, { secret: 'a secret' })
+      const store = redisStore(client, { secret: 'sixteen letters!' })
       const limited = rateLimit({ name: 'api', limit: 2, window: '1m', deadlineMs: 10_000, store })(
         () => new Response('hello'),
       )
@@ -180,7 +180,7 @@ describe('in a runtime of fetch, without Node', () => {
     expect(answers).toEqual([200, 200, 429])
     const client = new Redis(redis.url)
     onTestFinished(() => client.disconnect())
-    const store = redisStore(client, { secret: 'a secret', heartbeatMs: 0 })
+    const store = redisStore(client, { secret: 'sixteen letters!', heartbeatMs: 0 })
     const onNode = rateLimit({ name: 'api', limit: 2, window: '1m', deadlineMs: 10_000, store })
     const limited = onNode(() => new Response('hello'))
     const statusOf = async (remoteAddress: string) =>

@@ -199,6 +199,10 @@ routes:
     expect(() => rateLimit({ policies, store, values: { size } })).toThrow("name a key 'device'")
     const options = { policies, store, keys: { device }, values: { size } }
     expect(() => rateLimit(options)).not.toThrow()
+    const promised = openPolicies({ file })
+    const awaited = 'policies is a promise; write policies: await openPolicies('
+    expect(() => Reflect.apply(rateLimit, undefined, [{ policies: promised }])).toThrow(awaited)
+    opened.push(await promised)
     for (const field of ['limit', 'window', 'routes', 'profiles']) {
       expect(() => rateLimit({ ...options, [field]: 1 })).toThrow(`${field} stands beside policies`)
     }

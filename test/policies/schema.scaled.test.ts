@@ -220,6 +220,19 @@ describe('the schema of policy files', () => {
     expect(
       found('policies: [{ name: a, limit: 5, window: 1s }, { name: a, limit: 6, window: 1s }]'),
     ).toEqual([expect.stringMatching(/^1:55 .*has the name of policies\[0\]/)])
+    expect(
+      found(
+        'policies:\n  - { name: a, limit: -5, window: 15 minutes, burst: 3, mod: shadow }\n  - { limt: 5 }',
+      ),
+    ).toEqual([
+      expect.stringMatching(/^2:\d+ policies\[0\].limit must be/),
+      expect.stringMatching(/^2:\d+ policies\[0\].window must be/),
+      expect.stringMatching(/^2:\d+ policies\[0\]: there is no option 'burst'/),
+      expect.stringMatching(/^2:\d+ policies\[0\]: there is no option 'mod'/),
+      expect.stringMatching(/^3:\d+ policies\[1\] needs name/),
+      expect.stringMatching(/^3:\d+ policies\[1\] needs window/),
+      expect.stringMatching(/^3:\d+ policies\[1\]: there is no option 'limt' \(did you mean/),
+    ])
     expect(found('policies: [')[0]).toMatch(/^1:\d+ /)
     expect(found('')).toHaveLength(1)
   })

@@ -123,6 +123,40 @@ describe('the file of policies', () => {
   })
 })
 
+describe('a new value of the file that a change hides', () => {
+  it('is one warning, which names the changes and their authors', async () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    onTestFinished(() => warn.mockRestore())
+    const file = (limit: number, own: number, more = '') =>
+      `${burst(limit)}\noverrides: [{ policy: burst, key: { ip: '1.2.3.4' }, limit: ${own} }]\n${more}`
+    const { policies, change } = await openInTest(file(5, 50))
+    const override = { key: { ip: '1.2.3.4' }, limit: 60 }
+    await policies.set(
+      [
+        { policy: 'burst', field: 'limit', value: 9 },
+        { policy: 'burst', field: 'override', value: override },
+      ],
+      note,
+    )
+    await policies.set(
+      { policy: 'burst', field: 'mode', value: 'shadow' },
+      { ...note, author: 'bob' },
+    )
+    await change(file(5, 50, 'statusCode: 420'))
+    expect(warn).not.toHaveBeenCalled()
+    await change(file(7, 70))
+    expect(warn.mock.calls).toEqual([
+      [
+        "sluice: the policies policies.yaml have new values that changes hide: burst limit (by 'ada'), burst override (by 'ada'). Remove these changes, as in policies.remove({ policy, field }), to have the file in force",
+      ],
+    ])
+    await policies.rollback((await policies.history()).at(-1)?.id ?? '', note)
+    await change(file(8, 80))
+    expect(warn).toHaveBeenCalledTimes(1)
+    expect((await policies.status()).entries).toEqual([])
+  })
+})
+
 describe('what ends by itself', () => {
   afterEach(() => void vi.useRealTimers())
 

@@ -222,8 +222,8 @@ describe('a queue', () => {
     const jobs: string[] = []
     worker = createWorker({ broker, handler: ({ identity }) => void jobs.push(identity) })
     const plain = make()
-    const secret = make({ secret: 'of this fleet' })
-    const same = make({ secret: 'of this fleet' })
+    const secret = make({ secret: 'a secret of this fleet' })
+    const same = make({ secret: 'a secret of this fleet' })
     await enqueue(plain)
     const id = await enqueue(secret)
     await vi.advanceTimersByTimeAsync(10)
@@ -231,7 +231,7 @@ describe('a queue', () => {
     expect(plain.digestOf('a')).toBe(createHash('sha256').update('a').digest('base64url'))
     expect(secret.digestOf('a')).toMatch(/^[\w-]{43}$/)
     expect(secret.digestOf('a')).not.toBe(plain.digestOf('a'))
-    expect(secret.digestOf('a')).not.toBe(make({ secret: 'of another' }).digestOf('a'))
+    expect(secret.digestOf('a')).not.toBe(make({ secret: 'a secret of another' }).digestOf('a'))
     expect(await same.status(id, 'a')).toMatchObject({ state: 'done' })
     expect(await plain.status(id, 'a')).toBeUndefined()
   })
@@ -242,7 +242,7 @@ describe('a queue', () => {
     try {
       make()
       const shared = bullmqBroker({ connection: 'redis://127.0.0.1:1' })
-      make({ broker: shared, secret: 'of this fleet' })
+      make({ broker: shared, secret: 'a secret of this fleet' })
       expect(warn).not.toHaveBeenCalled()
       make({ broker: shared })
       make({ broker: shared })
@@ -270,8 +270,8 @@ describe('a queue', () => {
     [{ maxJobBytes: 100_000_001 }, /^maxJobBytes must be .* to 100000000/],
     [{ identity: 'user' }, /^identity must be a resolver/],
     [{ identity: apiKey }, /^identity must be called, as in identity: apiKey\(…\)/],
-    [{ secret: '' }, /^secret must be a non-empty text/],
-    [{ secret: 7 }, /^secret must be a non-empty text, but is 'number'/],
+    [{ secret: '' }, /^secret must be text of at least 16 characters, but is empty/],
+    [{ secret: 7 }, /^secret must be text of at least 16 characters, but is a number/],
     [{ resultUrl: '/results' }, /^resultUrl must be a function of the job/],
     [{ onEvent: 'log' }, /^onEvent must be a function/],
     [{ observers: [{}] }, /^observers\[0\] must be an object with at least one of .* onQueue/],

@@ -173,7 +173,7 @@ describe('redisStore in production', () => {
   it('warns once that identities can be guessed when it has no secret', () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
     vi.stubEnv('NODE_ENV', 'production')
-    redisStore(client, { secret: 'a secret' })
+    redisStore(client, { secret: 'sixteen letters!' })
     expect(warn).not.toHaveBeenCalled()
     redisStore(client, { heartbeatMs: 0 })
     redisStore(client, { heartbeatMs: 0 })

@@ -103,7 +103,11 @@ function checkOptions({
 }: AdminOptions<never>): void {
   checkAuthorize(authorize)
   if (policies !== undefined && typeof Reflect.get(policies, 'preview') !== 'function') {
-    throw invalid({ option: 'policies' }, policies, 'what openPolicies({ file, store }) makes')
+    throw invalid(
+      { option: 'policies' },
+      policies,
+      'the result of await openPolicies({ file, store })',
+    )
   }
   if (metrics !== undefined && typeof Reflect.get(metrics, 'topKeys') !== 'function') {
     throw invalid({ option: 'metrics' }, metrics, 'what collectMetrics({ store }) makes')

@@ -29,7 +29,7 @@ export {
 } from './memory-store/memory-store.ts'
 export { type Check, maxKeyLength, Receipt } from './model/check.ts'
 export { bindingIndex, type Decision, type DecisionSource } from './model/decision.ts'
-export { digestOf } from './model/digest.ts'
+export { checkSecret, digestOf } from './model/digest.ts'
 export type { DocumentChange, Documents, FleetMember, SharedDocument } from './model/documents.ts'
 export type { FailureMode, Policy, QuotaUnit, Reach } from './model/policy.ts'
 export type { RegionBound, RegionReport, RegionUse, StoreRegion } from './model/region.ts'

@@ -181,7 +181,7 @@ export class LivePolicySet implements LivePolicies {
     const document = this.#document()
     checkNote(options)
     const { author, reason } = options
-    const { layer, version } = await this.#planned(edit, options.number)
+    const { layer, version } = await this.#planned(edit, options)
     const record = this.#sources.recordOf(version, kindOf(edit), { layer, author, reason })
     for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
       const after = await document.write(this.#sources.shared, layer, record)
@@ -203,7 +203,7 @@ export class LivePolicySet implements LivePolicies {
   async preview(edit: PolicyEdit, { number }: { number?: number } = {}): Promise<Preview> {
     this.#document()
     const { now } = this.#sources.versions
-    const { version } = await this.#planned(edit, number)
+    const { version } = await this.#planned(edit, { number })
     const { id, file, kill } = version
     const killed = { path: 'kill', from: now.kill, to: kill, newCount: false }
     const found = differences(now.file, file)
@@ -230,7 +230,7 @@ export class LivePolicySet implements LivePolicies {
     return this.#sources.close()
   }
 
-  #shown({ over, ...entry }: KeptEntry): StatusEntry {
+  #shown({ over, author: _author, ...entry }: KeptEntry): StatusEntry {
     const now = valueInFile(entry, this.#sources.file)
     return JSON.stringify(now) === JSON.stringify(over) ? entry : { ...entry, hides: now }
   }
@@ -258,14 +258,14 @@ export class LivePolicySet implements LivePolicies {
   }
 
   /** Makes the version of an edit, and puts nothing in force. */
-  async #planned(edit: PolicyEdit, number: number | undefined): Promise<Planned> {
+  async #planned(edit: PolicyEdit, { number, author }: Partial<ChangeOptions>): Promise<Planned> {
     const known = this.#sources.shared.layer.number
     // Another process may have made the version that the caller has seen.
     if (number !== undefined && number > known) await this.#sources.askStore()
     const before = this.#sources.shared.layer
     if (number !== undefined && number !== before.number) throw conflict()
     const base = edit.rollback === undefined ? before : (await this.#record(edit.rollback)).layer
-    const wanted = edited(edit, base, this.#sources.file)
+    const wanted = edited(edit, base, { file: this.#sources.file, author })
     const nowMs = Date.now()
     const entries = wanted.entries.filter((entry) => isActive(entry, nowMs))
     const layer: Layer = { ...wanted, number: before.number + 1, entries }

@@ -1,6 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { invalid, knownFields, noteRelease, oneOf, type Store } from '@sluice/core'
+import {
+  errorText,
+  invalid,
+  knownFields,
+  noteRelease,
+  oneOf,
+  SluiceError,
+  type Store,
+} from '@sluice/core'
 import { LivePolicySet } from './live-policy-set.ts'
 import { PolicySources } from './policy-sources.ts'
 import { type Kill, kills } from './versions/layer.ts'
@@ -24,7 +32,7 @@ export interface OpenPoliciesOptions extends VersionObservers {
 }
 
 /**
- * Opens a policy file, and watches it and the store from then on.
+ * Opens a policy file, and watches it and the store from then on. It is async: await it.
  * @example
  * const policies = await openPolicies({ file: 'sluice.yaml', store })
  * app.use(rateLimit({ policies, store }))
@@ -44,7 +52,11 @@ export async function openPolicies(options: OpenPoliciesOptions): Promise<LivePo
     documents: store?.documents,
     name,
     fileName: basename(file),
-    readFile: () => readFile(file, 'utf8'),
+    readFile: () =>
+      readFile(file, 'utf8').catch((cause: unknown): never => {
+        const message = `${basename(file)} cannot be read: ${errorText(cause)}`
+        throw new SluiceError('SLUICE_POLICY_FILE', message, { cause })
+      }),
     kill: killOfEnvironment(),
     onRefused,
     onVersion,

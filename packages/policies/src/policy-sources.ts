@@ -1,9 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Documents, errorText, SluiceError, warnOnce } from '@sluice/core'
+import { type Documents, errorText, quote, warn, warnOnce } from '@sluice/core'
 import type { PolicyFile } from './file/policy-file.ts'
 import { parsePolicyFile, placesOf, readPolicyFile } from './file/read-file.ts'
-import { effective, type Kill, type Layer, nextEndMs } from './versions/layer.ts'
+import {
+  effective,
+  isActive,
+  type KeptEntry,
+  type Kill,
+  type Layer,
+  nextEndMs,
+  valueInFile,
+} from './versions/layer.ts'
 import {
   type ChangeNote,
   fileOf,
@@ -85,13 +93,7 @@ export class PolicySources {
   /** @throws SluiceError when the file is wrong */
   async open(): Promise<void> {
     const { fileName, readFile } = this.#options
-    let text: string
-    try {
-      text = await readFile()
-    } catch (cause) {
-      const message = `${fileName} cannot be read: ${errorText(cause)}`
-      throw new SluiceError('SLUICE_POLICY_FILE', message, { cause })
-    }
+    const text = await readFile()
     this.#takeOver(readFileOf(text, readPolicyFile(text, fileName)), nothingShared)
     await this.askStore()
     // Not all processes of a fleet that starts together ask together.
@@ -152,12 +154,6 @@ export class PolicySources {
     }
   }
 
-  #receive(shared: SharedLayer): void {
-    const isSame = JSON.stringify(shared.layer) === JSON.stringify(this.#shared.layer)
-    if (isSame) this.#shared = shared
-    else this.#takeOver(this.#file, shared)
-  }
-
   #tick(): void {
     if (this.#isClosed) return
     void this.#lookAtFile()
@@ -200,9 +196,25 @@ export class PolicySources {
     }
     const { fileName } = this.#options
     const { value, problems } = parsePolicyFile(text)
-    if (problems.length > 0) this.versions.refuse(fileName, placesOf(problems, fileName))
-    else if (value && this.#takeOver(readFileOf(text, value), this.#shared)) return
-    this.#refusedFile = { text }
+    const before = this.file
+    if (!value) this.versions.refuse(fileName, placesOf(problems, fileName))
+    const isTaken = value && this.#takeOver(readFileOf(text, value), this.#shared)
+    if (isTaken) this.#warnOfHidden(before)
+    else this.#refusedFile = { text }
+  }
+
+  /** Warns of new values of the file that changes hide. */
+  #warnOfHidden(before: PolicyFile): void {
+    const textIn = (file: PolicyFile, entry: KeptEntry) => JSON.stringify(valueInFile(entry, file))
+    const hiding = this.#shared.layer.entries
+      .filter((each) => isActive(each, Date.now()))
+      .filter((each) => textIn(this.file, each) !== textIn(before, each))
+      .map(({ policy, field, author = '?' }) => `${policy} ${field} (by ${quote(author)})`)
+    if (hiding.length === 0) return
+    warn(
+      `the policies ${this.#options.fileName} have new values that changes hide: ${hiding.join(', ')}. ` +
+        `Remove these changes, as in policies.remove({ policy, field }), to have the file in force`,
+    )
   }
 
   /**
@@ -213,7 +225,8 @@ export class PolicySources {
     const found = await document.read()
     const { layer } = this.#shared
     if (found.layer.number >= layer.number) {
-      this.#receive(found)
+      if (JSON.stringify(found.layer) === JSON.stringify(layer)) this.#shared = found
+      else this.#takeOver(this.#file, found)
       return
     }
     const note = { layer, author: this.id, reason: 'the store had lost the changes' }

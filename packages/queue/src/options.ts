@@ -1,4 +1,5 @@
 import {
+  checkSecret,
   type Duration,
   invalid,
   knownFields,
@@ -84,10 +85,7 @@ export function setUpQueue<Native>(options: QueueOptions<Native>): QueueSetup<Na
   knownFields(options, 'createQueue', queueFields)
   const { identity, secret, resultUrl } = options
   if (identity !== undefined) checkResolver(identity, 'identity')
-  if (secret !== undefined && (typeof secret !== 'string' || secret === '')) {
-    // The value is not shown: it may be most of a secret.
-    throw invalid({ option: 'secret' }, typeof secret, 'a non-empty text')
-  }
+  checkSecret(secret, 'createQueue')
   if (resultUrl !== undefined && typeof resultUrl !== 'function') {
     throw invalid({ option: 'resultUrl' }, resultUrl, 'a function of the job')
   }

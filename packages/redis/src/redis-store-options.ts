@@ -1,4 +1,5 @@
 import {
+  checkSecret,
   flag,
   type InvalidEvent,
   invalid,
@@ -133,10 +134,7 @@ export function setUpRedisStore(options: RedisStoreOptions): RedisStoreSetup {
       '1 to 64 characters of A-Z a-z 0-9 . _ : - (no braces: Sluice sets the hash tags of a Cluster itself)',
     )
   }
-  if (secret !== undefined && (typeof secret !== 'string' || secret === '')) {
-    // Not shown: it may be most of a secret.
-    throw invalid({ option: 'secret' }, typeof secret, 'a non-empty text')
-  }
+  checkSecret(secret, 'redisStore')
   if (onInvalid !== undefined && typeof onInvalid !== 'function') {
     throw invalid({ option: 'onInvalid' }, onInvalid, 'a function')
   }

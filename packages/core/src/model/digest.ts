@@ -1,6 +1,8 @@
 import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { utf8ToBytes } from '@noble/hashes/utils.js'
+import { SluiceError } from '../options/errors.ts'
+import { warnOnce } from '../options/warn.ts'
 import type { Store } from './store.ts'
 
 /** The digest of an identity. */
@@ -79,6 +81,18 @@ function digestNow(key: string, secret: string | undefined): IdentityDigest {
   const last = alphabet[sixBits(whole, fullCharacters) & 0b110000]
   const text = whole.slice(0, fullCharacters) + last
   return { firstByte: firstByteOf(text), text }
+}
+
+/** Checks the secret of digests, and never shows it. @param owner the function that takes it */
+export function checkSecret(secret: unknown, owner: string): void {
+  if (secret === undefined) return
+  const legal = 'secret must be text of at least 16 characters'
+  if (typeof secret !== 'string' || secret === '') {
+    const kind = secret === '' ? 'empty' : `a ${typeof secret}`
+    throw new SluiceError('SLUICE_OPTION_INVALID', `${legal}, but is ${kind}`)
+  }
+  if (secret.length >= 16) return
+  warnOnce(`${owner}: ${legal}, but has ${secret.length}, which can be found by trying`)
 }
 
 /** The same digest in a runtime without `node:crypto`. */

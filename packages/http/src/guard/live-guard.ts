@@ -1,6 +1,7 @@
 import {
   givenFields,
   isOptions,
+  isPromise,
   type Limiter,
   noteRelease,
   type Policy,
@@ -30,7 +31,15 @@ export function createGuard<Native extends object, Handler = never>(
 function isLive<Native, Handler>(
   options: GuardFields<Native, Handler> | LiveGuardFields<Native, Handler>,
 ): options is LiveGuardFields<Native, Handler> {
-  return isOptions(options) && isLivePolicies(options.policies)
+  if (!isOptions(options)) return false
+  if (isPromise(options.policies)) {
+    throw refused('policies is a promise; write policies: await openPolicies({ … })')
+  }
+  return isLivePolicies(options.policies)
+}
+
+function refused(message: string): SluiceError {
+  return new SluiceError('SLUICE_OPTION_INVALID', message)
 }
 
 /** A place that has limits of its own over those of the version. */
@@ -58,7 +67,11 @@ function createLiveGuard<Native extends object, Handler>(
   { policies, keys, values, ...own }: LiveGuardFields<Native, Handler>,
   place: GuardPlace,
 ): Guard<Native, Handler> {
-  for (const [field] of givenFields(own, beside)) throw misplaced(field)
+  for (const [field] of givenFields(own, beside)) {
+    throw refused(
+      `${field} stands beside policies that change while the application runs; move it into their file`,
+    )
+  }
   const code: NamedCode<Native> = { ...(keys && { keys }), ...(values && { values }) }
   const asked: Asked<Native, Handler>[] = []
   const ofRoutes = new Map<unknown, PolicyGuard<Native, Handler>>()
@@ -78,14 +91,18 @@ function createLiveGuard<Native extends object, Handler>(
 
   function build(version: PolicyVersion): InForce<Native, Handler> {
     const fields = version.optionsFor<Native, Handler>(code)
-    for (const [field] of givenFields(own, Object.keys(fields))) throw givenTwice(field)
+    for (const [field] of givenFields(own, Object.keys(fields))) {
+      throw refused(
+        `${field} stands in the policy file, and in code beside policies; leave it out of one of them`,
+      )
+    }
     const guard = createFixedGuard({ ...own, ...fields }, place)
     return { version, guard, places: asked.map((each) => placed(guard, each)) }
   }
 
   function current(): InForce<Native, Handler> {
     if (made.now) return made.now
-    throw new SluiceError('SLUICE_OPTION_INVALID', 'policies did not put a version in force')
+    throw refused('policies did not put a version in force')
   }
 
   /** Made anew for each version: one that lacks a name which a place uses is refused as a whole. */
@@ -171,17 +188,3 @@ const beside: readonly string[] = [
   'routes',
   'profiles',
 ]
-
-function misplaced(field: string): SluiceError {
-  return new SluiceError(
-    'SLUICE_OPTION_INVALID',
-    `${field} stands beside policies that change while the application runs; move it into their file`,
-  )
-}
-
-function givenTwice(field: string): SluiceError {
-  return new SluiceError(
-    'SLUICE_OPTION_INVALID',
-    `${field} stands in the policy file, and in code beside policies; leave it out of one of them`,
-  )
-}

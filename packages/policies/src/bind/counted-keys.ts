@@ -143,9 +143,13 @@ function keyedPolicies(file: PolicyFile, policies: readonly Policy[]): readonly 
       return [policy.name, { entry, hasFixedLimit: typeof policy.limit !== 'object' }]
     }),
   )
-  for (const { settings, otherwise } of penaltyPlaces(file)) {
-    const entry = settings.key ?? otherwise
-    entries.set(settings.name ?? 'penalty', { entry, hasFixedLimit: true })
+  for (const place of [...Object.values(file.routes ?? {}), file]) {
+    const penalty = typeof place === 'object' ? place.penalty : undefined
+    if (typeof place !== 'object' || !isPenalty(penalty)) continue
+    const { name, key = place.key ?? file.key ?? 'ip' } = penalty
+    if (name !== undefined || place === file) {
+      entries.set(name ?? 'penalty', { entry: key, hasFixedLimit: true })
+    }
   }
   return policies.flatMap((policy) => {
     const found = entries.get(policy.name)
@@ -153,23 +157,7 @@ function keyedPolicies(file: PolicyFile, policies: readonly Policy[]): readonly 
   })
 }
 
-interface PenaltyPlace {
-  readonly settings: { readonly name?: string; readonly key?: KeyEntry }
-  /** The key of the policies around. */
-  readonly otherwise: KeyEntry
-}
-
-function penaltyPlaces(file: PolicyFile): readonly PenaltyPlace[] {
-  const otherwise = file.key ?? 'ip'
-  const ofRoutes = Object.values(file.routes ?? {}).flatMap((route) =>
-    typeof route === 'object' && isPenalty(route.penalty) && route.penalty.name !== undefined
-      ? [{ settings: route.penalty, otherwise: route.key ?? otherwise }]
-      : [],
-  )
-  return isPenalty(file.penalty) ? [...ofRoutes, { settings: file.penalty, otherwise }] : ofRoutes
-}
-
-function isPenalty(value: unknown): value is PenaltyPlace['settings'] {
+function isPenalty(value: unknown): value is { readonly name?: string; readonly key?: KeyEntry } {
   return typeof value === 'object' && value !== null
 }
 

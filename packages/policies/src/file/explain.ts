@@ -25,9 +25,9 @@ export function schemaFaults(
   value: unknown,
   { name, most }: { readonly name: string; readonly most: number },
 ): readonly Fault[] {
-  const found = new Map<string, Fault & { readonly missing?: string }>()
+  const found = new Map<string, ReturnType<typeof explain>>()
   for (const error of inClosestForms(Value.Errors(schema, value))) {
-    const fault = explain(error, { name, value })
+    const fault = explain(error, value, name)
     found.set(JSON.stringify([fault.path, fault.message]), fault)
     if (found.size >= most) break
   }
@@ -96,18 +96,12 @@ function isOtherForm({ path: at, type }: ValueError, { path }: ValueError): bool
   return at === `${path}/algorithm` || (at === `${path}/after` && type === ValueErrorType.Literal)
 }
 
-/** A value that is checked, and its name in messages; '' for the file. */
-interface Whole {
-  readonly name: string
-  readonly value: unknown
-}
-
-function explain(error: ValueError, whole: Whole): Fault & { readonly missing?: string } {
-  const path = pathOf(error.path, whole.value)
+function explain(error: ValueError, root: unknown, name: string): Fault & { missing?: string } {
+  const path = pathOf(error.path, root)
   const isSecret = hasIdentities(path)
   const holder = path.slice(0, -1)
   const field = String(path.at(-1) ?? '')
-  const where = placeOf(holder, whole)
+  const where = placeOf(holder, name)
   const fault = { path, atKey: false, kind: 'schema' } as const
   if (error.type === ValueErrorType.ObjectAdditionalProperties) {
     const message = isSecret ? `${where} has an unknown option` : unknownField(field, where, error)
@@ -117,7 +111,7 @@ function explain(error: ValueError, whole: Whole): Fault & { readonly missing?: 
     const message = `${where} needs ${field}: ${legalOf(error.schema)}`
     return { ...fault, path: holder, message, missing: field }
   }
-  const message = `${placeOf(path, whole)} must be ${legalOf(error.schema)}`
+  const message = `${placeOf(path, name)} must be ${legalOf(error.schema)}`
   return { ...fault, message: isSecret ? message : `${message}, but is ${quote(error.value)}` }
 }
 
@@ -170,7 +164,7 @@ function pathOf(pointer: string, root: unknown): Path {
   return path
 }
 
-function placeOf(path: Path, { name }: Whole): string {
+function placeOf(path: Path, name: string): string {
   return optionOf(path, name) || 'the file'
 }
 

@@ -84,11 +84,6 @@ interface Parsed {
   readonly problems: readonly Problem[]
 }
 
-/** Tells TypeScript that a value without a fault has the form of the schema. */
-function isPolicyFile(_value: unknown): _value is PolicyFile {
-  return true
-}
-
 /** Parses a policy file in a time that grows with its length alone. */
 export function parsePolicyFile(text: string): Parsed {
   if (text.length > maxLength) {
@@ -119,10 +114,11 @@ function parse(text: string): Parsed {
       problems: syntax.map((each) => ({ ...syntaxProblem(each.message), ...place(each.pos[0]) })),
     }
   }
-  const value: unknown = document.toJS({ maxAliasCount })
+  // A value without a fault has this form.
+  const value: PolicyFile = document.toJS({ maxAliasCount })
   const faults = schemaFaults(fileSchema, value, { name: '', most: maxProblems })
-  const found = faults.length > 0 || !isPolicyFile(value) ? faults : ruleFaults(value)
-  if (found.length === 0 && isPolicyFile(value)) return { value, problems: [] }
+  const found = faults.length > 0 ? faults : ruleFaults(value)
+  if (found.length === 0) return { value, problems: [] }
   const problems = found
     .slice(0, maxProblems)
     .map((fault) => ({ ...fault, ...place(offsetOf(document, fault)) }))

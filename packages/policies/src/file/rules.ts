@@ -41,26 +41,18 @@ function overrideFaults(file: PolicyFile): readonly Fault[] {
   const listed = [...names].slice(0, maxNames).join(', ')
   const known = names.size === 0 ? 'there are none' : `there are ${listed}`
   return (file.overrides ?? []).flatMap(({ policy, until, limit, mode }, index) => {
-    const at = ['overrides', index]
+    const place = `overrides[${index}]`
     const faults: Fault[] = []
-    if (!names.has(policy)) {
-      faults.push(
-        fault(
-          [...at, 'policy'],
-          `overrides[${index}].policy must be the name of a policy (${known}), but is ${quote(policy)}`,
-        ),
-      )
-    }
+    const add = (field: string, message: string) =>
+      faults.push(fault(['overrides', index, field], `${place}.${field} must be ${message}`))
+    if (!names.has(policy))
+      add('policy', `the name of a policy (${known}), but is ${quote(policy)}`)
     if (until !== undefined && Number.isNaN(Date.parse(until))) {
-      faults.push(
-        fault(
-          [...at, 'until'],
-          `overrides[${index}].until must be a day and a time that exist, but is ${quote(until)}`,
-        ),
-      )
+      add('until', `a day and a time that exist, but is ${quote(until)}`)
     }
     if (limit === undefined && mode === undefined) {
-      faults.push(fault(at, `overrides[${index}] changes nothing: give limit, mode or both`))
+      const message = `${place} changes nothing: give limit, mode or both`
+      faults.push(fault(['overrides', index], message))
     }
     return faults
   })

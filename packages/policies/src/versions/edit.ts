@@ -46,13 +46,17 @@ export function kindOf({ rollback, kill }: PolicyEdit): VersionRecord['kind'] {
 export function edited(
   { set = [], remove = [], kill }: PolicyEdit,
   layer: Layer,
-  file: PolicyFile,
+  { file, author }: { readonly file: PolicyFile; readonly author: string | undefined },
 ): Layer {
   if (kill !== undefined) oneOf(kill, { option: 'kill' }, kills)
   const added = set.map((entry): KeptEntry => {
     checkEntry(entry, file)
     const over = valueInFile(entry, file)
-    return over === undefined ? entry : { ...entry, over }
+    return {
+      ...entry,
+      ...(over !== undefined && { over }),
+      ...(author !== undefined && { author }),
+    }
   })
   for (const target of remove) {
     if (layer.entries.some((each) => targetOf(each) === targetOf(target))) continue

@@ -42,8 +42,8 @@ interface OverrideLayerEntry {
 /** A change over the policy file: a value, or an override. */
 export type Entry = ValueEntry | OverrideLayerEntry
 
-/** An entry, and the value of the file when the entry was set. */
-export type KeptEntry = Entry & { readonly over?: unknown }
+/** An entry, the value of the file when the entry was set, and who has set it. */
+export type KeptEntry = Entry & { readonly over?: unknown; readonly author?: string }
 
 /** Changes over the file: the same for every process, even if their files differ. */
 export interface Layer {
@@ -122,13 +122,19 @@ export function isActive(
 
 /**
  * Returns the value of the file that an entry replaces; `undefined` for no value, or no such
- * policy.
+ * policy. Of an override it is all but the key.
  */
-export function valueInFile({ policy: name, field }: Entry, file: PolicyFile): unknown {
+export function valueInFile(entry: Entry, file: PolicyFile): unknown {
+  const { policy: name, field } = entry
+  if (field === 'override') {
+    const isSame = ({ policy, key }: OverrideEntry) =>
+      targetOf({ policy, field, key }) === targetOf(entry)
+    const { policy: _policy, key: _key, ...value } = file.overrides?.find(isSame) ?? {}
+    return Object.keys(value).length === 0 ? undefined : value
+  }
   const found = placedPolicies(file).find(({ policy }) => policy.name === name)?.policy
-  if (!found || field === 'override') return undefined
-  if (field !== 'share') return found[field]
-  return found.enforce && 'share' in found.enforce ? found.enforce.share : undefined
+  if (field !== 'share') return found?.[field]
+  return found?.enforce && 'share' in found.enforce ? found.enforce.share : undefined
 }
 
 /**
