@@ -236,7 +236,7 @@ describe('what is held for a stream of HTTP/2', () => {
     const session = connect(await app.listen({ port: 0, host: '127.0.0.1' }))
     onTestFinished(() => session.close())
     const limiter = createLimiter({ ...policy, store })
-    const isFree = async () => (await limiter.peek('ada')).allowed
+    const isFree = async () => (await limiter.peek('ada')).allowed === true
 
     await text(session.request({ ':path': '/' }))
     await until('the leases are settled', isFree)

@@ -55,7 +55,7 @@ export interface AdminUnderTest {
   readonly queue: Queue
   readonly store: Store
   /** Asks the application behind the limiter. */
-  visit(user: string, tenant?: string): Promise<number>
+  visit(user: string, tenant?: string, plan?: string): Promise<number>
   /** Asks the API, and checks the answer against openapi.json. */
   call(method: 'GET' | 'POST', path: string, options?: CallOptions): Promise<Answered>
 }
@@ -98,8 +98,8 @@ export async function startAdmin(options: StartOptions = {}): Promise<AdminUnder
   const { port } = server.address() as AddressInfo
   return {
     ...{ port, policies, metrics, queue, store },
-    async visit(name, company = 'acme') {
-      const headers = { 'x-user': name, 'x-tenant': company }
+    async visit(name, company = 'acme', plan = '') {
+      const headers = { 'x-user': name, 'x-tenant': company, 'x-plan': plan }
       return (await ask(port, '/', { headers })).status
     },
     call: (method, path, asked) => callApi(port, method, path, asked),
@@ -154,6 +154,8 @@ const keys = {
   user: user(({ headers }: WithHeaders) => headers['x-user']?.toString()),
   tenant: tenant(({ headers }: WithHeaders) => headers['x-tenant']?.toString()),
 }
+
+const values = { plan: ({ headers }: WithHeaders) => headers['x-plan'] || undefined }
 
 /** A function of the code, whose keys are no values that somebody would type. */
 const login = ({ headers }: WithHeaders) => `login of ${headers['x-user']}`
@@ -225,7 +227,7 @@ function expressServer(express: typeof express5, part: Part): Promise<Server> {
   const named = policies.file.policies?.some(({ key }) => key === 'login' || key === 'spot')
     ? { ...keys, login, spot: route() }
     : keys
-  app.use(rateLimit({ policies, store, keys: named, observers: [metrics] }))
+  app.use(rateLimit({ policies, store, keys: named, values, observers: [metrics] }))
   app.get('/', (_request, response) => void response.send('ok'))
   return listening(createServer(app))
 }

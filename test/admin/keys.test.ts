@@ -1,5 +1,6 @@
 import { isMemoryStore } from '@sluice/core'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { until } from '../support/until.ts'
 import { type AdminUnderTest, startAdmin } from './admin-server.ts'
 import { storeKinds, storesIn } from './stores.ts'
 
@@ -8,7 +9,7 @@ const reason = 'a test'
 interface State {
   readonly policy: string
   readonly used?: number
-  readonly allowed: boolean
+  readonly allowed?: boolean
 }
 
 async function stateOf({ call }: AdminUnderTest, key: unknown, policy = 'burst'): Promise<State> {
@@ -52,6 +53,48 @@ describe.each(storeKinds)('keys by the admin API, with a store in %s', (kind) =>
     for (const key of ['user vip, ip ::1', 'nobody ada', 'user', '']) {
       expect((await call('POST', 'keys/lookup', { body: { key } })).status, key).toBe(400)
     }
+  })
+
+  it('are shown under the limit that their requests got, and never under another', async () => {
+    const file = `deadlineMs: 10000
+policies: [{ name: burst, window: 1h, key: tenant, limit: { tiers: { pro: 100 }, by: plan, default: 10 } }]`
+    const started = await startAdmin({ store: await emptyStore(), file })
+    for (let i = 0; i < 40; i += 1) await started.visit('ada', 'acme', 'pro')
+    const pro = { limit: 100, used: 40, remaining: 60, allowed: true }
+    const { body } = await started.call('POST', 'keys/lookup', { body: { key: 'tenant acme' } })
+    expect(body).toMatchObject({ found: true, policies: [pro] })
+    expect(await stateOf(started, { digest: body.digest })).toMatchObject(pro)
+    const nobody = await stateOf(started, 'tenant nobody')
+    expect(nobody).toEqual({ ...nobody, policy: 'burst', used: 0 })
+    for (const field of ['allowed', 'limit', 'remaining', 'retryAfterMs']) {
+      expect(nobody).not.toHaveProperty(field)
+    }
+    if (kind === 'redis') {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+      const other = await startAdmin({ store: await emptyStore('of another process'), file })
+      expect(await stateOf(other, 'tenant acme')).not.toHaveProperty('allowed')
+      expect(await stateOf(other, 'tenant acme')).toMatchObject({ used: 40 })
+      await until('the other process was told of the limit', async () => {
+        await vi.advanceTimersByTimeAsync(200)
+        return (await stateOf(other, 'tenant acme')).allowed !== undefined
+      })
+      vi.useRealTimers()
+      expect(await stateOf(other, 'tenant acme')).toMatchObject(pro)
+      expect(await stateOf(other, { digest: body.digest })).toMatchObject(pro)
+    }
+    expect(await started.visit('ada', 'acme')).toBe(429)
+    const free = { limit: 10, used: 10, remaining: 0, allowed: false }
+    expect(await stateOf(started, 'tenant acme')).toMatchObject(free)
+  })
+
+  it('state no verdict where an override may apply that the key alone does not decide', async () => {
+    const file = `deadlineMs: 10000
+policies: [{ name: burst, window: 1h, key: user, limit: 5 }]
+overrides: [{ policy: burst, key: { tenant: acme }, limit: 50, reason: contract }]`
+    const started = await startAdmin({ store: await emptyStore(), file })
+    expect(await stateOf(started, 'user ada')).not.toHaveProperty('allowed')
+    for (let i = 0; i < 7; i += 1) await started.visit('ada')
+    expect(await stateOf(started, 'user ada')).toMatchObject({ limit: 50, used: 7, allowed: true })
   })
 
   it('say why nothing is found where a function of the code makes the key', async () => {

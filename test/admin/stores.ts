@@ -1,13 +1,18 @@
 import { memoryStore, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll } from 'vitest'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 
 export const storeKinds = ['memory', 'redis'] as const
 
-/** Starts one Redis for the tests of a suite. @returns a function that makes an empty store */
-export function storesIn(kind: (typeof storeKinds)[number]): () => Promise<Store> {
+/**
+ * Starts one Redis for the tests of a suite.
+ * @returns a function that makes an empty store, or with 'of another process' one beside it
+ */
+export function storesIn(
+  kind: (typeof storeKinds)[number],
+): (which?: 'of another process') => Promise<Store> {
   let server: RedisServer
   let client: Redis
   beforeAll(async () => {
@@ -20,8 +25,13 @@ export function storesIn(kind: (typeof storeKinds)[number]): () => Promise<Store
     client.disconnect()
     await server.stop()
   })
-  return async () => {
+  return async (which) => {
     if (kind === 'memory') return memoryStore()
+    if (which) {
+      const other = client.duplicate()
+      onTestFinished(() => other.disconnect())
+      return redisStore(other)
+    }
     await client.flushall()
     return redisStore(client)
   }

@@ -51,7 +51,22 @@ describe.each(storeKinds)('a fleet on %s', (kind) => {
     const unknown = await sluice(['inspect', 'user zoe'])
     expect(unknown.stdout).toContain('no policy has counted it')
     const { digest } = JSON.parse((await sluice(['inspect', 'user ada', '--json'])).stdout)
-    expect((await sluice(['inspect', digest])).stdout).toMatch(/^burst +denied/m)
+    // A digest does not tell whose override applies, and Redis keeps no limits.
+    const verdict = kind === 'memory' ? 'denied +5 +5' : 'unknown +5 +depends on the request'
+    expect((await sluice(['inspect', digest])).stdout).toMatch(
+      new RegExp(`^burst +${verdict}`, 'm'),
+    )
+  })
+
+  it('inspect states no verdict under a limit that no request got', async () => {
+    const file = `deadlineMs: 10000
+policies: [{ name: api, window: 1h, key: user, limit: { tiers: { pro: 100 }, by: plan, default: 1 } }]`
+    const { sluice, visit } = await startFleet({ store: await newStore(), file })
+    for (let i = 0; i < 4; i += 1) await visit('ada', 'acme', 'pro')
+    const ada = await sluice(['inspect', 'user ada'])
+    expect(ada.stdout).toMatch(/^api +allowed +4 +100 /m)
+    const zoe = await sluice(['inspect', 'user zoe'])
+    expect(zoe.stdout).toMatch(/^api +unknown +0 +depends on the request +– /m)
   })
 
   it('reset shows what there is, asks, and forgets it', async () => {

@@ -117,6 +117,53 @@ describe('a decision', () => {
   })
 })
 
+describe('peek, where the limit comes with each request', () => {
+  const options = { name: 'api', limit: 10, window: '1h' } as const
+  const made = (store: Store) => {
+    const limiter = createLimiter({ ...options, store }, [true])
+    const decide = (key: string, limit: number) =>
+      limiter.decide(limiter.policies.map((policy) => ({ policy, key, cost: 1, limit })))
+    const peeked = async (key: string) => {
+      const { allowed, outcomes } = await limiter.peek(key)
+      return [allowed, outcomes[0]?.limit, outcomes[0]?.used]
+    }
+    return { decide, peeked }
+  }
+
+  it('knows the limits of 4,000 keys at a store that keeps none, and none that is a default', async () => {
+    const { keys: _, ...store } = memoryStore()
+    const { decide, peeked } = made(store)
+    for (let i = 0; i <= 4_000; i += 1) await decide(`user-${i}`, 100)
+    await decide('free', 10)
+    expect(await peeked('user-0')).toEqual([undefined, undefined, 1])
+    expect(await peeked('free')).toEqual([undefined, undefined, 1])
+    expect(await peeked('user-1')).toEqual([true, 100, 1])
+    await decide('user-1', 1)
+    expect(await peeked('user-1')).toEqual([false, 1, 1])
+    await decide('user-1', 10)
+    expect(await peeked('user-1')).toEqual([true, 10, 2])
+  })
+
+  it('knows in memory the limit of the last request of every key, allowed or denied', async () => {
+    const { decide, peeked } = made(memoryStore())
+    await decide('free', 10)
+    expect(await peeked('free')).toEqual([true, 10, 1])
+    await decide('free', 1)
+    expect(await peeked('free')).toEqual([false, 1, 1])
+    await decide('free', Number.POSITIVE_INFINITY)
+    expect(await peeked('free')).toEqual([true, Number.POSITIVE_INFINITY, undefined])
+    await decide('free', 5)
+    expect(await peeked('free')).toEqual([true, 5, 2])
+  })
+
+  it('takes the limit of nobody else for that of a key without room', async () => {
+    const { decide, peeked } = made(memoryStore({ maxKeys: 1 }))
+    await decide('full', 1)
+    await decide('other', 100)
+    expect(await peeked('other')).toEqual([undefined, undefined, 1])
+  })
+})
+
 describe('observers', () => {
   it('are told each decision with what was asked', async () => {
     const events: DecisionEvent[] = []

@@ -32,7 +32,7 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   'Redis store': ['redis#RedisStoreOptions'],
   'Regional store': ['core#RegionalStoreOptions'],
   Batches: ['redis#BatchOptions'],
-  'Calls of a limiter': ['core#CostOptions', 'core#RefundOptions'],
+  'Calls of a limiter': ['core#PeekOptions', 'core#RefundOptions'],
   Queues: ['queue#QueueOptions'],
   Brokers: [
     'queue#MemoryBrokerOptions',

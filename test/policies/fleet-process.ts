@@ -77,7 +77,7 @@ process.on('message', async (message: { type: string; [field: string]: unknown }
     if (message.type === 'report') {
       const status = await policies.status()
       const { outcomes } = await guard.limiter.peek('one')
-      const used = outcomes.map(({ limit, remaining = Number.NaN }) => limit - remaining)
+      const used = outcomes.map(({ used = Number.NaN }) => used)
       tell({ type: 'report', decided, mixed, used, status, of: message.of })
     }
     if (message.type === 'rest') isRunning = false

@@ -75,7 +75,7 @@ class Limited {
   }
   @Get('a')
   @RateLimit('burst')
-  async a(): Promise<boolean> {
+  async a(): Promise<boolean | undefined> {
     return (await this.#guard.limiter.peek('ada')).allowed
   }
   @Get('b')

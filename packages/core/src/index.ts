@@ -20,6 +20,7 @@ export {
   policyList,
   type Without,
 } from './limiter/limiter-options.ts'
+export type { Peeked, PeekedOutcome, PeekOptions } from './limiter/peek.ts'
 export {
   isMemoryStore,
   type MemoryKeys,

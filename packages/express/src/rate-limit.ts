@@ -1,6 +1,6 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
-import { andThen, invalid, isOptions, type Limiter, orDefault } from '@sluice/http'
+import { andThen, invalid, isOptions, type Limiter, orDefault, type Peeked } from '@sluice/http'
 import {
   beforeHead,
   continueWith,
@@ -23,6 +23,8 @@ export interface RateLimit extends RequestHandler {
    * has keys of its own there unless it has a name.
    */
   readonly limiter: Limiter
+  /** Answers what a request would get, by its own key, limit and cost. Takes nothing. */
+  peek(req: Request, res: Response): Promise<Peeked>
 }
 
 /**
@@ -48,7 +50,12 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     continueWith(next, () => serve(context, guard.check))
   }
 
-  return Object.assign(sluiceRateLimit, { limiter: guard.limiter })
+  async function peek(req: Request, res: Response): Promise<Peeked> {
+    const call = { middleware: sluiceRateLimit, next: () => undefined, property }
+    return guard.peek(new ExpressContext(req, res, call))
+  }
+
+  return Object.assign(sluiceRateLimit, { limiter: guard.limiter, peek })
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Peeked } from '@sluice/http'
 import {
   type GuardOptions,
   type GuardSettings,
@@ -27,7 +28,14 @@ declare module 'fastify' {
      * app.setNotFoundHandler({ preHandler: app.rateLimit({ limit: 20, window: '1m' }) }, notFound)
      * @throws SluiceError when an option is unknown, missing or out of range
      */
-    rateLimit(options?: RouteRateLimitOptions | string): RateLimitHook
+    rateLimit: {
+      (options?: RouteRateLimitOptions | string): RateLimitHook
+      /**
+       * Answers what the plugin's own limits would give a request, by its own key, limit and cost.
+       * Takes nothing.
+       */
+      peek(request: FastifyRequest, reply: FastifyReply): Promise<Peeked>
+    }
   }
   interface FastifyContextConfig {
     /**

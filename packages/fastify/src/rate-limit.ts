@@ -5,6 +5,7 @@ import {
   type MaybePromise,
   oneOf,
   orDefault,
+  type Peeked,
   processWide,
 } from '@sluice/http'
 import {
@@ -22,6 +23,7 @@ import type {
   FastifyContextConfig,
   FastifyInstance,
   FastifyPluginAsync,
+  FastifyReply,
   FastifyRequest,
   onSendHookHandler,
   RouteOptions,
@@ -41,6 +43,7 @@ interface Plugin {
   readonly guard: Guard<FastifyRequest, RateLimitHandler>
   /** The hook in which it decides. */
   readonly hook: (typeof hooks)[number]
+  readonly prefix: string
 }
 
 /**
@@ -65,7 +68,7 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
     routing: { ...routingOf(fastify), prefix: fastify.prefix },
     isGlobal: flag(global, { option: 'global' }, true),
   })
-  const plugin: Plugin = { guard, hook }
+  const plugin: Plugin = { guard, hook, prefix: fastify.prefix }
   if (!fastify.hasRequestDecorator('rateLimit')) fastify.decorateRequest('rateLimit', undefined)
   // As a text: another plugin may have declared another type under this name.
   const decorator: string = 'rateLimit'
@@ -113,7 +116,12 @@ function check(
 
 /** Makes `app.rateLimit` for the instance of a plugin, and for its children. */
 function hookMaker(plugin: Plugin, fastify: FastifyInstance) {
-  return function rateLimit(
+  async function peek(request: FastifyRequest, reply: FastifyReply): Promise<Peeked> {
+    const { guard, prefix } = nearest.get(request.server) ?? plugin
+    return guard.peek(new FastifyContext(request, reply, prefix))
+  }
+
+  function rateLimit(
     this: FastifyInstance | undefined,
     options: RouteRateLimitOptions | string = {},
   ): RateLimitHook {
@@ -129,6 +137,8 @@ function hookMaker(plugin: Plugin, fastify: FastifyInstance) {
     }
     return limit
   }
+
+  return Object.assign(rateLimit, { peek })
 }
 
 /** Under this the config of a route says which of our hooks stand among its own. */

@@ -1,4 +1,11 @@
-import { type Handler, invalid, type Limiter, type RequestDecision, routeScope } from '@sluice/http'
+import {
+  type Handler,
+  invalid,
+  type Limiter,
+  type Peeked,
+  type RequestDecision,
+  routeScope,
+} from '@sluice/http'
 import { answerOf, createFetchGuard } from './adapter/index.ts'
 import { type Place, WebContext } from './context.ts'
 import type { FetchHandler, FetchInfo, RateLimitOptions } from './options.ts'
@@ -25,6 +32,8 @@ export interface RateLimit<Info extends object = FetchInfo> {
   decide(request: Request, info: Info): Promise<FetchPassage>
   /** The limiter: to refund a decision, or to peek at a key or reset it. */
   readonly limiter: Limiter
+  /** Answers what a request would get, by its own key, limit and cost. Takes nothing. */
+  peek(request: Request, info: Info): Promise<Peeked>
 }
 
 /**
@@ -65,7 +74,9 @@ export function rateLimit<Info extends object = FetchInfo>(
     }
   }
 
-  return Object.assign(limit, { decide, limiter: guard.limiter })
+  const peek = async (request: Request, info: Info) =>
+    guard.peek(new WebContext(request, info, place))
+  return Object.assign(limit, { decide, limiter: guard.limiter, peek })
 }
 
 /**

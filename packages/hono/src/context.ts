@@ -16,7 +16,7 @@ import type { RateLimitHandler } from './options.ts'
 export class HonoContext extends FetchContext<Context, RateLimitHandler> {
   /** The fields that Hono puts on every response to this request. */
   readonly response: FetchFields = new FetchFields(() => this.#detached ?? this.native.res.headers)
-  readonly scope: Scope
+  scope: Scope
   readonly #next: Next
   /**
    * The fields of a request for another protocol. Once `c.res` is read, Hono copies the response
@@ -119,7 +119,7 @@ function isHandler({ path, method }: Registered): boolean {
   return method !== 'ALL' || !path.includes('*')
 }
 
-function scopeOf({ path, method }: Registered, asked: string): Scope {
+export function scopeOf({ path, method }: Registered, asked: string): Scope {
   if (path === '*' || path === '/*') return ''
   return routeScope(method === 'ALL' ? undefined : asked, path)
 }

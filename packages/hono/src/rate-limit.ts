@@ -1,7 +1,7 @@
 import { answerOf, createFetchGuard } from '@sluice/fetch/adapter'
-import { type Handler, type Limiter, RateLimitError } from '@sluice/http'
+import { type Handler, type Limiter, type Peeked, RateLimitError } from '@sluice/http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import { HonoContext } from './context.ts'
+import { HonoContext, scopeOf } from './context.ts'
 import type { RateLimitOptions } from './options.ts'
 
 /** Middleware of Hono, and the limiter behind it. */
@@ -11,6 +11,8 @@ export interface RateLimit extends MiddlewareHandler {
    * route has keys of its own there unless it has a name.
    */
   readonly limiter: Limiter
+  /** Answers what a request would get, by its own key, limit and cost. Takes nothing. */
+  peek(context: Context): Promise<Peeked>
 }
 
 /**
@@ -41,7 +43,15 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     return undefined
   }
 
-  return Object.assign(sluiceRateLimit, { limiter: guard.limiter })
+  async function peek(context: Context): Promise<Peeked> {
+    const asked = new HonoContext(context, async () => undefined, addressOf)
+    // The handler that asks may stand on another route than the limiter.
+    const own = context.req.matchedRoutes.find(({ handler }) => handler === sluiceRateLimit)
+    asked.scope = own ? scopeOf(own, asked.method) : ''
+    return guard.peek(asked)
+  }
+
+  return Object.assign(sluiceRateLimit, { limiter: guard.limiter, peek })
 }
 
 /** The answer of Hono to an error that nobody handles. */

@@ -20,6 +20,7 @@ export {
   type Outcome,
   oneOf,
   orDefault,
+  type Peeked,
   processWide,
   type ResilienceEvent,
   type ShadowEvent,

@@ -1,4 +1,4 @@
-import { fieldsOn, type Limiter, setFields } from '@sluice/http'
+import { fieldsOn, type Limiter, type Peeked, setFields } from '@sluice/http'
 import {
   beforeHead,
   createGuard,
@@ -21,6 +21,8 @@ export interface RateLimit {
    * has keys of its own there unless it has a name.
    */
   readonly limiter: Limiter
+  /** Answers what a request would get, by its own key, limit and cost. Takes nothing. */
+  peek(context: Context): Promise<Peeked>
 }
 
 /**
@@ -47,7 +49,9 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     }
   }
 
-  return Object.assign(sluiceRateLimit, { limiter: guard.limiter })
+  const peek = async (context: Context) =>
+    guard.peek(new KoaContext(context, async () => undefined, sluiceRateLimit))
+  return Object.assign(sluiceRateLimit, { limiter: guard.limiter, peek })
 }
 
 /**

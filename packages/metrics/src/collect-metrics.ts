@@ -17,6 +17,7 @@ import { countedPart, DecisionBatch } from './decision-batch.ts'
 import { FleetCounts } from './fleet-counts.ts'
 import { FleetExchange, type FleetStore } from './fleet-exchange.ts'
 import { FleetKeys, mergedRanking } from './fleet-keys.ts'
+import { fleetLimits } from './fleet-limits.ts'
 import type { InstrumentName } from './instruments.ts'
 import { PolicyCounts } from './policy-counts.ts'
 import { RequestCounts, requestResult } from './request-counts.ts'
@@ -161,7 +162,7 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
   const batch = new DecisionBatch(countDecision)
   const fleetKeys = new FleetKeys(policies, batch)
   const fleetCounts = new FleetCounts(snapshot)
-  const fleet = new FleetExchange(store, [fleetKeys, fleetCounts])
+  const fleet = new FleetExchange(store, [fleetKeys, fleetCounts, fleetLimits(store)])
   const work = new WorkCounts(table)
   const stores = new StoreReadings(table)
   const decisionSeconds = table.of('sluice_decision_seconds')

@@ -1,7 +1,7 @@
 import type { MaybePromise, Store } from '@sluice/core'
 
 /** A store that may have a fleet. */
-export type FleetStore = Pick<Store, 'keys' | 'fleet'>
+export type FleetStore = Pick<Store, 'fleet' | 'keys' | 'space'>
 
 /** A part of the report of another process, as it was sent. */
 export interface Heard {
@@ -92,6 +92,16 @@ function read(text: string): readonly (readonly unknown[])[] {
   } catch {
     return []
   }
+}
+
+/** Returns the first rows of a part of a report, as many as fit into so many characters. */
+export function rowsWithin(room: number, rows: readonly unknown[]): readonly unknown[] {
+  let length = 0
+  const first = rows.findIndex((row) => {
+    length += JSON.stringify(row).length + 1
+    return length > room
+  })
+  return first === -1 ? rows : rows.slice(0, first)
 }
 
 /** Reads a value of a report, which a process of another version may have written. */

@@ -1,6 +1,6 @@
 import { mergeHotKeys, sleep } from '@sluice/core'
 import type { DecisionBatch } from './decision-batch.ts'
-import { type FleetSubject, type Heard, isNumber, list } from './fleet-exchange.ts'
+import { type FleetSubject, type Heard, isNumber, list, rowsWithin } from './fleet-exchange.ts'
 import type { PolicyCounts } from './policy-counts.ts'
 import {
   type Ranking,
@@ -64,15 +64,11 @@ export class FleetKeys implements FleetSubject {
     const room = Math.min(maxReport, maxReports / instances)
     const { min, max } = keysOfRanking
     const keys = Math.max(min, Math.min(max, Math.floor(room / charactersOfKey / count)))
-    const encoded: unknown[] = []
-    let length = 0
-    for (const ranking of rankings.sort((one, other) => totalOf(other) - totalOf(one)).flat()) {
-      const next = encodedRanking(ranking, keys)
-      length += JSON.stringify(next).length + 1
-      if (length > room) return encoded
-      encoded.push(next)
-    }
-    return encoded
+    const busiestFirst = rankings.sort((one, other) => totalOf(other) - totalOf(one)).flat()
+    return rowsWithin(
+      room,
+      busiestFirst.map((ranking) => encodedRanking(ranking, keys)),
+    )
   }
 
   #rankingsOf(label: string): readonly Reported[] {

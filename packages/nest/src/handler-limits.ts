@@ -1,6 +1,6 @@
 import { type ExecutionContext, HttpException } from '@nestjs/common'
 import { MetadataScanner, Reflector } from '@nestjs/core'
-import { flag, invalid, isOptions, type MaybePromise } from '@sluice/http'
+import { flag, invalid, isOptions, type MaybePromise, type Peeked } from '@sluice/http'
 import {
   beforeHead,
   createGuard,
@@ -8,6 +8,7 @@ import {
   hideOnRedirect,
   laxRouting,
   type Passage,
+  passes,
   type Scope,
   serve,
   throwingObjects,
@@ -27,6 +28,7 @@ interface LimitedPlace {
   readonly scope: Scope
   readonly hidesOnRedirect: boolean
   check(context: NestContext): MaybePromise<Passage<RateLimitHandler>>
+  peek(context: NestContext): MaybePromise<Peeked>
 }
 
 /** nginx's status for a client that left before the answer, which nobody reads. */
@@ -74,6 +76,12 @@ export class HandlerLimits {
     return true
   }
 
+  /** Answers what a request would get at its handler, and takes nothing. */
+  async peek(native: ExecutionContext): Promise<Peeked> {
+    const place = this.#placeOf(native.getClass(), native.getHandler())
+    return place.peek(new NestContext(native, this.#platformOf(native), place.scope))
+  }
+
   /**
    * Checks the limits of all handlers of a class.
    * @throws SluiceError when one of their options is unknown, missing or out of range
@@ -97,15 +105,16 @@ export class HandlerLimits {
     const whole = { scope: '', hidesOnRedirect: guard.hidesOnRedirect }
     const limits = own ?? shared ?? true
     const key = ownKey ?? sharedKey
-    if (limits === false) return { ...whole, check: guard.pass }
-    if (limits === true && key === undefined) return { ...whole, check: guard.check }
+    if (limits === false) return { ...whole, check: guard.pass, peek: () => passes }
+    if (limits === true && key === undefined)
+      return { ...whole, check: guard.check, peek: guard.peek }
     const isOwn = own !== undefined || ownKey !== undefined
     const [, name] = methodsOf(owner).find(([method]) => method === handler) ?? []
     const scope = isOwn ? `${owner.name}.${name ?? handler.name}` : owner.name
     const isKeyNearer = ownKey !== undefined && own === undefined
     const override = withKey(limits, key, isKeyNearer)
-    const { hidesOnRedirect, check } = guard.ofRoute(override, `@RateLimit of ${scope}`)
-    return { scope, hidesOnRedirect, check }
+    const { hidesOnRedirect, check, peek } = guard.ofRoute(override, `@RateLimit of ${scope}`)
+    return { scope, hidesOnRedirect, check, peek }
   }
 
   #written(target: Decorated): [Limits | undefined, HandlerRateLimit['key'] | undefined] {

@@ -12,7 +12,7 @@ import {
   type OnModuleInit,
 } from '@nestjs/common'
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core'
-import type { Limiter } from '@sluice/http/exports'
+import type { Limiter, Peeked } from '@sluice/http/exports'
 import { HandlerLimits } from './handler-limits.ts'
 import type { RateLimitModuleOptions } from './options.ts'
 
@@ -31,6 +31,11 @@ export class RateLimitGuard implements CanActivate {
   /** The limiter of the module: to peek at a key, to reset it, or to refund a decision. */
   get limiter(): Limiter {
     return this.#limits.guard.limiter
+  }
+
+  /** Answers what a request would get, by its own key, limit and cost. Takes nothing. */
+  peek(context: ExecutionContext): Promise<Peeked> {
+    return this.#limits.peek(context)
   }
 
   canActivate(context: ExecutionContext): Promise<boolean> {

@@ -166,7 +166,7 @@ export const shadows: Behaviour = ({ limited, start }) => {
     const app = await limited({ ...inFlight, key: () => 'ada', mode: 'shadow', onShadow })
     for (let i = 0; i < 3; i += 1) {
       expect((await app.ask()).status).toBe(200)
-      await until('the lease has ended', async () => (await limiter.peek('ada')).allowed)
+      await until('the lease has ended', async () => (await limiter.peek('ada')).allowed === true)
     }
 
     expect(outcomes).toEqual(Array(3).fill('inflight true'))

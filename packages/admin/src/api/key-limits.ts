@@ -29,8 +29,7 @@ export const refund: Answering<unknown, Static<typeof schemas.refundRequest>> = 
   const { key, digest, found } = await countedBy(call)
   checkRefundable(admin, found, key)
   const [outcome] = await peek([found])
-  const used = outcome?.remaining === undefined ? 0 : outcome.limit - outcome.remaining
-  const units = Math.min(body.units, used)
+  const units = Math.min(body.units, outcome?.used ?? body.units)
   const endsMs = Date.now() + found.policy.windowMs
   if (units > 0) {
     const until = new Date(endsMs).toISOString()

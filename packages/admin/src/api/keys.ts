@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox'
-import { type Check, digestOf, type Outcome, type Policy, windowMsOf } from '@sluice/core'
-import { algorithmOf } from '@sluice/core/backend'
+import { type Check, digestOf, type PeekedOutcome, type Policy, windowMsOf } from '@sluice/core'
+import { algorithmOf, peekAt } from '@sluice/core/backend'
 import { topKeysWindows } from '@sluice/metrics'
 import type { CountedKey } from '@sluice/policies'
 import { ApiError, fromStore } from './api-error.ts'
@@ -102,7 +102,7 @@ type Acting = Call<
 
 interface Action {
   /** Tells from a peek whether there is anything to change. */
-  readonly wouldFind: (outcome: Outcome | undefined) => boolean
+  readonly wouldFind: (outcome: PeekedOutcome | undefined) => boolean
   readonly until?: () => number
   readonly act: (counted: CountedKey) => Promise<boolean>
 }
@@ -192,13 +192,12 @@ function noteOn(counted: readonly CountedKey[]): { readonly note: string } | und
 /** Reads the state of an identity under each policy one by one, as no request asks for all. */
 export async function peek(
   counted: readonly CountedKey[],
-): Promise<readonly (Outcome | undefined)[]> {
+): Promise<readonly (PeekedOutcome | undefined)[]> {
   return fromStore(() =>
     Promise.all(
       counted.map(async (each) => {
-        const check = checkOf(each, 1)
-        if (check.limit === Number.POSITIVE_INFINITY) return undefined
-        return (await each.limiter.store.apply('peek', [check]))[0]
+        const look = { ...checkOf(each, 1), limit: each.limitIsKnown ? each.limit : undefined }
+        return (await peekAt([look], each.limiter.store)).outcomes[0]
       }),
     ),
   )
@@ -210,19 +209,19 @@ function checkOf({ policy, key, digest, limit }: CountedKey, cost: number): Chec
 
 function stateOf(
   admin: Admin,
-  { policy, limit, shadow }: CountedKey,
-  { digest, outcome }: { readonly digest: string; readonly outcome: Outcome | undefined },
+  { policy, shadow }: CountedKey,
+  { digest, outcome }: { readonly digest: string; readonly outcome: PeekedOutcome | undefined },
 ) {
   const denied = Object.fromEntries(
     topKeysWindows.map((window) => [window, deniedOf(admin, policy.name, { digest, window })]),
   )
   const mode = (shadow ?? policy.enforcedShare === 0) ? 'shadow' : 'enforce'
   const shown = { policy: policy.name, isPenalty: isPenalty(policy), mode, denied }
-  if (!outcome) return { ...shown, allowed: true, limit: 'unlimited' }
-  const { allowed, remaining, resetMs, retryAfterMs } = outcome
+  if (!outcome || outcome.limit === Number.POSITIVE_INFINITY)
+    return { ...shown, allowed: true, limit: 'unlimited' }
+  const { allowed, limit, used, remaining, resetMs, retryAfterMs } = outcome
   return {
-    ...{ ...shown, allowed, limit, remaining, resetMs },
-    used: remaining === undefined ? undefined : limit - remaining,
+    ...{ ...shown, allowed, limit, used, remaining, resetMs },
     retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : undefined,
   }
 }
@@ -246,16 +245,15 @@ function nameOf({ metrics, policies }: Admin, digest: string): string | undefine
   return undefined
 }
 
-function isUsed(outcome: Outcome | undefined): boolean {
-  if (!outcome) return false
-  const { allowed, limit, remaining } = outcome
-  return !allowed || (remaining !== undefined && remaining < limit)
+function isUsed(outcome: PeekedOutcome | undefined): boolean {
+  const { allowed, limit = 0, remaining = limit, used = limit - remaining } = outcome ?? {}
+  return allowed === false || used > 0
 }
 
 function isPenalty(policy: Policy): boolean {
   return algorithmOf(policy).counts === 'strikes'
 }
 
-function isBlocked(outcome: Outcome | undefined): boolean {
+function isBlocked(outcome: PeekedOutcome | undefined): boolean {
   return outcome?.allowed === false
 }

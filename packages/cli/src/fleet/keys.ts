@@ -38,17 +38,16 @@ function rowOf(state: Lookup['policies'][number]): readonly Cell[] {
   const { policy, isPenalty, mode, allowed, limit, used, resetMs, retryAfterMs, denied } = state
   const shadow = mode === 'shadow' ? ' in shadow' : ''
   const spans = ['1m', '10m', '1h'].map((span) => denied[span] ?? '–').join(' / ')
-  const stateCell: Cell = allowed
-    ? [`allowed${shadow}`, 'green']
-    : [`${isPenalty ? 'blocked' : 'denied'}${shadow}`, 'red']
+  const retry = retryAfterMs === undefined ? 'never' : durationText(retryAfterMs)
+  const [stateCell, retryCell]: readonly [Cell, string] =
+    allowed === undefined
+      ? [`unknown${shadow}`, '']
+      : allowed
+        ? [[`allowed${shadow}`, 'green'], '']
+        : [[`${isPenalty ? 'blocked' : 'denied'}${shadow}`, 'red'], retry]
   return [
-    policy,
-    stateCell,
-    used === undefined ? '–' : String(used),
-    String(limit),
-    resetMs === undefined ? '–' : durationText(resetMs),
-    allowed ? '' : retryAfterMs === undefined ? 'never' : durationText(retryAfterMs),
-    spans,
+    ...[policy, stateCell, String(used ?? '–'), String(limit ?? 'depends on the request')],
+    ...[resetMs === undefined ? '–' : durationText(resetMs), retryCell, spans],
   ]
 }
 

@@ -2,7 +2,7 @@ import type { GrantTerms, TakenGrant } from './grant.ts'
 
 /** The fields that every state has. */
 export interface KeyState {
-  /** The limit of the last charge. */
+  /** The limit of the last request. */
   limit: number
 }
 

@@ -4,6 +4,7 @@ import { decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
+import { appliedLimitsOf, noteLimits } from './applied-limits.ts'
 import { byKnownStates } from './async.ts'
 import type { Decide } from './decide.ts'
 import { byGrants } from './grants.ts'
@@ -39,7 +40,9 @@ export function roadOf({ policies, access, caller }: RoadOptions): Road {
     : (op, checks, request) => access.ask(new PendingAsk(op, checks, caller, request))
   const unheld = ahead ? byKnownStates(ahead, caller)(ask) : ask
   const limited = grants ? byGrants(grants, caller)(unheld) : unheld
-  const decide = shadows(unlimitedChecks(limited))
+  const applied = appliedLimitsOf(store)
+  applied.isNeeded ||= policies.some(({ limitPerRequest }) => limitPerRequest)
+  const decide = noteLimits(applied)(shadows(unlimitedChecks(limited)))
   return {
     decide,
     decideOwn: policies.every(isPlain) ? limited : decide,

@@ -1,6 +1,6 @@
+import { unknownOutcome } from '../engine/outcome.ts'
 import type { Check } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
-import type { Outcome } from '../model/store.ts'
 import { andThen } from '../runtime/maybe-promise.ts'
 import type { Decider } from './decide.ts'
 
@@ -18,26 +18,13 @@ export function isLimited({ limit }: Check): boolean {
   return limit !== Number.POSITIVE_INFINITY
 }
 
-function unlimitedOutcome({ policy, limit }: Check): Outcome {
-  return {
-    policy,
-    allowed: true,
-    limit,
-    remaining: limit,
-    resetMs: undefined,
-    retryAfterMs: 0,
-    delayMs: 0,
-    receipt: undefined,
-  }
-}
-
 /** @param decision about the checks that have a limit */
 function withUnlimited(decision: Decision, checks: readonly Check[]): Decision {
   if (decision.outcomes.length === 0 && checks.some(isLimited)) return decision
   const limited = decision.outcomes.values()
   const outcomes = checks.map((check) => {
     const outcome = isLimited(check) ? limited.next().value : undefined
-    return outcome ?? unlimitedOutcome(check)
+    return outcome ?? { ...unknownOutcome(check), remaining: check.limit }
   })
   return { ...decision, outcomes }
 }

@@ -60,6 +60,7 @@ function consume(states: States, checks: readonly Check[], now: number): readonl
  */
 function denied(states: States, found: Found, wait: number): Outcome {
   const { check, now } = found
+  if (found.state) found.state.limit = check.limit
   if (!check.policy.countDenied || !leavesTrace(check)) {
     return outcomeOf(readableState(found), check, { now, retryAfterMs: wait })
   }

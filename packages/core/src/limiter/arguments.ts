@@ -5,7 +5,7 @@ import { isSluiceError, SluiceError } from '../options/errors.ts'
 import { invalid, knownFields, onOneLine, quote, wholeNumber } from '../options/options.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 
-/** Options of `consume`, `peek` and `charge`. */
+/** Options of `consume` and `charge`. */
 export interface CostOptions {
   /** Units that are asked for: a whole number ≥ 0. @default 1 */
   cost?: number | undefined

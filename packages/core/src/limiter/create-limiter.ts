@@ -21,18 +21,24 @@ import { KeyChanges } from './key-changes.ts'
 import type { Limiter } from './limiter.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { failureReporter, listenToStore } from './listen-to-store.ts'
+import { type Look, type Peeked, type PeekOptions, peekAt, readPeekOptions } from './peek.ts'
 
 /**
  * Makes a limiter.
  * @example
  * const limiter = createLimiter({ limit: 100, window: '1m' })
  * const decision = await limiter.consume('user:42')
+ * @param limitsPerRequest for callers of `decide`: tells for each policy whether its limit comes
+ * with the checks, so that `limit` only stands in
  * @throws SluiceError when an option is unknown, missing or out of range
  */
-export function createLimiter(options: LimiterOptions): Limiter {
+export function createLimiter(
+  options: LimiterOptions,
+  limitsPerRequest: readonly boolean[] = [],
+): Limiter {
   noteRelease('@sluice/core')
-  const { policies, penalty, store, failureMode, deadlineMs, instances, fallback } =
-    setUpLimiter(options)
+  const setup = setUpLimiter(options, limitsPerRequest)
+  const { policies, penalty, store, failureMode, deadlineMs, instances, fallback } = setup
   const all = penalty ? [...policies, penalty] : policies
   const observers = joinObservers(options)
   const notifier = new DecisionNotifier(observers, store)
@@ -59,12 +65,17 @@ export function createLimiter(options: LimiterOptions): Limiter {
     return decideOwn('consume', checks)
   }
 
-  function peekKey(key: KeyOrDigest, costs?: CostOptions): MaybePromise<Decision> {
+  function peekKey(key: KeyOrDigest, options: PeekOptions = {}): MaybePromise<Peeked> {
+    const { cost, limitOf } = readPeekOptions(options, policies)
     return andThen(keyedBy(key, store), (keyed = { key: nobody }) => {
-      const checks = allChecksOf(keyed, costs)
+      const checks = allChecksOf(keyed, { cost })
       const asked = keyed.digest === undefined ? checks : checks.map(withoutShare)
-      return decide('peek', asked)
+      return peekLooks(asked.map((check) => ({ ...check, limit: limitOf(check.policy) })))
     })
+  }
+
+  function peekLooks(looks: readonly Look[]): MaybePromise<Peeked> {
+    return peekAt(looks, store, road.decide)
   }
 
   function chargeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
@@ -89,7 +100,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
     store,
     decide: (checks, request) => decide('consume', checks, request),
     consume: (key, costs) => promised(consumeKey, key, costs),
-    peek: (key, costs) => promised(peekKey, key, costs),
+    peek: (key, options) => promised(peekKey, key, options),
+    peekChecks: peekLooks,
     charge: (key, costs) => promised(chargeKey, key, costs),
     chargeChecks,
     strike: (check) => void caller.charge(check),

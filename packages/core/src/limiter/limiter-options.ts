@@ -94,10 +94,15 @@ export const limiterFields: readonly (keyof LimiterSettings)[] = [
 ]
 
 /** Checks the options of a limiter, and fills in the defaults. */
-export function setUpLimiter(options: LimiterOptions): LimiterSetup {
+export function setUpLimiter(
+  options: LimiterOptions,
+  limitsPerRequest: readonly boolean[],
+): LimiterSetup {
   knownFields(options, 'createLimiter', ['policies', ...limiterFields, ...policyFields])
   checkObservers(options)
-  const policies = listedPolicies(options).map(([policy, where]) => definePolicy(policy, where))
+  const policies = listedPolicies(options).map(([policy, where], index) => {
+    return { ...definePolicy(policy, where), limitPerRequest: limitsPerRequest[index] === true }
+  })
   const penalties = options.penalty === undefined ? [] : [definePenalty(options.penalty)]
   checkTogether([...policies, ...penalties])
   const store = storeOf(options.store)

@@ -7,6 +7,7 @@ import type { Duration } from '../options/duration.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { CostOptions, KeyOrDigest } from './arguments.ts'
 import type { RefundOptions } from './follow-ups.ts'
+import type { Peeked, PeekOptions } from './peek.ts'
 
 /** Policies + store + failure mode, free of HTTP. */
 export interface Limiter {
@@ -19,8 +20,12 @@ export interface Limiter {
   readonly store: Store
   /** Takes `cost` units of every policy for `key`, or, when one denies, none. */
   consume(key: string, options?: CostOptions): Promise<Decision>
-  /** Answers as `consume` would, for the policies that are enforced, and changes nothing. */
-  peek(key: KeyOrDigest, options?: CostOptions): Promise<Decision>
+  /**
+   * Answers as `consume` would, for the policies that are enforced, and changes nothing.
+   * @example
+   * const { allowed, outcomes } = await limiter.peek('tenant:acme', { limits: { api: 1000 } })
+   */
+  peek(key: KeyOrDigest, options?: PeekOptions): Promise<Peeked>
   /**
    * Takes units even above the limit, for costs that are known afterwards. The decision is always
    * allowed.
@@ -77,6 +82,8 @@ export interface Limiter {
    * it too: all of them together wait for one deadline at most
    */
   decide(checks: readonly Check[], request?: object): MaybePromise<Decision>
+  /** `peek` for the same callers. */
+  peekChecks(checks: readonly Check[]): MaybePromise<Peeked>
   /** `charge` for the same callers: takes the units of the checks even above the limit. */
   chargeChecks(checks: readonly Check[]): MaybePromise<Decision>
   /**

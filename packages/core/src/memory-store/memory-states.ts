@@ -54,6 +54,11 @@ export class MemoryStates implements States {
     }
   }
 
+  /** Returns the limit of the last request of a key; `undefined` for a key that shares a state. */
+  limitOf({ policy, key }: Pick<Check, 'policy' | 'key'>): number | undefined {
+    return this.#tables.get(policy.id)?.states.get(boundedKey(key))?.limit
+  }
+
   /** Number of keys of a policy. */
   sizeOf(policyId: string): number {
     return this.#tables.get(policyId)?.states.size ?? 0

@@ -75,6 +75,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
         }
         return undefined
       },
+      limitOf: (check: Pick<Check, 'policy' | 'key'>) => states.limitOf(check),
       forgetPolicy: ({ id }: Policy, { dryRun = false }: ForgetOptions) => ({
         keys: dryRun ? states.sizeOf(id) : states.forget(id),
       }),

@@ -30,6 +30,8 @@ export interface Policy extends AlgorithmSettings {
    * penalty, the strikes that lead to a block.
    */
   readonly limit: number
+  /** Tells whether the limit comes with each request, so that `limit` only stands in. */
+  readonly limitPerRequest: boolean
   /** The share of the declared limit that is left free; of limits that come with a check too. */
   readonly headroom: number
   /** For `concurrency`, how long a lease runs; for a penalty, how long strikes count. */

@@ -163,6 +163,11 @@ export interface StoreKeys {
    * its digest, or `undefined` if it holds nothing of it.
    */
   keyFor?(digest: string): MaybePromise<Pick<Check, 'key' | 'digest'> | undefined>
+  /**
+   * Returns the limit of the last request of a key that holds units. A store that keeps counts alone
+   * leaves it out.
+   */
+  limitOf?(check: Pick<Check, 'policy' | 'key'>): number | undefined
   /** Forgets what all keys have taken of a policy, a bounded number of keys at a time. */
   forgetPolicy?(policy: Policy, options: ForgetOptions): MaybePromise<Forgotten>
 }

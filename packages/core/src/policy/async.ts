@@ -33,28 +33,16 @@ export function maxUncountedOf(
   option: string,
 ): number {
   if (async === undefined) return 0
+  const refusal = (legal: string) => invalid({ option }, async, legal)
   knownFields(async, option, ['maxUncounted'])
   if (!countingBeyond.includes(algorithm)) {
     const names = countingBeyond.map((name) => `'${name}'`).join(', ')
-    throw invalid(
-      { option },
-      async,
-      `left out with algorithm '${algorithm}': only ${names} have it`,
-    )
+    throw refusal(`left out with algorithm '${algorithm}': only ${names} have it`)
   }
-  if (countDenied) {
-    const legal = 'left out beside countDenied, which charges every denial at once'
-    throw invalid({ option }, async, legal)
-  }
-  if (prefetch !== undefined) {
-    const legal = 'left out beside prefetch, which is exact: choose one of them'
-    throw invalid({ option }, async, legal)
-  }
+  if (countDenied) throw refusal('left out beside countDenied, which charges every denial at once')
+  if (prefetch !== undefined)
+    throw refusal('left out beside prefetch, which is exact: choose one of them')
   // A limit of 0 blocks everything, and may be raised while running.
-  const max = limit === 0 ? Number.POSITIVE_INFINITY : limit
-  const place = { option: `${option}.maxUncounted` }
-  return wholeNumber(async.maxUncounted, place, {
-    min: 1,
-    max: Math.min(max, Number.MAX_SAFE_INTEGER),
-  })
+  const max = Math.min(limit === 0 ? Number.POSITIVE_INFINITY : limit, Number.MAX_SAFE_INTEGER)
+  return wholeNumber(async.maxUncounted, { option: `${option}.maxUncounted` }, { min: 1, max })
 }

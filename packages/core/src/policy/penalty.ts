@@ -71,6 +71,7 @@ export function definePenalty(options: PenaltyOptions): Policy {
     name: name ?? 'penalty',
     named: name !== undefined,
     limit,
+    limitPerRequest: false,
     headroom: 0,
     windowMs,
     algorithm: 'penalty',

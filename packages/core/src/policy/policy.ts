@@ -160,6 +160,7 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
     name: name ?? 'default',
     named: name !== undefined,
     limit,
+    limitPerRequest: false,
     headroom,
     windowMs,
     algorithm,
@@ -182,7 +183,7 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
   }
 }
 
-function policyLimit(value: unknown, option: string): number {
+export function policyLimit(value: unknown, option: string): number {
   if (value === unlimited) return Number.POSITIVE_INFINITY
   return wholeUnits(value, { option, code: 'SLUICE_LIMIT_INVALID' }, 0)
 }

@@ -33,29 +33,17 @@ export function prefetchOf(
   option: string,
 ): Prefetch {
   if (prefetch === undefined) return { counting: algorithm, prefetchMs: 0 }
+  const refusal = (legal: string) => invalid({ option }, prefetch, legal)
   const prefetchMs = durationMs(prefetch, option)
   const counting = besideGrants[algorithm]
   if (!counting) {
     const names = Object.keys(besideGrants).join("', '")
-    throw invalid(
-      { option },
-      prefetch,
-      `left out with algorithm '${algorithm}': only '${names}' has it`,
-    )
+    throw refusal(`left out with algorithm '${algorithm}': only '${names}' has it`)
   }
-  if (countDenied) {
-    throw invalid(
-      { option },
-      prefetch,
-      'left out beside countDenied, which charges every denial at once',
-    )
-  }
+  if (countDenied) throw refusal('left out beside countDenied, which charges every denial at once')
   const longestMs = longestGrantMs(windowMs)
-  if (longestMs < shortestMs) {
-    const legal = `left out with a window below ${10 * shortestMs} ms: it may be a tenth of the window at most`
-    throw invalid({ option }, prefetch, legal)
-  }
+  const least = `a window below ${10 * shortestMs} ms: it may be a tenth of the window at most`
+  if (longestMs < shortestMs) throw refusal(`left out with ${least}`)
   if (prefetchMs >= shortestMs && prefetchMs <= longestMs) return { counting, prefetchMs }
-  const legal = `${shortestMs} ms to a tenth of the window (${longestMs} ms)`
-  throw invalid({ option }, prefetch, legal)
+  throw refusal(`${shortestMs} ms to a tenth of the window (${longestMs} ms)`)
 }

@@ -12,6 +12,7 @@ export {
   type Limiter,
   memoryStore,
   type Outcome,
+  type Peeked,
   type RegionalStore,
   type RegionalStoreOptions,
   type RegionReport,

@@ -17,6 +17,7 @@ export {
 export { routeScope, type Scope } from '../request/scope.ts'
 export { nodeRouter } from '../routes/node-router.ts'
 export { laxRouting, type Routing } from '../routes/router.ts'
+export { passes } from '../stages/peek-at-request.ts'
 export { createGuard } from './create-guard.ts'
 export { FrameworkContext, GuardedContext } from './framework-context.ts'
 export { type RequestKeys, requestKeys } from './keys.ts'

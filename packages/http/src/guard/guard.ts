@@ -5,6 +5,7 @@ import {
   type MaybePromise,
   memoryStore,
   orDefault,
+  type Peeked,
   SluiceError,
   unlimited,
 } from '@sluice/core'
@@ -16,6 +17,8 @@ import { type Passage, passWithoutFields } from '../request/passage.ts'
 import type { Scope } from '../request/scope.ts'
 import { PolicyCatalogue } from '../routes/catalogue.ts'
 import type { Router, Routing } from '../routes/router.ts'
+import { passes } from '../stages/peek-at-request.ts'
+import type { Asking } from '../stages/request-checks.ts'
 import type { Stage } from '../stages/stages.ts'
 import { createPolicyGuard, type PolicyGuard } from './policy-guard.ts'
 import { RouteGuards } from './route-guards.ts'
@@ -37,6 +40,11 @@ export interface Guard<Native extends object, Handler = never> {
    * @throws or rejects with the errors of users' functions
    */
   check(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
+  /**
+   * Answers what a request would get: by the key, the limit and the cost that the guard finds for
+   * it. Takes nothing.
+   */
+  peek(asking: Asking<Native>): MaybePromise<Peeked>
   /** Lets a request pass that no limit applies to, and tells observers that it is skipped. */
   pass(context: RequestContext<Native>): Passage<Handler>
   /**
@@ -124,6 +132,11 @@ export function createFixedGuard<Native extends object, Handler = never>(
       return everywhere.delayQueue.waiting
     },
     check: rules ? (context) => ruled(context, rules, { otherwise, pass }) : otherwise,
+    peek(asking) {
+      const rule = rules?.find(asking.request)
+      if (rule) return rule.guard ? rule.guard.peek(asking) : passes
+      return isAsked ? everywhere.peek(asking) : passes
+    },
     pass,
     ofRoute: (override, where) => guards.at(override, where),
     derive: (override, where) => guards.create(override, { where }),

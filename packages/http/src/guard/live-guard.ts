@@ -12,6 +12,7 @@ import { shorthandFields } from '../options/bound-policy.ts'
 import type { LiveGuardFields } from '../options/live-options.ts'
 import { isLivePolicies, type NamedCode, type PolicyVersion } from '../options/live-policies.ts'
 import type { GuardFields, RouteOverride } from '../options/options.ts'
+import { passes } from '../stages/peek-at-request.ts'
 import { createFixedGuard, type Guard, type GuardPlace } from './guard.ts'
 import type { PolicyGuard } from './policy-guard.ts'
 
@@ -120,6 +121,7 @@ function createLiveGuard<Native extends object, Handler>(
         const { version, guard } = current()
         return version.kill === 'off' ? guard.pass(context) : now().check(context)
       },
+      peek: (asking) => (current().version.kill === 'off' ? passes : now().peek(asking)),
     }
   }
 
@@ -133,6 +135,10 @@ function createLiveGuard<Native extends object, Handler>(
     check(context) {
       const { version, guard } = current()
       return version.kill === 'off' ? guard.pass(context) : guard.check(context)
+    },
+    peek(asking) {
+      const { version, guard } = current()
+      return version.kill === 'off' ? passes : guard.peek(asking)
     },
     pass: (context) => current().guard.pass(context),
     ofRoute(override, where) {
@@ -172,6 +178,7 @@ function liveLimiter(now: () => Limiter): Limiter {
     reset: (key) => now().reset(key),
     block: (key, duration) => now().block(key, duration),
     unblock: (key) => now().unblock(key),
+    peekChecks: (checks) => now().peekChecks(checks),
     decide: (checks, request) => now().decide(checks, request),
     chargeChecks: (checks) => now().chargeChecks(checks),
     resetChecks: (checks) => now().resetChecks(checks),

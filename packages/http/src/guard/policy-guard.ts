@@ -1,12 +1,13 @@
-import { DecisionTiming, type MaybePromise } from '@sluice/core'
+import { DecisionTiming, type MaybePromise, type Peeked } from '@sluice/core'
 import { DelayQueue } from '../lifecycle/delay-queue.ts'
 import { LoadShedder } from '../limits/shedder.ts'
 import type { PolicyGuardOptions } from '../options/options.ts'
 import type { RequestContext } from '../request/context.ts'
 import { type Passage, passWithoutFields } from '../request/passage.ts'
 import { admitOrRespond, admitUnlimited } from '../stages/admit.ts'
+import { peekAtRequest } from '../stages/peek-at-request.ts'
 import { passPreflights, warnOfPreflights } from '../stages/preflights.ts'
-import { RequestChecks } from '../stages/request-checks.ts'
+import { type Asking, RequestChecks } from '../stages/request-checks.ts'
 import { Responder } from '../stages/responder.ts'
 import { type GuardSetup, type PolicyGuardPlace, setUpGuard } from '../stages/setup.ts'
 import {
@@ -30,6 +31,8 @@ export interface PolicyGuard<Native extends object, Handler> {
   readonly hidesOnRedirect: boolean
   /** @throws or rejects with the errors of users' functions */
   check(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
+  /** Answers what a request would get, and takes nothing. */
+  peek(asking: Asking<Native>): MaybePromise<Peeked>
 }
 
 /** A guard of one list of policies, with the parts that guards of routes share with it. */
@@ -53,7 +56,8 @@ export function createPolicyGuard<Native extends object, Handler>(
   const { inherited } = place
   const delayQueue = inherited?.delayQueue ?? new DelayQueue(setup.maxWaiting)
   const shedder = inherited?.shedder ?? (shed === undefined ? undefined : new LoadShedder(shed))
-  const stages = firstStage(options, { setup, delayQueue, shedder })
+  const requestChecks = new RequestChecks(setup)
+  const stages = firstStage(options, { setup, delayQueue, shedder, requestChecks })
   // Guards of routes may be made on first use, and then are kept.
   const firstUse = new FirstUse(!place.identifiedByScope)
 
@@ -62,13 +66,16 @@ export function createPolicyGuard<Native extends object, Handler>(
     return stages(context)
   }
 
-  return { setup, hidesOnRedirect: setup.hideOnRedirect, delayQueue, shedder, check }
+  const { limiter, lists } = setup
+  const counting = { skip: options.skip, lists, requestChecks, limiter }
+  const peek = (asking: Asking<Native>) => peekAtRequest(counting, asking)
+  return { setup, hidesOnRedirect: setup.hideOnRedirect, delayQueue, shedder, check, peek }
 }
 
-type Parts<Native extends object> = Pick<
-  OpenPolicyGuard<Native, unknown>,
-  'setup' | 'delayQueue' | 'shedder'
->
+interface Parts<Native extends object>
+  extends Pick<OpenPolicyGuard<Native, unknown>, 'setup' | 'delayQueue' | 'shedder'> {
+  readonly requestChecks: RequestChecks<Native>
+}
 
 /**
  * Puts the stages of a guard together, from the last one to the first: those that its options ask
@@ -76,12 +83,11 @@ type Parts<Native extends object> = Pick<
  */
 function firstStage<Native extends object, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
-  { setup, delayQueue, shedder }: Parts<Native>,
+  { setup, delayQueue, shedder, requestChecks }: Parts<Native>,
 ): Stage<Native, Handler> {
   const { limiter, lists, observation, freeRetries, report, preflights } = setup
   const { admission, skip } = options
   const responder = new Responder(setup, options, delayQueue)
-  const requestChecks = new RequestChecks(setup)
 
   const forbid: Stage<Native, Handler> = (context) => responder.forbid(context)
   const passUncounted: Stage<Native, Handler> = admission

@@ -124,6 +124,13 @@ export function declaredLimit<Native>({ limit, defaultLimit = 0 }: Limits<Native
   return typeof limit === 'function' ? defaultLimit : limit
 }
 
+/** Tells whether a limit depends on the request. */
+export function isPerRequest<Native>(
+  limit: LimitOption<Native> | undefined,
+): limit is LimitOption<Native> {
+  return typeof limit === 'function' || isLimitSource(limit)
+}
+
 /**
  * @throws SluiceError when a limit that stands in a source is too large for the window of its
  * policy

@@ -20,7 +20,7 @@ import {
   declaredLimit,
   type FoundLimit,
   finderOf,
-  isLimitSource,
+  isPerRequest,
   type LimitFinder,
 } from '../limits/source.ts'
 import type { Scope } from '../request/scope.ts'
@@ -92,12 +92,11 @@ export function bindPolicy<Native>(
   defaults: Pick<BoundPolicy<Native>, 'key' | 'cost' | 'settlement' | 'scope'>,
 ): BoundPolicy<Native> {
   checkLargest(limit, policy)
-  const isFound = typeof limit === 'function' || isLimitSource<Native>(limit)
   return {
     policy,
     key: key ?? defaults.key,
     cost: cost ?? defaults.cost,
-    limitOf: isFound ? finderOf(limit) : undefined,
+    limitOf: isPerRequest(limit) ? finderOf(limit) : undefined,
     enforce: typeof enforce === 'function' ? enforce : undefined,
     settlement: settlementOf(when) ?? defaults.settlement,
     scope: defaults.scope,

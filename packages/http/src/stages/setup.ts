@@ -18,6 +18,7 @@ import { ip } from '../keys/ip.ts'
 import { evidenceOf } from '../keys/resolver.ts'
 import type { DelayQueue } from '../lifecycle/delay-queue.ts'
 import type { LoadShedder } from '../limits/shedder.ts'
+import { isPerRequest } from '../limits/source.ts'
 import {
   type BoundPolicy,
   bindPolicy,
@@ -123,7 +124,10 @@ export function setUpGuard<Native extends object, Handler>(
   const listed = policyList<HttpPolicyOptions<Native>>(options, shorthandFields)
   for (const [policy, at] of listed) checkPolicy(policy, at)
   const written = listed.map(([policy]) => policy)
-  const limiter = createLimiter(limiterOptions(options, written.map(corePolicy)))
+  const limiter = createLimiter(
+    limiterOptions(options, written.map(corePolicy)),
+    written.map(({ limit }) => isPerRequest(limit)),
+  )
   const { own, penalty } = boundPolicies(options, { limiter, written, place })
   const addedTo = inherited?.addedTo ?? []
   const policies = [...addedTo, ...own, ...(penalty ? [penalty] : [])]

@@ -19,7 +19,7 @@ export interface CountedKey {
   readonly digest?: string
   /** The limit of the policy, or that of an override; `Infinity` for none. */
   readonly limit: number
-  /** False if requests find the limit: then `limit` is the one without a tier or a schedule. */
+  /** False if it depends on the request: then `limit` only stands in. */
   readonly limitIsKnown: boolean
   /** Names of the keys that the policy counts, of which a `firstOf` has several. */
   readonly names: readonly string[]
@@ -65,7 +65,8 @@ export function countsOf(
     const { digest } = identity
     const parts = new NamedParts(first.code)
     return keyed.map(({ policy, entry }) => ({
-      ...{ policy, key: nobody, digest, limit: policy.limit, limitIsKnown: false },
+      ...{ policy, key: nobody, digest, limit: policy.limit },
+      limitIsKnown: !policy.limitPerRequest,
       ...{ names: namesOf(entry), ownFunctions: [], limiter: first.limiter },
       isOfRoute: formsOf(entry).some((form) => isRoute(form, parts)),
     }))
@@ -82,7 +83,9 @@ export function countsOf(
       const own = overrides.filter((override) => override.policy === policy.name)
       const override = overrideFor(own, key, parts)
       const limit = override?.limit ?? policy.limit
-      const limitIsKnown = override?.limit !== undefined || hasFixedLimit
+      // An override of other names too may come first.
+      const isDecided = own.every((each) => Object.keys(each.key).every((name) => name in key))
+      const limitIsKnown = isDecided && (override?.limit !== undefined || hasFixedLimit)
       const ownFunctions = Object.keys(key).filter((name) => !('keyOf' in parts.key(name)))
       return [
         {

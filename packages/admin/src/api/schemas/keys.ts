@@ -29,6 +29,8 @@ const note = optional(
   Type.String({ description: 'Why nothing was found: how the key has to be typed.' }),
 )
 
+const leftOutWithLimit = 'Left out with limit: without a limit there is no verdict.'
+
 export const lookupRequest = closed({ key: keyReference })
 export const lookupAnswer = open({
   digest,
@@ -40,15 +42,20 @@ export const lookupAnswer = open({
       policy: policyName,
       isPenalty: Type.Boolean({ description: 'True for a penalty: used are strikes.' }),
       mode: Type.Union([Type.Literal('enforce'), Type.Literal('shadow')]),
-      allowed: Type.Boolean({ description: 'False if a request is denied now.' }),
-      limit: Type.Union([Type.Integer(), Type.Literal('unlimited')], {
-        description: 'The limit of the policy, or that of an override. Tiers are not known here.',
-      }),
+      allowed: optional(
+        Type.Boolean({ description: `False if a request is denied now. ${leftOutWithLimit}` }),
+      ),
+      limit: optional(
+        Type.Union([Type.Integer(), Type.Literal('unlimited')], {
+          description:
+            'The limit of the policy, or that of an override. If it depends on the request: the limit of the last request. Left out: it depends on the request, and is not known here.',
+        }),
+      ),
       used: optional(count('Units that count now.')),
-      remaining: optional(count('Units left.')),
+      remaining: optional(count(`Units left. ${leftOutWithLimit}`)),
       resetMs: optional(count('Time (ms) until what remains is refilled.')),
       retryAfterMs: optional(
-        count('Time (ms) until a request is allowed. Left out: waiting cannot help.'),
+        count('Time (ms) until a denied request is allowed. Left out: waiting cannot help.'),
       ),
       denied,
     }),

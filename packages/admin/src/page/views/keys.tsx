@@ -137,7 +137,12 @@ function Found({ lookup, typed, session, onAgain }: FoundProps) {
   const namedKey = namedKeyOf(typed, session.keys)
   const label = lookup.name ?? (namedKey ? typed : lookup.digest.slice(0, 10))
   const hasPenalty = lookup.policies.some(({ isPenalty }) => isPenalty)
-  const isDenied = lookup.policies.some(({ allowed, mode }) => !allowed && mode === 'enforce')
+  const verdicts = lookup.policies.filter(({ mode }) => mode === 'enforce').map((of) => of.allowed)
+  const [tone, verdict] = verdicts.includes(false)
+    ? (['deny', 'denied now'] as const)
+    : verdicts.includes(undefined)
+      ? (['near', 'depends on the request'] as const)
+      : (['ok', 'allowed now'] as const)
   const buttons: readonly (readonly [KeyActionName, string, boolean])[] = [
     ['reset', 'Reset', true],
     ['refund', 'Refund', namedKey !== undefined && session.features.changes],
@@ -150,7 +155,7 @@ function Found({ lookup, typed, session, onAgain }: FoundProps) {
       title={label}
       aside={
         <>
-          <Badge tone={isDenied ? 'deny' : 'ok'}>{isDenied ? 'denied now' : 'allowed now'}</Badge>
+          <Badge tone={tone}>{verdict}</Badge>
           <button type="button" class="button little" onClick={onAgain}>
             Refresh
           </button>
@@ -200,24 +205,26 @@ function Found({ lookup, typed, session, onAgain }: FoundProps) {
 /** The state of a key under one policy, as a bar. */
 function State({ of }: { of: KeyPolicy }) {
   const { policy, isPenalty, mode, allowed, limit, used, denied } = of
-  const share = typeof limit === 'number' && limit > 0 ? (used ?? 0) / limit : allowed ? 0 : 1
+  const isDenied = allowed === false
+  const share = typeof limit === 'number' && limit > 0 ? (used ?? 0) / limit : isDenied ? 1 : 0
   return (
     <li>
       <div class="row apart">
         <span>
           <strong>{policy}</strong> {isPenalty && <Badge tone="near">penalty</Badge>}{' '}
           {mode === 'shadow' && <Badge tone="shadow">shadow</Badge>}{' '}
-          {!allowed && <Badge tone="deny">{isPenalty ? 'blocked' : 'denied'}</Badge>}
+          {isDenied && <Badge tone="deny">{isPenalty ? 'blocked' : 'denied'}</Badge>}
         </span>
         <span>
           <b>{used === undefined ? '–' : count(used)}</b>
           <span class="muted">
             {' '}
-            of {typeof limit === 'number' ? count(limit) : limit} {isPenalty ? 'strikes' : 'units'}
+            {limit !== undefined && `of ${typeof limit === 'number' ? count(limit) : limit} `}
+            {isPenalty ? 'strikes' : 'units'}
           </span>
         </span>
       </div>
-      <Meter share={share} label={`${policy}: ${percent(share)} used`} />
+      {limit !== undefined && <Meter share={share} label={`${policy}: ${percent(share)} used`} />}
       <div class="row apart muted small">
         <span>{!isPenalty && denialWords(denied)}</span>
         <span>{stateWords(of)}</span>
@@ -235,6 +242,7 @@ function denialWords(denied: KeyPolicy['denied']): string {
 }
 
 function stateWords({ isPenalty, allowed, used, retryAfterMs, resetMs }: KeyPolicy): string {
+  if (allowed === undefined) return 'the limit depends on the request'
   if (!allowed && retryAfterMs === undefined) return 'waiting cannot help'
   if (!allowed) return `allowed again in ${duration(retryAfterMs ?? 0)}`
   if (isPenalty) return 'not blocked'

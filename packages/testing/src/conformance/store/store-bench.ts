@@ -4,6 +4,7 @@ import {
   type Duration,
   type Limiter,
   type Outcome,
+  type PeekedOutcome,
   type PolicyFields,
   type PolicyOptions,
   type Store,
@@ -88,7 +89,7 @@ function describeCause({ message, cause }: Error): string {
 }
 
 /** The parts of an outcome that every store must agree on. */
-export function comparable(outcome: Outcome): object {
+export function comparable(outcome: Outcome | PeekedOutcome): object {
   const { allowed, limit, remaining, resetMs, retryAfterMs, delayMs } = outcome
   return { allowed, limit, remaining, resetMs, retryAfterMs, delayMs }
 }

@@ -1,0 +1,123 @@
+import { checkUnits, maxUnits } from '../algorithms/max-units.ts'
+import { algorithmOf } from '../algorithms/table.ts'
+import { appliedLimitsOf } from '../deciders/applied-limits.ts'
+import type { Decide } from '../deciders/decide.ts'
+import { unlimitedChecks } from '../deciders/unlimited.ts'
+import type { Check } from '../model/check.ts'
+import { type Decision, decisionOf } from '../model/decision.ts'
+import type { Policy } from '../model/policy.ts'
+import type { Outcome, Store } from '../model/store.ts'
+import { knownFields } from '../options/options.ts'
+import { withoutHeadroom } from '../policy/headroom.ts'
+import { policyLimit, type unlimited } from '../policy/policy.ts'
+import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
+import type { CostOptions } from './arguments.ts'
+
+/** Options of `peek`. */
+export interface PeekOptions extends CostOptions {
+  /**
+   * Limits by the names of policies, for limits that depend on the request: whole numbers ≥ 0, or
+   * `unlimited`.
+   * @default the limit of the policy; if it depends on the request, that of the key's last request
+   */
+  limits?: Readonly<Record<string, number | typeof unlimited>>
+}
+
+/**
+ * The outcome of a policy for a request that was not made. If the limit depends on the request and
+ * is unknown, all that follows from it is `undefined`: there is no verdict.
+ */
+export interface PeekedOutcome extends Omit<Outcome, 'allowed' | 'limit' | 'retryAfterMs'> {
+  readonly allowed: boolean | undefined
+  readonly limit: number | undefined
+  /** Units that count now, or strikes; the limit at most. `undefined` when unknown. */
+  readonly used: number | undefined
+  readonly retryAfterMs: number | undefined
+}
+
+/** The answer of `peek`. */
+export interface Peeked extends Omit<Decision, 'allowed' | 'outcomes'> {
+  /** `undefined` if a limit is unknown, and no other policy denies. */
+  readonly allowed: boolean | undefined
+  readonly outcomes: readonly PeekedOutcome[]
+}
+
+/** A check to peek at. Without a limit, that of the key's last request is looked up. */
+export type Look = Omit<Check, 'limit'> & { readonly limit: number | undefined }
+
+/**
+ * Reads the options of `peek`. `limitOf` returns the limit to look under, without its headroom.
+ * @throws SluiceError that names the option, its value, the legal range and the fix
+ */
+export function readPeekOptions(
+  options: PeekOptions,
+  policies: readonly Policy[],
+): Pick<PeekOptions, 'cost'> & { limitOf(policy: Policy): number | undefined } {
+  knownFields(options, 'options', ['cost', 'limits'])
+  const { cost, limits = {} } = options
+  const names = policies.map(({ name }) => name)
+  knownFields(limits, 'limits', names)
+  return {
+    cost,
+    limitOf({ name, windowMs, headroom, limit, limitPerRequest }: Policy): number | undefined {
+      const value = limits[name]
+      if (value === undefined) return limitPerRequest ? undefined : limit
+      const given = withoutHeadroom(policyLimit(value, `limits.${name}`), headroom)
+      checkUnits(given, windowMs, `limits.${name}`)
+      return given
+    },
+  }
+}
+
+/**
+ * Peeks at checks.
+ * @param decide the road of a limiter @default the store, without a failure mode
+ */
+export function peekAt(
+  looks: readonly Look[],
+  store: Store,
+  decide: Decide = storeAlone(store),
+): MaybePromise<Peeked> {
+  const unknown = new Set<Policy>()
+  const checks = looks.map((look) => {
+    const { policy } = look
+    const limit = look.limit ?? appliedLimitsOf(store).of(look)
+    if (limit === undefined) unknown.add(policy)
+    // Under a limit that nobody reaches, the rest shows what is used.
+    return { ...look, limit: limit ?? maxUnits(policy.windowMs) }
+  })
+  return andThen(decide('peek', checks), (decision) => {
+    // A region knows its own part of the units, and a fallback those of this process.
+    const isWhole = decision.source === 'store' && store.region === undefined
+    const outcomes = decision.outcomes.map((outcome): PeekedOutcome => {
+      const used = isWhole ? usedIn(outcome) : undefined
+      if (!unknown.has(outcome.policy)) return { ...outcome, used }
+      // A bucket drains by its limit.
+      const isBucket = algorithmOf(outcome.policy).capacityLevel !== undefined
+      return { ...outcome, ...unknownVerdict, used: isBucket ? undefined : used }
+    })
+    const isUnknown = decision.allowed && outcomes.some(({ allowed }) => allowed === undefined)
+    return { ...decision, outcomes, allowed: isUnknown ? undefined : decision.allowed }
+  })
+}
+
+const unknownVerdict = {
+  allowed: undefined,
+  limit: undefined,
+  remaining: undefined,
+  resetMs: undefined,
+  retryAfterMs: undefined,
+} as const
+
+function storeAlone(store: Store): Decide {
+  return unlimitedChecks((op, checks) =>
+    andThen(store.apply(op, checks), (outcomes) => decisionOf(outcomes, 'store')),
+  )
+}
+
+function usedIn({ policy, limit, remaining }: Outcome): number | undefined {
+  if (remaining === undefined || limit === Number.POSITIVE_INFINITY) return undefined
+  const capacity = algorithmOf(policy).capacity({ policy, cost: 0, limit })
+  // A bucket may hold more than its limit, where `remaining` ends.
+  return remaining === limit && capacity > limit ? undefined : capacity - remaining
+}
