@@ -6,6 +6,7 @@ import { Cluster, Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { afterEach, expect, it } from 'vitest'
 import { storeFailure } from '../../packages/redis/src/replies/store-failure.ts'
+import { startTcpProxy } from '../faults/tcp-proxy.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
@@ -169,4 +170,37 @@ it('listens once, beside a listener of its owner, however many stores there are'
   redisStore(client)
   redisStore(client)
   expect(client.listenerCount('error')).toBe(2)
+})
+
+it.each([
+  ['ioredis', (url: string) => new Redis(url, { retryStrategy: () => 20 })],
+  ['node-redis', (url: string) => createClient({ url, socket: { reconnectStrategy: 20 } })],
+])('asks Redis again as soon as the client is connected again: %s', async (_, make) => {
+  const server = await start()
+  const proxy = await startTcpProxy(server.port)
+  ending.push(() => proxy.close())
+  const client = make(`redis://127.0.0.1:${proxy.port}`)
+  if (!(client instanceof Redis)) await client.connect()
+  ending.push(() => (client instanceof Redis ? client.disconnect() : client.destroy()))
+  const opened: number[] = []
+  const limiter = createLimiter({
+    store: redisStore(client, { heartbeatMs: 0 }),
+    limit: 1_000,
+    window: '1m',
+    onStoreError: () => undefined,
+    onResilience: (event) => {
+      if (event.type === 'breaker') opened.push(event.retryInMs)
+    },
+  })
+  await limiter.consume('k')
+  await proxy.refuse()
+  // Pauses grow with each probe that fails: after the third one none is shorter than a second.
+  await until('it has probed', async () => {
+    await limiter.consume('k')
+    return opened.some((retryInMs) => retryInMs > 1_000)
+  })
+  const connected = new Promise((resolve) => client.once('ready', resolve))
+  await proxy.accept()
+  await connected
+  expect(await limiter.consume('k')).toMatchObject({ source: 'store' })
 })

@@ -16,7 +16,7 @@ import { CallEncoder } from './calls/call.ts'
 import { CallQueue, notSentInTime, storeClosed } from './calls/call-queue.ts'
 import { PromisedAsk } from './calls/promised-ask.ts'
 import { splitByPlan } from './calls/split-calls.ts'
-import { clientErrors } from './clients/client-errors.ts'
+import { connectionOf } from './clients/client-connection.ts'
 import { hasKeyPrefix, recogniseClient, type UserClient } from './clients/recognise-client.ts'
 import type { RedisClient } from './clients/redis-client.ts'
 import { oneQueue, queueByHashTag } from './cluster/ask-queues.ts'
@@ -94,7 +94,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   let callNumber = 0
   /** Chosen at the first call: some runtimes have no random numbers before a request. */
   let incarnation: number | undefined
-  const errors = clientErrors(client)
+  const connection = connectionOf(client)
 
   /** @param plan of all the asks, where they have one in common */
   function askRedis(
@@ -136,7 +136,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     // Four for each key at most.
     incarnation = (incarnation + 4 * call.keyCount) % u32
     return runner.run(call).then((reply) => {
-      errors.clear()
+      connection.clear()
       const { results, unreadable } = decodeReply(reply, call.callId, asks)
       if (unreadable > 0) tellUnreadable(unreadable)
       return results
@@ -179,7 +179,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
           })
           .catch((error: unknown) => {
             end?.(true)
-            const failure = storeFailure(error, errors.last)
+            const failure = storeFailure(error, connection.last)
             for (const one of asks) one.fail(failure)
           })
       },
@@ -214,13 +214,16 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     },
     telemetry: {
       get lastFailure() {
-        return errors.last && lastFailure(errors.last)
+        return connection.last && lastFailure(connection.last)
       },
       observeCalls(observer) {
         tellOfCall = joined([tellOfCall, observer])
       },
       observe(observer) {
         unobserve.push(fleet.observe(observer))
+      },
+      observeReturn(observer) {
+        unobserve.push(connection.observe(observer))
       },
     },
     fleet: {

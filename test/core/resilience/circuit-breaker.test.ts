@@ -74,23 +74,32 @@ describe('an open breaker', () => {
     expect(breaker.pass(520)).toBe('ask')
   })
 
-  it('doubles the wait with each probe that fails, up to ten seconds, until it has recovered', () => {
+  it('doubles the wait with each probe that fails, up to two seconds, until it has recovered', () => {
     const breaker = opened()
     const waits: number[] = []
     let now = 0
-    for (let i = 0; i < 7; i += 1) {
+    for (let i = 0; i < 4; i += 1) {
       waits.push(breaker.retryAt - now)
       now = breaker.retryAt
       breaker.pass(now)
       breaker.fail(now, {})
     }
-    expect(waits).toEqual([500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000])
+    expect(waits).toEqual([500, 1_000, 2_000, 2_000])
     breaker.pass(breaker.retryAt)
     breaker.succeed(breaker.retryAt)
     breaker.recover()
     now = breaker.retryAt
     for (let i = 0; i < 3; i += 1) breaker.fail(now, {})
     expect(breaker.retryAt - now).toBe(500)
+  })
+
+  it('lets the next request probe when the way to the store is open again', () => {
+    const breaker = opened()
+    breaker.retryNow(100)
+    expect(breaker.pass(100)).toBe('probe')
+    breaker.fail(120, {})
+    breaker.retryNow(3_000)
+    expect(breaker.retryAt).toBe(1_120)
   })
 
   it('lets the next request probe when one did not reach the store', () => {

@@ -197,8 +197,8 @@ describe('the return', () => {
   it('is gradual: key by key, within three seconds', async () => {
     const limiter = limit()
     await cutOff(limiter)
+    await pass(3_000)
     store.mood = 'answers'
-    await pass(500)
     await limiter.peek('nobody')
     expect(types()).toEqual(['breaker half-open', 'breaker closed'])
     const keys = Array.from({ length: 200 }, (_, index) => `k${index}`)
@@ -217,6 +217,19 @@ describe('the return', () => {
     expect(shares[2]).toBeLessThan(180)
     await pass(600)
     expect(await back()).toBe(200)
+    expect(events.at(-1)).toMatchObject({ type: 'fallback-left' })
+  })
+
+  it('takes no longer than the outage', async () => {
+    const limiter = limit()
+    await cutOff(limiter)
+    store.mood = 'answers'
+    await pass(100)
+    store.reconnect()
+    await limiter.peek('nobody')
+    expect(types()).toEqual(['breaker half-open', 'breaker closed'])
+    await pass(130)
+    await limiter.peek('nobody')
     expect(events.at(-1)).toMatchObject({ type: 'fallback-left' })
   })
 

@@ -6,6 +6,7 @@ import {
   type Outcome,
   type Store,
   type StoreOp,
+  type StoreTelemetry,
 } from '@sluice/core'
 
 type Mood = 'answers' | 'hangs' | 'rejects'
@@ -26,6 +27,13 @@ export class TroubledStore implements Store {
   readonly calls: Call[] = []
   mood: Mood = 'answers'
   fleet = { instances: 1 }
+  /** Tells that its client is connected again. */
+  reconnect: () => void = () => undefined
+  readonly telemetry: StoreTelemetry = {
+    observeReturn: (observer) => {
+      this.reconnect = observer
+    },
+  }
 
   apply(
     op: StoreOp,

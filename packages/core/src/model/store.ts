@@ -183,6 +183,8 @@ export interface StoreTelemetry {
   observeCalls?(observer: (call: StoreCall) => void): void
   /** Reports what the store notices by itself, such as clocks that differ. */
   observe?(observer: (event: ResilienceEvent) => void): void
+  /** Tells when the connection to the counts is back, so that it is worth a probe. */
+  observeReturn?(observer: () => void): void
 }
 
 /** Runs Lua scripts for data that others keep beside the counts. */

@@ -18,7 +18,7 @@ const leastChecks = 20
 const rateWindowMs = 10_000
 /** The first wait before a probe, and the longest: it doubles with each probe that fails. */
 const firstRetryMs = 500
-const longestRetryMs = 10_000
+const longestRetryMs = 2_000
 /**
  * Waits are shortened by up to this share, so that the processes of a fleet do not probe at once.
  */
@@ -65,6 +65,11 @@ export class CircuitBreaker {
     if (this.#state === 'half-open' || nowMs < this.#retryAt) return 'stop'
     this.#state = 'half-open'
     return 'probe'
+  }
+
+  /** The way to the store is open again: the next request is a probe. */
+  retryNow(nowMs: number): void {
+    this.#retryAt = Math.min(this.#retryAt, nowMs)
   }
 
   /** A probe that did not reach the store after all: the next request tries again. */

@@ -9,10 +9,10 @@ import type { StoreMonitor } from './store-monitor.ts'
 import type { Watch } from './watch.ts'
 
 /**
- * The duration of the return of traffic, before jitter. With jitter a fleet does not return at
- * once.
+ * The longest duration of the return of traffic, before jitter. With jitter a fleet does not return
+ * at once.
  */
-const rampMs = 2_000
+const longestRampMs = 2_000
 const jitter = 0.25
 
 /** The gradual return of traffic: a growing share of the keys, each of which moves once. */
@@ -20,10 +20,10 @@ class Ramp {
   readonly #startMs: number
   readonly #durationMs: number
 
-  /** @param random from 0 to below 1 */
-  constructor(nowMs: number, random: () => number) {
+  /** @param outageMs after a short outage traffic returns as fast as it left */
+  constructor(nowMs: number, outageMs: number) {
     this.#startMs = nowMs
-    this.#durationMs = rampMs * (1 + jitter * (2 * random() - 1))
+    this.#durationMs = Math.min(longestRampMs, outageMs) * (1 + jitter * (2 * Math.random() - 1))
   }
 
   isOver(nowMs: number): boolean {
@@ -103,6 +103,11 @@ export class OutageWatch implements Watch<PendingAsk> {
     if (!meanwhile) this.fail(caller, error)
   }
 
+  /** The way to the store is open again: the next request is a probe. */
+  retryNow(): void {
+    this.#breaker.retryNow(monotonicMs())
+  }
+
   /** A probe that did not reach the store after all: the next request tries again. */
   withdraw(): void {
     this.#breaker.withdraw()
@@ -121,7 +126,8 @@ export class OutageWatch implements Watch<PendingAsk> {
 
   succeed(caller: Caller, nowMs: number): void {
     if (!this.#breaker.succeed(nowMs)) return
-    this.#ramp = new Ramp(monotonicMs(), Math.random)
+    const nowMs = monotonicMs()
+    this.#ramp = new Ramp(nowMs, nowMs - (this.#since ?? nowMs))
     this.#monitor.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
     this.#others.onBack(caller)
   }

@@ -79,6 +79,7 @@ export class StoreAccess implements AnswerHandler {
     this.#heard.add(store)
     this.#store = store
     store.telemetry?.observe?.((event) => this.#monitor.tell(event))
+    store.telemetry?.observeReturn?.(() => this.#outage.retryNow())
   }
 
   /** Returns the health of a store, and its counters. */

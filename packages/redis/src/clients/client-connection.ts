@@ -6,14 +6,16 @@ import type { UserClient } from './recognise-client.ts'
  * node-redis cluster.
  */
 const events = ['error', 'node error', 'node-error'] as const
+/** Events for connections that are back: of clients, and of nodes of a node-redis cluster. */
+const returns = ['ready', 'node-ready'] as const
 
-const known = new WeakMap<object, ClientErrors>()
+const known = new WeakMap<object, ClientConnection>()
 
-/** The errors of a client, for all stores on it. */
-export function clientErrors(client: UserClient): ClientErrors {
-  const errors = known.get(client) ?? new ClientErrors(client)
-  known.set(client, errors)
-  return errors
+/** The connection of a client, for all stores on it. */
+export function connectionOf(client: UserClient): ClientConnection {
+  const connection = known.get(client) ?? new ClientConnection(client)
+  known.set(client, connection)
+  return connection
 }
 
 /**
@@ -21,7 +23,8 @@ export function clientErrors(client: UserClient): ClientErrors {
  * command that is not answered. Without a listener, the event would end the process (node-redis) or
  * fill the log (ioredis).
  */
-export class ClientErrors {
+export class ClientConnection {
+  readonly #observers = new Set<() => void>()
   #last: Error | undefined
 
   constructor(client: UserClient) {
@@ -31,6 +34,20 @@ export class ClientErrors {
         this.#last = error instanceof Error ? error : new Error(String(error))
       })
     }
+    for (const event of returns) {
+      client.on(event, () => {
+        for (const observer of this.#observers) observer()
+      })
+    }
+  }
+
+  /**
+   * Tells each time when it is back.
+   * @returns what ends it
+   */
+  observe(observer: () => void): () => void {
+    this.#observers.add(observer)
+    return () => this.#observers.delete(observer)
   }
 
   /** The last error, unless Redis has answered since. */
