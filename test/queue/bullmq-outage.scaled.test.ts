@@ -55,6 +55,62 @@ describe('a broker whose Redis is frozen', () => {
     expect(Number(await redis.cli('LLEN', 'bull:jobs:wait'))).toBe(1)
   })
 
+  it.each([byUrl, byNodeRedis])(
+    'carries out nothing later that it refused (%#)',
+    async (connected) => {
+      const { redis, broker } = await setUp(300, connected)
+      const waiting = newJob()
+      const dead = newJob()
+      const end = { outcome: 'dead', error: 'no' } as const
+      const run = async () => end
+      await broker.enqueue(dead, roomy)
+      const worker = broker.work(run, {
+        concurrency: 1,
+        leaseMs: 5_000,
+        onStalled: () => undefined,
+      })
+      await until('it failed', async () => (await broker.status(dead.id))?.state === 'failed')
+      await worker.close()
+      await broker.enqueue(waiting, roomy)
+      redis.pause()
+      const controls = [broker.cancel(waiting.id), broker.retry(dead.id), broker.forget(dead.id)]
+      for (const control of controls) {
+        await expect(control).rejects.toMatchObject({ code: 'SLUICE_NOT_DONE' })
+      }
+      redis.resume()
+      await until('it works', async () => (await broker.depth()).depth >= 0)
+      expect(await broker.status(waiting.id)).toMatchObject({ state: 'pending' })
+      expect(await broker.status(dead.id)).toMatchObject({ state: 'failed' })
+      expect(await broker.cancel(waiting.id)).toBe('cancelled')
+      expect(await broker.forget(dead.id)).toBe(true)
+    },
+  )
+
+  it('carries out no change after its deadline that was on the way', async () => {
+    const clients: Redis[] = []
+    const { redis, broker } = await setUp(300, (url) => () => {
+      const client = new Redis(url, { maxRetriesPerRequest: null })
+      clients.push(client)
+      return client
+    })
+    const job = newJob()
+    await broker.enqueue(job, roomy)
+    const [client] = clients
+    const name = 'sluiceQueue:bullmq/time'
+    const time: unknown = Reflect.get(client ?? {}, name)
+    if (!client || typeof time !== 'function') throw new Error('no command')
+    Reflect.set(client, name, async (...args: unknown[]) => {
+      const reply: unknown = await time.apply(client, args)
+      redis.pause()
+      await sleep(10)
+      return reply
+    })
+    await expect(broker.cancel(job.id)).rejects.toMatchObject({ code: 'SLUICE_UNANSWERED' })
+    redis.resume()
+    await until('it works', async () => (await broker.depth()).depth >= 0)
+    expect(await broker.status(job.id)).toMatchObject({ state: 'pending' })
+  })
+
   it('asks it for little while it does not answer, and lets nobody wait', async () => {
     const { redis, broker } = await setUp(200)
     redis.pause()

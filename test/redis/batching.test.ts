@@ -180,15 +180,15 @@ describe('requests', () => {
 
   it('of several lists of policies travel in calls of their own; what settles something keeps its place', async () => {
     const { client, store } = await open({ batch: { maxInFlight: 1 } })
-    const ours = patientLimiter({ store, name: 'ours', limit: 1, window: '1m' })
+    const ours = patientLimiter({ store, name: 'ours', limit: 2, window: '1m' })
     const theirs = patientLimiter({ store, name: 'theirs', limit: 9, window: '1m' })
     const before = [ours.consume('k'), theirs.consume('a'), ours.consume('l'), theirs.consume('b')]
-    const reset = ours.reset('k')
+    const peek = ours.peek('k')
     const after = [ours.consume('k'), theirs.consume('c')]
     await tick()
     expect(client.sent).toEqual([2, 2, 1, 1, 1])
     for (const call of client.held.splice(0)) call.release()
-    await reset
+    expect((await peek).outcomes[0]?.remaining).toBe(1)
     const decisions = await Promise.all([...before, ...after])
     expect(decisions.every(({ allowed }) => allowed)).toBe(true)
   })

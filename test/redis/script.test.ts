@@ -373,7 +373,7 @@ describe('a Redis that is gone', () => {
       retryAfterMs: 5_000,
     })
     expect(await fallback.refund(decision)).toBe(false)
-    await expect(fallback.reset('k')).rejects.toMatchObject({ code: 'SLUICE_STORE_FAILED' })
+    await expect(fallback.reset('k')).rejects.toMatchObject({ code: 'SLUICE_NOT_DONE' })
     // From the third on the breaker is open, and nobody asks.
     expect(errors.length).toBe(3)
     for (const { error } of errors)

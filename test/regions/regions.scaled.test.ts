@@ -352,7 +352,7 @@ describe('a reset and a block', () => {
     const { eu } = await bothRegions()
     await eu.limiter.consume('user')
     await eu.toGlobal.refuse()
-    await expect(eu.limiter.reset('user')).rejects.toThrow('nothing was reset: the global store')
+    await expect(eu.limiter.reset('user')).rejects.toThrow('nothing was reset in this region')
     expect(outcomeOf(await eu.limiter.peek('user')).remaining).toBe(3)
   })
 })

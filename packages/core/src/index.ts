@@ -129,6 +129,7 @@ export { fnv1a } from './runtime/hash.ts'
 export { type HotKey, type HotKeys, mergeHotKeys, SpaceSaving } from './runtime/hot-keys.ts'
 export { andThen, isPromise, type MaybePromise } from './runtime/maybe-promise.ts'
 export { processWide } from './runtime/process-wide.ts'
+export { ControlCall, controlled } from './waiting/control-call.ts'
 export {
   endsWithin,
   maxTimerMs,

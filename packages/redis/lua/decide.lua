@@ -15,9 +15,13 @@
 --              before; where grants are taken or forgotten, the list of grants.lua
 --   apart      the grants of the only key in hexadecimal digits, where they may live on another
 --              node than the key; then KEYS declares none
+-- ARGV[4]  left out, or the argument of deadline.lua
 -- Returns  { ARGV[1], now, a report for each key, and, if there were any, how many stored values
 --          could not be read }
 local caller_ms, call_text = ARGV[2], ARGV[1]
+if ARGV[4] then
+  -- include deadline
+end
 -- include shared
 -- include names
 -- DEFINE

@@ -3,6 +3,7 @@ import type { RedisClient } from './clients/redis-client.ts'
 import { hashTags } from './cluster/hash-tags.ts'
 import { readLua } from './read-lua.ts'
 import { listOf, textOf } from './replies/texts.ts'
+import type { RunScript } from './scripts/script-runner.ts'
 
 const writeScript = readLua('write-document')
 const membersScript = readLua('members')
@@ -11,7 +12,7 @@ const membersScript = readLua('members')
  * Documents in Redis: each has keys of one hash tag, so that a change and its record are one step
  * on a Cluster too.
  */
-export function redisDocuments(redis: RedisClient, prefix: string): Documents {
+export function redisDocuments(redis: RedisClient, run: RunScript, prefix: string): Documents {
   const at = (name: string, part: string): string =>
     `${prefix}:{${hashTags[0]}}:document:${name}:${part}`
 
@@ -28,10 +29,10 @@ export function redisDocuments(redis: RedisClient, prefix: string): Documents {
       return { revision: Number(revision), text: textOf(text) }
     },
 
-    async write(name, { revision, text, record, keep }) {
-      const keys = [at(name, 'revision'), at(name, 'text'), at(name, 'log')] as const
-      const rest = [String(revision), text, record, String(keep)]
-      return Number(await redis.send('eval', [writeScript, '3', ...keys, ...rest], keys[0])) === 1
+    async write(name, { revision, text, record, keep }, control) {
+      const keys = ['revision', 'text', 'log'].map((part) => at(name, part))
+      const args = [String(revision), text, record, String(keep)]
+      return Number(await run(writeScript, keys, args, control)) === 1
     },
 
     async log(name) {
@@ -40,13 +41,11 @@ export function redisDocuments(redis: RedisClient, prefix: string): Documents {
     },
 
     async announce(name, { id, text }, ttlMs) {
-      const key = at(name, 'members')
-      await redis.send('eval', [membersScript, '1', key, id, text, String(ttlMs)], key)
+      await run(membersScript, [at(name, 'members')], [id, text, String(ttlMs)])
     },
 
     async members(name) {
-      const key = at(name, 'members')
-      const found = listOf(await redis.send('eval', [membersScript, '1', key], key)).map(textOf)
+      const found = listOf(await run(membersScript, [at(name, 'members')], [])).map(textOf)
       return found.flatMap((id, index) =>
         index % 2 === 0 ? [{ id, text: found[index + 1] ?? '' }] : [],
       )

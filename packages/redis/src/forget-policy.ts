@@ -3,6 +3,7 @@ import type { RedisClient } from './clients/redis-client.ts'
 import { hashTagOf, hashTags } from './cluster/hash-tags.ts'
 import { isGrantsKey } from './key-encoder.ts'
 import { listOf, textOf } from './replies/texts.ts'
+import type { RunScript } from './scripts/script-runner.ts'
 
 /** Keys that one SCAN looks at, about, and the most SCANs of one call. */
 const keysOfScan = 1_000
@@ -17,8 +18,8 @@ const cursorForm = /^(\d{1,2}):(\d{1,20})$/
  */
 export async function forgetKeys(
   redis: RedisClient,
-  pattern: string,
-  { cursor, dryRun = false }: ForgetOptions,
+  { run, pattern }: { readonly run: RunScript; readonly pattern: string },
+  { cursor, dryRun = false, control }: ForgetOptions,
 ): Promise<Forgotten> {
   const nodes = await nodesOf(redis)
   const [, first = '0', scanned = '0'] = cursorForm.exec(cursor ?? '') ?? []
@@ -34,7 +35,9 @@ export async function forgetKeys(
     const names = listOf(found)
       .map(textOf)
       .filter((key) => !isGrantsKey(key))
-    keys += dryRun ? names.length : await unlink(redis, names)
+    keys += dryRun
+      ? names.length
+      : await unlink(names, (group) => run(unlinkAll, group, [], control))
     scan = textOf(next)
     if (scan !== '0') continue
     place += 1
@@ -56,13 +59,16 @@ async function nodesOf(redis: RedisClient): Promise<readonly string[]> {
   return [...nodes.values()]
 }
 
+const unlinkAll = "return redis.call('UNLINK', unpack(KEYS))"
+
 /** Keys of one command have one slot. */
-async function unlink(redis: RedisClient, names: readonly string[]): Promise<number> {
+async function unlink(
+  names: readonly string[],
+  unlinkSome: (names: readonly string[]) => Promise<unknown>,
+): Promise<number> {
   const byTag = new Map<string, string[]>()
   for (const name of names)
     byTag.set(hashTagOf(name), [...(byTag.get(hashTagOf(name)) ?? []), name])
-  const counts = await Promise.all(
-    [...byTag.values()].map((group) => redis.send('unlink', group, group[0] ?? '')),
-  )
+  const counts = await Promise.all([...byTag.values()].map(unlinkSome))
   return counts.reduce((sum: number, each) => sum + Number(each), 0)
 }

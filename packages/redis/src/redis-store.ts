@@ -15,6 +15,7 @@ import {
 import { CallEncoder } from './calls/call.ts'
 import { CallQueue, notSentInTime, storeClosed } from './calls/call-queue.ts'
 import { PromisedAsk } from './calls/promised-ask.ts'
+import { sendInTime } from './calls/send-in-time.ts'
 import { splitByPlan } from './calls/split-calls.ts'
 import { connectionOf } from './clients/client-connection.ts'
 import { hasKeyPrefix, recogniseClient, type UserClient } from './clients/recognise-client.ts'
@@ -61,6 +62,15 @@ interface Space {
   readonly reports: FleetReports
 }
 
+/** A call that is to be sent. */
+interface Asked {
+  readonly runner: ScriptRunner
+  readonly asks: readonly Ask[]
+  /** The plan of all the asks, where they have one in common. */
+  readonly plan: Plan | undefined
+  readonly apart: string | undefined
+}
+
 const spaces = processWide(
   '@sluice/redis/spaces/1',
   () => new WeakMap<object, Map<string, Space>>(),
@@ -95,44 +105,37 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   /** Chosen at the first call: some runtimes have no random numbers before a request. */
   let incarnation: number | undefined
   const connection = connectionOf(client)
+  const runScript = scriptsOf(redis, clock !== 'client')
 
-  /** @param plan of all the asks, where they have one in common */
-  function askRedis(
-    runner: ScriptRunner,
-    asks: readonly Ask[],
-    plan: Plan | undefined,
-    apart: string | undefined,
-  ): Promise<readonly AskResult[]> {
-    if (runner.isLoading || clock === 'client') return askLater(runner, asks, plan, apart)
+  function askRedis(call: Asked): Promise<readonly AskResult[]> {
+    if (call.runner.isLoading || clock === 'client' || call.asks[0]?.control) return askLater(call)
     try {
-      return askNow(runner, asks, plan, apart)
+      return askNow(call)
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
-  async function askLater(
-    runner: ScriptRunner,
-    asks: readonly Ask[],
-    plan: Plan | undefined,
-    apart: string | undefined,
-  ): Promise<readonly AskResult[]> {
+  async function askLater(call: Asked): Promise<readonly AskResult[]> {
+    const { runner, asks } = call
     if (clock === 'client') await fleet.clockAsked()
     while (runner.isLoading) await runner.loaded()
     if (asks.every(({ isUnwanted }) => isUnwanted)) throw notSentInTime()
-    return askNow(runner, asks, plan, apart)
+    const [{ control, keys: [key = ''] = [] } = {}] = asks
+    if (!control || clock === 'client') return askNow(call)
+    return sendInTime(redis, { key, control }, (untilMs) => askNow(call, untilMs))
   }
 
   function askNow(
-    runner: ScriptRunner,
-    asks: readonly Ask[],
-    plan: Plan | undefined,
-    apart: string | undefined,
+    { runner, asks, plan, apart }: Asked,
+    untilMs?: string,
   ): Promise<readonly AskResult[]> {
     callNumber += 1
     const now = isServerClock ? undefined : clientNow()
     incarnation ??= Math.floor(Math.random() * u32)
-    const call = calls.encode(asks, plan, { now, number: callNumber, incarnation, apart })
+    const call = calls.encode(asks, plan, {
+      ...{ now, number: callNumber, incarnation, apart, untilMs },
+    })
     // Four for each key at most.
     incarnation = (incarnation + 4 * call.keyCount) % u32
     return runner.run(call).then((reply) => {
@@ -163,7 +166,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   function openQueue(): CallQueue {
     // Nodes of a Cluster learn scripts one by one.
     const runner = new ScriptRunner(redis)
-    const askNode: AskRedis = (asks, plan, apart) => askRedis(runner, asks, plan, apart)
+    const askNode: AskRedis = (asks, plan, apart) => askRedis({ runner, asks, plan, apart })
     const ask = redis.isCluster
       ? askAcrossMigration(askNode, (key) => heldUnits(runner, key))
       : askNode
@@ -196,8 +199,8 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 
   return {
     space,
-    documents: redisDocuments(redis, keyOptions.prefix),
-    scripts: { run: scriptsOf(redis) },
+    documents: redisDocuments(redis, runScript, keyOptions.prefix),
+    scripts: { run: runScript },
     denials: { ttlMs: denialTtlMs, clock: typeof clock === 'function' ? clock : undefined },
     name: 'redis',
     grantsUnits: encoding === 'packed',
@@ -208,8 +211,10 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       ...(hasKeyPrefix(client)
         ? {}
         : {
-            forgetPolicy: (policy: Policy, options: ForgetOptions) =>
-              forgetKeys(redis, keys.patternOf(policy), options),
+            forgetPolicy(policy: Policy, options: ForgetOptions) {
+              if (clock !== 'client') options.control?.promise()
+              return forgetKeys(redis, { run: runScript, pattern: keys.patternOf(policy) }, options)
+            },
           }),
     },
     telemetry: {

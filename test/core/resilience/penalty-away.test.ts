@@ -92,7 +92,7 @@ describe('while the store is away', () => {
     const limiter = limit()
     await cutOff(limiter)
     await expect(limiter.block('k', '1h')).rejects.toMatchObject({
-      code: 'SLUICE_STORE_FAILED',
+      code: 'SLUICE_NOT_DONE',
       message: expect.stringContaining('so the block was not done'),
     })
     expect((await limiter.consume('k')).allowed).toBe(true)

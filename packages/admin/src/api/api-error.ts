@@ -1,4 +1,11 @@
-import { errorText, isSluiceError, type MaybePromise, warnOnce, withDeadline } from '@sluice/core'
+import {
+  type ControlCall,
+  controlled,
+  errorText,
+  isSluiceError,
+  type MaybePromise,
+  warnOnce,
+} from '@sluice/core'
 
 /** A refusal, with the answer to the client. */
 export class ApiError extends Error {
@@ -20,7 +27,7 @@ export class ApiError extends Error {
 }
 
 /** Codes of Sluice for an unavailable store or broker, independent of the message. */
-const unavailable = /^SLUICE_(?:STORE|REDIS|BROKER)_/
+const unavailable = /^SLUICE_(?:STORE_|REDIS_|BROKER_|NOT_DONE|UNANSWERED)/
 /** Codes of mistakes in a request. */
 const mistakes = /^SLUICE_(?:OPTION|POLICY|KEY|LIMIT|COST|TIER|PENALTY)_/
 
@@ -34,7 +41,6 @@ export function refusalOf(error: unknown): ApiError | undefined {
   return unavailable.test(code) ? away(code) : undefined
 }
 
-const lateCode = 'SLUICE_STORE_DEADLINE'
 /** Time (ms) in which a store or a broker has to answer. A frozen one would never do so. */
 const deadlineMs = 5_000
 
@@ -43,11 +49,11 @@ const deadlineMs = 5_000
  * @throws ApiError when it does not answer in time
  */
 export async function fromStore<T>(
-  ask: () => MaybePromise<T>,
+  ask: (control: ControlCall) => MaybePromise<T>,
   timeoutMs: number = deadlineMs,
 ): Promise<T> {
   try {
-    return await withDeadline(Promise.resolve(ask()), timeoutMs, () => away(lateCode))
+    return await controlled(timeoutMs, ask)
   } catch (error) {
     const refusal = refusalOf(error)
     if (refusal) throw refusal
@@ -56,10 +62,16 @@ export async function fromStore<T>(
   }
 }
 
+/** The future of a rejected action, by the code of its error. */
+const futures: ReadonlyMap<string, string> = new Map([
+  ['SLUICE_STORE_DEADLINE', 'The action may still take effect: check before you try again.'],
+  [
+    'SLUICE_UNANSWERED',
+    'The action takes effect within seconds, or never: check before you try again.',
+  ],
+])
+
 function away(code: string): ApiError {
-  const detail =
-    code === lateCode
-      ? 'The store, or a broker, did not answer in time. The action may still take effect: check before you try again.'
-      : 'The store, or a broker, does not answer. Try again.'
+  const detail = `The store, or a broker, does not answer. ${futures.get(code) ?? 'Try again.'}`
   return new ApiError(503, detail, { code, headers: { 'Retry-After': '2' } })
 }

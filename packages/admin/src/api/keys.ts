@@ -85,7 +85,7 @@ export const unlock: Answering<unknown, Static<typeof schemas.unlockRequest>> = 
   if (!store?.keys?.forgetPolicy) throw new ApiError(400, 'This store cannot list its keys.')
   const forget = async () => {
     const { keys, cursor: next } = await fromStore(
-      () => store.keys?.forgetPolicy?.(policy, { cursor, dryRun }) ?? { keys: 0 },
+      (control) => store.keys?.forgetPolicy?.(policy, { cursor, dryRun, control }) ?? { keys: 0 },
       scanDeadlineMs,
     )
     return { policy: name, keys, cursor: next, dryRun }

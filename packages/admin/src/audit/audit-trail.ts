@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { type Documents, errorText, type MaybePromise, warnOnce } from '@sluice/core'
+import {
+  type ControlCall,
+  type Documents,
+  errorText,
+  type MaybePromise,
+  warnOnce,
+} from '@sluice/core'
 import { ApiError, fromStore } from '../api/api-error.ts'
 
 /** One step of an action. */
@@ -113,7 +119,7 @@ export class AuditTrail {
     let isLate = false
     const turn = this.#writing
       .catch(() => undefined)
-      .then(() => (isLate ? undefined : fromStore(() => this.#append(record))))
+      .then(() => (isLate ? undefined : fromStore((control) => this.#append(record, control))))
     this.#writing = turn
     try {
       await fromStore(() => turn)
@@ -122,12 +128,12 @@ export class AuditTrail {
     }
   }
 
-  async #append(record: string): Promise<void> {
+  async #append(record: string, control: ControlCall): Promise<void> {
     const documents = this.#documents()
     for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
       const revision = await documents.revision(name)
       const change = { revision, text: '', record, keep: keptRecords }
-      if (await documents.write(name, change)) return
+      if (await documents.write(name, change, control)) return
     }
     throw new ApiError(503, 'Too many actions are recorded at once. Try again.')
   }

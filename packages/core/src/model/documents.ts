@@ -1,4 +1,5 @@
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
+import type { ControlCall } from '../waiting/control-call.ts'
 
 /** A text that processes share, and how often it has been changed. */
 export interface SharedDocument {
@@ -33,7 +34,7 @@ export interface Documents {
   revision(name: string): MaybePromise<number>
   read(name: string): MaybePromise<SharedDocument | undefined>
   /** @returns whether the change was made: not when the document has another revision by now */
-  write(name: string, change: DocumentChange): MaybePromise<boolean>
+  write(name: string, change: DocumentChange, control?: ControlCall): MaybePromise<boolean>
   /** Returns the records of a document, the newest one first. */
   log(name: string): MaybePromise<readonly string[]>
   /** Tells the others about this process, for `ttlMs` ms. */

@@ -1,4 +1,5 @@
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
+import type { ControlCall } from '../waiting/control-call.ts'
 import type { Check, Receipt } from './check.ts'
 import type { Documents } from './documents.ts'
 import type { Policy } from './policy.ts'
@@ -71,6 +72,8 @@ export interface Outcome {
 /** A cancellation flag: checks that no request waits for any more need not be sent. */
 export interface Cancellation {
   readonly isUnwanted: boolean
+  /** For a change that must not be made after its deadline: `reset` and `block`. */
+  readonly control?: ControlCall | undefined
 }
 
 /**
@@ -121,6 +124,8 @@ export interface ForgetOptions {
   readonly cursor?: string | undefined
   /** Only counts the keys. @default false */
   readonly dryRun?: boolean | undefined
+  /** The call that no keys are forgotten after. */
+  readonly control?: ControlCall | undefined
 }
 
 /** A part of the keys of a policy that is forgotten. */
@@ -190,7 +195,12 @@ export interface StoreTelemetry {
 /** Runs Lua scripts for data that others keep beside the counts. */
 export interface StoreScripts {
   /** @param keys of one slot of a Cluster */
-  run(text: string, keys: readonly string[], args: readonly string[]): Promise<unknown>
+  run(
+    text: string,
+    keys: readonly string[],
+    args: readonly string[],
+    control?: ControlCall,
+  ): Promise<unknown>
 }
 
 /**

@@ -46,6 +46,8 @@ export const errorCodes = {
   SLUICE_REDIS_READONLY: 'a Redis that is a replica, and takes no writes',
   SLUICE_REDIS_MEMORY: 'a Redis that has no memory left to write in',
   SLUICE_REDIS_BUSY: 'a Redis that is loading its data, running a script, or without a master',
+  SLUICE_NOT_DONE: 'a change that was not made, and never will be',
+  SLUICE_UNANSWERED: 'a change that was sent, and made by its deadline or never',
   SLUICE_STATE_UNREADABLE: 'a stored value that could not be read, and counted as empty',
   SLUICE_PAYLOAD_INVALID: 'a payload of a job that JSON cannot carry',
   SLUICE_BROKER_FAILED: 'a broker that failed or did not answer in time',

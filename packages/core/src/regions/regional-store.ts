@@ -170,11 +170,15 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
   }
 
   /** The global store first: while it is away, nothing is reset. */
-  async function reset(checks: readonly Check[]): Promise<readonly Outcome[]> {
+  async function reset(
+    checks: readonly Check[],
+    cancellation?: Cancellation,
+  ): Promise<readonly Outcome[]> {
     const there = checks.filter((check) => isDivided(check.policy) || isGlobal(check))
     const here = checks.filter((check) => !isGlobal(check))
     const others = there.length > 0 ? await resetCentral(there) : []
-    const found = await applyHere('reset', here)
+    if (there.length > 0) cancellation?.control?.sent()
+    const found = await applyHere('reset', here, cancellation)
     if (here.length > 0) board.tell('reset', here)
     const changed = new Set(there.filter((_, index) => others[index]?.allowed))
     return inOrder(checks, [
@@ -191,14 +195,16 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
       return await central.reset(checks)
     } catch (cause) {
       // The local store is there, and goes on.
-      const message =
-        'nothing was reset: the global store does not answer; try again when it is back'
+      const message = `nothing was reset in this region, since the global store failed: ${errorText(cause)}`
       throw new SluiceError('SLUICE_STORE_CHECK', message, { cause })
     }
   }
 
-  async function block(checks: readonly Check[]): Promise<readonly Outcome[]> {
-    const outcomes = await local.apply('block', checks)
+  async function block(
+    checks: readonly Check[],
+    cancellation?: Cancellation,
+  ): Promise<readonly Outcome[]> {
+    const outcomes = await local.apply('block', checks, cancellation)
     board.tell('block', checks)
     return outcomes
   }
@@ -220,9 +226,9 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
       case 'refund':
         return refund(checks, cancellation)
       case 'reset':
-        return reset(checks)
+        return reset(checks, cancellation)
       case 'block':
-        return block(checks)
+        return block(checks, cancellation)
       case 'release':
       case 'renew':
         return local.apply(op, checks, cancellation)

@@ -139,22 +139,28 @@ export class DeadlinesByDuration {
 }
 
 class PromiseEntry extends DeadlineEntry {
-  readonly #reject: (error: unknown) => void
+  readonly miss: (error: unknown) => void
 
-  constructor(reject: (error: unknown) => void) {
+  constructor(miss: (error: unknown) => void) {
     super()
-    this.#reject = reject
-  }
-
-  override miss(error: unknown): void {
-    this.#reject(error)
+    this.miss = miss
   }
 }
 
-/** Returns a promise with a deadline: it rejects when the deadline passes first. */
-export function inTime<T>(promise: Promise<T>, deadlines: Deadlines): Promise<T> {
+/**
+ * Returns a promise with a deadline: it rejects when the deadline passes first.
+ * @param onMissed called then, with the error
+ */
+export function inTime<T>(
+  promise: Promise<T>,
+  deadlines: Deadlines,
+  onMissed: (error: unknown) => void,
+): Promise<T> {
   return new Promise((resolve, reject) => {
-    const entry = new PromiseEntry(reject)
+    const entry = new PromiseEntry((error) => {
+      onMissed(error)
+      reject(error)
+    })
     deadlines.add(entry)
     promise.then(resolve, reject).finally(() => entry.leave())
   })

@@ -10,6 +10,7 @@ import type { StoreHealth } from '../model/store-health.ts'
 import { SluiceError } from '../options/errors.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { ControlCall } from '../waiting/control-call.ts'
 import { DeadlinesByDuration, inTime } from './deadlines.ts'
 import { applyChange, denialsOf } from './denials-of-store.ts'
 import { decideWithout } from './failure-decision.ts'
@@ -138,7 +139,7 @@ export class StoreAccess implements AnswerHandler {
   ): Promise<readonly Outcome[]> {
     if (!this.#outage.isClosed) {
       throw new SluiceError(
-        'SLUICE_STORE_FAILED',
+        'SLUICE_NOT_DONE',
         `the store is away, so the ${op} was not done; try again when it is back (storeHealth tells)`,
       )
     }
@@ -244,26 +245,29 @@ export class StoreAccess implements AnswerHandler {
     return decideWithout(ask, this.#fallback, isDoubtful)
   }
 
-  /** @throws or rejects when the store failed or was late: it may still apply the operation */
+  /**
+   * @throws or rejects when the store failed or was late. It may still give back and renew units,
+   * but changes nothing else any more, if it keeps the deadlines of control calls
+   */
   async #inTime(
     op: StoreOp,
     checks: readonly Check[],
     caller: Caller,
   ): Promise<readonly Outcome[]> {
-    const cancellation = { isUnwanted: false }
-    // A refund or a release has to be done, even if no caller waits for it.
-    const canceller = op === 'refund' || op === 'release' ? undefined : cancellation
+    const isControl = op === 'reset' || op === 'block'
+    const control = isControl ? new ControlCall(caller.deadlineMs) : undefined
+    let missed: unknown
     try {
-      const answer = applyChange(caller.store, op, checks, canceller)
+      const answer = applyChange(caller.store, op, checks, control)
       if (!isPromise(answer)) return answer
-      const outcomes = await inTime(answer, this.#deadlines.of(caller.deadlineMs))
+      const outcomes = await inTime(answer, this.#deadlines.of(caller.deadlineMs), (error) => {
+        missed = error
+      })
       this.#outage.succeed(caller, monotonicMs())
       return outcomes
     } catch (error) {
       this.#outage.fail(caller, error)
-      throw error
-    } finally {
-      cancellation.isUnwanted = true
+      throw missed && control ? control.failure(missed) : error
     }
   }
 }

@@ -1,4 +1,4 @@
-import { type Documents, type MaybePromise, SluiceError, withDeadline } from '@sluice/core'
+import { controlled, type Documents } from '@sluice/core'
 import type { PolicyFile } from '../file/policy-file.ts'
 import { emptyLayer, type Layer } from './layer.ts'
 
@@ -64,11 +64,11 @@ export class LayerDocument {
   }
 
   revision(): Promise<number> {
-    return inTime(() => this.#documents.revision(this.#name))
+    return controlled(deadlineMs, () => this.#documents.revision(this.#name))
   }
 
   async read(): Promise<SharedLayer> {
-    const document = await inTime(() => this.#documents.read(this.#name))
+    const document = await controlled(deadlineMs, () => this.#documents.read(this.#name))
     if (!document) return nothingShared
     const { layer, files }: Omit<SharedLayer, 'revision'> = JSON.parse(document.text)
     return { revision: document.revision, layer, files }
@@ -88,28 +88,30 @@ export class LayerDocument {
       record: JSON.stringify(record),
       keep: keptVersions,
     }
-    const isWritten = await inTime(() => this.#documents.write(this.#name, change))
+    const isWritten = await controlled(deadlineMs, (control) =>
+      this.#documents.write(this.#name, change, control),
+    )
     return isWritten ? { revision: before.revision + 1, layer, files } : undefined
   }
 
   /** The newest record first. */
   async records(): Promise<readonly VersionRecord[]> {
-    const records = await inTime(() => this.#documents.log(this.#name))
+    const records = await controlled(deadlineMs, () => this.#documents.log(this.#name))
     return records.map((text): VersionRecord => JSON.parse(text))
   }
 
   /** Forgets a process that ends. */
   leave(id: string): Promise<void> {
-    return inTime(() => this.#documents.announce(this.#name, { id, text: '' }, 0))
+    return controlled(deadlineMs, () => this.#documents.announce(this.#name, { id, text: '' }, 0))
   }
 
   announce(id: string, report: MemberReport, ttlMs: number): Promise<void> {
     const member = { id, text: JSON.stringify(report) }
-    return inTime(() => this.#documents.announce(this.#name, member, ttlMs))
+    return controlled(deadlineMs, () => this.#documents.announce(this.#name, member, ttlMs))
   }
 
   async members(): Promise<readonly Member[]> {
-    const members = await inTime(() => this.#documents.members(this.#name))
+    const members = await controlled(deadlineMs, () => this.#documents.members(this.#name))
     return members.map(({ id, text }) => {
       const report: MemberReport = JSON.parse(text)
       return { id, ...report }
@@ -120,13 +122,4 @@ export class LayerDocument {
 /** The hash of the file in the id of a version. */
 export function fileOf(id: string): string {
   return id.slice(0, id.indexOf('.'))
-}
-
-async function inTime<T>(ask: () => MaybePromise<T>): Promise<T> {
-  return withDeadline(Promise.resolve(ask()), deadlineMs, () => {
-    return new SluiceError(
-      'SLUICE_STORE_DEADLINE',
-      `the store did not answer within ${deadlineMs} ms`,
-    )
-  })
 }

@@ -21,6 +21,8 @@ export interface CallHeader {
    * key of grants.
    */
   readonly apart?: string | undefined
+  /** Time (ms) by the server's clock before which the call is carried out, or never. */
+  readonly untilMs?: string | undefined
 }
 
 /** A call as it travels: a script, and the arguments that it is run with. */
@@ -51,7 +53,7 @@ export class CallEncoder {
    * them
    */
   encode(asks: readonly Ask[], plan: Plan | undefined, header: CallHeader): EncodedCall {
-    const { now, number, incarnation, apart } = header
+    const { now, number, incarnation, apart, untilMs } = header
     const callId = now === undefined ? `c${number}` : `c${number};${incarnation}`
     const clock = now === undefined ? '' : String(now)
     const hasGrants = plan ? plan.hasGrants : asks.some(mayHaveGrants)
@@ -71,6 +73,7 @@ export class CallEncoder {
     else if (plan.width > 1) pushList(args, plan, asks, [callId, clock])
     else if (isLone && only) pushLone(args, plan, { ask: only, stamp: [callId, clock] })
     else pushOne(args, plan, asks, [callId, clock])
+    if (untilMs !== undefined) args.push(untilMs)
     return { script, args, keyCount, callId: isLone ? '' : callId }
   }
 

@@ -1,4 +1,4 @@
-import type { Ask, Cancellation, Check, Outcome, StoreOp } from '@sluice/core'
+import type { Ask, Cancellation, Check, ControlCall, Outcome, StoreOp } from '@sluice/core'
 
 /** The parts of a promised ask. */
 export interface AskParts {
@@ -14,6 +14,7 @@ export class PromisedAsk implements Ask {
   readonly op: StoreOp
   checks: readonly Check[]
   keys: readonly string[]
+  readonly control: ControlCall | undefined
   readonly outcomes: Promise<readonly Outcome[]>
   readonly #cancellation: Cancellation | undefined
   #resolve: (outcomes: readonly Outcome[]) => void = () => undefined
@@ -23,6 +24,7 @@ export class PromisedAsk implements Ask {
     this.op = op
     this.checks = checks
     this.keys = keys
+    this.control = cancellation?.control
     this.#cancellation = cancellation
     this.outcomes = new Promise((resolve, reject) => {
       this.#resolve = resolve

@@ -26,7 +26,7 @@ export function splitByPlan(asks: readonly Ask[], plans: Plans): readonly CallPa
     if (!ask) continue
     const settles = ask.op !== 'consume'
     const plan = plans.planOf(ask)
-    const part = partFor(parts, plan, settles)
+    const part = ask.control ? undefined : partFor(parts, plan, settles)
     if (!part) parts.push({ asks: [ask], plan, settles })
     else {
       part.asks.push(ask)
@@ -44,7 +44,8 @@ function partFor(
 ): OpenPart | undefined {
   for (let i = parts.length - 1; i >= 0; i -= 1) {
     const part = parts[i]
-    if (!part || part.plan === plan) return part
+    // A change by hand has a deadline, and so a call, of its own.
+    if (!part || (part.plan === plan && !part.asks[0]?.control)) return part
     if ((settles || part.settles) && meets(part.plan, plan)) return undefined
   }
   return undefined

@@ -1,6 +1,8 @@
 import type { StoreScripts } from '@sluice/core'
 import type { EncodedCall } from '../calls/call.ts'
+import { sendInTime } from '../calls/send-in-time.ts'
 import type { RedisClient } from '../clients/redis-client.ts'
+import { readLua } from '../read-lua.ts'
 import type { Script } from './scripts.ts'
 import { sha1Of } from './sha1.ts'
 
@@ -73,10 +75,13 @@ export class ScriptRunner {
   }
 }
 
-/** Returns the function that runs scripts of others, each over keys of one slot. */
-export function scriptsOf(redis: RedisClient): StoreScripts['run'] {
+/** Runs a script over keys of one slot; the first one finds the node. */
+export type RunScript = StoreScripts['run']
+
+/** @param keepsDeadlines false for a server that forbids TIME in scripts */
+export function scriptsOf(redis: RedisClient, keepsDeadlines: boolean): RunScript {
   const sums = new Map<string, string>()
-  return async (text, keys, args) => {
+  async function run(text: string, keys: readonly string[], args: readonly string[]) {
     const sha1 = sums.get(text) ?? sha1Of(text)
     sums.set(text, sha1)
     const [key = ''] = keys
@@ -87,6 +92,12 @@ export function scriptsOf(redis: RedisClient): StoreScripts['run'] {
       if (!isUnknownScript(error)) throw error
       return redis.send('eval', [text, ...rest], key)
     }
+  }
+  return (text, keys, args, control) => {
+    if (!control || !keepsDeadlines) return run(text, keys, args)
+    return sendInTime(redis, { key: keys[0] ?? '', control }, (untilMs) =>
+      run(`${readLua('deadline')}${text}`, keys, [...args, untilMs]),
+    )
   }
 }
 

@@ -1,4 +1,11 @@
-import { endsWithin, errorText, notify, SluiceError, warnOnce } from '@sluice/core'
+import {
+  type ControlCall,
+  endsWithin,
+  errorText,
+  notify,
+  SluiceError,
+  warnOnce,
+} from '@sluice/core'
 import type { Queue } from 'bullmq'
 import type {
   Broker,
@@ -12,7 +19,7 @@ import type {
   WorkOptions,
 } from '../../broker.ts'
 import { isOpen, type JobStatus, type NewJob } from '../../job.ts'
-import { BoundedCalls, type BrokerCall } from '../redis/bounded-calls.ts'
+import { BoundedCalls } from '../redis/bounded-calls.ts'
 import { closeWorkers } from '../redis/close-workers.ts'
 import { readJob, type StoredJob, statusOf, storedJob, writeJob } from '../redis/stored-job.ts'
 import type { BullmqConnection } from './connection.ts'
@@ -88,12 +95,13 @@ class BullmqBroker implements Broker {
   }
 
   async cancel(id: string): Promise<Cancelled> {
-    return this.#ask(async ({ queue, state }) => {
+    return this.#ask(async ({ queue, state }, control) => {
+      control.promise()
       const found = await findJob(queue, id)
       if (!found || isForgotten(found)) return 'unknown'
       if (found.status.state === 'cancelled') return 'cancelled'
       if (!isOpen(found.status) || (await isOverdue(found, state))) return 'finished'
-      const end = await state.endWaiting(readJob(found.job), 'cancelled')
+      const end = await state.endWaiting(readJob(found.job), 'cancelled', control)
       if (end === 'running') return 'cancelling'
       return end === 'ended' ? 'cancelled' : end
     })
@@ -130,11 +138,14 @@ class BullmqBroker implements Broker {
   }
 
   async retry(id: string): Promise<boolean> {
-    return this.#ask(async ({ queue, state }) => {
+    return this.#ask(async ({ queue, state }, control) => {
+      control.promise()
       const found = await findJob(queue, id)
       if (found?.status.state !== 'failed') return false
-      if (!(await state.records.changeDead(readJob(found.job), 'reopen'))) return false
+      if (!(await state.records.changeDead(readJob(found.job), 'reopen', control))) return false
+      if (control.isUnwanted) return false
       try {
+        // This step is BullMQ's own, which knows no deadline.
         await found.job.retry('failed', { resetAttemptsMade: true })
         return true
       } catch (error) {
@@ -146,10 +157,12 @@ class BullmqBroker implements Broker {
   }
 
   async forget(id: string): Promise<boolean> {
-    return this.#ask(async ({ queue, state }) => {
+    return this.#ask(async ({ queue, state }, control) => {
+      control.promise()
       const found = await findJob(queue, id)
       return (
-        found?.status.state === 'failed' && state.records.changeDead(readJob(found.job), 'forget')
+        found?.status.state === 'failed' &&
+        state.records.changeDead(readJob(found.job), 'forget', control)
       )
     })
   }
@@ -178,9 +191,9 @@ class BullmqBroker implements Broker {
    */
   async #add(
     { queue, state }: Opened,
-    { job, claim, ask }: { job: StoredJob; claim: string; ask: BrokerCall },
+    { job, claim, ask }: { job: StoredJob; claim: string; ask: ControlCall },
   ): Promise<void> {
-    if (ask.isTimedOut) return state.undo(job, claim)
+    if (ask.isUnwanted) return state.undo(job, claim)
     try {
       await queue.add('job', writeJob(job), {
         jobId: job.id,
@@ -198,7 +211,7 @@ class BullmqBroker implements Broker {
       await state.undo(job, claim).catch(this.#report)
       throw error
     }
-    if (ask.isTimedOut && !job.record) await state.endWaiting(job, 'withdrawn')
+    if (ask.isUnwanted && !job.record) await state.endWaiting(job, 'withdrawn')
   }
 
   /** Opens the queue on first use: a broker without use has no connection. */
@@ -220,13 +233,13 @@ class BullmqBroker implements Broker {
     return { bullmq, connected, queue, state: new QueueState(queue, this.#setup) }
   }
 
-  async #ask<T>(work: (opened: Opened, ask: BrokerCall) => Promise<T>): Promise<T> {
+  async #ask<T>(work: (opened: Opened, ask: ControlCall) => Promise<T>): Promise<T> {
     this.#checkOpen()
     return this.#calls.ask(async (ask) => {
       const opened = await this.#open()
       await opened.state.client
       // The answer may come after the deadline.
-      if (ask.isTimedOut) throw new Error('it was given up')
+      if (ask.isUnwanted) throw new Error('it was given up')
       return work(opened, ask)
     })
   }

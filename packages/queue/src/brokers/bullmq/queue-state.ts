@@ -1,3 +1,4 @@
+import type { ControlCall } from '@sluice/core'
 import type { IRedisClient, Queue } from 'bullmq'
 import type { KeptBounds } from '../kept-bounds.ts'
 import { flagMs, QueueRecords, type WaitingEnd, waitingEndOf } from '../redis/queue-records.ts'
@@ -26,7 +27,7 @@ export class QueueState {
     this.records = new QueueRecords({
       bounds,
       toKey: (name) => queue.toKey(name),
-      run: (name, keys, args) => scripts.run(name, keys, args),
+      run: (...call) => scripts.run(...call),
       countActive: 'LLEN',
     })
   }
@@ -61,6 +62,7 @@ export class QueueState {
   async endWaiting(
     job: StoredJob,
     how: 'cancelled' | 'expired' | 'withdrawn',
+    control?: ControlCall,
   ): Promise<WaitingEnd> {
     const { places, identities, flow, expiries } = this.records.keys
     const { delayed, prioritized, wait, completed } = this.#queue.keys
@@ -73,6 +75,7 @@ export class QueueState {
         this.records.flagKey(job.id),
       ].map(String),
       [...[...placeOf(job), job.id, Date.now(), job.retentionMs, how, ending, flagMs]],
+      control,
     )
     if (reply === 'ended' && how !== 'withdrawn') await this.records.keep(job, 'completed')
     return waitingEndOf(reply)

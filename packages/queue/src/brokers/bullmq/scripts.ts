@@ -1,3 +1,4 @@
+import type { ControlCall } from '@sluice/core'
 import type { IRedisClient, Queue } from 'bullmq'
 import {
   type ScriptArgument,
@@ -10,6 +11,7 @@ const ownScripts = {
   'bullmq/end-waiting': 12,
   'bullmq/occupy': 5,
   'bullmq/release': 7,
+  'bullmq/time': 1,
   'bullmq/undo': 5,
 } as const
 type ScriptName = SharedScript | keyof typeof ownScripts
@@ -21,7 +23,10 @@ export class BullmqScripts {
   constructor(queue: Queue) {
     this.client = queue.getBackend().client.then((client) => {
       for (const [name, numberOfKeys] of Object.entries({ ...sharedScripts, ...ownScripts })) {
-        client.defineCommand(commandOf(name), { numberOfKeys, lua: scriptText(name) })
+        client.defineCommand(commandOf(name), {
+          numberOfKeys,
+          lua: scriptText('bullmq/deadline', name),
+        })
       }
       return client
     })
@@ -34,8 +39,15 @@ export class BullmqScripts {
     name: ScriptName,
     keys: readonly string[],
     args: readonly ScriptArgument[],
+    control?: ControlCall,
   ): Promise<unknown> {
-    return (await this.client).runCommand(commandOf(name), [...keys, ...args])
+    const client = await this.client
+    const send = (untilMs: number | '') =>
+      client.runCommand(commandOf(name), [...keys, ...args, untilMs])
+    if (!control) return send('')
+    const askMs = async () =>
+      Number(await client.runCommand(commandOf('bullmq/time'), [keys[0] ?? '', '']))
+    return control.send(askMs, send)
   }
 }
 

@@ -1,4 +1,4 @@
-import { errorText, notify, SluiceError, warnOnce } from '@sluice/core'
+import { type ControlCall, errorText, notify, SluiceError, warnOnce } from '@sluice/core'
 import type {
   Broker,
   BrokerWorker,
@@ -11,7 +11,7 @@ import type {
   WorkOptions,
 } from '../../broker.ts'
 import { isOpen, type JobStatus, type NewJob } from '../../job.ts'
-import { BoundedCalls, type BrokerCall } from '../redis/bounded-calls.ts'
+import { BoundedCalls } from '../redis/bounded-calls.ts'
 import { closeWorkers } from '../redis/close-workers.ts'
 import { type StoredJob, storedJob } from '../redis/stored-job.ts'
 import { type FoundJob, JobTable } from './job-table.ts'
@@ -68,7 +68,7 @@ class RabbitmqBroker implements Broker {
       // Nothing is written while nothing can be delivered.
       await this.#publisher.ready()
       this.#sweep.start()
-      if (ask.isTimedOut) throw new Error('it was given up')
+      if (ask.isUnwanted) throw new Error('it was given up')
       const wanted = storedJob(job, terms)
       const claim = { claim: job.id, terms, text: this.#jobs.textOf(wanted) }
       const end = (id: string) => this.#jobs.endOverdue(id)
@@ -92,12 +92,12 @@ class RabbitmqBroker implements Broker {
   }
 
   async cancel(id: string): Promise<Cancelled> {
-    return this.#ask(async () => {
-      const found = await this.#jobs.find(id)
+    return this.#ask(async (control) => {
+      const found = await this.#jobs.find(id, control)
       if (!found) return 'unknown'
       if (found.status.state === 'cancelled') return 'cancelled'
       if (!isOpen(found.status) || isOverdue(found)) return 'finished'
-      const end = await this.#jobs.endWaiting(found.job, 'cancelled')
+      const end = await this.#jobs.endWaiting(found.job, 'cancelled', control)
       if (end === 'running') return 'cancelling'
       return end === 'ended' ? 'cancelled' : end
     })
@@ -129,8 +129,8 @@ class RabbitmqBroker implements Broker {
   }
 
   async retry(id: string): Promise<boolean> {
-    return this.#ask(async () => {
-      const delivery = await this.#jobs.retry(id)
+    return this.#ask(async (control) => {
+      const delivery = await this.#jobs.retry(id, control)
       if (!delivery) return false
       this.#sweep.start()
       // The job waits again by now. Jobs that are not published are swept.
@@ -140,7 +140,7 @@ class RabbitmqBroker implements Broker {
   }
 
   async forget(id: string): Promise<boolean> {
-    return this.#ask(() => this.#jobs.forget(id))
+    return this.#ask((control) => this.#jobs.forget(id, control))
   }
 
   async close(): Promise<void> {
@@ -155,17 +155,17 @@ class RabbitmqBroker implements Broker {
    * Publishes the first message of a job. If that fails, its client is told that the job may not
    * exist. Then it is withdrawn, unless others may have been told of it by its idempotency key.
    */
-  async #publishFirst(job: StoredJob, ask: BrokerCall): Promise<void> {
+  async #publishFirst(job: StoredJob, ask: ControlCall): Promise<void> {
     const { id, enqueuedAt, expiresAt } = job
     const lastsMs = expiresAt === undefined ? undefined : expiresAt - enqueuedAt + messageMarginMs
     try {
-      if (ask.isTimedOut) throw new Error('it was given up')
+      if (ask.isUnwanted) throw new Error('it was given up')
       await this.#publish({ id, number: 1 }, lastsMs)
     } catch (error) {
       if (!job.record) await this.#jobs.endWaiting(job, 'withdrawn').catch(this.#report)
       throw error
     }
-    if (ask.isTimedOut && !job.record) await this.#jobs.endWaiting(job, 'withdrawn')
+    if (ask.isUnwanted && !job.record) await this.#jobs.endWaiting(job, 'withdrawn')
   }
 
   async #publish(delivery: Delivery, expiresMs?: number): Promise<void> {
@@ -182,7 +182,7 @@ class RabbitmqBroker implements Broker {
     )
   }
 
-  async #ask<T>(work: (ask: BrokerCall) => Promise<T>): Promise<T> {
+  async #ask<T>(work: (ask: ControlCall) => Promise<T>): Promise<T> {
     this.#checkOpen()
     return this.#calls.ask(work)
   }

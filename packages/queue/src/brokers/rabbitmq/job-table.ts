@@ -1,3 +1,4 @@
+import type { ControlCall } from '@sluice/core'
 import type { Settlement } from '../../broker.ts'
 import type { JobStatus } from '../../job.ts'
 import {
@@ -71,7 +72,7 @@ export class JobTable {
     this.records = new QueueRecords({
       bounds: setup,
       toKey: (name) => this.#toKey(name),
-      run: (name, keys, args) => this.#run(name, keys, args),
+      run: (...call) => this.#run(...call),
       countActive: 'SCARD',
     })
   }
@@ -125,9 +126,10 @@ export class JobTable {
   async endWaiting(
     job: StoredJob,
     how: 'cancelled' | 'expired' | 'withdrawn',
+    control?: ControlCall,
   ): Promise<WaitingEnd> {
     const text = JSON.stringify({ outcome: how })
-    return this.#end(job, { how, token: '', set: 'completed', text })
+    return this.#end(job, { how, token: '', set: 'completed', text }, control)
   }
 
   /** Ends a job that expired before a run began. Resolves to its status before. */
@@ -165,19 +167,23 @@ export class JobTable {
   }
 
   /** Has a dead letter wait again. Resolves to its delivery, or nothing if it is no dead letter. */
-  async retry(id: string): Promise<Delivery | undefined> {
-    const found = await this.find(id)
+  async retry(id: string, control: ControlCall): Promise<Delivery | undefined> {
+    const found = await this.find(id, control)
     if (found?.status.state !== 'failed') return undefined
     const { keys, args } = this.records.ofDead(found.job)
-    const requeued = await this.#own('requeue', [...keys, this.#unpublished], [...args, Date.now()])
+    const [all, rest] = [
+      [...keys, this.#unpublished],
+      [...args, Date.now()],
+    ] as const
+    const requeued = await this.#own('requeue', all, rest, control)
     const number = Number(requeued)
     return number === 0 ? undefined : { id, number }
   }
 
   /** Forgets a dead letter. Resolves to false if it is none. */
-  async forget(id: string): Promise<boolean> {
-    const found = await this.find(id)
-    return found?.status.state === 'failed' && this.records.changeDead(found.job, 'forget')
+  async forget(id: string, control: ControlCall): Promise<boolean> {
+    const found = await this.find(id, control)
+    return found?.status.state === 'failed' && this.records.changeDead(found.job, 'forget', control)
   }
 
   /**
@@ -200,9 +206,9 @@ export class JobTable {
     return found
   }
 
-  async find(id: string): Promise<FoundJob | undefined> {
+  async find(id: string, control?: ControlCall): Promise<FoundJob | undefined> {
     if (!isJobId(id)) return undefined
-    const [found] = await this.#read([0, 0, id])
+    const [found] = await this.#read([0, 0, id], control)
     return found
   }
 
@@ -216,14 +222,23 @@ export class JobTable {
     return texts(await this.#own('watch', [this.records.keys.places], args))
   }
 
-  async #read(which: readonly (string | number)[]): Promise<readonly FoundJob[]> {
-    const rows = await this.#own('read', [this.#toKey('failed')], [this.#toKey(''), ...which])
+  async #read(
+    which: readonly (string | number)[],
+    control?: ControlCall,
+  ): Promise<readonly FoundJob[]> {
+    const rows = await this.#own(
+      'read',
+      [this.#toKey('failed')],
+      [this.#toKey(''), ...which],
+      control,
+    )
     return Array.isArray(rows) ? rows.map((row) => foundJob(texts(row))) : []
   }
 
   async #end(
     job: StoredJob,
     end: { how: string; token: string; set: KeptSet; text: string },
+    control?: ControlCall,
   ): Promise<WaitingEnd> {
     const { how, token, set, text } = end
     const { places, identities, flow, expiries } = this.records.keys
@@ -239,6 +254,7 @@ export class JobTable {
         ...[...placeOf(job), job.id, Date.now(), job.retentionMs, how, token, field, text, flagMs],
         ...this.records.keepArguments(job, set),
       ],
+      control,
     )
     return waitingEndOf(reply)
   }
@@ -247,19 +263,21 @@ export class JobTable {
     name: OwnScript,
     keys: readonly string[],
     args: readonly ScriptArgument[],
+    control?: ControlCall,
   ): Promise<unknown> {
-    return this.#run(`rabbitmq/${name}`, keys, args)
+    return this.#run(`rabbitmq/${name}`, keys, args, control)
   }
 
   async #run(
     name: SharedScript | `rabbitmq/${OwnScript}`,
     keys: readonly string[],
     args: readonly ScriptArgument[],
+    control?: ControlCall,
   ): Promise<unknown> {
     const parts = name.startsWith('rabbitmq/') ? ['rabbitmq/deliveries', name] : [name]
     const text = this.#texts.get(name) ?? scriptText(...parts)
     this.#texts.set(name, text)
-    return this.#setup.runScript(text, keys, args.map(String))
+    return this.#setup.runScript(text, keys, args.map(String), control)
   }
 
   #toKey(name: string): string {

@@ -1,4 +1,4 @@
-import { errorText, isSluiceError, SluiceError } from '@sluice/core'
+import { ControlCall, errorText, isSluiceError, SluiceError } from '@sluice/core'
 
 /** Most calls under way: a frozen Redis may execute all of them when it continues. */
 const maxUnderWay = 100
@@ -9,16 +9,10 @@ const probeEveryMs = 250
 /** Time (ms) after which a probe without an answer counts as lost. */
 const probeLostMs = 10_000
 
-/** A call, for the function that does its steps. */
-export interface BrokerCall {
-  /** True once the call was given up: its remaining steps should be left out. */
-  readonly isTimedOut: boolean
-}
-
 /** A call that waits for its start. */
 interface Started {
   start(): Promise<boolean>
-  refuse(error: SluiceError): void
+  refuse(cause?: unknown): void
 }
 
 /**
@@ -41,9 +35,9 @@ export class BoundedCalls {
   }
 
   /** @throws SluiceError */
-  async ask<T>(work: (ask: BrokerCall) => Promise<T>): Promise<T> {
+  async ask<T>(work: (ask: ControlCall) => Promise<T>): Promise<T> {
     const isProbe = this.#isStuck
-    if (isProbe && !this.#mayProbe()) throw failure('the broker does not answer')
+    if (isProbe && !this.#mayProbe()) throw brokerFailure('the broker does not answer')
     const asked: TimedCall<T> = new TimedCall(work, this.#deadlineMs, (hasStarted) => {
       this.#waiting.delete(asked)
       if (hasStarted) this.#getStuck()
@@ -70,7 +64,7 @@ export class BoundedCalls {
 
   #getStuck(): void {
     this.#isStuck = true
-    for (const asked of this.#waiting) asked.refuse(failure('the broker does not answer'))
+    for (const asked of this.#waiting) asked.refuse(brokerFailure('the broker does not answer'))
     this.#waiting.clear()
   }
 
@@ -81,27 +75,27 @@ export class BoundedCalls {
 }
 
 /** One call and its timer. */
-class TimedCall<T> implements BrokerCall, Started {
+class TimedCall<T> extends ControlCall implements Started {
   readonly answer: Promise<T>
-  readonly #work: (ask: BrokerCall) => Promise<T>
+  readonly #work: (ask: ControlCall) => Promise<T>
   readonly #timer: NodeJS.Timeout
   #resolve: (answer: T) => void = () => undefined
-  #reject: (error: SluiceError) => void = () => undefined
+  #reject: (error: unknown) => void = () => undefined
   #hasStarted = false
-  isTimedOut = false
 
   constructor(
-    work: (ask: BrokerCall) => Promise<T>,
+    work: (ask: ControlCall) => Promise<T>,
     deadlineMs: number,
     onLate: (hasStarted: boolean) => void,
   ) {
+    super(deadlineMs)
     this.#work = work
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
     })
     this.#timer = setTimeout(() => {
-      this.refuse(failure(`the broker did not answer within ${deadlineMs} ms`))
+      this.refuse()
       onLate(this.#hasStarted)
     }, deadlineMs)
   }
@@ -113,22 +107,24 @@ class TimedCall<T> implements BrokerCall, Started {
       this.#resolve(await this.#work(this))
       return true
     } catch (error) {
-      this.#reject(
-        isSluiceError(error) ? error : failure(`the broker failed: ${errorText(error)}`, error),
-      )
+      this.#reject(isSluiceError(error) ? error : this.failure(error))
       return false
     } finally {
       clearTimeout(this.#timer)
     }
   }
 
-  refuse(error: SluiceError): void {
+  refuse(cause?: unknown): void {
     clearTimeout(this.#timer)
-    this.isTimedOut = true
-    this.#reject(error)
+    this.#reject(this.failure(cause))
+  }
+
+  override failure(cause: unknown = brokerFailure('the broker did not answer in time')): unknown {
+    if (isSluiceError(cause)) return super.failure(cause)
+    return super.failure(brokerFailure(`the broker failed: ${errorText(cause)}`, cause))
   }
 }
 
-function failure(message: string, cause?: unknown): SluiceError {
+function brokerFailure(message: string, cause?: unknown): SluiceError {
   return new SluiceError('SLUICE_BROKER_FAILED', message, { cause })
 }

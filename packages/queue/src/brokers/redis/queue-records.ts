@@ -1,7 +1,7 @@
+import type { ControlCall } from '@sluice/core'
 import type { Depth, Enqueued, EnqueueTerms } from '../../broker.ts'
 import type { JobStatus } from '../../job.ts'
 import { bytesOfEnded, type KeptBounds } from '../kept-bounds.ts'
-import type { BrokerCall } from './bounded-calls.ts'
 import { type RunScript, type ScriptArgument, type SharedScript, texts } from './queue-scripts.ts'
 import { placeOf, recordKey, recordMs, type StoredJob, shortDigest } from './stored-job.ts'
 
@@ -74,10 +74,10 @@ export class QueueRecords {
   async take(
     job: StoredJob,
     claim: PlaceClaim,
-    { ask, end }: { ask: BrokerCall; end: (id: string) => Promise<JobStatus | undefined> },
+    { ask, end }: { ask: ControlCall; end: (id: string) => Promise<JobStatus | undefined> },
   ): Promise<Enqueued | TakenPlace> {
     let taken = await this.#tryToTake(job, claim)
-    if (taken.outcome === 'overdue' && !ask.isTimedOut) {
+    if (taken.outcome === 'overdue' && !ask.isUnwanted) {
       const args = [Date.now(), endedAtOnce, this.jobKey('')]
       const ids = texts(await this.#options.run('overdue', [this.keys.expiries], args))
       const ended = await Promise.all(ids.map(end))
@@ -131,9 +131,13 @@ export class QueueRecords {
   }
 
   /** Prepares a dead letter to run again, or forgets it. Resolves to false if it is none. */
-  async changeDead(job: StoredJob, script: 'reopen' | 'forget'): Promise<boolean> {
+  async changeDead(
+    job: StoredJob,
+    script: 'reopen' | 'forget',
+    control: ControlCall,
+  ): Promise<boolean> {
     const { keys, args } = this.ofDead(job)
-    return Number(await this.#options.run(script, keys, args)) === 1
+    return Number(await this.#options.run(script, keys, args, control)) === 1
   }
 
   /** Keys and arguments of `reopen.lua`. */

@@ -1,12 +1,17 @@
+import type { ControlCall } from '@sluice/core'
 import { readLua } from '../../read-lua.ts'
 
 export type ScriptArgument = string | number
 
-/** Function that runs a script of a broker in Redis. The keys are in one slot of a Cluster. */
+/**
+ * Function that runs a script of a broker in Redis. The keys are in one slot of a Cluster. A script
+ * of a control call does nothing after the deadline of the call.
+ */
 export type RunScript<Name extends string> = (
   name: Name,
   keys: readonly string[],
   args: readonly ScriptArgument[],
+  control?: ControlCall,
 ) => Promise<unknown>
 
 /** The scripts of the bounds, keys and outcomes of a queue, and the number of their keys. */

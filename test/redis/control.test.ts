@@ -1,0 +1,180 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { controlled, createLimiter, type Store } from '@sluice/core'
+import { openPolicies } from '@sluice/policies'
+import { redisStore } from '@sluice/redis'
+import { Redis } from 'ioredis'
+import { createClient } from 'redis'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { policyFolder } from '../policies/policy-folder.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+
+let server: RedisServer
+
+beforeAll(async () => {
+  server = await startRedis()
+})
+
+afterAll(() => server.stop())
+
+type Send = (name: string, args: readonly string[]) => Promise<unknown>
+
+/** Puts a function in the place of the one by which a client sends commands. */
+const clients = {
+  ioredis(through: (send: Send) => Send) {
+    const client = new Redis(server.url)
+    const call = client.call.bind(client)
+    const send = through((name, args) => call(name, ...args))
+    client.call = (name: string, ...args: unknown[]) => send(name, args.map(String))
+    return { client, ping: () => client.ping(), close: () => client.disconnect() }
+  },
+  async 'node-redis'(through: (send: Send) => Send) {
+    const client = await createClient({ url: server.url }).connect()
+    const command = client.sendCommand.bind(client)
+    const send = through((name, args) => command([name, ...args]))
+    const spied = Object.assign(client, {
+      sendCommand: ([name = '', ...args]: string[]) => send(name, args),
+    })
+    return { client: spied, ping: () => client.ping(), close: () => client.destroy() }
+  },
+}
+
+/** A change, and what tells whether it was made. */
+interface Change {
+  make(): Promise<unknown>
+  isMade(): Promise<boolean>
+}
+
+const deadlineMs = 200
+const note = { author: 'ada', reason: 'a test' }
+
+function limiterOver(store: Store) {
+  return createLimiter({
+    ...{ store, name: 'p', limit: 5, window: '1h', penalty: { after: 'never' }, deadlineMs },
+    onStoreError: () => undefined,
+  })
+}
+
+async function policiesOver(store: Store) {
+  const file = await policyFolder('policies: [{ name: p, limit: 5, window: 1h }]')
+  const policies = await openPolicies({ file, store })
+  onTestFinished(() => policies.close())
+  return policies
+}
+
+/** Each by the least that its users call. */
+const changes: Record<string, (store: Store) => Promise<Change>> = {
+  async reset(store) {
+    const limiter = limiterOver(store)
+    await limiter.consume('k')
+    return {
+      make: () => limiter.reset('k'),
+      isMade: async () => (await limiter.peek('k')).outcomes[0]?.remaining === 5,
+    }
+  },
+  async block(store) {
+    const limiter = limiterOver(store)
+    await limiter.consume('k')
+    return {
+      make: () => limiter.block('k', '1h'),
+      isMade: async () => !(await limiter.peek('k')).allowed,
+    }
+  },
+  async unblock(store) {
+    const limiter = limiterOver(store)
+    await limiter.block('k', '1h')
+    return {
+      make: () => limiter.unblock('k'),
+      isMade: async () => (await limiter.peek('k')).allowed,
+    }
+  },
+  async forgetPolicy(store) {
+    const limiter = limiterOver(store)
+    await limiter.consume('k')
+    const [policy] = limiter.policies
+    if (!policy) throw new Error('no policy')
+    return {
+      make: () => controlled(deadlineMs, (control) => store.keys?.forgetPolicy?.(policy, { control })),
+      isMade: async () => (await limiter.peek('k')).outcomes[0]?.remaining === 5,
+    }
+  },
+  async 'policies.set'(store) {
+    const policies = await policiesOver(store)
+    return {
+      make: () => policies.set({ policy: 'p', field: 'limit', value: 6 }, note),
+      isMade: async () => (await store.documents?.read('default'))?.text.includes('6') === true,
+    }
+  },
+  async 'policies.kill'(store) {
+    const policies = await policiesOver(store)
+    return {
+      make: () => policies.kill('off', note),
+      isMade: async () => (await store.documents?.read('default'))?.text.includes('off') === true,
+    }
+  },
+  async runScript(store) {
+    const key = `${Math.random()}`
+    const run = (text: string) =>
+      controlled(deadlineMs, (control) => store.scripts?.run(text, [key], [key], control))
+    await run("redis.call('GET', KEYS[1])")
+    return {
+      make: () => run("redis.call('SET', KEYS[1], #ARGV)"),
+      isMade: async () => (await server.cli('GET', key)) !== null,
+    }
+  },
+}
+
+describe.each(Object.entries(clients))('a change through %s', (name, connect) => {
+  async function over(
+    makeChange: (store: Store) => Promise<Change>,
+    onTime: () => unknown,
+  ): Promise<Change> {
+    let isWatched = false
+    const { client, ping, close } = await connect((send) => async (name, args) => {
+      const reply = await send(name, args)
+      const asksTime = isWatched && name === 'eval' && /'TIME'.{0,99}$/.test(args[0] ?? '')
+      if (asksTime) await onTime()
+      return reply
+    })
+    onTestFinished(close)
+    onTestFinished(() => server.resume())
+    const store = redisStore(client, {
+      prefix: `${name}${Math.random()}`,
+      heartbeatMs: 0,
+      denialTtlMs: 0,
+    })
+    const { make, isMade } = await makeChange(store)
+    isWatched = true
+    return {
+      make,
+      async isMade() {
+        // What was sent before has been answered by then.
+        await ping()
+        return isMade()
+      },
+    }
+  }
+
+  async function freeze(): Promise<void> {
+    server.pause()
+    await sleep(10)
+  }
+
+  describe.each(Object.entries(changes))('%s', (_, makeChange) => {
+    it('is never made when Redis froze before it was sent', async () => {
+      const { make, isMade } = await over(makeChange, () => undefined)
+      await freeze()
+      await expect(make()).rejects.toMatchObject({ code: 'SLUICE_NOT_DONE' })
+      server.resume()
+      expect(await isMade()).toBe(false)
+      await make()
+      expect(await isMade()).toBe(true)
+    })
+
+    it('is not made after its deadline when Redis froze with it on the way', async () => {
+      const { make, isMade } = await over(makeChange, freeze)
+      await expect(make()).rejects.toMatchObject({ code: 'SLUICE_UNANSWERED' })
+      server.resume()
+      expect(await isMade()).toBe(false)
+    })
+  })
+})
