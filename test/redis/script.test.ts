@@ -167,13 +167,13 @@ describe('the script', () => {
   })
 
   it("asks for no time with clock: 'client', but once, by a command", async () => {
-    const limiter = patientLimiter({
-      store: redisStore(client, { clock: 'client', heartbeatMs: 0 }),
-      limit: 2,
-      window: '1h',
-    })
+    const store = redisStore(client, { clock: 'client', heartbeatMs: 0 })
+    const limiter = patientLimiter({ store, limit: 2, window: '1h' })
     expect((await limiter.consume('k')).source).toBe('store')
     expect((await limiter.consume('k')).source).toBe('store')
+    expect(await limiter.reset('k')).toBe(true)
+    await store.documents?.announce('f', { id: 'one', text: 'v1' }, 60_000)
+    expect(await store.documents?.members('f')).toEqual([{ id: 'one', text: 'v1' }])
     expect(await calls('time')).toBe(1)
   })
 

@@ -1,12 +1,16 @@
 -- Keeps what processes tell about themselves, each for a time by the server's clock.
 -- KEYS[1] texts by the ids of processes; before each text the time (ms) at which it expires
--- ARGV[1] id, ARGV[2] text, ARGV[3] time to live in ms, 0 for a process that ends; no ARGV to ask
+-- ARGV[1] milliseconds of the caller's clock; '' for the server's own
+-- ARGV[2] id, ARGV[3] text, ARGV[4] time to live in ms, 0 for a process that ends; left out to ask
 -- Returns ids and texts that have not expired, in turn; 1 for a process that tells about itself.
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = tonumber(ARGV[1])
+if not now then
+  local time = redis.call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
 
-if ARGV[1] then
-  local id, text, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
+if ARGV[2] then
+  local id, text, ttl = ARGV[2], ARGV[3], tonumber(ARGV[4])
   if ttl == 0 then
     redis.call('HDEL', KEYS[1], id)
   else

@@ -1,22 +1,41 @@
-import type { Documents } from '@sluice/core'
+import type { Documents, FleetMember, StoreFleet } from '@sluice/core'
 import type { RedisClient } from './clients/redis-client.ts'
-import { hashTags } from './cluster/hash-tags.ts'
 import { readLua } from './read-lua.ts'
 import { listOf, textOf } from './replies/texts.ts'
 import type { RunScript } from './scripts/script-runner.ts'
 
 const writeScript = readLua('write-document')
 const membersScript = readLua('members')
+/** A report is to stay small: each process of a fleet reads those of all others. */
+const maxReportLength = 65_536
 
-/**
- * Documents in Redis: each has keys of one hash tag, so that a change and its record are one step
- * on a Cluster too.
- */
-export function redisDocuments(redis: RedisClient, run: RunScript, prefix: string): Documents {
-  const at = (name: string, part: string): string =>
-    `${prefix}:{${hashTags[0]}}:document:${name}:${part}`
+interface DocumentsOptions {
+  readonly run: RunScript
+  /** Returns the caller's clock for a server that forbids TIME in scripts. */
+  readonly nowMs: () => number | undefined
+  /** Prefix of the keys, with a hash tag: a change and its record are one step on a Cluster too. */
+  readonly prefix: string
+}
 
-  return {
+/** Texts that the processes of a fleet share in Redis. */
+export function redisDocuments(
+  redis: RedisClient,
+  { run, nowMs, prefix }: DocumentsOptions,
+): { readonly documents: Documents } & Required<Pick<StoreFleet, 'shareReport'>> {
+  const at = (name: string, part: string): string => `${prefix}:document:${name}:${part}`
+
+  async function tell(key: string, { id, text }: FleetMember, ttlMs: number): Promise<void> {
+    await run(membersScript, [key], [String(nowMs() ?? ''), id, text, String(ttlMs)])
+  }
+
+  async function told(key: string): Promise<readonly FleetMember[]> {
+    const found = listOf(await run(membersScript, [key], [String(nowMs() ?? '')])).map(textOf)
+    return found.flatMap((id, index) =>
+      index % 2 === 0 ? [{ id, text: found[index + 1] ?? '' }] : [],
+    )
+  }
+
+  const documents: Documents = {
     async revision(name) {
       const key = at(name, 'revision')
       return Number((await redis.send('get', [key], key)) ?? 0)
@@ -40,15 +59,21 @@ export function redisDocuments(redis: RedisClient, run: RunScript, prefix: strin
       return listOf(await redis.send('lrange', [key, '0', '-1'], key)).map(textOf)
     },
 
-    async announce(name, { id, text }, ttlMs) {
-      await run(membersScript, [at(name, 'members')], [id, text, String(ttlMs)])
-    },
+    announce: (name, member, ttlMs) => tell(at(name, 'members'), member, ttlMs),
+    members: (name) => told(at(name, 'members')),
+  }
 
-    async members(name) {
-      const found = listOf(await run(membersScript, [at(name, 'members')], [])).map(textOf)
-      return found.flatMap((id, index) =>
-        index % 2 === 0 ? [{ id, text: found[index + 1] ?? '' }] : [],
-      )
+  return {
+    documents,
+    async shareReport({ topic, member: id, text, ttlMs }) {
+      if (text.length > maxReportLength)
+        throw new RangeError(`a report has ${maxReportLength} characters at most`)
+      const key = `${prefix}:${topic}`
+      // The id stands in the text too, for processes of earlier versions.
+      const own = { id, text: `${id} ${text}` }
+      const [all] = await Promise.all([told(key), tell(key, own, ttlMs)])
+      const others = all.filter((member) => member.id !== id)
+      return others.map((member) => member.text.slice(member.id.length + 1))
     },
   }
 }

@@ -25,7 +25,6 @@ import { hashTags } from './cluster/hash-tags.ts'
 import { type AskRedis, askAcrossMigration } from './cluster/migrating-slots.ts'
 import { redisDocuments } from './documents.ts'
 import { Fleet } from './fleet.ts'
-import { FleetReports } from './fleet-reports.ts'
 import { forgetKeys } from './forget-policy.ts'
 import { KeyEncoder } from './key-encoder.ts'
 import { checkLogLimit, type RedisStoreOptions, setUpRedisStore } from './redis-store-options.ts'
@@ -56,12 +55,6 @@ export interface RedisStore extends Store {
 
 const u32 = 2 ** 32
 
-/** The state that stores of this process share if they write the same keys. */
-interface Space {
-  readonly fleet: Fleet
-  readonly reports: FleetReports
-}
-
 /** A call that is to be sent. */
 interface Asked {
   readonly runner: ScriptRunner
@@ -71,9 +64,9 @@ interface Asked {
   readonly apart: string | undefined
 }
 
-const spaces = processWide(
-  '@sluice/redis/spaces/1',
-  () => new WeakMap<object, Map<string, Space>>(),
+const fleets = processWide(
+  '@sluice/redis/fleets/1',
+  () => new WeakMap<object, Map<string, Fleet>>(),
 )
 
 /**
@@ -90,8 +83,8 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   const redis = recogniseClient(client)
   const { clock, encoding, batch, denialTtlMs, heartbeatMs, onInvalid, ...keyOptions } =
     setUpRedisStore(options)
-  const space = spaceOf(client, redis, keyOptions.prefix)
-  const { fleet, reports } = space
+  const sharedPrefix = `${keyOptions.prefix}:{${hashTags[0]}}`
+  const fleet = fleetOf(client, redis, sharedPrefix)
   let hasJoined = false
   const unobserve: (() => void)[] = []
   let tellOfCall: ((call: StoreCall) => void) | undefined
@@ -106,6 +99,11 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   let incarnation: number | undefined
   const connection = connectionOf(client)
   const runScript = scriptsOf(redis, clock !== 'client')
+  const { documents, shareReport } = redisDocuments(redis, {
+    run: runScript,
+    nowMs: () => (clock === 'client' ? fleet.now() : undefined),
+    prefix: sharedPrefix,
+  })
 
   function askRedis(call: Asked): Promise<readonly AskResult[]> {
     if (call.runner.isLoading || clock === 'client' || call.asks[0]?.control) return askLater(call)
@@ -198,8 +196,8 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   }
 
   return {
-    space,
-    documents: redisDocuments(redis, runScript, keyOptions.prefix),
+    space: fleet,
+    documents,
     scripts: { run: runScript },
     denials: { ttlMs: denialTtlMs, clock: typeof clock === 'function' ? clock : undefined },
     name: 'redis',
@@ -240,7 +238,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       },
       async shareReport(report) {
         if (queues.isClosed) throw storeClosed()
-        return reports.share(report)
+        return shareReport(report)
       },
     },
 
@@ -283,14 +281,11 @@ function timedCall(
     tell({ requests, checks, startedAt, durationMs: performance.now() - since, failed })
 }
 
-function spaceOf(client: object, redis: RedisClient, prefix: string): Space {
-  const prefixes = spaces.get(client) ?? new Map<string, Space>()
-  spaces.set(client, prefixes)
-  const known = prefixes.get(prefix)
-  if (known) return known
-  const shared = `${prefix}:{${hashTags[0]}}`
-  const fleet = new Fleet(redis, `${shared}:instances`)
-  const space = { fleet, reports: new FleetReports(redis, fleet, shared) }
-  prefixes.set(prefix, space)
-  return space
+/** The fleet of a prefix, for all stores of this process that write the same keys. */
+function fleetOf(client: object, redis: RedisClient, sharedPrefix: string): Fleet {
+  const known = fleets.get(client) ?? new Map<string, Fleet>()
+  fleets.set(client, known)
+  const fleet = known.get(sharedPrefix) ?? new Fleet(redis, `${sharedPrefix}:instances`)
+  known.set(sharedPrefix, fleet)
+  return fleet
 }

@@ -8,7 +8,7 @@ import { isRefused, type RedisLink, reasonOf, TimedOut } from '../redis-link.ts'
 /** Everything that the scripts of `@sluice/redis` run, with arguments that hurt nothing. */
 const inScripts: readonly (readonly string[])[] = [
   ...[['GET'], ['SET', 'v', 'PX', '1000'], ['SETRANGE', '0', 'v'], ['APPEND', 'v']],
-  ...[['PEXPIRE', '1000'], ['PTTL'], ['EXISTS'], ['MGET'], ['DEL']],
+  ...[['PEXPIRE', '1000'], ['PTTL'], ['EXISTS'], ['MGET'], ['DEL'], ['UNLINK']],
   ...[['RPUSH', 'v'], ['LPUSH', 'v'], ['LSET', '0', 'v'], ['LINDEX', '0'], ['LLEN']],
   ...[['LTRIM', '0', '1'], ['LPOP'], ['DEL'], ['HSET', 'f', 'v'], ['HGETALL'], ['HDEL', 'f']],
   ...[['DEL'], ['ZADD', '1', 'm'], ['ZCARD'], ['ZCOUNT', '0', '1'], ['ZRANGE', '0', '0']],
@@ -22,8 +22,7 @@ const inScripts: readonly (readonly string[])[] = [
 /** The commands beside the scripts: the heartbeat of a fleet, and policies that change. */
 const besideScripts: readonly (readonly string[])[] = [
   ...[['ZADD', '1', 'm'], ['ZREMRANGEBYSCORE', '-inf', '0'], ['ZCARD'], ['PEXPIRE', '1000']],
-  ...[['ZREM', 'm'], ['UNLINK'], ['HSET', 'f', 'v'], ['HVALS'], ['HDEL', 'f'], ['UNLINK']],
-  ...[['GET'], ['MGET'], ['LRANGE', '0', '-1']],
+  ...[['ZREM', 'm'], ['GET'], ['MGET'], ['LRANGE', '0', '-1']],
 ]
 
 /** Runs the commands in turn, and answers the names of those that are refused. */
