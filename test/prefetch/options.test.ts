@@ -1,8 +1,9 @@
-import { memoryStore } from '@sluice/core'
+import { definePolicy, memoryStore } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Scripts } from '../../packages/redis/src/scripts/scripts.ts'
+import { usualOf } from '../../packages/redis/src/scripts/usual-states.ts'
 import { limiterOf, patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 
@@ -75,7 +76,10 @@ describe('policies without prefetch', () => {
 
   it('have scripts in which nothing knows of grants', () => {
     const scripts = new Scripts('packed')
-    const log = { name: 'sliding-log-string', countsDenied: false, hasGrants: false } as const
+    const policy = definePolicy({ name: 'plain', limit: 9, window: '1m' }, '')
+    const settings = { encoding: 'packed', isServerClock: true } as const
+    const log = usualOf({ policy, key: 'k', cost: 1, limit: 9 }, settings)
+    if (!log) throw new Error('no usual states')
     const all = [scripts.general, scripts.usualOne(log), scripts.usualList([log, log])]
     for (const script of all) expect(script?.text).not.toMatch(/grants_key|held_log|terms/)
     expect(scripts.granting.text).toContain('held-log')

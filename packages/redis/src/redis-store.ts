@@ -248,7 +248,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 
     apply(op, checks, cancellation) {
       join()
-      const ask = new PromisedAsk({ op, checks, keys: keys.keysOf(checks), cancellation })
+      const ask = new PromisedAsk({ op, checks, keys: keys.keysOf(checks) }, cancellation)
       queues.submit(ask)
       return ask.outcomes
     },

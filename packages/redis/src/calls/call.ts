@@ -132,36 +132,15 @@ function costsOne({ op, checks }: Ask): boolean {
   return true
 }
 
-/**
- * The call that last used a place of the table, by the hash of a key. So in most cases no keys are
- * compared.
- */
-const takenIn = new Uint32Array(2 ** 14)
-let round = 0
-
 /** Tells whether a key occurs more than once in the asks. */
 function repeatsKeys(asks: readonly Ask[]): boolean {
   if (asks.length === 1 && asks[0]?.keys.length === 1) return false
-  round = (round + 1) >>> 0
+  const seen = new Set<string>()
+  let count = 0
   for (let i = 0; i < asks.length; i += 1) {
     const keys = asks[i]?.keys ?? []
-    for (let k = 0; k < keys.length; k += 1) {
-      const place = hashOfEnd(keys[k] ?? '')
-      if (takenIn[place] === round) return hasRepeats(asks.flatMap((ask) => ask.keys))
-      takenIn[place] = round
-    }
+    for (let k = 0; k < keys.length; k += 1) seen.add(keys[k] ?? '')
+    count += keys.length
   }
-  return false
-}
-
-/** The ends of keys differ: they are ends of digests. */
-function hashOfEnd(key: string): number {
-  const end = key.length - 1
-  const hash =
-    key.charCodeAt(end - 1) ^ (key.charCodeAt(end - 2) << 6) ^ (key.charCodeAt(end - 3) << 12)
-  return (hash ^ (hash >>> 5)) & (takenIn.length - 1)
-}
-
-function hasRepeats(keys: readonly string[]): boolean {
-  return new Set(keys).size < keys.length
+  return seen.size < count
 }

@@ -1,34 +1,27 @@
 import type { Ask, Cancellation, Check, ControlCall, Outcome, StoreOp } from '@sluice/core'
 
-/** The parts of a promised ask. */
-export interface AskParts {
-  readonly op: StoreOp
-  readonly checks: readonly Check[]
-  readonly keys: readonly string[]
-  /** Cancellation flag of the limiter, if it gives one. */
-  readonly cancellation: Cancellation | undefined
-}
-
 /** An ask of a caller that waits for a promise. */
 export class PromisedAsk implements Ask {
   readonly op: StoreOp
   checks: readonly Check[]
   keys: readonly string[]
-  readonly control: ControlCall | undefined
   readonly outcomes: Promise<readonly Outcome[]>
+  settle: (outcomes: readonly Outcome[]) => void = () => undefined
+  fail: (error: unknown) => void = () => undefined
   readonly #cancellation: Cancellation | undefined
-  #resolve: (outcomes: readonly Outcome[]) => void = () => undefined
-  #reject: (error: unknown) => void = () => undefined
 
-  constructor({ op, checks, keys, cancellation }: AskParts) {
+  /** @param cancellation of the limiter, if it gives one */
+  constructor(
+    { op, checks, keys }: Pick<Ask, 'op' | 'checks' | 'keys'>,
+    cancellation: Cancellation | undefined,
+  ) {
     this.op = op
     this.checks = checks
     this.keys = keys
-    this.control = cancellation?.control
     this.#cancellation = cancellation
     this.outcomes = new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
+      this.settle = resolve
+      this.fail = reject
     })
   }
 
@@ -36,11 +29,7 @@ export class PromisedAsk implements Ask {
     return this.#cancellation?.isUnwanted ?? false
   }
 
-  settle(outcomes: readonly Outcome[]): void {
-    this.#resolve(outcomes)
-  }
-
-  fail(error: unknown): void {
-    this.#reject(error)
+  get control(): ControlCall | undefined {
+    return this.#cancellation?.control
   }
 }

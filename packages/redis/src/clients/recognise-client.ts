@@ -6,17 +6,19 @@ import {
   ioredisClusterClient,
   isIoredisCluster,
 } from './ioredis-cluster.ts'
-import { isNodeRedis, type NodeRedisLike, nodeRedisClient } from './node-redis.ts'
+import {
+  isNodeRedis,
+  isNodeRedisSentinel,
+  type NodeRedisLike,
+  type NodeRedisSentinelLike,
+  nodeRedisClient,
+  nodeRedisSentinelClient,
+} from './node-redis.ts'
 import {
   isNodeRedisCluster,
   type NodeRedisClusterLike,
   nodeRedisClusterClient,
 } from './node-redis-cluster.ts'
-import {
-  isNodeRedisSentinel,
-  type NodeRedisSentinelLike,
-  nodeRedisSentinelClient,
-} from './node-redis-sentinel.ts'
 import type { RedisClient } from './redis-client.ts'
 
 /**

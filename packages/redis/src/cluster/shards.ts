@@ -32,7 +32,7 @@ export async function applyByShard(
     // Operations that settle the request have to be done, even if no caller waits for them.
     const cancellation = op === whole.op ? whole : undefined
     const keys = part.map(({ key }) => key)
-    const promised = new PromisedAsk({ op, checks, keys, cancellation })
+    const promised = new PromisedAsk({ op, checks, keys }, cancellation)
     submit(promised)
     const answers = await promised.outcomes
     // That there was nothing to give back says nothing of the request.

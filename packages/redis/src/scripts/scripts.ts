@@ -1,53 +1,12 @@
-import type { CountingName } from '@sluice/core'
 import { grantsMark } from '../key-encoder.ts'
 import { readLua } from '../read-lua.ts'
 import { sha1Of } from './sha1.ts'
-import { algorithmFiles, type Encoding, type UsualModule, type UsualName } from './usual-states.ts'
+import { algorithmFiles, type Encoding, type UsualModule } from './usual-states.ts'
 
 /** A Lua script with the SHA-1 by which the server knows it. */
 export interface Script {
   readonly text: string
   readonly sha1: string
-}
-
-/** A module in `lua/usual/`. */
-interface Module {
-  readonly file: string
-  readonly readsString: boolean
-  readonly algorithm: CountingName
-  /**
-   * Further arguments of the whole algorithm: whether a log is one string, and whether the third
-   * number is the level of a bucket.
-   */
-  readonly traits?: string
-}
-
-const modules: { readonly [name in UsualName]: Module } = {
-  'sliding-log-string': {
-    ...ofAlgorithm('sliding-log'),
-    file: 'sliding-log-string',
-    traits: 'is_short = true',
-  },
-  'sliding-log-blocks': {
-    file: 'sliding-log-blocks',
-    readsString: false,
-    algorithm: 'sliding-log',
-    traits: 'is_short = false',
-  },
-  'sliding-counter': ofAlgorithm('sliding-counter'),
-  'fixed-window': ofAlgorithm('fixed-window'),
-  'token-bucket': { ...ofAlgorithm('token-bucket'), traits: 'has_level = true' },
-  'leaky-bucket': {
-    ...ofAlgorithm('leaky-bucket'),
-    file: 'token-bucket',
-    traits: 'has_level = true',
-  },
-  concurrency: { ...ofAlgorithm('concurrency'), readsString: false },
-  penalty: ofAlgorithm('penalty'),
-}
-
-function ofAlgorithm(algorithm: CountingName): Module {
-  return { file: algorithm, readsString: true, algorithm }
 }
 
 /** The scripts of one store, put together from their files. */
@@ -96,30 +55,24 @@ export class Scripts {
     const id = idOf(list)
     const known = this.#usual.get(id)
     if (known) return known
-    const made = usualScript(
-      frame,
-      list.map(({ name, ...traits }) => ({ ...modules[name], ...traits })),
-    )
+    const made = usualScript(frame, list)
     this.#usual.set(id, made)
     return made
   }
 }
 
 function idOf(list: readonly UsualModule[]): string {
-  const namesOf = ({ name, countsDenied, hasGrants }: UsualModule): string =>
-    `${name}${countsDenied ? ' denied' : ''}${hasGrants ? ' grants' : ''}`
-  return list.map(namesOf).join()
+  const idOfOne = ({ file, algorithm, countsDenied }: UsualModule): string =>
+    `${file} of ${algorithm}${countsDenied ? ' denied' : ''}`
+  return list.map(idOfOne).join()
 }
-
-/** A module in a script. */
-type Part = Module & Omit<UsualModule, 'name'>
 
 /** A longer list needs more variables than Lua has. */
 const maxWidth = 6
 /** The server keeps scripts until it is restarted. */
 const maxUsual = 20
 
-function usualScript(frame: string, parts: readonly Part[]): Script {
+function usualScript(frame: string, parts: readonly UsualModule[]): Script {
   // Only the packed encoding has usual states.
   const files = algorithmFiles('packed', new Set(parts.map(({ algorithm }) => algorithm)))
   const hasGrants = parts.some((part) => part.hasGrants)
@@ -139,7 +92,7 @@ const ofPolicy =
   /\b(?:limit|window|setting|key|amount|detail|denied|write|where|data|ttl|extra|is_new)\b/g
 
 /** Repeats what stands between `-- EACH` and `-- END` for each policy. */
-function forEach(frame: string, parts: readonly Part[]): string {
+function forEach(frame: string, parts: readonly UsualModule[]): string {
   return frame.replace(/^ *-- EACH\n([\s\S]*?)^ *-- END\n/gm, (_, block: string) =>
     parts
       .map((part, index) =>
@@ -153,7 +106,7 @@ function forEach(frame: string, parts: readonly Part[]): string {
 }
 
 /** Each module is a loop that is gone through once, so that it can be left early. */
-function moduleText({ file, readsString, hasGrants }: Part): string {
+function moduleText({ file, readsString, hasGrants }: UsualModule): string {
   const reading = readsString ? readLua('usual/read-string') : ''
   // Its key is among those that are declared. Held units are no usual state.
   const looking = hasGrants
@@ -163,10 +116,10 @@ function moduleText({ file, readsString, hasGrants }: Part): string {
 }
 
 /** Writes the Lua function that finds the traits of a policy for the whole algorithms. */
-function definePolicies(parts: readonly Part[]): string {
+function definePolicies(parts: readonly UsualModule[]): string {
   const known = parts.map(
-    ({ algorithm, countsDenied, hasGrants, traits = '' }) =>
-      `{ algorithm = '${hasGrants ? 'held-log' : algorithm}', count_denied = ${countsDenied}, ${traits} }`,
+    ({ algorithm, countsDenied, traits = '' }) =>
+      `{ algorithm = '${algorithm}', count_denied = ${countsDenied}, ${traits} }`,
   )
   return `local function policy_of(kind)\nreturn ({ ${known.join(', ')} })[kind]\nend`
 }

@@ -8,22 +8,22 @@ import { algorithmOf } from '@sluice/core/backend'
 export type Encoding = 'packed' | 'sorted-set'
 
 /**
- * The modules in `lua/usual/`: what decides a key that is in a usual state. In such a state it is
- * absent, live, full or expired, in the first incarnation, in today's format.
+ * A module in `lua/usual/`, which decides a key in a usual state: absent, live, full or expired, in
+ * the first incarnation, in today's format.
  */
-export type UsualName =
-  | 'sliding-log-string'
-  | 'sliding-log-blocks'
-  | 'sliding-counter'
-  | 'fixed-window'
-  | 'token-bucket'
-  | 'leaky-bucket'
-  | 'concurrency'
-  | 'penalty'
+interface Module {
+  readonly file: string
+  readonly readsString: boolean
+  /**
+   * Further arguments of the whole algorithm: whether a log is one string, and whether the third
+   * number is the level of a bucket.
+   */
+  readonly traits?: string
+}
 
 /** The module for one policy of a list. */
-export interface UsualModule {
-  readonly name: UsualName
+export interface UsualModule extends Module {
+  readonly algorithm: Counting
   /** True if a request that is denied has to be charged, which only the whole algorithm does. */
   readonly countsDenied: boolean
   /** True if processes may hold units: then a key is in a usual state while none does. */
@@ -65,7 +65,7 @@ interface LuaTwin {
 /** The Lua modules for the usual states of an algorithm's keys. */
 interface UsualStates {
   /** Returns `undefined` if the whole algorithm has to decide. */
-  nameOf(check: Check, settings: StoreSettings): UsualName | undefined
+  moduleOf(check: Check, settings: StoreSettings): Module | undefined
   /** Returns the setting that the module uses beside the limit and the window. */
   setting(check: Check): number | string
   /** The setting that the module assumes where none is told. */
@@ -74,73 +74,87 @@ interface UsualStates {
   readonly hasCharges?: boolean
 }
 
-const bucketStates = (name: UsualName): UsualStates => ({
+const bucketModule: Module = {
+  file: 'token-bucket',
+  readsString: true,
+  traits: 'has_level = true',
+}
+
+const bucketStates: UsualStates = {
   // With another clock the time to live is set every time.
-  nameOf: ({ limit }, { isServerClock }) => (isServerClock && limit > 0 ? name : undefined),
+  moduleOf: ({ limit }, { isServerClock }) =>
+    isServerClock && limit > 0 ? bucketModule : undefined,
   setting: capacityOf,
   usualSetting: ({ policy, limit }) => policy.windowMs * limit,
-})
+}
 
-const packedLogFiles = [
-  'sliding-log-string',
-  'sliding-log-block-form',
-  'sliding-log-blocks',
-  'sliding-log-packed',
-]
+const stringLog: Module = {
+  file: 'sliding-log-string',
+  readsString: true,
+  traits: 'is_short = true',
+}
+const blockLog: Module = {
+  file: 'sliding-log-blocks',
+  readsString: false,
+  traits: 'is_short = false',
+}
 
-const logStates: UsualStates = {
-  nameOf(check, { encoding }) {
-    if (encoding !== 'packed') return undefined
-    return isShortLog(check) ? 'sliding-log-string' : 'sliding-log-blocks'
+const log: LuaTwin = {
+  files: (encoding) => [
+    'sliding-log',
+    ...(encoding === 'packed'
+      ? ['sliding-log-string', 'sliding-log-block-form', 'sliding-log-blocks', 'sliding-log-packed']
+      : ['sliding-log-sorted-set']),
+  ],
+  usual: {
+    moduleOf(check, { encoding }) {
+      if (encoding !== 'packed') return undefined
+      return isShortLog(check) ? stringLog : blockLog
+    },
+    setting: ({ policy }) => policy.resolutionMs,
+    usualSetting: () => 1,
+    hasCharges: true,
   },
-  setting: ({ policy }) => policy.resolutionMs,
-  usualSetting: () => 1,
-  hasCharges: true,
+}
+
+/** The usual states of an algorithm whose module is one for all policies. */
+function statesOf(
+  module: Module,
+  setting: UsualStates['setting'],
+  usualSetting: number | string = 0,
+): UsualStates {
+  return { moduleOf: () => module, setting, usualSetting: () => usualSetting }
 }
 
 const luaTwins: { readonly [name in Counting]: LuaTwin } = {
-  // Only scripts for grants have its file.
-  'held-log': { files: () => [], usual: logStates },
-  'sliding-log': {
-    files: (encoding) => [
-      'sliding-log',
-      ...(encoding === 'packed' ? packedLogFiles : ['sliding-log-sorted-set']),
-    ],
-    usual: logStates,
-  },
+  // Only scripts for grants have a further file.
+  'held-log': log,
+  'sliding-log': log,
   'sliding-counter': {
     usual: {
-      nameOf: () => 'sliding-counter',
-      setting: () => 0,
-      usualSetting: () => 0,
+      ...statesOf({ file: 'sliding-counter', readsString: true }, () => 0),
       hasCharges: true,
     },
   },
   'fixed-window': {
     usual: {
-      nameOf: () => 'fixed-window',
-      setting: ({ policy }) => (policy.clockAligned ? 1 : 0),
-      usualSetting: () => 0,
+      ...statesOf({ file: 'fixed-window', readsString: true }, ({ policy }) =>
+        policy.clockAligned ? 1 : 0,
+      ),
       hasCharges: true,
     },
   },
-  'token-bucket': { usual: { ...bucketStates('token-bucket'), hasCharges: true } },
-  'leaky-bucket': {
-    files: () => ['token-bucket', 'leaky-bucket'],
-    usual: bucketStates('leaky-bucket'),
-  },
-  concurrency: {
-    usual: { nameOf: () => 'concurrency', setting: () => 0, usualSetting: () => 0 },
-  },
+  'token-bucket': { usual: { ...bucketStates, hasCharges: true } },
+  'leaky-bucket': { files: () => ['token-bucket', 'leaky-bucket'], usual: bucketStates },
+  concurrency: { usual: statesOf({ file: 'concurrency', readsString: false }, () => 0) },
+  // Beside other policies.
   penalty: {
-    usual: {
-      // Beside other policies.
-      nameOf: () => 'penalty',
-      setting({ policy: { penalty } }) {
-        return penalty ? `${penalty.forMs};${penalty.factor};${penalty.maxMs}` : ''
-      },
-      usualSetting: () => '',
-    },
+    usual: statesOf(
+      { file: 'penalty', readsString: true },
+      ({ policy: { penalty } }) =>
+        penalty ? `${penalty.forMs};${penalty.factor};${penalty.maxMs}` : '',
+      '',
+    ),
   },
 }
 
@@ -156,8 +170,13 @@ export function algorithmFiles(encoding: Encoding, names?: ReadonlySet<string>):
 /** The module that decides the usual states of a check's key; `undefined` where there is none. */
 export function usualOf(check: Check, settings: StoreSettings): UsualModule | undefined {
   const { counting, countDenied, prefetchMs } = check.policy
-  const name = luaTwins[counting].usual?.nameOf(check, settings)
-  return name && { name, countsDenied: countDenied, hasGrants: prefetchMs > 0 }
+  const found = luaTwins[counting].usual?.moduleOf(check, settings)
+  return (
+    found && {
+      ...found,
+      ...{ algorithm: counting, countsDenied: countDenied, hasGrants: prefetchMs > 0 },
+    }
+  )
 }
 
 /** Returns the arguments of a module: the limit, the window and the setting. */
