@@ -202,5 +202,7 @@ it.each([
   const connected = new Promise((resolve) => client.once('ready', resolve))
   await proxy.accept()
   await connected
-  expect(await limiter.consume('k')).toMatchObject({ source: 'store' })
+  const probe = limiter.consume('k')
+  expect(limiter.storeHealth().breaker).toBe('half-open')
+  await probe
 })

@@ -20,7 +20,7 @@ import { splitByPlan } from './calls/split-calls.ts'
 import { connectionOf } from './clients/client-connection.ts'
 import { hasKeyPrefix, recogniseClient, type UserClient } from './clients/recognise-client.ts'
 import type { RedisClient } from './clients/redis-client.ts'
-import { oneQueue, queueByHashTag } from './cluster/ask-queues.ts'
+import { queueByHashTag } from './cluster/ask-queues.ts'
 import { hashTags } from './cluster/hash-tags.ts'
 import { type AskRedis, askAcrossMigration } from './cluster/migrating-slots.ts'
 import { redisDocuments } from './documents.ts'
@@ -187,7 +187,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     })
   }
 
-  const queues = redis.isCluster ? queueByHashTag(openQueue) : oneQueue(openQueue)
+  const queues = redis.isCluster ? queueByHashTag(openQueue) : openQueue()
 
   function join(): void {
     if (hasJoined || queues.isClosed) return
@@ -248,6 +248,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 
     apply(op, checks, cancellation) {
       join()
+      if (clock !== 'client') cancellation?.control?.promise()
       const ask = new PromisedAsk({ op, checks, keys: keys.keysOf(checks) }, cancellation)
       queues.submit(ask)
       return ask.outcomes

@@ -126,8 +126,8 @@ export class OutageWatch implements Watch<PendingAsk> {
 
   succeed(caller: Caller, nowMs: number): void {
     if (!this.#breaker.succeed(nowMs)) return
-    const nowMs = monotonicMs()
-    this.#ramp = new Ramp(nowMs, nowMs - (this.#since ?? nowMs))
+    const backMs = monotonicMs()
+    this.#ramp = new Ramp(backMs, backMs - (this.#since ?? backMs))
     this.#monitor.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
     this.#others.onBack(caller)
   }

@@ -54,7 +54,7 @@ export class CallQueue {
   }
 
   /** Takes a request, and sends it at the end of the current tick's work where a call may go. */
-  add(ask: Ask): void {
+  submit(ask: Ask): void {
     if (this.#isClosed) {
       ask.fail(storeClosed())
       return

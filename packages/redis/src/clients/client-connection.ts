@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events'
 import type { UserClient } from './recognise-client.ts'
+import { hasMethods } from './redis-client.ts'
 
 /**
  * Events for lost connections: of all clients, of nodes of an ioredis Cluster, and of nodes of a
@@ -61,9 +62,7 @@ export class ClientConnection {
   }
 }
 
-/**
- * By what it can do: clients of ioredis have the methods of an emitter, and are no instances of it.
- */
+/** Clients of ioredis have the methods of an emitter, and are no instances of it. */
 function tellsEvents(client: object): client is Pick<EventEmitter, 'on'> {
-  return 'on' in client && typeof client.on === 'function'
+  return hasMethods(client, 'on')
 }

@@ -1,5 +1,5 @@
 import { errorText, quote, SluiceError, withDeadline } from '@sluice/core'
-import type { RedisClient } from './redis-client.ts'
+import { hasMethods, type RedisClient } from './redis-client.ts'
 
 /**
  * A client of your own, which sends a command in whichever way it likes. It is for runtimes without
@@ -21,7 +21,7 @@ const longestMs = 5_000
 
 /** A client of this kind has the one method, unlike those of ioredis and node-redis. */
 export function isCommandClient(client: object): client is CommandClient {
-  return typeof Reflect.get(client, 'send') === 'function'
+  return hasMethods(client, 'send')
 }
 
 export function commandClient(client: CommandClient): RedisClient {

@@ -1,7 +1,7 @@
 import { slotOf } from '../cluster/hash-tags.ts'
 import type { IoredisLike } from './ioredis.ts'
 import { askedNode, isMoved } from './redirections.ts'
-import type { RedisClient } from './redis-client.ts'
+import { hasMethods, type RedisClient } from './redis-client.ts'
 
 /** The part that Sluice uses of an ioredis `Cluster`, version 5 or 6. */
 export interface IoredisClusterLike extends IoredisLike {
@@ -17,7 +17,7 @@ interface IoredisNode extends Pick<IoredisLike, 'call'> {
 
 /** An ioredis client that lists its `nodes()` is a Cluster. */
 export function isIoredisCluster(client: IoredisLike): client is IoredisClusterLike {
-  return 'nodes' in client && typeof client.nodes === 'function'
+  return hasMethods(client, 'nodes')
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { RedisClient } from './redis-client.ts'
+import { hasMethods, type RedisClient } from './redis-client.ts'
 
 /** The part that Sluice uses of an ioredis client, version 5 or 6. */
 export interface IoredisLike {
@@ -11,13 +11,9 @@ export interface IoredisLike {
  * `defineCommand`.
  */
 export function isIoredis(client: object): client is IoredisLike {
-  return has(client, 'call') && has(client, 'defineCommand')
+  return hasMethods(client, 'call', 'defineCommand')
 }
 
 export function ioredisClient(client: IoredisLike): RedisClient {
   return { isCluster: false, send: (name, args) => client.call(name, ...args) }
-}
-
-function has(client: object, method: string): boolean {
-  return typeof Reflect.get(client, method) === 'function'
 }

@@ -1,7 +1,7 @@
 import { hashTags, slotOf } from '../cluster/hash-tags.ts'
 import { checkOpen } from './node-redis.ts'
 import { askedNode } from './redirections.ts'
-import type { RedisClient } from './redis-client.ts'
+import { hasMethods, type RedisClient } from './redis-client.ts'
 
 /** The part that Sluice uses of a node-redis cluster (`createCluster`), version 4, 5 or 6. */
 export interface NodeRedisClusterLike {
@@ -33,10 +33,7 @@ interface NodeClient {
 
 /** A node-redis cluster, known by its methods: it sends commands, and lists its `masters`. */
 export function isNodeRedisCluster(client: object): client is NodeRedisClusterLike {
-  return (
-    typeof Reflect.get(client, 'sendCommand') === 'function' &&
-    Array.isArray(Reflect.get(client, 'masters'))
-  )
+  return hasMethods(client, 'sendCommand') && Array.isArray(Reflect.get(client, 'masters'))
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { RedisClient } from './redis-client.ts'
+import { hasMethods, type RedisClient } from './redis-client.ts'
 
 /** The part that Sluice uses of a node-redis client, version 4, 5 or 6. */
 export interface NodeRedisLike {
@@ -11,10 +11,7 @@ export interface NodeRedisLike {
  * is open.
  */
 export function isNodeRedis(client: object): client is NodeRedisLike {
-  return (
-    typeof Reflect.get(client, 'sendCommand') === 'function' &&
-    typeof Reflect.get(client, 'isOpen') === 'boolean'
-  )
+  return hasMethods(client, 'sendCommand') && typeof Reflect.get(client, 'isOpen') === 'boolean'
 }
 
 export function nodeRedisClient(client: NodeRedisLike): RedisClient {
@@ -36,10 +33,7 @@ export interface NodeRedisSentinelLike {
 
 /** A node-redis sentinel, known by its methods: it sends commands, and knows its master. */
 export function isNodeRedisSentinel(client: object): client is NodeRedisSentinelLike {
-  return (
-    typeof Reflect.get(client, 'sendCommand') === 'function' &&
-    typeof Reflect.get(client, 'getMasterNode') === 'function'
-  )
+  return hasMethods(client, 'sendCommand', 'getMasterNode')
 }
 
 export function nodeRedisSentinelClient(client: NodeRedisSentinelLike): RedisClient {

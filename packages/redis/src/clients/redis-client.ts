@@ -1,3 +1,8 @@
+/** Tells whether a client has methods, by which clients are known. */
+export function hasMethods(client: object, ...names: readonly string[]): boolean {
+  return names.every((name) => typeof Reflect.get(client, name) === 'function')
+}
+
 /** All that the store needs of a client. */
 export interface RedisClient {
   /**

@@ -11,18 +11,6 @@ export interface AskQueues {
   close(): Promise<void>
 }
 
-/** For one server: all asks share their calls. */
-export function oneQueue(open: () => CallQueue): AskQueues {
-  const queue = open()
-  return {
-    get isClosed() {
-      return queue.isClosed
-    },
-    submit: (ask) => queue.add(ask),
-    close: () => queue.close(),
-  }
-}
-
 /**
  * On a Cluster the keys of a call have to live in one slot. So each tag has a queue, opened by the
  * first ask that needs it. An ask whose keys carry several hash tags is decided tag by tag.
@@ -37,7 +25,7 @@ export function queueByHashTag(open: () => CallQueue): AskQueues {
     const tag = hashTagOf(ask.keys[0] ?? '')
     const queue = queues.get(tag) ?? open()
     queues.set(tag, queue)
-    queue.add(ask)
+    queue.submit(ask)
   }
 
   function applyToSeveral(ask: Ask): void {

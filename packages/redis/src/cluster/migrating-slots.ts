@@ -69,47 +69,20 @@ async function askKeyByKey(
   asks: readonly Ask[],
   askOneKey: AskOneKey,
 ): Promise<readonly AskResult[]> {
-  const results = asks.map((): AskResult => [])
-  const calls: Promise<void>[] = []
-  for (const positions of ofOneKey(asks)) {
-    calls.push(
-      askOneKey(positions.flatMap((at) => asks[at] ?? [])).then((found) => {
-        for (const [index, at] of positions.entries()) results[at] = found[index] ?? []
-      }),
+  const submit = (part: Ask) => {
+    askOneKey([part]).then(
+      (found) => passOn(found, [part]),
+      (error: unknown) => part.fail(error),
     )
   }
-  for (const [at, ask] of asks.entries()) {
-    if (ask.keys.length === 1) continue
-    const submit = (part: Ask) => {
-      askOneKey([part]).then(
-        (found) => passOn(found, [part]),
-        (error: unknown) => part.fail(error),
-      )
-    }
-    const isWhole = (key: string) => key
-    calls.push(
-      applyByShard(ask, isWhole, submit).then((outcomes) => {
-        results[at] = outcomes
-      }),
-    )
-  }
+  const results = asks.map(async (ask): Promise<AskResult> => {
+    if (ask.keys.length > 1) return applyByShard(ask, (key) => key, submit)
+    const [found = []] = await askOneKey([ask])
+    return found
+  })
   // A failed call does not end the batch: it is under way until its last call has ended.
-  const failed = (await Promise.allSettled(calls)).find(({ status }) => status === 'rejected')
-  if (failed?.status === 'rejected') throw failed.reason
-  return results
-}
-
-/** Returns the indices of the asks of each key, key by key. */
-function ofOneKey(asks: readonly Ask[]): Iterable<number[]> {
-  const positions = new Map<string, number[]>()
-  for (const [at, { keys }] of asks.entries()) {
-    const [key = '', ...others] = keys
-    if (others.length > 0) continue
-    const known = positions.get(key)
-    if (known) known.push(at)
-    else positions.set(key, [at])
-  }
-  return positions.values()
+  await Promise.allSettled(results)
+  return Promise.all(results)
 }
 
 /**
