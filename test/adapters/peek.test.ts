@@ -64,7 +64,7 @@ const apps: Readonly<Record<string, () => Promise<Ask>>> = {
     const app = Fastify()
     await app.register(rateLimitPlugin, options)
     app.get('/quota', { config: { rateLimit: false } }, (request, reply) =>
-      app.rateLimit.peek(request, reply),
+      app.peekRateLimit(request, reply),
     )
     app.get('/', async () => 'hello')
     await app.ready()

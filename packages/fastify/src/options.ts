@@ -28,14 +28,12 @@ declare module 'fastify' {
      * app.setNotFoundHandler({ preHandler: app.rateLimit({ limit: 20, window: '1m' }) }, notFound)
      * @throws SluiceError when an option is unknown, missing or out of range
      */
-    rateLimit: {
-      (options?: RouteRateLimitOptions | string): RateLimitHook
-      /**
-       * Answers what the plugin's own limits would give a request, by its own key, limit and cost.
-       * Takes nothing.
-       */
-      peek(request: FastifyRequest, reply: FastifyReply): Promise<Peeked>
-    }
+    rateLimit(options?: RouteRateLimitOptions | string): RateLimitHook
+    /**
+     * Answers what the plugin's own limits would give a request, by its own key, limit and cost.
+     * Takes nothing.
+     */
+    peekRateLimit(request: FastifyRequest, reply: FastifyReply): Promise<Peeked>
   }
   interface FastifyContextConfig {
     /**

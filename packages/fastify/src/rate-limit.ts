@@ -5,7 +5,6 @@ import {
   type MaybePromise,
   oneOf,
   orDefault,
-  type Peeked,
   processWide,
 } from '@sluice/http'
 import {
@@ -23,7 +22,6 @@ import type {
   FastifyContextConfig,
   FastifyInstance,
   FastifyPluginAsync,
-  FastifyReply,
   FastifyRequest,
   onSendHookHandler,
   RouteOptions,
@@ -73,6 +71,7 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
   // As a text: another plugin may have declared another type under this name.
   const decorator: string = 'rateLimit'
   if (!fastify.hasDecorator(decorator)) fastify.decorate(decorator, hookMaker(plugin, fastify))
+  if (!fastify.hasDecorator('peekRateLimit')) fastify.decorate('peekRateLimit', peekOf(plugin))
 
   nearest.set(fastify, plugin)
   fastify.addHook('onRegister', (child) => void nearest.set(child, plugin))
@@ -114,14 +113,17 @@ function check(
   return guard.ofRoute(own, `config.rateLimit of ${context.scope}`).check(context)
 }
 
-/** Makes `app.rateLimit` for the instance of a plugin, and for its children. */
-function hookMaker(plugin: Plugin, fastify: FastifyInstance) {
-  async function peek(request: FastifyRequest, reply: FastifyReply): Promise<Peeked> {
+/** Makes `app.peekRateLimit`. */
+function peekOf(plugin: Plugin): FastifyInstance['peekRateLimit'] {
+  return async function peekRateLimit(request, reply) {
     const { guard, prefix } = nearest.get(request.server) ?? plugin
     return guard.peek(new FastifyContext(request, reply, prefix))
   }
+}
 
-  function rateLimit(
+/** Makes `app.rateLimit` for the instance of a plugin, and for its children. */
+function hookMaker(plugin: Plugin, fastify: FastifyInstance) {
+  return function rateLimit(
     this: FastifyInstance | undefined,
     options: RouteRateLimitOptions | string = {},
   ): RateLimitHook {
@@ -137,8 +139,6 @@ function hookMaker(plugin: Plugin, fastify: FastifyInstance) {
     }
     return limit
   }
-
-  return Object.assign(rateLimit, { peek })
 }
 
 /** Under this the config of a route says which of our hooks stand among its own. */
