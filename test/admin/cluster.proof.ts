@@ -42,7 +42,7 @@ describe('the admin API on a Cluster', () => {
     const { digest } = (await call('POST', 'keys/lookup', { body: { key: 'user user-7' } })).body
     expect((await act('reset', { key: { digest } })).body.found).toBe(true)
     expect(await visit('user-7')).toBe(200)
-    expect((await act('block', { key: 'user user-7', duration: '1h' })).status).toBe(200)
+    expect((await act('block', { key: 'user user-7', for: '1h' })).status).toBe(200)
     expect(await visit('user-7')).toBe(429)
     expect((await act('unblock', { key: 'user user-7' })).body.found).toBe(true)
     const { body } = await act('unlock', { policy: 'burst' })

@@ -74,7 +74,7 @@ describe.each(storeKinds)('a key of two parts, with a store in %s', (kind) => {
   it('is blocked and unblocked, by its digest too', async () => {
     const { act, visits, look } = await start()
     const { digest } = await look()
-    expect((await act('block', { duration: '1h' })).body).toMatchObject({ found: true })
+    expect((await act('block', { for: '1h' })).body).toMatchObject({ found: true })
     expect([await visits(1), await visits(1, 'bob')]).toEqual([[429], [200]])
     expect((await act('unblock', { key: { digest } })).body).toMatchObject({ found: true })
     expect(await visits(1)).toEqual([200])
@@ -107,7 +107,7 @@ describe.each(storeKinds)('a key of two parts, with a store in %s', (kind) => {
     const odd = { tenant: 'a, user b', user: '100%25 é😀 "x" \\ *' }
     expect((await look(odd)).found).toBe(false)
     expect((await look(`tenant ${JSON.stringify(odd.tenant)}, user z`)).found).toBe(false)
-    expect((await act('block', { key: odd, duration: '1h' })).body).toMatchObject({ found: true })
+    expect((await act('block', { key: odd, for: '1h' })).body).toMatchObject({ found: true })
     expect((await look({ tenant: 'a', user: `b, user ${odd.user}` })).found).toBe(false)
     expect((await look(odd)).policies[1]).toMatchObject({ allowed: false })
     expect(await visits(1, 'b', 'a')).toEqual([200])

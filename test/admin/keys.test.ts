@@ -108,7 +108,7 @@ overrides: [{ policy: burst, key: { tenant: acme }, limit: 50, reason: contract 
       const { body } = await act(started, action, { key: 'login ada' })
       expect(body).toMatchObject({ found: false, note })
     }
-    const blocked = await act(started, 'block', { key: 'login zoe', duration: '1h' })
+    const blocked = await act(started, 'block', { key: 'login zoe', for: '1h' })
     expect(blocked.body).toMatchObject({ found: true, note })
     const whole = await act(started, 'reset', { key: 'login login of ada' })
     expect(whole.body).toMatchObject({ found: true })
@@ -140,19 +140,19 @@ overrides: [{ policy: burst, key: { tenant: acme }, limit: 50, reason: contract 
     await started.visit('ada')
     const { digest } = (await started.call('POST', 'keys/lookup', { body: { key: 'user ada' } }))
       .body
-    const blocked = await act(started, 'block', { key: { digest }, duration: '1h' })
+    const blocked = await act(started, 'block', { key: { digest }, for: '1h' })
     expect(blocked.body).toMatchObject({ found: true, policies: [{ found: false }] })
     expect(await started.visit('ada')).toBe(429)
     expect(await stateOf(started, 'user ada', 'penalty')).toMatchObject({ allowed: false })
-    const again = await act(started, 'block', { key: 'user ada', duration: 60_000 })
+    const again = await act(started, 'block', { key: 'user ada', for: 60_000 })
     expect(again.body.policies).toMatchObject([{ policy: 'penalty', found: true }])
     expect((await act(started, 'unblock', { key: 'user ada' })).body.found).toBe(true)
     expect((await act(started, 'unblock', { key: 'user ada' })).body.found).toBe(false)
     expect(await started.visit('ada')).toBe(200)
-    expect((await act(started, 'block', { key: 'ip ::1', duration: '1h' })).status).toBe(400)
-    expect((await act(started, 'block', { key: 'user ada', duration: '1 h' })).status).toBe(400)
-    expect((await act(started, 'block', { key: 'user ada', duration: '20y' })).status).toBe(400)
-    const nobody = { key: { digest: 'AAAAAAAAAAAAAAAAAAAAAA' }, duration: '1h' }
+    expect((await act(started, 'block', { key: 'ip ::1', for: '1h' })).status).toBe(400)
+    expect((await act(started, 'block', { key: 'user ada', for: '1 h' })).status).toBe(400)
+    expect((await act(started, 'block', { key: 'user ada', for: '20y' })).status).toBe(400)
+    const nobody = { key: { digest: 'AAAAAAAAAAAAAAAAAAAAAA' }, for: '1h' }
     const { status } = await act(started, 'block', nobody)
     expect(status).toBe(isMemoryStore(started.store) ? 404 : 200)
   })
@@ -203,7 +203,7 @@ penalty: { after: never, key: route }`
       ['refund', { key: { route }, policy: 'either', units: 1 }],
       ['reset', { key: { spot: route } }],
       ['reset', { key: { route } }],
-      ['block', { key: { route }, duration: '1h' }],
+      ['block', { key: { route }, for: '1h' }],
       ['unblock', { key: { route } }],
     ]
     for (const [action, body] of acts) {
@@ -218,7 +218,7 @@ penalty: { after: never, key: route }`
     const { digest } = spot.body
     const { body } = await act(started, 'reset', { key: { digest } })
     expect(body.policies).toMatchObject([{ policy: 'client', found: false }])
-    expect((await act(started, 'block', { key: { digest }, duration: '1h' })).status).toBe(400)
+    expect((await act(started, 'block', { key: { digest }, for: '1h' })).status).toBe(400)
     expect(await stateOf(started, { spot: route }, 'spot')).toMatchObject({ used: 1 })
     expect((await act(started, 'reset', { key: 'user ada' })).body.policies).toMatchObject([
       { policy: 'either', found: true },

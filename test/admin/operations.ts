@@ -40,7 +40,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   reset: { method: 'POST', path: 'keys/reset', role: 'keys', body: { key: 'user ada', reason } },
   block: {
     ...{ method: 'POST', path: 'keys/block', role: 'keys' },
-    body: { key: 'user ada', duration: '1h', reason },
+    body: { key: 'user ada', for: '1h', reason },
   },
   unblock: {
     ...{ method: 'POST', path: 'keys/unblock', role: 'keys' },

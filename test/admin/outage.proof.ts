@@ -41,7 +41,7 @@ it('every operation is answered while Redis is frozen, and none is half done', a
     return JSON.stringify(used) === '[3,0]'
   })
   await until('actions are done again', async () => {
-    const body = { key: 'user ada', duration: '1h', reason: 'a test' }
+    const body = { key: 'user ada', for: '1h', reason: 'a test' }
     return (await call('POST', 'keys/block', { body })).status === 200
   })
   // A change that Redis has read after all is one version, whole and with its record.

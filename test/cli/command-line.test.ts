@@ -3,10 +3,11 @@ import { run } from '../support/run.ts'
 import { filesUnder, root } from '../support/workspace.ts'
 import { runSluice } from './run-sluice.ts'
 
-/** Every command by its file. */
+/** Every command, most by their files. */
 const commands = filesUnder('packages/cli/src/commands', '.ts')
   .map((file) => file.slice('packages/cli/src/commands/'.length, -'.ts'.length))
   .filter((name) => !name.includes('/') && name !== 'command')
+  .concat('inspect', 'reset', 'block', 'off', 'shadow', 'on')
 
 describe('sluice', () => {
   it('lists its commands and exit codes where nothing is asked', async () => {

@@ -58,7 +58,7 @@ export const reset: Answering<unknown, Static<typeof schemas.resetRequest>> = as
 }
 
 export const block: Answering<unknown, Static<typeof schemas.blockRequest>> = async (call) => {
-  const durationMs = windowMsOf(call.body.duration, 'duration')
+  const durationMs = windowMsOf(call.body.for, 'for')
   const identity = await penaltiesOf(call)
   return acted(call, 'keys.block', identity, {
     wouldFind: isBlocked,

@@ -12,31 +12,31 @@ type Kill = 'off' | 'shadow' | 'none'
 const notes = `It is in force in the whole fleet a second later, and no request loses its count.
 ${fleetNotes}\nIt needs the role policies.`
 
-export const off: CliCommand = {
+export const off: CliCommand = killSwitch('off', {
   usage: 'off',
   summary: 'Switch all limits off: every request passes, uncounted',
-  notes,
   examples: [['sluice off --reason "the limits refuse customers"', 'asks, and switches them off']],
-  setUp: actOptions,
-  run: (terminal: Terminal, options: ActOptions) => throwSwitch(terminal, options, 'off'),
-}
+})
 
-export const shadow: CliCommand = {
+export const shadow: CliCommand = killSwitch('shadow', {
   usage: 'shadow',
   summary: 'Put all limits into shadow: they count and report, and refuse nothing',
-  notes,
   examples: [['sluice shadow --reason "a look at the new limits" --yes', 'unasked']],
-  setUp: actOptions,
-  run: (terminal: Terminal, options: ActOptions) => throwSwitch(terminal, options, 'shadow'),
-}
+})
 
-export const on: CliCommand = {
+export const on: CliCommand = killSwitch('none', {
   usage: 'on',
   summary: 'Enforce the limits again, after off or shadow',
-  notes,
   examples: [['sluice on --reason "the file is right again"', 'asks, and enforces them again']],
-  setUp: actOptions,
-  run: (terminal: Terminal, options: ActOptions) => throwSwitch(terminal, options, 'none'),
+})
+
+function killSwitch(kill: Kill, words: Omit<CliCommand, 'run'>): CliCommand {
+  return {
+    ...words,
+    notes,
+    setUp: actOptions,
+    run: (terminal: Terminal, options: ActOptions) => throwSwitch(terminal, options, kill),
+  }
 }
 
 async function throwSwitch(terminal: Terminal, options: ActOptions, kill: Kill): Promise<ExitCode> {

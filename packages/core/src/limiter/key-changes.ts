@@ -40,7 +40,7 @@ export class KeyChanges {
     return this.#actOn(key, (keyed) => {
       const { penalty } = this.#options
       if (!penalty) throw penaltyMissing()
-      const blockMs = windowMsOf(duration, 'duration')
+      const blockMs = windowMsOf(duration, 'for')
       if (!keyed) throw digestUnknown()
       return this.overwrite('block', [checkOf(penalty, keyed, blockMs)])
     })

@@ -70,7 +70,7 @@ export const resetRequest = closed({
 })
 export const blockRequest = closed({
   key: keyReference,
-  duration: Type.Union([text(`Such as '1h'.`, 32), Type.Integer({ minimum: 1 })], {
+  for: Type.Union([text(`Such as '1h'.`, 32), Type.Integer({ minimum: 1 })], {
     title: `a duration such as '1h', or milliseconds`,
   }),
   reason,

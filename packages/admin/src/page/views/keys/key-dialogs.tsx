@@ -113,7 +113,7 @@ function BlockDialog(props: KeyDialogProps) {
     found
       ? `${props.label} is blocked for ${duration}.`
       : `No policy has a penalty that could block ${props.label}.`
-  const run = send(props, 'keys/block', { duration: duration.trim() }, words)
+  const run = send(props, 'keys/block', { for: duration.trim() }, words)
   return (
     <ActionDialog
       title={`Block ${props.label}`}
