@@ -85,6 +85,44 @@ describe('sluice suggest', { timeout: 60_000 }, () => {
     expect((await runSluice(args)).stdout).toContain('0 of 900 (0 %), besides 1 left out')
   })
 
+  it('finds who guesses passwords, at a rate that others have too', async () => {
+    const startMs = 1_795_255_200_000
+    const requests = (
+      ip: string,
+      count: number,
+      of: (index: number) => readonly [string, number],
+    ) =>
+      Array.from({ length: count }, (_, index) => {
+        const [p, s] = of(index)
+        // 55 requests a minute.
+        return { t: startMs + Math.floor((index * 60_000) / 55), ip, m: 'POST', p, s }
+      })
+    const users = Array.from({ length: 60 }, (_, user) =>
+      requests(`192.0.2.${user}`, 60, (index) => ['/login', index < 3 ? 401 : 200]),
+    )
+    const lines = [
+      requests('203.0.113.7', 2_000, (index) => [`/login?try=${index}`, 401]),
+      // A client that is as busy, and an office from which some log in wrong.
+      requests('198.51.100.1', 2_000, () => ['/search', 200]),
+      requests('198.51.100.2', 2_000, (index) => ['/login', index % 4 === 0 ? 401 : 200]),
+      ...users,
+    ]
+      .flat()
+      .sort((one, other) => one.t - other.t)
+    writeFileSync(at('guesses.log'), lines.map((line) => JSON.stringify(line)).join('\n'))
+    const fields = ['--fields', 'time=t,ip=ip,method=m,path=p,status=s']
+    const args = ['suggest', at('guesses.log'), ...fields]
+    const found = JSON.parse((await runSluice([...args, '--json'])).stdout)
+    expect(found.guesses).toEqual([
+      { client: '@ip/203.0.113.7', route: 'POST /login', refused: 2_000 },
+    ])
+    expect(found.outliers).toMatchObject([{ client: '@ip/203.0.113.7', requests: 2_000 }])
+    const { stdout } = await runSluice([...args, '-o', at('guesses.yaml')])
+    expect(stdout).toContain('Answered 401 or 403')
+    expect(stdout).toMatch(/@ip\/203\.0\.113\.7 +2,000 +POST \/login/)
+    expect(readFileSync(at('guesses.yaml'), 'utf8')).toContain(`#   ips: ['203.0.113.7']`)
+  })
+
   it.each([
     [24 * 3_600_000 - 60_000, false],
     [22 * 3_600_000, true],

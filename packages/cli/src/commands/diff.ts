@@ -17,9 +17,8 @@ import {
 import type { LogReport } from '../report/simulation-report.ts'
 import { notesOf } from '../simulate/notes.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
-import { jsonText } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { countText, shareText, table } from '../terminal/text.ts'
+import { countText, jsonText, shareText, table } from '../terminal/text.ts'
 import type { CliCommand } from './command.ts'
 
 interface Options extends LogCommandOptions, ReplayCommandOptions {

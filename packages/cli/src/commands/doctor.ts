@@ -3,8 +3,8 @@ import type { Finding, Severity } from '../doctor/finding.ts'
 import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
 import { askSecret, canAsk } from '../terminal/prompt.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
-import { jsonText } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
+import { jsonText } from '../terminal/text.ts'
 import type { CliCommand } from './command.ts'
 
 interface DoctorOptions {

@@ -9,8 +9,8 @@ import { checkOutputs } from '../report/outputs.ts'
 import { type SimulateOptions, simulateLog } from '../simulate/simulate-log.ts'
 import { textReport } from '../simulate/text-report.ts'
 import { styleOf } from '../terminal/style.ts'
-import { jsonText } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
+import { jsonText } from '../terminal/text.ts'
 import type { CliCommand } from './command.ts'
 
 interface Options extends SimulateOptions {

@@ -6,8 +6,8 @@ import { checkOutputs } from '../report/outputs.ts'
 import { type SuggestOptions, suggestFrom } from '../suggest/suggest-log.ts'
 import { policyFileText, suggestionText } from '../suggest/suggestion-text.ts'
 import { styleOf } from '../terminal/style.ts'
-import { jsonText } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
+import { jsonText } from '../terminal/text.ts'
 import type { CliCommand } from './command.ts'
 
 interface Options extends SuggestOptions {

@@ -4,9 +4,8 @@ import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
 import { AdminApi, type FleetOptions, fleetNotes, fleetOptions } from '../fleet/admin-api.ts'
 import { type Live, liveAnswer, type Top, topAnswer } from '../fleet/answers.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
-import { jsonText, table } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { durationText } from '../terminal/text.ts'
+import { durationText, jsonText, table } from '../terminal/text.ts'
 import type { CliCommand } from './command.ts'
 
 interface TopOptions extends FleetOptions {
@@ -129,14 +128,8 @@ function screen(host: string, { live, top }: Look, before: Look | undefined, sty
   return [
     `${style('bold', host)}  ${rates(live, before?.live)}\n`,
     `${state(live, style)}Keys by ${top.by} in ${top.window}${scope}\n\n`,
-    table(
-      [
-        { title: top.by.toUpperCase(), align: 'right' },
-        { title: '± UP TO', align: 'right' },
-        { title: 'SHARE', align: 'right' },
-        { title: 'POLICY' },
-        { title: 'KEY' },
-      ],
+    ...table(
+      [`>${top.by.toUpperCase()}`, '>± UP TO', '>SHARE', 'POLICY', 'KEY'],
       rows.map(({ policy, total, digest, name, count, error }) => [
         String(count),
         String(error),
@@ -145,7 +138,7 @@ function screen(host: string, { live, top }: Look, before: Look | undefined, sty
         name ?? digest,
       ]),
       style,
-    ),
+    ).map((line) => `${line}\n`),
     nothing,
   ].join('')
 }

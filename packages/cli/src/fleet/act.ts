@@ -2,8 +2,8 @@ import type { Static, TSchema } from '@sinclair/typebox'
 import type { Command } from 'commander'
 import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
 import { askYes, canAsk } from '../terminal/prompt.ts'
-import { jsonText } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
+import { jsonText } from '../terminal/text.ts'
 import { type AdminApi, type FleetOptions, fleetOptions } from './admin-api.ts'
 
 export interface ActOptions extends FleetOptions {

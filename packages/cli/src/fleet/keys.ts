@@ -2,9 +2,8 @@ import { text } from 'node:stream/consumers'
 import { onOneLine } from '@sluice/core'
 import { CliError } from '../exit-codes.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
-import { type Cell, table } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { durationText } from '../terminal/text.ts'
+import { type Cell, durationText, table } from '../terminal/text.ts'
 import type { KeyAction, Lookup } from './answers.ts'
 
 export const keyNotes = `A key is typed as the admin API takes it: user ada, ip 203.0.113.9, tenant acme, user ada for a key
@@ -23,15 +22,9 @@ export function describeLookup(found: Lookup, terminal: Terminal): string {
   const style = styleOf(terminal.stdout, terminal)
   const name = found.name === undefined ? found.digest : `${found.name} (${found.digest})`
   const heading = `${style('bold', onOneLine(name))}${found.found ? '' : ': no policy has counted it'}\n`
-  const columns = [
-    ...[{ title: 'POLICY' }, { title: 'STATE' }, { title: 'USED', align: 'right' as const }],
-    ...[
-      { title: 'LIMIT', align: 'right' as const },
-      { title: 'RESET', align: 'right' as const },
-    ],
-    ...[{ title: 'RETRY', align: 'right' as const }, { title: 'DENIED 1m/10m/1h' }],
-  ]
-  return `${heading}${noteLine(found.note)}\n${table(columns, found.policies.map(rowOf), style)}`
+  const heads = ['POLICY', 'STATE', '>USED', '>LIMIT', '>RESET', '>RETRY', 'DENIED 1m/10m/1h']
+  const lines = table(heads, found.policies.map(rowOf), style)
+  return `${heading}${noteLine(found.note)}\n${lines.join('\n')}\n`
 }
 
 function rowOf(state: Lookup['policies'][number]): readonly Cell[] {

@@ -6,6 +6,7 @@ import { namedKey } from '../replay/named-code.ts'
 import type { BusyClient, LogReport } from '../report/simulation-report.ts'
 import { ClientTable } from '../simulate/client-tally.ts'
 import type { Terminal } from '../terminal/terminal.ts'
+import { Guesses } from './guesses.ts'
 import { pairsFor, type Suggestion } from './suggestion.ts'
 
 export interface SuggestOptions extends LogCommandOptions {
@@ -21,6 +22,7 @@ const enoughMs = 23 * 3_600_000
 /** A larger share of all requests is more likely a proxy than a client. */
 const suspectShare = 0.5
 const tooMany = 429
+const maxListed = 50
 
 /**
  * Finds limits that fit the clients of logs.
@@ -34,6 +36,7 @@ export async function suggestFrom(
   const maxTouched = shareOf(options.touch)
   const { name: key, resolver } = namedKey(options.by, '--by')
   const clients = new ClientTable()
+  const guesses = new Guesses()
   const seen = { isWholeSeconds: true, refused: 0, keyless: 0, unlisted: 0 }
   const log = await readAll(openLog(terminal, files, options), options, async (pieces) => {
     for await (const piece of pieces) {
@@ -45,7 +48,9 @@ export async function suggestFrom(
           seen.keyless += 1
           continue
         }
-        if (clients.request(identity, request.startMs) === undefined) seen.unlisted += 1
+        const client = clients.request(identity, request.startMs)
+        if (client === undefined) seen.unlisted += 1
+        else guesses.add(identity, client, request)
       }
     }
   })
@@ -53,13 +58,18 @@ export async function suggestFrom(
     throw new CliError(`no request of the log has the key ${options.by}; try another --by`)
   }
   const { isWholeSeconds } = seen
-  const found = pairsFor(clients, { maxTouched, isWholeSeconds })
+  const guessing = guesses.found()
+  const guessers = guessing.map(({ number }) => number)
+  const found = pairsFor(clients, { maxTouched, isWholeSeconds, guessers })
   const most = busiestOf(clients.busy())
   return {
     kind: 'sluice-suggestion',
     version: 1,
     ...{ log, key, identities: clients.size, maxTouched },
     ...found,
+    guesses: guessing.slice(0, maxListed).map(({ client, route, refused }) => {
+      return { client, route, refused }
+    }),
     warnings: [
       ...sizeWarnings(log, clients.size),
       ...(most && most.requests > log.requests * suspectShare

@@ -9,7 +9,7 @@ const listedOutliers = 10
 /** A suggestion as text, for people. */
 export function suggestionText(suggestion: Suggestion, style: Style): string {
   const { log, identities, key, pair, quantiles, alternatives, warnings } = suggestion
-  const { outlierCount } = suggestion
+  const { outlierCount, guesses } = suggestion
   const section = (title: string, lines: readonly string[]): readonly string[] =>
     lines.length > 0 ? ['', style('bold', title), ...lines] : []
   return [
@@ -39,10 +39,17 @@ export function suggestionText(suggestion: Suggestion, style: Style): string {
         ]),
       ),
     ]),
-    ...section(
-      'Far above all others: left out, and candidates for a block',
-      outlierLines(suggestion),
-    ),
+    ...section('Left out of the figures, and candidates for a block', outlierLines(suggestion)),
+    ...section('Answered 401 or 403 again and again: somebody may guess passwords', [
+      ...(guesses.length === 0
+        ? []
+        : table(
+            ['identity', '>refused', 'route'],
+            guesses
+              .slice(0, listedOutliers)
+              .map(({ client, refused, route }) => [client, countText(refused), route]),
+          )),
+    ]),
     ...unreadableSection(log, style),
     ...section(
       style('yellow', 'Look out'),
@@ -96,7 +103,7 @@ export function policyFileText(suggestion: Suggestion): string {
     ...entry('sustained', pair.sustained),
     ...(blocked.length > 0
       ? [
-          '# Far above all others, and left out of the figures: look at them, then block them if they are abuse.',
+          '# Left out of the figures: look at them, then block them if they are abuse.',
           '# block:',
           `#   ips: [${blocked.map((ip) => `'${ip}'`).join(', ')}]`,
         ]

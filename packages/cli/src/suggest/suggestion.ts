@@ -18,9 +18,18 @@ export interface Suggestion {
   readonly alternatives: readonly LimitPair[]
   /** Identities far above all others: left out of the figures, and candidates for a block. */
   readonly outliers: readonly BusyClient[]
+  /** Clients whose credentials one route refuses again and again; they are outliers too. */
+  readonly guesses: readonly Guesser[]
   /** The outliers are listed to a number of 50; these are all of them. */
   readonly outlierCount: number
   readonly warnings: readonly string[]
+}
+
+/** A client that is answered 401 or 403 on a route. */
+export interface Guesser {
+  readonly client: string
+  readonly route: string
+  readonly refused: number
 }
 
 interface WindowQuantiles {
@@ -68,14 +77,21 @@ export interface RatedClients {
   named(numbers: ReadonlySet<number>): Iterable<BusyClient>
 }
 
-/** @param isWholeSeconds tells whether the log knows seconds alone: no short window can use it */
+interface PairOptions {
+  readonly maxTouched: number
+  /** Tells whether the log knows seconds alone: no short window can use it. */
+  readonly isWholeSeconds: boolean
+  /** Clients by their numbers that are outliers at any rate. */
+  readonly guessers: readonly number[]
+}
+
 export function pairsFor(
   clients: RatedClients,
-  { maxTouched, isWholeSeconds }: { readonly maxTouched: number; readonly isWholeSeconds: boolean },
+  { maxTouched, isWholeSeconds, guessers }: PairOptions,
 ): Pick<Suggestion, 'quantiles' | 'pair' | 'alternatives' | 'outliers' | 'outlierCount'> {
   const sustained = rateWindowsMs.indexOf(60_000)
   const windows = { burst: rateWindowsMs.indexOf(isWholeSeconds ? 10_000 : 1_000), sustained }
-  const outliers = outliersOf(clients.ratesIn(sustained))
+  const outliers = new Set([...guessers, ...outliersOf(clients.ratesIn(sustained))])
   const usual = rateWindowsMs.map((_, window) => without(clients.ratesIn(window), outliers))
   const sorted = usual.map((rates) => rates.toSorted())
   const pairOf = (share: number): LimitPair => limitPair(usual, sorted, windows, share)

@@ -1,4 +1,5 @@
 import { onOneLine } from '@sluice/core'
+import type { Style } from './style.ts'
 
 /** `12,345` */
 export function countText(count: number): string {
@@ -38,24 +39,45 @@ export function durationText(durationMs: number): string {
   return parts.join(' ') || '0s'
 }
 
+/** A cell, with the format of its text on a terminal. */
+export type Cell = string | readonly [text: string, format: Parameters<Style>[0]]
+
 /**
  * Lines of a table. A head that begins with `>` has its column at the right. Nothing in a cell can
  * move the cursor, such as the name of a client.
  */
 export function table(
   heads: readonly string[],
-  rows: readonly (readonly string[])[],
+  rows: readonly (readonly Cell[])[],
+  style: Style = (_, text) => text,
 ): readonly string[] {
-  const names = heads.map((head) => head.replace(/^>/, ''))
-  const all = [names, ...rows.map((row) => row.map(onOneLine))]
-  const widths = names.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)))
-  return all.map((row) =>
+  const names = heads.map((head): Cell => [head.replace(/^>/, ''), 'bold'])
+  const all = [names, ...rows].map((row) => {
+    return row.map((cell) => (typeof cell === 'string' ? ([cell] as const) : cell))
+  })
+  const texts = all.map((row) => row.map(([text]) => onOneLine(text)))
+  const widths = heads.map((_, column) => Math.max(...texts.map((row) => row[column]?.length ?? 0)))
+  return all.map((row, line) =>
     row
-      .map((cell, column) => {
-        const width = widths[column] ?? 0
-        return heads[column]?.startsWith('>') ? cell.padStart(width) : cell.padEnd(width)
+      .map(([, format], column) => {
+        const [text = '', width = 0] = [texts[line]?.[column], widths[column]]
+        const isLast = column === heads.length - 1
+        const padded = heads[column]?.startsWith('>')
+          ? text.padStart(width)
+          : text.padEnd(isLast ? 0 : width)
+        return format ? style(format, padded) : padded
       })
       .join('  ')
       .trimEnd(),
   )
+}
+
+/** Writes JSON that cannot move the cursor of a terminal either. */
+export function jsonText(value: unknown): string {
+  const text = JSON.stringify(value, undefined, 2)
+  const escaped = text.replace(
+    /[\u007f-\u009f\u2028\u2029]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+  return `${escaped}\n`
 }
