@@ -33,7 +33,7 @@ describe.each([
     limit(request, response, next)
 
     expect(next).toHaveBeenCalledExactlyOnceWith()
-    expect(request.rateLimit?.outcomes[0]?.remaining).toBe(1)
+    expect(request.rateLimit?.remaining).toBe(1)
   })
 
   it('has a name in stack traces', () => {

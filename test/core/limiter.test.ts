@@ -183,14 +183,15 @@ describe('observers', () => {
 
   it('are told the policy that decides: the longest wait, or else the fewest requests left, or the latest reset', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
-    const policies: (string | undefined)[] = []
+    const told: unknown[] = []
     const limiter = createLimiter({
       policies: [
         { name: 'second', limit: 1, window: '1s' },
         { name: 'hour', limit: 3, window: '1h' },
         { name: 'day', limit: 2, window: '1d' },
       ],
-      onDecision: ({ policy }) => void policies.push(policy?.name),
+      onDecision: ({ policy, decision: { limit, remaining } }) =>
+        void told.push([policy?.name, limit, remaining]),
     })
     for (const waitMs of [0, 0, 1_000, 0]) {
       vi.advanceTimersByTime(waitMs)
@@ -198,7 +199,12 @@ describe('observers', () => {
     }
     vi.useRealTimers()
 
-    expect(policies).toEqual(['second', 'second', 'day', 'day'])
+    expect(told).toEqual([
+      ['second', 1, 0],
+      ['second', 1, 0],
+      ['day', 2, 0],
+      ['day', 2, 0],
+    ])
   })
 
   it('that throw change no decision, and are reported once', async () => {

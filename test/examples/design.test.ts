@@ -84,9 +84,9 @@ describe('the public surface', () => {
       retryAfterMs: 0,
       outcomes: [{ remaining: 95 }],
     })
-    expect((await limiter.peek('user:42')).outcomes[0]?.remaining).toBe(95)
+    expect((await limiter.peek('user:42')).remaining).toBe(95)
     expect(await limiter.refund(decision)).toBe(true)
     await limiter.reset('user:42')
-    expect((await limiter.peek('user:42')).outcomes[0]?.remaining).toBe(100)
+    expect((await limiter.peek('user:42')).remaining).toBe(100)
   })
 })

@@ -65,10 +65,13 @@ describe('observers of a guard', () => {
       })
       for (const ms of steps) {
         vi.advanceTimersByTime(ms)
-        const { verdict } = now(guard.check(exchange()))
+        const { decision, verdict } = now(guard.check(exchange()))
         const policy = decisions.at(-1)?.policy
         if (policy?.algorithm === 'penalty') continue
         expect(verdict.fields).toContainEqual(['X-RateLimit-Resource', policy?.name])
+        expect(verdict.fields).toContainEqual(['X-RateLimit-Limit', `${decision?.limit}`])
+        if (!decision?.allowed) continue
+        expect(verdict.fields).toContainEqual(['X-RateLimit-Remaining', `${decision.remaining}`])
       }
     })
     fc.assert(law)

@@ -7,7 +7,7 @@ import type { Decider } from './decide.ts'
 export function byKnownStates(uncounted: Uncounted, way: StoreWay): Decider {
   return (next) => (op, checks, request) => {
     const outcomes = uncounted.answer(op, checks, way)
-    if (outcomes) return decisionOf(outcomes, 'store')
+    if (outcomes) return decisionOf(outcomes, checks, 'store')
     const questions = checks.map((check) => uncounted.begin(check, way))
     return andThen(next(op, checks, request), (decision) => {
       // A denial may be a remembered one, with numbers of an older answer.

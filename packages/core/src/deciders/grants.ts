@@ -26,14 +26,18 @@ export function byGrants(prefetcher: Prefetcher, caller: GrantCaller): Decider {
       const [only] = checks
       if (only && checks.length === 1) {
         const outcome = prefetcher.answer(op, only, caller)
-        return outcome ? decisionOf([outcome], 'store') : askAndRefill(op, checks, request)
+        return outcome ? decisionOf([outcome], checks, 'store') : askAndRefill(op, checks, request)
       }
       const here = checks.map((check) => prefetcher.answer(op, check, caller))
       const others = checks.filter((_, index) => !here[index])
       if (others.length === checks.length) return askAndRefill(op, checks, request)
-      if (others.length === 0) return decisionOf(here.flatMap(known), 'store')
+      if (others.length === 0) return decisionOf(here.flatMap(known), checks, 'store')
       const decision = askAndRefill(op, others, request)
-      return andThen(decision, (known) => joined(known, here, undo))
+      return andThen(decision, (known) => {
+        // The failure modes `open` and `closed` have no outcomes.
+        if (known.outcomes.length === 0) return known
+        return decisionOf(joined(known, here, undo), checks, known.source)
+      })
     }
   }
 }
@@ -47,13 +51,10 @@ function joined(
   decision: Decision,
   here: readonly (Outcome | undefined)[],
   undo: (receipt: Receipt) => boolean,
-): Decision {
+): readonly Outcome[] {
   const local = decision.allowed ? here : here.map((one) => one && notTaken(one, undo))
-  // The failure modes `open` and `closed` have no outcomes.
-  if (decision.outcomes.length === 0) return decision
   const others = decision.outcomes.values()
-  const outcomes = local.flatMap((one) => known(one ?? others.next().value))
-  return { ...decision, outcomes }
+  return local.flatMap((one) => known(one ?? others.next().value))
 }
 
 function notTaken(outcome: Outcome, undo: (receipt: Receipt) => boolean): Outcome {

@@ -36,7 +36,7 @@ export function roadOf({ policies, access, caller }: RoadOptions): Road {
   const grants = memory || !policies.some(hasGrants) ? undefined : access.prefetcher
   const ahead = memory || !policies.some(isAsync) ? undefined : access.uncounted
   const ask: Decide = memory
-    ? (op, checks) => decisionOf(memory.apply(op, checks), 'store')
+    ? (op, checks) => decisionOf(memory.apply(op, checks), checks, 'store')
     : (op, checks, request) => access.ask(new PendingAsk(op, checks, caller, request))
   const unheld = ahead ? byKnownStates(ahead, caller)(ask) : ask
   const limited = grants ? byGrants(grants, caller)(unheld) : unheld

@@ -7,10 +7,11 @@ import type { Decider } from './decide.ts'
 /** Answers checks without a limit: no store is asked about them. */
 export const unlimitedChecks: Decider = (next) => (op, checks, request) => {
   if (checks.every(isLimited)) {
-    return checks.length === 0 ? decisionOf([], 'store') : next(op, checks, request)
+    return checks.length === 0 ? decisionOf([], checks, 'store') : next(op, checks, request)
   }
   const limited = checks.filter(isLimited)
-  const decision = limited.length === 0 ? decisionOf([], 'store') : next(op, limited, request)
+  const decision =
+    limited.length === 0 ? decisionOf([], limited, 'store') : next(op, limited, request)
   return andThen(decision, (known) => withUnlimited(known, checks))
 }
 
@@ -26,5 +27,5 @@ function withUnlimited(decision: Decision, checks: readonly Check[]): Decision {
     const outcome = isLimited(check) ? limited.next().value : undefined
     return outcome ?? { ...unknownOutcome(check), remaining: check.limit }
   })
-  return { ...decision, outcomes }
+  return decisionOf(outcomes, checks, decision.source)
 }

@@ -55,8 +55,9 @@ export class Fallback implements Home {
 
   decide({ op, checks, instances, isDoubtful }: LocalAsk): Decision {
     const locals = checks.map((check) => localCheck(check, instances))
-    const decision = decisionOf(this.#memory.apply(op, locals), 'fallback')
-    const { outcomes } = decision
+    const outcomes = this.#memory.apply(op, locals)
+    const told = outcomes.map((outcome, index) => localOutcome(outcome, checks[index] ?? outcome))
+    const decision = decisionOf(told, checks, 'fallback')
     for (const { receipt } of outcomes) if (receipt) receipt.home = this
     if (op === 'charge' || (op === 'consume' && decision.allowed)) {
       for (const [index, check] of checks.entries()) {
@@ -66,12 +67,7 @@ export class Fallback implements Home {
         this.debts.owe({ check, local, units: check.cost, receipts, isDoubtful })
       }
     }
-    if (instances === 1) return decision
-    const told = outcomes.map((outcome, index) => {
-      const check = checks[index]
-      return check ? localOutcome(outcome, check) : outcome
-    })
-    return { ...decision, outcomes: told }
+    return decision
   }
 
   /** Gives units back here, and at the store where it has counted them since. */

@@ -28,7 +28,7 @@ export function localCheck(check: Check, instances: number): Check {
 }
 
 /** Returns the outcome for clients: the policy as they know it, with the local limit. */
-export function localOutcome(outcome: Outcome, { policy }: Check): Outcome {
+export function localOutcome(outcome: Outcome, { policy }: Pick<Check, 'policy'>): Outcome {
   return outcome.policy === policy ? outcome : { ...outcome, policy }
 }
 

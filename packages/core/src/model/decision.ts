@@ -12,6 +12,10 @@ export type DecisionSource = 'store' | 'fallback' | 'open' | 'closed' | 'shed'
 /** The answer for a request. A denial is a value, never thrown. */
 export interface Decision {
   readonly allowed: boolean
+  /** The limit of the policy that stops the client first; `undefined` without outcomes. */
+  readonly limit?: number | undefined
+  /** The units that this policy has left; `undefined` if they are unknown. */
+  readonly remaining?: number | undefined
   /**
    * One per policy that is enforced, in the order of configuration, and last that of the penalty;
    * none when nothing was asked (`open`, `closed`, `shed`).
@@ -35,7 +39,11 @@ export interface Decision {
  * A request is allowed when every policy allows it, and has to wait for the slowest of those that
  * do not.
  */
-export function decisionOf(outcomes: readonly Outcome[], source: DecisionSource): Decision {
+export function decisionOf(
+  outcomes: readonly Outcome[],
+  checks: readonly Pick<Check, 'cost'>[],
+  source: DecisionSource,
+): Decision {
   let retryAfterMs = 0
   let delayMs = 0
   let allowed = true
@@ -44,7 +52,9 @@ export function decisionOf(outcomes: readonly Outcome[], source: DecisionSource)
     if (outcome.retryAfterMs > retryAfterMs) retryAfterMs = outcome.retryAfterMs
     if (!outcome.allowed) allowed = false
   }
-  return { allowed, outcomes, retryAfterMs, delayMs: allowed ? delayMs : 0, source }
+  if (!allowed) delayMs = 0
+  const { limit, remaining } = outcomes[bindingIndex(outcomes, checks)] ?? {}
+  return { allowed, limit, remaining, outcomes, retryAfterMs, delayMs, source }
 }
 
 /**
@@ -87,8 +97,8 @@ function passesOf({ policy, remaining }: Outcome, check: Pick<Check, 'cost'> | u
  * cost more than the check.
  */
 export function withShadow(decision: Decision, shadow: ShadowRun): Decision {
-  const { allowed, outcomes, retryAfterMs, delayMs, source } = decision
-  return { allowed, outcomes, retryAfterMs, delayMs, source, shadow }
+  const { allowed, limit, remaining, outcomes, retryAfterMs, delayMs, source } = decision
+  return { allowed, limit, remaining, outcomes, retryAfterMs, delayMs, source, shadow }
 }
 
 /**

@@ -29,7 +29,7 @@ class CentralUnits implements Home {
 
   giveBack({ cost, ...check }: Held): Promise<boolean> {
     const outcomes = [{ ...unknownOutcome({ ...check, cost }), receipt: this.#receipt }]
-    return this.#followUps.refund(decisionOf(outcomes, 'store'), { units: cost })
+    return this.#followUps.refund(decisionOf(outcomes, [], 'store'), { units: cost })
   }
 }
 

@@ -105,7 +105,7 @@ export class StoreAccess implements AnswerHandler {
       this.#decideTimedOut(ask) ?? this.#outage.before(ask) ?? this.#reconciliation.before(ask)
     if (decision) return decision
     const denied = ask.caller.denials?.before(ask)
-    if (denied) return this.#decidedHere(denied)
+    if (denied) return this.#decidedHere(denied, ask)
     return this.#askStore(ask)
   }
 
@@ -165,13 +165,13 @@ export class StoreAccess implements AnswerHandler {
       return this.#wait(ask)
     }
     if (!this.#isRemote && this.isAway) this.#outage.succeed(ask.caller, monotonicMs())
-    return this.#decidedHere(outcomes)
+    return this.#decidedHere(outcomes, ask)
   }
 
   /** Returns the decision of outcomes for which no server was asked, and so none was probed. */
-  #decidedHere(outcomes: readonly Outcome[]): Decision {
+  #decidedHere(outcomes: readonly Outcome[], { checks }: PendingAsk): Decision {
     this.#outage.withdraw()
-    return decisionOf(outcomes, 'store')
+    return decisionOf(outcomes, checks, 'store')
   }
 
   #submit(ask: PendingAsk, store: Store): MaybePromise<Decision> {
@@ -194,10 +194,10 @@ export class StoreAccess implements AnswerHandler {
   onAnswer(ask: PendingAsk, found: readonly Outcome[]): void {
     try {
       if (ask.isAnsweredAtOnce) {
-        ask.answer(this.#decidedHere(found))
+        ask.answer(this.#decidedHere(found, ask))
         return
       }
-      const answer = decisionOf(found, 'store')
+      const answer = decisionOf(found, ask.checks, 'store')
       ask.leave()
       ask.caller.denials?.answered(ask, found, answer)
       this.#fallback.remember(ask.checks, answer)

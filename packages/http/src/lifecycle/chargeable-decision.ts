@@ -18,6 +18,8 @@ import type { Decided } from './decided.ts'
  */
 export class ChargeableDecision<Native extends object> implements RequestDecision {
   readonly allowed: boolean
+  readonly limit: number | undefined
+  readonly remaining: number | undefined
   readonly outcomes: readonly Outcome[]
   readonly retryAfterMs: number
   readonly delayMs: number
@@ -35,6 +37,8 @@ export class ChargeableDecision<Native extends object> implements RequestDecisio
   ) {
     const { context, decision } = decided
     this.allowed = decision.allowed
+    this.limit = decision.limit
+    this.remaining = decision.remaining
     this.outcomes = decision.outcomes
     this.retryAfterMs = decision.retryAfterMs
     this.delayMs = decision.delayMs

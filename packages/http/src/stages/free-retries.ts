@@ -12,7 +12,7 @@ import {
   type Policy,
   unlimited,
 } from '@sluice/core'
-import { algorithmOf } from '@sluice/core/backend'
+import { algorithmOf, decisionOf } from '@sluice/core/backend'
 import { joinKey } from '../keys/combine.ts'
 import { header } from '../keys/headers.ts'
 import { type KeyResolver, resolveKey } from '../keys/resolver.ts'
@@ -123,8 +123,9 @@ export class FreeRetries<Native extends object> {
       if (seen?.allowed === false) return this.#charged(asked)
       if (decision.allowed && isFirst(seen)) return this.#startedAnew(asked, mark, decision)
       // Without the store there may be no outcomes at all.
-      const told = { ...decision, outcomes: decision.outcomes.slice(0, -1) }
-      return { ...asked, checks, decision: told }
+      if (seen === undefined) return { ...asked, checks, decision }
+      const told = decisionOf(decision.outcomes.slice(0, -1), checks, decision.source)
+      return { ...asked, checks, decision: { ...told, shadow: decision.shadow } }
     })
   }
 
