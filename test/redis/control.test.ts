@@ -84,7 +84,7 @@ const changes: Record<string, (store: Store) => Promise<Change>> = {
     await limiter.consume('k')
     return {
       make: () => hasty.block('k', '1h'),
-      isMade: async () => !(await limiter.peek('k')).allowed,
+      isMade: async () => (await limiter.peek('k')).allowed === false,
     }
   },
   async unblock(store) {
@@ -92,7 +92,7 @@ const changes: Record<string, (store: Store) => Promise<Change>> = {
     await limiter.block('k', '1h')
     return {
       make: () => hasty.unblock('k'),
-      isMade: async () => (await limiter.peek('k')).allowed,
+      isMade: async () => (await limiter.peek('k')).allowed === true,
     }
   },
   async forgetPolicy(store) {
