@@ -124,7 +124,8 @@ describe('peek, where the limit comes with each request', () => {
     const decide = (key: string, limit: number) =>
       limiter.decide(limiter.policies.map((policy) => ({ policy, key, cost: 1, limit })))
     const peeked = async (key: string) => {
-      const { allowed, outcomes } = await limiter.peek(key)
+      const { allowed, limit, outcomes } = await limiter.peek(key)
+      expect(limit).toBe(outcomes[0]?.limit)
       return [allowed, outcomes[0]?.limit, outcomes[0]?.used]
     }
     return { decide, peeked }

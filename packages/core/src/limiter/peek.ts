@@ -97,7 +97,10 @@ export function peekAt(
       return { ...outcome, ...unknownVerdict, used: isBucket ? undefined : used }
     })
     const isUnknown = decision.allowed && outcomes.some(({ allowed }) => allowed === undefined)
-    return { ...decision, outcomes, allowed: isUnknown ? undefined : decision.allowed }
+    const allowed = isUnknown ? undefined : decision.allowed
+    if (unknown.size === 0) return { ...decision, outcomes, allowed }
+    // The tightest policy may be one of those.
+    return { ...decision, outcomes, allowed, limit: undefined, remaining: undefined }
   })
 }
 
@@ -111,13 +114,14 @@ const unknownVerdict = {
 
 function storeAlone(store: Store): Decide {
   return unlimitedChecks((op, checks) =>
-    andThen(store.apply(op, checks), (outcomes) => decisionOf(outcomes, 'store')),
+    andThen(store.apply(op, checks), (outcomes) => decisionOf(outcomes, checks, 'store')),
   )
 }
 
 function usedIn({ policy, limit, remaining }: Outcome): number | undefined {
   if (remaining === undefined || limit === Number.POSITIVE_INFINITY) return undefined
-  const capacity = algorithmOf(policy).capacity({ policy, cost: 0, limit })
+  const { capacity, quota = capacity } = algorithmOf(policy)
+  const most = quota({ policy, cost: 0, limit })
   // A bucket may hold more than its limit, where `remaining` ends.
-  return remaining === limit && capacity > limit ? undefined : capacity - remaining
+  return remaining === limit && most > limit ? undefined : most - remaining
 }
