@@ -65,7 +65,7 @@ export class KeyEncoder {
   digestOf(key: string): string {
     return this.#options.digest
       ? this.#identityOf(key).text
-      : digestIdentity(key, this.#options.secret).text
+      : digestIdentity(key, this.#options.secret)
   }
 
   /**
@@ -78,7 +78,7 @@ export class KeyEncoder {
 
   #keyOf({ policy, key, digest }: Check): readonly [string] {
     if (digest !== undefined) {
-      return [this.#join(hashTagOfByte(firstByteOf(digest)), policy, digest)]
+      return [this.#join(hashTagOf(digest), policy, digest)]
     }
     const identity = this.#identityOf(key)
     if (identity.policy === policy) return identity.key
@@ -118,9 +118,9 @@ export class KeyEncoder {
 
   #digest(key: string): Identity {
     const { secret, digest } = this.#options
-    const { firstByte, text } = digestIdentity(key, secret)
+    const text = digestIdentity(key, secret)
     return {
-      tag: hashTagOfByte(firstByte),
+      tag: hashTagOf(text),
       text: digest ? text : escapeKey(key),
       policy: undefined,
       key: [''],
@@ -161,9 +161,8 @@ function flat(text: string): string {
   return typeof Buffer === 'undefined' ? text : Buffer.from(text).toString()
 }
 
-/** By the first byte of the digest, which its text has too. */
-function hashTagOfByte(byte: number): string {
-  return hashTags[byte % hashTags.length] ?? ''
+function hashTagOf(digest: string): string {
+  return hashTags[firstByteOf(digest) % hashTags.length] ?? ''
 }
 
 /**

@@ -243,5 +243,5 @@ function overflowKey({ policy, key }: Check): string {
  */
 function boundedKey(key: string): string {
   if (key.length < longKeyLength) return key
-  return digestIdentity(key).text.padStart(longKeyLength, '#')
+  return digestIdentity(key).padStart(longKeyLength, '#')
 }

@@ -5,14 +5,6 @@ import { SluiceError } from '../options/errors.ts'
 import { warnOnce } from '../options/warn.ts'
 import type { Store } from './store.ts'
 
-/** The digest of an identity. */
-export interface IdentityDigest {
-  /** The first of its bytes, which its text has too. */
-  readonly firstByte: number
-  /** 128 bits as base64url. */
-  readonly text: string
-}
-
 /** The part that is used of `node:crypto`. A digest as text costs half as much as one in bytes. */
 interface NativeCrypto {
   hash?(algorithm: 'sha256', bytes: Uint8Array, encoding: 'base64url'): string
@@ -48,20 +40,21 @@ const valueOfCode = Array.from({ length: 128 }, (_, code) =>
  * agrees with the keys in Redis.
  */
 export function digestOf(key: string, store: Pick<Store, 'keys'>): string {
-  return store.keys?.digestOf?.(key) ?? digestIdentity(key).text
+  return store.keys?.digestOf?.(key) ?? digestIdentity(key)
 }
 
 /** The length from which digests of keys are kept, because they cost more than a decision. */
 export const longKeyLength = 257
 /** Every policy of a request needs the digest of its key several times. */
 const mostLongKeys = 16
-const longKeys = new Map<string, { digest: IdentityDigest; secret: string | undefined }>()
+const longKeys = new Map<string, { digest: string; secret: string | undefined }>()
 
 /**
- * Digests an identity by SHA-256, or by its HMAC with a secret. It is hashed in UTF-16,
- * little-endian: UTF-8 would make one character of all lone surrogates, and one key of two.
+ * Returns 128 bits of the SHA-256 of an identity, or of its HMAC with a secret, as base64url. It is
+ * hashed in UTF-16, little-endian: UTF-8 would make one character of all lone surrogates, and one
+ * key of two.
  */
-export function digestIdentity(key: string, secret?: string): IdentityDigest {
+export function digestIdentity(key: string, secret?: string): string {
   if (key.length < longKeyLength) return digestNow(key, secret)
   const known = longKeys.get(key)
   if (known && known.secret === secret) return known.digest
@@ -71,7 +64,7 @@ export function digestIdentity(key: string, secret?: string): IdentityDigest {
   return digest
 }
 
-function digestNow(key: string, secret: string | undefined): IdentityDigest {
+function digestNow(key: string, secret: string | undefined): string {
   if (!native?.hash || typeof Buffer === 'undefined') return portableDigest(key, secret)
   const utf16 = Buffer.from(key, 'utf16le')
   const whole =
@@ -79,8 +72,7 @@ function digestNow(key: string, secret: string | undefined): IdentityDigest {
       ? native.hash('sha256', utf16, 'base64url')
       : native.createHmac('sha256', secret).update(utf16).digest('base64url')
   const last = alphabet[sixBits(whole, fullCharacters) & 0b110000]
-  const text = whole.slice(0, fullCharacters) + last
-  return { firstByte: firstByteOf(text), text }
+  return whole.slice(0, fullCharacters) + last
 }
 
 /** Checks the secret of digests, and never shows it. @param owner the function that takes it */
@@ -96,7 +88,7 @@ export function checkSecret(secret: unknown, owner: string): void {
 }
 
 /** The same digest in a runtime without `node:crypto`. */
-export function portableDigest(key: string, secret?: string): IdentityDigest {
+export function portableDigest(key: string, secret?: string): string {
   const utf16 = new Uint8Array(key.length * 2)
   for (let i = 0; i < key.length; i += 1) {
     const code = key.charCodeAt(i)
@@ -104,7 +96,7 @@ export function portableDigest(key: string, secret?: string): IdentityDigest {
     utf16[2 * i + 1] = code >> 8
   }
   const bytes = secret === undefined ? sha256(utf16) : hmac(sha256, utf8ToBytes(secret), utf16)
-  return { firstByte: bytes[0] ?? 0, text: base64Url(bytes.subarray(0, digestBytes)) }
+  return base64Url(bytes.subarray(0, digestBytes))
 }
 
 /** Reads the first byte of a digest from its text. */
