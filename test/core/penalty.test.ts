@@ -276,6 +276,18 @@ describe('a memory that is full of exhausted keys', () => {
   })
 })
 
+it('a strike that is counted later clears what the block of thenReset clears', async () => {
+  const limiter = limiterOf({ after: 1, within: '1m', for: '5s', thenReset: true })
+  await limiter.consume('k')
+  const [check, strike] = [limiter.policies[0], limiter.penalty].map((policy) => {
+    if (!policy) throw new Error('there is no such policy')
+    return { policy, key: 'k', cost: 1, limit: policy.limit }
+  })
+  if (check && strike) limiter.strike(strike, [check, strike])
+
+  expect((await limiter.peek('k')).outcomes).toMatchObject([{ remaining: 1 }, { allowed: false }])
+})
+
 describe('wrong options', () => {
   const good = { after: 3, within: '1m', for: '5m' }
   it.each([
@@ -299,8 +311,12 @@ describe('wrong options', () => {
     ['penalty.hidden must be', { ...good, hidden: 1 }],
     ['penalty.name must be', { ...good, name: '' }],
     ["penalty.for must be left out with after: 'never'", { after: 'never', for: '5m' }],
-  ])('%s', (message, penalty) => {
-    const options = { limit: 1, window: '1s', penalty } as never
+    ['penalty.thenReset must be left out', { after: 'never', thenReset: true }],
+    ['penalty.thenReset must be true or false', { ...good, thenReset: 1 }],
+    ["penalty.for must be at least '1s'", { ...good, for: '900ms', thenReset: true }],
+    ["'default' counts the requests that a block denies", { ...good, thenReset: true }, true],
+  ])('%s', (message, penalty, countDenied = false) => {
+    const options = { limit: 1, window: '1s', penalty, countDenied } as never
     expect(() => createLimiter(options)).toThrow(message)
   })
 

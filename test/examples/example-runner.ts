@@ -15,6 +15,7 @@ export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly body: string
+  readonly tookMs: number
 }
 
 /** Runs code blocks as programs, each with a Redis that is empty. */
@@ -46,9 +47,11 @@ export class ExampleRunner {
     await until('it listens', async () => (await fetch(`${base}/health`)).status > 0)
     const answers: Answer[] = []
     for (const { path, ...init } of requests) {
+      const startedAt = performance.now()
       const response = await fetch(base + path, init)
       const { status, headers } = response
-      answers.push({ status, headers, body: await response.text() })
+      const body = await response.text()
+      answers.push({ status, headers, body, tookMs: performance.now() - startedAt })
     }
     return answers
   }

@@ -115,6 +115,80 @@ describe.runIf(isProof)('the examples for Fastify', { timeout: 60_000 }, () => {
   })
 })
 
+describe.runIf(isProof)('the examples for Hono', { timeout: 60_000 }, () => {
+  it('answer alike before and after, with the same headers', async () => {
+    const requests: readonly Ask[] = [
+      ...many(6, { path: '/', headers: { 'x-api-key': 'a' } }),
+      { path: '/', headers: { 'x-api-key': 'a', 'x-plan': 'paid' } },
+      { path: '/' },
+      { path: '/health' },
+      ...many(3, { path: '/login', method: 'POST' }),
+    ]
+    const before = await runner.answers(sectionOf('hono-rate-limiter').before, requests)
+    const after = await runner.answers(sectionOf('hono-rate-limiter').after, requests)
+    expect(after.map(({ status }) => status)).toEqual([
+      ...[200, 200, 200, 200, 200, 429, 200, 200, 200],
+      ...[200, 200, 429],
+    ])
+    const drafted = ({ status, headers }: Answer) => [
+      status,
+      ...['ratelimit-limit', 'ratelimit-remaining'].map((name) => headers.get(name)),
+      headers.has('retry-after'),
+    ]
+    // Theirs counts denied requests, so that a paid client has fewer left.
+    const alike = (answers: readonly Answer[]) => answers.filter((_, index) => index !== 6)
+    expect(alike(after).map(drafted)).toEqual(alike(before).map(drafted))
+    expect(after[5]?.body).toBe(before[5]?.body)
+  })
+})
+
+describe.runIf(isProof)('the recipe for express-slow-down', { timeout: 60_000 }, () => {
+  it('waits as the original', async () => {
+    const [, ours = ''] = /^### express-slow-down$.*?^```ts$(.*?)^```$/ms.exec(page) ?? []
+    const theirs = `
+      import express from 'express'
+      import { slowDown } from 'express-slow-down'
+      const app = express()
+      const delayMs = (used) => (used - 5) * 500
+      app.use(slowDown({ windowMs: 900_000, delayAfter: 5, delayMs, maxDelayMs: 20_000 }))
+      app.use((request, response) => {
+        response.send('ok')
+      })
+      app.listen(process.env.PORT)`
+    // The runner has asked once before, to see whether the example listens.
+    const waits = async (example: string) =>
+      (await runner.answers(example, many(6, { path: '/' }))).map(({ tookMs }) =>
+        Math.floor(tookMs / 500),
+      )
+    expect(await waits(theirs)).toEqual([0, 0, 0, 0, 1, 2])
+    expect(await waits(ours)).toEqual([0, 0, 0, 0, 1, 2])
+  })
+})
+
+describe.runIf(isProof)('a block that is shorter than its window', { timeout: 60_000 }, () => {
+  it('ends for rate-limiter-flexible as with thenReset', async () => {
+    const theirs = `
+      import { setTimeout as sleep } from 'node:timers/promises'
+      import { RateLimiterMemory } from 'rate-limiter-flexible'
+      const limiter = new RateLimiterMemory({ points: 2, duration: 60, blockDuration: 1 })
+      const ask = () => limiter.consume('k').then(() => true, () => false)`
+    const ours = `
+      import { setTimeout as sleep } from 'node:timers/promises'
+      import { createLimiter } from '@sluice/core'
+      const penalty = { after: 1, within: '1m', for: '1s', factor: 1, thenReset: true }
+      const limiter = createLimiter({ limit: 2, window: '1m', penalty })
+      const ask = async () => (await limiter.consume('k')).allowed`
+    const asks = `
+      for (const waitMs of [0, 0, 0, 500, 600, 0, 0]) {
+        await sleep(waitMs)
+        console.log(await ask())
+      }`
+    const lines = ['true', 'true', 'false', 'false', 'true', 'true', 'false']
+    expect(await runner.lines(theirs + asks, lines.length)).toEqual(lines)
+    expect(await runner.lines(ours + asks, lines.length)).toEqual(lines)
+  })
+})
+
 describe.runIf(isProof)('the examples without HTTP', { timeout: 60_000 }, () => {
   it('print the same before and after', async () => {
     const section = sectionOf('rate-limiter-flexible')

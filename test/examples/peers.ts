@@ -42,6 +42,13 @@ export const peers: readonly Peer[] = [
     noOptions: ['path', 'prefix', 'current'],
   },
   {
+    name: 'hono-rate-limiter',
+    section: 'hono-rate-limiter',
+    types: 'dist/index.d.ts',
+    leaveOut: ['RedisClient', 'RedisStore', 'UnstorageInstance', 'UnstorageStore', 'MemoryStore'],
+    noOptions: [],
+  },
+  {
     name: 'rate-limiter-flexible',
     section: 'rate-limiter-flexible',
     types: 'types.d.ts',
@@ -84,10 +91,11 @@ export function namesOf({ name, types, leaveOut, noOptions }: Peer): readonly st
   return [...declaredNames(declarations, leaveOut)].filter((found) => !noOptions.includes(found))
 }
 
+/** The part of the version that a breaking change raises: `8`, or `0.5`. */
 export function majorOf({ name }: Peer): string {
   const manifest = readFileSync(join(folderOf(name), 'package.json'), 'utf8')
   const { version } = JSON.parse(manifest) as { version: string }
-  return version.slice(0, version.indexOf('.'))
+  return /^(?:0\.)?\d+/.exec(version)?.[0] ?? version
 }
 
 function folderOf(name: string): string {

@@ -110,6 +110,24 @@ describe('the penalty of a guard', () => {
     expect(strikes()).toBe(before)
   })
 
+  it('of thenReset clears what counts the blocked identity alone, on routes too', async () => {
+    const policies = [
+      { name: 'account', limit: 1, window: '1h', key: () => 'ada' },
+      { name: 'address', limit: 1, window: '1h' },
+    ] as const
+    const block = { after: 1, within: '1m', for: '5m', thenReset: true } as const
+    const guard = guardOf({ policies, penalty: block, routes: { '/x': { policies } } })
+    for (let i = 0; i < 2; i += 1) await guard.check(exchange({ path: '/x' }))
+
+    const { outcomes } = await guard.limiter.peek(address)
+    expect(outcomes[1]?.remaining).toBe(1)
+    expect((await guard.limiter.peek('ada')).outcomes[0]?.remaining).toBe(0)
+    const counting = { countDenied: true, limit: 1, window: '1m' } as const
+    expect(() => guardOf({ ...quota, penalty: block, routes: { '/x': counting } })).toThrow(
+      /^routes\['\/x'\]: policies: 'default' counts the requests that a block denies/,
+    )
+  })
+
   it('leaves the memory path synchronous', () => {
     const guard = guardOf({ ...quota, penalty })
     for (let i = 0; i < 9; i += 1) now(guard.check(exchange()) as never)

@@ -120,6 +120,57 @@ describe.each(storeDrivers)('$name', (driver: StoreDriver) => {
     expect((await limiter.peek('k')).outcomes).toMatchObject([{ remaining: 1 }, { remaining: 1 }])
   })
 
+  const block = { after: 1, within: '1m', for: '5s', factor: 1, thenReset: true } as const
+
+  it.each(['sliding-log', 'sliding-counter', 'fixed-window', 'token-bucket'] as const)(
+    'of thenReset gives the whole quota back when the block ends, and not before: %s',
+    async (algorithm) => {
+      const limiter = patientLimiter({
+        store: opened.store,
+        limit: 3,
+        window: '1m',
+        algorithm,
+        penalty: block,
+      })
+      for (let round = 0; round < 3; round += 1) {
+        const burst = await Promise.all(Array.from({ length: 9 }, () => limiter.consume('k')))
+        expect(burst.filter(({ allowed }) => allowed)).toHaveLength(3)
+        expect(burst[3]).toMatchObject({ allowed: false, retryAfterMs: 5_000 })
+        expect(burst[3]?.outcomes).toMatchObject([{ allowed: false, resetMs: 5_000 }, {}])
+        now += 4_999
+        expect(await limiter.consume('k')).toMatchObject({ allowed: false, retryAfterMs: 1 })
+        now += 1
+      }
+    },
+  )
+
+  it('of thenReset clears all policies of the key, and no request in flight', async () => {
+    const limiter = patientLimiter({
+      store: opened.store,
+      policies: [
+        { name: 'tight', limit: 1, window: '1m' },
+        { name: 'wide', limit: 9, window: '1h', algorithm: 'fixed-window' },
+        { name: 'inflight', limit: 5, algorithm: 'concurrency' },
+      ],
+      penalty: block,
+    })
+    const left = async (key: string) =>
+      (await limiter.peek(key)).outcomes.map(({ remaining }) => remaining)
+    await limiter.consume('other')
+    await denials(limiter, 1)
+    now += 5_000
+
+    expect(await left('k')).toEqual([1, 9, 4, 1])
+    expect(await left('other')).toEqual([0, 8, 4, 1])
+  })
+
+  it('without thenReset leaves a client out until its window has room', async () => {
+    const limiter = limiterOf({ window: '1m', penalty: { ...block, thenReset: false } })
+    expect(await denials(limiter, 1)).toBe(minute)
+    now += minute - 1
+    expect((await limiter.consume('k')).allowed).toBe(false)
+  })
+
   it.each([-3_600_000, -1])(
     'lasts no longer than asked when the clock steps by %i ms',
     async (ms) => {

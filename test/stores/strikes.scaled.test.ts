@@ -71,6 +71,19 @@ describe.each(denyingDrivers)('$name', (driver) => {
       expect((await (await witness()).consume('k')).retryAfterMs).toBe(300_000)
     })
 
+    it('lead to a block of thenReset, after which every process has the whole quota', async () => {
+      const penalty = { name: 'bans', after: 9, within: '1m', for: '5s', thenReset: true } as const
+      const one = await processOf({ denialTtlMs: 50 }, { penalty })
+      const other = await processOf({ denialTtlMs: 50 }, { penalty })
+      await denied(one, 2)
+      expect((await other.consume('k')).retryAfterMs).toBe(10_000)
+      await until('the block', async () => (await one.consume('k')).retryAfterMs === 5_000)
+      now += 5_000
+
+      await until('the quota', async () => (await other.consume('k', { cost: 2 })).allowed)
+      expect((await one.consume('k')).allowed).toBe(false)
+    })
+
     it('of a parallel flood lead to a block too', async () => {
       const limiter = await processOf()
       const asked = await server.countAsked(async () => {

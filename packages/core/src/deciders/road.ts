@@ -7,6 +7,7 @@ import type { StoreAccess } from '../resilience/store-access.ts'
 import { appliedLimitsOf, noteLimits } from './applied-limits.ts'
 import { byKnownStates } from './async.ts'
 import type { Decide } from './decide.ts'
+import { freshStarts, type Reset } from './fresh-start.ts'
 import { byGrants } from './grants.ts'
 import { shadows } from './shadow.ts'
 import { unlimitedChecks } from './unlimited.ts'
@@ -17,6 +18,8 @@ export interface Road {
   readonly decide: Decide
   /** For checks at the limits of the policies that the road was made for. */
   readonly decideOwn: Decide
+  /** Has the units of checks forgotten that a block of `thenReset` clears. */
+  readonly reset: Reset
   /** Forgets what this process holds of keys. Returns the checks as the store needs them. */
   forget(op: 'reset' | 'block', checks: readonly Check[]): readonly Check[]
   /** Tells the store of all that it has not counted, and returns what is not spent. */
@@ -40,16 +43,29 @@ export function roadOf({ policies, access, caller }: RoadOptions): Road {
     : (op, checks, request) => access.ask(new PendingAsk(op, checks, caller, request))
   const unheld = ahead ? byKnownStates(ahead, caller)(ask) : ask
   const limited = grants ? byGrants(grants, caller)(unheld) : unheld
+  function forget(op: 'reset' | 'block', checks: readonly Check[]): readonly Check[] {
+    ahead?.forget(checks, caller)
+    return op === 'reset' && grants ? grants.forget(checks) : checks
+  }
+
+  function reset(checks: readonly Check[]): void {
+    if (memory) memory.apply('reset', checks)
+    else
+      access
+        .overwrite('reset', forget('reset', checks), caller)
+        .catch((error: unknown) => caller.onFailure('reset', error))
+  }
+
+  const fresh = freshStarts(reset)
+  const own = policies.some(({ thenReset }) => thenReset) ? fresh(limited) : limited
   const applied = appliedLimitsOf(store)
   applied.isNeeded ||= policies.some(({ limitPerRequest }) => limitPerRequest)
-  const decide = noteLimits(applied)(shadows(unlimitedChecks(limited)))
+  const decide = noteLimits(applied)(shadows(fresh(unlimitedChecks(limited))))
   return {
     decide,
-    decideOwn: policies.every(isPlain) ? limited : decide,
-    forget(op, checks) {
-      ahead?.forget(checks, caller)
-      return op === 'reset' && grants ? grants.forget(checks) : checks
-    },
+    decideOwn: policies.every(isPlain) ? own : decide,
+    reset,
+    forget,
     async close() {
       caller.denials?.close()
       ahead?.close(caller)

@@ -1,4 +1,5 @@
 import { algorithmOf } from '../algorithms/table.ts'
+import { clearedBy } from '../deciders/fresh-start.ts'
 import { roadOf } from '../deciders/road.ts'
 import type { Check } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
@@ -88,6 +89,12 @@ export function createLimiter(
     return andThen(charged, (decision) => ({ ...decision, allowed: true, retryAfterMs: 0 }))
   }
 
+  function strike(check: Check, beside: readonly Check[] = []): void {
+    void andThen(caller.charge(check), ({ outcomes: [struck] }) => {
+      if (check.policy.thenReset && struck?.remaining === 0) road.reset(clearedBy(check, beside))
+    })
+  }
+
   /** Of the penalty too, where it has a say: a denied request is one strike, whatever it costs. */
   function allChecksOf(keyed: Keyed, costs?: CostOptions): readonly Check[] {
     const checks = checksOf(policies, keyed, costs)
@@ -104,7 +111,7 @@ export function createLimiter(
     peekChecks: peekLooks,
     charge: (key, costs) => promised(chargeKey, key, costs),
     chargeChecks,
-    strike: (check) => void caller.charge(check),
+    strike,
     refund: (decision, refund) => followUps.refund(decision, refund),
     release: (decision) => followUps.release(decision),
     renew: (decision) => followUps.renew(decision),

@@ -162,6 +162,15 @@ export function checkTogether(policies: readonly Policy[]): void {
       `policies: the name '${name}' stands twice in one limiter; give each policy a name of its own`,
     )
   }
+  const counting = policies.find(
+    (policy) => policy.countDenied && algorithmOf(policy).counts === 'units',
+  )
+  if (counting && policies.some(({ thenReset }) => thenReset)) {
+    throw new SluiceError(
+      'SLUICE_POLICY_COMBINATION',
+      `policies: '${counting.name}' counts the requests that a block denies, so its key cannot begin anew after it; leave countDenied or penalty.thenReset out`,
+    )
+  }
   const queue = policies.find((policy) => algorithmOf(policy).delayMs)
   const leases = policies.find((policy) => algorithmOf(policy).counts === 'leases')
   if (!queue || !leases) return

@@ -99,8 +99,9 @@ export interface Limiter {
   /**
    * Counts a denial against a penalty that could not be asked to count it: a check of it, at a cost
    * of one strike. Nobody waits for it.
+   * @param beside the other checks of the request
    */
-  strike(check: Check): void
+  strike(check: Check, beside?: readonly Check[]): void
   /**
    * The health of the store for all limiters of this process that share it, and its counters: for a
    * health check, or metrics.

@@ -45,6 +45,8 @@ export interface Policy extends AlgorithmSettings {
   readonly maxUncounted: number
   readonly reach: Reach
   readonly countDenied: boolean
+  /** Of a penalty: whether its key begins anew after a block. @default false */
+  readonly thenReset?: boolean
   readonly hidden: boolean
   readonly unit: QuotaUnit
   /** The share of the keys that the policy is enforced for: 1 nearly always, 0 in shadow. */

@@ -39,6 +39,13 @@ export interface AutomaticPenalty extends NamedPenalty {
   factor?: number | undefined
   /** The longest block, at least `for`. @default '1d', or `for` where that is longer */
   max?: Duration | undefined
+  /**
+   * Clears the policies that count the blocked key, so that it has its whole quota after the block.
+   * Without it, a block that is shorter than a window leaves the client out until the window ends.
+   * `for` is at least a second then, and no policy has `countDenied`.
+   * @default false
+   */
+  thenReset?: boolean | undefined
 }
 
 /** Blocks by `limiter.block` alone. */
@@ -50,7 +57,7 @@ export interface ManualPenalty extends NamedPenalty {
 export type PenaltyOptions = AutomaticPenalty | ManualPenalty
 
 const names = ['name', 'hidden']
-const automatic = ['after', 'within', 'for', 'factor', 'max']
+const automatic = ['after', 'within', 'for', 'factor', 'max', 'thenReset']
 const dayMs = 86_400_000
 
 /**
@@ -80,6 +87,7 @@ export function definePenalty(options: PenaltyOptions): Policy {
     maxUncounted: 0,
     reach: 'region',
     countDenied: settings !== undefined,
+    thenReset: after !== 'never' && thenReset(options.thenReset, settings),
     hidden: flag(options.hidden, { option: 'penalty.hidden' }, false),
     unit: 'requests',
     enforcedShare: 1,
@@ -105,6 +113,13 @@ function settingsOf(options: AutomaticPenalty): PenaltySettings {
     options.max === undefined ? Math.max(dayMs, forMs) : windowMsOf(options.max, 'penalty.max')
   if (maxMs >= forMs) return { forMs, factor, maxMs }
   throw invalid({ option: 'penalty.max' }, options.max, `at least penalty.for (${forMs} ms)`)
+}
+
+/** Other processes that deny the key still notice within a second. */
+function thenReset(given: unknown, settings: PenaltySettings | undefined): boolean {
+  const isReset = flag(given, { option: 'penalty.thenReset' }, false)
+  if (!isReset || !settings || settings.forMs >= 1_000) return isReset
+  throw invalid({ option: 'penalty.for' }, settings.forMs, `at least '1s' with thenReset`)
 }
 
 function strikes(after: unknown): number {

@@ -183,7 +183,7 @@ function liveLimiter(now: () => Limiter): Limiter {
     chargeChecks: (checks) => now().chargeChecks(checks),
     resetChecks: (checks) => now().resetChecks(checks),
     blockChecks: (checks) => now().blockChecks(checks),
-    strike: (check) => now().strike(check),
+    strike: (check, beside) => now().strike(check, beside),
     storeHealth: () => now().storeHealth(),
     close: () => now().close(),
   }

@@ -130,7 +130,7 @@ export class Responder<Native extends object, Handler> {
     const cause = refusalCause(decision, checks)
     if (cause === 'quota' && penalty) {
       const strike = strikeDue(decision, checks, penalty)
-      if (strike) limiter.strike(strike)
+      if (strike) limiter.strike(strike, checks)
     }
     const status = refusalStatus(cause, statusCode)
     const violated = fields.policies.violated()

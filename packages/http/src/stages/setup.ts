@@ -131,7 +131,7 @@ export function setUpGuard<Native extends object, Handler>(
   const { own, penalty } = boundPolicies(options, { limiter, written, place })
   const addedTo = inherited?.addedTo ?? []
   const policies = [...addedTo, ...own, ...(penalty ? [penalty] : [])]
-  if (addedTo.length > 0) checkTogether(policies.map(({ policy }) => policy))
+  if (inherited) checkTogether(policies.map(({ policy }) => policy))
   warnIfUnverified([...addedTo, ...own])
   const { admission } = options
   if (checksAdmission) admission?.checkPolicies?.(policies.map(({ policy }) => policy))

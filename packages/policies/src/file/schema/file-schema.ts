@@ -74,6 +74,9 @@ const penalty = Type.Union(
       for: duration('The duration of the first block.'),
       factor: Type.Optional(Type.Number({ minimum: 1 })),
       max: Type.Optional(duration('The longest block.')),
+      thenReset: Type.Optional(
+        Type.Boolean({ description: 'Clears the policies of the key, so that it begins anew.' }),
+      ),
     }),
     closed({ ...penaltyFields, after: Type.Literal('never') }),
     Type.Literal(false),

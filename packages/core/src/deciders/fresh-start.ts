@@ -1,0 +1,54 @@
+import { algorithmOf } from '../algorithms/table.ts'
+import type { Check } from '../model/check.ts'
+import { decisionOf } from '../model/decision.ts'
+import type { Outcome } from '../model/store.ts'
+import { andThen } from '../runtime/maybe-promise.ts'
+import type { Decider } from './decide.ts'
+
+/** Forgets the units of checks. Nobody waits for it. */
+export type Reset = (checks: readonly Check[]) => void
+
+/**
+ * Lets a key begin anew after a block of `thenReset`: what it has taken is forgotten as the block
+ * begins, and while the block lasts it takes nothing.
+ */
+export function freshStarts(reset: Reset): Decider {
+  return (next) => (op, checks, request) => {
+    const penalty = checks.at(-1)
+    if (op !== 'consume' || !penalty?.policy.thenReset) return next(op, checks, request)
+    return andThen(next(op, checks, request), (decision) => {
+      const blockMs = decision.outcomes[checks.length - 1]?.retryAfterMs ?? 0
+      // Without the store each process blocks by itself.
+      if (blockMs === 0 || decision.source !== 'store') return decision
+      const cleared = clearedBy(penalty, checks)
+      const hasUnits = decision.outcomes.some(
+        ({ limit, remaining = limit }, index) =>
+          remaining < limit && checks[index] && cleared.includes(checks[index]),
+      )
+      if (!hasUnits) return decision
+      reset(cleared)
+      const outcomes = decision.outcomes.map((outcome, index) =>
+        checks[index] && cleared.includes(checks[index]) ? within(blockMs, outcome) : outcome,
+      )
+      return decisionOf(outcomes, checks, decision.source)
+    })
+  }
+}
+
+/** The checks whose units a block forgets: those of its key, but for requests in flight. */
+export function clearedBy(penalty: Check, checks: readonly Check[]): readonly Check[] {
+  const key = penalty.identity ?? penalty.key
+  return checks.filter(
+    ({ policy, limit, ...check }) =>
+      algorithmOf(policy).counts === 'units' &&
+      limit < Number.POSITIVE_INFINITY &&
+      (check.identity ?? check.key) === key,
+  )
+}
+
+/** An outcome whose wait ends with the block; `Infinity` stays, since no wait helps. */
+function within(blockMs: number, outcome: Outcome): Outcome {
+  const { retryAfterMs, resetMs } = outcome
+  if (retryAfterMs <= blockMs || retryAfterMs === Number.POSITIVE_INFINITY) return outcome
+  return { ...outcome, retryAfterMs: blockMs, resetMs: resetMs && Math.min(resetMs, blockMs) }
+}
