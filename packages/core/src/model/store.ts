@@ -169,8 +169,8 @@ export interface StoreKeys {
    */
   keyFor?(digest: string): MaybePromise<Pick<Check, 'key' | 'digest'> | undefined>
   /**
-   * Returns the limit of the last request of a key that holds units. A store that keeps counts alone
-   * leaves it out.
+   * Returns the limit of the last request of a key that holds units. Left out by a store that keeps
+   * counts alone.
    */
   limitOf?(check: Pick<Check, 'policy' | 'key'>): number | undefined
   /** Forgets what all keys have taken of a policy, a bounded number of keys at a time. */
