@@ -12,6 +12,13 @@ interface State {
   readonly allowed?: boolean
 }
 
+interface Level {
+  readonly used?: number
+  readonly capacity?: number
+  readonly limit?: number
+  readonly refillMs?: number
+}
+
 async function stateOf({ call }: AdminUnderTest, key: unknown, policy = 'burst'): Promise<State> {
   const { status, body } = await call('POST', 'keys/lookup', { body: { key } })
   expect(status, JSON.stringify(body)).toBe(200)
@@ -95,6 +102,30 @@ overrides: [{ policy: burst, key: { tenant: acme }, limit: 50, reason: contract 
     expect(await stateOf(started, 'user ada')).not.toHaveProperty('allowed')
     for (let i = 0; i < 7; i += 1) await started.visit('ada')
     expect(await stateOf(started, 'user ada')).toMatchObject({ limit: 50, used: 7, allowed: true })
+  })
+
+  it('show the level of a bucket against what it holds, and its refill', async () => {
+    const file = `deadlineMs: 10000
+policies:
+  - { name: small, algorithm: token-bucket, limit: 15, burst: 10, window: 1h, key: user }
+  - { name: large, algorithm: token-bucket, limit: 15, burst: 20, window: 1h, key: user }
+  - { name: queue, algorithm: leaky-bucket, limit: 15, queue: 30, window: 1h, key: user }`
+    const started = await startAdmin({ store: await emptyStore(), file })
+    const levels = async () => {
+      const { body } = await started.call('POST', 'keys/lookup', { body: { key: 'user ada' } })
+      return body.policies.map(({ used, capacity, limit, refillMs }: Level) => {
+        return [used, capacity, limit, refillMs]
+      })
+    }
+    // A bucket that holds more than its limit tells its level once less than the limit is left.
+    expect(await levels()).toEqual([
+      [0, 10, 15, 3_600_000],
+      [undefined, 20, 15, 3_600_000],
+      [0, 31, 15, 3_600_000],
+    ])
+    await started.visit('ada')
+    const [[small], , [queue]] = await levels()
+    expect([small, queue]).toEqual([1, 1])
   })
 
   it('say why nothing is found where a function of the code makes the key', async () => {

@@ -69,6 +69,14 @@ policies: [{ name: api, window: 1h, key: user, limit: { tiers: { pro: 100 }, by:
     expect(zoe.stdout).toMatch(/^api +unknown +0 +depends on the request +– /m)
   })
 
+  it('inspect shows the level of a bucket, what it holds, and its refill', async () => {
+    const file = `deadlineMs: 10000
+policies: [{ name: api, algorithm: token-bucket, limit: 15, burst: 10, window: 1m, key: user }]`
+    const { sluice } = await startFleet({ store: await newStore(), file })
+    const { stdout } = await sluice(['inspect', 'user nobody'])
+    expect(stdout).toMatch(/^api +allowed +0 +10, \+15 in 1m +– /m)
+  })
+
   it('reset shows what there is, asks, and forgets it', async () => {
     const { sluice, visit } = await startWithDenied()
     const dry = await sluice(['reset', 'user ada', ...because, '--dry-run'])

@@ -88,6 +88,16 @@ describe('metrics of a limiter', () => {
     )
   })
 
+  it('count near misses of a bucket by what it holds, and not by its refill', async () => {
+    const metrics = collectMetrics()
+    const bucket = { algorithm: 'token-bucket', window: '1h', burst: 10 } as const
+    const policy = { name: 'api', limit: 15, ...bucket } as const
+    const limiter = createLimiter({ policies: [policy], observers: [metrics] })
+    for (let i = 0; i < 10; i += 1) await limiter.consume('a')
+    const series = 'sluice_used_ratio_bucket{policy="api",le="0.5"}'
+    expect(await seriesValue(metrics, series)).toBe(5)
+  })
+
   it('have the series of a first denial before it comes, and no skew of clocks at first', async () => {
     const metrics = collectMetrics()
     const penalty = { name: 'ban', after: 'never' } as const

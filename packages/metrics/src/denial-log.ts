@@ -8,6 +8,7 @@ import {
   type ShadowEvent,
   wholeNumber,
 } from '@sluice/core'
+import { usageOf } from '@sluice/core/backend'
 import { type AddedFields, traced, written } from './added-fields.ts'
 
 /** One denied request, or so many like it. */
@@ -184,12 +185,13 @@ export function denialLog<Request = unknown>(
   function recordOf(recorded: Recorded<Request>): DenialRecord {
     const { type, policy, digest, answeredBy, factor, retryAfterMs } = recorded
     const { request, route, method } = recorded.source
-    const { limit, remaining, resetMs } = recorded.outcome ?? {}
+    const { outcome } = recorded
+    const { limit, resetMs } = outcome ?? {}
     return {
       type,
       time: new Date().toISOString(),
       ...{ route, method, policy, limit },
-      used: limit === undefined || remaining === undefined ? undefined : limit - remaining,
+      used: outcome && usageOf(outcome).used,
       resetMs,
       retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : undefined,
       ...{ digest, answeredBy, traceId: undefined, factor },

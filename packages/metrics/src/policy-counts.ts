@@ -8,7 +8,7 @@ import {
   type Policy,
   type Store,
 } from '@sluice/core'
-import { algorithmOf } from '@sluice/core/backend'
+import { algorithmOf, usageOf } from '@sluice/core/backend'
 import { unscopedKey } from '@sluice/http'
 import { PolicyDescriptions } from './policy-descriptions.ts'
 import type { Series, SeriesTable } from './series.ts'
@@ -36,6 +36,8 @@ interface RankingOptions {
 interface PolicyCount {
   readonly label: string
   readonly isPenalty: boolean
+  /** True if what it holds is another number than its limit. */
+  readonly isBucket: boolean
   /** Slots of `checks` by result; -1 for those that are not known yet. */
   readonly results: Int32Array
   /** Mostly the next check has this result too. */
@@ -188,10 +190,13 @@ export class PolicyCounts {
     return { key: digested + digestOf(key, this.#store), cost }
   }
 
-  #noteUse({ usedRatio }: PolicyCount, { limit, remaining }: Outcome): void {
+  #noteUse({ usedRatio, isBucket }: PolicyCount, outcome: Outcome): void {
+    const { limit, remaining } = outcome
     if (usedRatio === undefined || remaining === undefined) return
     if (limit === 0 || limit === Number.POSITIVE_INFINITY) return
-    this.#usedRatio.observe(usedRatio, (limit - remaining) / limit)
+    if (!isBucket) return this.#usedRatio.observe(usedRatio, (limit - remaining) / limit)
+    const { used, capacity } = usageOf(outcome)
+    if (used !== undefined) this.#usedRatio.observe(usedRatio, used / capacity)
   }
 
   #resultSlot(count: PolicyCount, result: CheckResult): number {
@@ -232,10 +237,12 @@ export class PolicyCounts {
   #begin(policy: Policy, label: string): PolicyCount {
     const isFollowed = this.#followed < maxFollowed
     if (isFollowed) this.#followed += 1
-    const isPenalty = algorithmOf(policy).counts === 'strikes'
+    const { counts, capacityLevel } = algorithmOf(policy)
+    const isPenalty = counts === 'strikes'
     const count: PolicyCount = {
       label,
       isPenalty,
+      isBucket: capacityLevel !== undefined,
       results: new Int32Array(checkResults.length).fill(-1),
       latestResult: undefined,
       latestSlot: 0,

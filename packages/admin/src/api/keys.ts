@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox'
 import { type Check, digestOf, type PeekedOutcome, type Policy, windowMsOf } from '@sluice/core'
-import { algorithmOf, peekAt } from '@sluice/core/backend'
+import { algorithmOf, peekAt, usageOf } from '@sluice/core/backend'
 import { topKeysWindows } from '@sluice/metrics'
 import type { CountedKey } from '@sluice/policies'
 import { ApiError, fromStore } from './api-error.ts'
@@ -220,8 +220,13 @@ function stateOf(
   if (!outcome || outcome.limit === Number.POSITIVE_INFINITY)
     return { ...shown, allowed: true, limit: 'unlimited' }
   const { allowed, limit, used, remaining, resetMs, retryAfterMs } = outcome
+  const bucket = limit !== undefined &&
+    algorithmOf(policy).capacityLevel !== undefined && {
+      capacity: usageOf({ policy, limit, remaining }).capacity,
+      refillMs: policy.windowMs,
+    }
   return {
-    ...{ ...shown, allowed, limit, used, remaining, resetMs },
+    ...{ ...shown, allowed, limit, used, remaining, resetMs, ...bucket },
     retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : undefined,
   }
 }

@@ -56,6 +56,8 @@ export const lookupAnswer = Type.Object({
       allowed: Type.Optional(Type.Boolean()),
       limit: Type.Optional(Type.Union([count, Type.Literal('unlimited')])),
       used: Type.Optional(count),
+      capacity: Type.Optional(count),
+      refillMs: Type.Optional(count),
       remaining: Type.Optional(count),
       resetMs: Type.Optional(count),
       retryAfterMs: Type.Optional(count),

@@ -29,6 +29,12 @@ export function describeLookup(found: Lookup, terminal: Terminal): string {
 
 function rowOf(state: Lookup['policies'][number]): readonly Cell[] {
   const { policy, isPenalty, mode, allowed, limit, used, resetMs, retryAfterMs, denied } = state
+  const { capacity, refillMs } = state
+  // A bucket holds a number of units, and its limit is what comes back in a window.
+  const shownLimit =
+    refillMs === undefined
+      ? String(limit ?? 'depends on the request')
+      : `${capacity}, +${limit} in ${durationText(refillMs)}`
   const shadow = mode === 'shadow' ? ' in shadow' : ''
   const spans = ['1m', '10m', '1h'].map((span) => denied[span] ?? '–').join(' / ')
   const retry = retryAfterMs === undefined ? 'never' : durationText(retryAfterMs)
@@ -39,7 +45,7 @@ function rowOf(state: Lookup['policies'][number]): readonly Cell[] {
         ? [[`allowed${shadow}`, 'green'], '']
         : [[`${isPenalty ? 'blocked' : 'denied'}${shadow}`, 'red'], retry]
   return [
-    ...[policy, stateCell, String(used ?? '–'), String(limit ?? 'depends on the request')],
+    ...[policy, stateCell, String(used ?? '–'), shownLimit],
     ...[resetMs === undefined ? '–' : durationText(resetMs), retryCell, spans],
   ]
 }

@@ -90,7 +90,7 @@ export function peekAt(
     // A region knows its own part of the units, and a fallback those of this process.
     const isWhole = decision.source === 'store' && store.region === undefined
     const outcomes = decision.outcomes.map((outcome): PeekedOutcome => {
-      const used = isWhole ? usedIn(outcome) : undefined
+      const used = isWhole ? usageOf(outcome).used : undefined
       if (!unknown.has(outcome.policy)) return { ...outcome, used }
       // A bucket drains by its limit.
       const isBucket = algorithmOf(outcome.policy).capacityLevel !== undefined
@@ -118,10 +118,21 @@ function storeAlone(store: Store): Decide {
   )
 }
 
-function usedIn({ policy, limit, remaining }: Outcome): number | undefined {
-  if (remaining === undefined || limit === Number.POSITIVE_INFINITY) return undefined
-  const { capacity, quota = capacity } = algorithmOf(policy)
-  const most = quota({ policy, cost: 0, limit })
-  // A bucket may hold more than its limit, where `remaining` ends.
-  return remaining === limit && most > limit ? undefined : most - remaining
+/** Returns the units that count, and the most that may; of a bucket, its level and what it holds. */
+export function usageOf({
+  policy,
+  limit,
+  remaining,
+}: Pick<Outcome, 'policy' | 'limit' | 'remaining'>): {
+  readonly used: number | undefined
+  readonly capacity: number
+} {
+  const algorithm = algorithmOf(policy)
+  const check = { policy, cost: 0, limit }
+  const capacity = algorithm.capacity(check)
+  const quota = algorithm.quota?.(check) ?? capacity
+  // What remains ends at the limit, and at 0 while more wait than leave in a window.
+  const isCut = (remaining === limit && quota > limit) || (remaining === 0 && capacity > quota)
+  const isKnown = remaining !== undefined && limit !== Number.POSITIVE_INFINITY && !isCut
+  return { capacity, used: isKnown ? quota - remaining : undefined }
 }

@@ -51,7 +51,9 @@ export const lookupAnswer = open({
             'The limit of the policy, or that of an override. If it depends on the request: the limit of the last request. Left out: it depends on the request, and is not known here.',
         }),
       ),
-      used: optional(count('Units that count now.')),
+      used: optional(count('Units that count now. Of a bucket: its level.')),
+      capacity: optional(count('Of a bucket: the units that it holds.')),
+      refillMs: optional(count('Of a bucket: the time (ms) in which as many as the limit drain.')),
       remaining: optional(count(`Units left. ${leftOutWithLimit}`)),
       resetMs: optional(count('Time (ms) until what remains is refilled.')),
       retryAfterMs: optional(

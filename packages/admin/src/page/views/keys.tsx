@@ -204,7 +204,9 @@ function Found({ lookup, typed, session, onAgain }: FoundProps) {
 
 /** The state of a key under one policy, as a bar. */
 function State({ of }: { of: KeyPolicy }) {
-  const { policy, isPenalty, mode, allowed, limit, used, denied } = of
+  const { policy, isPenalty, mode, allowed, used, denied } = of
+  // A bucket is full at what it holds; its limit is what comes back in a window.
+  const limit = of.capacity ?? of.limit
   const isDenied = allowed === false
   const share = typeof limit === 'number' && limit > 0 ? (used ?? 0) / limit : isDenied ? 1 : 0
   return (
@@ -241,10 +243,12 @@ function denialWords(denied: KeyPolicy['denied']): string {
   return `denied ${spans.map((span) => `${count(denied[span] ?? 0)} in ${span}`).join(' · ')}`
 }
 
-function stateWords({ isPenalty, allowed, used, retryAfterMs, resetMs }: KeyPolicy): string {
+function stateWords(of: KeyPolicy): string {
+  const { isPenalty, allowed, used, retryAfterMs, resetMs, limit, refillMs } = of
   if (allowed === undefined) return 'the limit depends on the request'
   if (!allowed && retryAfterMs === undefined) return 'waiting cannot help'
   if (!allowed) return `allowed again in ${duration(retryAfterMs ?? 0)}`
   if (isPenalty) return 'not blocked'
+  if (refillMs !== undefined) return `${limit} units come back in ${duration(refillMs)}`
   return used && resetMs ? `next units in ${duration(resetMs)}` : 'all units are left'
 }
