@@ -233,7 +233,7 @@ describe('a block by hand', () => {
     'is refused for %s',
     async (duration) => {
       const limiter = limiterOf({ after: 'never' })
-      await expect(limiter.block('k', duration as never)).rejects.toThrow(/^duration must be/)
+      await expect(limiter.block('k', duration as never)).rejects.toThrow(/^for must be/)
       expect((await limiter.consume('k')).allowed).toBe(true)
     },
   )

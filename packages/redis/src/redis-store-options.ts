@@ -1,4 +1,5 @@
 import {
+  type Check,
   checkSecret,
   flag,
   type InvalidEvent,
@@ -184,6 +185,12 @@ function warnAboutGuessableKeys({ secret, digest = true }: RedisStoreOptions): v
   warnOnce(
     `redisStore has no secret: whoever can read the keys in Redis can guess identities such as IPs; set { secret }`,
   )
+}
+
+/** Lowers the limit of a check to what a sorted set may hold; a smaller one never opens the gate. */
+export function boundLogLimit(check: Check): Check {
+  const isHeld = !algorithmOf(check.policy).keepsEachUnit || check.limit <= maxSortedSetLimit
+  return isHeld ? check : { ...check, limit: maxSortedSetLimit }
 }
 
 /** @throws SluiceError for a limit that would block Redis */

@@ -27,7 +27,12 @@ import { redisDocuments } from './documents.ts'
 import { Fleet } from './fleet.ts'
 import { forgetKeys } from './forget-policy.ts'
 import { KeyEncoder } from './key-encoder.ts'
-import { checkLogLimit, type RedisStoreOptions, setUpRedisStore } from './redis-store-options.ts'
+import {
+  boundLogLimit,
+  checkLogLimit,
+  type RedisStoreOptions,
+  setUpRedisStore,
+} from './redis-store-options.ts'
 import { type AskResult, decodeReply, passOn } from './replies/reply.ts'
 import { lastFailure, storeFailure } from './replies/store-failure.ts'
 import { textOf } from './replies/texts.ts'
@@ -187,6 +192,11 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     })
   }
 
+  /** A sorted set has a member for each unit, so it holds a smaller limit than a request may bring. */
+  function held(checks: readonly Check[]): readonly Check[] {
+    return encoding === 'packed' ? checks : checks.map(boundLogLimit)
+  }
+
   const queues = redis.isCluster ? queueByHashTag(openQueue) : openQueue()
 
   function join(): void {
@@ -246,8 +256,9 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       if (encoding === 'sorted-set') policies.forEach(checkLogLimit)
     },
 
-    apply(op, checks, cancellation) {
+    apply(op, asked, cancellation) {
       join()
+      const checks = held(asked)
       if (clock !== 'client') cancellation?.control?.promise()
       const ask = new PromisedAsk({ op, checks, keys: keys.keysOf(checks) }, cancellation)
       queues.submit(ask)
@@ -256,6 +267,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 
     submit(ask) {
       join()
+      ask.checks = held(ask.checks)
       ask.keys = keys.keysOf(ask.checks)
       queues.submit(ask)
     },
