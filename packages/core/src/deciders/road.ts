@@ -23,7 +23,7 @@ export interface Road {
   /** Forgets what this process holds of keys. Returns the checks as the store needs them. */
   forget(op: 'reset' | 'block', checks: readonly Check[]): readonly Check[]
   /** Tells the store of all that it has not counted, and returns what is not spent. */
-  close(): Promise<void>
+  close(): Promise<void> | undefined
 }
 
 interface RoadOptions {
@@ -66,10 +66,10 @@ export function roadOf({ policies, access, caller }: RoadOptions): Road {
     decideOwn: policies.every(isPlain) ? own : decide,
     reset,
     forget,
-    async close() {
+    close() {
       caller.denials?.close()
       ahead?.close(caller)
-      await grants?.close(store)
+      return grants?.close(store)
     },
   }
 }

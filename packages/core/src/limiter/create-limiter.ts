@@ -122,7 +122,9 @@ export function createLimiter(
     unblock: (key) => changes.unblock(key),
     storeHealth: () => access.health(store),
     async close() {
-      await road.close()
+      const closing = road.close()
+      // A request right after the call meets a store that is closed.
+      if (closing) await closing
       await store.close?.()
     },
   }
