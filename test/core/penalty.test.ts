@@ -3,6 +3,7 @@ import {
   type Limiter,
   memoryStore,
   type PenaltyOptions,
+  type Store,
   unlimited,
 } from '@sluice/core'
 import fc from 'fast-check'
@@ -286,6 +287,21 @@ it('a strike that is counted later clears what the block of thenReset clears', a
   if (check && strike) limiter.strike(strike, [check, strike])
 
   expect((await limiter.peek('k')).outcomes).toMatchObject([{ remaining: 1 }, { allowed: false }])
+})
+
+it('a block of thenReset tells the wait of the window where the store cleared nothing', async () => {
+  const memory = memoryStore()
+  const store: Store = {
+    apply: (op, checks) =>
+      op === 'reset' ? Promise.reject(new Error('gone')) : memory.apply(op, checks),
+  }
+  const onStoreError = vi.fn()
+  const penalty = { after: 1, within: '1m', for: '5s', thenReset: true } as const
+  const limiter = createLimiter({ limit: 1, window: '1m', store, penalty, onStoreError })
+  await limiter.consume('k')
+
+  expect((await limiter.consume('k')).retryAfterMs).toBe(60_000)
+  expect(onStoreError).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ op: 'reset' }))
 })
 
 describe('wrong options', () => {

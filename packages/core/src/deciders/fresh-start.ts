@@ -2,11 +2,11 @@ import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../model/check.ts'
 import { decisionOf } from '../model/decision.ts'
 import type { Outcome } from '../model/store.ts'
-import { andThen } from '../runtime/maybe-promise.ts'
+import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Decider } from './decide.ts'
 
-/** Forgets the units of checks. Nobody waits for it. */
-export type Reset = (checks: readonly Check[]) => void
+/** Forgets the units of checks. Yields false, and never rejects, if that failed. */
+export type Reset = (checks: readonly Check[]) => MaybePromise<boolean>
 
 /**
  * Lets a key begin anew after a block of `thenReset`: what it has taken is forgotten as the block
@@ -26,11 +26,14 @@ export function freshStarts(reset: Reset): Decider {
           remaining < limit && checks[index] && cleared.includes(checks[index]),
       )
       if (!hasUnits) return decision
-      reset(cleared)
-      const outcomes = decision.outcomes.map((outcome, index) =>
-        checks[index] && cleared.includes(checks[index]) ? within(blockMs, outcome) : outcome,
-      )
-      return decisionOf(outcomes, checks, decision.source)
+      // The wait of the block is told once it is true.
+      return andThen(reset(cleared), (isDone) => {
+        if (!isDone) return decision
+        const outcomes = decision.outcomes.map((outcome, index) =>
+          checks[index] && cleared.includes(checks[index]) ? within(blockMs, outcome) : outcome,
+        )
+        return decisionOf(outcomes, checks, decision.source)
+      })
     })
   }
 }

@@ -48,12 +48,15 @@ export function roadOf({ policies, access, caller }: RoadOptions): Road {
     return op === 'reset' && grants ? grants.forget(checks) : checks
   }
 
-  function reset(checks: readonly Check[]): void {
-    if (memory) memory.apply('reset', checks)
-    else
-      access
-        .overwrite('reset', forget('reset', checks), caller)
-        .catch((error: unknown) => caller.onFailure('reset', error))
+  const reset: Reset = (checks) => {
+    if (memory) return memory.apply('reset', checks).length > 0
+    return access.overwrite('reset', forget('reset', checks), caller).then(
+      () => true,
+      (error: unknown) => {
+        caller.onFailure('reset', error)
+        return false
+      },
+    )
   }
 
   const fresh = freshStarts(reset)

@@ -91,7 +91,8 @@ export function createLimiter(
 
   function strike(check: Check, beside: readonly Check[] = []): void {
     void andThen(caller.charge(check), ({ outcomes: [struck] }) => {
-      if (check.policy.thenReset && struck?.remaining === 0) road.reset(clearedBy(check, beside))
+      if (check.policy.thenReset && struck?.remaining === 0)
+        void road.reset(clearedBy(check, beside))
     })
   }
 
