@@ -153,7 +153,7 @@ describe('examples/policies', () => {
 
     writeFileSync(file, text.replace('limit: 5,', 'limit: -5,'))
     expect(await example.printed(/stays in force:\n.+\n/)).toMatch(
-      /^sluice.yaml:4:27: .*but is -5$/m,
+      /^sluice.yaml:4:27: policies\[0\]\.limit$/m,
     )
     writeFileSync(file, text.replace('limit: 5,', 'limit: 6,'))
     await example.printed(new RegExp(`^version (?!${first}).+ is in force$`, 'm'))
