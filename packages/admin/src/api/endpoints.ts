@@ -45,196 +45,129 @@ export type EndpointName =
   | 'deleteDead'
   | 'audit'
 
+/** Describes an operation: with a body it is a POST. */
+function at(path: string, role: Role, rest: Omit<Endpoint, 'method' | 'path' | 'role'>): Endpoint {
+  return { method: rest.body ? 'POST' : 'GET', path, role, ...rest }
+}
+
 /** All operations by name. */
 export const endpoints: Readonly<Record<EndpointName, Endpoint>> = {
-  session: {
-    method: 'GET',
-    path: 'session',
-    role: 'read',
+  session: at('session', 'read', {
     summary: 'Who asks, what they may do, and what there is to see',
     answer: views.sessionAnswer,
-  },
-  live: {
-    method: 'GET',
-    path: 'live',
-    role: 'read',
+  }),
+  live: at('live', 'read', {
     summary:
       'Requests, denials, near misses and latency of the fleet, and the store as this process sees it',
     answer: views.liveAnswer,
-  },
-  fleet: {
-    method: 'GET',
-    path: 'fleet',
-    role: 'read',
+  }),
+  fleet: at('fleet', 'read', {
     summary: 'Instances, the versions that they run, and the health of the store',
     answer: policies.fleetAnswer,
-  },
-  top: {
-    method: 'GET',
-    path: 'top',
-    role: 'read',
+  }),
+  top: at('top', 'read', {
     summary: 'The busiest keys of one policy or of all',
     query: keys.topQuery,
     answer: keys.topAnswer,
-  },
-  policies: {
-    method: 'GET',
-    path: 'policies',
-    role: 'read',
+  }),
+  policies: at('policies', 'read', {
     summary: 'The policies in force. Its ETag goes into If-Match',
     answer: policies.policiesAnswer,
-  },
-  overrides: {
-    method: 'GET',
-    path: 'overrides',
-    role: 'read',
+  }),
+  overrides: at('overrides', 'read', {
     summary: 'The overrides of the file and of changes',
     answer: policies.overridesAnswer,
-  },
-  change: {
-    method: 'POST',
-    path: 'policies/changes',
-    role: 'policies',
+  }),
+  change: at('policies/changes', 'policies', {
     summary: 'Sets or removes fields and overrides, all in one version',
     body: policies.changeRequest,
     answer: policies.changeAnswer,
     ifMatch: true,
-  },
-  rollback: {
-    method: 'POST',
-    path: 'policies/rollback',
-    role: 'policies',
+  }),
+  rollback: at('policies/rollback', 'policies', {
     summary: 'Puts the changes of an earlier version in force again',
     body: policies.rollbackRequest,
     answer: policies.changeAnswer,
     ifMatch: true,
-  },
-  kill: {
-    method: 'POST',
-    path: 'policies/kill',
-    role: 'policies',
+  }),
+  kill: at('policies/kill', 'policies', {
     summary: 'Puts everything into shadow, switches everything off, or on again',
     body: policies.killRequest,
     answer: policies.changeAnswer,
     ifMatch: true,
-  },
-  history: {
-    method: 'GET',
-    path: 'policies/history',
-    role: 'read',
+  }),
+  history: at('policies/history', 'read', {
     summary: 'The versions that the store keeps',
     answer: policies.historyAnswer,
-  },
-  diff: {
-    method: 'GET',
-    path: 'policies/diff',
-    role: 'read',
+  }),
+  diff: at('policies/diff', 'read', {
     summary: 'The differences between two versions',
     query: policies.diffQuery,
     answer: policies.diffAnswer,
-  },
-  export: {
-    method: 'GET',
-    path: 'policies/export',
-    role: 'policies',
+  }),
+  export: at('policies/export', 'policies', {
     summary: 'A version as a policy file',
     query: policies.exportQuery,
     answer: policies.exportAnswer,
-  },
-  lookup: {
-    method: 'POST',
-    path: 'keys/lookup',
-    role: 'keys',
+  }),
+  lookup: at('keys/lookup', 'keys', {
     summary: 'The state of an identity under each policy',
     body: keys.lookupRequest,
     answer: keys.lookupAnswer,
-  },
-  reset: {
-    method: 'POST',
-    path: 'keys/reset',
-    role: 'keys',
+  }),
+  reset: at('keys/reset', 'keys', {
     summary: 'Forgets what an identity has taken, and lifts its block',
     body: keys.resetRequest,
     answer: keys.actionAnswer,
-  },
-  block: {
-    method: 'POST',
-    path: 'keys/block',
-    role: 'keys',
+  }),
+  block: at('keys/block', 'keys', {
     summary: 'Denies an identity for a time, under each penalty',
     body: keys.blockRequest,
     answer: keys.actionAnswer,
-  },
-  unblock: {
-    method: 'POST',
-    path: 'keys/unblock',
-    role: 'keys',
+  }),
+  unblock: at('keys/unblock', 'keys', {
     summary: 'Lifts the block of an identity, and forgets its strikes',
     body: keys.unblockRequest,
     answer: keys.actionAnswer,
-  },
-  refund: {
-    method: 'POST',
-    path: 'keys/refund',
-    role: 'keys',
+  }),
+  refund: at('keys/refund', 'keys', {
     summary:
       'Gives units of one policy back: the limit of the identity is raised by them for one window',
     body: keys.refundRequest,
     answer: keys.actionAnswer,
-  },
-  temporaryLimit: {
-    method: 'POST',
-    path: 'keys/limit',
-    role: 'keys',
+  }),
+  temporaryLimit: at('keys/limit', 'keys', {
     summary: 'Gives an identity another limit for a time: an override that ends by itself',
     body: keys.temporaryLimitRequest,
     answer: policies.changeAnswer,
-  },
-  unlock: {
-    method: 'POST',
-    path: 'keys/unlock',
-    role: 'policies',
+  }),
+  unlock: at('keys/unlock', 'policies', {
     summary: 'Forgets everybody under one policy, a bounded number of keys at a time',
     body: keys.unlockRequest,
     answer: keys.unlockAnswer,
-  },
-  queues: {
-    method: 'GET',
-    path: 'queues',
-    role: 'read',
+  }),
+  queues: at('queues', 'read', {
     summary: 'How full the queues are',
     answer: views.queuesAnswer,
-  },
-  deadLetters: {
-    method: 'GET',
-    path: 'queues/{queue}/dead',
-    role: 'read',
+  }),
+  deadLetters: at('queues/{queue}/dead', 'read', {
     summary: 'The dead letters of a queue',
     query: views.deadQuery,
     answer: views.deadAnswer,
-  },
-  retryDead: {
-    method: 'POST',
-    path: 'queues/{queue}/dead/retry',
-    role: 'keys',
+  }),
+  retryDead: at('queues/{queue}/dead/retry', 'keys', {
     summary: 'Has dead letters run again',
     body: views.deadRequest,
     answer: views.deadActionAnswer,
-  },
-  deleteDead: {
-    method: 'POST',
-    path: 'queues/{queue}/dead/delete',
-    role: 'keys',
+  }),
+  deleteDead: at('queues/{queue}/dead/delete', 'keys', {
     summary: 'Forgets dead letters',
     body: views.deadRequest,
     answer: views.deadActionAnswer,
-  },
-  audit: {
-    method: 'GET',
-    path: 'audit',
-    role: 'read',
+  }),
+  audit: at('audit', 'read', {
     summary: 'Who changed what, when and why',
     query: views.auditQuery,
     answer: views.auditAnswer,
-  },
+  }),
 }

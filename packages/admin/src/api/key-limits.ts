@@ -41,17 +41,11 @@ export const refund: Answering<unknown, Static<typeof schemas.refundRequest>> = 
   return { digest, found: isFound, dryRun, policies }
 }
 
-interface Counted {
-  readonly key: Key
-  readonly digest: string
-  readonly found: CountedKey
-}
-
 /** Finds the policy that an override is for: it counts the key, which names one identity. */
 async function countedBy({
   admin,
   body,
-}: Call<unknown, { readonly key: KeyReference; readonly policy: string }>): Promise<Counted> {
+}: Call<unknown, { readonly key: KeyReference; readonly policy: string }>) {
   const named = readKey(body.key, policiesOf(admin).keyNames)
   if (!('key' in named)) {
     throw new ApiError(400, 'Give the key itself: a digest does not tell whom an override is for.')

@@ -78,31 +78,23 @@ export function shownEntries(entries: readonly StatusEntry[], who: Granted): rea
 export function hiddenIn(differences: readonly Difference[], who: Granted): readonly object[] {
   if (seesIdentities(who)) return differences
   return differences.map((difference) => {
-    if (difference.path === 'overrides') {
-      const [from, to] = [withoutKeys(difference.from), withoutKeys(difference.to)]
-      return { ...difference, from, to }
-    }
     const { path, from, to } = difference
-    return { ...difference, from: withoutLists(from, path), to: withoutLists(to, path) }
+    return { ...difference, from: withoutIdentities(from, path), to: withoutIdentities(to, path) }
   })
 }
 
 const hidden = '…'
 
-/** The lists of allowed and blocked clients have identities, those of a route too. */
-function withoutLists(value: unknown, field: string): unknown {
+/** Hides keys of overrides, and the lists of allowed and blocked clients, those of a route too. */
+function withoutIdentities(value: unknown, field: string): unknown {
   if (value === undefined) return undefined
   if (field === 'allow' || field === 'block') return hidden
+  if (field === 'overrides' && Array.isArray(value)) {
+    return value.map((each: { readonly key: object }) => ({ ...each, key: hiddenKey(each.key) }))
+  }
   if (!isOptions(value)) return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [name, withoutLists(inner, name)]),
-  )
-}
-
-function withoutKeys(overrides: unknown): unknown {
-  if (!Array.isArray(overrides)) return overrides
-  return overrides.map((each: unknown) =>
-    isOptions(each) && 'key' in each ? { ...each, key: hiddenKey(each.key) } : each,
+    Object.entries(value).map(([name, inner]) => [name, withoutIdentities(inner, name)]),
   )
 }
 
@@ -110,9 +102,8 @@ function shownKey(key: OverrideEntry['key'], who: Granted): object {
   return seesIdentities(who) ? key : hiddenKey(key)
 }
 
-function hiddenKey(key: unknown): object {
-  const names = isOptions(key) ? Object.keys(key) : []
-  return Object.fromEntries(names.map((name) => [name, hidden]))
+function hiddenKey(key: object): object {
+  return Object.fromEntries(Object.keys(key).map((name) => [name, hidden]))
 }
 
 export function seesIdentities({ may }: Granted): boolean {

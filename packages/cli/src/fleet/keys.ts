@@ -46,7 +46,11 @@ function rowOf(state: Lookup['policies'][number]): readonly Cell[] {
         : [[`${isPenalty ? 'blocked' : 'denied'}${shadow}`, 'red'], retry]
   return [
     ...[policy, stateCell, String(used ?? '–'), shownLimit],
-    ...[resetMs === undefined ? '–' : durationText(resetMs), retryCell, spans],
+    ...[
+      resetMs === undefined || refillMs !== undefined ? '–' : durationText(resetMs),
+      retryCell,
+      spans,
+    ],
   ]
 }
 

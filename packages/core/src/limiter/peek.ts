@@ -118,7 +118,7 @@ function storeAlone(store: Store): Decide {
   )
 }
 
-/** Returns the units that count, and the most that may; of a bucket, its level and what it holds. */
+/** Returns the units that count, and the most that may: of a bucket its level and capacity. */
 export function usageOf({
   policy,
   limit,

@@ -11,6 +11,7 @@ import {
   type Pair,
   parseDocument,
   visit,
+  type YAMLError,
 } from 'yaml'
 import { type Fault, optionOf, schemaFaults } from './explain.ts'
 import type { PolicyFile } from './policy-file.ts'
@@ -29,7 +30,7 @@ export interface Problem extends Fault {
 const maxLength = 256_000
 /** Nodes that aliases may stand for, so that a small file cannot become a huge one. */
 const maxAliasCount = 1_000
-/** Problems of a file that are looked for: one of a thousand takes no longer than one of these. */
+/** Problems of a file that are looked for. */
 const maxProblems = 100
 /** Problems that one message lists. */
 const maxListed = 10
@@ -125,10 +126,7 @@ function parse(text: string): Parsed {
   return { problems: problems.sort((a, b) => a.line - b.line || a.column - b.column) }
 }
 
-interface Broken {
-  readonly message: string
-  readonly pos: readonly [from: number, to: number]
-}
+type Broken = Pick<YAMLError, 'message' | 'pos'>
 
 /** Finds keys that stand twice in one map, and keys that are no text. */
 function keyProblems(document: Document.Parsed): readonly Broken[] {
