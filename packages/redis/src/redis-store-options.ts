@@ -187,7 +187,7 @@ function warnAboutGuessableKeys({ secret, digest = true }: RedisStoreOptions): v
   )
 }
 
-/** Lowers the limit of a check to what a sorted set may hold; a smaller one never opens the gate. */
+/** Lowers the limit of a check to what a sorted set may hold. */
 export function boundLogLimit(check: Check): Check {
   const isHeld = !algorithmOf(check.policy).keepsEachUnit || check.limit <= maxSortedSetLimit
   return isHeld ? check : { ...check, limit: maxSortedSetLimit }

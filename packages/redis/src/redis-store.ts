@@ -192,7 +192,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     })
   }
 
-  /** A sorted set has a member for each unit, so it holds a smaller limit than a request may bring. */
+  /** A sorted set has a member for each unit, so larger limits of requests are lowered. */
   function held(checks: readonly Check[]): readonly Check[] {
     return encoding === 'packed' ? checks : checks.map(boundLogLimit)
   }
