@@ -194,9 +194,8 @@ export class PolicyCounts {
     const { limit, remaining } = outcome
     if (usedRatio === undefined || remaining === undefined) return
     if (limit === 0 || limit === Number.POSITIVE_INFINITY) return
-    if (!isBucket) return this.#usedRatio.observe(usedRatio, (limit - remaining) / limit)
-    const { used, capacity } = usageOf(outcome)
-    if (used !== undefined) this.#usedRatio.observe(usedRatio, used / capacity)
+    const usage = isBucket ? usageOf(outcome) : { used: limit - remaining, capacity: limit }
+    if (usage.used !== undefined) this.#usedRatio.observe(usedRatio, usage.used / usage.capacity)
   }
 
   #resultSlot(count: PolicyCount, result: CheckResult): number {
