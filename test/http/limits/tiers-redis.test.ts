@@ -66,7 +66,8 @@ describe.each(['memory', 'redis'])(
     const by = (plan?: string) => ({ ...exchange(), native: { plan } })
     const address = '203.0.113.9'
     const aStore = () => (kind === 'memory' ? memoryStore() : redisStore(redis.duplicate()))
-    const pro = { allowed: true, outcomes: [{ limit: 100, used: 40, remaining: 60 }] }
+    const left = { limit: 100, remaining: 60 }
+    const pro = { allowed: true, ...left, outcomes: [{ ...left, used: 40 }] }
 
     beforeEach(() => redis.flushall())
 
@@ -107,9 +108,9 @@ describe.each(['memory', 'redis'])(
         )
       }
       if (kind === 'memory') return
-      const { allowed, outcomes } = await other.limiter.peek(ipKey(address))
-      expect([allowed, outcomes]).toEqual([
-        undefined,
+      const { allowed, limit, remaining, outcomes } = await other.limiter.peek(ipKey(address))
+      expect([allowed, limit, remaining, outcomes]).toEqual([
+        ...[undefined, undefined, undefined],
         [
           expect.objectContaining({
             ...{ used: 40, allowed: undefined, limit: undefined, remaining: undefined },
@@ -126,8 +127,8 @@ describe.each(['memory', 'redis'])(
         guardOf({ policies: [one, plans], store: at, failureMode: 'closed', deadlineMs: 60_000 })
       await make().check(exchange())
       const other = make(kind === 'memory' ? store : aStore())
-      const { allowed, retryAfterMs, outcomes } = await other.limiter.peek(ipKey(address))
-      expect([allowed, outcomes[0]?.allowed]).toEqual([false, false])
+      const { allowed, limit, retryAfterMs, outcomes } = await other.limiter.peek(ipKey(address))
+      expect([allowed, limit, outcomes[0]?.allowed]).toEqual([false, 1, false])
       expect(retryAfterMs).toBeGreaterThan(3_000_000)
     })
 
@@ -170,6 +171,11 @@ describe.each(['memory', 'redis'])(
       const other = tieredGuard({ store: aStore(), ...bucket } as never)
       const { allowed, outcomes } = await other.limiter.peek(ipKey(address))
       expect([allowed, outcomes[0]?.used]).toEqual([undefined, undefined])
+      // More than the bucket holds is denied under every limit.
+      const more = await other.limiter.peek(ipKey(address), { cost: 5 })
+      expect([more.allowed, more.limit, more.outcomes[0]?.allowed]).toEqual([
+        ...[false, undefined, false],
+      ])
     })
   },
 )

@@ -18,8 +18,6 @@ const maxKept = 4_000
  * memory keep counts alone, and a count without its limit is no verdict.
  */
 export class AppliedLimits {
-  /** True as soon as a limiter has such a policy. */
-  isNeeded = false
   readonly #store: CountingStore
   /** The newest are the last. */
   readonly #own = new Map<string, Applied>()
@@ -86,7 +84,7 @@ export function appliedLimitsOf(store: CountingStore): AppliedLimits {
 /** Notes the limits of requests before they are decided. */
 export function noteLimits(limits: AppliedLimits): Decider {
   return (next) => (op, checks, request) => {
-    if (limits.isNeeded && op === 'consume') limits.note(checks)
+    if (op === 'consume') limits.note(checks)
     return next(op, checks, request)
   }
 }

@@ -28,11 +28,13 @@ export interface Road {
 
 interface RoadOptions {
   readonly policies: readonly Policy[]
+  /** Tells whether some checks bring their own limits. */
+  readonly notesLimits: boolean
   readonly access: StoreAccess
   readonly caller: Caller
 }
 
-export function roadOf({ policies, access, caller }: RoadOptions): Road {
+export function roadOf({ policies, notesLimits, access, caller }: RoadOptions): Road {
   const { store } = caller
   // It answers at once, and is never away.
   const memory = isMemoryStore(store) ? store : undefined
@@ -61,9 +63,8 @@ export function roadOf({ policies, access, caller }: RoadOptions): Road {
 
   const fresh = freshStarts(reset)
   const own = policies.some(({ thenReset }) => thenReset) ? fresh(limited) : limited
-  const applied = appliedLimitsOf(store)
-  applied.isNeeded ||= policies.some(({ limitPerRequest }) => limitPerRequest)
-  const decide = noteLimits(applied)(shadows(fresh(unlimitedChecks(limited))))
+  const any = shadows(fresh(unlimitedChecks(limited)))
+  const decide = notesLimits ? noteLimits(appliedLimitsOf(store))(any) : any
   return {
     decide,
     decideOwn: policies.every(isPlain) ? own : decide,

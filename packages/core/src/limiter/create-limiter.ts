@@ -30,7 +30,7 @@ import { type Look, type Peeked, type PeekOptions, peekAt, readPeekOptions } fro
  * const limiter = createLimiter({ limit: 100, window: '1m' })
  * const decision = await limiter.consume('user:42')
  * @param limitsPerRequest for callers of `decide`: tells for each policy whether its limit comes
- * with the checks, so that `limit` only stands in
+ * with the checks, so that `limit` only stands in. Further ones are of policies of other limiters
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function createLimiter(
@@ -48,7 +48,8 @@ export function createLimiter(
     ...{ store, failureMode, deadlineMs, instances },
     onFailure: failureReporter(observers, failureMode),
   })
-  const road = roadOf({ policies: all, access, caller })
+  const notesLimits = limitsPerRequest.includes(true)
+  const road = roadOf({ policies: all, notesLimits, access, caller })
   const { decide, decideOwn } = road
   const followUps = new FollowUps(caller.change)
   const changes = new KeyChanges({
@@ -76,7 +77,7 @@ export function createLimiter(
   }
 
   function peekLooks(looks: readonly Look[]): MaybePromise<Peeked> {
-    return peekAt(looks, store, road.decide)
+    return peekAt(looks, store, decide)
   }
 
   function chargeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {

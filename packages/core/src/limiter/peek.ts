@@ -4,7 +4,7 @@ import { appliedLimitsOf } from '../deciders/applied-limits.ts'
 import type { Decide } from '../deciders/decide.ts'
 import { unlimitedChecks } from '../deciders/unlimited.ts'
 import type { Check } from '../model/check.ts'
-import { type Decision, decisionOf } from '../model/decision.ts'
+import { bindingIndex, type Decision, decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Outcome, Store } from '../model/store.ts'
 import { knownFields } from '../options/options.ts'
@@ -37,7 +37,7 @@ export interface PeekedOutcome extends Omit<Outcome, 'allowed' | 'limit' | 'retr
 
 /** The answer of `peek`. */
 export interface Peeked extends Omit<Decision, 'allowed' | 'outcomes'> {
-  /** `undefined` if a limit is unknown, and no other policy denies. */
+  /** `undefined` if a limit is unknown, and no policy surely denies. */
   readonly allowed: boolean | undefined
   readonly outcomes: readonly PeekedOutcome[]
 }
@@ -94,13 +94,14 @@ export function peekAt(
       if (!unknown.has(outcome.policy)) return { ...outcome, used }
       // A bucket drains by its limit.
       const isBucket = algorithmOf(outcome.policy).capacityLevel !== undefined
-      return { ...outcome, ...unknownVerdict, used: isBucket ? undefined : used }
+      const allowed = outcome.allowed ? undefined : false
+      return { ...outcome, ...unknownVerdict, allowed, used: isBucket ? undefined : used }
     })
-    const isUnknown = decision.allowed && outcomes.some(({ allowed }) => allowed === undefined)
-    const allowed = isUnknown ? undefined : decision.allowed
-    if (unknown.size === 0) return { ...decision, outcomes, allowed }
-    // The tightest policy may be one of those.
-    return { ...decision, outcomes, allowed, limit: undefined, remaining: undefined }
+    if (outcomes.every(({ limit }) => limit !== undefined)) return { ...decision, outcomes }
+    // Only a denial is the tightest, whatever the unknown limits are.
+    const denial = decision.allowed ? -1 : bindingIndex(decision.outcomes, checks)
+    const { allowed, limit, remaining } = outcomes[denial] ?? unknownVerdict
+    return { ...decision, outcomes, allowed, limit, remaining }
   })
 }
 

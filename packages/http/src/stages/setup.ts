@@ -124,12 +124,12 @@ export function setUpGuard<Native extends object, Handler>(
   const listed = policyList<HttpPolicyOptions<Native>>(options, shorthandFields)
   for (const [policy, at] of listed) checkPolicy(policy, at)
   const written = listed.map(([policy]) => policy)
-  const limiter = createLimiter(
-    limiterOptions(options, written.map(corePolicy)),
-    written.map(({ limit }) => isPerRequest(limit)),
-  )
-  const { own, penalty } = boundPolicies(options, { limiter, written, place })
   const addedTo = inherited?.addedTo ?? []
+  const limiter = createLimiter(limiterOptions(options, written.map(corePolicy)), [
+    ...written.map(({ limit }) => isPerRequest(limit)),
+    ...addedTo.map(({ policy }) => policy.limitPerRequest),
+  ])
+  const { own, penalty } = boundPolicies(options, { limiter, written, place })
   const policies = [...addedTo, ...own, ...(penalty ? [penalty] : [])]
   if (inherited) checkTogether(policies.map(({ policy }) => policy))
   warnIfUnverified([...addedTo, ...own])
