@@ -142,7 +142,11 @@ describe.each([memoryDriver, packedDriver])('$name', (driver) => {
       const left = (await consumeAll(limiter, 22)).map(({ outcomes: [one] }) => one?.remaining)
       expect(left).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1, ...Array.from({ length: 13 }, () => 0)])
       const { allowed, outcomes } = await limiter.peek('k')
-      expect({ allowed, ...outcomes[0] }).toMatchObject({ allowed: true, resetMs: 1_300, used: undefined })
+      expect({ allowed, ...outcomes[0] }).toMatchObject({
+        allowed: true,
+        resetMs: 1_300,
+        used: undefined,
+      })
       now += 1_299
       expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(0)
       now += 1
