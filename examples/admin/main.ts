@@ -11,8 +11,13 @@ import { Redis } from 'ioredis'
 
 const url = process.env.REDIS_URL
 const store = url ? redisStore(new Redis(url)) : memoryStore()
-const file = fileURLToPath(new URL('sluice.yaml', import.meta.url))
-const policies = await openPolicies({ file, store })
+const file = process.env.POLICIES ?? fileURLToPath(new URL('sluice.yaml', import.meta.url))
+const policies = await openPolicies({
+  file,
+  store,
+  onVersion: (version) => console.log(`version ${version} is in force`),
+  onRefused: ({ message }) => console.log(`the old version stays in force:\n${message}`),
+})
 // The names of users are no secret here; without reveal the page shows digests.
 const metrics = collectMetrics({ store, reveal: (key) => key.replace('@user/', 'user ') })
 const queue = createQueue({ broker: memoryBroker({ name: 'reports' }) })
@@ -42,7 +47,7 @@ app.all('/{*path}', (_request, response) => void response.json({ answer: 42 }))
 const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () => {
   const address = server.address()
   const port = typeof address === 'object' ? address?.port : address
-  console.log(`Open http://localhost:${port}/limits/`)
+  console.log(`Open http://localhost:${port}/limits/, or edit ${file}`)
   if (process.env.TRAFFIC !== 'off') beClients(`http://127.0.0.1:${port}`)
 })
 

@@ -1,6 +1,6 @@
 // Two instances of an API under traffic, whose Redis is frozen for five seconds in each minute, watched by Prometheus and Alertmanager.
-//   npm run example:observability                  until Ctrl-C
-//   SECONDS=90 npm run example:observability       for so long; PORT (3000), PROMETHEUS_PORT (9090) and ALERTMANAGER_PORT (9093) move it
+//   npm start -w examples/observability                  until Ctrl-C
+//   SECONDS=90 npm start -w examples/observability       for so long; PORT (3000), PROMETHEUS_PORT (9090) and ALERTMANAGER_PORT (9093) move it
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,19 +1,25 @@
 // Orders are answered with 202 at once, a worker sees to them, and a client that waits as it is told polls for the results.
-//   npm run example:queue                                  API, worker and client in one process, jobs in its memory
-//   REDIS_URL=redis://localhost npm run example:queue      the same over BullMQ; ROLE=api, ROLE=worker or ROLE=client for one of them
-//   BROKER=rabbitmq npm run example:queue                  the same over RabbitMQ and Redis; RABBITMQ_URL and REDIS_URL say where
+//   npm start -w examples/queue                                  API, worker and client in one process, jobs in its memory
+//   REDIS_URL=redis://localhost npm start -w examples/queue      the same over BullMQ; ROLE=api, ROLE=worker or ROLE=client for one of them
+//   ROLE=outbound npm start -w examples/queue              calls to a third party within its quota; ROLE=vendor for that one alone, at VENDOR
+//   BROKER=rabbitmq npm start -w examples/queue                  the same over RabbitMQ and Redis; RABBITMQ_URL and REDIS_URL say where
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { reportApi } from './api.ts'
 import { orderReports } from './client.ts'
 import { openBroker } from './open-broker.ts'
+import { callVendor } from './outbound.ts'
+import { startVendor } from './vendor.ts'
 import { reportWorker } from './worker.ts'
 
 const { PORT = '3000', ROLE = 'all', ORDERS = '8' } = process.env
 const plays = (role: string): boolean => ROLE === role || ROLE === 'all'
 
 if (ROLE === 'client') await orderReports(`http://localhost:${PORT}`, Number(ORDERS))
-else await serve()
+else if (ROLE === 'outbound') await callVendor(process.env)
+else if (ROLE === 'vendor') {
+  console.log(`the third party is ${(await startVendor({ limit: 5, windowMs: 1_000 })).url}`)
+} else await serve()
 
 async function serve(): Promise<void> {
   const opened = openBroker(process.env)

@@ -78,19 +78,21 @@ async function expectServedByProcesses(env: Record<string, string>, about: RegEx
   await Promise.all([worker, api, client].map((example) => example.stop()))
 }
 
-describe('examples/outbound', { timeout: 60_000 }, () => {
+describe('examples/queue, calls to a third party', { timeout: 60_000 }, () => {
   it.runIf(isProof)('makes its calls without one that is refused', async () => {
-    expect(await start('outbound', {}).printed(/10 calls made/)).toContain('made, 0 refused')
+    expect(await start('queue', { ROLE: 'outbound' }).printed(/10 calls made/)).toContain(
+      'made, 0 refused',
+    )
   })
 
   it.runIf(isProof)(
     'makes them from two processes at once, and writes them down in Redis',
     async () => {
       await using redis = await startRedis()
-      const env = { REDIS_URL: redis.url }
-      const vendor = start('outbound', { ROLE: 'vendor' })
+      const vendor = start('queue', { ROLE: 'vendor' })
       const [, VENDOR] = /party is (\S+)/.exec(await vendor.printed(/party is/)) ?? []
-      const callers = [start('outbound', { ...env, VENDOR }), start('outbound', { ...env, VENDOR })]
+      const env = { ROLE: 'outbound', REDIS_URL: redis.url, VENDOR }
+      const callers = [start('queue', env), start('queue', env)]
       const texts = callers.map((caller) => caller.printed(/10 calls made/))
       for (const text of await Promise.all(texts)) expect(text).toContain('made, 0 refused')
       const trail = JSON.stringify(await redis.cli('XRANGE', 'sluice:outbound', '-', '+'))

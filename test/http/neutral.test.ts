@@ -160,7 +160,7 @@ describe('in a runtime of fetch, without Node', () => {
       `
       import { rateLimit } from '@sluice/fetch'
       import { redisStore } from '@sluice/redis'
-      import { redisByHttp } from '../../examples/fetch/redis-by-http.ts'
+      import { redisByHttp } from '../redis/redis-by-http.ts'
       const client = redisByHttp('${front.url}', '${front.token}')
       const store = redisStore(client, { secret: 'sixteen letters!' })
       const limited = rateLimit({ name: 'api', limit: 2, window: '1m', deadlineMs: 10_000, store })(

@@ -2,7 +2,6 @@ import { createLimiter, type StoreErrorEvent } from '@sluice/core'
 import { type CommandClient, type RedisStoreOptions, redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { redisByHttp } from '../../examples/fetch/redis-by-http.ts'
 import {
   digestIdentity,
   firstByteOf,
@@ -13,6 +12,7 @@ import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisHttpFront, redisHttpFront } from '../support/redis-http-front.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
+import { redisByHttp } from './redis-by-http.ts'
 
 let redis: RedisServer
 let front: RedisHttpFront

@@ -8,7 +8,7 @@ import {
 } from '@sluice/core'
 import { storeConformance } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { mapStore } from '../../examples/map-store/map-store.ts'
+import { mapStore } from '../../examples/store/map-store.ts'
 import { runKit } from './run-kit.ts'
 
 storeConformance({ describe, it, open: (clock) => ({ store: mapStore({ clock }) }) })

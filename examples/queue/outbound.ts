@@ -1,7 +1,3 @@
-// Calls to a third party that allows 5 a second and counts every call that is one too many.
-//   npm run example:outbound                   both in one process
-//   ROLE=vendor npm run example:outbound       the third party alone, for several callers that share a Redis:
-//   REDIS_URL=… VENDOR=http://localhost:… npm run example:outbound
 import { once } from 'node:events'
 import { memoryStore } from '@sluice/core'
 import { auditStream, createOutbound } from '@sluice/outbound'
@@ -9,13 +5,12 @@ import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { startVendor } from './vendor.ts'
 
-const { REDIS_URL, VENDOR, ROLE = 'both' } = process.env
-const vendor = VENDOR ? undefined : await startVendor({ limit: 5, windowMs: 1_000 })
-const url = VENDOR ?? vendor?.url ?? ''
-console.log(`the third party is ${url}`)
-if (ROLE !== 'vendor') await call()
-
-async function call(): Promise<void> {
+/**
+ * Makes ten calls to a third party that allows 5 a second, and counts every call that is one too many.
+ * @param env `VENDOR`: a third party that runs already; `REDIS_URL`: callers there share the quota
+ */
+export async function callVendor({ REDIS_URL, VENDOR }: NodeJS.ProcessEnv): Promise<void> {
+  const vendor = VENDOR ? undefined : await startVendor({ limit: 5, windowMs: 1_000 })
   const redis = REDIS_URL ? new Redis(REDIS_URL) : undefined
   if (redis) await once(redis, 'ready')
   const outbound = createOutbound({
@@ -27,7 +22,9 @@ async function call(): Promise<void> {
   })
 
   const answers = await Promise.all(
-    Array.from({ length: 10 }, (_, page) => outbound.fetch(`${url}/contacts?page=${page}`)),
+    Array.from({ length: 10 }, (_, page) =>
+      outbound.fetch(`${VENDOR ?? vendor?.url}/contacts?page=${page}`),
+    ),
   )
   const refused = answers.filter(({ status }) => status === 429).length
   console.log(`10 calls made, ${refused} refused`)
