@@ -37,6 +37,23 @@ describe('the packages', () => {
   })
 })
 
+it('the picture of the docs draws these arrows, without those that a longer way implies', () => {
+  const [, picture = ''] = /flowchart TD\n(.+?)```/s.exec(readText('docs/architecture.md')) ?? []
+  const drawn = [...picture.matchAll(/^ {2}(\w+) --> (.+)$/gm)].map(([, from = '', to = '']) => [
+    from,
+    to.split(' & ').sort(),
+  ])
+  const reached = (from: string): readonly string[] =>
+    (arrows[from] ?? []).flatMap((to) => [to, ...reached(to)])
+  const direct = Object.entries(arrows).map(([from, all]) => [
+    from,
+    all.filter((to) => !all.some((over) => reached(over).includes(to))).sort(),
+  ])
+  expect(Object.fromEntries(drawn)).toEqual(
+    Object.fromEntries(direct.filter(([, to]) => to?.length)),
+  )
+})
+
 describe('judgeImport', () => {
   const manifest: Manifest = {
     name: '@sluice/http',
