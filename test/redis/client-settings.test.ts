@@ -1,5 +1,7 @@
 import { redisStore, type UserClient } from '@sluice/redis'
+import { GlideClient, ProtocolVersion } from '@valkey/valkey-glide'
 import { Redis } from 'ioredis'
+import { Redis as Iovalkey } from 'iovalkey'
 import { createClient } from 'redis'
 import { createClient as createClient4 } from 'redis4'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -64,6 +66,22 @@ describe('redisStore works with a client as users set it up', () => {
     await client.connect()
     await prove(client)
     client.destroy()
+  })
+
+  it('iovalkey', async () => {
+    const client = new Iovalkey(server.url)
+    await prove(client)
+    client.disconnect()
+  })
+
+  it.each(['RESP2', 'RESP3'] as const)('Valkey GLIDE with %s', async (protocol) => {
+    const addresses = [{ host: '127.0.0.1', port: server.port }]
+    const client = await GlideClient.createClient({
+      addresses,
+      protocol: ProtocolVersion[protocol],
+    })
+    await prove(client)
+    client.close()
   })
 
   it('node-redis 4 with an isolation pool', async () => {

@@ -1,7 +1,9 @@
 import { memoryStore, type Store } from '@sluice/core'
 import { type RedisStoreOptions, redisStore, type UserClient } from '@sluice/redis'
+import { GlideClient } from '@valkey/valkey-glide'
 import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
+import { Redis as Iovalkey } from 'iovalkey'
 import { Pool } from 'pg'
 import { createClient } from 'redis'
 import { createClient as createClient4 } from 'redis4'
@@ -257,6 +259,15 @@ const otherClients: readonly StoreDriver[] = [
   redisDriver('Redis, ioredis 5', async (url) => {
     const client = new Redis5(url)
     return { client, close: async () => client.disconnect() }
+  }),
+  redisDriver('Redis, iovalkey', async (url) => {
+    const client = new Iovalkey(url)
+    return { client, close: async () => client.disconnect() }
+  }),
+  redisDriver('Redis, Valkey GLIDE', async (url) => {
+    const { hostname: host, port } = new URL(url)
+    const client = await GlideClient.createClient({ addresses: [{ host, port: Number(port) }] })
+    return { client, close: async () => client.close() }
   }),
   redisDriver('Redis, node-redis 6', async (url) => {
     const client = await createClient({ url }).connect()

@@ -1,5 +1,6 @@
 import { isOptions, quote, SluiceError } from '@sluice/core'
 import { type CommandClient, commandClient, isCommandClient } from './command-client.ts'
+import { type GlideLike, glideClient, isGlide } from './glide.ts'
 import { type IoredisLike, ioredisClient, isIoredis } from './ioredis.ts'
 import {
   type IoredisClusterLike,
@@ -22,8 +23,8 @@ import {
 import type { RedisClient } from './redis-client.ts'
 
 /**
- * A client as users construct it: of ioredis 5 or 6, or of node-redis 4, 5 or 6; for a single node,
- * Sentinel or Cluster. Or one of their own, which sends commands by HTTP.
+ * A client as users construct it: of ioredis 5 or 6, iovalkey, node-redis 4, 5 or 6, or Valkey
+ * GLIDE; for a single node, Sentinel or Cluster. Or one of their own, which sends commands by HTTP.
  */
 export type UserClient =
   | IoredisLike
@@ -31,6 +32,7 @@ export type UserClient =
   | NodeRedisLike
   | NodeRedisClusterLike
   | NodeRedisSentinelLike
+  | GlideLike
   | CommandClient
 
 /**
@@ -44,11 +46,12 @@ export function recogniseClient(client: unknown): RedisClient {
     if (isNodeRedisCluster(client)) return nodeRedisClusterClient(client)
     if (isNodeRedisSentinel(client)) return nodeRedisSentinelClient(client)
     if (isNodeRedis(client)) return nodeRedisClient(client)
+    if (isGlide(client)) return glideClient(client)
     if (isCommandClient(client)) return commandClient(client)
   }
   throw new SluiceError(
     'SLUICE_CLIENT_INVALID',
-    `redisStore(client) must be given a client of ioredis (new Redis(url), new Cluster(nodes)), of node-redis (createClient({ url }), createCluster({ rootNodes }), createSentinel(…)), or with a method send(command), but got ${quote(client)}`,
+    `redisStore(client) must be given a client of ioredis (new Redis(url), new Cluster(nodes)), of node-redis (createClient({ url }), createCluster({ rootNodes }), createSentinel(…)), of Valkey GLIDE, or with a method send(command), but got ${quote(client)}`,
   )
 }
 

@@ -1,0 +1,45 @@
+import { hasMethods, type RedisClient } from './redis-client.ts'
+
+/** The part that Sluice uses of a client of Valkey GLIDE 2, for a single node or a Cluster. */
+export interface GlideLike {
+  customCommand(args: string[]): Promise<unknown>
+  invokeScript(...args: never[]): unknown
+}
+
+/** A GLIDE client, known by its methods: `customCommand` takes any command. */
+export function isGlide(client: object): client is GlideLike {
+  return hasMethods(client, 'customCommand', 'invokeScript')
+}
+
+/** GLIDE finds the node of a Cluster by the keys of a command. */
+export function glideClient(client: GlideLike): RedisClient {
+  return {
+    isCluster: hasMethods(client, 'invokeScriptWithRoute'),
+    async send(name, args) {
+      try {
+        return await client.customCommand([name, ...args])
+      } catch (error) {
+        throw error instanceof Error ? new Error(replyOf(error.message), { cause: error }) : error
+      }
+    },
+  }
+}
+
+/** The error codes that GLIDE renames. All others it writes as they are, followed by a colon. */
+const codes: Readonly<Record<string, string>> = {
+  NoScriptError: 'NOSCRIPT',
+  ReadOnly: 'READONLY',
+  BusyLoadingError: 'LOADING',
+  TryAgain: 'TRYAGAIN',
+  ClusterDown: 'CLUSTERDOWN',
+  MasterDown: 'MASTERDOWN',
+  PermissionDenied: 'NOPERM',
+  ResponseError: 'ERR',
+}
+
+/** Turns GLIDE's text of an error back into the reply of the server. */
+function replyOf(message: string): string {
+  return message
+    .replace(/^An error was signalled by the server: - /, '')
+    .replace(/^(\w+): /, (_, code: string) => `${codes[code] ?? code} `)
+}
