@@ -1,4 +1,5 @@
-import type { StoreWay, Uncounted } from '../ledger/uncounted.ts'
+import type { StoreWay } from '../ledger/local-units.ts'
+import type { Uncounted } from '../ledger/uncounted.ts'
 import { decisionOf } from '../model/decision.ts'
 import { andThen } from '../runtime/maybe-promise.ts'
 import type { Decider } from './decide.ts'

@@ -1,7 +1,6 @@
-import { refundQuietly } from '../ledger/grant-calls.ts'
-import type { GrantCaller } from '../ledger/hot-policy.ts'
+import type { StoreWay } from '../ledger/local-units.ts'
 import type { Prefetcher } from '../ledger/prefetcher.ts'
-import { type ChangeAtStore, giveBack, type Receipt } from '../model/check.ts'
+import { giveBack, type Receipt } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
 import type { Outcome } from '../model/store.ts'
 import { andThen } from '../runtime/maybe-promise.ts'
@@ -11,11 +10,10 @@ import type { Decide, Decider } from './decide.ts'
  * Answers checks by grants, and asks about the others alone. If one of the others denies, the units
  * come back to their grants.
  */
-export function byGrants(prefetcher: Prefetcher, caller: GrantCaller): Decider {
-  const refundAtStore: ChangeAtStore = (_op, held) => refundQuietly(caller, held)
+export function byGrants(prefetcher: Prefetcher, caller: StoreWay): Decider {
   /** Returns whether the units are back in their grant. */
   const undo = (receipt: Receipt): boolean =>
-    giveBack({ ...receipt.check, receipt }, refundAtStore) === true
+    giveBack({ ...receipt.check, receipt }, caller.change) === true
   return (next) => {
     const askAndRefill: Decide = (op, checks, request) => {
       const decision = next(op, checks, request)

@@ -46,7 +46,7 @@ export function roadOf({ policies, notesLimits, access, caller }: RoadOptions): 
   const unheld = ahead ? byKnownStates(ahead, caller)(ask) : ask
   const limited = grants ? byGrants(grants, caller)(unheld) : unheld
   function forget(op: 'reset' | 'block', checks: readonly Check[]): readonly Check[] {
-    ahead?.forget(checks, caller)
+    ahead?.forget(checks)
     return op === 'reset' && grants ? grants.forget(checks) : checks
   }
 
@@ -72,7 +72,7 @@ export function roadOf({ policies, notesLimits, access, caller }: RoadOptions): 
     forget,
     close() {
       caller.denials?.close()
-      ahead?.close(caller)
+      ahead?.close()
       return grants?.close(store)
     },
   }

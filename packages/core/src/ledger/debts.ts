@@ -1,83 +1,126 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import { type Check, keyId, type Receipt } from '../model/check.ts'
+import type { ChangeAtStore, Check, Receipt } from '../model/check.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import { bucketSize, DrainingUnits } from './draining-units.ts'
-import { RecentUnits } from './recent-units.ts'
+import { Ledger } from './ledger.ts'
+import { LocalUnits } from './local-units.ts'
+import { type OwedUnits, owedUnits } from './owed-units.ts'
 
-/** Units of one key that this process admitted, and that the store has not counted. */
-interface Debt {
-  /** The check for the store, with the largest limit of the requests. */
-  check: Check
+/** Units that this process admitted, and that the store has not counted. */
+interface Loan {
+  /** The check for the store. */
+  readonly check: Check
   /** The same check as this process decided it. */
-  local: Check
-  readonly units: RecentUnits | DrainingUnits
-  /**
-   * Receipts of units that the store may have taken too: it was asked, and has not answered yet.
-   */
-  readonly doubtful: Set<Receipt>
-  /** Receipts of the other units, for refunds that come after the debt is paid. */
-  receipts: Receipt[]
-  batch: Batch
-}
-
-/** Debts that are paid in one charge. */
-interface Batch {
-  isOwed: boolean
+  readonly local: Check
+  readonly units: number
 }
 
 /** Units to be charged. */
-export interface Due {
-  readonly check: Check
-  readonly local: Check
-  readonly units: number
-  readonly receipts: readonly Receipt[]
+export interface Due extends Loan {
+  readonly part: LocalUnits
 }
 
-export interface Owed extends Due {
-  /** True when the store was asked, and has not answered yet. */
-  readonly isDoubtful: boolean
+/** The units of a debt that the store is told of together. */
+class DebtPart extends LocalUnits {
+  readonly #debt: Debt
+
+  constructor(debt: Debt) {
+    super()
+    this.#debt = debt
+  }
+
+  protected override free(units: number): void {
+    this.#debt.take(units)
+  }
+}
+
+/** The debt of one key. */
+class Debt {
+  /** The check with the largest limit of the requests. */
+  check: Check
+  local: Check
+  /** Receipts of units that the store may have taken too: its answer is awaited. */
+  readonly doubtful = new Set<Receipt>()
+  /** The other units. */
+  part: LocalUnits = new DebtPart(this)
+  #units: OwedUnits | undefined = undefined
+
+  constructor(check: Check) {
+    this.check = check
+    this.local = check
+  }
+
+  get units(): number {
+    return this.#units?.total(monotonicMs()) ?? 0
+  }
+
+  add({ check, local, units }: Loan): void {
+    const nowMs = monotonicMs()
+    // With a smaller limit, the store or the local memory would hold less than was admitted under
+    // the larger one.
+    if (!this.#units || check.limit > this.check.limit) {
+      this.check = check
+      this.local = local
+      this.#units?.resize?.(check, local, nowMs)
+      this.#units ??= owedUnits(check, local)
+    }
+    this.#units.add(units, nowMs)
+  }
+
+  /** Takes units away; returns how many there were. */
+  take(units: number): number {
+    return this.#units?.take(units, monotonicMs()) ?? 0
+  }
+
+  /** Takes out the part that is told now. Later units are another part. */
+  takePart(): LocalUnits {
+    const { part } = this
+    part.isTold = true
+    this.part = new DebtPart(this)
+    return part
+  }
 }
 
 /**
- * The most keys with debts, as many as a memory store holds. The oldest debts are dropped first,
+ * Number of keys with debts, as many as a memory store holds. The oldest debts are dropped first,
  * and the store never counts them.
  */
 const maxDebts = 100_000
-const maxReceipts = 100
 
 /** Units that the store has not counted, by policy and key. */
 export class Debts {
-  readonly #debts = new Map<string, Debt>()
-  /** The batch that pays each certain debt, also of receipts that were dropped. */
-  readonly #batches = new WeakMap<Receipt, Batch>()
+  readonly #debts = new Ledger<Debt>({ bound: maxDebts, open: (check) => new Debt(check) })
+  /** The units that each receipt belongs to, unless it is doubtful. */
+  readonly #parts = new WeakMap<Receipt, LocalUnits>()
 
+  /** Number of keys with debts. */
   get size(): number {
     return this.#debts.size
   }
 
-  /** Adds a debt. Leases end by themselves, and are no debt. */
-  owe({ check, local, units, receipts, isDoubtful }: Owed): void {
+  /**
+   * Adds a debt. Leases end by themselves, and are no debt.
+   * @param isDoubtful true when the store was asked, and has not answered yet
+   */
+  owe(loan: Loan, receipt: Receipt | undefined, isDoubtful: boolean): void {
     // A penalty takes nothing from admitted requests.
-    if (units === 0 || algorithmOf(check.policy).counts !== 'units') return
-    const nowMs = monotonicMs()
-    const debt = this.#debtOf(check, local)
-    // With a smaller limit, the store or the local memory would hold less than was admitted under
-    // the larger one.
-    if (check.limit > debt.check.limit) {
-      debt.check = check
-      debt.local = local
-      const size = bucketSize(check, local)
-      if (size && debt.units instanceof DrainingUnits) debt.units.resize(size, nowMs)
-    }
-    debt.units.add(units, nowMs)
-    if (isDoubtful) for (const receipt of receipts) debt.doubtful.add(receipt)
-    else this.#keep(debt, receipts)
+    if (loan.units === 0 || algorithmOf(loan.check.policy).counts !== 'units') return
+    const debt = this.#debts.of(loan.check)
+    debt.add(loan)
+    if (receipt && isDoubtful) debt.doubtful.add(receipt)
+    else if (receipt) this.#parts.set(receipt, debt.part)
+  }
+
+  /** Adds a debt again that the store did not take. */
+  oweAgain(due: Due): void {
+    const debt = this.#debts.of(due.check)
+    debt.add({ ...due, units: Math.max(0, due.units - due.part.joinTo(debt.part)) })
+    this.#endIfPaid(debt)
   }
 
   /** Makes a doubtful debt certain: the store did not take the units, or will never tell. */
   confirm(receipt: Receipt): void {
-    const debt = this.#debts.get(keyId(receipt.check))
-    if (debt?.doubtful.delete(receipt)) this.#keep(debt, [receipt])
+    const debt = this.#debts.find(receipt.check)
+    if (debt?.doubtful.delete(receipt)) this.#parts.set(receipt, debt.part)
   }
 
   /**
@@ -85,30 +128,33 @@ export class Debts {
    * paid, or counts no more.
    */
   cancelDoubtful(receipt: Receipt): boolean {
-    const { check } = receipt
-    const debt = this.#debts.get(keyId(check))
+    const debt = this.#debts.find(receipt.check)
     if (!debt?.doubtful.delete(receipt)) return false
-    return this.#cancel(check, check.cost) > 0
+    const cancelled = debt.take(receipt.check.cost)
+    this.#endIfPaid(debt)
+    return cancelled > 0
   }
 
-  /**
-   * Cancels the debt of units that were refunded. The rest of the receipt, if any, becomes a
-   * certain debt.
-   */
-  cancel(receipt: Receipt, units: number): void {
-    const debt = this.#debts.get(keyId(receipt.check))
-    if (debt?.doubtful.delete(receipt)) this.#keep(debt, [receipt])
-    if (this.#batches.get(receipt)?.isOwed) this.#cancel(receipt.check, units)
+  /** Gives back units of a receipt: the debt of them, or those that the store was told of. */
+  giveBack(receipt: Receipt, units: number, changeAtStore: ChangeAtStore): void {
+    this.confirm(receipt)
+    if (units > 0) void this.#parts.get(receipt)?.giveBack({ cost: units }, changeAtStore)
+    const debt = this.#debts.find(receipt.check)
+    if (debt) this.#endIfPaid(debt)
+  }
+
+  /** Tells whether the store counts the units of a receipt, as a part of what it was told. */
+  isPaid(receipt: Receipt): boolean {
+    return this.#parts.get(receipt)?.recorded !== undefined
   }
 
   /** Takes out the certain debt of one key. */
   take(check: Check): Due | undefined {
-    const id = keyId(check)
-    const debt = this.#debts.get(id)
+    const debt = this.#debts.find(check)
     if (!debt) return undefined
     let doubtful = 0
     for (const receipt of debt.doubtful) doubtful += receipt.check.cost
-    return this.#due(id, debt, doubtful)
+    return this.#takeOut(debt, doubtful)
   }
 
   /**
@@ -117,78 +163,28 @@ export class Debts {
    */
   takeSome(count: number): readonly Due[] {
     const taken: Due[] = []
-    for (const [id, debt] of this.#debts) {
+    for (const debt of this.#debts.values()) {
       if (taken.length >= count) break
-      this.#keep(debt, [...debt.doubtful])
-      debt.doubtful.clear()
-      const due = this.#due(id, debt, 0)
+      for (const receipt of debt.doubtful) this.confirm(receipt)
+      const due = this.#takeOut(debt, 0)
       if (due) taken.push(due)
     }
     return taken
   }
 
   forget(check: Check): void {
-    const debt = this.#debts.get(keyId(check))
-    if (debt) this.#end(keyId(check), debt)
+    this.#debts.delete(check)
   }
 
-  #cancel(check: Check, units: number): number {
-    const id = keyId(check)
-    const debt = this.#debts.get(id)
-    if (!debt) return 0
-    const nowMs = monotonicMs()
-    const cancelled = debt.units.take(units, nowMs)
-    if (debt.units.total(nowMs) === 0) this.#end(id, debt)
-    return cancelled
+  #takeOut(debt: Debt, doubtful: number): Due | undefined {
+    const { check, local } = debt
+    const units = debt.take(Math.max(0, debt.units - doubtful))
+    const part = debt.takePart()
+    this.#endIfPaid(debt)
+    return units === 0 ? undefined : { check, local, units, part }
   }
 
-  #due(id: string, debt: Debt, kept: number): Due | undefined {
-    const { check, local, receipts } = debt
-    const nowMs = monotonicMs()
-    const units = debt.units.take(Math.max(0, debt.units.total(nowMs) - kept), nowMs)
-    // Each payment stands for the units taken before it.
-    debt.receipts = []
-    debt.batch.isOwed = false
-    debt.batch = { isOwed: true }
-    if (debt.units.total(nowMs) === 0) this.#end(id, debt)
-    return units === 0 ? undefined : { check, local, units, receipts }
-  }
-
-  /** Adds a certain debt. The oldest receipts are dropped: most of their requests have ended. */
-  #keep({ receipts: kept, batch }: Debt, receipts: readonly Receipt[]): void {
-    for (const receipt of receipts) this.#batches.set(receipt, batch)
-    kept.push(...receipts)
-    if (kept.length > maxReceipts) kept.splice(0, kept.length - maxReceipts)
-  }
-
-  #end(id: string, debt: Debt): void {
-    this.#debts.delete(id)
-    debt.batch.isOwed = false
-  }
-
-  #debtOf(check: Check, local: Check): Debt {
-    const id = keyId(check)
-    const known = this.#debts.get(id)
-    if (known) return known
-    const size = bucketSize(check, local)
-    const units = size
-      ? new DrainingUnits(size)
-      : new RecentUnits(algorithmOf(check.policy).lifeMs(check.policy))
-    const debt = {
-      check,
-      local,
-      units,
-      doubtful: new Set<Receipt>(),
-      receipts: [],
-      batch: { isOwed: true },
-    }
-    this.#debts.set(id, debt)
-    if (this.#debts.size > maxDebts) {
-      for (const [oldest, forgotten] of this.#debts) {
-        this.#end(oldest, forgotten)
-        break
-      }
-    }
-    return debt
+  #endIfPaid(debt: Debt): void {
+    if (debt.units === 0 && this.#debts.find(debt.check) === debt) this.#debts.delete(debt.check)
   }
 }

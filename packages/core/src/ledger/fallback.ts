@@ -1,16 +1,10 @@
 import type { KeyState } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
-import {
-  type ChangeAtStore,
-  type Check,
-  type Held,
-  type Home,
-  keyId,
-  type Receipt,
-} from '../model/check.ts'
+import type { ChangeAtStore, Check, Held, Home, Receipt } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
 import type { DecidingOp, Store } from '../model/store.ts'
+import { BoundedMap } from '../runtime/bounded-map.ts'
 import { Debts, type Due } from './debts.ts'
 import { localCheck, localOutcome } from './local-share.ts'
 
@@ -23,31 +17,14 @@ export interface LocalAsk {
   readonly isDoubtful: boolean
 }
 
-/** The receipt of the store for units that this process took. */
-interface StoreReceipt {
-  readonly receipt: Receipt
-  /**
-   * True when the receipt is for these units alone; false when it is for a payment with others in
-   * it.
-   */
-  readonly isItsOwn: boolean
-}
-
-/** A local receipt in a payment, and the units of it that were given back before the payment. */
-interface Paid {
-  readonly receipt: Receipt
-  readonly givenBack: number
-}
-
 /** Decides in bounded local memory while a store is away, and remembers the debts and blocks. */
 export class Fallback implements Home {
   readonly debts: Debts = new Debts()
   readonly #memory: MemoryStore
-  /** Units that were refunded by receipt, as far as they still counted. */
-  readonly #givenBack = new WeakMap<Receipt, number>()
-  readonly #storeReceipts = new WeakMap<Receipt, StoreReceipt>()
+  /** Receipts of the store for the units of one local receipt alone. */
+  readonly #own = new WeakMap<Receipt, Receipt>()
   /** The keys whose blocks the store has told of. */
-  readonly #blocked = new Set<string>()
+  readonly #blocked = new BoundedMap<true>(maxBlocked)
 
   constructor(memory: MemoryStore) {
     this.#memory = memory
@@ -63,8 +40,7 @@ export class Fallback implements Home {
       for (const [index, check] of checks.entries()) {
         const receipt = outcomes[index]?.receipt
         const local = locals[index] ?? check
-        const receipts = receipt ? [receipt] : []
-        this.debts.owe({ check, local, units: check.cost, receipts, isDoubtful })
+        this.debts.owe({ check, local, units: check.cost }, receipt, isDoubtful)
       }
     }
     return decision
@@ -72,17 +48,15 @@ export class Fallback implements Home {
 
   /** Gives units back here, and at the store where it has counted them since. */
   giveBack(held: Held, changeAtStore: ChangeAtStore): boolean {
-    const { receipt, cost } = held
+    const { receipt, cost, refunded = 0 } = held
     const before = unitsNow(held)
     const [outcome] = this.#memory.apply('refund', [held])
-    // Only the units that still counted are given back.
-    const units = Math.min(cost, Math.max(0, before - unitsNow(held)))
-    this.#countGivenBack(receipt, units)
-    const stored = this.#storeReceipts.get(receipt)
-    const atStore = stored?.isItsOwn ? cost : units
-    if (!stored) this.debts.cancel(receipt, units)
-    else if (atStore > 0) {
-      void changeAtStore('refund', [this.#giveBack(stored.receipt, atStore)])
+    const own = this.#own.get(receipt)
+    if (own) void changeAtStore('refund', [{ ...own.check, cost, receipt: own, refunded }])
+    else {
+      // Only the units that still counted are given back.
+      const units = Math.min(cost, Math.max(0, before - unitsNow(held)))
+      this.debts.giveBack(receipt, units, changeAtStore)
     }
     return outcome?.allowed ?? false
   }
@@ -126,64 +100,26 @@ export class Fallback implements Home {
     for (const [index, check] of checks.entries()) {
       const { allowed = true, retryAfterMs = 0, remaining = 0 } = outcomes[index] ?? {}
       if (algorithmOf(check.policy).counts !== 'strikes') continue
-      const id = keyId(check)
+      const { policy, key } = check
       if (!allowed) {
         this.overwrite('block', [{ ...check, cost: retryAfterMs }])
-        this.#blocked.add(id)
-        if (this.#blocked.size > maxBlocked) this.#blocked.delete(firstOf(this.#blocked))
+        this.#blocked.set(policy.id, key, true)
         // An unknown outcome, or one of a charge, shows nothing about a block.
-      } else if (remaining > 0 && this.#blocked.delete(id)) this.overwrite('reset', [check])
+      } else if (remaining > 0 && this.#blocked.get(policy.id, key)) {
+        this.#blocked.delete(policy.id, key)
+        this.overwrite('reset', [check])
+      }
     }
   }
 
   /** Tells whether the store has taken the units of a receipt of this process. */
   isPaid(receipt: Receipt): boolean {
-    return this.#storeReceipts.has(receipt)
+    return this.#own.has(receipt) || this.debts.isPaid(receipt)
   }
 
   /** Notes that the store has taken the units of one request that this process took too. */
   pair(local: Receipt | undefined, atStore: Receipt): void {
-    if (local) this.#storeReceipts.set(local, { receipt: atStore, isItsOwn: true })
-  }
-
-  /**
-   * Notes that one charge of the store stands for these receipts. Returns the refunds for the
-   * store, of units that were given back meanwhile.
-   */
-  pairAll(locals: readonly Paid[], atStore: Receipt | undefined): readonly Held[] {
-    if (!atStore) return []
-    // A late answer may have brought a receipt of its own.
-    const others = locals.filter(({ receipt }) => !this.#storeReceipts.has(receipt))
-    for (const { receipt } of others) {
-      this.#storeReceipts.set(receipt, { receipt: atStore, isItsOwn: false })
-    }
-    const units = this.unitsGivenBackSince(others)
-    return units > 0 ? [this.#giveBack(atStore, units)] : []
-  }
-
-  /** Returns the receipts in a payment. Units that were given back before are no part of it. */
-  paidWith(receipts: readonly Receipt[]): readonly Paid[] {
-    return receipts
-      .map((receipt) => ({ receipt, givenBack: this.#givenBack.get(receipt) ?? 0 }))
-      .filter(({ receipt, givenBack }) => givenBack < receipt.check.cost)
-  }
-
-  unitsGivenBackSince(paid: readonly Paid[]): number {
-    return paid.reduce(
-      (sum, { receipt, givenBack }) => sum + (this.#givenBack.get(receipt) ?? 0) - givenBack,
-      0,
-    )
-  }
-
-  #countGivenBack(receipt: Receipt, units: number): void {
-    this.#givenBack.set(receipt, (this.#givenBack.get(receipt) ?? 0) + units)
-  }
-
-  /** Returns a refund at the store of so many more units. */
-  #giveBack(receipt: Receipt, cost: number): Held {
-    const refunded = this.#givenBack.get(receipt) ?? 0
-    this.#countGivenBack(receipt, cost)
-    return { ...receipt.check, cost, receipt, refunded }
+    if (local) this.#own.set(local, atStore)
   }
 
   /**
@@ -212,9 +148,4 @@ function unitsNow({ receipt }: Held): number {
   const algorithm = algorithmOf(check.policy)
   const now = Date.now()
   return algorithm.used(algorithm.clamp(incarnation as KeyState, check, now), check, now)
-}
-
-function firstOf(ids: ReadonlySet<string>): string {
-  const [first = ''] = ids
-  return first
 }

@@ -1,8 +1,7 @@
 import type { ClosedGrant, GrantTerms } from '../algorithms/grant.ts'
-import { type ChangeAtStore, giveBack, type Held, type Home, type Receipt } from '../model/check.ts'
 import type { GrantCounters } from '../model/store-health.ts'
-import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { LocalUnits } from './local-units.ts'
 
 /** A moment by both clocks of this process, in ms. */
 export interface Moment {
@@ -21,23 +20,18 @@ export function later(moment: Moment, ms: number): Moment {
 }
 
 /** A grant of this process. */
-export class OwnGrant implements Home {
+export class OwnGrant extends LocalUnits {
   readonly id: number
   readonly units: number
   /** Its end by both clocks. The earlier one counts. */
   readonly endsAt: Moment
   spent = 0
-  /** True once the store was told what was spent: that number is final. */
-  isTold = false
-  /** The receipt of the units that were spent, if it is known which units the store recorded. */
-  settled: Receipt | undefined = undefined
   /** True once nothing more is learned of it: the store has answered, or its end has passed. */
   isOver = false
-  /** Units that were given back between telling the store and its answer. */
-  lateUnits = 0
   readonly #counters: GrantCounters
 
   constructor(id: number, units: number, endsAt: Moment, counters: GrantCounters) {
+    super()
     this.#counters = counters
     this.id = id
     this.units = units
@@ -48,18 +42,22 @@ export class OwnGrant implements Home {
     return this.units - this.spent
   }
 
+  /** False for a grant that was spent whole: the store records it by itself. */
+  get mustBeTold(): boolean {
+    return this.left > 0 || this.units === 0
+  }
+
   hasEnded(now: Moment): boolean {
     return hasPassed(this.endsAt, now)
   }
 
-  /** Units that the store has recorded come back there, once it is known which they are. */
-  giveBack(held: Held, changeAtStore: ChangeAtStore): MaybePromise<boolean> {
-    if (this.settled) return giveBack({ ...held, receipt: this.settled }, changeAtStore)
-    if (this.isTold) this.lateUnits += held.cost
-    if (this.isTold || this.hasEnded(momentNow())) return false
-    this.spent -= held.cost
-    this.#counters.spent -= held.cost
-    return true
+  protected override get isFinal(): boolean {
+    return this.isTold || this.hasEnded(momentNow())
+  }
+
+  protected override free(units: number): void {
+    this.spent -= units
+    this.#counters.spent -= units
   }
 }
 

@@ -1,10 +1,9 @@
 import type { Check } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Outcome, Store } from '../model/store.ts'
 import type { GrantCounters } from '../model/store-health.ts'
 import { SpaceSaving } from '../runtime/hot-keys.ts'
-import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { HotKey } from './hot-key.ts'
+import type { StoreWay } from './local-units.ts'
 
 /** Number of keys that the sketch surely lists. */
 const sketchSize = 1_000
@@ -16,26 +15,17 @@ const secondMs = 1_000
 /** Time without a request after which a policy without hot keys is forgotten. */
 export const idleMs = 2_000
 
-/** The limiter that takes grants. */
-export interface GrantCaller {
-  readonly store: Store
-  /** The number of processes that share the limits, if the user has pinned it. */
-  readonly instances: number | undefined
-  /** Applies an operation at the store. What is remembered of the keys is forgotten. */
-  applyChange(op: 'grant' | 'refund', checks: readonly Check[]): MaybePromise<readonly Outcome[]>
-}
-
 /** The hot keys of one policy at this process, found by a sketch. */
 export class HotPolicy {
   readonly policy: Policy
-  readonly caller: GrantCaller
+  readonly caller: StoreWay
   readonly #keys = new Map<string, HotKey>()
   readonly #seen = new SpaceSaving(sketchSize)
   readonly #leastASecond: number
   readonly #counters: GrantCounters
   #seenSinceMs = Number.NEGATIVE_INFINITY
 
-  constructor(policy: Policy, caller: GrantCaller, counters: GrantCounters) {
+  constructor(policy: Policy, caller: StoreWay, counters: GrantCounters) {
     this.#counters = counters
     this.policy = policy
     this.caller = caller

@@ -1,48 +1,28 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { admittedOutcome } from '../engine/outcome.ts'
-import {
-  type ChangeAtStore,
-  type Check,
-  giveBack,
-  type Held,
-  type Home,
-  type Receipt,
-} from '../model/check.ts'
+import type { Check, Receipt } from '../model/check.ts'
 import type { Outcome } from '../model/store.ts'
-import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { LocalUnits, type StoreWay } from './local-units.ts'
 
 /** Units of one key that are counted by one charge. */
-export class UncountedBatch implements Home {
+export class UncountedBatch extends LocalUnits {
   /** The check with the largest limit of the requests. */
   check: Check
   units = 0
-  /** True once the store was told: the number of units is final. */
-  isTold = false
-  /** The charge, as soon as there is one: at the store, or here while the store is away. */
-  charge: Receipt | undefined = undefined
-  /** Units that were given back between the call and its answer. */
-  lateUnits = 0
   /** Time at which the store was told, in ms of the monotonic clock. */
   toldAtMs = 0
   readonly #key: KnownKey
 
   constructor(key: KnownKey, check: Check) {
+    super()
     this.#key = key
     this.check = check
   }
 
-  /** While the answer to the charge is awaited, units wait for it, and come back after it. */
-  giveBack(held: Held, changeAtStore: ChangeAtStore): MaybePromise<boolean> {
-    const { charge } = this
-    if (charge) return giveBack({ ...held, receipt: charge }, changeAtStore)
-    if (this.isTold) {
-      this.lateUnits += held.cost
-      return false
-    }
-    this.units -= held.cost
-    this.#key.uncounted -= held.cost
-    return true
+  protected override free(units: number): void {
+    this.units -= units
+    this.#key.uncounted -= units
   }
 }
 
@@ -58,6 +38,8 @@ interface LastAnswer {
 
 /** The last known state of a key, and the units that this process took since. */
 export class KnownKey {
+  /** The way of the last limiter that used the key. */
+  way: StoreWay | undefined = undefined
   /** Units that were admitted here, and of which the store has not said that it counts them. */
   uncounted = 0
   /** The most of them, by the last request that the store was asked about. */
@@ -74,14 +56,9 @@ export class KnownKey {
   /** Answers to questions up to this number are too old to be learned. */
   #forgotten = 0
 
-  /** True if the store was not told of some units. */
-  get hasUntold(): boolean {
-    return this.#open !== undefined && this.#open.units > 0
-  }
-
-  /** True if these are half of `maxUncounted`. */
-  get isHalfFull(): boolean {
-    return this.#open !== undefined && 2 * this.#open.units >= this.#open.check.policy.maxUncounted
+  /** Units that the store was not told of. */
+  get untold(): number {
+    return this.#open?.units ?? 0
   }
 
   /**
@@ -111,7 +88,7 @@ export class KnownKey {
     return this.#open
   }
 
-  /** Notes that the store is asked about the key. Returns the number of the question. */
+  /** Notes that the store is asked. Returns the number of the question. */
   ask(): number {
     this.#questions += 1
     return this.#questions
@@ -135,28 +112,25 @@ export class KnownKey {
     this.#last = { limit, remaining, resetMs: resetMs ?? 0, number, atMs: monotonicMs() }
   }
 
-  /** Notes that the store counts a batch. */
-  confirm(batch: UncountedBatch, number: number, outcome: Outcome): void {
+  /**
+   * Notes the answer to a batch. Without one it is a debt, and counts as uncounted until the debt
+   * is paid or has expired.
+   */
+  answered(batch: UncountedBatch, number: number, outcome: Outcome | undefined): void {
     this.awaited -= 1
-    this.uncounted -= batch.units
+    if (outcome) this.uncounted -= batch.units
+    else this.#owed.push(batch)
     // Nobody knows whether an answer that came earlier was given before or after this charge.
-    if (this.#last && number < this.#last.number) this.forget()
+    if (!outcome || (this.#last && number < this.#last.number)) this.forget()
     else this.learn(number, outcome)
-  }
-
-  /** Notes that a batch is a debt. It counts as uncounted until it is paid, or has expired. */
-  owe(batch: UncountedBatch): void {
-    this.awaited -= 1
-    this.#owed.push(batch)
-    this.forget()
   }
 
   /** Lets go of debts that were paid, or of which nothing counts any more. */
   settleDebts(isPaid: (receipt: Receipt) => boolean): void {
     if (this.#owed.length === 0) return
     const nowMs = monotonicMs()
-    const left = this.#owed.filter(({ charge, toldAtMs, check: { policy } }) => {
-      const isOver = charge !== undefined && isPaid(charge)
+    const left = this.#owed.filter(({ recorded, toldAtMs, check: { policy } }) => {
+      const isOver = recorded !== undefined && isPaid(recorded)
       return !isOver && nowMs - toldAtMs < algorithmOf(policy).lifeMs(policy)
     })
     if (left.length === this.#owed.length) return

@@ -4,11 +4,11 @@ import type { DecidingOp, Outcome, Store } from '../model/store.ts'
 import type { GrantCounters } from '../model/store-health.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import { endsWithin, startQuietTimer } from '../waiting/timers.ts'
-import { askForGrant, mustBeTold, settle } from './grant-calls.ts'
+import { Alarm, endsWithin } from '../waiting/timers.ts'
 import { later, type Moment, momentNow } from './holding.ts'
 import type { HotKey } from './hot-key.ts'
-import { type GrantCaller, HotPolicy, idleMs } from './hot-policy.ts'
+import { HotPolicy, idleMs } from './hot-policy.ts'
+import type { StoreWay } from './local-units.ts'
 
 /** The part of a grant's life that is left when it is closed, so that unspent units come back. */
 const closingShare = 1 / 8
@@ -23,8 +23,7 @@ export class Prefetcher {
   readonly counters: GrantCounters = { taken: 0, spent: 0, returned: 0, lapsed: 0 }
   readonly #isAway: () => boolean
   readonly #policies = new Map<Policy, HotPolicy>()
-  /** Time of the next sweep, in ms of the monotonic clock. */
-  #sweepAtMs = Number.POSITIVE_INFINITY
+  readonly #alarm = new Alarm(() => this.#sweep())
 
   /** @param isAway tells whether the store is away: then it is asked for no grants */
   constructor(isAway: () => boolean) {
@@ -42,7 +41,7 @@ export class Prefetcher {
    * Answers a check by a grant, and spends the units of a `consume`. `undefined` when there is no
    * grant: then the store has to be asked, and `refill` called.
    */
-  answer(op: DecidingOp, check: Check, caller: GrantCaller): Outcome | undefined {
+  answer(op: DecidingOp, check: Check, caller: StoreWay): Outcome | undefined {
     const { policy, cost } = check
     if (policy.prefetchMs === 0 || op === 'charge' || check.digest !== undefined) return undefined
     const hotPolicy = this.#policies.get(policy) ?? this.#add(policy, caller)
@@ -114,7 +113,7 @@ export class Prefetcher {
     }
   }
 
-  #add(policy: Policy, caller: GrantCaller): HotPolicy {
+  #add(policy: Policy, caller: StoreWay): HotPolicy {
     const added = new HotPolicy(policy, caller, this.counters)
     this.#policies.set(policy, added)
     this.#time()
@@ -171,7 +170,7 @@ export class Prefetcher {
         if (!grant.isOver) this.counters.returned += grant.left
         grant.isOver = true
       }
-      if (soleSpent && outcome?.receipt) settle(caller, soleSpent, outcome.receipt)
+      soleSpent?.settle(outcome?.receipt, caller.change)
       if (hot.holding.asked?.id !== id) return
       this.counters.taken += granted
       const grant = hot.holding.answer(id, granted, momentNow())
@@ -189,7 +188,10 @@ export class Prefetcher {
       this.#ask(hot, hotPolicy, { units: 0, now: answeredAt })
     }
     try {
-      const answer = askForGrant(caller, check, told)
+      // A call that returns no units leaves the denials of the key as they are.
+      const answer = told.some(({ mustBeTold }) => mustBeTold)
+        ? caller.applyGrant([check])
+        : caller.store.apply('grant', [check])
       // The next request of the key asks the store, and finds out why it failed.
       if (isPromise(answer)) return answer.then(onAnswer, () => hot.holding.fail(id))
       onAnswer(answer)
@@ -205,18 +207,11 @@ export class Prefetcher {
     for (const { policy, size } of this.#policies.values()) {
       if (size > 0) delayMs = Math.min(delayMs, (policy.prefetchMs * closingShare) / 2)
     }
-    const atMs = monotonicMs() + Math.max(1, delayMs)
-    if (atMs >= this.#sweepAtMs) return
-    this.#sweepAtMs = atMs
-    startQuietTimer(() => {
-      // Another timer may have been earlier.
-      if (this.#sweepAtMs === atMs) this.#sweep()
-    }, atMs - monotonicMs())
+    this.#alarm.within(Math.max(1, delayMs))
   }
 
   /** Closes grants that end soon, so that their units come back. */
   #sweep(): void {
-    this.#sweepAtMs = Number.POSITIVE_INFINITY
     const now = momentNow()
     const isAway = this.#isAway()
     for (const hotPolicy of this.#policies.values()) {
@@ -226,7 +221,7 @@ export class Prefetcher {
         this.#drop(hot, now)
         // Nobody takes units back from a store that is away: they can be spent until the end.
         if (!isAway) holding.close((grant) => grant.hasEnded(soon))
-        if (!holding.asked && holding.closed.some(mustBeTold)) {
+        if (!holding.asked && holding.closed.some(({ mustBeTold }) => mustBeTold)) {
           const isDue = now.monotonicMs >= hot.askAfterMs && hotPolicy.isSpent(hot, now.monotonicMs)
           const wanted = isDue ? hotPolicy.unitsOfGrant(hot, now.monotonicMs) : 0
           this.#ask(hot, hotPolicy, { units: Math.max(0, wanted - holding.left), now })

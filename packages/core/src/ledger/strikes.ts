@@ -1,6 +1,5 @@
 import type { Check } from '../model/check.ts'
-import { startQuietTimer } from '../waiting/timers.ts'
-import { CheckMap } from './check-map.ts'
+import { Ledger } from './ledger.ts'
 
 /** Strikes for one key of a penalty. */
 interface Tally {
@@ -11,11 +10,7 @@ interface Tally {
   left: number
 }
 
-/** Has the store count the strikes of a check; its cost is their number. */
-export type Charge = (check: Check) => Promise<void>
-
 const maxTallies = 10_000
-const maxUntold = 10_000
 
 /**
  * Counts denials that were answered from memory and are strikes for a penalty. They are sent to the
@@ -23,24 +18,29 @@ const maxUntold = 10_000
  */
 export class Strikes {
   readonly #ttlMs: number
-  readonly #charge: Charge
-  readonly #tallies = new CheckMap<Tally>(maxTallies)
-  readonly #untold = new Set<Tally>()
-  #stopTimer: (() => void) | undefined
-  #dueAt = Number.POSITIVE_INFINITY
+  readonly #tallies: Ledger<Tally>
 
   /**
    * @param ttlMs the longest delay until the store is told; a tenth of the penalty's window, where
    * that is shorter
+   * @param charge has the store count the strikes of a check; its cost is their number
    */
-  constructor(ttlMs: number, charge: Charge) {
+  constructor(ttlMs: number, charge: (check: Check) => Promise<void>) {
     this.#ttlMs = ttlMs
-    this.#charge = charge
+    this.#tallies = new Ledger<Tally>({
+      bound: maxTallies,
+      open: (check) => ({ check, untold: 0, left: check.limit }),
+      tell(tally) {
+        const cost = tally.untold
+        tally.untold = 0
+        if (cost > 0) void charge({ ...tally.check, cost })
+      },
+    })
   }
 
   /** Notes how many strikes the store has left for a key before it blocks it. */
   learn(check: Check, left: number): void {
-    const tally = this.#tallyOf(check)
+    const tally = this.#tallies.of(check)
     tally.left = left - tally.untold
   }
 
@@ -50,65 +50,36 @@ export class Strikes {
    * answered from memory.
    */
   isNextLast(check: Check): boolean {
-    const tally = this.#tallyOf(check)
+    const tally = this.#tallies.of(check)
     if (tally.left > 1) return false
     tally.left = check.limit
     return true
   }
 
-  add(check: Check, nowMs: number): void {
-    const tally = this.#tallyOf(check)
+  add(check: Check): void {
+    const tally = this.#tallies.of(check)
     tally.left -= 1
     tally.untold += 1
-    this.#untold.add(tally)
-    if (this.#untold.size >= maxUntold) this.tellAll()
-    else this.#tellWithin(Math.min(this.#ttlMs, Math.ceil(check.policy.windowMs / 10)), nowMs)
+    const delayMs = Math.min(this.#ttlMs, Math.ceil(check.policy.windowMs / 10))
+    this.#tallies.tellWithin(delayMs, tally)
   }
 
   /** Drops the strikes of a key. */
   forget(check: Check): void {
-    const tally = this.#tallies.get(check)
-    if (tally) this.#untold.delete(tally)
     this.#tallies.delete(check)
   }
 
   /** Tells the store of the strikes of some keys, before it is asked about these keys. */
   tell(checks: readonly Check[]): void {
-    if (this.#untold.size === 0) return
+    if (!this.#tallies.hasDue) return
     for (const check of checks) {
-      const tally = this.#tallies.get(check)
-      if (tally && this.#untold.delete(tally)) this.#tell(tally)
+      const tally = this.#tallies.find(check)
+      if (tally) this.#tallies.tell(tally)
     }
   }
 
   /** Tells the store of all strikes. */
   tellAll(): void {
-    this.#stopTimer?.()
-    this.#dueAt = Number.POSITIVE_INFINITY
-    const untold = [...this.#untold]
-    this.#untold.clear()
-    for (const tally of untold) this.#tell(tally)
-  }
-
-  #tallyOf(check: Check): Tally {
-    const known = this.#tallies.get(check)
-    if (known) return known
-    const tally = { check, untold: 0, left: check.limit }
-    this.#tallies.set(check, tally)
-    return tally
-  }
-
-  #tell(tally: Tally): void {
-    const cost = tally.untold
-    tally.untold = 0
-    void this.#charge({ ...tally.check, cost })
-  }
-
-  #tellWithin(delayMs: number, nowMs: number): void {
-    const dueAt = nowMs + delayMs
-    if (this.#dueAt <= dueAt) return
-    this.#stopTimer?.()
-    this.#dueAt = dueAt
-    this.#stopTimer = startQuietTimer(() => this.tellAll(), delayMs)
+    this.#tallies.tellDue()
   }
 }

@@ -3,6 +3,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { utf8ToBytes } from '@noble/hashes/utils.js'
 import { SluiceError } from '../options/errors.ts'
 import { warnOnce } from '../options/warn.ts'
+import { BoundedMap } from '../runtime/bounded-map.ts'
 import type { Store } from './store.ts'
 
 /** The part that is used of `node:crypto`. A digest as text costs half as much as one in bytes. */
@@ -46,8 +47,7 @@ export function digestOf(key: string, store: Pick<Store, 'keys'>): string {
 /** The length from which digests of keys are kept, because they cost more than a decision. */
 export const longKeyLength = 257
 /** Every policy of a request needs the digest of its key several times. */
-const mostLongKeys = 16
-const longKeys = new Map<string, { digest: string; secret: string | undefined }>()
+const longKeys = new BoundedMap<string>(16)
 
 /**
  * Returns 128 bits of the SHA-256 of an identity, or of its HMAC with a secret, as base64url. It is
@@ -56,11 +56,10 @@ const longKeys = new Map<string, { digest: string; secret: string | undefined }>
  */
 export function digestIdentity(key: string, secret?: string): string {
   if (key.length < longKeyLength) return digestNow(key, secret)
-  const known = longKeys.get(key)
-  if (known && known.secret === secret) return known.digest
+  const known = longKeys.get(secret ?? '', key)
+  if (known !== undefined) return known
   const digest = digestNow(key, secret)
-  if (longKeys.size >= mostLongKeys) longKeys.clear()
-  longKeys.set(key, { digest, secret })
+  longKeys.set(secret ?? '', key, digest)
   return digest
 }
 

@@ -1,11 +1,11 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
-import { CheckMap } from '../ledger/check-map.ts'
 import { Strikes } from '../ledger/strikes.ts'
 import type { Check } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Outcome, Store, StoreOp } from '../model/store.ts'
+import { BoundedMap } from '../runtime/bounded-map.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import type { Watch } from './watch.ts'
 
@@ -44,8 +44,8 @@ export class Denials implements Watch<RememberedAsk, readonly Outcome[]> {
   readonly #ttlMs: number
   /** The clock of a simulation. */
   readonly #simulated: (() => number) | undefined
-  readonly #denials = new CheckMap<Denial>(maxDenials)
-  readonly #changed = new CheckMap<number>(maxDenials)
+  readonly #denials = new BoundedMap<Denial>(maxDenials)
+  readonly #changed = new BoundedMap<number>(maxDenials)
   readonly #strikes: Strikes
   #changes = 0
   /** The number of changes when all keys were taken for changed. */
@@ -63,7 +63,8 @@ export class Denials implements Watch<RememberedAsk, readonly Outcome[]> {
    */
   before(ask: RememberedAsk): readonly Outcome[] | undefined {
     const { op, checks } = ask
-    const denied = op !== 'consume' || this.#denials.isEmpty ? undefined : this.#answerHere(checks)
+    const denied =
+      op !== 'consume' || this.#denials.size === 0 ? undefined : this.#answerHere(checks)
     if (denied) return denied
     if (op === 'charge') this.forget('charge', checks)
     else this.#strikes.tell(checks)
@@ -83,12 +84,12 @@ export class Denials implements Watch<RememberedAsk, readonly Outcome[]> {
       const outcome = outcomes[at]
       if (!outcome?.allowed) continue
       // A shard may have denied this key for units that another shard has given back since.
-      if (at !== index) this.#denials.delete(check)
+      if (at !== index) this.#denials.delete(check.policy.id, check.key)
       if (!countsStrikes(check.policy) || outcome.remaining === undefined) continue
       if (!this.#isChangedSince(check, changes)) this.#strikes.learn(check, outcome.remaining)
     }
     if (this.#isChangedSince(denied, changes)) return
-    this.#denials.set(denied, {
+    this.#denials.set(denied.policy.id, denied.key, {
       checks,
       outcomes,
       askedAt: this.#simulated ? ask.simulatedMs : ask.askedAt,
@@ -102,8 +103,8 @@ export class Denials implements Watch<RememberedAsk, readonly Outcome[]> {
     this.#changes += 1
     if (checks.some(({ digest }) => digest !== undefined)) this.#forgetAll()
     for (const check of checks) {
-      this.#denials.delete(check)
-      this.#changed.set(check, this.#changes)
+      this.#denials.delete(check.policy.id, check.key)
+      this.#changed.set(check.policy.id, check.key, this.#changes)
       if (op === 'reset' || op === 'block') this.#strikes.forget(check)
     }
   }
@@ -144,7 +145,7 @@ export class Denials implements Watch<RememberedAsk, readonly Outcome[]> {
     // Penalties stand last, and come first here: a request that a penalty denies is no strike.
     for (let index = checks.length - 1; index >= 0; index -= 1) {
       const check = checks[index]
-      const denial = check && this.#denials.get(check)
+      const denial = check && this.#denials.get(check.policy.id, check.key)
       if (!denial) continue
       const nowMs = this.#now()
       if (!this.#covers(denial, check, nowMs)) continue
@@ -166,7 +167,7 @@ export class Denials implements Watch<RememberedAsk, readonly Outcome[]> {
       if (!countsStrikes(check.policy)) continue
       // The key may be blocked by now.
       if (this.#isChangedSince(check, denial.changes)) return false
-      const own = this.#denials.get(check)
+      const own = this.#denials.get(check.policy.id, check.key)
       if (!check.policy.countDenied || (own && this.#covers(own, check, nowMs))) continue
       const outcome = denial.outcomes[indexOf(denial, check)]
       if (outcome && !outcome.allowed) {
@@ -178,13 +179,15 @@ export class Denials implements Watch<RememberedAsk, readonly Outcome[]> {
       struck ??= []
       struck.push(check)
     }
-    if (struck) for (const check of struck) this.#strikes.add(check, nowMs)
+    if (struck) for (const check of struck) this.#strikes.add(check)
     return true
   }
 
   #isChangedSince(check: Check, changes: number): boolean {
     if (changes >= this.#changes) return false
-    return changes < this.#allChanged || (this.#changed.get(check) ?? 0) > changes
+    return (
+      changes < this.#allChanged || (this.#changed.get(check.policy.id, check.key) ?? 0) > changes
+    )
   }
 
   #covers(denial: Denial, check: Check, nowMs: number): boolean {

@@ -1,5 +1,4 @@
-import type { GrantCaller } from '../ledger/hot-policy.ts'
-import type { StoreWay } from '../ledger/uncounted.ts'
+import type { StoreWay } from '../ledger/local-units.ts'
 import type { Check } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { FailureMode } from '../model/policy.ts'
@@ -8,7 +7,7 @@ import { DeadlineEntry } from './deadlines.ts'
 import type { Denials, RememberedAsk } from './denials.ts'
 
 /** A limiter as the caller of a store: its rules for when the store does not answer. */
-export interface Caller extends GrantCaller, StoreWay {
+export interface Caller extends StoreWay {
   readonly failureMode: FailureMode
   readonly deadlineMs: number
   /** The denials of the store; `undefined` when none may be repeated. */

@@ -21,7 +21,8 @@ export class Reconciliation implements Watch<PendingAsk> {
   readonly #fallback: Fallback
   readonly #outage: OutageWatch
   readonly #monitor: StoreMonitor
-  readonly #deferred = new DeferredOps()
+  /** Refunds and releases that wait until the store is back. */
+  readonly #deferred: DeferredOp[] = []
 
   constructor(fallback: Fallback, outage: OutageWatch, monitor: StoreMonitor) {
     this.#fallback = fallback
@@ -52,18 +53,19 @@ export class Reconciliation implements Watch<PendingAsk> {
 
   /** Applies the operations when the store is back. */
   defer(op: StoreOp, checks: readonly Check[]): void {
-    this.#deferred.add(op, checks)
+    this.#deferred.push({ op, checks })
+    if (this.#deferred.length > maxDeferred) this.#deferred.shift()
   }
 
   /**
    * Applies the operations now, and ignores a failure: units that cannot be given back stay taken,
    * which admits no more than the limit.
    */
-  async apply(store: Store, op: StoreOp, checks: readonly Check[]): Promise<void> {
+  async apply(store: Store, op: StoreOp, checks: readonly Check[]): Promise<boolean> {
     try {
-      await applyChange(store, op, checks)
+      return (await applyChange(store, op, checks)).some(({ allowed }) => allowed)
     } catch {
-      // Ignored too: an excess of taken units is safe.
+      return false
     }
   }
 
@@ -143,8 +145,8 @@ export class Reconciliation implements Watch<PendingAsk> {
   }
 
   async #doDeferred(store: Store): Promise<void> {
-    while (this.#deferred.size > 0 && this.#outage.isClosed) {
-      const some = this.#deferred.takeSome(atOnce)
+    while (this.#deferred.length > 0 && this.#outage.isClosed) {
+      const some = this.#deferred.splice(0, atOnce)
       await Promise.all(some.map(({ op, checks }) => this.apply(store, op, checks)))
     }
   }
@@ -170,17 +172,13 @@ export class Reconciliation implements Watch<PendingAsk> {
   async #pay(store: Store, due: Due): Promise<number | undefined> {
     const units = this.#fallback.unitsOwed(due)
     if (units === 0) return 0
-    const paid = this.#fallback.paidWith(due.receipts)
     try {
       const [outcome] = await applyChange(store, 'charge', [{ ...due.check, cost: units }])
-      const back = this.#fallback.pairAll(paid, outcome?.receipt)
-      if (back.length > 0) void this.apply(store, 'refund', back)
+      due.part.settle(outcome?.receipt, (op, held) => this.apply(store, op, held))
       return units
     } catch {
-      const left = Math.max(0, units - this.#fallback.unitsGivenBackSince(paid))
-      const receipts = paid.map(({ receipt }) => receipt)
       // The next request finds out whether the store answers.
-      this.#fallback.debts.owe({ ...due, units: left, receipts, isDoubtful: false })
+      this.#fallback.debts.oweAgain({ ...due, units })
       return undefined
     }
   }
@@ -196,22 +194,3 @@ interface DeferredOp {
  * expire, and so do leases.
  */
 const maxDeferred = 10_000
-
-/** Refunds and releases that wait until the store is back. */
-class DeferredOps {
-  readonly #deferred: DeferredOp[] = []
-
-  add(op: StoreOp, checks: readonly Check[]): void {
-    this.#deferred.push({ op, checks })
-    if (this.#deferred.length > maxDeferred) this.#deferred.shift()
-  }
-
-  get size(): number {
-    return this.#deferred.length
-  }
-
-  /** Takes the oldest operations out. */
-  takeSome(count: number): readonly DeferredOp[] {
-    return this.#deferred.splice(0, count)
-  }
-}

@@ -67,7 +67,7 @@ export class StoreAccess implements AnswerHandler {
       ...limiter,
       denials: denialsOf(store),
       answerHandler: this,
-      applyChange: (op, checks) => applyChange(store, op, checks),
+      applyGrant: (checks) => applyChange(store, 'grant', checks),
       charge: (check) => this.ask(new PendingAsk('charge', [check], caller)),
       change: (op, held) => this.#change(op, held, caller),
     }

@@ -1,5 +1,6 @@
 import { durationMs } from '../options/duration.ts'
 import { invalid } from '../options/options.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
 
 /** Every runtime has timers; those of Node can let the process end. */
 declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
@@ -29,6 +30,36 @@ export function startQuietTimer(callback: () => void, delayMs: number): () => vo
   const timer = setTimeout(callback, Math.min(delayMs, maxTimerMs))
   if (typeof timer === 'object') timer.unref?.()
   return () => clearTimeout(timer)
+}
+
+/** One timer for many causes: it rings at the earliest time that was asked for. */
+export class Alarm {
+  readonly #ring: () => void
+  readonly #start: typeof startTimer
+  #stop: (() => void) | undefined
+  #atMs = Number.POSITIVE_INFINITY
+
+  /** @param isQuiet whether the process may end before it rings */
+  constructor(ring: () => void, isQuiet = true) {
+    this.#ring = ring
+    this.#start = isQuiet ? startQuietTimer : startTimer
+  }
+
+  within(delayMs: number): void {
+    const atMs = monotonicMs() + delayMs
+    if (atMs >= this.#atMs) return
+    this.stop()
+    this.#atMs = atMs
+    this.#stop = this.#start(() => {
+      this.stop()
+      this.#ring()
+    }, delayMs)
+  }
+
+  stop(): void {
+    this.#stop?.()
+    this.#atMs = Number.POSITIVE_INFINITY
+  }
 }
 
 /**

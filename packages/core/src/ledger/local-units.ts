@@ -1,0 +1,89 @@
+import {
+  type ChangeAtStore,
+  type Check,
+  giveBack,
+  type Held,
+  type Home,
+  type Receipt,
+} from '../model/check.ts'
+import type { Decision } from '../model/decision.ts'
+import type { Outcome, Store } from '../model/store.ts'
+import type { MaybePromise } from '../runtime/maybe-promise.ts'
+
+/** The way of one limiter to the store. */
+export interface StoreWay {
+  readonly store: Store
+  /** The number of processes that share the limits, if the user has pinned it. */
+  readonly instances: number | undefined
+  /** Takes units without asking; in this process while the store is away. */
+  charge(check: Check): MaybePromise<Decision>
+  readonly change: ChangeAtStore
+  /** Tells the store of closed grants. What is remembered of the keys is forgotten. */
+  applyGrant(checks: readonly Check[]): MaybePromise<readonly Outcome[]>
+}
+
+/**
+ * Units of one key that were admitted here, and that the store learns of together. A key may have
+ * several of them.
+ */
+export abstract class LocalUnits implements Home {
+  /** True once the store was told: the number of units is final. */
+  isTold = false
+  /** Units that came back between telling the store and its answer. */
+  #late = 0
+  /** Units that came back after the answer. */
+  #refunded = 0
+  #recorded: Receipt | undefined = undefined
+  #next: LocalUnits | undefined = undefined
+
+  /** The receipt for the units: of the store, or of local memory in its place. */
+  get recorded(): Receipt | undefined {
+    return this.#next ? this.#next.recorded : this.#recorded
+  }
+
+  /** True when units that come back do not become free here. */
+  protected get isFinal(): boolean {
+    return this.isTold
+  }
+
+  /** Notes that units came back before the store was told. */
+  protected abstract free(units: number): void
+
+  /** While the answer of the store is awaited, units wait for it, and come back after it. */
+  giveBack({ cost }: Pick<Held, 'cost'>, changeAtStore: ChangeAtStore): MaybePromise<boolean> {
+    if (this.#next) return this.#next.giveBack({ cost }, changeAtStore)
+    if (this.#recorded) return this.#giveBackThere(this.#recorded, cost, changeAtStore)
+    if (this.isFinal) {
+      this.#late += cost
+      return false
+    }
+    this.free(cost)
+    return true
+  }
+
+  /** Notes where the units were recorded, if they were, and gives back what waits for that. */
+  settle(recorded: Receipt | undefined, changeAtStore: ChangeAtStore): void {
+    this.#recorded = recorded
+    if (recorded && this.#late > 0) void this.#giveBackThere(recorded, this.#late, changeAtStore)
+  }
+
+  /**
+   * Goes on as a part of other units, since the store could not be told. Returns the units that
+   * came back meanwhile.
+   */
+  joinTo(others: LocalUnits): number {
+    this.#next = others
+    return this.#late
+  }
+
+  #giveBackThere(
+    receipt: Receipt,
+    cost: number,
+    changeAtStore: ChangeAtStore,
+  ): MaybePromise<boolean> {
+    const refunded = this.#refunded
+    this.#refunded += cost
+    const { terms: _, ...check } = receipt.check
+    return giveBack({ ...check, cost, receipt, refunded }, changeAtStore)
+  }
+}
