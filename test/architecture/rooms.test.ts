@@ -60,6 +60,9 @@ const withTwoWays: readonly string[] = [
   'redis',
 ].map((name) => `packages/${name}`)
 
+/** The most files that one file of a package imports, entries exempt. */
+const maxImports: Readonly<Record<string, number>> = { 'packages/core': 12 }
+
 const linesOf = (file: string): number => readText(file).trimEnd().split('\n').length
 
 describe.each(packages())('the files of $folder', ({ folder, manifest }) => {
@@ -83,6 +86,15 @@ describe.each(packages())('the files of $folder', ({ folder, manifest }) => {
         .map((to) => `${from} → ${to}`),
     )
     expect(upward).toEqual([])
+  })
+
+  it.runIf(maxImports[folder])('know few others', () => {
+    const entries = entriesOf(folder, manifest)
+    const knowing = [...graph].filter(
+      ([file, targets]) =>
+        !entries.includes(file) && targets.length > (maxImports[folder] ?? targets.length),
+    )
+    expect(knowing.map(([file, targets]) => `${file}: ${targets.length}`)).toEqual([])
   })
 
   it.skipIf(folder in withCrumbs)('are no crumbs of the one file that imports them', () => {

@@ -20,7 +20,8 @@ export {
   policyList,
   type Without,
 } from './limiter/limiter-options.ts'
-export type { Peeked, PeekedOutcome, PeekOptions } from './limiter/peek.ts'
+export type { Peeked, PeekedOutcome } from './limiter/peek.ts'
+export type { PeekOptions } from './limiter/peek-options.ts'
 export {
   isMemoryStore,
   type MemoryKeys,

@@ -1,9 +1,9 @@
 import type { Check } from '../model/check.ts'
+import type { Decider } from '../model/decide.ts'
 import { digestOf } from '../model/digest.ts'
 import type { Store } from '../model/store.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { processWide } from '../runtime/process-wide.ts'
-import type { Decider } from './decide.ts'
 
 type CountingStore = Pick<Store, 'keys' | 'space'>
 type Applied = readonly [limit: number, atMs: number]

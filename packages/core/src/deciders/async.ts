@@ -1,8 +1,8 @@
 import type { StoreWay } from '../ledger/local-units.ts'
 import type { Uncounted } from '../ledger/uncounted.ts'
+import type { Decider } from '../model/decide.ts'
 import { decisionOf } from '../model/decision.ts'
 import { andThen } from '../runtime/maybe-promise.ts'
-import type { Decider } from './decide.ts'
 
 /** Decides by the last known states of keys, and learns from the answers of the store. */
 export function byKnownStates(uncounted: Uncounted, way: StoreWay): Decider {

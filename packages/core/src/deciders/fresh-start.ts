@@ -1,9 +1,10 @@
 import { algorithmOf } from '../algorithms/table.ts'
+import type { StoreWay } from '../ledger/local-units.ts'
 import type { Check } from '../model/check.ts'
+import type { Decider } from '../model/decide.ts'
 import { decisionOf } from '../model/decision.ts'
 import type { Outcome } from '../model/store.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
-import type { Decider } from './decide.ts'
 
 /** Forgets the units of checks. Yields false, and never rejects, if that failed. */
 export type Reset = (checks: readonly Check[]) => MaybePromise<boolean>
@@ -38,8 +39,23 @@ export function freshStarts(reset: Reset): Decider {
   }
 }
 
+/**
+ * Counts a denial against a penalty, and clears the other checks of the request if that blocks the
+ * key. Nobody waits for it.
+ */
+export type Strike = (penalty: Check, beside?: readonly Check[]) => void
+
+export function strikes({ charge }: Pick<StoreWay, 'charge'>, reset: Reset): Strike {
+  return (penalty, beside = []) => {
+    void andThen(charge(penalty), ({ outcomes: [struck] }) => {
+      if (penalty.policy.thenReset && struck?.remaining === 0)
+        void reset(clearedBy(penalty, beside))
+    })
+  }
+}
+
 /** The checks whose units a block forgets: those of its key, but for requests in flight. */
-export function clearedBy(penalty: Check, checks: readonly Check[]): readonly Check[] {
+function clearedBy(penalty: Check, checks: readonly Check[]): readonly Check[] {
   const key = penalty.identity ?? penalty.key
   return checks.filter(
     ({ policy, limit, ...check }) =>

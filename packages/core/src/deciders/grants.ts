@@ -1,10 +1,10 @@
 import type { StoreWay } from '../ledger/local-units.ts'
 import type { Prefetcher } from '../ledger/prefetcher.ts'
 import { giveBack, type Receipt } from '../model/check.ts'
+import type { Decide, Decider } from '../model/decide.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
 import type { Outcome } from '../model/store.ts'
 import { andThen } from '../runtime/maybe-promise.ts'
-import type { Decide, Decider } from './decide.ts'
 
 /**
  * Answers checks by grants, and asks about the others alone. If one of the others denies, the units

@@ -1,16 +1,15 @@
 import { isMemoryStore } from '../memory-store/memory-store.ts'
 import type { Check } from '../model/check.ts'
+import type { Decide } from '../model/decide.ts'
 import { decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
-import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
+import type { Caller } from '../resilience/pending-ask.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
 import { appliedLimitsOf, noteLimits } from './applied-limits.ts'
 import { byKnownStates } from './async.ts'
-import type { Decide } from './decide.ts'
-import { freshStarts, type Reset } from './fresh-start.ts'
+import { freshStarts, type Reset, type Strike, strikes } from './fresh-start.ts'
 import { byGrants } from './grants.ts'
-import { shadows } from './shadow.ts'
-import { unlimitedChecks } from './unlimited.ts'
+import { shadows, unlimitedChecks } from './set-apart.ts'
 
 /** The way of a decision, put together once from what the policies ask for. */
 export interface Road {
@@ -18,8 +17,7 @@ export interface Road {
   readonly decide: Decide
   /** For checks at the limits of the policies that the road was made for. */
   readonly decideOwn: Decide
-  /** Has the units of checks forgotten that a block of `thenReset` clears. */
-  readonly reset: Reset
+  readonly strike: Strike
   /** Forgets what this process holds of keys. Returns the checks as the store needs them. */
   forget(op: 'reset' | 'block', checks: readonly Check[]): readonly Check[]
   /** Tells the store of all that it has not counted, and returns what is not spent. */
@@ -42,7 +40,7 @@ export function roadOf({ policies, notesLimits, access, caller }: RoadOptions): 
   const ahead = memory || !policies.some(isAsync) ? undefined : access.uncounted
   const ask: Decide = memory
     ? (op, checks) => decisionOf(memory.apply(op, checks), checks, 'store')
-    : (op, checks, request) => access.ask(new PendingAsk(op, checks, caller, request))
+    : caller.ask
   const unheld = ahead ? byKnownStates(ahead, caller)(ask) : ask
   const limited = grants ? byGrants(grants, caller)(unheld) : unheld
   function forget(op: 'reset' | 'block', checks: readonly Check[]): readonly Check[] {
@@ -52,7 +50,7 @@ export function roadOf({ policies, notesLimits, access, caller }: RoadOptions): 
 
   const reset: Reset = (checks) => {
     if (memory) return memory.apply('reset', checks).length > 0
-    return access.overwrite('reset', forget('reset', checks), caller).then(
+    return caller.overwrite('reset', forget('reset', checks)).then(
       () => true,
       (error: unknown) => {
         caller.onFailure('reset', error)
@@ -68,7 +66,7 @@ export function roadOf({ policies, notesLimits, access, caller }: RoadOptions): 
   return {
     decide,
     decideOwn: policies.every(isPlain) ? own : decide,
-    reset,
+    strike: strikes(caller, reset),
     forget,
     close() {
       caller.denials?.close()

@@ -1,3 +1,4 @@
+import { algorithmOf } from '../algorithms/table.ts'
 import { type Check, maxKeyLength } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Store } from '../model/store.ts'
@@ -72,6 +73,11 @@ export function checksOf(
 export function checkOf(policy: Policy, { key, digest }: Keyed, cost: number): Check {
   if (digest === undefined) return { policy, key, cost, limit: policy.limit }
   return { policy, key, digest, cost, limit: policy.limit }
+}
+
+/** Tells a check of a quota from that of a penalty. */
+export function isQuota({ policy }: Check): boolean {
+  return algorithmOf(policy).counts !== 'strikes'
 }
 
 function costOf(options: CostOptions): number {

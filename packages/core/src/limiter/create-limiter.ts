@@ -1,28 +1,24 @@
-import { algorithmOf } from '../algorithms/table.ts'
-import { clearedBy } from '../deciders/fresh-start.ts'
-import { roadOf } from '../deciders/road.ts'
 import type { Check } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
-import { joinObservers } from '../observers/join-observers.ts'
-import { DecisionNotifier } from '../observers/notify-decided.ts'
 import { noteRelease } from '../options/release.ts'
-import { accessTo } from '../resilience/access-to.ts'
 import { andThen, type MaybePromise, promised } from '../runtime/maybe-promise.ts'
 import {
   type CostOptions,
   checkedKey,
   checkOf,
   checksOf,
+  isQuota,
   type Keyed,
   type KeyOrDigest,
   keyedBy,
 } from './arguments.ts'
+import { connect } from './connect.ts'
 import { FollowUps } from './follow-ups.ts'
 import { KeyChanges } from './key-changes.ts'
 import type { Limiter } from './limiter.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
-import { failureReporter, listenToStore } from './listen-to-store.ts'
-import { type Look, type Peeked, type PeekOptions, peekAt, readPeekOptions } from './peek.ts'
+import { type Look, type Peeked, peekAt } from './peek.ts'
+import { type PeekOptions, readPeekOptions } from './peek-options.ts'
 
 /**
  * Makes a limiter.
@@ -39,27 +35,17 @@ export function createLimiter(
 ): Limiter {
   noteRelease('@sluice/core')
   const setup = setUpLimiter(options, limitsPerRequest)
-  const { policies, penalty, store, failureMode, deadlineMs, instances, fallback } = setup
-  const all = penalty ? [...policies, penalty] : policies
-  const observers = joinObservers(options)
-  const notifier = new DecisionNotifier(observers, store)
-  const access = accessTo(store, fallback)
-  const caller = access.callerOf({
-    ...{ store, failureMode, deadlineMs, instances },
-    onFailure: failureReporter(observers, failureMode),
-  })
-  const notesLimits = limitsPerRequest.includes(true)
-  const road = roadOf({ policies: all, notesLimits, access, caller })
+  const { policies, penalty, store } = setup
+  const { road, caller, notifier, access } = connect(options, setup)
   const { decide, decideOwn } = road
   const followUps = new FollowUps(caller.change)
   const changes = new KeyChanges({
     ...{ store, penalty, checksOf: allChecksOf },
     overwrite: async (op, checks) => {
-      const outcomes = await access.overwrite(op, road.forget(op, checks), caller)
-      return outcomes.map(({ allowed }) => allowed)
+      const outcomes = await caller.overwrite(op, road.forget(op, checks))
+      return outcomes.some(({ allowed }) => allowed)
     },
   })
-  listenToStore(options, { policies: all, store, access })
 
   function consumeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
     const checks = allChecksOf({ key: checkedKey(key) }, costs)
@@ -90,13 +76,6 @@ export function createLimiter(
     return andThen(charged, (decision) => ({ ...decision, allowed: true, retryAfterMs: 0 }))
   }
 
-  function strike(check: Check, beside: readonly Check[] = []): void {
-    void andThen(caller.charge(check), ({ outcomes: [struck] }) => {
-      if (check.policy.thenReset && struck?.remaining === 0)
-        void road.reset(clearedBy(check, beside))
-    })
-  }
-
   /** Of the penalty too, where it has a say: a denied request is one strike, whatever it costs. */
   function allChecksOf(keyed: Keyed, costs?: CostOptions): readonly Check[] {
     const checks = checksOf(policies, keyed, costs)
@@ -113,7 +92,7 @@ export function createLimiter(
     peekChecks: peekLooks,
     charge: (key, costs) => promised(chargeKey, key, costs),
     chargeChecks,
-    strike,
+    strike: road.strike,
     refund: (decision, refund) => followUps.refund(decision, refund),
     release: (decision) => followUps.release(decision),
     renew: (decision) => followUps.renew(decision),
@@ -141,8 +120,4 @@ const nobody = '@digest'
  */
 function withoutShare(check: Check): Check {
   return { ...check, shadow: check.policy.enforcedShare === 0 }
-}
-
-function isQuota({ policy }: Check): boolean {
-  return algorithmOf(policy).counts !== 'strikes'
 }

@@ -1,4 +1,4 @@
-import { isLimited } from '../deciders/unlimited.ts'
+import { isLimited } from '../deciders/set-apart.ts'
 import type { Check } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Store } from '../model/store.ts'
@@ -18,8 +18,8 @@ interface KeyChangesOptions {
   readonly store: Store
   readonly penalty: Policy | undefined
   checksOf(keyed: Keyed): readonly Check[]
-  /** @returns for each check, whether the store found anything to change */
-  overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<readonly boolean[]>
+  /** @returns whether the store found anything to change */
+  overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<boolean>
 }
 
 /** Resets and blocks of one limiter. */
@@ -62,7 +62,7 @@ export class KeyChanges {
   async overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<boolean> {
     if (checks.length === 0) return false
     try {
-      return (await this.#options.overwrite(op, checks)).includes(true)
+      return await this.#options.overwrite(op, checks)
     } catch (error) {
       throw storeError(error)
     }

@@ -80,6 +80,8 @@ export interface LimiterSetup {
   readonly deadlineMs: number
   readonly instances: number | undefined
   readonly fallback: MemoryStore | undefined
+  /** Tells whether some checks bring their own limits. */
+  readonly notesLimits: boolean
 }
 
 /** The options of a limiter beside its policies; layers above take them too. */
@@ -131,6 +133,7 @@ export function setUpLimiter(
     deadlineMs,
     instances,
     fallback: fallbackOf(options.fallback, store),
+    notesLimits: limitsPerRequest.includes(true),
   }
 }
 

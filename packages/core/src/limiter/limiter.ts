@@ -7,7 +7,8 @@ import type { Duration } from '../options/duration.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { CostOptions, KeyOrDigest } from './arguments.ts'
 import type { RefundOptions } from './follow-ups.ts'
-import type { Peeked, PeekOptions } from './peek.ts'
+import type { Peeked } from './peek.ts'
+import type { PeekOptions } from './peek-options.ts'
 
 /** Policies + store + failure mode, free of HTTP. */
 export interface Limiter {

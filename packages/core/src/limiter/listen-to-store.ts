@@ -34,11 +34,11 @@ export function listenToStore(
   const version = versionBeingMade()
   const { region } = store
   const told = { policies, space, version, region, storeHealth: () => access.health(store) }
-  if (onResilience) access.observe(onResilience)
+  if (onResilience) access.monitor.observe(onResilience)
   if (onStoreCall) listenToCalls(store, onStoreCall, onStoreCall)
   notify(onLimiter, told)
   for (const each of observers) {
-    if (each.onResilience) access.observe(each.onResilience.bind(each), each)
+    if (each.onResilience) access.monitor.observe(each.onResilience.bind(each), each)
     if (each.onStoreCall) listenToCalls(store, each.onStoreCall.bind(each), each)
     notify(each.onLimiter?.bind(each), told)
   }

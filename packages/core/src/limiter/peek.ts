@@ -1,27 +1,13 @@
-import { checkUnits, maxUnits } from '../algorithms/max-units.ts'
+import { maxUnits } from '../algorithms/max-units.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import { appliedLimitsOf } from '../deciders/applied-limits.ts'
-import type { Decide } from '../deciders/decide.ts'
-import { unlimitedChecks } from '../deciders/unlimited.ts'
+import { unlimitedChecks } from '../deciders/set-apart.ts'
 import type { Check } from '../model/check.ts'
+import type { Decide } from '../model/decide.ts'
 import { bindingIndex, type Decision, decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Outcome, Store } from '../model/store.ts'
-import { knownFields } from '../options/options.ts'
-import { withoutHeadroom } from '../policy/headroom.ts'
-import { policyLimit, type unlimited } from '../policy/policy.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
-import type { CostOptions } from './arguments.ts'
-
-/** Options of `peek`. */
-export interface PeekOptions extends CostOptions {
-  /**
-   * Limits by the names of policies, for limits that depend on the request: whole numbers ≥ 0, or
-   * `unlimited`.
-   * @default the limit of the policy; if it depends on the request, that of the key's last request
-   */
-  limits?: Readonly<Record<string, number | typeof unlimited>>
-}
 
 /**
  * The outcome of a policy for a request that was not made. If the limit depends on the request and
@@ -44,30 +30,6 @@ export interface Peeked extends Omit<Decision, 'allowed' | 'outcomes'> {
 
 /** A check to peek at. Without a limit, that of the key's last request is looked up. */
 export type Look = Omit<Check, 'limit'> & { readonly limit: number | undefined }
-
-/**
- * Reads the options of `peek`. `limitOf` returns the limit to look under, without its headroom.
- * @throws SluiceError that names the option, its value, the legal range and the fix
- */
-export function readPeekOptions(
-  options: PeekOptions,
-  policies: readonly Policy[],
-): Pick<PeekOptions, 'cost'> & { limitOf(policy: Policy): number | undefined } {
-  knownFields(options, 'options', ['cost', 'limits'])
-  const { cost, limits = {} } = options
-  const names = policies.map(({ name }) => name)
-  knownFields(limits, 'limits', names)
-  return {
-    cost,
-    limitOf({ name, windowMs, headroom, limit, limitPerRequest }: Policy): number | undefined {
-      const value = limits[name]
-      if (value === undefined) return limitPerRequest ? undefined : limit
-      const given = withoutHeadroom(policyLimit(value, `limits.${name}`), headroom)
-      checkUnits(given, windowMs, `limits.${name}`)
-      return given
-    },
-  }
-}
 
 /**
  * Peeks at checks.

@@ -1,35 +1,28 @@
-import { longestGrantMs } from '../algorithms/grant.ts'
-import type { Decide } from '../deciders/decide.ts'
 import { byGrants } from '../deciders/grants.ts'
-import { unknownOutcome } from '../engine/outcome.ts'
-import { FollowUps } from '../limiter/follow-ups.ts'
-import { type Check, type Held, type Home, Receipt } from '../model/check.ts'
-import { decisionOf } from '../model/decision.ts'
+import { type Check, giveBack, type Held, type Home, Receipt } from '../model/check.ts'
+import type { Decide } from '../model/decide.ts'
 import type { Policy } from '../model/policy.ts'
 import type { StoreRegion } from '../model/region.ts'
 import type { Outcome, Store } from '../model/store.ts'
-import { besideGrants } from '../policy/prefetch.ts'
 import { accessTo } from '../resilience/access-to.ts'
-import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
+import type { Caller } from '../resilience/pending-ask.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
+import { centralPolicy } from './regional-policies.ts'
 import type { Shares } from './shares.ts'
-
-/** The life of a grant from the pool where a policy does not say one. */
-const usualGrantMs = 1_000
 
 /** Units that the global store has counted, under a receipt of its own. */
 class CentralUnits implements Home {
   readonly #receipt: Receipt
-  readonly #followUps: FollowUps
+  readonly #caller: Caller
 
-  constructor(receipt: Receipt, followUps: FollowUps) {
+  constructor(receipt: Receipt, caller: Caller) {
     this.#receipt = receipt
-    this.#followUps = followUps
+    this.#caller = caller
   }
 
-  giveBack({ cost, ...check }: Held): Promise<boolean> {
-    const outcomes = [{ ...unknownOutcome({ ...check, cost }), receipt: this.#receipt }]
-    return this.#followUps.refund(decisionOf(outcomes, [], 'store'), { units: cost })
+  async giveBack({ cost, refunded = 0 }: Held): Promise<boolean> {
+    const receipt = this.#receipt
+    return giveBack({ ...receipt.check, cost, receipt, refunded }, this.#caller.change)
   }
 }
 
@@ -52,7 +45,6 @@ interface CentralOptions {
 export class Central {
   readonly #access: StoreAccess
   readonly #caller: Caller
-  readonly #followUps: FollowUps
   readonly #shares: Shares
   readonly #policies = new WeakMap<Policy, Policy>()
   /** Answers without outcomes if the global store does not answer, except to a `charge`. */
@@ -70,15 +62,12 @@ export class Central {
     this.#access = access
     this.#caller = caller
     this.#shares = shares
-    this.#followUps = new FollowUps(caller.change)
-    const ask: Decide = (op, checks, request) =>
-      access.ask(new PendingAsk(op, checks, caller, request))
-    this.decide = byGrants(access.prefetcher, caller)(ask)
+    this.decide = byGrants(access.prefetcher, caller)(caller.ask)
   }
 
   /** True while the global store does not answer. */
   get isAway(): boolean {
-    return this.#access.health(this.#caller.store).isAway
+    return this.#access.isAway
   }
 
   /** Units of this process' grants, and the number of their keys. */
@@ -105,7 +94,7 @@ export class Central {
   /** The outcome of a central check, as that of the check of the limiter. */
   outcomeOf(check: Check, { receipt, ...outcome }: Outcome): Outcome {
     const { policy, limit } = check
-    const home = receipt && new CentralUnits(receipt, this.#followUps)
+    const home = receipt && new CentralUnits(receipt, this.#caller)
     const own = receipt && new Receipt(check, receipt.at, undefined, home)
     return { ...outcome, policy, limit, receipt: own }
   }
@@ -113,20 +102,11 @@ export class Central {
   /** @throws or rejects when the global store failed or is away */
   async reset(checks: readonly Check[]): Promise<readonly Outcome[]> {
     const asked = this.#access.prefetcher.forget(checks.map((check) => this.checkOf(check)))
-    return this.#access.overwrite('reset', asked, this.#caller)
+    return this.#caller.overwrite('reset', asked)
   }
 
   close(): Promise<void> {
     this.#caller.denials?.close()
     return this.#access.prefetcher.close(this.#caller.store)
   }
-}
-
-function centralPolicy(policy: Policy): Policy {
-  // Without an answer it is the failure mode of the limiter that decides, not here.
-  const own: Policy = { ...policy, failureMode: undefined }
-  if (policy.reach === 'global') return own
-  const prefetchMs = policy.prefetchMs || Math.min(usualGrantMs, longestGrantMs(policy.windowMs))
-  const counting = besideGrants[policy.algorithm] ?? policy.counting
-  return { ...own, id: `${policy.id}~pool`, counting, prefetchMs }
 }

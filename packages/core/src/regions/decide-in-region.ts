@@ -2,11 +2,10 @@ import { algorithmOf } from '../algorithms/table.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
 import type { Check, Held } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
-import type { RegionBound } from '../model/region.ts'
 import type { Cancellation, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
-import { besideGrants } from '../policy/prefetch.ts'
 import { type Central, refundCentral } from './central.ts'
+import { isDivided } from './regional-policies.ts'
 import type { Shares } from './shares.ts'
 
 /** Units that this process has admitted, since its start. */
@@ -21,24 +20,6 @@ export interface Region {
   readonly shares: Shares
   readonly central: Central
   readonly counters: RegionCounters
-}
-
-/**
- * Tells whether the limit of a policy is divided among the regions. Other policies of reach
- * `region` are counted in each region, at their whole limit.
- */
-export function isDivided({ algorithm, reach }: Policy): boolean {
-  return reach === 'region' && besideGrants[algorithm] !== undefined
-}
-
-/** Returns the parts that the limit of a policy has, in units. */
-export function boundsOf(policy: Policy, shares: Shares): readonly RegionBound[] {
-  const { limit, reach } = policy
-  if (!isDivided(policy)) return [{ part: reach, units: limit }]
-  return [
-    { part: 'share', units: shares.guaranteed(limit) },
-    { part: 'pool', units: shares.pool(limit) },
-  ]
 }
 
 /** Returns the check as the local store decides it. */

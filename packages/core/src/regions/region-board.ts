@@ -2,6 +2,7 @@ import type { Check } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { RegionReport, RegionUse } from '../model/region.ts'
 import type { Store } from '../model/store.ts'
+import { warnOnce } from '../options/warn.ts'
 import { definePolicy } from '../policy/policy.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { startQuietTimer } from '../waiting/timers.ts'
@@ -13,8 +14,6 @@ interface BoardOptions {
   readonly local: Store
   readonly global: Store
   readonly usage: () => RegionUse
-  /** Told once when another region divides limits otherwise. */
-  onOtherShares(region: string): void
 }
 
 const intervalMs = 1_000
@@ -43,7 +42,6 @@ export class RegionBoard {
   readonly #policies = new Map<string, Policy>()
   readonly #seen = new Set<string>()
   readonly #others = new Map<string, { post: Post; atMs: number }>()
-  readonly #complained = new Set<string>()
   #notices: readonly OwnNotice[] = []
   #sequence = 0
   #stopTimer: (() => void) | undefined
@@ -146,16 +144,18 @@ export class RegionBoard {
   }
 
   async #read(posts: readonly Post[]): Promise<void> {
-    const { region, shares, onOtherShares } = this.#options
+    const { region, shares } = this.#options
     const atMs = monotonicMs()
     const members = new Set(posts.map(({ member }) => member))
     for (const member of this.#others.keys()) if (!members.has(member)) this.#others.delete(member)
     for (const post of posts) {
       const known = this.#others.get(post.member)
       if (known?.post.sequence !== post.sequence) this.#others.set(post.member, { post, atMs })
-      if (post.shares === shares || this.#complained.has(post.region)) continue
-      this.#complained.add(post.region)
-      onOtherShares(post.region)
+      if (post.shares === shares) continue
+      warnOnce(
+        `region '${post.region}' has other shares than region '${region}', so the sum may exceed the limits; give all processes the same shares`,
+        `shares of ${post.region}`,
+      )
     }
     const there = posts.filter((post) => post.region !== region).flatMap(({ notices }) => notices)
     const ids = new Set(there.map(({ id }) => id))

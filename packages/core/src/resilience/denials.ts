@@ -7,7 +7,6 @@ import type { Policy } from '../model/policy.ts'
 import type { Outcome, Store, StoreOp } from '../model/store.ts'
 import { BoundedMap } from '../runtime/bounded-map.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import type { Watch } from './watch.ts'
 
 /** An ask whose denial may be remembered. */
 export interface RememberedAsk {
@@ -40,7 +39,7 @@ const maxDenials = 10_000
  * are given back, the key is reset, or the limit is raised. Changes by this process count at once,
  * those by other processes after `StoreDenials.ttlMs` at the latest.
  */
-export class Denials implements Watch<RememberedAsk, readonly Outcome[]> {
+export class Denials {
   readonly #ttlMs: number
   /** The clock of a simulation. */
   readonly #simulated: (() => number) | undefined

@@ -6,7 +6,6 @@ import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import type { Caller, PendingAsk } from './pending-ask.ts'
 import type { StoreMonitor } from './store-monitor.ts'
-import type { Watch } from './watch.ts'
 
 /**
  * The longest duration of the return of traffic, before jitter. With jitter a fleet does not return
@@ -49,7 +48,7 @@ interface Concerned {
  * Keeps requests from a store that does not answer: from its failure until all traffic is back,
  * failure modes decide for some requests at least.
  */
-export class OutageWatch implements Watch<PendingAsk> {
+export class OutageWatch {
   readonly #breaker = new CircuitBreaker()
   readonly #monitor: StoreMonitor
   readonly #others: Concerned

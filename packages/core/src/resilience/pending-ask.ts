@@ -1,5 +1,6 @@
 import type { StoreWay } from '../ledger/local-units.ts'
 import type { Check } from '../model/check.ts'
+import type { Decide } from '../model/decide.ts'
 import type { Decision } from '../model/decision.ts'
 import type { FailureMode } from '../model/policy.ts'
 import type { Ask, DecidingOp, Outcome, StoreOp } from '../model/store.ts'
@@ -13,6 +14,10 @@ export interface Caller extends StoreWay {
   /** The denials of the store; `undefined` when none may be repeated. */
   readonly denials: Denials | undefined
   readonly answerHandler: AnswerHandler
+  /** Asks the store, or decides by the failure mode. */
+  readonly ask: Decide
+  /** @throws or rejects when the store failed or is away: nothing was changed here either */
+  overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<readonly Outcome[]>
   /** Called for every request that the store failed. */
   onFailure(op: StoreOp, error: unknown): void
 }

@@ -8,7 +8,6 @@ import { applyChange } from './denials-of-store.ts'
 import type { OutageWatch } from './outage-watch.ts'
 import type { PendingAsk } from './pending-ask.ts'
 import type { StoreMonitor } from './store-monitor.ts'
-import type { Watch } from './watch.ts'
 
 /**
  * The most debts, or deferred operations, that are sent at once: the store has traffic to serve
@@ -17,7 +16,7 @@ import type { Watch } from './watch.ts'
 const atOnce = 100
 
 /** Tells a store that is back what was decided without it. */
-export class Reconciliation implements Watch<PendingAsk> {
+export class Reconciliation {
   readonly #fallback: Fallback
   readonly #outage: OutageWatch
   readonly #monitor: StoreMonitor

@@ -1,7 +1,7 @@
-import type { Check } from '../model/check.ts'
-import type { Decision } from '../model/decision.ts'
-import type { DecidingOp } from '../model/store.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
+import type { Check } from './check.ts'
+import type { Decision } from './decision.ts'
+import type { DecidingOp } from './store.ts'
 
 /**
  * Decides the checks of one request.

@@ -1,9 +1,13 @@
 import { longestGrantMs } from '../algorithms/grant.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Policy } from '../model/policy.ts'
+import type { RegionBound } from '../model/region.ts'
 import { SluiceError } from '../options/errors.ts'
 import { besideGrants } from '../policy/prefetch.ts'
+import type { Shares } from './shares.ts'
 
+/** The life of a grant from the pool where a policy does not say one. */
+const usualGrantMs = 1_000
 /** A shorter grant of the pool would end before its answer comes. */
 const shortestGrantMs = 10
 
@@ -59,4 +63,32 @@ function refused({ name }: Policy, problem: string): SluiceError {
     'SLUICE_POLICY_COMBINATION',
     `policy '${name}' cannot be used with regionalStore: ${problem}`,
   )
+}
+
+/** Returns the policy as the global store decides it: of the pool, if the limit is divided. */
+export function centralPolicy(policy: Policy): Policy {
+  // Without an answer it is the failure mode of the limiter that decides, not here.
+  const own: Policy = { ...policy, failureMode: undefined }
+  if (policy.reach === 'global') return own
+  const prefetchMs = policy.prefetchMs || Math.min(usualGrantMs, longestGrantMs(policy.windowMs))
+  const counting = besideGrants[policy.algorithm] ?? policy.counting
+  return { ...own, id: `${policy.id}~pool`, counting, prefetchMs }
+}
+
+/**
+ * Tells whether the limit of a policy is divided among the regions. Other policies of reach
+ * `region` are counted in each region, at their whole limit.
+ */
+export function isDivided({ algorithm, reach }: Policy): boolean {
+  return reach === 'region' && besideGrants[algorithm] !== undefined
+}
+
+/** Returns the parts that the limit of a policy has, in units. */
+export function boundsOf(policy: Policy, shares: Shares): readonly RegionBound[] {
+  const { limit, reach } = policy
+  if (!isDivided(policy)) return [{ part: reach, units: limit }]
+  return [
+    { part: 'share', units: shares.guaranteed(limit) },
+    { part: 'pool', units: shares.pool(limit) },
+  ]
 }

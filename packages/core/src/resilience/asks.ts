@@ -1,0 +1,147 @@
+import type { Fallback } from '../ledger/fallback.ts'
+import { type Decision, decisionOf } from '../model/decision.ts'
+import type { Outcome, Store } from '../model/store.ts'
+import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { DeadlinesByDuration } from './deadlines.ts'
+import { decideWithout } from './failure-decision.ts'
+import { OutageWatch } from './outage-watch.ts'
+import type { AnswerHandler, PendingAsk } from './pending-ask.ts'
+import { Reconciliation } from './reconciliation.ts'
+import type { StoreMonitor } from './store-monitor.ts'
+
+/**
+ * Asks a store for decisions: with a deadline, a circuit breaker, and a failure mode for when it
+ * does not answer.
+ */
+export class Asks implements AnswerHandler {
+  readonly deadlines: DeadlinesByDuration
+  readonly outage: OutageWatch
+  readonly reconciliation: Reconciliation
+  readonly #fallback: Fallback
+  readonly #monitor: StoreMonitor
+  /** True as soon as the store has answered with a promise. */
+  #isRemote = false
+  /** Requests that have waited their time out; `undefined` until there is one. */
+  #timedOut: WeakSet<object> | undefined
+
+  /** @param lastFailure returns the cause of a missing answer, if it is known */
+  constructor(fallback: Fallback, monitor: StoreMonitor, lastFailure: () => Error | undefined) {
+    this.#fallback = fallback
+    this.#monitor = monitor
+    this.deadlines = new DeadlinesByDuration(lastFailure)
+    this.outage = new OutageWatch(monitor, {
+      decideWithout: (ask) => this.#decideWithout(ask),
+      onAway: (error) => this.deadlines.missAll(error),
+      onBack: ({ store }) => void this.reconciliation.payAll(store),
+    })
+    this.reconciliation = new Reconciliation(fallback, this.outage, monitor)
+  }
+
+  ask(ask: PendingAsk): MaybePromise<Decision> {
+    // Each by its name: a loop over watches of several shapes costs half as much as the decision.
+    const decision =
+      this.#decideTimedOut(ask) ?? this.outage.before(ask) ?? this.reconciliation.before(ask)
+    if (decision) return decision
+    const denied = ask.caller.denials?.before(ask)
+    if (denied) return this.#decidedHere(denied, ask)
+    return this.#askStore(ask)
+  }
+
+  #askStore(ask: PendingAsk): MaybePromise<Decision> {
+    const { store } = ask.caller
+    if (store.submit) return this.#submit(ask, store)
+    let outcomes: MaybePromise<readonly Outcome[]>
+    try {
+      outcomes = store.apply(ask.op, ask.checks, ask)
+    } catch (error) {
+      return this.#decideAfterFailure(error, ask, false)
+    }
+    if (isPromise(outcomes)) {
+      outcomes.then(
+        (found) => ask.settle(found),
+        (error: unknown) => ask.fail(error),
+      )
+      return this.#wait(ask)
+    }
+    if (!this.#isRemote && this.outage.isUnderWay) this.outage.succeed(ask.caller, monotonicMs())
+    return this.#decidedHere(outcomes, ask)
+  }
+
+  /** Returns the decision of outcomes for which no server was asked, and so none was probed. */
+  #decidedHere(outcomes: readonly Outcome[], { checks }: PendingAsk): Decision {
+    this.outage.withdraw()
+    return decisionOf(outcomes, checks, 'store')
+  }
+
+  #submit(ask: PendingAsk, store: Store): MaybePromise<Decision> {
+    this.#isRemote = true
+    try {
+      store.submit?.(ask)
+    } catch (error) {
+      if (!ask.decision) return this.#decideAfterFailure(error, ask, false)
+    }
+    return ask.decision ?? this.#wait(ask)
+  }
+
+  #wait(ask: PendingAsk): Promise<Decision> {
+    this.#isRemote = true
+    this.outage.noteWait()
+    this.deadlines.of(ask.caller.deadlineMs).add(ask)
+    return ask.promise()
+  }
+
+  onAnswer(ask: PendingAsk, found: readonly Outcome[]): void {
+    try {
+      if (ask.isAnsweredAtOnce) {
+        ask.answer(this.#decidedHere(found, ask))
+        return
+      }
+      const answer = decisionOf(found, ask.checks, 'store')
+      ask.leave()
+      ask.caller.denials?.answered(ask, found, answer)
+      this.#fallback.remember(ask.checks, answer)
+      this.reconciliation.answered(ask, found)
+      this.outage.answered(ask)
+      if (!ask.meanwhile) ask.answer(answer)
+    } catch (error) {
+      // A store that answers nonsense.
+      this.onError(ask, error)
+    }
+  }
+
+  onError(ask: PendingAsk, error: unknown): void {
+    ask.leave()
+    if (!ask.meanwhile) ask.answer(this.#decideAfterFailure(error, ask, false))
+    else this.reconciliation.failed(ask)
+  }
+
+  onDeadline(ask: PendingAsk, error: unknown): Decision {
+    this.#monitor.tellMissed()
+    if (typeof ask.request === 'object') {
+      this.#timedOut ??= new WeakSet()
+      this.#timedOut.add(ask.request)
+    }
+    return this.#decideAfterFailure(error, ask, true)
+  }
+
+  /** All calls for one request wait for one deadline together. */
+  #decideTimedOut(ask: PendingAsk): Decision | undefined {
+    if (!this.#timedOut || !ask.request || !this.#timedOut.has(ask.request)) return undefined
+    const decision = this.#decideWithout(ask)
+    this.reconciliation.payNow(ask)
+    return decision
+  }
+
+  /** @param isDoubtful whether the store may still do what was asked */
+  #decideAfterFailure(error: unknown, ask: PendingAsk, isDoubtful: boolean): Decision {
+    ask.caller.onFailure(ask.op, error)
+    this.outage.failed(ask, error)
+    return this.#decideWithout(ask, isDoubtful)
+  }
+
+  #decideWithout(ask: PendingAsk, isDoubtful = false): Decision {
+    this.outage.countDecision()
+    return decideWithout(ask, this.#fallback, isDoubtful)
+  }
+}
