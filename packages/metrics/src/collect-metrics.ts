@@ -1,35 +1,25 @@
 import {
   type DecisionEvent,
   invalid,
-  isPromise,
   knownFields,
   type LimiterEvent,
   noteRelease,
-  oneOf,
   type ResilienceEvent,
   type ShadowEvent,
   type SkipEvent,
   type StoreCall,
-  wholeNumber,
 } from '@sluice/core'
 import { type CountedDecision, countInstead } from '@sluice/core/backend'
 import { countedPart, DecisionBatch } from './decision-batch.ts'
 import { FleetCounts } from './fleet-counts.ts'
-import { FleetExchange, type FleetStore } from './fleet-exchange.ts'
-import { FleetKeys, mergedRanking } from './fleet-keys.ts'
+import { FleetExchange, type FleetStore, type Scope } from './fleet-exchange.ts'
+import { FleetKeys, type TopKeysAnswer, type TopKeysOptions } from './fleet-keys.ts'
 import { fleetLimits } from './fleet-limits.ts'
 import type { InstrumentName } from './instruments.ts'
 import { PolicyCounts } from './policy-counts.ts'
-import { RequestCounts, requestResult } from './request-counts.ts'
+import { RequestCounts } from './request-counts.ts'
 import { type Family, SeriesTable, type Tap } from './series.ts'
 import { StoreReadings } from './store-readings.ts'
-import {
-  keptCounters,
-  type TopKeysBy,
-  type TopKeysWindow,
-  topKeysBys,
-  topKeysWindows,
-} from './top-keys.ts'
 import {
   type WatchedOutbound,
   type WatchedQueue,
@@ -47,55 +37,6 @@ export interface MetricsOptions {
   store?: FleetStore | undefined
   /** Names an identity among the top keys, such as a customer. @default nothing but its digest */
   reveal?: ((key: string) => string | undefined) | undefined
-}
-
-/** Options of `topKeys`. */
-export interface TopKeysOptions {
-  /** The label of the policy, as in the metrics. */
-  policy: string
-  /** @default 'asked' */
-  by?: TopKeysBy | undefined
-  /** @default '1m' */
-  window?: TopKeysWindow | undefined
-  /** Number of keys: 1 to 100. @default 10 */
-  most?: number | undefined
-}
-
-/** A key with a high count. */
-export interface TopKey {
-  readonly digest: string
-  /**
-   * Result of `reveal`; `undefined` without it, and for a key that only other processes counted or
-   * that has more than 64 characters.
-   */
-  readonly name: string | undefined
-  /** Never below the true count. */
-  readonly count: number
-  /** Upper bound of the count's error. */
-  readonly error: number
-}
-
-/** The processes that an answer knows of. */
-interface Scope {
-  /**
-   * `fleet`: with what the other processes told within the last seconds. `process`: this process
-   * alone, since its store has no fleet or is out of reach.
-   */
-  readonly scope: 'process' | 'fleet'
-  /** Number of processes in the answer. */
-  readonly processes: number
-}
-
-/** The keys with the highest counts. */
-export interface TopKeysAnswer extends Scope {
-  /** The highest count first. */
-  readonly keys: readonly TopKey[]
-  /** The most that a key outside the list may have been counted. */
-  readonly floor: number
-  /** All counts together, exactly. */
-  readonly total: number
-  /** From when on it was counted, in milliseconds since 1970. */
-  readonly sinceMs: number
 }
 
 /** Metrics of all processes that share a store. */
@@ -166,42 +107,19 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
   const work = new WorkCounts(table)
   const stores = new StoreReadings(table)
   const decisionSeconds = table.of('sluice_decision_seconds')
-  const answerers = new Map<string, number>()
-
   let latestName: string | undefined
   let latestSlot = 0
 
   function answererSlot(name: string): number {
-    if (name === latestName) return latestSlot
-    const slot = answerers.get(name) ?? decisionSeconds.slot(name)
-    // Names come from stores that users write.
-    if (answerers.size < 100) answerers.set(name, slot)
+    if (name !== latestName) latestSlot = decisionSeconds.slot(name)
     latestName = name
-    latestSlot = slot
-    return slot
-  }
-
-  function countRequest({ decision, route, method, isQueued }: CountedDecision): void {
-    const result = requestResult(decision, isQueued)
-    const shadows = decision.shadow?.decisions
-    if (result !== 'allowed' || shadows === undefined) {
-      requests.add(route, method, result)
-    } else if (isPromise(shadows)) {
-      void shadows.then((known) => requests.add(route, method, shadowResult(known)))
-    } else requests.add(route, method, shadowResult(shadows))
+    return latestSlot
   }
 
   function countDecision(event: CountedDecision): void {
-    const { decision, route, method, durationMs, answeredBy } = event
+    const { decision, route, durationMs, answeredBy, policy } = event
     decisionSeconds.observe(answererSlot(answeredBy), durationMs / 1_000)
-    if (isPlainPass(event)) {
-      requests.add(route, method, 'allowed')
-      policies.decided(event, 'allowed')
-      return
-    }
-    countRequest(event)
-    policies.decided(event)
-    const { policy } = event
+    policies.decided(event, requests.decided(event))
     if (!decision.allowed && policy) policies.denied(policy, requests.labelOf(route))
   }
 
@@ -211,11 +129,6 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
     policies.readDescriptions()
     policies.readShares()
     return table.read()
-  }
-
-  function scopeNow(): Scope {
-    const { others } = fleet
-    return { scope: others === undefined ? 'process' : 'fleet', processes: 1 + (others ?? 0) }
   }
 
   function onDecision(event: DecisionEvent): void {
@@ -254,47 +167,7 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
 
     snapshot,
 
-    fleetSnapshot: () => ({ ...scopeNow(), families: fleetCounts.read() }),
-
-    topKeys(asked) {
-      knownFields(asked, 'topKeys', ['policy', 'by', 'window', 'most'])
-      const by = oneOf(asked.by ?? 'asked', { option: 'by' }, topKeysBys)
-      const window = oneOf(asked.window ?? '1m', { option: 'window' }, topKeysWindows)
-      const most = wholeNumber(asked.most ?? 10, { option: 'most' }, { min: 1, max: 100 })
-      const keys = new Map<string, string>()
-      batch.countAll()
-      const own = policies.ranking(
-        asked.policy,
-        { by, window },
-        {
-          most: keptCounters,
-          reveal: reveal && ((digest, key) => keys.set(digest, key)),
-        },
-      )
-      const others = fleet.others === undefined ? [] : fleetKeys.reported(asked.policy, by, window)
-      const parts = own ? [own, ...others] : others
-      if (parts.length === 0) return undefined
-      const found = mergedRanking(parts, most)
-      const named = found.keys.map(({ key: digest, count, error }) => {
-        const key = keys.get(digest)
-        return { digest, name: key === undefined ? undefined : reveal?.(key), count, error }
-      })
-      return { ...found, ...scopeNow(), keys: named }
-    },
+    fleetSnapshot: () => ({ ...fleet.scope, families: fleetCounts.read() }),
+    topKeys: (asked) => fleetKeys.answer(asked, fleet.scope, reveal),
   }
-}
-
-/**
- * Tells whether the store let a request pass, and no policy in shadow had a say. Nearly all are
- * such, and less has to be looked at.
- */
-function isPlainPass({ decision, isQueued }: CountedDecision): boolean {
-  const { allowed, source, shadow } = decision
-  return allowed && source === 'store' && shadow === undefined && !isQueued
-}
-
-function shadowResult(
-  decisions: readonly { readonly allowed: boolean }[],
-): 'shadow_denied' | 'allowed' {
-  return decisions.some(({ allowed }) => !allowed) ? 'shadow_denied' : 'allowed'
 }

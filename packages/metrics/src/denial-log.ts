@@ -106,13 +106,11 @@ interface Tally {
   unrecorded: number
 }
 
-/** A denial that gets a record. */
-interface Recorded<Request>
-  extends Pick<DenialRecord, 'answeredBy' | 'digest' | 'factor' | 'type'> {
+/** A denial that may get a record. */
+interface Denied<Request> extends Pick<DenialRecord, 'answeredBy' | 'digest' | 'policy' | 'type'> {
   readonly source: Pick<DecisionEvent<Request>, 'request' | 'route' | 'method'>
-  readonly policy: string | undefined
   readonly outcome: Outcome | undefined
-  readonly retryAfterMs: number
+  readonly waitMs: number
 }
 
 /**
@@ -136,18 +134,15 @@ export function denialLog<Request = unknown>(
       throw invalid({ option }, value, 'a function of the request')
     }
   }
-  const perSecond = wholeNumber(
-    options.perSecond ?? 5,
-    { option: 'perSecond' },
-    { min: 1, max: 1_000 },
-  )
+  const range = { min: 1, max: 1_000 }
+  const perSecond = wholeNumber(options.perSecond ?? 5, { option: 'perSecond' }, range)
   const hasShadow = flag(options.shadow, { option: 'shadow' }, false)
   const tallies = new Map<string, Tally>()
   let summary: { readonly timer: NodeJS.Timeout; readonly since: number } | undefined
 
   function tallyOf(named: string, type: Tally['type']): Tally {
-    const isTold = tallies.has(`${type} ${named}`) || tallies.size < maxPolicies
-    const policy = isTold ? named : 'other'
+    const isNamed = tallies.has(`${type} ${named}`) || tallies.size < maxPolicies
+    const policy = isNamed ? named : 'other'
     const known = tallies.get(`${type} ${policy}`)
     if (known) return known
     const counts = { secondAt: 0, inSecond: 0, denials: 0, records: 0, unrecorded: 0 }
@@ -162,7 +157,7 @@ export function denialLog<Request = unknown>(
       tally.denials = tally === first ? 1 : 0
       tally.records = 0
     }
-    summary = { since: Date.now(), timer: unrefed(setTimeout(flush, minuteMs)) }
+    summary = { since: Date.now(), timer: setTimeout(flush, minuteMs).unref() }
   }
 
   function flush(): void {
@@ -182,10 +177,9 @@ export function denialLog<Request = unknown>(
     notify(sink, { type: 'denial-summary', time, forMs, policies })
   }
 
-  function recordOf(recorded: Recorded<Request>): DenialRecord {
-    const { type, policy, digest, answeredBy, factor, retryAfterMs } = recorded
-    const { request, route, method } = recorded.source
-    const { outcome } = recorded
+  function recordOf({ source, outcome, waitMs, ...denied }: Denied<Request>, factor: number) {
+    const { request, route, method } = source
+    const { type, policy, digest, answeredBy } = denied
     const { limit, resetMs } = outcome ?? {}
     return {
       type,
@@ -193,7 +187,7 @@ export function denialLog<Request = unknown>(
       ...{ route, method, policy, limit },
       used: outcome && usageOf(outcome).used,
       resetMs,
-      retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : undefined,
+      retryAfterMs: Number.isFinite(waitMs) ? waitMs : undefined,
       ...{ digest, answeredBy, traceId: undefined, factor },
       ...(traceId && traced(() => traceId(request))),
       ...(fields && written(() => fields(request))),
@@ -201,40 +195,38 @@ export function denialLog<Request = unknown>(
   }
 
   /** Counts a denial, and writes its record if it gets one. */
-  function note(tally: Tally, describe: () => Omit<Recorded<Request>, 'factor' | 'type'>): void {
-    const isRecorded = hasRecord(tally, perSecond, Date.now())
+  function note(named: string, denied: Denied<Request>): void {
+    const tally = tallyOf(named, denied.type)
     tally.denials += 1
     tally.unrecorded += 1
-    if (!isRecorded) {
+    if (!hasRecord(tally, perSecond, Date.now())) {
       if (!summary) beginSummary(tally)
       return
     }
-    const { type, unrecorded: factor } = tally
+    const factor = tally.unrecorded
     tally.records += 1
     tally.unrecorded = 0
-    notify(sink, recordOf({ ...describe(), factor, type }))
+    notify(sink, recordOf(denied, factor))
   }
 
   function onShadow(event: ShadowEvent<Request>): void {
     for (const [index, outcome] of event.outcomes.entries()) {
-      const { allowed, policy, retryAfterMs } = outcome
-      if (allowed) continue
-      note(tallyOf(policy.name, 'shadow-denial'), () => ({
-        ...{ source: event, policy: policy.name, outcome, retryAfterMs },
-        ...{ digest: event.digests[index], answeredBy: undefined },
-      }))
+      if (outcome.allowed) continue
+      const { name: policy } = outcome.policy
+      const [digest, waitMs] = [event.digests[index], outcome.retryAfterMs]
+      const denied = { source: event, policy, outcome, digest, answeredBy: undefined, waitMs }
+      note(policy, { type: 'shadow-denial', ...denied })
     }
   }
 
   return {
     onDecision(event) {
-      const { decision, policy, answeredBy } = event
-      const { allowed, outcomes, retryAfterMs } = decision
-      if (allowed) return
-      note(tallyOf(policy?.name ?? answeredBy, 'denial'), () => ({
-        ...{ source: event, policy: policy?.name, answeredBy, digest: event.digest, retryAfterMs },
-        outcome: outcomes.find((each) => each.policy === policy),
-      }))
+      const { decision, policy, answeredBy, digest } = event
+      if (decision.allowed) return
+      const outcome = decision.outcomes.find((each) => each.policy === policy)
+      const named = { type: 'denial', policy: policy?.name, answeredBy, digest } as const
+      const waitMs = decision.retryAfterMs
+      note(policy?.name ?? answeredBy, { ...named, source: event, outcome, waitMs })
     },
     ...(hasShadow && { onShadow }),
     flush,
@@ -254,9 +246,4 @@ function hasRecord(tally: Tally, perSecond: number, nowMs: number): boolean {
   // One in 10 up to 100 more, one in 100 up to 1,000 more, and so on.
   const step = 10 ** Math.max(1, Math.ceil(Math.log10(over + 1)) - 1)
   return over % step === 0
-}
-
-function unrefed(timer: NodeJS.Timeout): NodeJS.Timeout {
-  timer.unref()
-  return timer
 }

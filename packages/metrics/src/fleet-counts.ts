@@ -1,6 +1,6 @@
 import { type FleetSubject, type Heard, intervalMs, isNumber, list } from './fleet-exchange.ts'
 import { type InstrumentName, instruments } from './instruments.ts'
-import { type Family, growing, other, type Sample } from './series.ts'
+import { type Family, growing, other, type Sample, sum } from './series.ts'
 
 /** Counters and histograms that a fleet adds up. */
 const addedNames = [
@@ -128,21 +128,15 @@ function countsOf(families: readonly Family[], name: InstrumentName): Counts {
 function rowsOf(samples: readonly Sample[], name: InstrumentName, named: number): unknown {
   const grows = growing.has(instruments[name].labels[0] ?? '')
   const sums = new Map<string, number>()
-  for (const {
-    labels: [first = ''],
-    value,
-    buckets,
-  } of samples) {
+  for (const { labels, value, buckets } of samples) {
+    const [first = ''] = labels
     sums.set(first, (sums.get(first) ?? 0) + (buckets ? sum(buckets) : value))
   }
   const busiest = [...sums].sort(([, one], [, another]) => another - one).slice(0, named)
   const kept = new Set(busiest.map(([first]) => first))
   const rows = new Map<string, readonly [labels: readonly string[], counts: readonly number[]]>()
-  for (const {
-    labels: [first = '', ...rest],
-    value,
-    buckets = [],
-  } of samples) {
+  for (const { labels: own, value, buckets = [] } of samples) {
+    const [first = '', ...rest] = own
     const labels = [grows && !kept.has(first) ? other : first, ...rest]
     const key = labels.join('\u0000')
     rows.set(key, [labels, plus(rows.get(key)?.[1] ?? [], [value, ...buckets])])
@@ -203,8 +197,4 @@ function added(all: readonly Counts[], base?: Counts): Counts {
 
 function plus(one: readonly number[], another: readonly number[]): readonly number[] {
   return another.map((count, index) => count + (one[index] ?? 0))
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0)
 }

@@ -17,6 +17,17 @@ export interface FleetSubject {
   hear(heard: readonly Heard[]): void
 }
 
+/** The processes that an answer knows of. */
+export interface Scope {
+  /**
+   * `fleet`: with the reports of the other processes within the last seconds. `process`: this process
+   * alone, since its store has no fleet or is out of reach.
+   */
+  readonly scope: 'process' | 'fleet'
+  /** Number of processes in the answer. */
+  readonly processes: number
+}
+
 /** Interval (ms) at which the processes of a fleet report. */
 export const intervalMs = 3_000
 /** A process that was not heard of for so long has no say. */
@@ -38,12 +49,11 @@ export class FleetExchange {
     if (store.fleet?.shareReport) this.#shareLater()
   }
 
-  /**
-   * Number of other processes that reported; `undefined` without a fleet, or when it is out of
-   * reach.
-   */
-  get others(): number | undefined {
-    return performance.now() - this.#heardAt < ttlMs ? this.#others : undefined
+  /** The processes that are known now. */
+  get scope(): Scope {
+    return performance.now() - this.#heardAt < ttlMs
+      ? { scope: 'fleet', processes: 1 + this.#others }
+      : { scope: 'process', processes: 1 }
   }
 
   /** Ends the exchange: from now on answers know this process alone. */

@@ -1,14 +1,60 @@
-import { mergeHotKeys, sleep } from '@sluice/core'
+import { knownFields, mergeHotKeys, oneOf, sleep, wholeNumber } from '@sluice/core'
 import type { DecisionBatch } from './decision-batch.ts'
-import { type FleetSubject, type Heard, isNumber, list, rowsWithin } from './fleet-exchange.ts'
+import {
+  type FleetSubject,
+  type Heard,
+  isNumber,
+  list,
+  rowsWithin,
+  type Scope,
+} from './fleet-exchange.ts'
 import type { PolicyCounts } from './policy-counts.ts'
 import {
+  keptCounters,
   type Ranking,
   type TopKeysBy,
   type TopKeysWindow,
   topKeysBys,
   topKeysWindows,
 } from './top-keys.ts'
+
+/** Options of `topKeys`. */
+export interface TopKeysOptions {
+  /** The label of the policy, as in the metrics. */
+  policy: string
+  /** @default 'asked' */
+  by?: TopKeysBy | undefined
+  /** @default '1m' */
+  window?: TopKeysWindow | undefined
+  /** Number of keys: 1 to 100. @default 10 */
+  most?: number | undefined
+}
+
+/** A key with a high count. */
+export interface TopKey {
+  readonly digest: string
+  /**
+   * Result of `reveal`; `undefined` without it, and for a key that only other processes counted or
+   * that has more than 64 characters.
+   */
+  readonly name: string | undefined
+  /** Never below the true count. */
+  readonly count: number
+  /** Upper bound of the count's error. */
+  readonly error: number
+}
+
+/** The keys with the highest counts. */
+export interface TopKeysAnswer extends Scope {
+  /** The highest count first. */
+  readonly keys: readonly TopKey[]
+  /** The most that a key outside the list may have been counted. */
+  readonly floor: number
+  /** All counts together, exactly. */
+  readonly total: number
+  /** From when on it was counted, in milliseconds since 1970. */
+  readonly sinceMs: number
+}
 
 interface Reported extends Ranking {
   readonly label: string
@@ -39,15 +85,41 @@ export class FleetKeys implements FleetSubject {
     this.#others = heard.map(({ part }) => decoded(part))
   }
 
-  /** Reports of the other processes about a policy. */
-  reported(label: string, by: TopKeysBy, window: TopKeysWindow): readonly Ranking[] {
+  /**
+   * The busiest keys of a policy, in the processes of a scope.
+   * @param reveal names a key that this process has counted
+   */
+  answer(
+    asked: TopKeysOptions,
+    scope: Scope,
+    reveal: ((key: string) => string | undefined) | undefined,
+  ): TopKeysAnswer | undefined {
+    knownFields(asked, 'topKeys', ['policy', 'by', 'window', 'most'])
+    const { policy } = asked
+    const by = oneOf(asked.by ?? 'asked', { option: 'by' }, topKeysBys)
+    const window = oneOf(asked.window ?? '1m', { option: 'window' }, topKeysWindows)
+    const most = wholeNumber(asked.most ?? 10, { option: 'most' }, { min: 1, max: 100 })
+    this.#batch.countAll()
+    const keys = new Map<string, string>()
+    const own = this.#policies.ranking(policy, { by, window, most: keptCounters }, keys) ?? []
+    const others = scope.scope === 'fleet' ? this.#reported(policy, by, window) : []
+    const parts = [own, others].flat()
+    if (parts.length === 0) return undefined
+    const found = mergeHotKeys(parts, most)
+    const named = found.keys.map(({ key: digest, count, error }) => {
+      const key = keys.get(digest)
+      return { digest, name: key === undefined ? undefined : reveal?.(key), count, error }
+    })
+    const sinceMs = Math.min(...parts.map((part) => part.sinceMs))
+    return { ...found, sinceMs, ...scope, keys: named }
+  }
+
+  /** Rankings of the other processes. One whose requests all cost 1 does not report costs. */
+  #reported(label: string, by: TopKeysBy, window: TopKeysWindow): readonly Ranking[] {
     return this.#others.flatMap((report) => {
       const found = report.filter((each) => each.label === label && each.window === window)
-      // A process whose requests all cost 1 does not tell of costs.
-      const reported = found.find((each) => each.by === by)
-      return (
-        reported ?? (by === 'cost' ? found.find((each) => each.by === 'asked') : undefined) ?? []
-      )
+      const same = found.find((each) => each.by === by)
+      return same ?? found.find((each) => by === 'cost' && each.by === 'asked') ?? []
     })
   }
 
@@ -75,17 +147,11 @@ export class FleetKeys implements FleetSubject {
     const most = keysOfRanking.max
     return this.#policies.countsOf(label).flatMap((by) =>
       topKeysWindows.flatMap((window) => {
-        const ranking = this.#policies.ranking(label, { by, window }, { most })
+        const ranking = this.#policies.ranking(label, { by, window, most })
         return ranking && ranking.total > 0 ? [{ label, by, window, ...ranking }] : []
       }),
     )
   }
-}
-
-/** One ranking of several processes. */
-export function mergedRanking(parts: readonly Ranking[], most: number): Ranking {
-  const sinceMs = Math.min(...parts.map((part) => part.sinceMs))
-  return { ...mergeHotKeys(parts, most), sinceMs }
 }
 
 function totalOf(rankings: readonly Reported[]): number {

@@ -53,15 +53,12 @@ function linesOf({ name, instrument }: Family): (sample: Sample) => readonly str
   return ({ labels, value, buckets }) => {
     const pairs = labels.map((label, index) => `${names[index]}="${escapeLabel(label)}"`)
     if (!buckets) return [`${name}${braced(pairs)} ${numberText(value)}`]
-    let count = 0
-    const lines = buckets.map((inBucket, index) => {
-      count += inBucket
-      const bound = bounds[index]
-      const le = bound === undefined ? '+Inf' : floatText(bound)
-      return `${name}_bucket${braced([...pairs, `le="${le}"`])} ${count}`
-    })
+    const [rows, all] = cumulated(buckets, bounds)
+    const lines = rows.map(
+      ({ le, count }) => `${name}_bucket${braced([...pairs, `le="${le}"`])} ${count}`,
+    )
     const rest = braced(pairs)
-    return [...lines, `${name}_sum${rest} ${numberText(value)}`, `${name}_count${rest} ${count}`]
+    return [...lines, `${name}_sum${rest} ${numberText(value)}`, `${name}_count${rest} ${all}`]
   }
 }
 
@@ -69,11 +66,25 @@ function braced(pairs: readonly string[]): string {
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
 
+/** The buckets as Prometheus has them, each with the counts of those below it, and the sum. */
+export function cumulated(
+  buckets: readonly number[],
+  bounds: readonly number[],
+): readonly [rows: readonly { readonly le: string; readonly count: number }[], all: number] {
+  let count = 0
+  const rows = buckets.map((inBucket, index) => {
+    count += inBucket
+    const bound = bounds[index]
+    return { le: bound === undefined ? '+Inf' : floatText(bound), count }
+  })
+  return [rows, count]
+}
+
 /**
  * The same bucket is the same series in both formats, so bounds are written as OpenMetrics has
  * them.
  */
-export function floatText(bound: number): string {
+function floatText(bound: number): string {
   return Number.isInteger(bound) ? bound.toFixed(1) : numberText(bound)
 }
 

@@ -27,11 +27,6 @@ const digestedCode = 0
 /** The part of an event that is read of a decision. */
 type Decided = Pick<DecisionEvent, 'decision' | 'checks' | 'atMs'>
 
-interface RankingOptions {
-  readonly most: number
-  readonly reveal?: ((digest: string, key: string) => void) | undefined
-}
-
 /** The counts of one policy, with the slots of its series. */
 interface PolicyCount {
   readonly label: string
@@ -122,9 +117,7 @@ export class PolicyCounts {
     const slot = known ?? this.#denials.slot(count.label, route)
     if (known === undefined) count.denials.set(route, slot)
     this.#denials.add(slot)
-    if (!count.isPenalty) return
-    const penalties = this.#table.of('sluice_penalties_total')
-    penalties.add(penalties.slot(count.label))
+    if (count.isPenalty) this.#table.add('sluice_penalties_total', 1, count.label)
   }
 
   /** Counts what the policies in shadow would have done. */
@@ -139,20 +132,19 @@ export class PolicyCounts {
 
   /**
    * The busiest keys of a policy as digests; `undefined` where they are not followed.
-   * @param reveal hears of each digest, and of the key as its resolver found it where that is kept
+   * @param known gets the keys by their digests, as far as they are kept
    */
   ranking(
     label: string,
-    { by, window }: { readonly by: TopKeysBy; readonly window: TopKeysWindow },
-    { most, reveal }: RankingOptions,
+    order: { readonly by: TopKeysBy; readonly window: TopKeysWindow; readonly most: number },
+    known?: Map<string, string>,
   ): Ranking | undefined {
-    const topKeys = this.#byLabel.get(label)?.topKeys
-    const found = topKeys?.top(by, window, most)
+    const found = this.#byLabel.get(label)?.topKeys?.top(order.by, order.window, order.most)
     if (!found) return undefined
     const keys = found.keys.map(({ key: kept, count, error }) => {
       const isDigest = kept.startsWith(digested)
       const digest = isDigest ? kept.slice(digested.length) : digestOf(kept, this.#store)
-      if (!isDigest) reveal?.(digest, unscopedKey(kept))
+      if (!isDigest) known?.set(digest, unscopedKey(kept))
       return { key: digest, count, error }
     })
     return { ...found, keys }
@@ -177,9 +169,9 @@ export class PolicyCounts {
    * Reads how large the share of the busiest identity is. A penalty counts strikes, and has none.
    */
   readShares(): void {
-    const shares = this.#table.of('sluice_hot_key_share')
     for (const [label, { topKeys, isPenalty }] of this.#byLabel) {
-      if (topKeys && !isPenalty) shares.set(shares.slot(label), topKeys.hottestShare)
+      const isShown = topKeys && !isPenalty
+      if (isShown) this.#table.set('sluice_hot_key_share', topKeys.hottestShare, label)
     }
   }
 
@@ -252,7 +244,7 @@ export class PolicyCounts {
     if (this.#byLabel.size < maxPolicies) this.#byLabel.set(label, count)
     // Prometheus sees an increase of a series only when it has seen the series before.
     this.#resultSlot(count, policy.enforcedShare === 0 ? 'shadow_denied' : 'denied')
-    if (isPenalty) this.#table.of('sluice_penalties_total').slot(label)
+    if (isPenalty) this.#table.add('sluice_penalties_total', 0, label)
     return count
   }
 }

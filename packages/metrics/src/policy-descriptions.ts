@@ -50,22 +50,18 @@ export class PolicyDescriptions {
     }
     if (!this.#isChanged) return
     this.#isChanged = false
-    const [limits, windows, infos, bounds] = [
-      this.#table.of('sluice_policy_limit'),
-      this.#table.of('sluice_policy_window_seconds'),
-      this.#table.of('sluice_policy_info'),
-      this.#table.of('sluice_region_bound_units'),
-    ]
-    for (const series of [limits, windows, infos, bounds]) series.clear()
+    const table = this.#table
+    table.clear('sluice_policy_limit', 'sluice_policy_window_seconds')
+    table.clear('sluice_policy_info', 'sluice_region_bound_units')
     for (const [label, known] of this.#byLabel) {
       for (const { policy, version, region } of known) {
         const { limit, windowMs, algorithm, enforcedShare } = policy
         const mode = enforcedShare === 0 ? 'shadow' : enforcedShare === 1 ? 'enforce' : 'canary'
-        limits.set(limits.slot(label), limit)
-        windows.set(windows.slot(label), windowMs / 1_000)
-        infos.set(infos.slot(label, mode, algorithm, version?.id ?? inCode), 1)
+        table.set('sluice_policy_limit', limit, label)
+        table.set('sluice_policy_window_seconds', windowMs / 1_000, label)
+        table.set('sluice_policy_info', 1, label, mode, algorithm, version?.id ?? inCode)
         for (const { part, units } of region?.boundsOf(policy) ?? []) {
-          bounds.set(bounds.slot(label, region?.name ?? '', part), units)
+          table.set('sluice_region_bound_units', units, label, region?.name ?? '', part)
         }
       }
     }

@@ -1,4 +1,5 @@
-import type { Decision } from '@sluice/core'
+import { type Decision, isPromise } from '@sluice/core'
+import type { CountedDecision } from '@sluice/core/backend'
 import { maxRoutes, other, type Series, type SeriesTable } from './series.ts'
 
 const results = [
@@ -13,7 +14,7 @@ const results = [
 ] as const
 
 /** Result of a request. */
-export type RequestResult = (typeof results)[number]
+type RequestResult = (typeof results)[number]
 
 const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'QUERY'])
 const classes = ['read', 'write', 'none'] as const
@@ -48,6 +49,19 @@ export class RequestCounts {
    */
   labelOf(route: string | undefined): string {
     return (this.#routes.get(route) ?? this.#others).label
+  }
+
+  /** Counts a decision. @returns `allowed` if the store let the request pass, as it mostly does */
+  decided({ decision, route, method, isQueued }: CountedDecision): 'allowed' | undefined {
+    const result = requestResult(decision, isQueued)
+    const shadows = decision.shadow?.decisions
+    const isAllowed = result === 'allowed'
+    if (!isAllowed || shadows === undefined) this.add(route, method, result)
+    else if (isPromise(shadows)) {
+      void shadows.then((known) => this.add(route, method, shadowResult(known)))
+    } else this.add(route, method, shadowResult(shadows))
+    const isPlain = isAllowed && decision.source === 'store' && shadows === undefined
+    return isPlain ? 'allowed' : undefined
   }
 
   add(route: string | undefined, method: string | undefined, result: RequestResult): void {
@@ -88,12 +102,16 @@ export class RequestCounts {
 }
 
 /** Returns the result of a request by its decision alone. */
-export function requestResult(decision: Decision, isQueued: boolean): RequestResult {
+function requestResult(decision: Decision, isQueued: boolean): RequestResult {
   if (isQueued) return 'queued'
   if (decision.source === 'open') return 'failed_open'
   if (decision.source === 'closed') return 'failed_closed'
   if (decision.source === 'shed') return 'shed'
   return decision.allowed ? 'allowed' : 'denied'
+}
+
+function shadowResult(decisions: readonly { readonly allowed: boolean }[]): RequestResult {
+  return decisions.some(({ allowed }) => !allowed) ? 'shadow_denied' : 'allowed'
 }
 
 function routeCount(label: string): RouteCount {

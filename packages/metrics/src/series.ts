@@ -72,17 +72,18 @@ export class Series {
     if (own !== undefined) return own
     this.#onOverflow(this.name)
     const names = this.#instrument.labels
-    const isNew = labels.map((label, index) => this.#seen[index]?.has(label) !== true)
-    const grows = names.map((name) => growing.has(name))
-    const fold = (isFolded: readonly boolean[]): readonly string[] =>
-      labels.map((label, index) => (isFolded[index] ? other : label))
+    const grows = (index: number) => growing.has(names[index] ?? '')
+    const isNew = (index: number) => this.#seen[index]?.has(labels[index] ?? '') !== true
+    const folded = (isFolded: (index: number) => boolean) =>
+      labels.map((label, index) => (isFolded(index) ? other : label))
+    const partly = folded((index) => isNew(index) && grows(index))
     return (
+      this.#slotWithin(maxPartly, partly) ??
+      this.#slotWithin(maxSeries - 1, folded(grows)) ??
       this.#slotWithin(
-        maxPartly,
-        fold(isNew.map((each, index) => each && grows[index] === true)),
+        maxSeries,
+        folded(() => true),
       ) ??
-      this.#slotWithin(maxSeries - 1, fold(grows)) ??
-      this.#slotWithin(maxSeries, fold(names.map(() => true))) ??
       0
     )
   }
@@ -123,7 +124,6 @@ export class Series {
       : tap
   }
 
-  /** Forgets all series: for gauges, which are read anew. */
   clear(): void {
     this.#slots.clear()
     this.#labels.length = 0
@@ -154,15 +154,16 @@ export class Series {
   }
 }
 
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}
+
 /** All series of all metrics. */
 export class SeriesTable {
   readonly #series: ReadonlyMap<InstrumentName, Series>
 
   constructor() {
-    const note = (name: InstrumentName): void => {
-      const overflow = this.of('sluice_series_overflow_total')
-      overflow.add(overflow.slot(name))
-    }
+    const note = (name: InstrumentName) => this.add('sluice_series_overflow_total', 1, name)
     this.#series = new Map(instrumentNames.map((name) => [name, new Series(name, note)]))
     // Prometheus sees an increase of a series only when it has seen the series before.
     const overflow = this.of('sluice_series_overflow_total')
@@ -174,6 +175,26 @@ export class SeriesTable {
     const series = this.#series.get(name)
     if (!series) throw new Error(`there is no metric ${name}`)
     return series
+  }
+
+  add(name: InstrumentName, by: number, ...labels: readonly string[]): void {
+    const series = this.of(name)
+    series.add(series.slot(...labels), by)
+  }
+
+  set(name: InstrumentName, value: number, ...labels: readonly string[]): void {
+    const series = this.of(name)
+    series.set(series.slot(...labels), value)
+  }
+
+  observe(name: InstrumentName, value: number, ...labels: readonly string[]): void {
+    const series = this.of(name)
+    series.observe(series.slot(...labels), value)
+  }
+
+  /** Forgets the series of gauges, which are read anew. */
+  clear(...names: readonly InstrumentName[]): void {
+    for (const name of names) this.of(name).clear()
   }
 
   read(): readonly Family[] {

@@ -5,8 +5,14 @@ import type {
   StoreHealth,
   StoreRegion,
 } from '@sluice/core'
-import type { InstrumentName } from './instruments.ts'
-import type { SeriesTable } from './series.ts'
+import { type SeriesTable, sum } from './series.ts'
+
+const breakers: readonly StoreHealth['breaker'][] = ['closed', 'half-open', 'open']
+
+/** The fields of a store's health that are numbers. */
+type Quantity = {
+  [Field in keyof StoreHealth]: StoreHealth[Field] extends number ? Field : never
+}[keyof StoreHealth]
 
 /** Readings of the stores. If a process has several, the worst of them counts. */
 export class StoreReadings {
@@ -34,67 +40,40 @@ export class StoreReadings {
   }
 
   noteCall({ durationMs, checks, failed }: StoreCall): void {
-    const [seconds, sizes] = [
-      this.#table.of('sluice_store_call_seconds'),
-      this.#table.of('sluice_store_call_checks'),
-    ]
-    seconds.observe(seconds.slot(), durationMs / 1_000)
-    sizes.observe(sizes.slot(), checks)
-    const failures = this.#table.of('sluice_store_call_failures_total')
-    failures.add(failures.slot(), failed ? 1 : 0)
+    this.#table.observe('sluice_store_call_seconds', durationMs / 1_000)
+    this.#table.observe('sluice_store_call_checks', checks)
+    this.#table.add('sluice_store_call_failures_total', failed ? 1 : 0)
   }
 
   read(): void {
-    const all = this.#healthOfAll()
-    const states = all.map(({ breaker }) => ['closed', 'half-open', 'open'].indexOf(breaker))
-    this.#set('sluice_breaker_state', Math.max(0, ...states))
-    this.#set('sluice_fallback_active', all.some(({ isAway }) => isAway) ? 1 : 0)
-    this.#set(
-      'sluice_keys_owed',
-      all.reduce((sum, { keysOwed }) => sum + keysOwed, 0),
-    )
-    this.#set(
-      'sluice_uncounted_units',
-      all.reduce((sum, { uncountedUnits }) => sum + uncountedUnits, 0),
-    )
-    this.#set(
-      'sluice_uncounted_bound_units',
-      Math.max(0, ...all.map(({ uncountedBound }) => uncountedBound)),
-    )
-    this.#set('sluice_fleet_instances', Math.max(1, ...all.map(({ instances }) => instances)))
-    const skews = all
-      .map(({ clockSkewMs }) => clockSkewMs)
-      .sort((a, b) => Math.abs(b) - Math.abs(a))
-    this.#set('sluice_clock_skew_seconds', (skews[0] ?? 0) / 1_000)
-    this.#set('sluice_deadlines_missed_total', this.#missed)
-    this.#set('sluice_reconciled_units_total', this.#reconciled)
-    const units = this.#table.of('sluice_prefetch_units_total')
+    const table = this.#table
+    const spaces = this.#liveSpaces()
+    const all = spaces.flatMap((space) => this.#health.get(space)?.() ?? [])
+    const each = (field: Quantity) => all.map((health) => health[field])
+    const states = all.map(({ breaker }) => breakers.indexOf(breaker))
+    const skews = each('clockSkewMs').sort((a, b) => Math.abs(b) - Math.abs(a))
+    table.set('sluice_breaker_state', Math.max(0, ...states))
+    table.set('sluice_fallback_active', all.some(({ isAway }) => isAway) ? 1 : 0)
+    table.set('sluice_keys_owed', sum(each('keysOwed')))
+    table.set('sluice_uncounted_units', sum(each('uncountedUnits')))
+    table.set('sluice_uncounted_bound_units', Math.max(0, ...each('uncountedBound')))
+    table.set('sluice_fleet_instances', Math.max(1, ...each('instances')))
+    table.set('sluice_clock_skew_seconds', (skews[0] ?? 0) / 1_000)
+    table.set('sluice_deadlines_missed_total', this.#missed)
+    table.set('sluice_reconciled_units_total', this.#reconciled)
+    table.set('sluice_prefetch_hot_keys', sum(each('hotKeys')))
     for (const event of ['taken', 'spent', 'returned', 'lapsed'] as const) {
-      units.set(
-        units.slot(event),
-        all.reduce((sum, { grants }) => sum + grants[event], 0),
-      )
+      const units = all.map(({ grants }) => grants[event])
+      table.set('sluice_prefetch_units_total', sum(units), event)
     }
-    this.#set(
-      'sluice_prefetch_hot_keys',
-      all.reduce((sum, { hotKeys }) => sum + hotKeys, 0),
-    )
-    for (const region of this.#liveSpaces().flatMap((space) => this.#regions.get(space) ?? [])) {
-      this.#readRegion(region)
+    for (const { name, isGlobalAway, use } of spaces.flatMap((of) => this.#regions.get(of) ?? [])) {
+      const { share, fromShare, borrowed, held } = use()
+      table.set('sluice_region_share', share, name)
+      table.set('sluice_region_units_total', fromShare, name, 'share')
+      table.set('sluice_region_units_total', borrowed, name, 'pool')
+      table.set('sluice_region_held_units', held, name)
+      table.set('sluice_region_global_away', isGlobalAway ? 1 : 0, name)
     }
-  }
-
-  #readRegion({ name, isGlobalAway, use }: StoreRegion): void {
-    const { share, fromShare, borrowed, held } = use()
-    this.#set('sluice_region_share', share, name)
-    this.#set('sluice_region_units_total', fromShare, name, 'share')
-    this.#set('sluice_region_units_total', borrowed, name, 'pool')
-    this.#set('sluice_region_held_units', held, name)
-    this.#set('sluice_region_global_away', isGlobalAway ? 1 : 0, name)
-  }
-
-  #healthOfAll(): readonly StoreHealth[] {
-    return this.#liveSpaces().flatMap((space) => this.#health.get(space)?.() ?? [])
   }
 
   #liveSpaces(): readonly object[] {
@@ -105,10 +84,5 @@ export class StoreReadings {
       else this.#spaces.delete(ref)
     }
     return spaces
-  }
-
-  #set(name: InstrumentName, value: number, ...labels: readonly string[]): void {
-    const series = this.#table.of(name)
-    series.set(series.slot(...labels), value)
   }
 }

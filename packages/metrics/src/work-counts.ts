@@ -1,5 +1,4 @@
 import { withDeadline } from '@sluice/core'
-import type { InstrumentName } from './instruments.ts'
 import type { SeriesTable } from './series.ts'
 
 /**
@@ -51,7 +50,7 @@ export class WorkCounts {
   watchQueue(queue: WatchedQueue): void {
     this.#queues.set(queue.queue, queue)
     // Prometheus sees an increase of a series only when it has seen the series before.
-    this.#table.of('sluice_jobs_total').slot(queue.queue, 'dead')
+    this.#table.add('sluice_jobs_total', 0, queue.queue, 'dead')
   }
 
   watchOutbound(outbound: WatchedOutbound): void {
@@ -64,69 +63,52 @@ export class WorkCounts {
   }
 
   noteWait(reason: string, waitedMs: number): void {
-    const waits = this.#table.of('sluice_client_wait_seconds')
-    waits.observe(waits.slot(reason), waitedMs / 1_000)
+    this.#table.observe('sluice_client_wait_seconds', waitedMs / 1_000, reason)
   }
 
   noteGiveUp(reason: string): void {
-    const giveUps = this.#table.of('sluice_client_give_ups_total')
-    giveUps.add(giveUps.slot(reason))
+    this.#table.add('sluice_client_give_ups_total', 1, reason)
   }
 
   /** Asks the queues and outbounds. A queue that does not answer has no depth. */
   async read(): Promise<void> {
-    const [depths, dead, oldest, waiting] = [
-      this.#table.of('sluice_queue_depth'),
-      this.#table.of('sluice_queue_dead_letters'),
-      this.#table.of('sluice_queue_oldest_seconds'),
-      this.#table.of('sluice_outbound_waiting'),
-    ]
-    for (const { outbound, waiting: calls } of this.#outbounds.values()) {
-      waiting.set(waiting.slot(outbound), calls)
+    const table = this.#table
+    for (const { outbound, waiting } of this.#outbounds.values()) {
+      table.set('sluice_outbound_waiting', waiting, outbound)
     }
     const asked = [...this.#queues.values()].map(async (queue) => {
       const found = await depthOf(queue)
       return { name: queue.queue, found }
     })
     const answers = await Promise.all(asked)
-    for (const series of [depths, dead, oldest]) series.clear()
+    table.clear('sluice_queue_depth', 'sluice_queue_dead_letters', 'sluice_queue_oldest_seconds')
     for (const { name, found } of answers) {
       if (!found) continue
-      depths.set(depths.slot(name), found.depth)
-      dead.set(dead.slot(name), found.dead)
-      oldest.set(oldest.slot(name), found.oldestMs / 1_000)
+      table.set('sluice_queue_depth', found.depth, name)
+      table.set('sluice_queue_dead_letters', found.dead, name)
+      table.set('sluice_queue_oldest_seconds', found.oldestMs / 1_000, name)
     }
   }
 
   #noteJob({ type, queue, waitMs, runMs }: Extract<WorkEvent, { queue: string }>): void {
-    const jobs = this.#table.of('sluice_jobs_total')
-    if (type !== 'started') jobs.add(jobs.slot(queue, type))
-    if (waitMs !== undefined && type === 'started')
-      this.#time('sluice_job_wait_seconds', queue, waitMs)
-    if (runMs !== undefined) this.#time('sluice_job_run_seconds', queue, runMs)
+    const table = this.#table
+    if (type !== 'started') table.add('sluice_jobs_total', 1, queue, type)
+    else if (waitMs !== undefined) table.observe('sluice_job_wait_seconds', waitMs / 1_000, queue)
+    if (runMs !== undefined) table.observe('sluice_job_run_seconds', runMs / 1_000, queue)
   }
 
   #noteCall(event: Extract<WorkEvent, { outbound: string }>): void {
     const { type, outbound, waitMs = 0, runMs = 0, forMs = 0 } = event
+    const table = this.#table
     if (type === 'call') {
-      const calls = this.#table.of('sluice_outbound_calls_total')
-      calls.add(calls.slot(outbound, answerClass(event.answer)))
-      this.#time('sluice_outbound_wait_seconds', outbound, waitMs)
-      this.#time('sluice_outbound_run_seconds', outbound, runMs)
+      table.add('sluice_outbound_calls_total', 1, outbound, answerClass(event.answer))
+      table.observe('sluice_outbound_wait_seconds', waitMs / 1_000, outbound)
+      table.observe('sluice_outbound_run_seconds', runMs / 1_000, outbound)
+    } else if (type === 'refused') {
+      table.add('sluice_outbound_refusals_total', 1, outbound, event.reason ?? 'unknown')
+    } else if (type === 'paused') {
+      table.add('sluice_outbound_pause_seconds_total', forMs / 1_000, outbound)
     }
-    if (type === 'refused') {
-      const refusals = this.#table.of('sluice_outbound_refusals_total')
-      refusals.add(refusals.slot(outbound, event.reason ?? 'unknown'))
-    }
-    if (type === 'paused') {
-      const pauses = this.#table.of('sluice_outbound_pause_seconds_total')
-      pauses.add(pauses.slot(outbound), forMs / 1_000)
-    }
-  }
-
-  #time(name: InstrumentName, label: string, ms: number): void {
-    const series = this.#table.of(name)
-    series.observe(series.slot(label), ms / 1_000)
   }
 }
 

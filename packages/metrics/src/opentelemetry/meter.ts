@@ -6,8 +6,8 @@ import {
   type InstrumentName,
   instrumentNames,
   instruments,
+  otelName,
 } from '../instruments.ts'
-import { otelName } from '../otel-name.ts'
 
 /** Options of `openTelemetry`. */
 export interface OpenTelemetryOptions {

@@ -6,7 +6,7 @@ import {
   instrumentNames,
   instruments,
 } from '../instruments.ts'
-import { floatText } from '../metrics-page.ts'
+import { cumulated } from '../metrics-page.ts'
 import type { Family, Sample } from '../series.ts'
 
 /** The part that is used of a registry of prom-client 15 or @prometheus-io/client. */
@@ -115,14 +115,9 @@ class ReadMetric {
     const labels = Object.fromEntries(names.map((name, index) => [name, texts[index] ?? '']))
     // Without a name of its own it gets that of the metric, with the end that the format wants.
     if (!buckets) return [{ value, labels, exemplar: undefined }]
-    let count = 0
-    const values = buckets.map((inBucket, index) => {
-      count += inBucket
-      const bound = bounds[index]
-      const le = bound === undefined ? '+Inf' : floatText(bound)
-      return this.#part('bucket', count, { le, ...labels })
-    })
-    return [...values, this.#part('sum', value, labels), this.#part('count', count, labels)]
+    const [rows, all] = cumulated(buckets, bounds)
+    const values = rows.map(({ le, count }) => this.#part('bucket', count, { le, ...labels }))
+    return [...values, this.#part('sum', value, labels), this.#part('count', all, labels)]
   }
 
   #part(part: string, value: number, labels: Readonly<Record<string, string>>) {
