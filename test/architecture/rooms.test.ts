@@ -56,7 +56,7 @@ const withTwoWays: readonly string[] = [
   'client',
   'headers',
   'outbound',
-  'policies',
+
   'redis',
 ].map((name) => `packages/${name}`)
 

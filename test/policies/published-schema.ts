@@ -1,4 +1,4 @@
-import { fileSchema } from '../../packages/policies/src/file/schema/file-schema.ts'
+import { fileSchema } from '../../packages/policies/src/schema/file-schema.ts'
 
 /** Parts that are shorter are written out. */
 const minLength = 150

@@ -20,7 +20,7 @@ export interface FleetSubject {
 /** The processes that an answer knows of. */
 export interface Scope {
   /**
-   * `fleet`: with the reports of the other processes within the last seconds. `process`: this process
+   * `fleet`: with the reports of other processes within the last seconds. `process`: this process
    * alone, since its store has no fleet or is out of reach.
    */
   readonly scope: 'process' | 'fleet'

@@ -1,16 +1,16 @@
-export type { CountedKey, NamedIdentity } from './bind/counted-keys.ts'
 export type { Fault } from './file/explain.ts'
 export { type PlacedPolicy, placedPolicies } from './file/named-policies.ts'
 export type { KeyEntry, OverrideEntry, PolicyEntry, PolicyFile } from './file/policy-file.ts'
-export { type Problem, policyFileProblems, readPolicyFile } from './file/read-file.ts'
 export type {
   LivePolicySet as Policies,
   PolicyState,
   PolicyStatus,
-  Preview,
   StatusEntry,
 } from './live-policy-set.ts'
 export { type OpenPoliciesOptions, openPolicies } from './open-policies.ts'
+export type { Preview } from './policy-changes.ts'
+export { type Problem, policyFileProblems, readPolicyFile } from './reading/read-file.ts'
+export type { CountedKey, NamedIdentity } from './versions/counted-keys.ts'
 export { type Difference, differences } from './versions/diff.ts'
 export type { ChangeOptions, PolicyEdit } from './versions/edit.ts'
 export { type Entry, type EntryTarget, isNoteText, type Kill } from './versions/layer.ts'

@@ -1,19 +1,17 @@
-import { invalid, type Limiter, type Policy, SluiceError } from '@sluice/core'
+import { type Limiter, type Policy, SluiceError } from '@sluice/core'
 import type { LiveGuard, LivePolicies } from '@sluice/http'
 import { stringify } from 'yaml'
-import { type CountedKey, countsOf, keyNamesOf, type NamedIdentity } from './bind/counted-keys.ts'
 import type { PolicyFile } from './file/policy-file.ts'
-import { ruleFaults } from './file/rules.ts'
+import { PolicyChanges, type Preview } from './policy-changes.ts'
 import type { PolicySources } from './policy-sources.ts'
-import { type Difference, differences } from './versions/diff.ts'
 import {
-  type ChangeOptions,
-  checkNote,
-  conflict,
-  edited,
-  kindOf,
-  type PolicyEdit,
-} from './versions/edit.ts'
+  type CountedKey,
+  countsOf,
+  keyNamesOf,
+  type NamedIdentity,
+} from './versions/counted-keys.ts'
+import { type Difference, differences } from './versions/diff.ts'
+import type { ChangeOptions, PolicyEdit } from './versions/edit.ts'
 import {
   type Entry,
   type EntryTarget,
@@ -21,20 +19,10 @@ import {
   isActive,
   type KeptEntry,
   type Kill,
-  type Layer,
   valueInFile,
 } from './versions/layer.ts'
-import {
-  fileOf,
-  type LayerDocument,
-  type Member,
-  type VersionRecord,
-} from './versions/shared-layer.ts'
-import type { Version } from './versions/version.ts'
+import { type Member, recordOf, type VersionRecord } from './versions/shared-layer.ts'
 import type { Refused } from './versions/version-switch.ts'
-
-/** Attempts to write one change that nobody contradicts. */
-const maxAttempts = 3
 
 /** An entry, and the value of the file that it hides. */
 export type StatusEntry = Entry & {
@@ -62,21 +50,16 @@ export interface PolicyStatus extends PolicyState {
   readonly fleet: readonly Member[]
 }
 
-/** The outcome of a change that was not made. */
-export interface Preview {
-  /** The version that it would make. */
-  readonly version: string
-  /** The policies that would be in force. */
-  readonly file: PolicyFile
-  readonly differences: readonly Difference[]
-}
-
 /** Policies that change while the application runs: a file, and changes over it. */
 export class LivePolicySet implements LivePolicies {
   readonly #sources: PolicySources
 
+  /** `undefined` without a store that keeps versions. */
+  readonly #changes: PolicyChanges | undefined
+
   constructor(sources: PolicySources) {
     this.#sources = sources
+    this.#changes = sources.document && new PolicyChanges(sources, sources.document)
   }
 
   attach(guard: LiveGuard): void {
@@ -100,7 +83,7 @@ export class LivePolicySet implements LivePolicies {
 
   /** False without a store that keeps versions: then nothing can be changed at run time. */
   get canChange(): boolean {
-    return this.#sources.document !== undefined
+    return this.#changes !== undefined
   }
 
   /** Each quota that is in force, once; with penalties. */
@@ -178,22 +161,7 @@ export class LivePolicySet implements LivePolicies {
 
   /** Makes several changes in one version: entries to set and to remove, and the kill switch. */
   async change(edit: PolicyEdit, options: ChangeOptions): Promise<string> {
-    const document = this.#document()
-    checkNote(options)
-    const { author, reason } = options
-    const { layer, version } = await this.#planned(edit, options)
-    const record = this.#sources.recordOf(version, kindOf(edit), { layer, author, reason })
-    for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-      const after = await document.write(this.#sources.shared, layer, record)
-      if (after) {
-        this.#sources.take(after)
-        return version.id
-      }
-      await this.#sources.askStore()
-      // With the same number, a process has recorded its file, or the store has lost its data.
-      if (this.#sources.shared.layer.number + 1 !== layer.number) break
-    }
-    throw conflict()
+    return this.#changeable().make(edit, options)
   }
 
   /**
@@ -201,18 +169,12 @@ export class LivePolicySet implements LivePolicies {
    * @throws or rejects with a SluiceError as the change would
    */
   async preview(edit: PolicyEdit, { number }: { number?: number } = {}): Promise<Preview> {
-    this.#document()
-    const { now } = this.#sources.versions
-    const { version } = await this.#planned(edit, { number })
-    const { id, file, kill } = version
-    const killed = { path: 'kill', from: now.kill, to: kill, newCount: false }
-    const found = differences(now.file, file)
-    return { version: id, file, differences: kill === now.kill ? found : [...found, killed] }
+    return this.#changeable().preview(edit, number)
   }
 
   /** The versions that the store keeps, the newest first: the last 100. */
   async history(): Promise<readonly VersionRecord[]> {
-    return this.#document().records()
+    return this.#changeable().document.records()
   }
 
   /** Finds the differences between two versions. @param to @default the version in force */
@@ -236,59 +198,16 @@ export class LivePolicySet implements LivePolicies {
   }
 
   async #contentOf(version: string): Promise<PolicyFile> {
-    if (version === this.version) return this.#sources.versions.now.file
-    const { file, layer, at } = await this.#record(version)
+    if (version === this.version) return this.file
+    const { file, layer, at } = recordOf(version, await this.history())
     return effective(file, layer, at)
   }
 
-  async #record(version: string): Promise<VersionRecord> {
-    const records = await this.#document().records()
-    const found = records.find(({ id }) => id === version) ?? combined(records, version)
-    if (found) return found
-    throw invalid({ option: 'version' }, version, 'a version that history() lists')
-  }
-
-  #document(): LayerDocument {
-    const { document } = this.#sources
-    if (document) return document
+  #changeable(): PolicyChanges {
+    if (this.#changes) return this.#changes
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
       'the policies have no store that keeps versions: give openPolicies({ file, store }) the store of the counts',
     )
   }
-
-  /** Makes the version of an edit, and puts nothing in force. */
-  async #planned(edit: PolicyEdit, { number, author }: Partial<ChangeOptions>): Promise<Planned> {
-    const known = this.#sources.shared.layer.number
-    // Another process may have made the version that the caller has seen.
-    if (number !== undefined && number > known) await this.#sources.askStore()
-    const before = this.#sources.shared.layer
-    if (number !== undefined && number !== before.number) throw conflict()
-    const base = edit.rollback === undefined ? before : (await this.#record(edit.rollback)).layer
-    const wanted = edited(edit, base, { file: this.#sources.file, author })
-    const nowMs = Date.now()
-    const entries = wanted.entries.filter((entry) => isActive(entry, nowMs))
-    const layer: Layer = { ...wanted, number: before.number + 1, entries }
-    const version = this.#sources.versionWith(layer)
-    const [fault] = ruleFaults(version.file)
-    if (fault) throw new SluiceError('SLUICE_OPTION_INVALID', fault.message)
-    this.#sources.versions.check(version)
-    return { layer, version }
-  }
-}
-
-interface Planned {
-  readonly layer: Layer
-  readonly version: Version
-}
-
-/**
- * Finds a version of a process that did not make the changes itself. One record has its file, and
- * another one has the changes.
- */
-function combined(records: readonly VersionRecord[], version: string): VersionRecord | undefined {
-  const hash = fileOf(version)
-  const ofFile = records.find(({ id }) => fileOf(id) === hash)
-  const ofLayer = records.find(({ number }) => version === `${hash}.${number}`)
-  return ofFile && ofLayer && { ...ofLayer, id: version, file: ofFile.file }
 }

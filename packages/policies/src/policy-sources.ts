@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Documents, errorText, quote, warn, warnOnce } from '@sluice/core'
 import type { PolicyFile } from './file/policy-file.ts'
-import { parsePolicyFile, placesOf, readPolicyFile } from './file/read-file.ts'
+import { parsePolicyFile, placesOf, readPolicyFile } from './reading/read-file.ts'
 import {
   effective,
   isActive,

@@ -13,15 +13,15 @@ import type { NamedParts } from './keys.ts'
 /** One key of an override. */
 interface Part<Native> {
   readonly resolver: KeyResolver<Native>
-  /** The exact key, or a pattern of keys. */
+  /** False for a pattern of keys. */
+  readonly isExact: boolean
+  /** Number of characters before the first `*`. */
+  readonly prefixLength: number
   readonly matches: (key: string) => boolean
 }
 
-interface Override<Native> {
+interface Override<Native> extends Pick<Part<Native>, 'isExact' | 'prefixLength'> {
   readonly parts: readonly Part<Native>[]
-  readonly isExact: boolean
-  /** Number of characters before the first `*`, of all parts. */
-  readonly prefixLength: number
   readonly limit: LimitValue | undefined
   readonly shadow: boolean | undefined
 }
@@ -106,51 +106,45 @@ export function overrideFor<Native>(
       return [resolver, keyOfIdentity(resolver, String(value))]
     }),
   )
-  const found = inOrder(entries, named).find(({ parts }) =>
-    parts.every(({ resolver, matches }) => {
-      const known = keys.get(resolver)
-      return known !== undefined && matches(known)
-    }),
-  )
+  const found = inOrder(entries, named).find(({ parts }) => areMatched(parts, keys))
   if (!found) return undefined
   const { limit, shadow } = found
   return { limit: limit === unlimited ? Number.POSITIVE_INFINITY : limit, shadow }
+}
+
+function areMatched<Native>(
+  parts: readonly Part<Native>[],
+  keys: ReadonlyMap<KeyResolver<Native>, string | undefined>,
+): boolean {
+  return parts.every(({ resolver, matches }) => {
+    const key = keys.get(resolver)
+    return key !== undefined && matches(key)
+  })
 }
 
 function readOverride<Native>(
   { key, limit, mode }: OverrideEntry,
   named: NamedParts<Native>,
 ): Override<Native> {
-  const read = Object.entries(key).map(([name, value]) => readPart(named.key(name), String(value)))
+  const parts = Object.entries(key).map(([name, value]) => readPart(named.key(name), String(value)))
   return {
-    parts: read.map(({ part }) => part),
-    isExact: read.every(({ prefixLength }) => prefixLength === undefined),
-    prefixLength: read.reduce(
-      (sum, { prefixLength, value }) => sum + (prefixLength ?? value.length),
-      0,
-    ),
+    parts,
+    isExact: parts.every(({ isExact }) => isExact),
+    prefixLength: parts.reduce((sum, { prefixLength }) => sum + prefixLength, 0),
     limit: limit === undefined ? undefined : limitValue(limit),
     shadow: mode === undefined ? undefined : mode === 'shadow',
   }
 }
 
-interface ReadPart<Native> {
-  readonly part: Part<Native>
-  readonly value: string
-  /** `undefined`: the value is exact. */
-  readonly prefixLength: number | undefined
-}
-
-function readPart<Native>(resolver: KeyResolver<Native>, value: string): ReadPart<Native> {
+function readPart<Native>(resolver: KeyResolver<Native>, value: string): Part<Native> {
   const star = value.indexOf('*')
   if (star === -1) {
     const exact = keyOfIdentity(resolver, value)
-    const part = { resolver, matches: (key: string) => key === exact }
-    return { part, value, prefixLength: undefined }
+    return { resolver, isExact: true, prefixLength: value.length, matches: (key) => key === exact }
   }
   const texts = `${prefixOf(resolver)}${value}`.split('*')
-  const part = { resolver, matches: (key: string) => matchesTexts(key, texts) }
-  return { part, value, prefixLength: star }
+  const matches = (key: string) => matchesTexts(key, texts)
+  return { resolver, isExact: false, prefixLength: star, matches }
 }
 
 /** Finds the texts one after the other, from the first possible place: no pattern can take long. */
@@ -199,11 +193,7 @@ function firstMatch<Native>(
         }
         known.set(resolver, key)
       }
-      const isMatch = override.parts.every(({ resolver, matches }) => {
-        const key = known.get(resolver)
-        return key !== undefined && matches(key)
-      })
-      if (isMatch) return override
+      if (areMatched(override.parts, known)) return override
     }
     return undefined
   }

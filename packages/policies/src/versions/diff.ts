@@ -14,43 +14,47 @@ export interface Difference {
   readonly newCount: boolean
 }
 
+type Fields = Readonly<Record<string, unknown>>
+
 /** Finds the differences between two sets of policies, policy by policy. */
 export function differences(from: PolicyFile, to: PolicyFile): readonly Difference[] {
-  const before = policiesOf(from)
-  const after = policiesOf(to)
+  const [before, after] = [policiesOf(from), policiesOf(to)]
   const names = new Set([...before.keys(), ...after.keys()])
   const ofPolicies = [...names].flatMap((name) => {
-    const one = before.get(name)
-    const other = after.get(name)
-    if (!one || !other) return [difference(`policies.${name}`, one, other, true)]
+    const [one, other] = [before.get(name), after.get(name)]
+    const path = `policies.${name}`
+    if (!one || !other) return [{ path, from: one, to: other, newCount: true }]
     const isOtherKey = from.key !== to.key && !one.key && !other.key
-    return fieldsOf(one, other).map((field) =>
-      difference(
-        `policies.${name}.${field}`,
-        one[field],
-        other[field],
-        countsAnew(field) || isOtherKey,
-      ),
-    )
+    return changes(one, other, {
+      path: `${path}.`,
+      countsAnew: (field) => isOtherKey || countFields.some((each) => each === field),
+    })
   })
-  const ofFile = fieldsOf(from, to)
-    .filter((field) => !['policies', 'profiles', 'routes', '$schema'].includes(field))
-    .map((field) => difference(field, from[field], to[field], field === 'key'))
-  return [...ofPolicies, ...ofRoutes(from.routes ?? {}, to.routes ?? {}), ...ofFile]
+  const ofRoutes = changes(routesOf(from), routesOf(to), { path: 'routes.' })
+  const isOfFile = { path: '', countsAnew: (field: string) => field === 'key' }
+  return [...ofPolicies, ...ofRoutes, ...changes(settingsOf(from), settingsOf(to), isOfFile)]
 }
 
-/** Compares routes, whose policies stand as names. */
-function ofRoutes(
-  from: NonNullable<PolicyFile['routes']>,
-  to: NonNullable<PolicyFile['routes']>,
+/** The fields that differ. A field that counts anew begins a new count of its policy. */
+function changes(
+  from: Fields,
+  to: Fields,
+  { path, countsAnew }: { path: string; countsAnew?: (field: string) => boolean },
 ): readonly Difference[] {
-  const [before, after] = [byName(from), byName(to)]
-  return fieldsOf(before, after).map((route) =>
-    difference(`routes.${route}`, before[route], after[route], false),
-  )
+  return Object.keys({ ...from, ...to })
+    .filter((field) => JSON.stringify(from[field]) !== JSON.stringify(to[field]))
+    .map((field) => ({
+      ...{ path: `${path}${field}`, from: from[field], to: to[field] },
+      newCount: countsAnew?.(field) ?? false,
+    }))
 }
 
-function byName(routes: NonNullable<PolicyFile['routes']>): Readonly<Record<string, unknown>> {
+function settingsOf({ policies, profiles, routes, $schema, ...settings }: PolicyFile): Fields {
+  return settings
+}
+
+/** The routes, with names in the place of policies. */
+function routesOf({ routes = {} }: PolicyFile): Fields {
   return mapped(routes, (rule) => {
     if (typeof rule !== 'object' || !rule.policies) return rule
     const names = rule.policies.map((policy) => (typeof policy === 'string' ? policy : policy.name))
@@ -58,22 +62,6 @@ function byName(routes: NonNullable<PolicyFile['routes']>): Readonly<Record<stri
   })
 }
 
-function policiesOf(file: PolicyFile): ReadonlyMap<string, Readonly<Record<string, unknown>>> {
+function policiesOf(file: PolicyFile): ReadonlyMap<string, Fields> {
   return new Map(placedPolicies(file).map(({ policy }) => [policy.name, policy]))
-}
-
-function fieldsOf(
-  from: Readonly<Record<string, unknown>>,
-  to: Readonly<Record<string, unknown>>,
-): readonly string[] {
-  const fields = new Set([...Object.keys(from), ...Object.keys(to)])
-  return [...fields].filter((field) => JSON.stringify(from[field]) !== JSON.stringify(to[field]))
-}
-
-function countsAnew(field: string): boolean {
-  return countFields.some((name) => name === field)
-}
-
-function difference(path: string, from: unknown, to: unknown, newCount: boolean): Difference {
-  return { path, from, to, newCount }
 }

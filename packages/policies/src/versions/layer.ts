@@ -9,7 +9,7 @@ import type {
   PolicyEntry,
   PolicyFile,
 } from '../file/policy-file.ts'
-import { entryValues, untilSchema } from '../file/schema/file-schema.ts'
+import { entryValues, untilSchema } from '../schema/file-schema.ts'
 
 /** Modes of the kill switch, in force in place of the policies. */
 export type Kill = 'none' | 'shadow' | 'off'

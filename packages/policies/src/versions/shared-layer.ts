@@ -1,4 +1,4 @@
-import { controlled, type Documents } from '@sluice/core'
+import { controlled, type Documents, invalid } from '@sluice/core'
 import type { PolicyFile } from '../file/policy-file.ts'
 import { emptyLayer, type Layer } from './layer.ts'
 
@@ -117,6 +117,21 @@ export class LayerDocument {
       return { id, ...report }
     })
   }
+}
+
+/**
+ * Finds a version in the records. Of a process that did not make the changes itself, one record has
+ * the file, and another one has the changes.
+ * @throws SluiceError when no record has it
+ */
+export function recordOf(version: string, records: readonly VersionRecord[]): VersionRecord {
+  const known = records.find(({ id }) => id === version)
+  if (known) return known
+  const hash = fileOf(version)
+  const ofFile = records.find(({ id }) => fileOf(id) === hash)
+  const ofLayer = records.find(({ number }) => version === `${hash}.${number}`)
+  if (ofFile && ofLayer) return { ...ofLayer, id: version, file: ofFile.file }
+  throw invalid({ option: 'version' }, version, 'a version that history() lists')
 }
 
 /** The hash of the file in the id of a version. */

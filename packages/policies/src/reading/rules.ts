@@ -1,10 +1,10 @@
 import { isSluiceError, memoryStore, quote, Registrations } from '@sluice/core'
-import { createGuard } from '@sluice/http/adapter'
+import { createGuard, laxRouting } from '@sluice/http/adapter'
 import { bindPolicies } from '../bind/bind.ts'
-import type { Fault, Path } from './explain.ts'
-import { hasIdentities, optionOf } from './explain.ts'
-import { placedPolicies } from './named-policies.ts'
-import type { PolicyFile } from './policy-file.ts'
+import type { Fault, Path } from '../file/explain.ts'
+import { hasIdentities, optionOf } from '../file/explain.ts'
+import { placedPolicies } from '../file/named-policies.ts'
+import type { PolicyFile } from '../file/policy-file.ts'
 
 /**
  * Finds what no schema can say: rules between fields. All but those of names and overrides are the
@@ -73,7 +73,7 @@ function guardFaults(file: PolicyFile): readonly Fault[] {
     registrations.collect(() => {
       const options = bindPolicies<object, never>(file, standIns())
       const store = memoryStore()
-      createGuard<object, never>({ ...options, store }, { where: 'the file', routing })
+      createGuard<object, never>({ ...options, store }, { where: 'the file', routing: laxRouting })
     })
     return []
   } catch (error) {
@@ -85,8 +85,6 @@ function guardFaults(file: PolicyFile): readonly Fault[] {
     registrations.end()
   }
 }
-
-const routing = { caseSensitive: false, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true }
 
 /** Keys and functions for all names that a file may have. */
 function standIns() {

@@ -13,10 +13,10 @@ import {
   visit,
   type YAMLError,
 } from 'yaml'
-import { type Fault, optionOf, schemaFaults } from './explain.ts'
-import type { PolicyFile } from './policy-file.ts'
+import { type Fault, optionOf, schemaFaults } from '../file/explain.ts'
+import type { PolicyFile } from '../file/policy-file.ts'
+import { fileSchema } from '../schema/file-schema.ts'
 import { ruleFaults } from './rules.ts'
-import { fileSchema } from './schema/file-schema.ts'
 
 /** A fault of a policy file, and where it stands. */
 export interface Problem extends Fault {

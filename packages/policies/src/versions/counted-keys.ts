@@ -1,10 +1,10 @@
 import { invalid, type Limiter, type Policy, SluiceError } from '@sluice/core'
 import { evidenceOf, keyOfIdentity, type LiveGuard } from '@sluice/http'
+import { NamedParts } from '../bind/keys.ts'
+import { overrideFor } from '../bind/overrides.ts'
 import { placedPolicies } from '../file/named-policies.ts'
 import type { KeyEntry, PolicyFile, RouteEntry } from '../file/policy-file.ts'
-import type { VersionSwitch } from '../versions/version-switch.ts'
-import { NamedParts } from './keys.ts'
-import { overrideFor } from './overrides.ts'
+import type { VersionSwitch } from './version-switch.ts'
 
 /** An identity: values by the names of keys, or a digest. */
 export type NamedIdentity =

@@ -1,16 +1,21 @@
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 
 /** A fixed set of texts. */
-export function oneOf(names: readonly string[], options: object = {}): TSchema {
-  return Type.Union(
-    names.map((name) => Type.Literal(name)),
-    options,
-  )
+export function oneOf(names: readonly string[], description?: string): TSchema {
+  const literals = names.map((each) => Type.Literal(each))
+  return Type.Union(literals, description === undefined ? {} : { description })
 }
 
 /** An object that has no other fields. */
 export function closed(properties: TProperties, options: object = {}): TSchema {
   return Type.Object(properties, { additionalProperties: false, ...options })
+}
+
+/** Fields that may be missing. */
+export function optional(properties: TProperties): TProperties {
+  return Object.fromEntries(
+    Object.entries(properties).map(([field, schema]) => [field, Type.Optional(schema)]),
+  )
 }
 
 export const maxInteger: number = Number.MAX_SAFE_INTEGER
@@ -19,6 +24,13 @@ export function whole(description: string, minimum = 0, maximum: number = maxInt
   const range = maximum === maxInteger ? `≥ ${minimum}` : `from ${minimum} to ${maximum}`
   return Type.Integer({ minimum, maximum, title: `a whole number ${range}`, description })
 }
+
+/** Text that is not empty. */
+export function text(description?: string, options: object = {}): TSchema {
+  return Type.String({ minLength: 1, ...(description && { description }), ...options })
+}
+
+export const flag = (description: string): TSchema => Type.Boolean({ description })
 
 export const duration = (description: string): TSchema =>
   Type.Union(
@@ -39,12 +51,7 @@ export const name = (description: string): TSchema =>
 /** A function of the request that the code gives. */
 export const named = (description: string): TSchema =>
   closed(
-    {
-      by: Type.String({
-        minLength: 1,
-        description: 'The name of the function: `rateLimit({ values: { <name>: (req) => … } })`.',
-      }),
-    },
+    { by: text('The name of the function: `rateLimit({ values: { <name>: (req) => … } })`.') },
     { description, title: 'an object with the name of a function, as in { by: plan }' },
   )
 
@@ -53,13 +60,9 @@ export function formsOf(schema: TSchema): TSchema[] {
   return schema.anyOf
 }
 
-const keyName = Type.String({ minLength: 1 })
+const keyNames = Type.Array(text(), { minItems: 1 })
 export const key: TSchema = Type.Union(
-  [
-    keyName,
-    closed({ all: Type.Array(keyName, { minItems: 1 }) }),
-    closed({ firstOf: Type.Array(keyName, { minItems: 1 }) }),
-  ],
+  [text(), closed({ all: keyNames }), closed({ firstOf: keyNames })],
   {
     title: 'the name of a key, { all: [names] } or { firstOf: [names] }',
     description:
@@ -69,16 +72,15 @@ export const key: TSchema = Type.Union(
 )
 
 export const share: TSchema = Type.Number({ minimum: 0, maximum: 1, title: 'a number from 0 to 1' })
-export const policyMode: TSchema = oneOf(['enforce', 'shadow'], {
-  description: '`shadow`: evaluated, counted and reported, and never enforced.',
-})
-export const failureMode: TSchema = oneOf(['fallback', 'open', 'closed'], {
-  description: 'The mode while the store fails.',
-})
+export const policyMode: TSchema = oneOf(
+  ['enforce', 'shadow'],
+  '`shadow`: evaluated, counted and reported, and never enforced.',
+)
+export const failureMode: TSchema = oneOf(
+  ['fallback', 'open', 'closed'],
+  'The mode while the store fails.',
+)
 export const cost: TSchema = Type.Union(
   [Type.Integer({ minimum: 0, maximum: maxInteger }), named('')],
-  {
-    title: 'a whole number ≥ 0, or { by: name }',
-    description: 'Units that a request takes.',
-  },
+  { title: 'a whole number ≥ 0, or { by: name }', description: 'Units that a request takes.' },
 )
