@@ -53,9 +53,6 @@ const floors: Readonly<Record<string, readonly string[]>> = {
 const withTwoWays: readonly string[] = [
   'admin',
   'cli',
-  'client',
-  'headers',
-  'outbound',
 
   'redis',
 ].map((name) => `packages/${name}`)

@@ -1,4 +1,4 @@
-import { type Fetch, readCall } from './call.ts'
+import { type Fetch, readCall } from './calls/call.ts'
 import { type ClientOptions, readOptions } from './options.ts'
 import { Session } from './session.ts'
 import { registryOf } from './throttle/registry.ts'

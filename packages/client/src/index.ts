@@ -1,4 +1,4 @@
-export type { CallInfo, Fetch } from './call.ts'
+export type { CallInfo, Fetch } from './calls/call.ts'
 export { createFetch } from './create-fetch.ts'
 export type { WaitForOptions } from './jobs/options.ts'
 export { StillPendingError, waitFor } from './jobs/wait-for.ts'

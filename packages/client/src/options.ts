@@ -1,6 +1,6 @@
-import type { CallInfo } from './call.ts'
+import type { CallInfo } from './calls/call.ts'
 import { bound, count, duration, flag, list, onlyKnown, optionalFunction } from './option-checks.ts'
-import { processWide } from './process-wide.ts'
+import { processWide } from './runtime/process-wide.ts'
 
 /** Options of `createFetch`. */
 export interface ClientOptions {

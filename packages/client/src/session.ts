@@ -1,9 +1,16 @@
-import { type Answer, heldBack, isRetried, isShared, readAnswer, withDetails } from './answer.ts'
 import { backoffMs, jitterMs } from './backoff.ts'
-import { type Call, type Fetch, hasIdempotencyKey, routeOf } from './call.ts'
-import { clockMs, never, pause, type Waiting } from './clock.ts'
+import {
+  type Answer,
+  heldBack,
+  isRetried,
+  isShared,
+  readAnswer,
+  withDetails,
+} from './calls/answer.ts'
+import { type Call, type Fetch, hasIdempotencyKey, routeOf } from './calls/call.ts'
+import { dropBody } from './calls/response.ts'
 import { type GiveUpEvent, type Settings, tell, type WaitEvent } from './options.ts'
-import { dropBody } from './response.ts'
+import { clockMs, never, pause, type Waiting } from './runtime/clock.ts'
 import type { Gate } from './throttle/gate.ts'
 import type { Waiter } from './throttle/queue.ts'
 import { closeGates, type GateRegistry, refusingGates } from './throttle/registry.ts'

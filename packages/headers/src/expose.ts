@@ -1,6 +1,6 @@
-import { type Dialect, isLegacy } from './dialect.ts'
 import { formats } from './formats/formats.ts'
 import { githubFieldNames } from './formats/legacy.ts'
+import { type Dialect, isLegacy } from './values/dialect.ts'
 
 /** Options of `exposeHeaders`. */
 export interface ExposeOptions {

@@ -1,8 +1,8 @@
-import type { Dialect } from './dialect.ts'
 import type { FieldOptions, FormatOptions, HeaderLine } from './formats/dialect-format.ts'
 import { formats } from './formats/formats.ts'
-import type { PolicyState } from './policy-state.ts'
-import { formatRetryAfter, longestWaitMs } from './retry-after.ts'
+import type { Dialect } from './values/dialect.ts'
+import type { PolicyState } from './values/policy-state.ts'
+import { formatRetryAfter, longestWaitMs } from './values/retry-after.ts'
 
 /**
  * Formats the header lines of a response: one line per field, the dialects in the given order. One

@@ -1,6 +1,6 @@
 import { SluiceError, withDeadline } from '@sluice/core'
 import type { RefusalReason } from './event.ts'
-import type { CallContext, CallOptions, OutboundFetchInit } from './options.ts'
+import type { Call, CallContext, CallOptions, OutboundFetchInit } from './options.ts'
 
 const reasons: { readonly [reason in RefusalReason]: string } = {
   full: 'as many calls wait as may (maxQueue)',
@@ -16,13 +16,11 @@ export function callRefused(name: string, reason: RefusalReason): SluiceError {
   )
 }
 
-/** Makes a call of a `fetch`, to wait for its turn. */
-export interface FetchCall {
-  readonly options: CallOptions
-  readonly send: (context: CallContext) => Promise<Response>
-}
-
-export function fetchCall(input: string | URL | Request, init: OutboundFetchInit = {}): FetchCall {
+/** Reads the arguments of a `fetch`, which waits for its turn. */
+export function fetchCall(
+  input: string | URL | Request,
+  init: OutboundFetchInit = {},
+): { options: CallOptions; send: (context: CallContext) => Promise<Response> } {
   const { cost, priority, label, timeout, ...rest } = init
   const request = input instanceof Request ? input : undefined
   const url = new URL(request ? request.url : String(input))
@@ -32,25 +30,17 @@ export function fetchCall(input: string | URL | Request, init: OutboundFetchInit
   return {
     options: {
       label: label ?? `${method} ${url.origin}${url.pathname}`,
-      ...(cost === undefined ? {} : { cost }),
-      ...(priority === undefined ? {} : { priority }),
-      ...(timeout === undefined ? {} : { timeout }),
-      ...(signal ? { signal } : {}),
+      ...{ cost, priority, timeout, signal: signal ?? undefined },
     },
     send: (context) => fetch(request ?? url, { ...rest, signal: context.signal }),
   }
-}
-
-export interface CallTerms {
-  readonly signal: AbortSignal | undefined
-  readonly timeoutMs: number
 }
 
 /** Makes a call. If it does not settle in time, its signal is aborted, and it is not waited for. */
 export function timedCall<T>(
   name: string,
   call: (context: CallContext) => Promise<T>,
-  { signal, timeoutMs }: CallTerms,
+  { signal, timeoutMs }: Pick<Call, 'signal' | 'timeoutMs'>,
 ): Promise<T> {
   const controller = new AbortController()
   const made = async (): Promise<T> =>

@@ -16,6 +16,7 @@ import {
 } from '@sluice/core'
 import type { OutboundObserver, OutboundObservers } from './event.ts'
 import type { Quota } from './fleet/quota-units.ts'
+import type { FleetSetup } from './fleet/quotas.ts'
 
 /** Options of `createOutbound`. */
 export interface OutboundOptions {
@@ -118,15 +119,11 @@ export interface Outbound {
 }
 
 /** The checked options of an outbound, with the defaults filled in. */
-export interface OutboundSetup {
-  readonly name: string
-  readonly quotas: readonly Quota[]
-  readonly store: Store
+export interface OutboundSetup extends FleetSetup {
   readonly maxQueue: number
   readonly maxWaitMs: number
   readonly timeoutMs: number
   readonly lateArrivalMs: number
-  readonly recoveryMs: number
   readonly by: string
   /** All observers, and the function of the shorthand, as one. */
   readonly onEvent: OutboundObserver | undefined
@@ -157,14 +154,16 @@ export function setUpOutbound(options: OutboundOptions): OutboundSetup {
     throw invalid({ option: 'onEvent' }, onEvent, 'a function')
   }
   checkObserverList(observers, ['onEvent', 'onOutbound'])
+  const waitMs = (option: 'maxWait' | 'timeout' | 'lateArrival', otherwise: Duration): number =>
+    waitBoundMs(orDefault(options[option], otherwise), option)
   return {
     name,
     quotas: quotasOf(options.limits),
     store: withoutRegions(orDefault(options.store, memoryStore())),
     maxQueue: wholeNumber(orDefault(options.maxQueue, 1_000), { option: 'maxQueue' }, { min: 1 }),
-    maxWaitMs: waitBoundMs(orDefault(options.maxWait, '1m'), 'maxWait'),
-    timeoutMs: waitBoundMs(orDefault(options.timeout, '1m'), 'timeout'),
-    lateArrivalMs: waitBoundMs(orDefault(options.lateArrival, '5s'), 'lateArrival'),
+    maxWaitMs: waitMs('maxWait', '1m'),
+    timeoutMs: waitMs('timeout', '1m'),
+    lateArrivalMs: waitMs('lateArrival', '5s'),
     recoveryMs: durationMs(orDefault(options.recovery, '20s'), 'recovery'),
     by,
     onEvent: joined([onEvent, ...observers.map((each) => each.onEvent?.bind(each))]),
@@ -174,11 +173,8 @@ export function setUpOutbound(options: OutboundOptions): OutboundSetup {
 
 function quotasOf(limits: OutboundOptions['limits']): readonly Quota[] {
   if (!Array.isArray(limits) || limits.length === 0 || limits.length > 8) {
-    throw invalid(
-      { option: 'limits' },
-      limits,
-      "an array of 1 to 8, such as [{ limit: 20, window: '1s' }]",
-    )
+    const legal = "an array of 1 to 8, such as [{ limit: 20, window: '1s' }]"
+    throw invalid({ option: 'limits' }, limits, legal)
   }
   return limits.map((quota, index) => {
     const at = `limits[${index}]`

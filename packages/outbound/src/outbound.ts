@@ -1,7 +1,7 @@
 import { isSluiceError, type MaybePromise, noteRelease, notify, TurnQueue } from '@sluice/core'
-import { background } from './background.ts'
 import { callRefused, fetchCall, responseOf, timedCall } from './call.ts'
 import type { EmitOutbound, RefusalReason } from './event.ts'
+import { background } from './fleet/background.ts'
 import { Pause } from './fleet/pause.ts'
 import { type CallLease, FleetQuotas } from './fleet/quotas.ts'
 import {
@@ -100,7 +100,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
       return turns.waiting
     },
 
-    schedule: (make, callOptions) => schedule(make, callOptions),
+    schedule,
 
     async fetch(input, init) {
       const { send, options: callOptions } = fetchCall(input, init)

@@ -1,4 +1,4 @@
-import { type Patience, peekJson } from '../response.ts'
+import { type Patience, peekJson } from '../calls/response.ts'
 
 /** Headers that name a status monitor: RFC 7240's example, then those of Azure. */
 const headerNames = ['Location', 'Operation-Location', 'Azure-AsyncOperation']

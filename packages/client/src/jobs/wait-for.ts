@@ -1,8 +1,8 @@
 import { parseHeaders } from '@sluice/headers'
 import { pollJitterMs, pollWaits } from '../backoff.ts'
-import { clockMs, type Deadline, deadlineIn, pause, unlessAborted } from '../clock.ts'
+import { dropBody, type Patience, serverNowMs } from '../calls/response.ts'
 import { show } from '../option-checks.ts'
-import { dropBody, type Patience, serverNowMs } from '../response.ts'
+import { clockMs, type Deadline, deadlineIn, pause, unlessAborted } from '../runtime/clock.ts'
 import { maxStatusMs, monitorInBody, monitorInHeaders, saysPending } from './monitor.ts'
 import { readWaitForOptions, type WaitForOptions, type WaitForSettings } from './options.ts'
 

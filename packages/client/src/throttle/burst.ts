@@ -1,4 +1,4 @@
-import { never } from '../clock.ts'
+import { never } from '../runtime/clock.ts'
 
 interface Served {
   readonly remaining: number

@@ -1,4 +1,4 @@
-import { clockMs, maxTimerMs, never, type Waiting } from '../clock.ts'
+import { clockMs, maxTimerMs, never, type Waiting } from '../runtime/clock.ts'
 import type { Gate } from './gate.ts'
 
 /** A call that wants to pass its gates. */

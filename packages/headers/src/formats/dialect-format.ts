@@ -1,5 +1,5 @@
-import type { Dialect } from '../dialect.ts'
-import type { PolicyState } from '../policy-state.ts'
+import type { Dialect } from '../values/dialect.ts'
+import type { PolicyState } from '../values/policy-state.ts'
 
 /** Name and value of a header field. */
 export type HeaderLine = readonly [name: string, value: string]

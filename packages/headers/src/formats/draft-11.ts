@@ -1,7 +1,12 @@
-import { countsRequests, type PolicyState, shownLimit, shownRemaining } from '../policy-state.ts'
-import { effectiveResetMs } from '../retry-after.ts'
-import { wholeSeconds } from '../seconds.ts'
-import { isKey, serialiseBytes, serialiseString } from '../structured-field.ts'
+import {
+  countsRequests,
+  type PolicyState,
+  shownLimit,
+  shownRemaining,
+} from '../values/policy-state.ts'
+import { effectiveResetMs } from '../values/retry-after.ts'
+import { wholeSeconds } from '../values/seconds.ts'
+import { isKey, serialiseBytes, serialiseString } from '../values/structured-field.ts'
 import type { DialectFormat, FieldOptions, HeaderLine } from './dialect-format.ts'
 
 /** draft-ietf-httpapi-ratelimit-headers-11: every visible policy, in the order of configuration. */

@@ -1,6 +1,6 @@
-import { bindingPolicy } from '../binding-policy.ts'
-import type { PolicyState } from '../policy-state.ts'
-import { wholeSeconds } from '../seconds.ts'
+import { bindingPolicy } from '../values/binding-policy.ts'
+import type { PolicyState } from '../values/policy-state.ts'
+import { wholeSeconds } from '../values/seconds.ts'
 import type { DialectFormat, FieldOptions, HeaderLine } from './dialect-format.ts'
 import { addIntegerPolicies } from './integer-policies.ts'
 

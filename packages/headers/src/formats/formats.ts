@@ -1,4 +1,4 @@
-import type { Dialect } from '../dialect.ts'
+import type { Dialect } from '../values/dialect.ts'
 import type { DialectFormat } from './dialect-format.ts'
 import { draft6 } from './draft-6.ts'
 import { draft7 } from './draft-7.ts'

@@ -1,6 +1,6 @@
-import type { BindingPolicy } from '../binding-policy.ts'
-import { countsRequests, type PolicyState, shownLimit } from '../policy-state.ts'
-import { wholeSeconds } from '../seconds.ts'
+import type { BindingPolicy } from '../values/binding-policy.ts'
+import { countsRequests, type PolicyState, shownLimit } from '../values/policy-state.ts'
+import { wholeSeconds } from '../values/seconds.ts'
 import type { HeaderLine } from './dialect-format.ts'
 
 /**

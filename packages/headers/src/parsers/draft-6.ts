@@ -1,5 +1,5 @@
-import type { ParsedPolicy } from '../parsed-rate-limit.ts'
 import type { FieldLookup } from './header-source.ts'
+import type { ParsedPolicy } from './parsed-rate-limit.ts'
 import { secondsOrEpochMs } from './seconds-or-epoch.ts'
 import { latest, least } from './strictest.ts'
 import { isInteger, listItems } from './structured-text.ts'

@@ -1,4 +1,4 @@
-import type { ParsedPolicy } from '../parsed-rate-limit.ts'
+import type { ParsedPolicy } from './parsed-rate-limit.ts'
 import { dictionaryValues, isInteger, isOptionalInteger } from './structured-text.ts'
 
 /** `RateLimit` of draft-7, a Dictionary that requires `limit` and `reset`. */

@@ -1,4 +1,4 @@
-import type { ParsedPolicy } from '../parsed-rate-limit.ts'
+import type { ParsedPolicy } from './parsed-rate-limit.ts'
 
 /**
  * Each policy of `RateLimit-Policy` with its state in `RateLimit`, joined by name. If two limiters

@@ -1,6 +1,6 @@
-import type { ParsedPolicy } from '../parsed-rate-limit.ts'
 import type { FieldLookup } from './header-source.ts'
 import { msUntil } from './ms-until.ts'
+import type { ParsedPolicy } from './parsed-rate-limit.ts'
 import { secondsOrEpochMs } from './seconds-or-epoch.ts'
 import { latest, least } from './strictest.ts'
 

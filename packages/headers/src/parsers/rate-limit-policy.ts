@@ -1,4 +1,4 @@
-import type { ParsedPolicy } from '../parsed-rate-limit.ts'
+import type { ParsedPolicy } from './parsed-rate-limit.ts'
 import {
   bytesOf,
   type FieldItem,

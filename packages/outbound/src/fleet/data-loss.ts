@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Check, Decision, Store } from '@sluice/core'
-import { background, backgroundSleep } from '../background.ts'
+import { background, backgroundSleep } from './background.ts'
 import { FleetFlag } from './flag.ts'
 import type { RecoveryWait } from './recovery-wait.ts'
 
@@ -71,18 +71,20 @@ export class DataLossWatch {
   }
 
   async #restore(): Promise<void> {
-    let isTold = false
+    let isReported = false
     let isMarked = false
     while (!this.#isClosed) {
       if (!isMarked) {
-        isMarked = await this.#tried(this.#mark.set(markMs + this.#finiteRestMs))
+        const { restMs } = this.#recovery
+        const waitMs = Number.isFinite(restMs) ? restMs : 0
+        isMarked = await this.#tried(this.#mark.set(markMs + waitMs))
         // The report and the wait begin after the mark.
         if (isMarked) this.#recovery.dataLost()
       }
-      if (isMarked) isTold ||= await this.#reportAgain()
+      if (isMarked) isReported ||= await this.#reportAgain()
       await backgroundSleep(Math.min(pollMs, this.#recovery.restMs))
       const leftMs = await this.#leftMs(this.#flag)
-      if (leftMs === undefined || !isTold || !isMarked) continue
+      if (leftMs === undefined || !isReported || !isMarked) continue
       const markedMs = await this.#leftMs(this.#mark)
       if (markedMs === undefined) continue
       if (markedMs === 0) {
@@ -90,7 +92,7 @@ export class DataLossWatch {
         // process that came late.
         this.#recovery.dataLost()
         if (await this.#tried(this.#flag.clear())) {
-          isTold = false
+          isReported = false
           isMarked = false
         }
       } else if (leftMs > 0) break
@@ -100,23 +102,14 @@ export class DataLossWatch {
     if (isMarked) await this.#tried(this.#mark.clear())
   }
 
-  get #finiteRestMs(): number {
-    const { restMs } = this.#recovery
-    return Number.isFinite(restMs) ? restMs : 0
-  }
-
   /**
    * Resolves to true if the work succeeded. Otherwise the store is unavailable again, and a new
    * wait follows.
    */
-  async #tried(work: Promise<void>): Promise<boolean> {
-    try {
-      await work
-      return true
-    } catch {
-      this.#recovery.storeFailed()
-      return false
-    }
+  async #tried(work: Promise<boolean>): Promise<boolean> {
+    const isDone = await work
+    if (!isDone) this.#recovery.storeFailed()
+    return isDone
   }
 
   async #leftMs(flag: FleetFlag): Promise<number | undefined> {

@@ -60,17 +60,24 @@ export class FleetFlag {
     }
   }
 
-  /** Sets it anew. Rejects when the store fails. */
-  async set(forMs: number): Promise<void> {
-    await this.#limiter.block(this.#key, `${Math.max(1, Math.ceil(forMs))}ms`)
+  /** Sets it anew. @returns false when the store fails */
+  set(forMs: number): Promise<boolean> {
+    return isDone(this.#limiter.block(this.#key, `${Math.max(1, Math.ceil(forMs))}ms`))
   }
 
-  /** Takes it away. Rejects when the store fails. */
-  async clear(): Promise<void> {
-    await this.#limiter.reset(this.#key)
+  /** Takes it away. @returns false when the store fails */
+  clear(): Promise<boolean> {
+    return isDone(this.#limiter.reset(this.#key))
   }
 
   #outcomeIn({ outcomes }: Decision): Outcome | undefined {
     return outcomes.find(({ policy }) => policy.id === this.#limiter.penalty?.id)
   }
+}
+
+function isDone(work: Promise<unknown>): Promise<boolean> {
+  return work.then(
+    () => true,
+    () => false,
+  )
 }

@@ -1,5 +1,5 @@
 import type { Check, Decision, Store } from '@sluice/core'
-import { background, backgroundSleep } from '../background.ts'
+import { background, backgroundSleep } from './background.ts'
 import { FleetFlag } from './flag.ts'
 
 /**
@@ -19,8 +19,9 @@ export class Pause {
   readonly #flag: FleetFlag
   /** End of the pause, by a clock that never steps. */
   #endsAt = 0
-  #telling: Promise<boolean> | undefined
-  #keepsUp = false
+  /** The report to the store that is under way. */
+  #report: Promise<void> | undefined
+  #isRepeating = false
   #isClosed = false
 
   constructor(name: string, store: Store) {
@@ -49,48 +50,42 @@ export class Pause {
   /** Pauses the fleet for `forMs`, or until the end of a longer pause. */
   begin(forMs: number): void {
     this.#endsAt = Math.max(this.#endsAt, performance.now() + forMs)
-    background(this.#tell())
-    if (!this.#keepsUp) background(this.#keepUp())
+    background(this.#reported())
+    if (!this.#isRepeating) background(this.#repeat())
   }
 
   /** Stops, as soon as the store has the pause. The pause goes on without this process. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.#telling
+    await this.#report
   }
 
-  async #keepUp(): Promise<void> {
-    this.#keepsUp = true
+  async #repeat(): Promise<void> {
+    this.#isRepeating = true
     while (this.leftMs > 0 && !this.#isClosed) {
       await backgroundSleep(Math.min(recheckMs, this.leftMs))
-      await this.#tell()
+      await this.#reported()
     }
-    this.#keepsUp = false
+    this.#isRepeating = false
   }
 
-  #tell(): Promise<boolean> {
-    this.#telling ??= this.#tellStore().finally(() => {
-      this.#telling = undefined
+  #reported(): Promise<void> {
+    this.#report ??= this.#setFlag().finally(() => {
+      this.#report = undefined
     })
-    return this.#telling
+    return this.#report
   }
 
   /**
    * Sets the flag unless it lasts long enough already. Reads it again afterwards, since another
    * process may have set a shorter one at the same time.
    */
-  async #tellStore(): Promise<boolean> {
+  async #setFlag(): Promise<void> {
     for (let tries = 1; tries <= 3; tries += 1) {
       const knownMs = await this.#flag.leftMs()
-      if (knownMs === undefined) return false
-      if (knownMs + toleratedMs >= this.leftMs) return true
-      try {
-        await this.#flag.set(this.leftMs)
-      } catch {
-        // The store is away; it gets the pause when it is back.
-        return false
-      }
+      if (knownMs === undefined || knownMs + toleratedMs >= this.leftMs) return
+      // A store that is away gets the pause when it is back.
+      if (!(await this.#flag.set(this.leftMs))) return
     }
-    return false
   }
 }

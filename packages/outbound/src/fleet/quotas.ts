@@ -6,13 +6,21 @@ import {
   type Limiter,
   type Store,
 } from '@sluice/core'
-import { background, backgroundSleep, repeat } from '../background.ts'
+import { background, backgroundSleep } from './background.ts'
 import { DataLossWatch } from './data-loss.ts'
 import { fleetLimiter } from './flag.ts'
 import type { Pause } from './pause.ts'
 import { graceMs, type Quota, QuotaUnits, quotaPolicies } from './quota-units.ts'
 import { RecentCalls } from './recent-calls.ts'
 import { RecoveryWait } from './recovery-wait.ts'
+
+/** The options of an outbound that its whole fleet shares. */
+export interface FleetSetup {
+  readonly name: string
+  readonly quotas: readonly Quota[]
+  readonly store: Store
+  readonly recoveryMs: number
+}
 
 /** The units of one call. */
 export interface CallLease {
@@ -64,16 +72,7 @@ export class FleetQuotas {
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
 
-  constructor(
-    setup: {
-      readonly name: string
-      readonly quotas: readonly Quota[]
-      readonly store: Store
-      readonly recoveryMs: number
-    },
-    pause: Pause,
-    onRecovery: (forMs: number) => void,
-  ) {
+  constructor(setup: FleetSetup, pause: Pause, onRecovery: (forMs: number) => void) {
     const { name, quotas, store, recoveryMs } = setup
     this.#pause = pause
     this.#recent = new RecentCalls(quotas)
@@ -167,14 +166,14 @@ export class FleetQuotas {
   #hold(cost: number, decision: Decision): CallLease {
     const lease: CallLease = { cost, decision, isRenewing: false }
     this.#underWay.add(lease)
-    const everyMs = Math.min(this.#minWindowMs / renewalsPerWindow, maxRenewalMs)
-    this.#timer ??= repeat(() => this.#renewAll(), everyMs)
+    const everyMs = Math.floor(Math.min(this.#minWindowMs / renewalsPerWindow, maxRenewalMs))
+    this.#timer ??= setInterval(() => this.#renewAll(), Math.max(1, everyMs)).unref()
     return lease
   }
 
   #renewAll(): void {
     for (const lease of this.#underWay) background(this.#renew(lease))
-    const isWatching = this.#isWatched && !this.#isClosed && this.#recent.units().some(isSome)
+    const isWatching = this.#isWatched && !this.#isClosed && this.#recent.hasUnits
     if (isWatching && this.#lossWatch) background(this.#lossWatch.look())
     if (isWatching || this.#underWay.size > 0) return
     clearInterval(this.#timer)
@@ -191,20 +190,17 @@ export class FleetQuotas {
       // safe.
       this.#recovery.storeFailed()
       const decision = await this.#charge(({ quota }) => quota.underWayCheck(lease.cost))
-      if (decision) await this.#replace(lease, decision)
+      if (!decision) return
+      this.#recovery.dataLost()
+      const before = lease.decision
+      lease.decision = decision
+      // The old leases may still exist.
+      await this.#limiter.release(before)
     } finally {
       lease.isRenewing = false
       // The call may have ended meanwhile.
       if (!this.#underWay.has(lease)) await this.#limiter.release(lease.decision)
     }
-  }
-
-  async #replace(lease: CallLease, decision: Decision): Promise<void> {
-    this.#recovery.dataLost()
-    const before = lease.decision
-    lease.decision = decision
-    // The old leases may still exist.
-    await this.#limiter.release(before)
   }
 
   /** Renews twice, since an answer may have been lost on its way. */
@@ -233,8 +229,8 @@ export class FleetQuotas {
    * way.
    */
   async #reportAgain(): Promise<boolean> {
+    if (!this.#recent.hasUnits) return true
     const units = this.#recent.units()
-    if (!units.some(isSome)) return true
     const decision = await this.#charge(({ quota, index }) => quota.overCheck(units[index] ?? 0))
     return decision !== undefined
   }
@@ -256,8 +252,4 @@ export class FleetQuotas {
     this.#recovery.storeFailed()
     return undefined
   }
-}
-
-function isSome(units: number): boolean {
-  return units > 0
 }

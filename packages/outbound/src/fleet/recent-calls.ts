@@ -27,9 +27,7 @@ export class RecentCalls {
       if (last && now - last.from < windowMs / sharesPerWindow) {
         last.to = now
         last.units += units
-      } else {
-        shares.push({ from: now, to: now, units })
-      }
+      } else shares.push({ from: now, to: now, units })
     }
   }
 
@@ -37,6 +35,10 @@ export class RecentCalls {
   units(): readonly number[] {
     this.#forget(performance.now())
     return this.#logs.map(({ shares }) => shares.reduce((sum, { units }) => sum + units, 0))
+  }
+
+  get hasUnits(): boolean {
+    return this.units().some((units) => units > 0)
   }
 
   #forget(now: number): void {

@@ -1,5 +1,5 @@
 import { parseHttpDate } from '@sluice/headers'
-import { pause, type Waiting } from './clock.ts'
+import { pause, type Waiting } from '../runtime/clock.ts'
 
 /** Longest document (bytes) that is read: a small compressed body may become gigabytes. */
 const maxBytes = 65_536
