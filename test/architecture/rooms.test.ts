@@ -53,7 +53,6 @@ const floors: Readonly<Record<string, readonly string[]>> = {
 const withTwoWays: readonly string[] = [
   'admin',
   'cli',
-
   'redis',
 ].map((name) => `packages/${name}`)
 
