@@ -50,11 +50,7 @@ const floors: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Packages whose folders still import each other in both directions. */
-const withTwoWays: readonly string[] = [
-  'admin',
-  'cli',
-  'redis',
-].map((name) => `packages/${name}`)
+const withTwoWays: readonly string[] = ['admin', 'cli', 'redis'].map((name) => `packages/${name}`)
 
 /** The most files that one file of a package imports, entries exempt. */
 const maxImports: Readonly<Record<string, number>> = { 'packages/core': 12 }
