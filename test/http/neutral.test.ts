@@ -1,9 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { runInNewContext } from 'node:vm'
 import { rateLimit } from '@sluice/fetch'
 import { redisStore } from '@sluice/redis'
-import { build, type Plugin } from 'esbuild'
+import { build } from 'esbuild'
 import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { redisHttpFront } from '../support/redis-http-front.ts'
@@ -18,22 +16,6 @@ const ofFetch = { Request, Response, Headers, ReadableStream, TextEncoder, URL, 
 /** Those that a client of Redis over HTTP uses beside them, and the store. */
 const ofHttp = { fetch, AbortController, TextDecoder, btoa, crypto, performance, queueMicrotask }
 
-/** Puts the texts of `lua/` in the place of what reads them from files, as the build does. */
-const withLua: Plugin = {
-  name: 'lua',
-  setup({ onLoad }) {
-    onLoad({ filter: /\/read-lua\.ts$/ }, ({ path }) => {
-      const folder = join(dirname(path), '../lua')
-      const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      const texts = files
-        .filter((file) => file.endsWith('.lua'))
-        .map((file) => [file.slice(0, -'.lua'.length), readFileSync(join(folder, file), 'utf8')])
-      const object = JSON.stringify(Object.fromEntries(texts))
-      return { contents: `const texts = ${object}; export const readLua = (name) => texts[name]` }
-    })
-  },
-}
-
 async function run(script: string, globals: object = {}): Promise<unknown> {
   const { outputFiles } = await build({
     stdin: { contents: script, resolveDir: import.meta.dirname, loader: 'ts' },
@@ -45,7 +27,6 @@ async function run(script: string, globals: object = {}): Promise<unknown> {
     mainFields: ['module', 'main'],
     conditions: ['@sluice/source'],
     logLevel: 'silent',
-    plugins: [withLua],
   })
   const bundle = outputFiles[0]?.text ?? ''
   expect(bundle).not.toMatch(/\b(?:require|from|import)\b[\s(]*["']node:/)

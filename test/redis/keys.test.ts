@@ -3,7 +3,7 @@ import { type RedisStoreOptions, redisStore } from '@sluice/redis'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { hashTags } from '../../packages/redis/src/cluster/hash-tags.ts'
+import { hashTags } from '../../packages/redis/src/keys/hash-tags.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 

@@ -2,8 +2,10 @@ import type { LimiterOptions, StoreErrorEvent } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { generated, generatedFile } from '../packages/redis-scripts.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { readText } from '../support/workspace.ts'
 
 let server: RedisServer
 let client: Redis
@@ -24,6 +26,12 @@ async function calls(command: string): Promise<number> {
   const stats = String(await server.cli('INFO', 'commandstats'))
   return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0)
 }
+
+describe('the texts of the scripts', () => {
+  it('are written from the Lua files as they are now: npm run build:lua', () => {
+    expect(readText(generatedFile) === generated()).toBe(true)
+  })
+})
 
 describe('the script', () => {
   it('is sent whole once, and by its SHA-1 from then on', async () => {

@@ -22,8 +22,8 @@ local caller_ms, call_text = ARGV[2], ARGV[1]
 if ARGV[4] then
   -- include deadline
 end
--- include shared
--- include names
+-- include parts/shared
+-- include parts/names
 -- DEFINE
 local call = cjson.decode(ARGV[3])
 local reply = { call_text, now }

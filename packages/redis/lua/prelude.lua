@@ -1,6 +1,5 @@
--- Decides any request, in whatever state its keys are. This is the body of a function: a call in
--- which all keys are in a usual state never runs it, so it defines nothing. src/scripts/scripts.ts
--- joins the files in this order: prelude, algorithms, request.
+-- Defines how any request is decided, in whatever state its keys are. It is a function, because a
+-- call in which all keys are in a usual state must not pay for the definitions (40 µs).
 --
 --   define[name]()  returns a part: an algorithm, or what several files of one algorithm share.
 --   An algorithm is a table of functions, the twin of the TypeScript module of its name in core:
@@ -28,6 +27,7 @@
 -- every field. Each cell has key, incarnation, exists (whether the key held anything), and
 -- repaired. Every change is written at once, so that the next request sees it. Times are whole ms
 -- and units whole numbers: doubles hold them exactly up to 2^53.
+local function define_general(reply)
 local MAX_SAFE = 9007199254740991
 
 local is_server_clock = server_micros ~= nil
@@ -114,4 +114,8 @@ function define.values()
   end
 
   return true
+end
+
+-- ALGORITHMS
+-- include parts/request
 end

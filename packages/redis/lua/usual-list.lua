@@ -1,11 +1,7 @@
--- Decides a call whose requests consume by one list of several policies. As in usual-one.lua, the
--- modules in the place of `-- DECIDE` decide keys in a usual state. A request is written only after
--- all of its keys have been decided. If one of them denies, or is in no usual state,
--- usual/unusual.lua decides the whole request.
---
--- src/scripts/scripts.ts repeats what stands between `-- EACH` and `-- END` for each policy, with
--- its number in the place of N, and behind the names of its variables. WIDTH is the number of
--- policies.
+-- Decides a call whose requests consume by one list of several policies, by modules as usual-one.lua
+-- does. A request is written only after all of its keys have been decided. If one of them denies, or
+-- is in no usual state, parts/unusual.lua decides the whole request. What stands between `-- EACH`
+-- and `-- END` is repeated for each policy, with its number N behind the names of its variables.
 --
 -- KEYS     the key of each policy of each request, one request after the other
 -- ARGV[1]  the call, as ARGV[4] of usual-one.lua
@@ -16,7 +12,7 @@
 -- Returns  { ARGV[1], now, a report for each key, and, if there were any, how many stored values
 --          could not be read }
 local caller_ms = ARGV[2]
--- include shared
+-- include parts/shared
 local call_text, repeats, costs = ARGV[1], ARGV[3] == '1', nil
 -- EACH
 local limit, window, setting = ARGV[3 * N + 1] + 0, ARGV[3 * N + 2] + 0, ARGV[3 * N + 3]
@@ -49,9 +45,9 @@ for request_start = 0, #keys - WIDTH, WIDTH do
     local key, amount, detail, denied, write, where, data, ttl, extra, is_new = keys[request_start + N]
     value_index = value_index + 1
     if costs then units = costs[request_start + N] or 0 end
-    if units > 0 then
+    if units > 0 then repeat
       -- DECIDE
-    end
+    until true end
     if denied or not amount then break end
     -- END
     -- EACH
@@ -68,19 +64,17 @@ for request_start = 0, #keys - WIDTH, WIDTH do
     end
     is_usual = true
     -- EACH
-    -- include usual/write
-    -- include report
+    -- include parts/write
+    -- include parts/report
     reply[size + N] = report
     -- END
   until true
   if not is_usual then
-    -- Policies stand in `fields` by number, limit, window and setting.
     local fields = {}
     -- EACH
-    fields[4 * N - 3], fields[4 * N - 2], fields[4 * N - 1], fields[4 * N] = N, limit, window, setting
+    fields[3 * N - 2], fields[3 * N - 1], fields[3 * N] = limit, window, setting
     -- END
-    local width = WIDTH
-    -- include usual/unusual
+    -- include parts/unusual
     decide_request('consume', policies, request_start, costs, request_start)
   end
   size = size + WIDTH

@@ -1,10 +1,10 @@
 -- Decides a call whose requests consume by one policy. A module of usual/ decides keys in a usual
--- state, and usual/unusual.lua decides all others.
+-- state, and parts/unusual.lua decides all others.
 --
--- src/scripts/scripts.ts puts the module in the place of `-- DECIDE`, because a function would cost
--- time in every call. The module reads key, units, limit, window, setting and now. It sets amount
--- and detail of the report (report.lua), denied, and what usual/write.lua writes. If the state is
--- not usual, it leaves amount nil. A denial is no usual state if COUNTS_DENIED is true.
+-- The text of the module stands in the place of `-- DECIDE`, because a function would cost time in
+-- every call. The module reads key, units, limit, window, setting and now. It sets amount and detail
+-- of the report (parts/report.lua), denied, and what parts/write.lua writes. If the state is not
+-- usual, it leaves amount nil. A denial is no usual state if COUNTS_DENIED is true.
 --
 -- KEYS     the key of each request
 -- ARGV[1]  the limit
@@ -27,9 +27,10 @@
 local key, limit, window, setting, caller_ms = KEYS[1], ARGV[1] + 0, ARGV[2] + 0, ARGV[3], ARGV[5]
 local call_text = ARGV[4]
 if setting then setting = tonumber(setting) or setting end
--- include shared
+-- include parts/shared
 local values, value_index, units, is_charge = nil, 1, 1, false
-local is_alone = #KEYS == 1
+local key_count = HAS_GRANTS and #KEYS / 2 or #KEYS
+local is_alone = key_count == 1
 
 -- A request alone is decided before anything else is defined.
 if is_alone then
@@ -38,17 +39,18 @@ if is_alone then
     if units < 0 then units, is_charge = -units, true end
   end
   local amount, detail, denied, write, where, data, ttl, extra, is_new
-  if units > 0 then
+  if units > 0 then repeat
+    if HAS_GRANTS and redis_call('EXISTS', key .. '~') == 1 then break end
     -- DECIDE
-  end
+  until true end
   if amount and not (denied and (COUNTS_DENIED or is_charge)) then
-    -- include usual/write
-    -- include report
+    -- include parts/write
+    -- include parts/report
     return { report, now }
   end
 end
 
-local width, keys, size, costs, policy_setting = 1, KEYS, #KEYS, nil, setting
+local keys, size, costs, policy_setting = KEYS, key_count, nil, setting
 if ARGV[7] then
   costs = {}
   for i = 7, #ARGV do costs[i - 6] = tonumber(ARGV[i]) or ARGV[i] end
@@ -74,15 +76,16 @@ for number = 1, size do
       units, is_charge = -units, true
     end
   end
-  if units and units > 0 then
+  if units and units > 0 then repeat
+    if HAS_GRANTS and redis_call('EXISTS', key .. '~') == 1 then break end
     -- DECIDE
-  end
+  until true end
   if is_new and amount then
     if redis_call('SET', key, data, 'NX', 'PX', ttl + ttl_margin) then write = nil else amount = nil end
   end
   if not amount or denied and (COUNTS_DENIED or is_charge) then
-    fields = { 1, limit, window, setting }
-    -- include usual/unusual
+    fields = { limit, window, setting }
+    -- include parts/unusual
     local sign, lease, lease_units = tostring(setting):match('^([-+])(%d+):(%d+)$')
     if sign then
       local operation = sign == '+' and 'renew' or 'release'
@@ -91,8 +94,8 @@ for number = 1, size do
       decide_request(is_charge and 'charge' or 'consume', policies, number - 1, { units }, 0)
     end
   else
-    -- include usual/write
-    -- include report
+    -- include parts/write
+    -- include parts/report
     reply[number + 2] = report
   end
 end

@@ -19,11 +19,7 @@ interface Layer {
 export const layers: readonly Layer[] = [
   {
     name: 'key and digest',
-    ours: [
-      'redis/src/key-encoder.ts',
-      'redis/src/cluster/hash-tags.ts',
-      'core/src/model/digest.ts',
-    ],
+    ours: ['redis/src/keys/', 'core/src/model/digest.ts'],
     others: /^node:.*crypto/,
   },
   {
@@ -45,9 +41,9 @@ export const layers: readonly Layer[] = [
     ],
   },
   { name: 'decoding', ours: ['redis/src/replies/'] },
-  { name: 'encoding', ours: ['redis/src/calls/', 'redis/src/scripts/', 'redis/src/read-lua.ts'] },
+  { name: 'encoding', ours: ['redis/src/calls/', 'redis/src/scripts/'] },
   { name: 'denials', ours: ['core/src/resilience/denials', 'core/src/ledger/strikes.ts'] },
-  { name: 'store', ours: ['redis/src/redis-store', 'redis/src/fleet'] },
+  { name: 'store', ours: ['redis/src/store/', 'redis/src/fleet/'] },
   { name: 'deadline', ours: ['core/src/resilience/deadlines.ts'] },
   { name: 'pending ask', ours: ['core/src/resilience/pending-ask.ts'] },
   { name: 'breaker and store access', ours: ['core/src/resilience/'] },

@@ -87,7 +87,7 @@ do
       end
       local number
       repeat
-        -- include lease-number
+        -- include parts/lease-number
         number, cell.detail = lease_number, lease_detail
         -- Units whose sum would not be exact any more get no lease.
         if cell.used + min(units, policy.limit) > MAX_SAFE then return end

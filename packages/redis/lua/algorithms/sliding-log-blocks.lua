@@ -1,12 +1,73 @@
--- The packed log of sliding-log where the limit is high: a list of blocks
--- (sliding-log-block-form.lua), oldest first. Only the blocks at both ends are read, and those that
--- a search goes through; a long log is never read whole.
+-- The packed log of sliding-log where the limit is high: a list of blocks, oldest first. Only the
+-- blocks at both ends are read, and those that a search goes through, but never a long log whole.
+-- Block: [u8 version] [u32 incarnation] [running total before the block]
+--        then for each entry [u40 ms] [running total]
+-- The units of an entry are its total less the one before it. A search by totals answers any cost.
+-- Totals wrap around: only differences count, of up to twice the limit. Version 1 holds totals in
+-- 24 bits, for limits below 2^23, and version 2 in 48. Times are modulo 2^40 ms: stored times lie
+-- within 17 years of now.
 -- Usual states: usual/sliding-log-blocks.lua, which reads and writes the same format.
 do
   define['block-log'] = function()
-    local block_form, block_log = require_part('block-form'), {}
-    local entries_in, entry_in, last_of = block_form.entries_in, block_form.entry_in, block_form.last_of
-    local total_before, entry = block_form.total_before, block_form.entry
+    local block_log = {}
+    local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
+
+    local function form(version)
+      -- include parts/block-layout
+      return { version = version, header = header, entry = entry, header_size = header_size, entry_size = size, full_size = full_size, span = span }
+    end
+
+    local NARROW, WIDE = form(1), form(2)
+    local FORMS = { NARROW, WIDE }
+    local EPOCH = now - now % TIME_SPAN
+
+    local function form_of(block)
+      local form = FORMS[block:byte(1)]
+      if not form then return nil end
+      local entries = (#block - form.header_size) / form.entry_size
+      if entries < 1 or entries % 1 ~= 0 then return nil end
+      return form
+    end
+
+    -- The form for up to so many units.
+    local function form_for(most)
+      return most < NARROW.span and NARROW or WIDE
+    end
+
+    local function entries_in(form, block)
+      return (#block - form.header_size) / form.entry_size
+    end
+
+    local function absolute(time)
+      time = EPOCH + time
+      if time - now >= HALF_SPAN then return time - TIME_SPAN end
+      if now - time > HALF_SPAN then return time + TIME_SPAN end
+      return time
+    end
+
+    -- Time and running total of entry number i, from 0, of a block.
+    local function entry_in(form, block, i)
+      local time, total = unpack_struct(form.entry, block, form.header_size + i * form.entry_size + 1)
+      return absolute(time), total
+    end
+
+    local function last_of(form, block)
+      local time, total = unpack_struct(form.entry, block, #block - form.entry_size + 1)
+      return absolute(time), total
+    end
+
+    local function total_before(form, block, i)
+      if i > 0 then
+        local _, total = entry_in(form, block, i - 1)
+        return total
+      end
+      local _, _, before = unpack_struct(form.header, block)
+      return before
+    end
+
+    local function entry(form, time, total)
+      return pack(form.entry, time % TIME_SPAN, total % form.span)
+    end
 
     local function count_of(cell)
       if not cell.count then cell.count = redis_call('LLEN', cell.key) end
@@ -19,7 +80,7 @@ do
       if index == 0 then return cell.head_block end
       if index == cell.count - 1 then return cell.tail_block end
       local block = redis_call('LINDEX', cell.key, index)
-      if block and block_form.of(block) == cell.form then return block end
+      if block and form_of(block) == cell.form then return block end
       if not cell.is_broken then reject() end
       cell.is_broken = true
       return cell.tail_block
@@ -100,8 +161,8 @@ do
       end
       if type(tail) ~= 'string' then return nil end
       local head = redis_call('LINDEX', key, '0')
-      local form = block_form.of(tail)
-      if not form or block_form.of(head) ~= form then return false end
+      local form = form_of(tail)
+      if not form or form_of(head) ~= form then return false end
       cell.form, cell.head_block, cell.tail_block = form, head, tail
       -- No two blocks are equal.
       cell.count = head == tail and 1 or nil
@@ -151,7 +212,7 @@ do
     local function begin(cell, most)
       if cell.exists then redis_call('DEL', cell.key) end
       cell.exists, cell.is_broken = true, false
-      cell.form = block_form.suiting(most)
+      cell.form = form_for(most)
       cell.head_block, cell.tail_block, cell.count, cell.block, cell.entry = nil, nil, 0, 0, 0
       cell.base, cell.last_total, cell.last_time = 0, 0, -1
     end

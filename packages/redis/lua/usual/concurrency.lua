@@ -25,7 +25,7 @@ detail = 0
 if type(setting) ~= 'string' then
   amount, denied = held, held + units > limit
   if not denied then
-    -- include lease-number
+    -- include parts/lease-number
     amount, detail = held + units, lease_detail
     write, where, ttl = 'ZADD', string.format(amount < 2147483648 and '-%d' or '-%.0f', amount), window
     extra = lease_end

@@ -1,6 +1,7 @@
 -- Decides the usual states of a fixed window: absent, open, full, and over.
 -- Formats: algorithms/fixed-window.lua.
 -- setting: 1 if windows are aligned to the clock.
+-- include parts/read-string
 if value then
   if #value ~= 18 then break end
   local version, incarnation, start, count = unpack_struct('<BI4I6I7', value)

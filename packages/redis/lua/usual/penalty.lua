@@ -1,6 +1,7 @@
 -- Decides the usual states of a penalty whose request is allowed: nothing counted, and strikes that
 -- block nobody. Formats: algorithms/penalty.lua.
 -- setting: the durations of blocks, which only the whole algorithm reads.
+-- include parts/read-string
 if value then
   if #value ~= 29 then break end
   local version, since, strikes, blocked_until, asked, last = unpack_struct('<BI6I4I6I6I6', value)

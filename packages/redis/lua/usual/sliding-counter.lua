@@ -1,5 +1,6 @@
 -- Decides the usual states of a sliding counter: absent, live, full, and the first of a new window.
 -- Formats: algorithms/sliding-counter.lua.
+-- include parts/read-string
 local this, before = now - now % window, 0
 local left = this + window - now
 if value then

@@ -1,5 +1,5 @@
 -- Decides the usual states of a packed log with a high limit: full, and live with at most one dead
--- block. Formats: algorithms/sliding-log-block-form.lua. Stored times are modulo 2^40 ms, and so
+-- block. Formats: algorithms/sliding-log-blocks.lua. Stored times are modulo 2^40 ms, and so
 -- are differences: a difference in the upper half is negative.
 -- setting: the resolution in ms; 1 if it is left out.
 local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
@@ -9,7 +9,7 @@ local stamp, dead_until, resolution = now, now - window, setting or 1
 local beyond = now % resolution
 if beyond > 0 then stamp = now - beyond + resolution end
 local version, length = tail:byte(1), #tail
--- include usual/block-layout
+-- include parts/block-layout
 if (version ~= 1 and version ~= 2) or length <= header_size or (length - header_size) % size ~= 0 or limit >= span / 2 then break end
 local _, incarnation = unpack_struct(header, tail)
 local last, last_total = unpack_struct(entry, tail, length - size + 1)

@@ -1,6 +1,7 @@
 -- Decides the usual states of a packed log with a low limit: absent, live, full, and all expired.
 -- Formats and constants: algorithms/sliding-log-string.lua.
 -- setting: the resolution in ms; 1 if it is left out.
+-- include parts/read-string
 local VERSION, HEADER, HEADER_SIZE, MAX_UNITS, SHORT_WINDOW = 3, '<I5I6', 11, 512, 4194304
 local stamp, dead_until, resolution = now, now - window, 1
 if setting and setting > 1 then

@@ -2,6 +2,7 @@
 -- again. Formats: algorithms/token-bucket.lua. With another clock the time to live is set every
 -- time, which only the whole algorithm does.
 -- setting: the highest level, in units · ms; the limit · the window if it is left out.
+-- include parts/read-string
 local raised, capacity = units * window, setting or limit * window
 if value then
   if #value ~= 32 then break end

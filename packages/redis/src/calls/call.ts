@@ -1,7 +1,8 @@
 import type { Ask } from '@sluice/core'
-import { grantsKey } from '../key-encoder.ts'
+import { grantsKey } from '../keys/key-encoder.ts'
 import type { Plan } from '../scripts/plans.ts'
-import type { Script, Scripts } from '../scripts/scripts.ts'
+import type { ScriptCall } from '../scripts/script-runner.ts'
+import type { Scripts } from '../scripts/scripts.ts'
 import { leaseSetting, mayHaveGrants } from '../scripts/usual-states.ts'
 import { GeneralCall } from './general-call.ts'
 
@@ -26,13 +27,7 @@ export interface CallHeader {
 }
 
 /** A call as it travels: a script, and the arguments that it is run with. */
-export interface EncodedCall {
-  readonly script: Script
-  /**
-   * The arguments behind the script: the number of keys, the keys, and the values that the script
-   * reads.
-   */
-  readonly args: string[]
+export interface EncodedCall extends ScriptCall {
   readonly keyCount: number
   /**
    * Id that the script echoes; '' for a request alone of one policy, which needs no echo.

@@ -1,4 +1,4 @@
-import { slotOf } from '../cluster/hash-tags.ts'
+import { slotOf } from '../keys/hash-tags.ts'
 import type { IoredisLike } from './ioredis.ts'
 import { askedNode, isMoved } from './redirections.ts'
 import { hasMethods, type RedisClient } from './redis-client.ts'

@@ -1,4 +1,4 @@
-import { hashTags, slotOf } from '../cluster/hash-tags.ts'
+import { hashTags, slotOf } from '../keys/hash-tags.ts'
 import { checkOpen } from './node-redis.ts'
 import { askedNode } from './redirections.ts'
 import { hasMethods, type RedisClient } from './redis-client.ts'

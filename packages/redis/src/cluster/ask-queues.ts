@@ -1,6 +1,6 @@
 import type { Ask } from '@sluice/core'
 import { type CallQueue, storeClosed, withinSecond } from '../calls/call-queue.ts'
-import { hashTagOf } from './hash-tags.ts'
+import { hashTagOf } from '../keys/hash-tags.ts'
 import { applyByShard } from './shards.ts'
 
 /** The ways on which asks travel to Redis. */

@@ -122,7 +122,7 @@ export function grantOutcome(
   return { ...outcome, allowed: units > 0, receipt, granted: units }
 }
 
-/** Returns the number of a lease, as `lua/lease-number.lua` makes it. */
+/** Returns the number of a lease, as `lua/parts/lease-number.lua` makes it. */
 function leaseNumber(now: number, detail: number): number {
   return (now % 2 ** 42) * 1000 + detail
 }

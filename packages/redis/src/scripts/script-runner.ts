@@ -1,10 +1,15 @@
 import type { StoreScripts } from '@sluice/core'
-import type { EncodedCall } from '../calls/call.ts'
-import { sendInTime } from '../calls/send-in-time.ts'
 import type { RedisClient } from '../clients/redis-client.ts'
-import { readLua } from '../read-lua.ts'
-import type { Script } from './scripts.ts'
-import { sha1Of } from './sha1.ts'
+import { deadline } from './generated/lua.ts'
+import { type Script, scriptOf } from './scripts.ts'
+import { sendInTime } from './send-in-time.ts'
+
+/** A script, and the arguments behind it: the number of keys, the keys, and what it reads. */
+export interface ScriptCall {
+  readonly script: Script
+  /** Begins with the SHA-1. */
+  readonly args: string[]
+}
 
 /**
  * Runs scripts by their SHA-1, and sends a text only to a server that says it does not know it.
@@ -35,7 +40,7 @@ export class ScriptRunner {
     return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
-  run(call: EncodedCall): Promise<unknown> {
+  run(call: ScriptCall): Promise<unknown> {
     if (!this.#known.has(call.script)) return this.#load(call)
     // In lower case, which ioredis looks up without a copy.
     return this.#client.send('evalsha', call.args, keyOf(call)).catch((error: unknown) => {
@@ -46,12 +51,12 @@ export class ScriptRunner {
   }
 
   /** For a call that did not run, since the server has forgotten its script. */
-  async #runAgain(call: EncodedCall): Promise<unknown> {
+  async #runAgain(call: ScriptCall): Promise<unknown> {
     while (this.#isLoading) await this.loaded()
     return this.run(call)
   }
 
-  async #load(call: EncodedCall): Promise<unknown> {
+  async #load(call: ScriptCall): Promise<unknown> {
     this.#isLoading = true
     try {
       const reply = await this.#evaluate(call)
@@ -64,7 +69,7 @@ export class ScriptRunner {
     }
   }
 
-  async #evaluate(call: EncodedCall): Promise<unknown> {
+  async #evaluate(call: ScriptCall): Promise<unknown> {
     const { script, args } = call
     try {
       return await this.#client.send('evalsha', args, keyOf(call))
@@ -80,14 +85,14 @@ export type RunScript = StoreScripts['run']
 
 /** @param keepsDeadlines false for a server that forbids TIME in scripts */
 export function scriptsOf(redis: RedisClient, keepsDeadlines: boolean): RunScript {
-  const sums = new Map<string, string>()
+  const scripts = new Map<string, Script>()
   async function run(text: string, keys: readonly string[], args: readonly string[]) {
-    const sha1 = sums.get(text) ?? sha1Of(text)
-    sums.set(text, sha1)
+    const script = scripts.get(text) ?? scriptOf(text)
+    scripts.set(text, script)
     const [key = ''] = keys
     const rest = [String(keys.length), ...keys, ...args]
     try {
-      return await redis.send('evalsha', [sha1, ...rest], key)
+      return await redis.send('evalsha', [script.sha1, ...rest], key)
     } catch (error) {
       if (!isUnknownScript(error)) throw error
       return redis.send('eval', [text, ...rest], key)
@@ -96,13 +101,13 @@ export function scriptsOf(redis: RedisClient, keepsDeadlines: boolean): RunScrip
   return (text, keys, args, control) => {
     if (!control || !keepsDeadlines) return run(text, keys, args)
     return sendInTime(redis, { key: keys[0] ?? '', control }, (untilMs) =>
-      run(`${readLua('deadline')}${text}`, keys, [...args, untilMs]),
+      run(`${deadline}\n${text}`, keys, [...args, untilMs]),
     )
   }
 }
 
 /** One of the keys, by which a Cluster finds the node: it stands behind their number. */
-function keyOf({ args }: EncodedCall): string {
+function keyOf({ args }: ScriptCall): string {
   return args[2] ?? ''
 }
 

@@ -1,7 +1,8 @@
-import { grantsMark } from '../key-encoder.ts'
-import { readLua } from '../read-lua.ts'
-import { sha1Of } from './sha1.ts'
-import { algorithmFiles, type Encoding, type UsualModule } from './usual-states.ts'
+import { sha1 } from '@noble/hashes/legacy.js'
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
+import type { Encoding } from '../keys/key-encoder.ts'
+import * as lua from './generated/lua.ts'
+import { type AlgorithmFile, algorithmFiles, type UsualModule } from './usual-states.ts'
 
 /** A Lua script with the SHA-1 by which the server knows it. */
 export interface Script {
@@ -9,10 +10,19 @@ export interface Script {
   readonly sha1: string
 }
 
-/** The scripts of one store, put together from their files. */
+export function scriptOf(text: string): Script {
+  return { text, sha1: bytesToHex(sha1(utf8ToBytes(text))) }
+}
+
+/** A longer list needs more variables than Lua has. */
+const maxWidth = 6
+/** The server keeps scripts until it is restarted. */
+const maxUsual = 20
+
+/** The scripts of one store. Only those of lists are too many to be generated whole. */
 export class Scripts {
   /** Reads the grants of a key. */
-  readonly heldUnits: Script
+  readonly heldUnits: Script = scriptOf(lua.heldUnits)
   /** Decides any call without grants. */
   readonly general: Script
   readonly #encoding: Encoding
@@ -21,22 +31,19 @@ export class Scripts {
 
   constructor(encoding: Encoding) {
     this.#encoding = encoding
-    this.heldUnits = scriptOf(readLua('held-units'), {})
-    const general = defineGeneral(algorithmFiles(encoding))
-    this.general = scriptOf(readLua('decide'), { DEFINE: general })
+    this.general = scriptOf(lua.decide({ define: defineGeneral(algorithmFiles(encoding), false) }))
   }
 
   /** Decides any call. Behind the keys stand the keys of their grants. */
   get granting(): Script {
-    if (this.#granting) return this.#granting
-    const define = defineGranting(algorithmFiles(this.#encoding))
-    this.#granting = scriptOf(readLua('decide'), { DEFINE: define })
+    const define = (): string => defineGeneral(algorithmFiles(this.#encoding), true)
+    this.#granting ??= scriptOf(lua.decide({ define: define() }))
     return this.#granting
   }
 
   /** Decides calls whose requests consume by one policy, whose keys this module decides. */
   usualOne(module: UsualModule): Script {
-    return this.#usualScript('usual-one', [module])
+    return this.#usualScript([module])
   }
 
   /**
@@ -46,111 +53,53 @@ export class Scripts {
   usualList(list: readonly UsualModule[]): Script | undefined {
     if (list.some(({ hasGrants }) => hasGrants)) return undefined
     const hasRoom = list.length <= maxWidth && this.#usual.size < maxUsual
-    return hasRoom || this.#usual.has(idOf(list))
-      ? this.#usualScript('usual-list', list)
-      : undefined
+    return hasRoom || this.#usual.has(idOf(list)) ? this.#usualScript(list) : undefined
   }
 
-  #usualScript(frame: string, list: readonly UsualModule[]): Script {
+  #usualScript(list: readonly UsualModule[]): Script {
     const id = idOf(list)
-    const known = this.#usual.get(id)
-    if (known) return known
-    const made = usualScript(frame, list)
-    this.#usual.set(id, made)
-    return made
+    const script = this.#usual.get(id) ?? scriptOf(usualText(list))
+    this.#usual.set(id, script)
+    return script
   }
 }
 
 function idOf(list: readonly UsualModule[]): string {
-  const idOfOne = ({ file, algorithm, countsDenied }: UsualModule): string =>
-    `${file} of ${algorithm}${countsDenied ? ' denied' : ''}`
-  return list.map(idOfOne).join()
+  return list
+    .map(({ file, algorithm, countsDenied }) => `${file} of ${algorithm} ${countsDenied}`)
+    .join()
 }
 
-/** A longer list needs more variables than Lua has. */
-const maxWidth = 6
-/** The server keeps scripts until it is restarted. */
-const maxUsual = 20
-
-function usualScript(frame: string, parts: readonly UsualModule[]): Script {
+function usualText(list: readonly UsualModule[]): string {
+  const [first] = list
+  const hasGrants = list.some((one) => one.hasGrants)
   // Only the packed encoding has usual states.
-  const files = algorithmFiles('packed', new Set(parts.map(({ algorithm }) => algorithm)))
-  const hasGrants = parts.some((part) => part.hasGrants)
-  const general = hasGrants ? defineGranting(files) : defineGeneral(files)
-  const define = `${general}\n${definePolicies(parts)}`
-  const readsStrings = parts.some(({ readsString }) => readsString)
-  const text = forEach(readLua(frame), parts)
-    .replace('READS_STRINGS', String(readsStrings))
-    .replace(/\bCOUNTS_DENIED\b/g, String(parts.some(({ countsDenied }) => countsDenied)))
-    .replace(/\bWIDTH\b/g, String(parts.length))
-    .replace(/#KEYS\b/g, hasGrants ? '#KEYS / 2' : '#KEYS')
-  return scriptOf(text, { DEFINE: define, DECIDE: parts.map(moduleText)[0] ?? '' })
-}
-
-/** The variables of a module that differ by policy. */
-const ofPolicy =
-  /\b(?:limit|window|setting|key|amount|detail|denied|write|where|data|ttl|extra|is_new)\b/g
-
-/** Repeats what stands between `-- EACH` and `-- END` for each policy. */
-function forEach(frame: string, parts: readonly UsualModule[]): string {
-  return frame.replace(/^ *-- EACH\n([\s\S]*?)^ *-- END\n/gm, (_, block: string) =>
-    parts
-      .map((part, index) =>
-        withIncludes(block)
-          .replace(/^ *-- DECIDE$/m, () => withIncludes(moduleText(part)))
-          .replace(ofPolicy, `$&_${index + 1}`)
-          .replace(/\bN\b/g, String(index + 1)),
-      )
-      .join(''),
+  const files = algorithmFiles(
+    'packed',
+    list.map(({ algorithm }) => algorithm),
   )
+  const holes = {
+    define: defineGeneral(files, hasGrants),
+    policies: list.map(luaPolicy).join(),
+    countsDenied: list.some(({ countsDenied }) => countsDenied),
+    readsStrings: list.some(({ readsString }) => readsString),
+  }
+  const modules = list.map(({ file }) => lua.usual[file])
+  if (first && list.length === 1)
+    return lua.usualOne({ ...holes, hasGrants, decide: lua.usual[first.file]('') })
+  return lua.usualList({ ...holes, width: list.length, modules })
 }
 
-/** Each module is a loop that is gone through once, so that it can be left early. */
-function moduleText({ file, readsString, hasGrants }: UsualModule): string {
-  const reading = readsString ? readLua('usual/read-string') : ''
-  // Its key is among those that are declared. Held units are no usual state.
-  const looking = hasGrants
-    ? `if redis_call('EXISTS', key .. '${grantsMark}') == 1 then break end\n`
-    : ''
-  return `repeat\n${looking}${reading}\n${readLua(`usual/${file}`)}\nuntil true`
+/** The traits of a policy for the whole algorithms, as a table of Lua. */
+function luaPolicy({ algorithm, countsDenied, traits = '' }: UsualModule): string {
+  return `{ algorithm = '${algorithm}', count_denied = ${countsDenied}, ${traits} }`
 }
 
-/** Writes the Lua function that finds the traits of a policy for the whole algorithms. */
-function definePolicies(parts: readonly UsualModule[]): string {
-  const known = parts.map(
-    ({ algorithm, countsDenied, traits = '' }) =>
-      `{ algorithm = '${algorithm}', count_denied = ${countsDenied}, ${traits} }`,
-  )
-  return `local function policy_of(kind)\nreturn ({ ${known.join(', ')} })[kind]\nend`
-}
-
-/**
- * Writes the Lua function that defines how any request is decided. A call in which all keys are in
- * a usual state never runs it.
- */
-function defineGeneral(files: readonly string[]): string {
-  const body = ['prelude', ...files.map((name) => `algorithms/${name}`), 'request'].map(readLua)
-  return `local function define_general(reply)\n${body.join('\n')}\nend`
-}
-
-/** The same for policies of which processes may hold units. */
-function defineGranting(files: readonly string[]): string {
-  return defineGeneral([...files, 'held-log']).replace('-- GRANTS', () => readLua('grants'))
-}
-
-/**
- * Puts texts in the place of the lines of a frame that name them: `-- DEFINE`, and
- * `-- include <file>` for a file.
- */
-function scriptOf(frame: string, parts: { readonly [name: string]: string }): Script {
-  const text = withIncludes(
-    withIncludes(frame).replace(/^ *-- ([A-Z]+)$/gm, (line, name) => parts[name] ?? line),
-  )
-  return { text, sha1: sha1Of(text) }
-}
-
-function withIncludes(text: string): string {
-  return text.replace(/^ *-- include (\S+)$/gm, (_line, name: string) =>
-    withIncludes(readLua(name)),
-  )
+/** Returns the Lua function that defines how any request is decided. */
+function defineGeneral(files: readonly AlgorithmFile[], hasGrants: boolean): string {
+  const all = hasGrants ? [...files, 'held-log' as const] : files
+  return lua.prelude({
+    algorithms: all.map((name) => lua.algorithms[name]).join('\n'),
+    grants: hasGrants ? lua.grants : '',
+  })
 }

@@ -1,18 +1,17 @@
 import type { Ask, Check, Counting, StoreOp } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
+import type { Encoding } from '../keys/key-encoder.ts'
+import type { algorithms, usual } from './generated/lua.ts'
 
-/**
- * Form of `sliding-log` in Redis: packed, or a textbook sorted set that people can read with
- * redis-cli.
- */
-export type Encoding = 'packed' | 'sorted-set'
+/** A file of `lua/algorithms/`. */
+export type AlgorithmFile = keyof typeof algorithms
 
 /**
  * A module in `lua/usual/`, which decides a key in a usual state: absent, live, full or expired, in
  * the first incarnation, in today's format.
  */
 interface Module {
-  readonly file: string
+  readonly file: keyof typeof usual
   readonly readsString: boolean
   /**
    * Further arguments of the whole algorithm: whether a log is one string, and whether the third
@@ -51,18 +50,14 @@ export function capacityOf(check: Check): number {
   return algorithmOf(check.policy).capacityLevel?.(check) ?? check.limit
 }
 
-/** The Lua files of an algorithm. */
+/** The files of an algorithm in Lua. */
 interface LuaTwin {
-  /**
-   * The files in `lua/algorithms/`, in the order in which they need each other.
-   * @default the file of the algorithm's name
-   */
-  files?(encoding: Encoding): readonly string[]
-  /** Left out where the whole algorithm decides every state. */
+  /** The files in `lua/algorithms/`, in the order in which they need each other. */
+  files(encoding: Encoding): readonly AlgorithmFile[]
+  /** The modules for the usual states. Left out where the whole algorithm decides every state. */
   readonly usual?: UsualStates
 }
 
-/** The Lua modules for the usual states of an algorithm's keys. */
 interface UsualStates {
   /** Returns `undefined` if the whole algorithm has to decide. */
   moduleOf(check: Check, settings: StoreSettings): Module | undefined
@@ -74,11 +69,7 @@ interface UsualStates {
   readonly hasCharges?: boolean
 }
 
-const bucketModule: Module = {
-  file: 'token-bucket',
-  readsString: true,
-  traits: 'has_level = true',
-}
+const bucketModule: Module = { file: 'token-bucket', readsString: true, traits: 'has_level = true' }
 
 const bucketStates: UsualStates = {
   // With another clock the time to live is set every time.
@@ -103,8 +94,8 @@ const log: LuaTwin = {
   files: (encoding) => [
     'sliding-log',
     ...(encoding === 'packed'
-      ? ['sliding-log-string', 'sliding-log-block-form', 'sliding-log-blocks', 'sliding-log-packed']
-      : ['sliding-log-sorted-set']),
+      ? (['sliding-log-string', 'sliding-log-blocks', 'sliding-log-packed'] as const)
+      : (['sliding-log-sorted-set'] as const)),
   ],
   usual: {
     moduleOf(check, { encoding }) {
@@ -120,10 +111,9 @@ const log: LuaTwin = {
 /** The usual states of an algorithm whose module is one for all policies. */
 function statesOf(
   module: Module,
-  setting: UsualStates['setting'],
-  usualSetting: number | string = 0,
+  { setting, ...others }: Partial<Omit<UsualStates, 'moduleOf' | 'usualSetting'>> = {},
 ): UsualStates {
-  return { moduleOf: () => module, setting, usualSetting: () => usualSetting }
+  return { moduleOf: () => module, setting: setting ?? (() => 0), usualSetting: () => 0, ...others }
 }
 
 const luaTwins: { readonly [name in Counting]: LuaTwin } = {
@@ -131,29 +121,34 @@ const luaTwins: { readonly [name in Counting]: LuaTwin } = {
   'held-log': log,
   'sliding-log': log,
   'sliding-counter': {
-    usual: {
-      ...statesOf({ file: 'sliding-counter', readsString: true }, () => 0),
-      hasCharges: true,
-    },
+    files: () => ['sliding-counter'],
+    usual: statesOf({ file: 'sliding-counter', readsString: true }, { hasCharges: true }),
   },
   'fixed-window': {
-    usual: {
-      ...statesOf({ file: 'fixed-window', readsString: true }, ({ policy }) =>
-        policy.clockAligned ? 1 : 0,
-      ),
-      hasCharges: true,
-    },
+    files: () => ['fixed-window'],
+    usual: statesOf(
+      { file: 'fixed-window', readsString: true },
+      { setting: ({ policy }) => (policy.clockAligned ? 1 : 0), hasCharges: true },
+    ),
   },
-  'token-bucket': { usual: { ...bucketStates, hasCharges: true } },
+  'token-bucket': {
+    files: () => ['token-bucket'],
+    usual: { ...bucketStates, hasCharges: true },
+  },
   'leaky-bucket': { files: () => ['token-bucket', 'leaky-bucket'], usual: bucketStates },
-  concurrency: { usual: statesOf({ file: 'concurrency', readsString: false }, () => 0) },
-  // Beside other policies.
+  concurrency: {
+    files: () => ['concurrency'],
+    usual: statesOf({ file: 'concurrency', readsString: false }),
+  },
+  // Always beside other policies, which need the setting.
   penalty: {
+    files: () => ['penalty'],
     usual: statesOf(
       { file: 'penalty', readsString: true },
-      ({ policy: { penalty } }) =>
-        penalty ? `${penalty.forMs};${penalty.factor};${penalty.maxMs}` : '',
-      '',
+      {
+        setting: ({ policy: { penalty } }) =>
+          penalty ? `${penalty.forMs};${penalty.factor};${penalty.maxMs}` : '',
+      },
     ),
   },
 }
@@ -162,9 +157,12 @@ const luaTwins: { readonly [name in Counting]: LuaTwin } = {
  * Returns the files in `lua/algorithms/`, each once.
  * @param names algorithms that the script may meet; `undefined` for all
  */
-export function algorithmFiles(encoding: Encoding, names?: ReadonlySet<string>): readonly string[] {
-  const twins = Object.entries(luaTwins).filter(([name]) => names?.has(name) ?? true)
-  return [...new Set(twins.flatMap(([name, { files }]) => files?.(encoding) ?? [name]))]
+export function algorithmFiles(
+  encoding: Encoding,
+  names?: readonly Counting[],
+): readonly AlgorithmFile[] {
+  const twins = names?.map((name) => luaTwins[name]) ?? Object.values(luaTwins)
+  return [...new Set(twins.flatMap(({ files }) => files(encoding)))]
 }
 
 /** The module that decides the usual states of a check's key; `undefined` where there is none. */

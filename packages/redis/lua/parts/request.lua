@@ -1,5 +1,4 @@
--- Decides one request, all or nothing. This is the end of the function that prelude.lua begins.
--- Returns the functions decide_request and unreadable_values.
+-- Decides one request, all or nothing. This is the end of the function in prelude.lua.
 
 -- The cells of a request, one for each policy. A key that occurs twice has one cell.
 local pool, cells = {}, {}

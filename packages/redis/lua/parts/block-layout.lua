@@ -1,4 +1,4 @@
--- Layout of the blocks of a `version` (algorithms/sliding-log-block-form.lua): formats of the
+-- Layout of the blocks of a `version` (algorithms/sliding-log-blocks.lua): formats of the
 -- header, of one entry and of two; bytes of a header, of an entry, and of a full block; the modulus
 -- of totals. Full blocks fill a list node of 8 KiB: 71 narrow blocks take 8,172 bytes, 66 wide ones
 -- 8,191. So no further block begins in a node and then outgrows its allocation.

@@ -15,7 +15,7 @@ import {
   wholeNumber,
 } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
-import type { Encoding } from './scripts/usual-states.ts'
+import type { Encoding } from '../keys/key-encoder.ts'
 
 /**
  * Clock of all times. `server`: the one of Redis. `client`: the one of this process, for servers

@@ -1,6 +1,6 @@
 import { type ClockSkewEvent, warnOnce } from '@sluice/core'
-import type { RedisClient } from './clients/redis-client.ts'
-import { storeFailure } from './replies/store-failure.ts'
+import type { RedisClient } from '../clients/redis-client.ts'
+import { storeFailure } from '../replies/store-failure.ts'
 
 /** Id of this process in the fleet, one for all of its stores. */
 let processId: string | undefined

@@ -1,7 +1,12 @@
 import type { Check, Policy } from '@sluice/core'
 import { algorithmOf, digestIdentity, firstByteOf } from '@sluice/core/backend'
-import { hashTags } from './cluster/hash-tags.ts'
-import type { Encoding } from './scripts/usual-states.ts'
+import { hashTags } from './hash-tags.ts'
+
+/**
+ * Form of `sliding-log` in Redis: packed, or a textbook sorted set that people can read with
+ * redis-cli.
+ */
+export type Encoding = 'packed' | 'sorted-set'
 
 export interface KeyOptions {
   readonly prefix: string
@@ -145,7 +150,7 @@ export class KeyEncoder {
 }
 
 /** Last character of a key of grants; `lua/algorithms/held-log.lua` has it too. */
-export const grantsMark = '~'
+const grantsMark = '~'
 
 /** Returns the key of the grants of a key. */
 export function grantsKey(key: string): string {

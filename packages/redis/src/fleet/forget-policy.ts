@@ -1,9 +1,9 @@
 import type { ForgetOptions, Forgotten } from '@sluice/core'
-import type { RedisClient } from './clients/redis-client.ts'
-import { hashTagOf, hashTags } from './cluster/hash-tags.ts'
-import { isGrantsKey } from './key-encoder.ts'
-import { listOf, textOf } from './replies/texts.ts'
-import type { RunScript } from './scripts/script-runner.ts'
+import type { RedisClient } from '../clients/redis-client.ts'
+import { hashTagOf, hashTags } from '../keys/hash-tags.ts'
+import { isGrantsKey } from '../keys/key-encoder.ts'
+import { listOf, textOf } from '../replies/texts.ts'
+import type { RunScript } from '../scripts/script-runner.ts'
 
 /** Keys that one SCAN looks at, about, and the most SCANs of one call. */
 const keysOfScan = 1_000

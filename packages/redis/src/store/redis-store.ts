@@ -12,33 +12,33 @@ import {
   type StoreCall,
   type StoreOp,
 } from '@sluice/core'
-import { CallEncoder } from './calls/call.ts'
-import { CallQueue, notSentInTime, storeClosed } from './calls/call-queue.ts'
-import { PromisedAsk } from './calls/promised-ask.ts'
-import { sendInTime } from './calls/send-in-time.ts'
-import { splitByPlan } from './calls/split-calls.ts'
-import { connectionOf } from './clients/client-connection.ts'
-import { hasKeyPrefix, recogniseClient, type UserClient } from './clients/recognise-client.ts'
-import type { RedisClient } from './clients/redis-client.ts'
-import { queueByHashTag } from './cluster/ask-queues.ts'
-import { hashTags } from './cluster/hash-tags.ts'
-import { type AskRedis, askAcrossMigration } from './cluster/migrating-slots.ts'
-import { redisDocuments } from './documents.ts'
-import { Fleet } from './fleet.ts'
-import { forgetKeys } from './forget-policy.ts'
-import { KeyEncoder } from './key-encoder.ts'
+import { CallEncoder } from '../calls/call.ts'
+import { CallQueue, notSentInTime, storeClosed } from '../calls/call-queue.ts'
+import { PromisedAsk } from '../calls/promised-ask.ts'
+import { splitByPlan } from '../calls/split-calls.ts'
+import { connectionOf } from '../clients/client-connection.ts'
+import { hasKeyPrefix, recogniseClient, type UserClient } from '../clients/recognise-client.ts'
+import type { RedisClient } from '../clients/redis-client.ts'
+import { queueByHashTag } from '../cluster/ask-queues.ts'
+import { type AskRedis, askAcrossMigration } from '../cluster/migrating-slots.ts'
+import { redisDocuments } from '../fleet/documents.ts'
+import { Fleet } from '../fleet/fleet.ts'
+import { forgetKeys } from '../fleet/forget-policy.ts'
+import { hashTags } from '../keys/hash-tags.ts'
+import { KeyEncoder } from '../keys/key-encoder.ts'
+import { type AskResult, decodeReply, passOn } from '../replies/reply.ts'
+import { lastFailure, storeFailure } from '../replies/store-failure.ts'
+import { textOf } from '../replies/texts.ts'
+import { type Plan, Plans } from '../scripts/plans.ts'
+import { ScriptRunner, scriptsOf } from '../scripts/script-runner.ts'
+import { Scripts } from '../scripts/scripts.ts'
+import { sendInTime } from '../scripts/send-in-time.ts'
 import {
   boundLogLimit,
   checkLogLimit,
   type RedisStoreOptions,
   setUpRedisStore,
 } from './redis-store-options.ts'
-import { type AskResult, decodeReply, passOn } from './replies/reply.ts'
-import { lastFailure, storeFailure } from './replies/store-failure.ts'
-import { textOf } from './replies/texts.ts'
-import { type Plan, Plans } from './scripts/plans.ts'
-import { ScriptRunner, scriptsOf } from './scripts/script-runner.ts'
-import { Scripts } from './scripts/scripts.ts'
 
 /**
  * A store in Redis or Valkey. The client stays its owner's: Sluice neither connects nor closes it.

@@ -1,11 +1,9 @@
 import type { Documents, FleetMember, StoreFleet } from '@sluice/core'
-import type { RedisClient } from './clients/redis-client.ts'
-import { readLua } from './read-lua.ts'
-import { listOf, textOf } from './replies/texts.ts'
-import type { RunScript } from './scripts/script-runner.ts'
+import type { RedisClient } from '../clients/redis-client.ts'
+import { listOf, textOf } from '../replies/texts.ts'
+import { members as membersScript, writeDocument } from '../scripts/generated/lua.ts'
+import type { RunScript } from '../scripts/script-runner.ts'
 
-const writeScript = readLua('write-document')
-const membersScript = readLua('members')
 /** A report is to stay small: each process of a fleet reads those of all others. */
 const maxReportLength = 65_536
 
@@ -51,7 +49,7 @@ export function redisDocuments(
     async write(name, { revision, text, record, keep }, control) {
       const keys = ['revision', 'text', 'log'].map((part) => at(name, part))
       const args = [String(revision), text, record, String(keep)]
-      return Number(await run(writeScript, keys, args, control)) === 1
+      return Number(await run(writeDocument, keys, args, control)) === 1
     },
 
     async log(name) {

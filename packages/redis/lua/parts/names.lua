@@ -10,6 +10,6 @@ end
 -- Returns the report of a key in its first incarnation, in the form that report.lua gives.
 local function report_of(allowed, amount, detail)
   local denied = not allowed
-  -- include report
+  -- include parts/report
   return report
 end

@@ -1,0 +1,1969 @@
+// `npm run build:lua` writes this file from packages/redis/lua.
+
+/** A module that decides a key in a usual state. Its variables end in a suffix. */
+export type Module = (suffix: string) => string
+
+const each = (modules: readonly Module[], text: (n: number, suffix: string, decide: Module) => string): string =>
+  modules.map((decide, i) => text(i + 1, `_${i + 1}`, decide)).join('\n')
+
+export const deadline = `local deadline_ms, clock = table.remove(ARGV) + 0, redis.call('TIME')
+if not (clock[1] * 1000 + clock[2] / 1000 < deadline_ms) then
+return redis.error_reply('LATE the deadline of this change has passed')
+end`
+
+export const grants = `function operations.grant(policies, costs, at, receipts)
+for i = 1, #policies do
+local cell, policy, terms = cells[i], policies[i], receipts[at + i]
+local algorithm, units, has_recorded = policy.algorithm, 0, false
+if algorithm.grant then
+has_recorded = algorithm.close(cell, policy, terms, 4)
+units = algorithm.grant(cell, policy, cost_at(costs, at + i), terms[1], terms[2], terms[3])
+end
+local amount, detail = algorithm.report(cell, policy)
+reply[#reply + 1] = {
+units > 0 and 1 or 0, exact(amount), detail, cell.incarnation, 0, units, has_recorded and 1 or 0,
+}
+end
+end
+local forget = operations.reset
+function operations.reset(policies, costs, at, receipts)
+for i = 1, #policies do policies[i].terms = receipts and receipts[at + i] end
+forget(policies, costs, at, receipts)
+end`
+
+export const heldUnits = `local value = redis.pcall('GET', KEYS[1])
+if type(value) ~= 'string' then return '' end
+return (value:gsub('.', function(char) return string.format('%02x', char:byte()) end))`
+
+export const members = `local now = tonumber(ARGV[1])
+if not now then
+local time = redis.call('TIME')
+now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+if ARGV[2] then
+local id, text, ttl = ARGV[2], ARGV[3], tonumber(ARGV[4])
+if ttl == 0 then
+redis.call('HDEL', KEYS[1], id)
+else
+redis.call('HSET', KEYS[1], id, string.format('%.0f', now + ttl) .. ' ' .. text)
+if redis.call('PTTL', KEYS[1]) < ttl then redis.call('PEXPIRE', KEYS[1], ttl) end
+end
+return 1
+end
+local found, members = redis.call('HGETALL', KEYS[1]), {}
+for i = 1, #found, 2 do
+local expires, text = string.match(found[i + 1], '^(%d+) (.*)$')
+if expires and tonumber(expires) > now then
+members[#members + 1] = found[i]
+members[#members + 1] = text
+else
+redis.call('HDEL', KEYS[1], found[i])
+end
+end
+return members`
+
+export const writeDocument = `local revision = tonumber(redis.call('GET', KEYS[1]) or '0')
+if revision ~= tonumber(ARGV[1]) then return 0 end
+redis.call('SET', KEYS[1], revision + 1)
+redis.call('SET', KEYS[2], ARGV[2])
+redis.call('LPUSH', KEYS[3], ARGV[3])
+redis.call('LTRIM', KEYS[3], 0, tonumber(ARGV[4]) - 1)
+return 1`
+
+export const prelude = ({ algorithms, grants }: { readonly algorithms: string; readonly grants: string }): string => `local function define_general(reply)
+local MAX_SAFE = 9007199254740991
+local is_server_clock = server_micros ~= nil
+local define, defined = {}, {}
+local function require_part(name)
+local part = defined[name]
+if not part then
+if not defined.values then defined.values = define.values() end
+part = define[name]()
+defined[name] = part
+end
+return part
+end
+local unreadable = 0
+local function max_units(window)
+return min(floor(MAX_SAFE / window), 140737488355327)
+end
+local function write_string(key, value, ttl)
+redis_call('SET', key, value, 'PX', ttl + ttl_margin)
+end
+local new_incarnation, leave_mark, read_mark, read_string, reject, units_left
+function define.values()
+local MARK_VERSION, MARK_FORMAT, MARK_LENGTH = 9, '<BI4', 5
+local next_incarnation = tonumber(call_text and call_text:match(';(%d+)$')) or ((now - now % 1000) * 1000 + server_micros) % 4294967296
+function new_incarnation()
+next_incarnation = next_incarnation % 4294967295 + 1
+return next_incarnation
+end
+function leave_mark(cell, ttl)
+if not cell.exists then return end
+cell.incarnation = new_incarnation()
+redis_call('SET', cell.key, pack(MARK_FORMAT, MARK_VERSION, cell.incarnation), 'PX', ttl + ttl_margin)
+end
+function read_mark(value)
+if #value ~= MARK_LENGTH or value:byte(1) ~= MARK_VERSION then return nil end
+local _, incarnation = unpack_struct(MARK_FORMAT, value)
+return incarnation
+end
+function units_left(count, units, policy)
+return count >= policy.most and count or max(0, count - units)
+end
+function reject()
+unreadable = unreadable + 1
+return nil
+end
+function read_string(cell, key, version, length, other_version)
+cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
+local value = redis.pcall('GET', key)
+if not value then return nil end
+cell.exists = true
+if type(value) == 'string' then
+local found = value:byte(1)
+if #value == length and (found == version or found == other_version) then return value end
+local incarnation = read_mark(value)
+if incarnation then
+cell.incarnation = incarnation
+return nil
+end
+end
+return reject()
+end
+return true
+end
+${algorithms}
+local pool, cells = {}, {}
+local function load_request(policies, first_key, keep)
+for i = 1, #policies do
+local key, policy = KEYS[first_key + i], policies[i]
+local cell = pool[i]
+if not cell then
+cell = {}
+pool[i] = cell
+end
+for j = 1, i - 1 do
+if cells[j].key == key then cell = cells[j] end
+end
+if cell == pool[i] then
+policy.algorithm.load(cell, key, policy)
+end
+cells[i] = cell
+end
+if not keep then return end
+for i = 1, #policies do
+local cell = cells[i]
+if cell.repaired and cell == pool[i] then policies[i].algorithm.persist(cell, policies[i]) end
+end
+end
+local function fits(cell, policy, cost)
+if policy.limit == 0 then return false end
+return cost == 0 or policy.algorithm.fits(cell, policy) >= cost
+end
+local function leaves_trace(policy, cost)
+return cost > 0 and policy.limit > 0
+end
+local function cost_at(costs, i)
+if costs then return costs[i] end
+return 1
+end
+local function answer(cell, policy, allowed, explicit_ms, had_room)
+local amount, detail, ahead_ms = policy.algorithm.report(cell, policy)
+if ahead_ms == 0 then ahead_ms = nil end
+if cell.incarnation == 0 and not explicit_ms and not ahead_ms and not had_room then
+reply[#reply + 1] = report_of(allowed, amount, detail)
+else
+reply[#reply + 1] = { allowed and 1 or had_room and 2 or 0, exact(amount), detail, cell.incarnation, explicit_ms or 0, ahead_ms }
+end
+end
+local rooms = {}
+local function consume(policies, costs, at, may_take)
+local allowed = true
+for i = 1, #policies do
+rooms[i] = fits(cells[i], policies[i], cost_at(costs, at + i))
+allowed = allowed and rooms[i]
+end
+for i = 1, #policies do
+local cell, policy, cost = cells[i], policies[i], cost_at(costs, at + i)
+local algorithm, explicit_ms, had_room = policy.algorithm, nil, false
+if allowed then
+if algorithm.delay then explicit_ms = cost > 0 and algorithm.delay(cell, policy) or 0 end
+if may_take and not algorithm.counts_only_denials and leaves_trace(policy, cost) then
+algorithm.take(cell, policy, cost)
+end
+else
+if may_take and policy.count_denied and leaves_trace(policy, cost) then
+algorithm.take(cell, policy, cost)
+had_room = rooms[i] and not algorithm.counts_only_denials
+end
+if algorithm.wait then explicit_ms = policy.limit > 0 and cost > 0 and algorithm.wait(cell, policy, cost) or 0 end
+end
+answer(cell, policy, allowed, explicit_ms, had_room)
+end
+end
+local function each(change)
+return function(policies, costs, at, receipts)
+for i = 1, #policies do
+local cell, policy = cells[i], policies[i]
+local found = change(cell, policy, cost_at(costs, at + i), receipts, 3 * (at + i))
+answer(cell, policy, found ~= false, policy.algorithm.delay and 0)
+end
+end
+end
+local give_back = each(function(cell, policy, cost, receipts, at)
+local time, incarnation, refunded = receipts[at - 2], receipts[at - 1], receipts[at]
+if not policy.algorithm.renew and cell.incarnation ~= incarnation then return false end
+local before = policy.algorithm.report(cell, policy)
+policy.algorithm.give_back(cell, policy, cost, time, refunded)
+return policy.algorithm.report(cell, policy) < before
+end)
+local operations = {
+consume = function(policies, costs, at) consume(policies, costs, at, true) end,
+peek = function(policies, costs, at) consume(policies, costs, at, false) end,
+charge = each(function(cell, policy, cost)
+if leaves_trace(policy, cost) then policy.algorithm.take(cell, policy, cost) end
+end),
+refund = give_back,
+release = give_back,
+renew = each(function(cell, policy, cost, receipts, at)
+local renew = policy.algorithm.renew
+return renew and renew(cell, policy, cost, receipts[at - 2]) or false
+end),
+reset = each(function(cell, policy)
+local algorithm = policy.algorithm
+local room = algorithm.fits(cell, policy)
+local strikes = algorithm.counts_only_denials and algorithm.report(cell, policy) or 0
+algorithm.clear(cell, policy)
+return algorithm.fits(cell, policy) > room or strikes > 0
+end),
+block = each(function(cell, policy, cost)
+if not policy.algorithm.block then return false end
+local _, blocked_ms = policy.algorithm.report(cell, policy)
+policy.algorithm.block(cell, policy, cost)
+return blocked_ms > 0
+end),
+}
+local REFUSALS = {
+'OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOPERM', 'NOAUTH', 'LOADING', 'BUSY', 'MASTERDOWN', 'CLUSTERDOWN', 'TRYAGAIN', 'MOVED', 'ASK ',
+'CROSSSLOT', 'read only', 'maxmemory', 'not allowed', "can't run", 'nknown',
+}
+local function fail_request(problem, width, size_before)
+local reason = type(problem) == 'table' and problem.err or tostring(problem)
+for _, refusal in ipairs(REFUSALS) do
+if reason:find(refusal, 1, true) then error(problem, 0) end
+end
+for i = size_before + 1, max(#reply, size_before + width) do
+reply[i] = i <= size_before + width and { -1, reason } or nil
+end
+end
+local function apply_request(op, policies, first_key, costs, at, receipts)
+for i = 1, #policies do
+if type(policies[i].algorithm) == 'string' then policies[i].algorithm = require_part(policies[i].algorithm) end
+end
+load_request(policies, first_key, op ~= 'peek')
+operations[op](policies, costs, at, receipts)
+end
+local function decide_request(op, policies, first_key, costs, at, receipts)
+local size_before = #reply
+local is_decided, problem = pcall(apply_request, op, policies, first_key, costs, at, receipts)
+if not is_decided then fail_request(problem, #policies, size_before) end
+end
+local function unreadable_values()
+return unreadable
+end
+${grants}
+return decide_request, unreadable_values
+end`
+
+export const decide = ({ define }: { readonly define: string }): string => `local caller_ms, call_text = ARGV[2], ARGV[1]
+if ARGV[4] then
+local deadline_ms, clock = table.remove(ARGV) + 0, redis.call('TIME')
+if not (clock[1] * 1000 + clock[2] / 1000 < deadline_ms) then
+return redis.error_reply('LATE the deadline of this change has passed')
+end
+end
+local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
+local lease_count, lease_window, lease_end, after_now = 0, nil, nil, nil
+local now, server_micros, ttl_parts, ttl_margin = caller_ms, nil, 2, 10000
+if not now or now == '' then
+local time = redis_call('TIME')
+server_micros, ttl_parts, ttl_margin = time[2] + 0, 4, 1000
+now = time[1] * 1000 + (server_micros - server_micros % 1000) / 1000
+else
+now = now + 0
+end
+local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
+local function exact(amount)
+return amount > 9007199254740900 and string.format('%.0f', amount) or amount
+end
+local function report_of(allowed, amount, detail)
+local denied = not allowed
+local report
+if amount >= 67108863 or detail >= 134217728 then
+report = { denied and 0 or 1, amount > 9007199254740900 and string.format('%.0f', amount) or amount, detail, 0 }
+elseif denied then
+report = -1 - (amount * 134217728 + detail)
+else
+report = amount * 134217728 + detail
+end
+return report
+end
+${define}
+local call = cjson.decode(ARGV[3])
+local reply = { call_text, now }
+local decide_request, unreadable_values = define_general(reply)
+for _, policy in ipairs(call.policies) do policy.apart = call.apart end
+local first_key = 0
+for _, group in ipairs(call.groups) do
+local policies = {}
+for i, number in ipairs(group.policies) do policies[i] = call.policies[number] end
+for number = 0, group.requests - 1 do
+decide_request(group.op, policies, first_key, group.costs, number * #policies, group.receipts)
+first_key = first_key + #policies
+end
+end
+if unreadable_values() > 0 then reply[#reply + 1] = unreadable_values() end
+return reply`
+
+export const usualOne = ({ countsDenied, decide, define, hasGrants, policies, readsStrings }: { readonly countsDenied: boolean; readonly decide: string; readonly define: string; readonly hasGrants: boolean; readonly policies: string; readonly readsStrings: boolean }): string => `local key, limit, window, setting, caller_ms = KEYS[1], ARGV[1] + 0, ARGV[2] + 0, ARGV[3], ARGV[5]
+local call_text = ARGV[4]
+if setting then setting = tonumber(setting) or setting end
+local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
+local lease_count, lease_window, lease_end, after_now = 0, nil, nil, nil
+local now, server_micros, ttl_parts, ttl_margin = caller_ms, nil, 2, 10000
+if not now or now == '' then
+local time = redis_call('TIME')
+server_micros, ttl_parts, ttl_margin = time[2] + 0, 4, 1000
+now = time[1] * 1000 + (server_micros - server_micros % 1000) / 1000
+else
+now = now + 0
+end
+local values, value_index, units, is_charge = nil, 1, 1, false
+local key_count = ${hasGrants} and #KEYS / 2 or #KEYS
+local is_alone = key_count == 1
+if is_alone then
+if ARGV[6] then
+units = ARGV[6] + 0
+if units < 0 then units, is_charge = -units, true end
+end
+local amount, detail, denied, write, where, data, ttl, extra, is_new
+if units > 0 then repeat
+if ${hasGrants} and redis_call('EXISTS', key .. '~') == 1 then break end
+${decide}
+until true end
+if amount and not (denied and (${countsDenied} or is_charge)) then
+if write == 'SET' then
+redis_call('SET', key, data, 'PX', ttl + ttl_margin)
+elseif write then
+if write == 'ZADD' then redis_call(write, key, where, '#', extra, data)
+elseif where then redis_call(write, key, where, data) else redis_call(write, key, data) end
+if extra == true then redis_call('LPOP', key) end
+if ttl then redis_call('PEXPIRE', key, ttl + ttl_margin) end
+end
+local report
+if amount >= 67108863 or detail >= 134217728 then
+report = { denied and 0 or 1, amount > 9007199254740900 and string.format('%.0f', amount) or amount, detail, 0 }
+elseif denied then
+report = -1 - (amount * 134217728 + detail)
+else
+report = amount * 134217728 + detail
+end
+return { report, now }
+end
+end
+local keys, size, costs, policy_setting = KEYS, key_count, nil, setting
+if ARGV[7] then
+costs = {}
+for i = 7, #ARGV do costs[i - 6] = tonumber(ARGV[i]) or ARGV[i] end
+end
+local fields, reply = nil, { call_text or '', now }
+local decide_request, unreadable_values, policies
+local repeats, values_before, values_end = not is_alone and ARGV[6] == '1', 0, 0
+for number = 1, size do
+if ${readsStrings} and number > values_end and not repeats then
+values_before, values_end = values_end, number + 255
+if values_end > size then values_end = size end
+values = redis_call('MGET', unpack(keys, number, values_end))
+end
+local amount, detail, denied, write, where, data, ttl, extra, is_new
+value_index, key = number - values_before, keys[number]
+if costs then
+units, setting, is_charge = costs[number], policy_setting, false
+if type(units) == 'string' then
+setting, units = units, units:find(':', 1, true) and 1
+elseif units < 0 then
+units, is_charge = -units, true
+end
+end
+if units and units > 0 then repeat
+if ${hasGrants} and redis_call('EXISTS', key .. '~') == 1 then break end
+${decide}
+until true end
+if is_new and amount then
+if redis_call('SET', key, data, 'NX', 'PX', ttl + ttl_margin) then write = nil else amount = nil end
+end
+if not amount or denied and (${countsDenied} or is_charge) then
+fields = { limit, window, setting }
+if not decide_request then
+local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
+local function exact(amount)
+return amount > 9007199254740900 and string.format('%.0f', amount) or amount
+end
+local function report_of(allowed, amount, detail)
+local denied = not allowed
+local report
+if amount >= 67108863 or detail >= 134217728 then
+report = { denied and 0 or 1, amount > 9007199254740900 and string.format('%.0f', amount) or amount, detail, 0 }
+elseif denied then
+report = -1 - (amount * 134217728 + detail)
+else
+report = amount * 134217728 + detail
+end
+return report
+end
+${define}
+decide_request, unreadable_values = define_general(reply)
+policies = { ${policies} }
+for i = 1, #policies do
+local policy, limit, window, setting = policies[i], fields[3 * i - 2], fields[3 * i - 1], fields[3 * i]
+local block_for, factor, most = tostring(setting):match('^(.+);(.+);(.+)$')
+policy.limit, policy.window = limit, window
+policy.capacity = policy.has_level and (setting or limit * window) or limit
+policy.aligned, policy.resolution = setting == 1, setting or 1
+policy.block_for, policy.block_factor, policy.block_most = tonumber(block_for), tonumber(factor), tonumber(most)
+end
+end
+local sign, lease, lease_units = tostring(setting):match('^([-+])(%d+):(%d+)$')
+if sign then
+local operation = sign == '+' and 'renew' or 'release'
+decide_request(operation, policies, number - 1, { lease_units + 0 }, 0, { lease + 0, 0, 0 })
+else
+decide_request(is_charge and 'charge' or 'consume', policies, number - 1, { units }, 0)
+end
+else
+if write == 'SET' then
+redis_call('SET', key, data, 'PX', ttl + ttl_margin)
+elseif write then
+if write == 'ZADD' then redis_call(write, key, where, '#', extra, data)
+elseif where then redis_call(write, key, where, data) else redis_call(write, key, data) end
+if extra == true then redis_call('LPOP', key) end
+if ttl then redis_call('PEXPIRE', key, ttl + ttl_margin) end
+end
+local report
+if amount >= 67108863 or detail >= 134217728 then
+report = { denied and 0 or 1, amount > 9007199254740900 and string.format('%.0f', amount) or amount, detail, 0 }
+elseif denied then
+report = -1 - (amount * 134217728 + detail)
+else
+report = amount * 134217728 + detail
+end
+reply[number + 2] = report
+end
+end
+local unreadable = unreadable_values and unreadable_values() or 0
+if is_alone then return { reply[3], now, unreadable } end
+if unreadable > 0 then reply[size + 3] = unreadable end
+return reply`
+
+export const usualList = ({ define, modules, policies, readsStrings, width }: { readonly define: string; readonly modules: readonly Module[]; readonly policies: string; readonly readsStrings: boolean; readonly width: number }): string => `local caller_ms = ARGV[2]
+local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
+local lease_count, lease_window, lease_end, after_now = 0, nil, nil, nil
+local now, server_micros, ttl_parts, ttl_margin = caller_ms, nil, 2, 10000
+if not now or now == '' then
+local time = redis_call('TIME')
+server_micros, ttl_parts, ttl_margin = time[2] + 0, 4, 1000
+now = time[1] * 1000 + (server_micros - server_micros % 1000) / 1000
+else
+now = now + 0
+end
+local call_text, repeats, costs = ARGV[1], ARGV[3] == '1', nil
+${each(modules, (n, suffix, decide) => `local limit${suffix}, window${suffix}, setting${suffix} = ARGV[3 * ${n} + 1] + 0, ARGV[3 * ${n} + 2] + 0, ARGV[3 * ${n} + 3]
+setting${suffix} = tonumber(setting${suffix}) or setting${suffix}`)}
+if ARGV[4 + 3 * ${width}] then
+costs = {}
+for i = 1, #KEYS do costs[i] = tonumber(ARGV[3 + 3 * ${width} + i]) end
+end
+local keys, reply, size, values, values_before, values_end = KEYS, { call_text, now }, 2, nil, 0, 0
+local decide_request, unreadable_values, policies
+for request_start = 0, #keys - ${width}, ${width} do
+if ${readsStrings} and request_start >= values_end and not repeats then
+values_before, values_end = request_start, request_start + (256 - 256 % ${width})
+if values_end > #keys then values_end = #keys end
+values = redis_call('MGET', unpack(keys, request_start + 1, values_end))
+end
+local is_usual, is_foreign, is_second = false, false, false
+if repeats then
+for i = request_start + 2, request_start + ${width} do
+for j = request_start + 1, i - 1 do is_second = is_second or keys[i] == keys[j] end
+end
+end
+repeat
+if is_second then break end
+local units, value_index = 1, request_start - values_before
+${each(modules, (n, suffix, decide) => `local key${suffix}, amount${suffix}, detail${suffix}, denied${suffix}, write${suffix}, where${suffix}, data${suffix}, ttl${suffix}, extra${suffix}, is_new${suffix} = keys[request_start + ${n}]
+value_index = value_index + 1
+if costs then units = costs[request_start + ${n}] or 0 end
+if units > 0 then repeat
+${decide(suffix)}
+until true end
+if denied${suffix} or not amount${suffix} then break end`)}
+${each(modules, (n, suffix, decide) => `if is_new${suffix} and not is_foreign then
+is_foreign = not redis_call('SET', key${suffix}, data${suffix}, 'NX', 'PX', ttl${suffix} + ttl_margin)
+if not is_foreign then write${suffix} = nil end
+end`)}
+if is_foreign then
+${each(modules, (n, suffix, decide) => `if is_new${suffix} and not write${suffix} then redis_call('DEL', key${suffix}) end`)}
+break
+end
+is_usual = true
+${each(modules, (n, suffix, decide) => `if write${suffix} == 'SET' then
+redis_call('SET', key${suffix}, data${suffix}, 'PX', ttl${suffix} + ttl_margin)
+elseif write${suffix} then
+if write${suffix} == 'ZADD' then redis_call(write${suffix}, key${suffix}, where${suffix}, '#', extra${suffix}, data${suffix})
+elseif where${suffix} then redis_call(write${suffix}, key${suffix}, where${suffix}, data${suffix}) else redis_call(write${suffix}, key${suffix}, data${suffix}) end
+if extra${suffix} == true then redis_call('LPOP', key${suffix}) end
+if ttl${suffix} then redis_call('PEXPIRE', key${suffix}, ttl${suffix} + ttl_margin) end
+end
+local report
+if amount${suffix} >= 67108863 or detail${suffix} >= 134217728 then
+report = { denied${suffix} and 0 or 1, amount${suffix} > 9007199254740900 and string.format('%.0f', amount${suffix}) or amount${suffix}, detail${suffix}, 0 }
+elseif denied${suffix} then
+report = -1 - (amount${suffix} * 134217728 + detail${suffix})
+else
+report = amount${suffix} * 134217728 + detail${suffix}
+end
+reply[size + ${n}] = report`)}
+until true
+if not is_usual then
+local fields = {}
+${each(modules, (n, suffix, decide) => `fields[3 * ${n} - 2], fields[3 * ${n} - 1], fields[3 * ${n}] = limit${suffix}, window${suffix}, setting${suffix}`)}
+if not decide_request then
+local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
+local function exact(amount)
+return amount > 9007199254740900 and string.format('%.0f', amount) or amount
+end
+local function report_of(allowed, amount, detail)
+local denied = not allowed
+local report
+if amount >= 67108863 or detail >= 134217728 then
+report = { denied and 0 or 1, amount > 9007199254740900 and string.format('%.0f', amount) or amount, detail, 0 }
+elseif denied then
+report = -1 - (amount * 134217728 + detail)
+else
+report = amount * 134217728 + detail
+end
+return report
+end
+${define}
+decide_request, unreadable_values = define_general(reply)
+policies = { ${policies} }
+for i = 1, #policies do
+local policy, limit, window, setting = policies[i], fields[3 * i - 2], fields[3 * i - 1], fields[3 * i]
+local block_for, factor, most = tostring(setting):match('^(.+);(.+);(.+)$')
+policy.limit, policy.window = limit, window
+policy.capacity = policy.has_level and (setting or limit * window) or limit
+policy.aligned, policy.resolution = setting == 1, setting or 1
+policy.block_for, policy.block_factor, policy.block_most = tonumber(block_for), tonumber(factor), tonumber(most)
+end
+end
+decide_request('consume', policies, request_start, costs, request_start)
+end
+size = size + ${width}
+end
+if unreadable_values and unreadable_values() > 0 then reply[size + 1] = unreadable_values() end
+return reply`
+
+export const algorithms = {
+'concurrency': `do
+define['concurrency'] = function()
+local TOTAL = '#'
+local concurrency = {}
+local function integer(number)
+return string.format('%.0f', number)
+end
+local function lease_name(policy, number, units)
+return integer(number) .. ':' .. integer(min(units, policy.limit))
+end
+local function units_of(name)
+return tonumber(name:match('^%d+:(%d+)$'))
+end
+local function late_leases(cell, policy)
+return redis_call('ZRANGEBYSCORE', cell.key, '(' .. integer(now + policy.window), '+inf')
+end
+local function running_units(key, members, expired)
+local used = -(tonumber(redis_call('ZSCORE', key, TOTAL)) or 0)
+if used < 1 or used > MAX_SAFE or used % 1 ~= 0 then return nil end
+for _, name in ipairs(expired) do used = used - (units_of(name) or MAX_SAFE) end
+local running = members - 1 - #expired
+if used < running or (used > 0) ~= (running > 0) then return nil end
+return used
+end
+function concurrency.load(cell, key, policy)
+cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
+cell.used, cell.detail, cell.expired, cell.is_foreign = 0, 0, nil, false
+local members = redis.pcall('ZCARD', key)
+if members == 0 then return end
+if type(members) == 'number' then
+local expired = redis_call('ZRANGEBYSCORE', key, '1', integer(now))
+local used = running_units(key, members, expired)
+if used then
+cell.used, cell.expired = used, expired
+cell.repaired = #late_leases(cell, policy) > 0
+return
+end
+end
+reject()
+cell.is_foreign = true
+end
+function concurrency.persist(cell, policy)
+for _, name in ipairs(late_leases(cell, policy)) do
+redis_call('ZADD', cell.key, 'XX', integer(now + policy.window), name)
+end
+end
+local function write_total(cell, policy)
+if cell.expired and #cell.expired > 0 then
+redis_call('ZREMRANGEBYSCORE', cell.key, '1', integer(now))
+cell.expired = nil
+end
+if cell.used <= 0 then return redis_call('DEL', cell.key) end
+redis_call('ZADD', cell.key, integer(-cell.used), TOTAL)
+redis_call('PEXPIRE', cell.key, policy.window + ttl_margin)
+end
+function concurrency.fits(cell, policy)
+return policy.capacity - cell.used
+end
+function concurrency.take(cell, policy, units)
+if cell.is_foreign then
+redis_call('DEL', cell.key)
+cell.is_foreign = false
+end
+local number
+repeat
+lease_count = lease_count + 1
+local lease_detail = server_micros and server_micros % 1000 + lease_count or (call_text:match('%d+$') + lease_count) % 67108864
+local lease_number = now % 4398046511104 * 1000 + lease_detail
+number, cell.detail = lease_number, lease_detail
+if cell.used + min(units, policy.limit) > MAX_SAFE then return end
+until not redis_call('ZSCORE', cell.key, lease_name(policy, number, units))
+redis_call('ZADD', cell.key, integer(now + policy.window), lease_name(policy, number, units))
+cell.used = cell.used + min(units, policy.limit)
+write_total(cell, policy)
+end
+function concurrency.give_back(cell, policy, units, number)
+local name = lease_name(policy, number, units)
+local ends_at = not cell.is_foreign and redis_call('ZSCORE', cell.key, name)
+if not ends_at then return end
+redis_call('ZREM', cell.key, name)
+if tonumber(ends_at) > now then cell.used = cell.used - min(units, policy.limit) end
+write_total(cell, policy)
+end
+function concurrency.renew(cell, policy, units, number)
+local name = lease_name(policy, number, units)
+local ends_at = not cell.is_foreign and redis_call('ZSCORE', cell.key, name)
+if not ends_at or tonumber(ends_at) <= now then return false end
+redis_call('ZADD', cell.key, integer(now + policy.window), name)
+redis_call('PEXPIRE', cell.key, policy.window + ttl_margin)
+return true
+end
+function concurrency.clear(cell)
+redis_call('DEL', cell.key)
+cell.used, cell.expired = 0, nil
+end
+function concurrency.report(cell)
+return cell.used, cell.detail
+end
+return concurrency
+end
+end`,
+'fixed-window': `do
+local VERSION, FORMAT, LENGTH = 1, '<BI4I6I7', 18
+define['fixed-window'] = function()
+local fixed_window = {}
+function fixed_window.load(cell, key, policy)
+policy.most = max_units(policy.window)
+policy.start = policy.aligned and now - now % policy.window or now
+cell.start, cell.count = nil, 0
+local value = read_string(cell, key, VERSION, LENGTH)
+if not value then return end
+local _, incarnation, start, count = unpack_struct(FORMAT, value)
+if count > policy.most then return reject() end
+local latest = policy.aligned and policy.start + policy.window or now
+if start > latest then start, cell.repaired = latest, true end
+if now < start + policy.window then
+cell.incarnation, cell.start, cell.count = incarnation, start, count
+end
+end
+function fixed_window.persist(cell, policy)
+local value = pack(FORMAT, VERSION, cell.incarnation, cell.start, cell.count)
+write_string(cell.key, value, cell.start + policy.window - now)
+end
+local function write_count(cell)
+redis_call('SETRANGE', cell.key, '11', pack('<I7', cell.count))
+end
+function fixed_window.fits(cell, policy)
+return policy.capacity - cell.count
+end
+function fixed_window.take(cell, policy, units)
+cell.count = min(cell.count + units, policy.most)
+if cell.start then return write_count(cell) end
+cell.start = policy.start
+fixed_window.persist(cell, policy)
+end
+function fixed_window.give_back(cell, policy, units, at)
+if cell.start ~= at then return end
+cell.count = units_left(cell.count, units, policy)
+write_count(cell)
+end
+function fixed_window.clear(cell, policy)
+leave_mark(cell, policy.window)
+cell.start, cell.count = nil, 0
+end
+function fixed_window.report(cell)
+if not cell.start then return cell.count, 0, 0 end
+local time = max(cell.start, now)
+return cell.count, time - cell.start + 1, time - now
+end
+return fixed_window
+end
+end`,
+'held-log': `do
+local VERSION, FORMAT, SIZE, MAX_GRANTS = 1, '<I6I6I7', 19, 1000
+define['held-log'] = function()
+local log, held_log = require_part('sliding-log'), {}
+local function from_hex(digits)
+return (digits:gsub('%x%x', function(pair) return string.char(tonumber(pair, 16)) end))
+end
+local function read_grants(cell, policy)
+cell.grants, cell.held = {}, 0
+local value = redis.pcall('GET', cell.grants_key)
+cell.is_apart = policy.apart ~= nil and type(value) ~= 'string'
+if cell.is_apart then value = from_hex(policy.apart) end
+if not value or value == '' then return end
+if type(value) ~= 'string' or value:byte(1) ~= VERSION or (#value - 1) % SIZE ~= 0 then return reject() end
+local last_end = now + floor(policy.window / 10)
+for at = 2, #value, SIZE do
+local ends_at, units, id = unpack_struct(FORMAT, value, at)
+if not cell.is_apart or ends_at + policy.window + policy.resolution > now then
+cell.grants[#cell.grants + 1] = { ends_at = min(ends_at, last_end), units = units, id = id }
+cell.held = cell.held + units
+end
+end
+end
+local function write_grants(cell, policy)
+local parts, last = { string.char(VERSION) }, cell.grants[#cell.grants]
+if not last then return redis_call('DEL', cell.grants_key) end
+for i, grant in ipairs(cell.grants) do parts[i + 1] = pack(FORMAT, grant.ends_at, grant.units, grant.id) end
+local ttl = last.ends_at - now + policy.window + policy.resolution
+redis_call('SET', cell.grants_key, table.concat(parts), 'PX', ttl + ttl_margin)
+end
+local function altered(policy, fields)
+return setmetatable(fields, { __index = policy })
+end
+local function record(cell, policy, units)
+log.take(cell, altered(policy, { limit = max(policy.limit, cell.used + units) }), units)
+end
+local function record_ended(cell, key, policy)
+local first, last = cell.grants[1], 0
+if cell.is_apart or not first or first.ends_at > now then return end
+if cell.repaired then log.persist(cell, policy) end
+if cell.used > 0 then last = cell.layout.time_of(cell, policy, cell.used) end
+repeat
+last = min(max(last, first.ends_at), now)
+local past = altered(policy, { stamp = ceil(last / policy.resolution) * policy.resolution })
+if cell.used > 0 then log.load(cell, key, past) end
+if cell.used > 0 and cell.repaired then log.persist(cell, past) end
+cell.repaired = false
+if past.stamp > policy.dead_until then record(cell, past, first.units) end
+table.remove(cell.grants, 1)
+cell.held = cell.held - first.units
+first = cell.grants[1]
+until not first or first.ends_at > now
+write_grants(cell, policy)
+end
+function held_log.load(cell, key, policy)
+cell.grants_key = key .. '~'
+read_grants(cell, policy)
+log.load(cell, key, policy)
+record_ended(cell, key, policy)
+end
+held_log.persist, held_log.take, held_log.give_back = log.persist, log.take, log.give_back
+function held_log.fits(cell, policy)
+return log.fits(cell, policy) - cell.held
+end
+local function ms_until_gone(cell, policy, k)
+if k <= cell.used then return log.wait(cell, policy, k + policy.limit - cell.used) end
+local left = k - cell.used
+for _, grant in ipairs(cell.grants) do
+left = left - grant.units
+if left <= 0 then
+return ceil(grant.ends_at / policy.resolution) * policy.resolution + policy.window - now
+end
+end
+return 0
+end
+function held_log.wait(cell, policy, cost)
+local k = cell.used + cell.held + cost - policy.limit
+if k <= 0 or cost > policy.limit then return 0 end
+return ms_until_gone(cell, policy, k)
+end
+function held_log.report(cell, policy)
+local total = cell.used + cell.held
+if total == 0 or policy.limit == 0 then return total, 0 end
+return total, ms_until_gone(cell, policy, max(1, total - policy.limit + 1))
+end
+function held_log.close(cell, policy, closed, from)
+if cell.is_apart then return false end
+local has_recorded, has_closed = false, false
+for at = from, #closed, 2 do
+for i, grant in ipairs(cell.grants) do
+if grant.id == closed[at] then
+local units = min(closed[at + 1], grant.units)
+if units > 0 then
+record(cell, policy, units)
+has_recorded = true
+end
+table.remove(cell.grants, i)
+cell.held = cell.held - grant.units
+has_closed = true
+break
+end
+end
+end
+if has_closed then write_grants(cell, policy) end
+return has_recorded
+end
+function held_log.clear(cell, policy)
+if policy.terms then held_log.close(cell, policy, policy.terms, 4) end
+log.clear(cell, policy)
+end
+function held_log.grant(cell, policy, wanted, id, life, divisor)
+if policy.apart then return 0 end
+for _, grant in ipairs(cell.grants) do
+if grant.id == id then return grant.units end
+end
+local units = min(wanted, floor(held_log.fits(cell, policy) / divisor))
+if units <= 0 or #cell.grants >= MAX_GRANTS then return 0 end
+local grant, at = { ends_at = now + life, units = units, id = id }, 1
+while cell.grants[at] and cell.grants[at].ends_at <= grant.ends_at do at = at + 1 end
+table.insert(cell.grants, at, grant)
+cell.held = cell.held + units
+write_grants(cell, policy)
+return units
+end
+return held_log
+end
+end`,
+'leaky-bucket': `do
+define['leaky-bucket'] = function()
+local leaky_bucket = {}
+for name, part in pairs(require_part('token-bucket')) do leaky_bucket[name] = part end
+function leaky_bucket.delay(cell, policy)
+if cell.level == 0 then return 0 end
+return min(ceil(cell.level / policy.limit), cell.ends_at - cell.at)
+end
+return leaky_bucket
+end
+end`,
+'penalty': `do
+local VERSION, FORMAT, LENGTH = 1, '<BI6I4I6I6I6', 29
+local LONGEST = 315360000000
+local function is_sound(strikes, blocked_until, asked, last)
+return asked <= LONGEST and last <= LONGEST and (blocked_until == 0) == (asked == 0) and (strikes > 0 or asked > 0)
+end
+define['penalty'] = function()
+local penalty = { counts_only_denials = true }
+function penalty.load(cell, key)
+cell.since, cell.strikes, cell.blocked_until, cell.asked, cell.last = 0, 0, 0, 0, 0
+local value = read_string(cell, key, VERSION, LENGTH)
+if not value then return end
+local _, since, strikes, blocked_until, asked, last = unpack_struct(FORMAT, value)
+if not is_sound(strikes, blocked_until, asked, last) then return reject() end
+cell.repaired = since > now or blocked_until > now + asked
+cell.since, cell.strikes = min(since, now), strikes
+cell.blocked_until, cell.asked, cell.last = min(blocked_until, now + asked), asked, last
+end
+local function is_open(cell, policy)
+return cell.strikes > 0 and now < cell.since + policy.window
+end
+local function forgotten_at(cell, policy)
+return cell.blocked_until + (cell.last > 0 and max(policy.window, cell.last) or 0)
+end
+function penalty.persist(cell, policy)
+local strikes_end_at = cell.strikes > 0 and cell.since + policy.window or 0
+local ttl = max(0, max(strikes_end_at, forgotten_at(cell, policy)) - now)
+local value = pack(FORMAT, VERSION, cell.since, cell.strikes, cell.blocked_until, cell.asked, cell.last)
+write_string(cell.key, value, ttl)
+end
+function penalty.fits(cell)
+return now < cell.blocked_until and 0 or MAX_SAFE
+end
+local function begin_block(cell, policy, duration)
+cell.strikes, cell.blocked_until, cell.asked = 0, now + duration, duration
+penalty.persist(cell, policy)
+end
+function penalty.take(cell, policy, strikes)
+if not policy.block_for or now < cell.blocked_until then return end
+if not is_open(cell, policy) then cell.strikes, cell.since = 0, now end
+cell.strikes = cell.strikes + strikes
+if cell.strikes < policy.limit then return penalty.persist(cell, policy) end
+local last = now < forgotten_at(cell, policy) and cell.last or 0
+cell.last = last == 0 and policy.block_for or min(policy.block_most, floor(last * policy.block_factor))
+begin_block(cell, policy, cell.last)
+end
+function penalty.give_back() end
+function penalty.block(cell, policy, duration)
+begin_block(cell, policy, duration)
+end
+function penalty.clear(cell)
+redis_call('DEL', cell.key)
+cell.since, cell.strikes, cell.blocked_until, cell.asked, cell.last = 0, 0, 0, 0, 0
+end
+function penalty.report(cell, policy)
+if now < cell.blocked_until then return 0, cell.blocked_until - now end
+return is_open(cell, policy) and cell.strikes or 0, 0
+end
+return penalty
+end
+end`,
+'sliding-counter': `do
+local VERSION, FORMAT, LENGTH = 1, '<BI4I6I7I7', 25
+define['sliding-counter'] = function()
+local sliding_counter = {}
+function sliding_counter.load(cell, key, policy)
+policy.most = max_units(policy.window)
+local this = now - now % policy.window
+cell.start, cell.current, cell.previous, cell.is_current = this, 0, 0, false
+local value = read_string(cell, key, VERSION, LENGTH)
+if not value then return end
+local _, incarnation, start, current, previous = unpack_struct(FORMAT, value)
+if current > policy.most or previous > policy.most then return reject() end
+local latest = this + policy.window
+if start > latest then start, cell.repaired = latest, true end
+if start >= this then
+cell.incarnation, cell.current, cell.previous = incarnation, current, previous
+cell.start, cell.is_current = start, true
+elseif start + policy.window == this then
+cell.incarnation, cell.previous = incarnation, current
+end
+end
+function sliding_counter.persist(cell, policy)
+local value = pack(FORMAT, VERSION, cell.incarnation, cell.start, cell.current, cell.previous)
+write_string(cell.key, value, cell.start + 2 * policy.window - now)
+cell.is_current = true
+end
+local function write_current(cell)
+redis_call('SETRANGE', cell.key, '11', pack('<I7', cell.current))
+end
+function sliding_counter.fits(cell, policy)
+local left = policy.window - max(0, now - cell.start)
+return policy.capacity - cell.current - floor(cell.previous * left / policy.window)
+end
+function sliding_counter.take(cell, policy, units)
+cell.current = min(cell.current + units, policy.most)
+if cell.is_current then return write_current(cell) end
+sliding_counter.persist(cell, policy)
+end
+function sliding_counter.give_back(cell, policy, units, at)
+if not cell.is_current or cell.start ~= at then return end
+cell.current = units_left(cell.current, units, policy)
+write_current(cell)
+end
+function sliding_counter.clear(cell, policy)
+leave_mark(cell, 2 * policy.window)
+cell.is_current, cell.current, cell.previous = false, 0, 0
+end
+function sliding_counter.report(cell)
+return cell.current, cell.previous, max(0, cell.start - now)
+end
+return sliding_counter
+end
+end`,
+'sliding-log-blocks': `do
+define['block-log'] = function()
+local block_log = {}
+local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
+local function form(version)
+local header, entry, two, header_size, size, full_size, span = '<BI4I3', '<I5I3', '<I5I3I5I3', 8, 8, 112, 16777216
+if version == 2 then
+header, entry, two, header_size, size, full_size, span = '<BI4I6', '<I5I6', '<I5I6I5I6', 11, 11, 121, 281474976710656
+end
+return { version = version, header = header, entry = entry, header_size = header_size, entry_size = size, full_size = full_size, span = span }
+end
+local NARROW, WIDE = form(1), form(2)
+local FORMS = { NARROW, WIDE }
+local EPOCH = now - now % TIME_SPAN
+local function form_of(block)
+local form = FORMS[block:byte(1)]
+if not form then return nil end
+local entries = (#block - form.header_size) / form.entry_size
+if entries < 1 or entries % 1 ~= 0 then return nil end
+return form
+end
+local function form_for(most)
+return most < NARROW.span and NARROW or WIDE
+end
+local function entries_in(form, block)
+return (#block - form.header_size) / form.entry_size
+end
+local function absolute(time)
+time = EPOCH + time
+if time - now >= HALF_SPAN then return time - TIME_SPAN end
+if now - time > HALF_SPAN then return time + TIME_SPAN end
+return time
+end
+local function entry_in(form, block, i)
+local time, total = unpack_struct(form.entry, block, form.header_size + i * form.entry_size + 1)
+return absolute(time), total
+end
+local function last_of(form, block)
+local time, total = unpack_struct(form.entry, block, #block - form.entry_size + 1)
+return absolute(time), total
+end
+local function total_before(form, block, i)
+if i > 0 then
+local _, total = entry_in(form, block, i - 1)
+return total
+end
+local _, _, before = unpack_struct(form.header, block)
+return before
+end
+local function entry(form, time, total)
+return pack(form.entry, time % TIME_SPAN, total % form.span)
+end
+local function count_of(cell)
+if not cell.count then cell.count = redis_call('LLEN', cell.key) end
+return cell.count
+end
+local function block_at(cell, index)
+if index == 0 then return cell.head_block end
+if index == cell.count - 1 then return cell.tail_block end
+local block = redis_call('LINDEX', cell.key, index)
+if block and form_of(block) == cell.form then return block end
+if not cell.is_broken then reject() end
+cell.is_broken = true
+return cell.tail_block
+end
+local function is_after(_cell, time, _total, wanted)
+return time > wanted
+end
+local function reaches(cell, _time, total, wanted)
+return (total - cell.base) % cell.form.span >= wanted
+end
+local function search_block(cell, block, from, found, wanted)
+local form = cell.form
+local to = entries_in(form, block) - 1
+while from < to do
+local middle = floor((from + to) / 2)
+local time, total = entry_in(form, block, middle)
+if found(cell, time, total, wanted) then to = middle else from = middle + 1 end
+end
+return from
+end
+local function search(cell, found, wanted)
+local form, last = cell.form, count_of(cell) - 1
+local low, high, step = cell.block, cell.block, 1
+local time, total = last_of(form, block_at(cell, high))
+while high < last and not found(cell, time, total, wanted) do
+low = high + 1
+high = min(high + step, last)
+step = step * 2
+time, total = last_of(form, block_at(cell, high))
+end
+while low < high do
+local middle = floor((low + high) / 2)
+time, total = last_of(form, block_at(cell, middle))
+if found(cell, time, total, wanted) then high = middle else low = middle + 1 end
+end
+local block = block_at(cell, low)
+return low, search_block(cell, block, low == cell.block and cell.entry or 0, found, wanted), block
+end
+local function measure(cell, policy)
+local form, block, i = cell.form, cell.head_block, 0
+cell.used, cell.block, cell.entry = 0, 0, 0
+if cell.last_time <= policy.dead_until then return end
+if last_of(form, block) > policy.dead_until then
+i = search_block(cell, block, 0, is_after, policy.dead_until)
+else
+cell.block, i, block = search(cell, is_after, policy.dead_until)
+end
+cell.entry = i
+local time, total = entry_in(form, block, i)
+cell.base = total_before(form, block, i)
+cell.used = (cell.last_total - cell.base) % form.span
+if cell.is_broken then cell.used = 0 end
+if cell.used == 0 then return end
+if total == cell.base then time = block_log.time_of(cell, policy, 1) end
+cell.first = min(time, policy.stamp)
+end
+function block_log.read(cell, key, policy)
+cell.layout, cell.is_broken = block_log, false
+local tail = redis.pcall('LINDEX', key, '-1')
+if not tail then
+cell.exists = false
+return true
+end
+if type(tail) ~= 'string' then return nil end
+local head = redis_call('LINDEX', key, '0')
+local form = form_of(tail)
+if not form or form_of(head) ~= form then return false end
+cell.form, cell.head_block, cell.tail_block = form, head, tail
+cell.count = head == tail and 1 or nil
+local _, incarnation = unpack_struct(form.header, tail)
+cell.incarnation = incarnation
+cell.last_time, cell.last_total = last_of(form, tail)
+measure(cell, policy)
+cell.repaired = cell.used > 0 and cell.last_time > policy.stamp
+return true
+end
+function block_log.time_of(cell, policy, k)
+local _, i, block = search(cell, reaches, k)
+return min((entry_in(cell.form, block, i)), policy.stamp)
+end
+local function header(cell, before)
+return pack(cell.form.header, cell.form.version, cell.incarnation, before % cell.form.span)
+end
+local function put_tail(cell, block)
+if cell.count == 1 then cell.head_block = block end
+cell.tail_block = block
+redis_call('LSET', cell.key, '-1', block)
+end
+local function push(cell, block)
+if cell.count == 0 then cell.head_block = block end
+cell.tail_block = block
+cell.count = redis_call('RPUSH', cell.key, block)
+end
+local function append(cell, time, total)
+local form, tail = cell.form, cell.tail_block
+if tail and time == cell.last_time then
+put_tail(cell, tail:sub(1, #tail - form.entry_size) .. entry(form, time, total))
+elseif tail and #tail < form.full_size then
+put_tail(cell, tail .. entry(form, time, total))
+else
+push(cell, header(cell, cell.last_total) .. entry(form, time, total))
+end
+cell.last_time, cell.last_total = time, total % form.span
+end
+local function begin(cell, most)
+if cell.exists then redis_call('DEL', cell.key) end
+cell.exists, cell.is_broken = true, false
+cell.form = form_for(most)
+cell.head_block, cell.tail_block, cell.count, cell.block, cell.entry = nil, nil, 0, 0, 0
+cell.base, cell.last_total, cell.last_time = 0, 0, -1
+end
+function block_log.write_anew(cell, policy, entries, most)
+begin(cell, most)
+for _, one in ipairs(entries) do append(cell, one.time, one.total) end
+redis_call('PEXPIRE', cell.key, policy.ttl)
+measure(cell, policy)
+end
+local function drop_dead(cell)
+if cell.block == 0 then return end
+if cell.block == 1 then redis_call('LPOP', cell.key) else redis_call('LTRIM', cell.key, cell.block, '-1') end
+cell.count = cell.count and cell.count - cell.block
+cell.head_block = redis_call('LINDEX', cell.key, '0')
+cell.block = 0
+end
+local function drop_oldest(cell, policy, k)
+local index, i, block = search(cell, reaches, k + 1)
+local form = cell.form
+cell.base = (cell.base + k) % form.span
+cell.block, cell.entry = index, 0
+drop_dead(cell)
+block = header(cell, cell.base) .. block:sub(form.header_size + i * form.entry_size + 1)
+redis_call('LSET', cell.key, '0', block)
+cell.head_block = block
+if cell.count == 1 then cell.tail_block = block end
+cell.first = min((entry_in(form, block, 0)), policy.stamp)
+cell.used = cell.used - k
+end
+function block_log.take(cell, policy, units, most)
+local stamp = policy.stamp
+local excess = cell.used + units - most
+if cell.used == 0 or excess >= cell.used then
+begin(cell, most)
+append(cell, stamp, units)
+redis_call('PEXPIRE', cell.key, policy.ttl)
+cell.used, cell.first = units, stamp
+return
+end
+if most >= cell.form.span then block_log.write_anew(cell, policy, block_log.entries(cell), most) end
+drop_dead(cell)
+if excess > 0 then drop_oldest(cell, policy, excess) end
+local is_ttl_due = cell.last_time < policy.share_start
+append(cell, stamp, cell.last_total + units)
+cell.used = cell.used + units
+if cell.is_broken then return block_log.write_anew(cell, policy, { { time = stamp, total = units } }, most) end
+if is_ttl_due then redis_call('PEXPIRE', cell.key, policy.ttl) end
+end
+function block_log.entries(cell)
+local form, entries, i = cell.form, {}, cell.entry
+for index = cell.block, count_of(cell) - 1 do
+local block = block_at(cell, index)
+for number = i, entries_in(form, block) - 1 do
+local time, total = entry_in(form, block, number)
+entries[#entries + 1] = { time = time, total = (total - cell.base) % form.span }
+end
+i = 0
+end
+return entries
+end
+function block_log.persist(cell, policy)
+local total, key = cell.last_total, cell.key
+cell.block, cell.entry = 0, 0
+local index, i, block = search(cell, is_after, policy.stamp - 1)
+local tail = i > 0 and block:sub(1, cell.form.header_size + i * cell.form.entry_size) or index > 0 and block_at(cell, index - 1)
+if cell.is_broken then
+redis_call('DEL', key)
+cell.used, cell.exists = 0, false
+return
+end
+if not tail then
+local before = total_before(cell.form, block, 0)
+begin(cell, cell.form.span - 1)
+cell.last_total = before
+else
+redis_call('LTRIM', key, '0', i > 0 and index or index - 1)
+if i > 0 then redis_call('LSET', key, '-1', tail) end
+cell.tail_block = tail
+cell.last_time, cell.last_total = last_of(cell.form, tail)
+end
+append(cell, policy.stamp, total)
+redis_call('PEXPIRE', key, policy.ttl)
+block_log.read(cell, key, policy)
+end
+function block_log.give_back(cell, policy, units, at)
+if cell.last_time < at then return end
+local form = cell.form
+local index, first, block = search(cell, is_after, at - 1)
+local time, total = entry_in(form, block, first)
+if time ~= at then return end
+local is_oldest = index == cell.block and first == cell.entry
+local before = is_oldest and cell.base or total_before(form, block, first)
+local given = min(units, (total - before) % form.span)
+if given == 0 then return end
+for number = index, cell.count - 1 do
+if number > index then block = block_at(cell, number) end
+local from = number == index and first or 0
+local parts = { block:sub(1, form.header_size + from * form.entry_size) }
+if number > index then parts[1] = header(cell, total_before(form, block, 0) - given) end
+for i = from, entries_in(form, block) - 1 do
+local entry_time, entry_total = entry_in(form, block, i)
+parts[#parts + 1] = entry(form, entry_time, entry_total - given)
+end
+redis_call('LSET', cell.key, number, table.concat(parts))
+end
+block_log.read(cell, cell.key, policy)
+end
+return block_log
+end
+end`,
+'sliding-log-packed': `do
+define['layouts'] = function()
+local short_log, block_log, layouts = require_part('short-log'), require_part('block-log'), {}
+function layouts.grow(cell, policy, units, most)
+cell.layout = block_log
+if cell.used > 0 then block_log.write_anew(cell, policy, short_log.entries(cell), most) end
+block_log.take(cell, policy, units, most)
+end
+local grown_log = {
+persist = short_log.persist,
+give_back = short_log.give_back,
+time_of = short_log.time_of,
+take = layouts.grow,
+}
+local function read_value(cell, policy, value)
+if value == nil or not short_log.read(cell, policy, value) then unreadable = unreadable + 1 end
+end
+local function read_low(cell, key, policy)
+cell.layout = short_log
+local value = redis.pcall('GET', key)
+if not value then
+cell.exists = false
+elseif type(value) == 'string' then
+read_value(cell, policy, value)
+elseif not block_log.read(cell, key, policy) then
+cell.layout = short_log
+unreadable = unreadable + 1
+end
+end
+local function read_high(cell, key, policy)
+local found = block_log.read(cell, key, policy)
+if found then return end
+local value = found == nil and redis.pcall('GET', key)
+if type(value) == 'string' then read_value(cell, policy, value) else unreadable = unreadable + 1 end
+cell.layout = cell.used > 0 and grown_log or block_log
+end
+function layouts.read(cell, key, policy)
+if policy.is_short then read_low(cell, key, policy) else read_high(cell, key, policy) end
+end
+function layouts.forget(cell)
+cell.layout, cell.used, cell.first = short_log, 0, nil
+end
+return layouts
+end
+end`,
+'sliding-log-sorted-set': `do
+define['layouts'] = function()
+local UNITS_PER_ZADD = 1000
+local layouts, set_log = {}, {}
+local function member(cell, time, number)
+return string.format('%010d:%.0f:%016.0f', cell.incarnation, time, number)
+end
+local function newest(key)
+local found = redis_call('ZRANGE', key, -1, -1, 'WITHSCORES')
+if not found[1] then return nil end
+local incarnation, number = found[1]:match('^(%d+):%-?%d+:(%d+)$')
+incarnation, number = tonumber(incarnation), tonumber(number)
+if not incarnation or incarnation > 4294967295 or number > MAX_SAFE then return nil end
+return incarnation, tonumber(found[2]), number
+end
+local function score(time)
+return string.format('%.0f', time)
+end
+local function after(time)
+return '(' .. score(time)
+end
+local function add(cell, policy, units)
+local _, newest_time, newest_number = newest(cell.key)
+local number = newest_time == policy.stamp and newest_number + 1 or 0
+local done = 0
+while done < units do
+local members = {}
+for i = done, min(units, done + UNITS_PER_ZADD) - 1 do
+members[#members + 1] = policy.stamp
+members[#members + 1] = member(cell, policy.stamp, number + i)
+end
+redis_call('ZADD', cell.key, unpack(members))
+done = done + UNITS_PER_ZADD
+end
+redis_call('PEXPIRE', cell.key, policy.ttl)
+end
+function set_log.time_of(cell, policy, k)
+local rank = k - 1 - cell.used
+local found = redis_call('ZRANGE', cell.key, rank, rank, 'WITHSCORES')
+return min(tonumber(found[2]), policy.stamp)
+end
+local function measure(cell, policy)
+cell.used = redis_call('ZCOUNT', cell.key, after(policy.dead_until), '+inf')
+if cell.used > 0 then cell.first = set_log.time_of(cell, policy, 1) end
+end
+function layouts.read(cell, key, policy)
+cell.layout = set_log
+local count = redis.pcall('ZCARD', key)
+if type(count) == 'number' then
+cell.exists = count > 0
+if count == 0 then return end
+local incarnation, time = newest(key)
+if incarnation then
+cell.incarnation = incarnation
+measure(cell, policy)
+cell.repaired = cell.used > 0 and time > policy.stamp
+return
+end
+else
+local value = redis.pcall('GET', key)
+local incarnation = type(value) == 'string' and read_mark(value)
+if incarnation then
+cell.incarnation = incarnation
+return
+end
+end
+reject()
+end
+function layouts.forget(cell)
+cell.used, cell.first = 0, nil
+end
+function set_log.persist(cell, policy)
+local ahead = redis_call('ZCOUNT', cell.key, after(policy.stamp), '+inf')
+redis_call('ZREMRANGEBYSCORE', cell.key, after(policy.stamp), '+inf')
+add(cell, policy, ahead)
+end
+function set_log.take(cell, policy, units, most)
+if cell.used == 0 and cell.exists then redis_call('DEL', cell.key) end
+cell.exists = true
+redis_call('ZREMRANGEBYSCORE', cell.key, '-inf', score(policy.dead_until))
+add(cell, policy, units)
+redis_call('ZREMRANGEBYRANK', cell.key, 0, -most - 1)
+measure(cell, policy)
+end
+function set_log.give_back(cell, policy, units, at)
+local taken = redis_call('ZCOUNT', cell.key, score(at), score(at))
+local given = min(units, taken)
+if given == 0 then return end
+local first = redis_call('ZCOUNT', cell.key, '-inf', score(at)) - given
+redis_call('ZREMRANGEBYRANK', cell.key, first, first + given - 1)
+measure(cell, policy)
+end
+return layouts
+end
+end`,
+'sliding-log-string': `do
+local VERSION, HEADER, HEADER_SIZE = 3, '<BI4I6', 11
+local MAX_HINT = 255
+local MAX_RECORDED, MAX_UNITS = 257, 512
+local SHORT_WINDOW = 4194304
+local function first_after(format, value, low, high, offset)
+local size, start, found = format == '<I3B' and 4 or 5, HEADER_SIZE + 1, nil
+while low < high do
+local middle = floor((low + high) / 2)
+local at = unpack_struct(format, value, start + middle * size)
+if at > offset then high, found = middle, at else low = middle + 1 end
+end
+found = found or unpack_struct(format, value, start + low * size)
+return low, found
+end
+define['short-log'] = function()
+local short_log = {}
+local SHORT = { entry = '<I3B', header_and_first = '<BI4I6I3B', size = 4, max_offset = 16777215 }
+local LONG = { entry = '<I4B', header_and_first = '<BI4I6I4B', size = 5, max_offset = 4294967295 }
+local function form_of(policy)
+return policy.window <= SHORT_WINDOW and SHORT or LONG
+end
+local function offset_at(form, value, i)
+return (unpack_struct(form.entry, value, HEADER_SIZE + 1 + i * form.size))
+end
+local function without(form, value, from, to)
+return value:sub(1, HEADER_SIZE + from * form.size) .. value:sub(HEADER_SIZE + 1 + to * form.size)
+end
+local function value_of(cell)
+return cell.value or redis_call('GET', cell.key)
+end
+local function measure(cell, policy, first_offset)
+local value, base, count = cell.value, cell.base, cell.count
+local dead_offset = policy.dead_until - base
+if first_offset > dead_offset then
+cell.head, cell.used, cell.first = 0, count, base + first_offset
+elseif cell.last <= dead_offset then
+cell.head, cell.used, cell.first = count, 0, nil
+else
+local head, offset = first_after(cell.form.entry, value, 0, count - 1, dead_offset)
+cell.head, cell.used, cell.first = head, count - head, base + offset
+end
+end
+local function clamp(cell, policy)
+local form, base = cell.form, min(cell.base, policy.stamp)
+local parts = { pack(HEADER, VERSION, cell.incarnation, base) }
+for i = 0, cell.count - 1 do
+parts[i + 2] = pack(form.entry, min(cell.base + offset_at(form, cell.value, i), policy.stamp) - base, 0)
+end
+cell.value, cell.base, cell.last = table.concat(parts), base, policy.stamp - base
+cell.repaired = true
+end
+function short_log.read(cell, policy, value)
+local length, form = #value, form_of(policy)
+local count = (length - HEADER_SIZE) / form.size
+cell.layout, cell.form = short_log, form
+if count < 1 or count > MAX_UNITS or count % 1 ~= 0 then
+cell.incarnation = read_mark(value) or 0
+return cell.incarnation > 0
+end
+local version, incarnation, base, first_offset = unpack_struct(form.header_and_first, value)
+if version ~= VERSION then return false end
+local last = offset_at(form, value, count - 1)
+cell.value, cell.incarnation, cell.base, cell.count, cell.last = value, incarnation, base, count, last
+if base + last > policy.stamp then
+clamp(cell, policy)
+first_offset = offset_at(form, cell.value, 0)
+end
+measure(cell, policy, first_offset)
+return true
+end
+local function rewrite(cell, policy, from, suffix)
+local value = without(cell.form, value_of(cell), 0, from) .. suffix
+cell.value, cell.count = value, (#value - HEADER_SIZE) / cell.form.size
+redis_call('SET', cell.key, value, 'PX', policy.ttl)
+end
+local function rebase(cell)
+local form, value, parts, base = cell.form, value_of(cell), {}, cell.first
+parts[1] = pack(HEADER, VERSION, cell.incarnation, base)
+for i = cell.head, cell.count - 1 do
+parts[#parts + 1] = pack(form.entry, cell.base + offset_at(form, value, i) - base, 0)
+end
+cell.value = table.concat(parts)
+cell.last = cell.base + cell.last - base
+cell.base, cell.count, cell.head = base, cell.count - cell.head, 0
+return true
+end
+function short_log.persist(cell, policy)
+rewrite(cell, policy, 0, '')
+end
+function short_log.take(cell, policy, units, most)
+if min(cell.used + units, most) > MAX_RECORDED then return require_part('layouts').grow(cell, policy, units, most) end
+local stamp, used, form = policy.stamp, cell.used, form_of(policy)
+if used == 0 then
+cell.form, cell.value = form, pack(HEADER, VERSION, cell.incarnation, stamp) .. pack(form.entry, 0, 0):rep(units)
+cell.base, cell.count, cell.head, cell.last = stamp, units, 0, 0
+cell.used, cell.first, cell.exists = units, stamp, true
+redis_call('SET', cell.key, cell.value, 'PX', policy.ttl)
+return
+end
+local is_rebased = stamp - cell.base > form.max_offset and rebase(cell)
+local offset = stamp - cell.base
+local excess = max(0, used + units - most)
+local dead = cell.head + excess
+if excess > 0 or dead > used / 4 + 2 or is_rebased then
+rewrite(cell, policy, dead, pack(form.entry, offset, 0):rep(units))
+cell.head = 0
+cell.first = cell.base + offset_at(form, cell.value, 0)
+else
+redis_call('APPEND', cell.key, pack(form.entry, offset, min(cell.head, MAX_HINT)):rep(units))
+if cell.base + cell.last < policy.share_start then redis_call('PEXPIRE', cell.key, policy.ttl) end
+cell.value, cell.count = nil, cell.count + units
+end
+cell.used = used + units - excess
+cell.last = offset
+end
+function short_log.give_back(cell, policy, units, at)
+local form, value, from, given = cell.form, value_of(cell), cell.head, 0
+while from < cell.count and cell.base + offset_at(form, value, from) < at do from = from + 1 end
+while given < units and from + given < cell.count and cell.base + offset_at(form, value, from + given) == at do
+given = given + 1
+end
+if given == 0 then return end
+cell.value = without(form, value, from, from + given)
+cell.count, cell.used = cell.count - given, cell.used - given
+if cell.used == 0 then return end
+cell.last = offset_at(form, cell.value, cell.count - 1)
+redis_call('SET', cell.key, cell.value, 'KEEPTTL')
+measure(cell, policy, offset_at(form, cell.value, 0))
+end
+function short_log.time_of(cell, _policy, k)
+cell.value = value_of(cell)
+return cell.base + offset_at(cell.form, cell.value, cell.head + k - 1)
+end
+function short_log.entries(cell)
+local value, entries = value_of(cell), {}
+for i = cell.head, cell.count - 1 do
+local time = cell.base + offset_at(cell.form, value, i)
+local last = entries[#entries]
+if last and last.time == time then
+last.total = last.total + 1
+else
+entries[#entries + 1] = { time = time, total = (last and last.total or 0) + 1 }
+end
+end
+return entries
+end
+return short_log
+end
+end`,
+'sliding-log': `do
+define['sliding-log'] = function()
+local layouts, sliding_log = require_part('layouts'), {}
+local function set_times(policy)
+local beyond = now % policy.resolution
+policy.stamp = beyond == 0 and now or now - beyond + policy.resolution
+policy.dead_until = now - policy.window
+policy.ttl = policy.window + ceil(policy.window / ttl_parts) + policy.resolution - 1 + ttl_margin
+policy.share_start = floor(policy.stamp * 4 / policy.window) * policy.window / 4
+end
+function sliding_log.load(cell, key, policy)
+if not policy.stamp then set_times(policy) end
+cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, true, false
+cell.used, cell.first = 0, nil
+layouts.read(cell, key, policy)
+end
+function sliding_log.persist(cell, policy)
+cell.layout.persist(cell, policy)
+end
+function sliding_log.fits(cell, policy)
+return policy.limit - cell.used
+end
+local function max_recorded(policy)
+return 2 * policy.limit + 1
+end
+function sliding_log.take(cell, policy, units)
+local most = max(max_recorded(policy), cell.used)
+cell.layout.take(cell, policy, min(units, most), most)
+end
+local function ms_until(policy, time)
+return min(max(time, policy.dead_until + 1), policy.stamp) + policy.window - now
+end
+local function ms_until_gone(cell, policy, k)
+return ms_until(policy, k == 1 and cell.first or cell.layout.time_of(cell, policy, k))
+end
+function sliding_log.wait(cell, policy, cost)
+local k = cell.used + cost - policy.limit
+if k <= 0 or cost > policy.limit then return 0 end
+return ms_until_gone(cell, policy, k)
+end
+function sliding_log.give_back(cell, policy, units, at)
+if cell.used == 0 or cell.used >= max_recorded(policy) or at <= policy.dead_until then return end
+cell.layout.give_back(cell, policy, units, at)
+if cell.used == 0 then sliding_log.clear(cell, policy) end
+end
+function sliding_log.clear(cell, policy)
+leave_mark(cell, policy.resolution + policy.window)
+layouts.forget(cell)
+end
+function sliding_log.report(cell, policy)
+local used, limit = cell.used, policy.limit
+if used == 0 or limit == 0 then return used, 0 end
+if used <= limit then return used, ms_until(policy, cell.first) end
+return used, ms_until_gone(cell, policy, used - limit + 1)
+end
+return sliding_log
+end
+end`,
+'token-bucket': `do
+local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
+local function is_sound(at, level, ends_at, lives_until)
+return level <= MAX_SAFE and at < ends_at and ends_at - at <= level and ends_at <= lives_until
+end
+define['token-bucket'] = function()
+local bucket = {}
+function bucket.load(cell, key, policy)
+cell.at, cell.level, cell.ends_at, cell.lives_until, cell.version = now, 0, 0, 0, PLAIN
+local value = read_string(cell, key, PLAIN, LENGTH, SHIFTED)
+if not value then return end
+local version, incarnation, at, level, ends_at, lives_until = unpack_struct(FORMAT, value)
+if not is_sound(at, level, ends_at, lives_until) then return reject() end
+local latest = now + policy.window
+if at > latest then
+at, ends_at, version = latest, latest + ends_at - at, SHIFTED
+cell.repaired = true
+end
+if now < ends_at then
+cell.incarnation, cell.ends_at, cell.lives_until, cell.version = incarnation, ends_at, lives_until, version
+cell.at = max(at, now)
+cell.level = max(0, level - (cell.at - at) * policy.limit)
+else
+cell.incarnation = version == SHIFTED and new_incarnation() or incarnation
+end
+end
+local function longest(policy)
+return policy.limit > 0 and ceil(policy.capacity / policy.limit) or policy.window
+end
+function bucket.persist(cell, policy)
+local ttl = cell.ends_at - now
+if is_server_clock then ttl = ttl + ceil(ttl / 4) end
+if cell.version == SHIFTED then ttl = max(ttl, min(cell.lives_until - now, longest(policy))) end
+cell.lives_until = now + ttl
+local value = pack(FORMAT, cell.version, cell.incarnation, cell.at, cell.level, cell.ends_at, cell.lives_until)
+write_string(cell.key, value, ttl)
+end
+function bucket.fits(cell, policy)
+return floor((policy.capacity - cell.level) / policy.window)
+end
+function bucket.take(cell, policy, units)
+local raised = cell.level + units * policy.window
+cell.level = max(cell.level, min(raised, policy.capacity))
+cell.ends_at = cell.at + ceil(cell.level / policy.limit)
+if raised > policy.capacity then
+cell.incarnation = new_incarnation()
+bucket.persist(cell, policy)
+cell.incarnation = new_incarnation()
+elseif cell.ends_at <= cell.lives_until and is_server_clock then
+redis_call('SETRANGE', cell.key, '5', pack('<I6I7I7', cell.at, cell.level, cell.ends_at))
+else
+bucket.persist(cell, policy)
+end
+end
+function bucket.give_back(cell, policy, units, at, refunded)
+local undrained = (at - cell.at) * policy.limit - refunded * policy.window
+local given = min(units * policy.window, cell.level, undrained)
+if given <= 0 then return end
+if cell.level == given then return bucket.clear(cell, policy) end
+cell.level = cell.level - given
+cell.ends_at = cell.at + ceil(cell.level / policy.limit)
+cell.version = SHIFTED
+bucket.persist(cell, policy)
+end
+function bucket.clear(cell, policy)
+leave_mark(cell, longest(policy))
+cell.at, cell.level, cell.ends_at, cell.lives_until, cell.version = now, 0, 0, 0, PLAIN
+end
+function bucket.report(cell)
+return cell.level, cell.level > 0 and cell.ends_at - now or 0, cell.at - now
+end
+return bucket
+end
+end`,
+}
+
+export const usual = {
+'concurrency': (s: string): string => `if lease_window ~= window${s} then
+lease_window = window${s}
+local ends_at = now + window${s}
+lease_end = string.format('%d%06d', (ends_at - ends_at % 1000000) / 1000000, ends_at % 1000000)
+after_now = string.format('(%d%06d', (now - now % 1000000) / 1000000, now % 1000000)
+end
+local held, total = 0, redis.pcall('ZSCORE', key${s}, '#')
+if total then
+if type(total) ~= 'string' then break end
+held = -total
+local running = redis_call('ZCOUNT', key${s}, after_now, lease_end)
+if running < 1 or held < running or held > 9007199254740991 or held % 1 ~= 0 then break end
+if held > running and redis_call('ZCARD', key${s}) ~= running + 1 then break end
+elseif redis_call('EXISTS', key${s}) == 1 then
+break
+end
+detail${s} = 0
+if type(setting${s}) ~= 'string' then
+amount${s}, denied${s} = held, held + units > limit${s}
+if not denied${s} then
+lease_count = lease_count + 1
+local lease_detail = server_micros and server_micros % 1000 + lease_count or (call_text:match('%d+$') + lease_count) % 67108864
+local lease_number = now % 4398046511104 * 1000 + lease_detail
+amount${s}, detail${s} = held + units, lease_detail
+write${s}, where${s}, ttl${s} = 'ZADD', string.format(amount${s} < 2147483648 and '-%d' or '-%.0f', amount${s}), window${s}
+extra${s} = lease_end
+if lease_number < 100000000 or units > 2147483647 then
+data${s} = string.format('%.0f:%.0f', lease_number, units)
+else
+local low = lease_number % 100000000
+data${s} = string.format('%d%08d:%d', (lease_number - low) / 100000000, low, units)
+end
+end
+break
+end
+local lease = setting${s}:sub(2)
+if setting${s}:byte() == 43 then
+denied${s} = not redis_call('ZSCORE', key${s}, lease)
+if not denied${s} then
+redis_call('ZADD', key${s}, lease_end, lease)
+redis_call('PEXPIRE', key${s}, window${s} + ttl_margin)
+end
+else
+denied${s} = redis_call('ZREM', key${s}, lease) == 0
+if not denied${s} then
+held = held - lease:match(':(%d+)$')
+if held > 0 then redis_call('ZADD', key${s}, string.format(held < 2147483648 and '-%d' or '-%.0f', held), '#') else redis_call('DEL', key${s}) end
+end
+end
+amount${s} = held`,
+'fixed-window': (s: string): string => `local value = values and values[value_index]
+if values then
+is_new${s} = not value
+else
+value = redis.pcall('GET', key${s})
+if value and type(value) ~= 'string' then break end
+end
+if value then
+if #value ~= 18 then break end
+local version, incarnation, start, count = unpack_struct('<BI4I6I7', value)
+if version ~= 1 or incarnation > 0 or start > now or count > limit${s} then break end
+if now < start + window${s} then
+amount${s}, detail${s} = count, now - start + 1
+denied${s} = count + units > limit${s}
+if not denied${s} then
+amount${s} = count + units
+write${s}, where${s}, data${s} = 'SETRANGE', '11', pack('<I7', amount${s})
+end
+break
+end
+end
+if units > limit${s} then break end
+local begin = setting${s} == 1 and now - now % window${s} or now
+amount${s}, detail${s} = units, now - begin + 1
+write${s}, data${s}, ttl${s} = 'SET', pack('<BI4I6I7', 1, 0, begin, units), begin + window${s} - now`,
+'penalty': (s: string): string => `local value = values and values[value_index]
+if values then
+is_new${s} = not value
+else
+value = redis.pcall('GET', key${s})
+if value and type(value) ~= 'string' then break end
+end
+if value then
+if #value ~= 29 then break end
+local version, since, strikes, blocked_until, asked, last = unpack_struct('<BI6I4I6I6I6', value)
+if version ~= 1 or now < blocked_until or since > now then break end
+if asked > 315360000000 or last > 315360000000 or (blocked_until == 0) ~= (asked == 0) or strikes + asked == 0 then break end
+amount${s}, detail${s} = now < since + window${s} and strikes or 0, 0
+else
+if is_new${s} and redis_call('EXISTS', key${s}) == 1 then break end
+amount${s}, detail${s}, is_new${s} = 0, 0, false
+end`,
+'sliding-counter': (s: string): string => `local value = values and values[value_index]
+if values then
+is_new${s} = not value
+else
+value = redis.pcall('GET', key${s})
+if value and type(value) ~= 'string' then break end
+end
+local this, before = now - now % window${s}, 0
+local left = this + window${s} - now
+if value then
+if #value ~= 25 then break end
+local version, incarnation, start, current, previous = unpack_struct('<BI4I6I7I7', value)
+if version ~= 1 or incarnation > 0 or start > this or current > limit${s} or previous > 9007199254740991 / window${s} then break end
+if start == this then
+amount${s}, detail${s} = current, previous
+denied${s} = current + units + math.floor(previous * left / window${s}) > limit${s}
+if not denied${s} then
+amount${s} = current + units
+write${s}, where${s}, data${s} = 'SETRANGE', '11', pack('<I7', amount${s})
+end
+break
+end
+if start + window${s} == this then before = current end
+end
+if units + math.floor(before * left / window${s}) > limit${s} then break end
+amount${s}, detail${s} = units, before
+write${s}, data${s}, ttl${s} = 'SET', pack('<BI4I6I7I7', 1, 0, this, units, before), left + window${s}`,
+'sliding-log-blocks': (s: string): string => `local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
+local tail = redis.pcall('LINDEX', key${s}, '-1')
+if type(tail) ~= 'string' then break end
+local stamp, dead_until, resolution = now, now - window${s}, setting${s} or 1
+local beyond = now % resolution
+if beyond > 0 then stamp = now - beyond + resolution end
+local version, length = tail:byte(1), #tail
+local header, entry, two, header_size, size, full_size, span = '<BI4I3', '<I5I3', '<I5I3I5I3', 8, 8, 112, 16777216
+if version == 2 then
+header, entry, two, header_size, size, full_size, span = '<BI4I6', '<I5I6', '<I5I6I5I6', 11, 11, 121, 281474976710656
+end
+if (version ~= 1 and version ~= 2) or length <= header_size or (length - header_size) % size ~= 0 or limit${s} >= span / 2 then break end
+local _, incarnation = unpack_struct(header, tail)
+local last, last_total = unpack_struct(entry, tail, length - size + 1)
+local last_age = (stamp - last) % TIME_SPAN
+if incarnation > 0 or last_age >= stamp - dead_until then break end
+local head = redis_call('LINDEX', key${s}, '0')
+if #head <= header_size or (#head - header_size) % size ~= 0 or head:byte(1) ~= version then break end
+if (unpack_struct(entry, head, #head - size + 1) - dead_until - 1) % TIME_SPAN >= HALF_SPAN then
+head, extra${s} = redis_call('LINDEX', key${s}, '1'), true
+if not head or #head <= header_size or (#head - header_size) % size ~= 0 or head:byte(1) ~= version then break end
+if (unpack_struct(entry, head, #head - size + 1) - dead_until - 1) % TIME_SPAN >= HALF_SPAN then break end
+end
+local low, high = 0, (#head - header_size) / size - 1
+while low < high do
+local middle = (low + high - (low + high) % 2) / 2
+local time = unpack_struct(entry, head, header_size + 1 + middle * size)
+if (time - dead_until - 1) % TIME_SPAN >= HALF_SPAN then low = middle + 1 else high = middle end
+end
+local first, total, base
+if low == 0 then
+_, _, base = unpack_struct(header, head)
+first, total = unpack_struct(entry, head, header_size + 1)
+else
+_, base, first, total = unpack_struct(two, head, header_size + 1 + (low - 1) * size)
+end
+local used = (last_total - base) % span + units
+if total == base then break end
+first = (first - dead_until) % TIME_SPAN + dead_until
+detail${s} = (first > stamp and stamp or first) + window${s} - now
+if used > limit${s} then
+if used == limit${s} + 1 then amount${s}, denied${s} = used - units, true end
+break
+end
+amount${s}, write${s} = used, 'LSET'
+data${s} = pack(entry, stamp % TIME_SPAN, (last_total + units) % span)
+if last_age == 0 then where${s}, data${s} = '-1', tail:sub(1, length - size) .. data${s}
+elseif length < full_size then where${s}, data${s} = '-1', tail .. data${s}
+else write${s}, data${s} = 'RPUSH', pack(header, version, 0, last_total) .. data${s} end
+if (stamp - last_age) * 4 < stamp * 4 - stamp * 4 % window${s} then ttl${s} = window${s} + math.ceil(window${s} / ttl_parts) + resolution - 1 end`,
+'sliding-log-string': (s: string): string => `local value = values and values[value_index]
+if values then
+is_new${s} = not value
+else
+value = redis.pcall('GET', key${s})
+if value and type(value) ~= 'string' then break end
+end
+local VERSION, HEADER, HEADER_SIZE, MAX_UNITS, SHORT_WINDOW = 3, '<I5I6', 11, 512, 4194304
+local stamp, dead_until, resolution = now, now - window${s}, 1
+if setting${s} and setting${s} > 1 then
+local beyond = now % setting${s}
+resolution = setting${s}
+if beyond > 0 then stamp = now - beyond + setting${s} end
+end
+local entry, four, size, max_offset = '<I3B', '<I3xI3xI3xI3', 4, 16777215
+if window${s} > SHORT_WINDOW then entry, four, size, max_offset = '<I4B', '<I4xI4xI4xI4', 5, 4294967295 end
+local is_live, is_ttl_due = false, true
+if value then
+local length = #value
+local count = (length - HEADER_SIZE) / size
+if count < 1 or count > MAX_UNITS or count % 1 ~= 0 then break end
+local version, base = unpack_struct(HEADER, value)
+local last, hint = unpack_struct(entry, value, length - size + 1)
+local offset, dead_offset = stamp - base, dead_until - base
+if version ~= VERSION or last > offset or offset > max_offset then break end
+if last > dead_offset then
+is_live = true
+local head, high, first = hint, count - 1, nil
+if hint + 2 > high then head = 0
+else
+local before, one, two, three = unpack_struct(four, value, HEADER_SIZE + 1 + (hint - 1) * size)
+if hint > 0 and before > dead_offset then head, high, first = 0, hint - 1, before
+elseif one > dead_offset then high, first = head, one
+elseif two > dead_offset then
+head, first = hint + 1, two
+high = head
+elseif three > dead_offset then
+head, first = hint + 2, three
+high = head
+else
+local probe, step = hint + 4, 2
+head = hint + 3
+while probe < high do
+local time = unpack_struct(entry, value, HEADER_SIZE + 1 + probe * size)
+if time > dead_offset then
+high, first = probe, time
+break
+end
+head, probe, step = probe + 1, probe + step, step * 2
+end
+end
+end
+while head < high do
+local middle = (head + high - (head + high) % 2) / 2
+local time = unpack_struct(entry, value, HEADER_SIZE + 1 + middle * size)
+if time > dead_offset then high, first = middle, time else head = middle + 1 end
+end
+first = first or unpack_struct(entry, value, HEADER_SIZE + 1 + head * size)
+amount${s} = count - head + units
+detail${s} = (first > offset and stamp or base + first) + window${s} - now
+if amount${s} > limit${s} then
+if amount${s} == limit${s} + 1 then amount${s}, denied${s} = amount${s} - units, true else amount${s} = nil end
+break
+end
+if head > amount${s} / 4 + 2 then
+write${s}, data${s} = 'SET', value:sub(1, HEADER_SIZE) .. value:sub(HEADER_SIZE + 1 + head * size) .. pack(entry, offset, 0):rep(units)
+else
+write${s}, data${s} = 'APPEND', pack(entry, offset, head)
+if units > 1 then data${s} = data${s}:rep(units) end
+is_ttl_due = (base + last) * 4 < stamp * 4 - stamp * 4 % window${s}
+end
+end
+end
+if not is_live then
+if units > limit${s} then break end
+amount${s}, detail${s} = units, stamp + window${s} - now
+write${s}, data${s} = 'SET', pack(HEADER, VERSION, stamp) .. pack(entry, 0, 0):rep(units)
+end
+if is_ttl_due then ttl${s} = window${s} + math.ceil(window${s} / ttl_parts) + resolution - 1 end`,
+'token-bucket': (s: string): string => `local value = values and values[value_index]
+if values then
+is_new${s} = not value
+else
+value = redis.pcall('GET', key${s})
+if value and type(value) ~= 'string' then break end
+end
+local raised, capacity = units * window${s}, setting${s} or limit${s} * window${s}
+if value then
+if #value ~= 32 then break end
+local version, incarnation, at, level, ends_at, lives_until = unpack_struct('<BI4I6I7I7I7', value)
+if version ~= 1 or incarnation > 0 or at > now or level > 9007199254740991 then break end
+if at >= ends_at or ends_at - at > level or ends_at > lives_until then break end
+if now < ends_at then
+level = level - (now - at) * limit${s}
+if level < 0 then level = 0 end
+if ends_at - now ~= math.ceil(level / limit${s}) then break end
+if level + raised > capacity then
+amount${s}, detail${s}, denied${s} = level, ends_at - now, true
+break
+end
+raised = level + raised
+ends_at = now + math.ceil(raised / limit${s})
+if ends_at <= lives_until then
+amount${s}, detail${s} = raised, ends_at - now
+write${s}, where${s}, data${s} = 'SETRANGE', '5', pack('<I6I7I7', now, raised, ends_at)
+break
+end
+end
+end
+if raised > capacity then break end
+local drains = math.ceil(raised / limit${s})
+local life = drains + math.ceil(drains / 4)
+amount${s}, detail${s} = raised, drains
+write${s}, data${s}, ttl${s} = 'SET', pack('<BI4I6I7I7I7', 1, 0, now, raised, now + drains, now + life), life`,
+}
