@@ -1,7 +1,7 @@
--- Decides a call whose requests consume by one list of several policies, by modules as usual-one.lua
--- does. A request is written only after all of its keys have been decided. If one of them denies, or
--- is in no usual state, parts/unusual.lua decides the whole request. What stands between `-- EACH`
--- and `-- END` is repeated for each policy, with its number N behind the names of its variables.
+-- Decides a call whose requests consume by one list of several policies, with the modules of
+-- usual-one.lua. A request is written only after all of its keys have been decided. If one of them
+-- denies, or is in no usual state, parts/unusual.lua decides the whole request. What stands between
+-- `-- EACH` and `-- END` is repeated for each policy, with its number N behind its variables.
 --
 -- KEYS     the key of each policy of each request, one request after the other
 -- ARGV[1]  the call, as ARGV[4] of usual-one.lua

@@ -2,9 +2,9 @@
 -- state, and parts/unusual.lua decides all others.
 --
 -- The text of the module stands in the place of `-- DECIDE`, because a function would cost time in
--- every call. The module reads key, units, limit, window, setting and now. It sets amount and detail
--- of the report (parts/report.lua), denied, and what parts/write.lua writes. If the state is not
--- usual, it leaves amount nil. A denial is no usual state if COUNTS_DENIED is true.
+-- every call. It reads key, units, limit, window, setting and now. It sets amount and detail of the
+-- report (parts/report.lua), denied, and what parts/write.lua writes. If the state is not usual, it
+-- leaves amount nil. A denial is no usual state if COUNTS_DENIED is true.
 --
 -- KEYS     the key of each request
 -- ARGV[1]  the limit
