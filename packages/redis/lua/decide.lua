@@ -23,7 +23,6 @@ if ARGV[4] then
   -- include deadline
 end
 -- include parts/shared
--- include parts/names
 -- DEFINE
 local call = cjson.decode(ARGV[3])
 local reply = { call_text, now }

@@ -1,10 +1,10 @@
 -- Defines how any request is decided, in whatever state its keys are. It is a function, because a
 -- call in which all keys are in a usual state must not pay for the definitions (40 µs).
 --
---   define[name]()  returns a part: an algorithm, or what several files of one algorithm share.
---   An algorithm is a table of functions, the twin of the TypeScript module of its name in core:
+-- define[name]() returns a part: an algorithm, or what several files of one algorithm share. An
+-- algorithm is a table of functions, the twin of the TypeScript module of its name in core:
 --     load(cell, key, policy)     reads what a key has taken, as it counts now, into a cell
---     persist(cell, policy)       writes a repaired cell: load has moved its times after now to now
+--     persist(cell, policy)       writes a cell that load has `repaired`: times after now are now
 --     fits(cell, policy)          returns the units that may still be taken; below 0 if more count
 --     take(cell, policy, units)   records units, asked or not
 --     wait(cell, policy, cost)    returns ms until the cost fits; left out if the report tells
@@ -24,19 +24,16 @@
 --                                 (ms) the time of the key is ahead of a clock that was set back
 --
 -- Cells are used again for the next request, since tables cost more than commands, so load sets
--- every field. Each cell has key, incarnation, exists (whether the key held anything), and
--- repaired. Every change is written at once, so that the next request sees it. Times are whole ms
--- and units whole numbers: doubles hold them exactly up to 2^53.
+-- every field: key, incarnation, exists (whether the key held anything), repaired, and its own.
+-- Every change is written at once, so that the next request sees it. Times and units are whole.
 local function define_general(reply)
-local MAX_SAFE = 9007199254740991
-
-local is_server_clock = server_micros ~= nil
+local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
+local MAX_SAFE, is_server_clock = 9007199254740991, server_micros ~= nil
 
 local define, defined = {}, {}
 local function require_part(name)
   local part = defined[name]
   if not part then
-    if not defined.values then defined.values = define.values() end
     part = define[name]()
     defined[name] = part
   end
@@ -45,6 +42,19 @@ end
 
 -- Stored values that could not be read.
 local unreadable = 0
+
+-- Returns an integer, or its text if it is just below 2^53: clients add a digit's code before they
+-- subtract it, and so misread it.
+local function exact(amount)
+  return amount > 9007199254740900 and string.format('%.0f', amount) or amount
+end
+
+-- Returns the report of a key in its first incarnation, in the form that report.lua gives.
+local function report_of(allowed, amount, detail)
+  local denied = not allowed
+  -- include parts/report
+  return report
+end
 
 -- The most units that a window can count exactly (core: maxUnits).
 local function max_units(window)
@@ -55,65 +65,59 @@ local function write_string(key, value, ttl)
   redis_call('SET', key, value, 'PX', ttl + ttl_margin)
 end
 
--- Functions with which algorithms read values and tell the incarnations of a key apart.
-local new_incarnation, leave_mark, read_mark, read_string, reject, units_left
-function define.values()
-  -- Every key is in incarnation 0, until it is forgotten while receipts of it are about: then a
-  -- mark is left in its place, and it goes on in an incarnation that no other has, so that none of
-  -- those receipts reaches it.
-  local MARK_VERSION, MARK_FORMAT, MARK_LENGTH = 9, '<BI4', 5
-  -- The server's clock counts them from its microseconds: each takes longer than one to write.
-  local next_incarnation = tonumber(call_text and call_text:match(';(%d+)$')) or ((now - now % 1000) * 1000 + server_micros) % 4294967296
-  function new_incarnation()
-    next_incarnation = next_incarnation % 4294967295 + 1
-    return next_incarnation
-  end
+-- Every key is in incarnation 0, until it is forgotten while receipts of it are about: then a
+-- mark is left in its place, and it goes on in an incarnation that no other has, so that none of
+-- those receipts reaches it.
+local MARK_VERSION, MARK_FORMAT, MARK_LENGTH = 9, '<BI4', 5
+-- The server's clock counts them from its microseconds: each takes longer than one to write.
+local next_incarnation = tonumber(call_text and call_text:match(';(%d+)$')) or ((now - now % 1000) * 1000 + server_micros) % 4294967296
+local function new_incarnation()
+  next_incarnation = next_incarnation % 4294967295 + 1
+  return next_incarnation
+end
 
-  function leave_mark(cell, ttl)
-    if not cell.exists then return end
-    cell.incarnation = new_incarnation()
-    redis_call('SET', cell.key, pack(MARK_FORMAT, MARK_VERSION, cell.incarnation), 'PX', ttl + ttl_margin)
-  end
+local function leave_mark(cell, ttl)
+  if not cell.exists then return end
+  cell.incarnation = new_incarnation()
+  redis_call('SET', cell.key, pack(MARK_FORMAT, MARK_VERSION, cell.incarnation), 'PX', ttl + ttl_margin)
+end
 
-  -- The incarnation that a mark tells; nil for any other value.
-  function read_mark(value)
-    if #value ~= MARK_LENGTH or value:byte(1) ~= MARK_VERSION then return nil end
-    local _, incarnation = unpack_struct(MARK_FORMAT, value)
-    return incarnation
-  end
+-- The incarnation that a mark tells; nil for any other value.
+local function read_mark(value)
+  if #value ~= MARK_LENGTH or value:byte(1) ~= MARK_VERSION then return nil end
+  local _, incarnation = unpack_struct(MARK_FORMAT, value)
+  return incarnation
+end
 
-  -- The count after a refund. A count at its highest number has lost units, so nothing is given
-  -- back (core: unitsLeft).
-  function units_left(count, units, policy)
-    return count >= policy.most and count or max(0, count - units)
-  end
+-- The count after a refund. A count at its highest number has lost units, so nothing is given
+-- back (core: unitsLeft).
+local function units_left(count, units, policy)
+  return count >= policy.most and count or max(0, count - units)
+end
 
-  -- For a value that cannot be read: it counts as empty, and is reported.
-  function reject()
-    unreadable = unreadable + 1
-    return nil
-  end
+-- For a value that cannot be read: it counts as empty, and is reported.
+local function reject()
+  unreadable = unreadable + 1
+  return nil
+end
 
-  -- Reads a value that must be a string of one length, and begin with the version of its format, or
-  -- with another; nil where there is none.
-  function read_string(cell, key, version, length, other_version)
-    cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
-    local value = redis.pcall('GET', key)
-    if not value then return nil end
-    cell.exists = true
-    if type(value) == 'string' then
-      local found = value:byte(1)
-      if #value == length and (found == version or found == other_version) then return value end
-      local incarnation = read_mark(value)
-      if incarnation then
-        cell.incarnation = incarnation
-        return nil
-      end
+-- Reads a value that must be a string of one length, and begin with the version of its format, or
+-- with another; nil where there is none.
+local function read_string(cell, key, version, length, other_version)
+  cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
+  local value = redis.pcall('GET', key)
+  if not value then return nil end
+  cell.exists = true
+  if type(value) == 'string' then
+    local found = value:byte(1)
+    if #value == length and (found == version or found == other_version) then return value end
+    local incarnation = read_mark(value)
+    if incarnation then
+      cell.incarnation = incarnation
+      return nil
     end
-    return reject()
   end
-
-  return true
+  return reject()
 end
 
 -- ALGORITHMS

@@ -4,18 +4,14 @@
 -- `-- EACH` and `-- END` is repeated for each policy, with its number N behind its variables.
 --
 -- KEYS     the key of each policy of each request, one request after the other
--- ARGV[1]  the call, as ARGV[4] of usual-one.lua
--- ARGV[2]  milliseconds of the caller's clock; '' for the server's own
--- ARGV[3]  '1' if a key occurs more than once, else '0'
--- ARGV[4…] for each policy: the limit, the window in ms, and the setting; then the cost of each
---          key, left out if all are 1
--- Returns  { ARGV[1], now, a report for each key, and, if there were any, how many stored values
---          could not be read }
-local caller_ms = ARGV[2]
+-- ARGV     for each policy: the limit, the window in ms, and the setting; then as ARGV[4] and what
+--          comes after it of usual-one.lua for several keys
+-- Returns  as usual-one.lua for several keys
+local caller_ms = ARGV[3 * WIDTH + 2]
 -- include parts/shared
-local call_text, repeats, costs = ARGV[1], ARGV[3] == '1', nil
+local call_text, repeats, costs = ARGV[3 * WIDTH + 1], ARGV[3 * WIDTH + 3] == '1', nil
 -- EACH
-local limit, window, setting = ARGV[3 * N + 1] + 0, ARGV[3 * N + 2] + 0, ARGV[3 * N + 3]
+local limit, window, setting = ARGV[3 * N - 2] + 0, ARGV[3 * N - 1] + 0, ARGV[3 * N]
 setting = tonumber(setting) or setting
 -- END
 if ARGV[4 + 3 * WIDTH] then

@@ -1,6 +1,5 @@
 export type { CommandClient } from './clients/command-client.ts'
-export type { IoredisLike } from './clients/ioredis.ts'
-export type { IoredisClusterLike } from './clients/ioredis-cluster.ts'
+export type { IoredisClusterLike, IoredisLike } from './clients/ioredis.ts'
 export type { NodeRedisLike, NodeRedisSentinelLike } from './clients/node-redis.ts'
 export type { NodeRedisClusterLike } from './clients/node-redis-cluster.ts'
 export type { UserClient } from './clients/recognise-client.ts'

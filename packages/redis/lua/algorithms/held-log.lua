@@ -3,164 +3,162 @@
 -- Value: [u8 version = 1], then for each grant, those that end first in front:
 --        [u48 ms of its end] [u48 units] [u56 id]
 -- A grant that has ended is recorded whole, before anything else is done with its key.
-do
+define['held-log'] = function()
   local VERSION, FORMAT, SIZE, MAX_GRANTS = 1, '<I6I6I7', 19, 1000
 
-  define['held-log'] = function()
-    local log, held_log = require_part('sliding-log'), {}
+  local log, held_log = require_part('sliding-log'), {}
 
-    local function from_hex(digits)
-      return (digits:gsub('%x%x', function(pair) return string.char(tonumber(pair, 16)) end))
-    end
-
-    -- policy.apart: the value as it was read elsewhere, while the slot is moved (decide.lua). What
-    -- this node has of the key goes before.
-    local function read_grants(cell, policy)
-      cell.grants, cell.held = {}, 0
-      local value = redis.pcall('GET', cell.grants_key)
-      cell.is_apart = policy.apart ~= nil and type(value) ~= 'string'
-      if cell.is_apart then value = from_hex(policy.apart) end
-      if not value or value == '' then return end
-      if type(value) ~= 'string' or value:byte(1) ~= VERSION or (#value - 1) % SIZE ~= 0 then return reject() end
-      local last_end = now + floor(policy.window / 10)
-      for at = 2, #value, SIZE do
-        local ends_at, units, id = unpack_struct(FORMAT, value, at)
-        -- A grant that cannot be recorded here is held for as long as its units would count.
-        if not cell.is_apart or ends_at + policy.window + policy.resolution > now then
-          cell.grants[#cell.grants + 1] = { ends_at = min(ends_at, last_end), units = units, id = id }
-          cell.held = cell.held + units
-        end
-      end
-    end
-
-    local function write_grants(cell, policy)
-      local parts, last = { string.char(VERSION) }, cell.grants[#cell.grants]
-      if not last then return redis_call('DEL', cell.grants_key) end
-      for i, grant in ipairs(cell.grants) do parts[i + 1] = pack(FORMAT, grant.ends_at, grant.units, grant.id) end
-      local ttl = last.ends_at - now + policy.window + policy.resolution
-      redis_call('SET', cell.grants_key, table.concat(parts), 'PX', ttl + ttl_margin)
-    end
-
-    -- A policy with some fields of its own.
-    local function altered(policy, fields)
-      return setmetatable(fields, { __index = policy })
-    end
-
-    -- Records all units, even where the limit has become smaller since they were granted.
-    local function record(cell, policy, units)
-      log.take(cell, altered(policy, { limit = max(policy.limit, cell.used + units) }), units)
-    end
-
-    -- A lapse is recorded at the end of its grant, or at the last unit, if processes without grants
-    -- took that later: no unit of a log moves to an earlier time.
-    local function record_ended(cell, key, policy)
-      local first, last = cell.grants[1], 0
-      if cell.is_apart or not first or first.ends_at > now then return end
-      if cell.repaired then log.persist(cell, policy) end
-      if cell.used > 0 then last = cell.layout.time_of(cell, policy, cell.used) end
-      repeat
-        last = min(max(last, first.ends_at), now)
-        local past = altered(policy, { stamp = ceil(last / policy.resolution) * policy.resolution })
-        -- Entries that all units of were given back may be later.
-        if cell.used > 0 then log.load(cell, key, past) end
-        if cell.used > 0 and cell.repaired then log.persist(cell, past) end
-        cell.repaired = false
-        if past.stamp > policy.dead_until then record(cell, past, first.units) end
-        table.remove(cell.grants, 1)
-        cell.held = cell.held - first.units
-        first = cell.grants[1]
-      until not first or first.ends_at > now
-      write_grants(cell, policy)
-    end
-
-    function held_log.load(cell, key, policy)
-      cell.grants_key = key .. '~'
-      read_grants(cell, policy)
-      log.load(cell, key, policy)
-      record_ended(cell, key, policy)
-    end
-
-    held_log.persist, held_log.take, held_log.give_back = log.persist, log.take, log.give_back
-
-    function held_log.fits(cell, policy)
-      return log.fits(cell, policy) - cell.held
-    end
-
-    -- Until k units have left: all that were taken, and then those of the grants, as if each were
-    -- recorded at its end.
-    local function ms_until_gone(cell, policy, k)
-      if k <= cell.used then return log.wait(cell, policy, k + policy.limit - cell.used) end
-      local left = k - cell.used
-      for _, grant in ipairs(cell.grants) do
-        left = left - grant.units
-        if left <= 0 then
-          return ceil(grant.ends_at / policy.resolution) * policy.resolution + policy.window - now
-        end
-      end
-      return 0
-    end
-
-    function held_log.wait(cell, policy, cost)
-      local k = cell.used + cell.held + cost - policy.limit
-      if k <= 0 or cost > policy.limit then return 0 end
-      return ms_until_gone(cell, policy, k)
-    end
-
-    -- As of sliding-log, for all units that count.
-    function held_log.report(cell, policy)
-      local total = cell.used + cell.held
-      if total == 0 or policy.limit == 0 then return total, 0 end
-      return total, ms_until_gone(cell, policy, max(1, total - policy.limit + 1))
-    end
-
-    -- Closes grants: their spent units are recorded, and the others come back. Returns whether any
-    -- were recorded. `closed` holds ids and spent units in turn.
-    function held_log.close(cell, policy, closed, from)
-      -- They lapse.
-      if cell.is_apart then return false end
-      local has_recorded, has_closed = false, false
-      for at = from, #closed, 2 do
-        for i, grant in ipairs(cell.grants) do
-          if grant.id == closed[at] then
-            local units = min(closed[at + 1], grant.units)
-            if units > 0 then
-              record(cell, policy, units)
-              has_recorded = true
-            end
-            table.remove(cell.grants, i)
-            cell.held = cell.held - grant.units
-            has_closed = true
-            break
-          end
-        end
-      end
-      if has_closed then write_grants(cell, policy) end
-      return has_recorded
-    end
-
-    -- `terms` of the policy: those of a process that forgets the key.
-    function held_log.clear(cell, policy)
-      if policy.terms then held_log.close(cell, policy, policy.terms, 4) end
-      log.clear(cell, policy)
-    end
-
-    -- Grants up to so many units. Returns the units of the grant; 0 for none.
-    function held_log.grant(cell, policy, wanted, id, life, divisor)
-      if policy.apart then return 0 end
-      for _, grant in ipairs(cell.grants) do
-        -- A client has sent the call twice.
-        if grant.id == id then return grant.units end
-      end
-      local units = min(wanted, floor(held_log.fits(cell, policy) / divisor))
-      if units <= 0 or #cell.grants >= MAX_GRANTS then return 0 end
-      local grant, at = { ends_at = now + life, units = units, id = id }, 1
-      while cell.grants[at] and cell.grants[at].ends_at <= grant.ends_at do at = at + 1 end
-      table.insert(cell.grants, at, grant)
-      cell.held = cell.held + units
-      write_grants(cell, policy)
-      return units
-    end
-
-    return held_log
+  local function from_hex(digits)
+    return (digits:gsub('%x%x', function(pair) return string.char(tonumber(pair, 16)) end))
   end
+
+  -- policy.apart: the value as it was read elsewhere, while the slot is moved (decide.lua). What
+  -- this node has of the key goes before.
+  local function read_grants(cell, policy)
+    cell.grants, cell.held = {}, 0
+    local value = redis.pcall('GET', cell.grants_key)
+    cell.is_apart = policy.apart ~= nil and type(value) ~= 'string'
+    if cell.is_apart then value = from_hex(policy.apart) end
+    if not value or value == '' then return end
+    if type(value) ~= 'string' or value:byte(1) ~= VERSION or (#value - 1) % SIZE ~= 0 then return reject() end
+    local last_end = now + floor(policy.window / 10)
+    for at = 2, #value, SIZE do
+      local ends_at, units, id = unpack_struct(FORMAT, value, at)
+      -- A grant that cannot be recorded here is held for as long as its units would count.
+      if not cell.is_apart or ends_at + policy.window + policy.resolution > now then
+        cell.grants[#cell.grants + 1] = { ends_at = min(ends_at, last_end), units = units, id = id }
+        cell.held = cell.held + units
+      end
+    end
+  end
+
+  local function write_grants(cell, policy)
+    local parts, last = { string.char(VERSION) }, cell.grants[#cell.grants]
+    if not last then return redis_call('DEL', cell.grants_key) end
+    for i, grant in ipairs(cell.grants) do parts[i + 1] = pack(FORMAT, grant.ends_at, grant.units, grant.id) end
+    local ttl = last.ends_at - now + policy.window + policy.resolution
+    redis_call('SET', cell.grants_key, table.concat(parts), 'PX', ttl + ttl_margin)
+  end
+
+  -- A policy with some fields of its own.
+  local function altered(policy, fields)
+    return setmetatable(fields, { __index = policy })
+  end
+
+  -- Records all units, even where the limit has become smaller since they were granted.
+  local function record(cell, policy, units)
+    log.take(cell, altered(policy, { limit = max(policy.limit, cell.used + units) }), units)
+  end
+
+  -- A lapse is recorded at the end of its grant, or at the last unit, if processes without grants
+  -- took that later: no unit of a log moves to an earlier time.
+  local function record_ended(cell, key, policy)
+    local first, last = cell.grants[1], 0
+    if cell.is_apart or not first or first.ends_at > now then return end
+    if cell.repaired then log.persist(cell, policy) end
+    if cell.used > 0 then last = cell.layout.time_of(cell, policy, cell.used) end
+    repeat
+      last = min(max(last, first.ends_at), now)
+      local past = altered(policy, { stamp = ceil(last / policy.resolution) * policy.resolution })
+      -- Entries that all units of were given back may be later.
+      if cell.used > 0 then log.load(cell, key, past) end
+      if cell.used > 0 and cell.repaired then log.persist(cell, past) end
+      cell.repaired = false
+      if past.stamp > policy.dead_until then record(cell, past, first.units) end
+      table.remove(cell.grants, 1)
+      cell.held = cell.held - first.units
+      first = cell.grants[1]
+    until not first or first.ends_at > now
+    write_grants(cell, policy)
+  end
+
+  function held_log.load(cell, key, policy)
+    cell.grants_key = key .. '~'
+    read_grants(cell, policy)
+    log.load(cell, key, policy)
+    record_ended(cell, key, policy)
+  end
+
+  held_log.persist, held_log.take, held_log.give_back = log.persist, log.take, log.give_back
+
+  function held_log.fits(cell, policy)
+    return log.fits(cell, policy) - cell.held
+  end
+
+  -- Until k units have left: all that were taken, and then those of the grants, as if each were
+  -- recorded at its end.
+  local function ms_until_gone(cell, policy, k)
+    if k <= cell.used then return log.wait(cell, policy, k + policy.limit - cell.used) end
+    local left = k - cell.used
+    for _, grant in ipairs(cell.grants) do
+      left = left - grant.units
+      if left <= 0 then
+        return ceil(grant.ends_at / policy.resolution) * policy.resolution + policy.window - now
+      end
+    end
+    return 0
+  end
+
+  function held_log.wait(cell, policy, cost)
+    local k = cell.used + cell.held + cost - policy.limit
+    if k <= 0 or cost > policy.limit then return 0 end
+    return ms_until_gone(cell, policy, k)
+  end
+
+  -- As of sliding-log, for all units that count.
+  function held_log.report(cell, policy)
+    local total = cell.used + cell.held
+    if total == 0 or policy.limit == 0 then return total, 0 end
+    return total, ms_until_gone(cell, policy, max(1, total - policy.limit + 1))
+  end
+
+  -- Closes grants: their spent units are recorded, and the others come back. Returns whether any
+  -- were recorded. `closed` holds ids and spent units in turn.
+  function held_log.close(cell, policy, closed, from)
+    -- They lapse.
+    if cell.is_apart then return false end
+    local has_recorded, has_closed = false, false
+    for at = from, #closed, 2 do
+      for i, grant in ipairs(cell.grants) do
+        if grant.id == closed[at] then
+          local units = min(closed[at + 1], grant.units)
+          if units > 0 then
+            record(cell, policy, units)
+            has_recorded = true
+          end
+          table.remove(cell.grants, i)
+          cell.held = cell.held - grant.units
+          has_closed = true
+          break
+        end
+      end
+    end
+    if has_closed then write_grants(cell, policy) end
+    return has_recorded
+  end
+
+  -- `terms` of the policy: those of a process that forgets the key.
+  function held_log.clear(cell, policy)
+    if policy.terms then held_log.close(cell, policy, policy.terms, 4) end
+    log.clear(cell, policy)
+  end
+
+  -- Grants up to so many units. Returns the units of the grant; 0 for none.
+  function held_log.grant(cell, policy, wanted, id, life, divisor)
+    if policy.apart then return 0 end
+    for _, grant in ipairs(cell.grants) do
+      -- A client has sent the call twice.
+      if grant.id == id then return grant.units end
+    end
+    local units = min(wanted, floor(held_log.fits(cell, policy) / divisor))
+    if units <= 0 or #cell.grants >= MAX_GRANTS then return 0 end
+    local grant, at = { ends_at = now + life, units = units, id = id }, 1
+    while cell.grants[at] and cell.grants[at].ends_at <= grant.ends_at do at = at + 1 end
+    table.insert(cell.grants, at, grant)
+    cell.held = cell.held + units
+    write_grants(cell, policy)
+    return units
+  end
+
+  return held_log
 end

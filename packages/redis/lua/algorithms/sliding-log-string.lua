@@ -6,7 +6,7 @@
 -- quarter as many as live ones. The hint of the last unit says how many units before it were known
 -- to be dead when it was taken. A hint is checked before it is used.
 -- Usual states: usual/sliding-log-string.lua, which reads and writes the same format.
-do
+define['short-log'] = function()
   local VERSION, HEADER, HEADER_SIZE = 3, '<BI4I6', 11
   local MAX_HINT = 255
   -- The most that is recorded (core: maxRecorded of a limit of 128); and the same with what is dead
@@ -29,163 +29,161 @@ do
     return low, found
   end
 
-  define['short-log'] = function()
-    local short_log = {}
-    local SHORT = { entry = '<I3B', header_and_first = '<BI4I6I3B', size = 4, max_offset = 16777215 }
-    local LONG = { entry = '<I4B', header_and_first = '<BI4I6I4B', size = 5, max_offset = 4294967295 }
+  local short_log = {}
+  local SHORT = { entry = '<I3B', header_and_first = '<BI4I6I3B', size = 4, max_offset = 16777215 }
+  local LONG = { entry = '<I4B', header_and_first = '<BI4I6I4B', size = 5, max_offset = 4294967295 }
 
-    local function form_of(policy)
-      return policy.window <= SHORT_WINDOW and SHORT or LONG
-    end
-
-    -- The time of unit number i, from 0, after the base.
-    local function offset_at(form, value, i)
-      return (unpack_struct(form.entry, value, HEADER_SIZE + 1 + i * form.size))
-    end
-
-    -- A value without the units from number `from` to number `to`, without the latter.
-    local function without(form, value, from, to)
-      return value:sub(1, HEADER_SIZE + from * form.size) .. value:sub(HEADER_SIZE + 1 + to * form.size)
-    end
-
-    -- The value as it is now, where it was appended to since it was read.
-    local function value_of(cell)
-      return cell.value or redis_call('GET', cell.key)
-    end
-
-    local function measure(cell, policy, first_offset)
-      local value, base, count = cell.value, cell.base, cell.count
-      local dead_offset = policy.dead_until - base
-      if first_offset > dead_offset then
-        cell.head, cell.used, cell.first = 0, count, base + first_offset
-      elseif cell.last <= dead_offset then
-        cell.head, cell.used, cell.first = count, 0, nil
-      else
-        local head, offset = first_after(cell.form.entry, value, 0, count - 1, dead_offset)
-        cell.head, cell.used, cell.first = head, count - head, base + offset
-      end
-    end
-
-    -- Times that lie after now count as now.
-    local function clamp(cell, policy)
-      local form, base = cell.form, min(cell.base, policy.stamp)
-      local parts = { pack(HEADER, VERSION, cell.incarnation, base) }
-      for i = 0, cell.count - 1 do
-        parts[i + 2] = pack(form.entry, min(cell.base + offset_at(form, cell.value, i), policy.stamp) - base, 0)
-      end
-      cell.value, cell.base, cell.last = table.concat(parts), base, policy.stamp - base
-      cell.repaired = true
-    end
-
-    -- Reads a value; false where something else is stored.
-    function short_log.read(cell, policy, value)
-      local length, form = #value, form_of(policy)
-      local count = (length - HEADER_SIZE) / form.size
-      cell.layout, cell.form = short_log, form
-      if count < 1 or count > MAX_UNITS or count % 1 ~= 0 then
-        cell.incarnation = read_mark(value) or 0
-        return cell.incarnation > 0
-      end
-      local version, incarnation, base, first_offset = unpack_struct(form.header_and_first, value)
-      if version ~= VERSION then return false end
-      local last = offset_at(form, value, count - 1)
-      cell.value, cell.incarnation, cell.base, cell.count, cell.last = value, incarnation, base, count, last
-      if base + last > policy.stamp then
-        clamp(cell, policy)
-        first_offset = offset_at(form, cell.value, 0)
-      end
-      measure(cell, policy, first_offset)
-      return true
-    end
-
-    -- Writes the units from number `from` on, and more units of one time behind them.
-    local function rewrite(cell, policy, from, suffix)
-      local value = without(cell.form, value_of(cell), 0, from) .. suffix
-      cell.value, cell.count = value, (#value - HEADER_SIZE) / cell.form.size
-      redis_call('SET', cell.key, value, 'PX', policy.ttl)
-    end
-
-    -- Offsets from a later base, where the present one is too long ago.
-    local function rebase(cell)
-      local form, value, parts, base = cell.form, value_of(cell), {}, cell.first
-      parts[1] = pack(HEADER, VERSION, cell.incarnation, base)
-      for i = cell.head, cell.count - 1 do
-        parts[#parts + 1] = pack(form.entry, cell.base + offset_at(form, value, i) - base, 0)
-      end
-      cell.value = table.concat(parts)
-      cell.last = cell.base + cell.last - base
-      cell.base, cell.count, cell.head = base, cell.count - cell.head, 0
-      -- Rewritten by whoever asked for it.
-      return true
-    end
-
-    function short_log.persist(cell, policy)
-      rewrite(cell, policy, 0, '')
-    end
-
-    function short_log.take(cell, policy, units, most)
-      -- Only held units become so many at once.
-      if min(cell.used + units, most) > MAX_RECORDED then return require_part('layouts').grow(cell, policy, units, most) end
-      local stamp, used, form = policy.stamp, cell.used, form_of(policy)
-      if used == 0 then
-        cell.form, cell.value = form, pack(HEADER, VERSION, cell.incarnation, stamp) .. pack(form.entry, 0, 0):rep(units)
-        cell.base, cell.count, cell.head, cell.last = stamp, units, 0, 0
-        cell.used, cell.first, cell.exists = units, stamp, true
-        redis_call('SET', cell.key, cell.value, 'PX', policy.ttl)
-        return
-      end
-      local is_rebased = stamp - cell.base > form.max_offset and rebase(cell)
-      local offset = stamp - cell.base
-      local excess = max(0, used + units - most)
-      local dead = cell.head + excess
-      if excess > 0 or dead > used / 4 + 2 or is_rebased then
-        rewrite(cell, policy, dead, pack(form.entry, offset, 0):rep(units))
-        cell.head = 0
-        cell.first = cell.base + offset_at(form, cell.value, 0)
-      else
-        redis_call('APPEND', cell.key, pack(form.entry, offset, min(cell.head, MAX_HINT)):rep(units))
-        if cell.base + cell.last < policy.share_start then redis_call('PEXPIRE', cell.key, policy.ttl) end
-        cell.value, cell.count = nil, cell.count + units
-      end
-      cell.used = used + units - excess
-      cell.last = offset
-    end
-
-    function short_log.give_back(cell, policy, units, at)
-      local form, value, from, given = cell.form, value_of(cell), cell.head, 0
-      while from < cell.count and cell.base + offset_at(form, value, from) < at do from = from + 1 end
-      while given < units and from + given < cell.count and cell.base + offset_at(form, value, from + given) == at do
-        given = given + 1
-      end
-      if given == 0 then return end
-      cell.value = without(form, value, from, from + given)
-      cell.count, cell.used = cell.count - given, cell.used - given
-      if cell.used == 0 then return end
-      cell.last = offset_at(form, cell.value, cell.count - 1)
-      redis_call('SET', cell.key, cell.value, 'KEEPTTL')
-      measure(cell, policy, offset_at(form, cell.value, 0))
-    end
-
-    function short_log.time_of(cell, _policy, k)
-      cell.value = value_of(cell)
-      return cell.base + offset_at(cell.form, cell.value, cell.head + k - 1)
-    end
-
-    -- Times and running totals of the live units, for another layout to take over.
-    function short_log.entries(cell)
-      local value, entries = value_of(cell), {}
-      for i = cell.head, cell.count - 1 do
-        local time = cell.base + offset_at(cell.form, value, i)
-        local last = entries[#entries]
-        if last and last.time == time then
-          last.total = last.total + 1
-        else
-          entries[#entries + 1] = { time = time, total = (last and last.total or 0) + 1 }
-        end
-      end
-      return entries
-    end
-
-    return short_log
+  local function form_of(policy)
+    return policy.window <= SHORT_WINDOW and SHORT or LONG
   end
+
+  -- The time of unit number i, from 0, after the base.
+  local function offset_at(form, value, i)
+    return (unpack_struct(form.entry, value, HEADER_SIZE + 1 + i * form.size))
+  end
+
+  -- A value without the units from number `from` to number `to`, without the latter.
+  local function without(form, value, from, to)
+    return value:sub(1, HEADER_SIZE + from * form.size) .. value:sub(HEADER_SIZE + 1 + to * form.size)
+  end
+
+  -- The value as it is now, where it was appended to since it was read.
+  local function value_of(cell)
+    return cell.value or redis_call('GET', cell.key)
+  end
+
+  local function measure(cell, policy, first_offset)
+    local value, base, count = cell.value, cell.base, cell.count
+    local dead_offset = policy.dead_until - base
+    if first_offset > dead_offset then
+      cell.head, cell.used, cell.first = 0, count, base + first_offset
+    elseif cell.last <= dead_offset then
+      cell.head, cell.used, cell.first = count, 0, nil
+    else
+      local head, offset = first_after(cell.form.entry, value, 0, count - 1, dead_offset)
+      cell.head, cell.used, cell.first = head, count - head, base + offset
+    end
+  end
+
+  -- Times that lie after now count as now.
+  local function clamp(cell, policy)
+    local form, base = cell.form, min(cell.base, policy.stamp)
+    local parts = { pack(HEADER, VERSION, cell.incarnation, base) }
+    for i = 0, cell.count - 1 do
+      parts[i + 2] = pack(form.entry, min(cell.base + offset_at(form, cell.value, i), policy.stamp) - base, 0)
+    end
+    cell.value, cell.base, cell.last = table.concat(parts), base, policy.stamp - base
+    cell.repaired = true
+  end
+
+  -- Reads a value; false where something else is stored.
+  function short_log.read(cell, policy, value)
+    local length, form = #value, form_of(policy)
+    local count = (length - HEADER_SIZE) / form.size
+    cell.layout, cell.form = short_log, form
+    if count < 1 or count > MAX_UNITS or count % 1 ~= 0 then
+      cell.incarnation = read_mark(value) or 0
+      return cell.incarnation > 0
+    end
+    local version, incarnation, base, first_offset = unpack_struct(form.header_and_first, value)
+    if version ~= VERSION then return false end
+    local last = offset_at(form, value, count - 1)
+    cell.value, cell.incarnation, cell.base, cell.count, cell.last = value, incarnation, base, count, last
+    if base + last > policy.stamp then
+      clamp(cell, policy)
+      first_offset = offset_at(form, cell.value, 0)
+    end
+    measure(cell, policy, first_offset)
+    return true
+  end
+
+  -- Writes the units from number `from` on, and more units of one time behind them.
+  local function rewrite(cell, policy, from, suffix)
+    local value = without(cell.form, value_of(cell), 0, from) .. suffix
+    cell.value, cell.count = value, (#value - HEADER_SIZE) / cell.form.size
+    redis_call('SET', cell.key, value, 'PX', policy.ttl)
+  end
+
+  -- Offsets from a later base, where the present one is too long ago.
+  local function rebase(cell)
+    local form, value, parts, base = cell.form, value_of(cell), {}, cell.first
+    parts[1] = pack(HEADER, VERSION, cell.incarnation, base)
+    for i = cell.head, cell.count - 1 do
+      parts[#parts + 1] = pack(form.entry, cell.base + offset_at(form, value, i) - base, 0)
+    end
+    cell.value = table.concat(parts)
+    cell.last = cell.base + cell.last - base
+    cell.base, cell.count, cell.head = base, cell.count - cell.head, 0
+    -- Rewritten by whoever asked for it.
+    return true
+  end
+
+  function short_log.persist(cell, policy)
+    rewrite(cell, policy, 0, '')
+  end
+
+  function short_log.take(cell, policy, units, most)
+    -- Only held units become so many at once.
+    if min(cell.used + units, most) > MAX_RECORDED then return require_part('layouts').grow(cell, policy, units, most) end
+    local stamp, used, form = policy.stamp, cell.used, form_of(policy)
+    if used == 0 then
+      cell.form, cell.value = form, pack(HEADER, VERSION, cell.incarnation, stamp) .. pack(form.entry, 0, 0):rep(units)
+      cell.base, cell.count, cell.head, cell.last = stamp, units, 0, 0
+      cell.used, cell.first, cell.exists = units, stamp, true
+      redis_call('SET', cell.key, cell.value, 'PX', policy.ttl)
+      return
+    end
+    local is_rebased = stamp - cell.base > form.max_offset and rebase(cell)
+    local offset = stamp - cell.base
+    local excess = max(0, used + units - most)
+    local dead = cell.head + excess
+    if excess > 0 or dead > used / 4 + 2 or is_rebased then
+      rewrite(cell, policy, dead, pack(form.entry, offset, 0):rep(units))
+      cell.head = 0
+      cell.first = cell.base + offset_at(form, cell.value, 0)
+    else
+      redis_call('APPEND', cell.key, pack(form.entry, offset, min(cell.head, MAX_HINT)):rep(units))
+      if cell.base + cell.last < policy.share_start then redis_call('PEXPIRE', cell.key, policy.ttl) end
+      cell.value, cell.count = nil, cell.count + units
+    end
+    cell.used = used + units - excess
+    cell.last = offset
+  end
+
+  function short_log.give_back(cell, policy, units, at)
+    local form, value, from, given = cell.form, value_of(cell), cell.head, 0
+    while from < cell.count and cell.base + offset_at(form, value, from) < at do from = from + 1 end
+    while given < units and from + given < cell.count and cell.base + offset_at(form, value, from + given) == at do
+      given = given + 1
+    end
+    if given == 0 then return end
+    cell.value = without(form, value, from, from + given)
+    cell.count, cell.used = cell.count - given, cell.used - given
+    if cell.used == 0 then return end
+    cell.last = offset_at(form, cell.value, cell.count - 1)
+    redis_call('SET', cell.key, cell.value, 'KEEPTTL')
+    measure(cell, policy, offset_at(form, cell.value, 0))
+  end
+
+  function short_log.time_of(cell, _policy, k)
+    cell.value = value_of(cell)
+    return cell.base + offset_at(cell.form, cell.value, cell.head + k - 1)
+  end
+
+  -- Times and running totals of the live units, for another layout to take over.
+  function short_log.entries(cell)
+    local value, entries = value_of(cell), {}
+    for i = cell.head, cell.count - 1 do
+      local time = cell.base + offset_at(cell.form, value, i)
+      local last = entries[#entries]
+      if last and last.time == time then
+        last.total = last.total + 1
+      else
+        entries[#entries + 1] = { time = time, total = (last and last.total or 0) + 1 }
+      end
+    end
+    return entries
+  end
+
+  return short_log
 end

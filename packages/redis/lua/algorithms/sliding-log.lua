@@ -4,85 +4,83 @@
 --                                  cell.first, the time of the oldest live unit
 --   persist, take, give_back       as an algorithm has them (prelude.lua)
 --   time_of(cell, policy, k)       returns the time of the k-th oldest live unit, from 1
-do
-  define['sliding-log'] = function()
-    local layouts, sliding_log = require_part('layouts'), {}
+define['sliding-log'] = function()
+  local layouts, sliding_log = require_part('layouts'), {}
 
-    -- A unit taken now is recorded at `stamp`: rounded up, so that it never leaves too early. Units
-    -- at `dead_until` or before count no more. The time to live is set with the first unit of each
-    -- quarter window, which begins at `share_start`.
-    local function set_times(policy)
-      local beyond = now % policy.resolution
-      policy.stamp = beyond == 0 and now or now - beyond + policy.resolution
-      policy.dead_until = now - policy.window
-      policy.ttl = policy.window + ceil(policy.window / ttl_parts) + policy.resolution - 1 + ttl_margin
-      policy.share_start = floor(policy.stamp * 4 / policy.window) * policy.window / 4
-    end
-
-    function sliding_log.load(cell, key, policy)
-      if not policy.stamp then set_times(policy) end
-      cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, true, false
-      cell.used, cell.first = 0, nil
-      layouts.read(cell, key, policy)
-    end
-
-    function sliding_log.persist(cell, policy)
-      cell.layout.persist(cell, policy)
-    end
-
-    function sliding_log.fits(cell, policy)
-      return policy.limit - cell.used
-    end
-
-    -- The most units that a log records (core: maxRecorded).
-    local function max_recorded(policy)
-      return 2 * policy.limit + 1
-    end
-
-    function sliding_log.take(cell, policy, units)
-      -- The newest units are kept. A smaller limit, as of a request of another tier, does not
-      -- forget what was taken under a larger one.
-      local most = max(max_recorded(policy), cell.used)
-      cell.layout.take(cell, policy, min(units, most), most)
-    end
-
-    -- A live unit is neither dead, nor taken after now, whatever its value says.
-    local function ms_until(policy, time)
-      return min(max(time, policy.dead_until + 1), policy.stamp) + policy.window - now
-    end
-
-    -- Until the k-th oldest unit has left.
-    local function ms_until_gone(cell, policy, k)
-      return ms_until(policy, k == 1 and cell.first or cell.layout.time_of(cell, policy, k))
-    end
-
-    function sliding_log.wait(cell, policy, cost)
-      local k = cell.used + cost - policy.limit
-      if k <= 0 or cost > policy.limit then return 0 end
-      return ms_until_gone(cell, policy, k)
-    end
-
-    function sliding_log.give_back(cell, policy, units, at)
-      if cell.used == 0 or cell.used >= max_recorded(policy) or at <= policy.dead_until then return end
-      cell.layout.give_back(cell, policy, units, at)
-      -- A key that nothing is left of ends its life, so that no receipt reaches what comes after.
-      if cell.used == 0 then sliding_log.clear(cell, policy) end
-    end
-
-    function sliding_log.clear(cell, policy)
-      leave_mark(cell, policy.resolution + policy.window)
-      layouts.forget(cell)
-    end
-
-    -- Units used, and ms until one unit fewer counts than now, and fewer than the limit; 0 when
-    -- none does.
-    function sliding_log.report(cell, policy)
-      local used, limit = cell.used, policy.limit
-      if used == 0 or limit == 0 then return used, 0 end
-      if used <= limit then return used, ms_until(policy, cell.first) end
-      return used, ms_until_gone(cell, policy, used - limit + 1)
-    end
-
-    return sliding_log
+  -- A unit taken now is recorded at `stamp`: rounded up, so that it never leaves too early. Units
+  -- at `dead_until` or before count no more. The time to live is set with the first unit of each
+  -- quarter window, which begins at `share_start`.
+  local function set_times(policy)
+    local beyond = now % policy.resolution
+    policy.stamp = beyond == 0 and now or now - beyond + policy.resolution
+    policy.dead_until = now - policy.window
+    policy.ttl = policy.window + ceil(policy.window / ttl_parts) + policy.resolution - 1 + ttl_margin
+    policy.share_start = floor(policy.stamp * 4 / policy.window) * policy.window / 4
   end
+
+  function sliding_log.load(cell, key, policy)
+    if not policy.stamp then set_times(policy) end
+    cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, true, false
+    cell.used, cell.first = 0, nil
+    layouts.read(cell, key, policy)
+  end
+
+  function sliding_log.persist(cell, policy)
+    cell.layout.persist(cell, policy)
+  end
+
+  function sliding_log.fits(cell, policy)
+    return policy.limit - cell.used
+  end
+
+  -- The most units that a log records (core: maxRecorded).
+  local function max_recorded(policy)
+    return 2 * policy.limit + 1
+  end
+
+  function sliding_log.take(cell, policy, units)
+    -- The newest units are kept. A smaller limit, as of a request of another tier, does not
+    -- forget what was taken under a larger one.
+    local most = max(max_recorded(policy), cell.used)
+    cell.layout.take(cell, policy, min(units, most), most)
+  end
+
+  -- A live unit is neither dead, nor taken after now, whatever its value says.
+  local function ms_until(policy, time)
+    return min(max(time, policy.dead_until + 1), policy.stamp) + policy.window - now
+  end
+
+  -- Until the k-th oldest unit has left.
+  local function ms_until_gone(cell, policy, k)
+    return ms_until(policy, k == 1 and cell.first or cell.layout.time_of(cell, policy, k))
+  end
+
+  function sliding_log.wait(cell, policy, cost)
+    local k = cell.used + cost - policy.limit
+    if k <= 0 or cost > policy.limit then return 0 end
+    return ms_until_gone(cell, policy, k)
+  end
+
+  function sliding_log.give_back(cell, policy, units, at)
+    if cell.used == 0 or cell.used >= max_recorded(policy) or at <= policy.dead_until then return end
+    cell.layout.give_back(cell, policy, units, at)
+    -- A key that nothing is left of ends its life, so that no receipt reaches what comes after.
+    if cell.used == 0 then sliding_log.clear(cell, policy) end
+  end
+
+  function sliding_log.clear(cell, policy)
+    leave_mark(cell, policy.resolution + policy.window)
+    layouts.forget(cell)
+  end
+
+  -- Units used, and ms until one unit fewer counts than now, and fewer than the limit; 0 when
+  -- none does.
+  function sliding_log.report(cell, policy)
+    local used, limit = cell.used, policy.limit
+    if used == 0 or limit == 0 then return used, 0 end
+    if used <= limit then return used, ms_until(policy, cell.first) end
+    return used, ms_until_gone(cell, policy, used - limit + 1)
+  end
+
+  return sliding_log
 end

@@ -5,7 +5,7 @@
 -- Version 2 says that the bucket will be empty sooner than its receipts name, since units were
 -- given back, or the clock was set back. Then what comes after has to be another incarnation.
 -- Usual states: usual/token-bucket.lua, which reads and writes the same format.
-do
+define['token-bucket'] = function()
   local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
 
   -- True if a level drains from `at` to its end, at one unit · ms each ms at least, and the key
@@ -14,92 +14,90 @@ do
     return level <= MAX_SAFE and at < ends_at and ends_at - at <= level and ends_at <= lives_until
   end
 
-  define['token-bucket'] = function()
-    local bucket = {}
+  local bucket = {}
 
-    function bucket.load(cell, key, policy)
-      cell.at, cell.level, cell.ends_at, cell.lives_until, cell.version = now, 0, 0, 0, PLAIN
-      local value = read_string(cell, key, PLAIN, LENGTH, SHIFTED)
-      if not value then return end
-      local version, incarnation, at, level, ends_at, lives_until = unpack_struct(FORMAT, value)
-      if not is_sound(at, level, ends_at, lives_until) then return reject() end
-      -- Its time does not run back: it would drain twice in the same time.
-      local latest = now + policy.window
-      if at > latest then
-        at, ends_at, version = latest, latest + ends_at - at, SHIFTED
-        cell.repaired = true
-      end
-      if now < ends_at then
-        cell.incarnation, cell.ends_at, cell.lives_until, cell.version = incarnation, ends_at, lives_until, version
-        cell.at = max(at, now)
-        cell.level = max(0, level - (cell.at - at) * policy.limit)
-      else
-        cell.incarnation = version == SHIFTED and new_incarnation() or incarnation
-      end
+  function bucket.load(cell, key, policy)
+    cell.at, cell.level, cell.ends_at, cell.lives_until, cell.version = now, 0, 0, 0, PLAIN
+    local value = read_string(cell, key, PLAIN, LENGTH, SHIFTED)
+    if not value then return end
+    local version, incarnation, at, level, ends_at, lives_until = unpack_struct(FORMAT, value)
+    if not is_sound(at, level, ends_at, lives_until) then return reject() end
+    -- Its time does not run back: it would drain twice in the same time.
+    local latest = now + policy.window
+    if at > latest then
+      at, ends_at, version = latest, latest + ends_at - at, SHIFTED
+      cell.repaired = true
     end
-
-    -- The longest that a bucket takes to drain.
-    local function longest(policy)
-      return policy.limit > 0 and ceil(policy.capacity / policy.limit) or policy.window
+    if now < ends_at then
+      cell.incarnation, cell.ends_at, cell.lives_until, cell.version = incarnation, ends_at, lives_until, version
+      cell.at = max(at, now)
+      cell.level = max(0, level - (cell.at - at) * policy.limit)
+    else
+      cell.incarnation = version == SHIFTED and new_incarnation() or incarnation
     end
+  end
 
-    function bucket.persist(cell, policy)
-      local ttl = cell.ends_at - now
-      -- With a quarter more than it needs, a key can be written several times before that has to be
-      -- prolonged. A clock that is not Redis' own may have been set back since: then it is
-      -- prolonged every time.
-      if is_server_clock then ttl = ttl + ceil(ttl / 4) end
-      -- Receipts may name a later end.
-      if cell.version == SHIFTED then ttl = max(ttl, min(cell.lives_until - now, longest(policy))) end
-      cell.lives_until = now + ttl
-      local value = pack(FORMAT, cell.version, cell.incarnation, cell.at, cell.level, cell.ends_at, cell.lives_until)
-      write_string(cell.key, value, ttl)
-    end
+  -- The longest that a bucket takes to drain.
+  local function longest(policy)
+    return policy.limit > 0 and ceil(policy.capacity / policy.limit) or policy.window
+  end
 
-    function bucket.fits(cell, policy)
-      return floor((policy.capacity - cell.level) / policy.window)
-    end
+  function bucket.persist(cell, policy)
+    local ttl = cell.ends_at - now
+    -- With a quarter more than it needs, a key can be written several times before that has to be
+    -- prolonged. A clock that is not Redis' own may have been set back since: then it is
+    -- prolonged every time.
+    if is_server_clock then ttl = ttl + ceil(ttl / 4) end
+    -- Receipts may name a later end.
+    if cell.version == SHIFTED then ttl = max(ttl, min(cell.lives_until - now, longest(policy))) end
+    cell.lives_until = now + ttl
+    local value = pack(FORMAT, cell.version, cell.incarnation, cell.at, cell.level, cell.ends_at, cell.lives_until)
+    write_string(cell.key, value, ttl)
+  end
 
-    function bucket.take(cell, policy, units)
-      local raised = cell.level + units * policy.window
-      cell.level = max(cell.level, min(raised, policy.capacity))
-      cell.ends_at = cell.at + ceil(cell.level / policy.limit)
-      if raised > policy.capacity then
-        -- Units are lost: the key goes on in another incarnation, so that no receipt reaches it,
-        -- this one's neither.
-        cell.incarnation = new_incarnation()
-        bucket.persist(cell, policy)
-        cell.incarnation = new_incarnation()
-      elseif cell.ends_at <= cell.lives_until and is_server_clock then
-        redis_call('SETRANGE', cell.key, '5', pack('<I6I7I7', cell.at, cell.level, cell.ends_at))
-      else
-        bucket.persist(cell, policy)
-      end
-    end
+  function bucket.fits(cell, policy)
+    return floor((policy.capacity - cell.level) / policy.window)
+  end
 
-    -- Units drain in the order in which they were taken. The units of a request are gone at `at`,
-    -- when the bucket would have been empty.
-    function bucket.give_back(cell, policy, units, at, refunded)
-      local undrained = (at - cell.at) * policy.limit - refunded * policy.window
-      local given = min(units * policy.window, cell.level, undrained)
-      if given <= 0 then return end
-      if cell.level == given then return bucket.clear(cell, policy) end
-      cell.level = cell.level - given
-      cell.ends_at = cell.at + ceil(cell.level / policy.limit)
-      cell.version = SHIFTED
+  function bucket.take(cell, policy, units)
+    local raised = cell.level + units * policy.window
+    cell.level = max(cell.level, min(raised, policy.capacity))
+    cell.ends_at = cell.at + ceil(cell.level / policy.limit)
+    if raised > policy.capacity then
+      -- Units are lost: the key goes on in another incarnation, so that no receipt reaches it,
+      -- this one's neither.
+      cell.incarnation = new_incarnation()
+      bucket.persist(cell, policy)
+      cell.incarnation = new_incarnation()
+    elseif cell.ends_at <= cell.lives_until and is_server_clock then
+      redis_call('SETRANGE', cell.key, '5', pack('<I6I7I7', cell.at, cell.level, cell.ends_at))
+    else
       bucket.persist(cell, policy)
     end
-
-    function bucket.clear(cell, policy)
-      leave_mark(cell, longest(policy))
-      cell.at, cell.level, cell.ends_at, cell.lives_until, cell.version = now, 0, 0, 0, PLAIN
-    end
-
-    -- The level, and ms until it is empty.
-    function bucket.report(cell)
-      return cell.level, cell.level > 0 and cell.ends_at - now or 0, cell.at - now
-    end
-
-    return bucket
   end
+
+  -- Units drain in the order in which they were taken. The units of a request are gone at `at`,
+  -- when the bucket would have been empty.
+  function bucket.give_back(cell, policy, units, at, refunded)
+    local undrained = (at - cell.at) * policy.limit - refunded * policy.window
+    local given = min(units * policy.window, cell.level, undrained)
+    if given <= 0 then return end
+    if cell.level == given then return bucket.clear(cell, policy) end
+    cell.level = cell.level - given
+    cell.ends_at = cell.at + ceil(cell.level / policy.limit)
+    cell.version = SHIFTED
+    bucket.persist(cell, policy)
+  end
+
+  function bucket.clear(cell, policy)
+    leave_mark(cell, longest(policy))
+    cell.at, cell.level, cell.ends_at, cell.lives_until, cell.version = now, 0, 0, 0, PLAIN
+  end
+
+  -- The level, and ms until it is empty.
+  function bucket.report(cell)
+    return cell.level, cell.level > 0 and cell.ends_at - now or 0, cell.at - now
+  end
+
+  return bucket
 end

@@ -1,7 +1,6 @@
 -- Defines how a request is decided that has a key in no usual state, with the functions that
 -- prelude.lua begins. They are defined when the first such request is met.
 if not decide_request then
-  -- include parts/names
   -- DEFINE
   decide_request, unreadable_values = define_general(reply)
   policies = { POLICIES }

@@ -4,7 +4,7 @@ import type { Plan } from '../scripts/plans.ts'
 import type { ScriptCall } from '../scripts/script-runner.ts'
 import type { Scripts } from '../scripts/scripts.ts'
 import { leaseSetting, mayHaveGrants } from '../scripts/usual-states.ts'
-import { GeneralCall } from './general-call.ts'
+import { generalCall } from './general-call.ts'
 
 /** The fields of a call beside its asks. */
 export interface CallHeader {
@@ -64,10 +64,14 @@ export class CallEncoder {
     args[1] = String(args.length - 2)
     const [only] = asks
     const isLone = plan?.width === 1 && asks.length === 1
-    if (!plan) args.push(callId, clock, new GeneralCall(asks, apart).json)
-    else if (plan.width > 1) pushList(args, plan, asks, [callId, clock])
+    if (!plan) args.push(callId, clock, generalCall(asks, apart))
     else if (isLone && only) pushLone(args, plan, { ask: only, stamp: [callId, clock] })
-    else pushOne(args, plan, asks, [callId, clock])
+    else {
+      // Arguments of `lua/usual-one.lua` for several keys, or of `lua/usual-list.lua`.
+      const repeats = new Set(args.slice(2, 2 + keyCount)).size < keyCount
+      args.push(...plan.fields, callId, clock, repeats ? '1' : '0')
+      if (!asks.every(costsOne)) for (const ask of asks) pushCosts(args, ask)
+    }
     if (untilMs !== undefined) args.push(untilMs)
     return { script, args, keyCount, callId: isLone ? '' : callId }
   }
@@ -101,18 +105,6 @@ function pushLone(
   } else for (let i = 0; i < loneFields.length; i += 1) args.push(loneFields[i] ?? '')
 }
 
-/** Appends the arguments of `lua/usual-one.lua`. */
-function pushOne(args: string[], { fields }: Plan, asks: readonly Ask[], stamp: CallStamp): void {
-  args.push(...fields, ...stamp, repeatsKeys(asks) ? '1' : '0')
-  if (!asks.every(costsOne)) for (const ask of asks) pushCosts(args, ask)
-}
-
-/** Appends the arguments of `lua/usual-list.lua`. */
-function pushList(args: string[], { fields }: Plan, asks: readonly Ask[], stamp: CallStamp): void {
-  args.push(...stamp, repeatsKeys(asks) ? '1' : '0', ...fields)
-  if (!asks.every(costsOne)) for (const ask of asks) pushCosts(args, ask)
-}
-
 /** The cost of each key, below 0 for a charge; or the lease that is given back or renewed. */
 function pushCosts(args: string[], ask: Ask): void {
   const lease = leaseSetting(ask)
@@ -125,17 +117,4 @@ function costsOne({ op, checks }: Ask): boolean {
   if (op !== 'consume') return false
   for (let i = 0; i < checks.length; i += 1) if (checks[i]?.cost !== 1) return false
   return true
-}
-
-/** Tells whether a key occurs more than once in the asks. */
-function repeatsKeys(asks: readonly Ask[]): boolean {
-  if (asks.length === 1 && asks[0]?.keys.length === 1) return false
-  const seen = new Set<string>()
-  let count = 0
-  for (let i = 0; i < asks.length; i += 1) {
-    const keys = asks[i]?.keys ?? []
-    for (let k = 0; k < keys.length; k += 1) seen.add(keys[k] ?? '')
-    count += keys.length
-  }
-  return seen.size < count
 }

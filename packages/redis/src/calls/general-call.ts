@@ -13,39 +13,29 @@ interface Group {
   readonly asks: Ask[]
 }
 
-/** The asks of a call as `lua/decide.lua` reads them: policies once, and groups of requests. */
-export class GeneralCall {
-  readonly #groups: Group[] = []
-  readonly #apart: string | undefined
-  /** A check of each policy and limit, by number. */
-  readonly #policies: Check[] = []
-
-  /** @param apart the grants of the only key, where they may live on another node */
-  constructor(asks: readonly Ask[], apart?: string) {
-    this.#apart = apart
-    for (const ask of asks) this.#add(ask)
+/**
+ * Writes the asks of a call as `lua/decide.lua` reads them: policies once, and groups of requests.
+ * @param apart the grants of the only key, where they may live on another node
+ */
+export function generalCall(asks: readonly Ask[], apart?: string): string {
+  const known: Check[] = []
+  const groups: Group[] = []
+  for (const ask of asks) {
+    const { op } = ask
+    const policies = ask.checks.map((check) => numberOf(check, known))
+    const last = groups.at(-1)
+    if (last?.op === op && last.policies.join() === policies.join()) last.asks.push(ask)
+    else groups.push({ op, policies, asks: [ask] })
   }
+  const own = apart === undefined ? '' : `,"apart":${JSON.stringify(apart)}`
+  return `{"policies":[${known.map(encodePolicy)}],"groups":[${groups.map(encodeGroup)}]${own}}`
+}
 
-  get json(): string {
-    const policies = this.#policies.map(encodePolicy)
-    const groups = this.#groups.map(encodeGroup)
-    const apart = this.#apart === undefined ? '' : `,"apart":${JSON.stringify(this.#apart)}`
-    return `{"policies":[${policies.join()}],"groups":[${groups.join()}]${apart}}`
-  }
-
-  #add(ask: Ask): void {
-    const policies = ask.checks.map((check) => this.#numberOf(check))
-    const last = this.#groups.at(-1)
-    if (last && last.op === ask.op && isSame(last.policies, policies)) last.asks.push(ask)
-    else this.#groups.push({ op: ask.op, policies, asks: [ask] })
-  }
-
-  #numberOf(check: Check): number {
-    const known = this.#policies.findIndex(
-      ({ policy, limit }) => policy === check.policy && limit === check.limit,
-    )
-    return known === -1 ? this.#policies.push(check) : known + 1
-  }
+/** Returns the number of a policy and limit among those that are known, from 1. */
+function numberOf(check: Check, known: Check[]): number {
+  const { policy, limit } = check
+  const place = known.findIndex((one) => one.policy === policy && one.limit === limit)
+  return place === -1 ? known.push(check) : place + 1
 }
 
 function encodePolicy(check: Check): string {
@@ -97,10 +87,6 @@ interface EncodedPolicy {
 
 /** The last form of each policy, since it is mostly the same for every call. */
 const encodedPolicies = new WeakMap<Policy, EncodedPolicy>()
-
-function isSame(a: readonly number[], b: readonly number[]): boolean {
-  return a.length === b.length && a.every((number, index) => number === b[index])
-}
 
 /** Writes a group as JSON. Values that are the same for every ask, as most are, are left out. */
 function encodeGroup({ op, policies, asks }: Group): string {

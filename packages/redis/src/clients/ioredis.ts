@@ -1,4 +1,5 @@
-import { hasMethods, type RedisClient } from './redis-client.ts'
+import { slotOf } from '../keys/hash-tags.ts'
+import { askedNode, hasMethods, isMoved, type RedisClient } from './redis-client.ts'
 
 /** The part that Sluice uses of an ioredis client, version 5 or 6. */
 export interface IoredisLike {
@@ -16,4 +17,57 @@ export function isIoredis(client: object): client is IoredisLike {
 
 export function ioredisClient(client: IoredisLike): RedisClient {
   return { isCluster: false, send: (name, args) => client.call(name, ...args) }
+}
+
+/** The part that Sluice uses of an ioredis `Cluster`, version 5 or 6. */
+export interface IoredisClusterLike extends IoredisLike {
+  nodes(role: 'master'): IoredisNode[]
+  /** The addresses of the nodes of each slot, its master first; empty until they are known. */
+  readonly slots: readonly (readonly string[])[]
+  readonly options: { readonly keyPrefix?: string | undefined }
+}
+
+interface IoredisNode extends Pick<IoredisLike, 'call'> {
+  readonly options: { readonly host?: string | undefined; readonly port?: number | undefined }
+}
+
+/** An ioredis client that lists its `nodes()` is a Cluster. */
+export function isIoredisCluster(client: IoredisLike): client is IoredisClusterLike {
+  return hasMethods(client, 'nodes')
+}
+
+/**
+ * Sends calls to their node itself. After a lost connection, a `Cluster` would send its script
+ * again, which may then count twice. It would also hold a script back for 100 ms at every TRYAGAIN.
+ * The `Cluster` only routes scripts that certainly did not run: if their node is not known, or no
+ * longer right.
+ */
+export function ioredisClusterClient(client: IoredisClusterLike): RedisClient {
+  return {
+    isCluster: true,
+    async send(name, args, key) {
+      const node = nodeAt(client, client.slots[slotOf(key)]?.[0])
+      if (!node) return client.call(name, ...args)
+      try {
+        return await node.call(name, ...args)
+      } catch (error) {
+        const asked = nodeAt(client, askedNode(error))
+        if (asked) return askAt(asked, name, args)
+        if (isMoved(error)) return client.call(name, ...args)
+        throw error
+      }
+    },
+  }
+}
+
+/** ASKING holds for the next command of its connection only: nothing may come between the two. */
+async function askAt(node: IoredisNode, name: string, args: readonly string[]): Promise<unknown> {
+  const [, reply] = await Promise.all([node.call('asking'), node.call(name, ...args)])
+  return reply
+}
+
+function nodeAt(client: IoredisClusterLike, address: string | undefined): IoredisNode | undefined {
+  // A prefix changes slots, and nodes do not know of it.
+  if (address === undefined || client.options.keyPrefix) return undefined
+  return client.nodes('master').find(({ options: { host, port } }) => `${host}:${port}` === address)
 }

@@ -1,7 +1,6 @@
 import { hashTags, slotOf } from '../keys/hash-tags.ts'
 import { checkOpen } from './node-redis.ts'
-import { askedNode } from './redirections.ts'
-import { hasMethods, type RedisClient } from './redis-client.ts'
+import { askedNode, hasMethods, type RedisClient } from './redis-client.ts'
 
 /** The part that Sluice uses of a node-redis cluster (`createCluster`), version 4, 5 or 6. */
 export interface NodeRedisClusterLike {

@@ -1,12 +1,14 @@
 import { isOptions, quote, SluiceError } from '@sluice/core'
 import { type CommandClient, commandClient, isCommandClient } from './command-client.ts'
 import { type GlideLike, glideClient, isGlide } from './glide.ts'
-import { type IoredisLike, ioredisClient, isIoredis } from './ioredis.ts'
 import {
   type IoredisClusterLike,
+  type IoredisLike,
+  ioredisClient,
   ioredisClusterClient,
+  isIoredis,
   isIoredisCluster,
-} from './ioredis-cluster.ts'
+} from './ioredis.ts'
 import {
   isNodeRedis,
   isNodeRedisSentinel,

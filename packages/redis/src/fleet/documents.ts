@@ -1,6 +1,6 @@
 import type { Documents, FleetMember, StoreFleet } from '@sluice/core'
 import type { RedisClient } from '../clients/redis-client.ts'
-import { listOf, textOf } from '../replies/texts.ts'
+import { listOf, textOf } from '../replies/reply.ts'
 import { members as membersScript, writeDocument } from '../scripts/generated/lua.ts'
 import type { RunScript } from '../scripts/script-runner.ts'
 

@@ -2,7 +2,7 @@ import type { ForgetOptions, Forgotten } from '@sluice/core'
 import type { RedisClient } from '../clients/redis-client.ts'
 import { hashTagOf, hashTags } from '../keys/hash-tags.ts'
 import { isGrantsKey } from '../keys/key-encoder.ts'
-import { listOf, textOf } from '../replies/texts.ts'
+import { listOf, textOf } from '../replies/reply.ts'
 import type { RunScript } from '../scripts/script-runner.ts'
 
 /** Keys that one SCAN looks at, about, and the most SCANs of one call. */

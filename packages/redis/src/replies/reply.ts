@@ -172,3 +172,14 @@ function unanswered(callId: string): SluiceError {
   const call = callId === '' ? 'a call of one request' : `call ${callId}`
   return new SluiceError('SLUICE_STORE_REPLY', `${call} got a reply that does not answer it`)
 }
+
+/** Decodes a reply that is a list; any other is an empty one. */
+export function listOf(reply: unknown): readonly unknown[] {
+  return Array.isArray(reply) ? reply : []
+}
+
+/** Decodes a text of a reply: clients give texts, or bytes; a number where a text is one. */
+export function textOf(value: unknown): string {
+  if (typeof value === 'string' || typeof value === 'number') return String(value)
+  return value instanceof Uint8Array ? new TextDecoder().decode(value) : ''
+}

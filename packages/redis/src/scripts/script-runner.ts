@@ -59,23 +59,13 @@ export class ScriptRunner {
   async #load(call: ScriptCall): Promise<unknown> {
     this.#isLoading = true
     try {
-      const reply = await this.#evaluate(call)
+      const reply = await evaluate(this.#client, call)
       this.#known.add(call.script)
       return reply
     } finally {
       this.#isLoading = false
       // The first of them may be the next to load a script: then the others go on waiting.
       for (const resolve of this.#waiting.splice(0)) resolve()
-    }
-  }
-
-  async #evaluate(call: ScriptCall): Promise<unknown> {
-    const { script, args } = call
-    try {
-      return await this.#client.send('evalsha', args, keyOf(call))
-    } catch (error) {
-      if (!isUnknownScript(error)) throw error
-      return this.#client.send('eval', [script.text, ...args.slice(1)], keyOf(call))
     }
   }
 }
@@ -86,23 +76,26 @@ export type RunScript = StoreScripts['run']
 /** @param keepsDeadlines false for a server that forbids TIME in scripts */
 export function scriptsOf(redis: RedisClient, keepsDeadlines: boolean): RunScript {
   const scripts = new Map<string, Script>()
-  async function run(text: string, keys: readonly string[], args: readonly string[]) {
+  function run(text: string, keys: readonly string[], args: readonly string[]) {
     const script = scripts.get(text) ?? scriptOf(text)
     scripts.set(text, script)
-    const [key = ''] = keys
-    const rest = [String(keys.length), ...keys, ...args]
-    try {
-      return await redis.send('evalsha', [script.sha1, ...rest], key)
-    } catch (error) {
-      if (!isUnknownScript(error)) throw error
-      return redis.send('eval', [text, ...rest], key)
-    }
+    return evaluate(redis, { script, args: [script.sha1, String(keys.length), ...keys, ...args] })
   }
   return (text, keys, args, control) => {
     if (!control || !keepsDeadlines) return run(text, keys, args)
     return sendInTime(redis, { key: keys[0] ?? '', control }, (untilMs) =>
       run(`${deadline}\n${text}`, keys, [...args, untilMs]),
     )
+  }
+}
+
+async function evaluate(client: RedisClient, call: ScriptCall): Promise<unknown> {
+  const { script, args } = call
+  try {
+    return await client.send('evalsha', args, keyOf(call))
+  } catch (error) {
+    if (!isUnknownScript(error)) throw error
+    return client.send('eval', [script.text, ...args.slice(1)], keyOf(call))
   }
 }
 

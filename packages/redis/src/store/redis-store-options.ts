@@ -93,16 +93,15 @@ export interface BatchOptions {
   maxInFlight?: number | undefined
 }
 
-export interface RedisStoreSetup {
-  readonly prefix: string
-  readonly secret: string | undefined
-  readonly digest: boolean
-  readonly encoding: Encoding
-  readonly clock: Clock
-  readonly batch: Record<keyof BatchOptions, number>
-  readonly denialTtlMs: number
-  readonly heartbeatMs: number
-  readonly onInvalid: ((event: InvalidEvent) => void) | undefined
+type Bounds = Readonly<Record<keyof BatchOptions, number>>
+
+/** All options, of which only the secret and the observer may be left out. */
+export type RedisStoreSetup = {
+  readonly [option in keyof RedisStoreOptions]-?: option extends 'secret' | 'onInvalid'
+    ? RedisStoreOptions[option]
+    : option extends 'batch'
+      ? Bounds
+      : Exclude<RedisStoreOptions[option], undefined>
 }
 
 /**
@@ -111,16 +110,11 @@ export interface RedisStoreSetup {
  */
 const maxSortedSetLimit = 10_000
 
+const encodings: readonly Encoding[] = ['packed', 'sorted-set']
+
 const fields: readonly (keyof RedisStoreOptions)[] = [
-  'prefix',
-  'secret',
-  'digest',
-  'encoding',
-  'clock',
-  'batch',
-  'denialTtlMs',
-  'heartbeatMs',
-  'onInvalid',
+  ...(['prefix', 'secret', 'digest', 'encoding', 'clock'] as const),
+  ...(['batch', 'denialTtlMs', 'heartbeatMs', 'onInvalid'] as const),
 ]
 
 /** Checks the options of a Redis store, and fills in the defaults. */
@@ -128,6 +122,7 @@ export function setUpRedisStore(options: RedisStoreOptions): RedisStoreSetup {
   noteRelease('@sluice/redis')
   knownFields(options, 'redisStore', fields)
   const { prefix = 'sluice', secret, clock = 'server', onInvalid } = options
+  const { denialTtlMs = 1_000, heartbeatMs = 5_000 } = options
   if (typeof prefix !== 'string' || !/^[A-Za-z0-9._:-]{1,64}$/.test(prefix)) {
     throw invalid(
       { option: 'prefix' },
@@ -139,33 +134,24 @@ export function setUpRedisStore(options: RedisStoreOptions): RedisStoreSetup {
   if (onInvalid !== undefined && typeof onInvalid !== 'function') {
     throw invalid({ option: 'onInvalid' }, onInvalid, 'a function')
   }
+  if (heartbeatMs !== 0 && !isWholeNumber(heartbeatMs, { min: 1_000, max: 60_000 })) {
+    throw invalid({ option: 'heartbeatMs' }, heartbeatMs, '0, or a whole number from 1000 to 60000')
+  }
   warnAboutGuessableKeys(options)
   return {
     prefix,
     secret,
     digest: flag(options.digest, { option: 'digest' }, true),
-    encoding: oneOf(orDefault(options.encoding, 'packed'), { option: 'encoding' }, [
-      'packed',
-      'sorted-set',
-    ]),
+    encoding: oneOf(orDefault(options.encoding, 'packed'), { option: 'encoding' }, encodings),
     clock: clockOf(clock),
     batch: batchOf(orDefault(options.batch, {})),
-    denialTtlMs: wholeNumber(
-      orDefault(options.denialTtlMs, 1_000),
-      { option: 'denialTtlMs' },
-      { min: 0, max: 60_000 },
-    ),
-    heartbeatMs: heartbeatOf(orDefault(options.heartbeatMs, 5_000)),
+    denialTtlMs: wholeNumber(denialTtlMs, { option: 'denialTtlMs' }, { min: 0, max: 60_000 }),
+    heartbeatMs,
     onInvalid,
   }
 }
 
-function heartbeatOf(value: unknown): number {
-  if (value === 0 || isWholeNumber(value, { min: 1_000, max: 60_000 })) return value
-  throw invalid({ option: 'heartbeatMs' }, value, '0, or a whole number from 1000 to 60000')
-}
-
-function batchOf(options: BatchOptions): Record<keyof BatchOptions, number> {
+function batchOf(options: BatchOptions): Bounds {
   knownFields(options, 'batch', ['maxKeys', 'maxBytes', 'maxInFlight'])
   const { maxKeys = 128, maxBytes = 65_536, maxInFlight = 4 } = options
   return {

@@ -26,9 +26,8 @@ import { Fleet } from '../fleet/fleet.ts'
 import { forgetKeys } from '../fleet/forget-policy.ts'
 import { hashTags } from '../keys/hash-tags.ts'
 import { KeyEncoder } from '../keys/key-encoder.ts'
-import { type AskResult, decodeReply, passOn } from '../replies/reply.ts'
+import { type AskResult, decodeReply, passOn, textOf } from '../replies/reply.ts'
 import { lastFailure, storeFailure } from '../replies/store-failure.ts'
-import { textOf } from '../replies/texts.ts'
 import { type Plan, Plans } from '../scripts/plans.ts'
 import { ScriptRunner, scriptsOf } from '../scripts/script-runner.ts'
 import { Scripts } from '../scripts/scripts.ts'
@@ -60,11 +59,10 @@ export interface RedisStore extends Store {
 
 const u32 = 2 ** 32
 
-/** A call that is to be sent. */
+/** A call that is to be sent: what `AskRedis` is given, and the scripts that its node knows. */
 interface Asked {
   readonly runner: ScriptRunner
   readonly asks: readonly Ask[]
-  /** The plan of all the asks, where they have one in common. */
   readonly plan: Plan | undefined
   readonly apart: string | undefined
 }
@@ -95,10 +93,9 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   let tellOfCall: ((call: StoreCall) => void) | undefined
   const keys = new KeyEncoder({ ...keyOptions, encoding })
   const isServerClock = clock === 'server'
-  const settings = { encoding, isServerClock }
   const scripts = new Scripts(encoding)
   const calls = new CallEncoder(scripts)
-  const plans = new Plans(scripts, settings)
+  const plans = new Plans(scripts, { encoding, isServerClock })
   let callNumber = 0
   /** Chosen at the first call: some runtimes have no random numbers before a request. */
   let incarnation: number | undefined
@@ -136,15 +133,19 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     callNumber += 1
     const now = isServerClock ? undefined : clientNow()
     incarnation ??= Math.floor(Math.random() * u32)
-    const call = calls.encode(asks, plan, {
-      ...{ now, number: callNumber, incarnation, apart, untilMs },
-    })
+    const header = { now, number: callNumber, incarnation, apart, untilMs }
+    const call = calls.encode(asks, plan, header)
     // Four for each key at most.
     incarnation = (incarnation + 4 * call.keyCount) % u32
     return runner.run(call).then((reply) => {
       connection.clear()
       const { results, unreadable } = decodeReply(reply, call.callId, asks)
-      if (unreadable > 0) tellUnreadable(unreadable)
+      if (unreadable > 0) {
+        notify(onInvalid, {
+          code: 'SLUICE_STATE_UNREADABLE',
+          message: `${unreadable} stored values could not be read, and counted as empty`,
+        })
+      }
       return results
     })
   }
@@ -153,13 +154,6 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   async function heldUnits(runner: ScriptRunner, key: string): Promise<string> {
     while (runner.isLoading) await runner.loaded()
     return textOf(await runner.run(calls.readHeldUnits(key)))
-  }
-
-  function tellUnreadable(count: number): void {
-    notify(onInvalid, {
-      code: 'SLUICE_STATE_UNREADABLE',
-      message: `${count} stored values could not be read, and counted as empty`,
-    })
   }
 
   function clientNow(): number {
@@ -190,11 +184,6 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
           })
       },
     })
-  }
-
-  /** A sorted set has a member for each unit, so larger limits of requests are lowered. */
-  function held(checks: readonly Check[]): readonly Check[] {
-    return encoding === 'packed' ? checks : checks.map(boundLogLimit)
   }
 
   const queues = redis.isCluster ? queueByHashTag(openQueue) : openQueue()
@@ -258,7 +247,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 
     apply(op, asked, cancellation) {
       join()
-      const checks = held(asked)
+      const checks = encoding === 'packed' ? asked : asked.map(boundLogLimit)
       if (clock !== 'client') cancellation?.control?.promise()
       const ask = new PromisedAsk({ op, checks, keys: keys.keysOf(checks) }, cancellation)
       queues.submit(ask)
@@ -267,7 +256,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 
     submit(ask) {
       join()
-      ask.checks = held(ask.checks)
+      if (encoding !== 'packed') ask.checks = ask.checks.map(boundLogLimit)
       ask.keys = keys.keysOf(ask.checks)
       queues.submit(ask)
     },
@@ -282,16 +271,12 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 }
 
 /** Begins a call; the function that is returned tells of its end. */
-function timedCall(
-  asks: readonly Ask[],
-  tell: (call: StoreCall) => void,
-): (failed: boolean) => void {
-  const requests = asks.length
+function timedCall(asks: readonly Ask[], tell: (call: StoreCall) => void) {
   const checks = asks.reduce((sum, ask) => sum + ask.checks.length, 0)
-  const startedAt = Date.now()
+  const begun = { requests: asks.length, checks, startedAt: Date.now() }
   const since = performance.now()
-  return (failed) =>
-    tell({ requests, checks, startedAt, durationMs: performance.now() - since, failed })
+  return (failed: boolean): void =>
+    tell({ ...begun, durationMs: performance.now() - since, failed })
 }
 
 /** The fleet of a prefix, for all stores of this process that write the same keys. */

@@ -71,51 +71,63 @@ redis.call('LTRIM', KEYS[3], 0, tonumber(ARGV[4]) - 1)
 return 1`
 
 export const prelude = ({ algorithms, grants }: { readonly algorithms: string; readonly grants: string }): string => `local function define_general(reply)
-local MAX_SAFE = 9007199254740991
-local is_server_clock = server_micros ~= nil
+local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
+local MAX_SAFE, is_server_clock = 9007199254740991, server_micros ~= nil
 local define, defined = {}, {}
 local function require_part(name)
 local part = defined[name]
 if not part then
-if not defined.values then defined.values = define.values() end
 part = define[name]()
 defined[name] = part
 end
 return part
 end
 local unreadable = 0
+local function exact(amount)
+return amount > 9007199254740900 and string.format('%.0f', amount) or amount
+end
+local function report_of(allowed, amount, detail)
+local denied = not allowed
+local report
+if amount >= 67108863 or detail >= 134217728 then
+report = { denied and 0 or 1, amount > 9007199254740900 and string.format('%.0f', amount) or amount, detail, 0 }
+elseif denied then
+report = -1 - (amount * 134217728 + detail)
+else
+report = amount * 134217728 + detail
+end
+return report
+end
 local function max_units(window)
 return min(floor(MAX_SAFE / window), 140737488355327)
 end
 local function write_string(key, value, ttl)
 redis_call('SET', key, value, 'PX', ttl + ttl_margin)
 end
-local new_incarnation, leave_mark, read_mark, read_string, reject, units_left
-function define.values()
 local MARK_VERSION, MARK_FORMAT, MARK_LENGTH = 9, '<BI4', 5
 local next_incarnation = tonumber(call_text and call_text:match(';(%d+)$')) or ((now - now % 1000) * 1000 + server_micros) % 4294967296
-function new_incarnation()
+local function new_incarnation()
 next_incarnation = next_incarnation % 4294967295 + 1
 return next_incarnation
 end
-function leave_mark(cell, ttl)
+local function leave_mark(cell, ttl)
 if not cell.exists then return end
 cell.incarnation = new_incarnation()
 redis_call('SET', cell.key, pack(MARK_FORMAT, MARK_VERSION, cell.incarnation), 'PX', ttl + ttl_margin)
 end
-function read_mark(value)
+local function read_mark(value)
 if #value ~= MARK_LENGTH or value:byte(1) ~= MARK_VERSION then return nil end
 local _, incarnation = unpack_struct(MARK_FORMAT, value)
 return incarnation
 end
-function units_left(count, units, policy)
+local function units_left(count, units, policy)
 return count >= policy.most and count or max(0, count - units)
 end
-function reject()
+local function reject()
 unreadable = unreadable + 1
 return nil
 end
-function read_string(cell, key, version, length, other_version)
+local function read_string(cell, key, version, length, other_version)
 cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
 local value = redis.pcall('GET', key)
 if not value then return nil end
@@ -130,8 +142,6 @@ return nil
 end
 end
 return reject()
-end
-return true
 end
 ${algorithms}
 local pool, cells = {}, {}
@@ -293,22 +303,6 @@ now = time[1] * 1000 + (server_micros - server_micros % 1000) / 1000
 else
 now = now + 0
 end
-local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
-local function exact(amount)
-return amount > 9007199254740900 and string.format('%.0f', amount) or amount
-end
-local function report_of(allowed, amount, detail)
-local denied = not allowed
-local report
-if amount >= 67108863 or detail >= 134217728 then
-report = { denied and 0 or 1, amount > 9007199254740900 and string.format('%.0f', amount) or amount, detail, 0 }
-elseif denied then
-report = -1 - (amount * 134217728 + detail)
-else
-report = amount * 134217728 + detail
-end
-return report
-end
 ${define}
 local call = cjson.decode(ARGV[3])
 local reply = { call_text, now }
@@ -406,22 +400,6 @@ end
 if not amount or denied and (${countsDenied} or is_charge) then
 fields = { limit, window, setting }
 if not decide_request then
-local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
-local function exact(amount)
-return amount > 9007199254740900 and string.format('%.0f', amount) or amount
-end
-local function report_of(allowed, amount, detail)
-local denied = not allowed
-local report
-if amount >= 67108863 or detail >= 134217728 then
-report = { denied and 0 or 1, amount > 9007199254740900 and string.format('%.0f', amount) or amount, detail, 0 }
-elseif denied then
-report = -1 - (amount * 134217728 + detail)
-else
-report = amount * 134217728 + detail
-end
-return report
-end
 ${define}
 decide_request, unreadable_values = define_general(reply)
 policies = { ${policies} }
@@ -466,7 +444,7 @@ if is_alone then return { reply[3], now, unreadable } end
 if unreadable > 0 then reply[size + 3] = unreadable end
 return reply`
 
-export const usualList = ({ define, modules, policies, readsStrings, width }: { readonly define: string; readonly modules: readonly Module[]; readonly policies: string; readonly readsStrings: boolean; readonly width: number }): string => `local caller_ms = ARGV[2]
+export const usualList = ({ define, modules, policies, readsStrings, width }: { readonly define: string; readonly modules: readonly Module[]; readonly policies: string; readonly readsStrings: boolean; readonly width: number }): string => `local caller_ms = ARGV[3 * ${width} + 2]
 local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
 local lease_count, lease_window, lease_end, after_now = 0, nil, nil, nil
 local now, server_micros, ttl_parts, ttl_margin = caller_ms, nil, 2, 10000
@@ -477,8 +455,8 @@ now = time[1] * 1000 + (server_micros - server_micros % 1000) / 1000
 else
 now = now + 0
 end
-local call_text, repeats, costs = ARGV[1], ARGV[3] == '1', nil
-${each(modules, (n, suffix, decide) => `local limit${suffix}, window${suffix}, setting${suffix} = ARGV[3 * ${n} + 1] + 0, ARGV[3 * ${n} + 2] + 0, ARGV[3 * ${n} + 3]
+local call_text, repeats, costs = ARGV[3 * ${width} + 1], ARGV[3 * ${width} + 3] == '1', nil
+${each(modules, (n, suffix, decide) => `local limit${suffix}, window${suffix}, setting${suffix} = ARGV[3 * ${n} - 2] + 0, ARGV[3 * ${n} - 1] + 0, ARGV[3 * ${n}]
 setting${suffix} = tonumber(setting${suffix}) or setting${suffix}`)}
 if ARGV[4 + 3 * ${width}] then
 costs = {}
@@ -539,22 +517,6 @@ if not is_usual then
 local fields = {}
 ${each(modules, (n, suffix, decide) => `fields[3 * ${n} - 2], fields[3 * ${n} - 1], fields[3 * ${n}] = limit${suffix}, window${suffix}, setting${suffix}`)}
 if not decide_request then
-local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
-local function exact(amount)
-return amount > 9007199254740900 and string.format('%.0f', amount) or amount
-end
-local function report_of(allowed, amount, detail)
-local denied = not allowed
-local report
-if amount >= 67108863 or detail >= 134217728 then
-report = { denied and 0 or 1, amount > 9007199254740900 and string.format('%.0f', amount) or amount, detail, 0 }
-elseif denied then
-report = -1 - (amount * 134217728 + detail)
-else
-report = amount * 134217728 + detail
-end
-return report
-end
 ${define}
 decide_request, unreadable_values = define_general(reply)
 policies = { ${policies} }
@@ -575,8 +537,7 @@ if unreadable_values and unreadable_values() > 0 then reply[size + 1] = unreadab
 return reply`
 
 export const algorithms = {
-'concurrency': `do
-define['concurrency'] = function()
+'concurrency': `define['concurrency'] = function()
 local TOTAL = '#'
 local concurrency = {}
 local function integer(number)
@@ -674,11 +635,9 @@ function concurrency.report(cell)
 return cell.used, cell.detail
 end
 return concurrency
-end
 end`,
-'fixed-window': `do
+'fixed-window': `define['fixed-window'] = function()
 local VERSION, FORMAT, LENGTH = 1, '<BI4I6I7', 18
-define['fixed-window'] = function()
 local fixed_window = {}
 function fixed_window.load(cell, key, policy)
 policy.most = max_units(policy.window)
@@ -725,11 +684,9 @@ local time = max(cell.start, now)
 return cell.count, time - cell.start + 1, time - now
 end
 return fixed_window
-end
 end`,
-'held-log': `do
+'held-log': `define['held-log'] = function()
 local VERSION, FORMAT, SIZE, MAX_GRANTS = 1, '<I6I6I7', 19, 1000
-define['held-log'] = function()
 local log, held_log = require_part('sliding-log'), {}
 local function from_hex(digits)
 return (digits:gsub('%x%x', function(pair) return string.char(tonumber(pair, 16)) end))
@@ -852,10 +809,8 @@ write_grants(cell, policy)
 return units
 end
 return held_log
-end
 end`,
-'leaky-bucket': `do
-define['leaky-bucket'] = function()
+'leaky-bucket': `define['leaky-bucket'] = function()
 local leaky_bucket = {}
 for name, part in pairs(require_part('token-bucket')) do leaky_bucket[name] = part end
 function leaky_bucket.delay(cell, policy)
@@ -863,15 +818,13 @@ if cell.level == 0 then return 0 end
 return min(ceil(cell.level / policy.limit), cell.ends_at - cell.at)
 end
 return leaky_bucket
-end
 end`,
-'penalty': `do
+'penalty': `define['penalty'] = function()
 local VERSION, FORMAT, LENGTH = 1, '<BI6I4I6I6I6', 29
 local LONGEST = 315360000000
 local function is_sound(strikes, blocked_until, asked, last)
 return asked <= LONGEST and last <= LONGEST and (blocked_until == 0) == (asked == 0) and (strikes > 0 or asked > 0)
 end
-define['penalty'] = function()
 local penalty = { counts_only_denials = true }
 function penalty.load(cell, key)
 cell.since, cell.strikes, cell.blocked_until, cell.asked, cell.last = 0, 0, 0, 0, 0
@@ -924,11 +877,9 @@ if now < cell.blocked_until then return 0, cell.blocked_until - now end
 return is_open(cell, policy) and cell.strikes or 0, 0
 end
 return penalty
-end
 end`,
-'sliding-counter': `do
+'sliding-counter': `define['sliding-counter'] = function()
 local VERSION, FORMAT, LENGTH = 1, '<BI4I6I7I7', 25
-define['sliding-counter'] = function()
 local sliding_counter = {}
 function sliding_counter.load(cell, key, policy)
 policy.most = max_units(policy.window)
@@ -977,10 +928,8 @@ function sliding_counter.report(cell)
 return cell.current, cell.previous, max(0, cell.start - now)
 end
 return sliding_counter
-end
 end`,
-'sliding-log-blocks': `do
-define['block-log'] = function()
+'sliding-log-blocks': `define['block-log'] = function()
 local block_log = {}
 local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
 local function form(version)
@@ -1256,10 +1205,8 @@ end
 block_log.read(cell, cell.key, policy)
 end
 return block_log
-end
 end`,
-'sliding-log-packed': `do
-define['layouts'] = function()
+'sliding-log-packed': `define['layouts'] = function()
 local short_log, block_log, layouts = require_part('short-log'), require_part('block-log'), {}
 function layouts.grow(cell, policy, units, most)
 cell.layout = block_log
@@ -1301,10 +1248,8 @@ function layouts.forget(cell)
 cell.layout, cell.used, cell.first = short_log, 0, nil
 end
 return layouts
-end
 end`,
-'sliding-log-sorted-set': `do
-define['layouts'] = function()
+'sliding-log-sorted-set': `define['layouts'] = function()
 local UNITS_PER_ZADD = 1000
 local layouts, set_log = {}, {}
 local function member(cell, time, number)
@@ -1396,9 +1341,8 @@ redis_call('ZREMRANGEBYRANK', cell.key, first, first + given - 1)
 measure(cell, policy)
 end
 return layouts
-end
 end`,
-'sliding-log-string': `do
+'sliding-log-string': `define['short-log'] = function()
 local VERSION, HEADER, HEADER_SIZE = 3, '<BI4I6', 11
 local MAX_HINT = 255
 local MAX_RECORDED, MAX_UNITS = 257, 512
@@ -1413,7 +1357,6 @@ end
 found = found or unpack_struct(format, value, start + low * size)
 return low, found
 end
-define['short-log'] = function()
 local short_log = {}
 local SHORT = { entry = '<I3B', header_and_first = '<BI4I6I3B', size = 4, max_offset = 16777215 }
 local LONG = { entry = '<I4B', header_and_first = '<BI4I6I4B', size = 5, max_offset = 4294967295 }
@@ -1546,10 +1489,8 @@ end
 return entries
 end
 return short_log
-end
 end`,
-'sliding-log': `do
-define['sliding-log'] = function()
+'sliding-log': `define['sliding-log'] = function()
 local layouts, sliding_log = require_part('layouts'), {}
 local function set_times(policy)
 local beyond = now % policy.resolution
@@ -1604,14 +1545,12 @@ if used <= limit then return used, ms_until(policy, cell.first) end
 return used, ms_until_gone(cell, policy, used - limit + 1)
 end
 return sliding_log
-end
 end`,
-'token-bucket': `do
+'token-bucket': `define['token-bucket'] = function()
 local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
 local function is_sound(at, level, ends_at, lives_until)
 return level <= MAX_SAFE and at < ends_at and ends_at - at <= level and ends_at <= lives_until
 end
-define['token-bucket'] = function()
 local bucket = {}
 function bucket.load(cell, key, policy)
 cell.at, cell.level, cell.ends_at, cell.lives_until, cell.version = now, 0, 0, 0, PLAIN
@@ -1678,7 +1617,6 @@ function bucket.report(cell)
 return cell.level, cell.level > 0 and cell.ends_at - now or 0, cell.at - now
 end
 return bucket
-end
 end`,
 }
 
