@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitepress'
+import llmstxt from 'vitepress-plugin-llms'
 import { findDeadLinks } from './dead-links.ts'
 import { linkRepository, repository } from './repository.ts'
 import { nav, sidebar } from './sidebar.ts'
@@ -27,7 +28,11 @@ export default defineConfig({
     editLink: { pattern: `${repository}/edit/main/docs/:path`, text: 'Edit this page' },
     footer: { message: 'MIT licence' },
   },
-  // The search index is one file.
-  vite: { build: { chunkSizeWarningLimit: 5_000 } },
+  vite: {
+    // The search index is one file.
+    build: { chunkSizeWarningLimit: 5_000 },
+    // llms.txt, and every page as Markdown, without the pages that are written from the types.
+    plugins: [llmstxt({ ignoreFiles: ['api/**'], generateLLMsFullTxt: false })],
+  },
   buildEnd: ({ outDir }) => findDeadLinks(outDir),
 })

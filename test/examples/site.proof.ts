@@ -61,6 +61,14 @@ describe.runIf(existsSync(site))('the site', () => {
     }
   })
 
+  it('has every page as Markdown too, listed in llms.txt', () => {
+    const list = readFileSync(`${site}/llms.txt`, 'utf8')
+    for (const page of ['start/redis', 'limits', 'options', 'reliability']) {
+      expect(list).toContain(`(/${page}.md)`)
+      expect(readFileSync(`${site}/${page}.md`, 'utf8')).toMatch(/^# /m)
+    }
+  })
+
   it('finds a page by a word', async () => {
     if (!browser) return
     const { page } = await openPage(browser, url)
