@@ -8,8 +8,7 @@ export {
 } from './algorithms/table.ts'
 export type { CostOptions, KeyOrDigest } from './limiter/arguments.ts'
 export { createLimiter } from './limiter/create-limiter.ts'
-export type { RefundOptions } from './limiter/follow-ups.ts'
-export type { Limiter } from './limiter/limiter.ts'
+export type { Limiter, RefundOptions } from './limiter/limiter.ts'
 export {
   checkTogether,
   givenFields,

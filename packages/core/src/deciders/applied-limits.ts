@@ -81,7 +81,6 @@ export function appliedLimitsOf(store: CountingStore): AppliedLimits {
   return limits
 }
 
-/** Notes the limits of requests before they are decided. */
 export function noteLimits(limits: AppliedLimits): Decider {
   return (next) => (op, checks, request) => {
     if (op === 'consume') limits.note(checks)

@@ -7,14 +7,12 @@ import { type OwedUnits, owedUnits } from './owed-units.ts'
 
 /** Units that this process admitted, and that the store has not counted. */
 interface Loan {
-  /** The check for the store. */
   readonly check: Check
   /** The same check as this process decided it. */
   readonly local: Check
   readonly units: number
 }
 
-/** Units to be charged. */
 export interface Due extends Loan {
   readonly part: LocalUnits
 }
@@ -33,7 +31,6 @@ class DebtPart extends LocalUnits {
   }
 }
 
-/** The debt of one key. */
 class Debt {
   /** The check with the largest limit of the requests. */
   check: Check
@@ -60,8 +57,8 @@ class Debt {
     if (!this.#units || check.limit > this.check.limit) {
       this.check = check
       this.local = local
-      this.#units?.resize?.(check, local, nowMs)
       this.#units ??= owedUnits(check, local)
+      this.#units.resize?.(check, local, nowMs)
     }
     this.#units.add(units, nowMs)
   }
@@ -92,7 +89,6 @@ export class Debts {
   /** The units that each receipt belongs to, unless it is doubtful. */
   readonly #parts = new WeakMap<Receipt, LocalUnits>()
 
-  /** Number of keys with debts. */
   get size(): number {
     return this.#debts.size
   }

@@ -118,8 +118,8 @@ export class Fallback implements Home {
   }
 
   /** Notes that the store has taken the units of one request that this process took too. */
-  pair(local: Receipt | undefined, atStore: Receipt): void {
-    if (local) this.#own.set(local, atStore)
+  pair(local: Receipt, atStore: Receipt): void {
+    this.#own.set(local, atStore)
   }
 
   /**
@@ -142,7 +142,6 @@ export class Fallback implements Home {
  */
 const maxBlocked = 100_000
 
-/** Returns the units that count for the key of a receipt. */
 function unitsNow({ receipt }: Held): number {
   const { check, incarnation } = receipt
   const algorithm = algorithmOf(check.policy)

@@ -7,7 +7,6 @@ import { LocalUnits } from './local-units.ts'
 export interface Moment {
   /** A clock that never steps, and that may stand still while the machine is suspended. */
   readonly monotonicMs: number
-  /** Milliseconds since 1970. */
   readonly wallMs: number
 }
 
@@ -19,7 +18,6 @@ export function later(moment: Moment, ms: number): Moment {
   return { monotonicMs: moment.monotonicMs + ms, wallMs: moment.wallMs + ms }
 }
 
-/** A grant of this process. */
 export class OwnGrant extends LocalUnits {
   readonly id: number
   readonly units: number
@@ -82,7 +80,6 @@ export class Holding {
     this.#counters = counters
   }
 
-  /** Units that may be spent. */
   get left(): number {
     let left = 0
     for (const grant of this.open) left += grant.left
@@ -96,7 +93,6 @@ export class Holding {
     return grant
   }
 
-  /** Finds the first grant with so many units. */
   find(units: number, now: Moment): OwnGrant | undefined {
     for (const grant of this.open) if (grant.left >= units && !grant.hasEnded(now)) return grant
     return undefined

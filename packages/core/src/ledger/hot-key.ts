@@ -4,7 +4,6 @@ import type { Outcome } from '../model/store.ts'
 import type { GrantCounters } from '../model/store-health.ts'
 import { Holding } from './holding.ts'
 
-/** A second, over which requests are counted. */
 const secondMs = 1_000
 
 /** The requests of a second, and their units. */
@@ -53,7 +52,6 @@ export class HotKey {
     this.#now.units += units
   }
 
-  /** The requests of the last second, about. */
   requestsASecond(nowMs: number): number {
     return this.#rate(nowMs).requests
   }
@@ -63,7 +61,6 @@ export class HotKey {
     return this.#rate(nowMs).units
   }
 
-  /** The mean cost of a request, rounded up. */
   meanCost(nowMs: number): number {
     const { requests, units } = this.#rate(nowMs)
     return requests === 0 ? 1 : Math.ceil(units / requests)

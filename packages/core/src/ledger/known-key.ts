@@ -5,7 +5,6 @@ import type { Outcome } from '../model/store.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { LocalUnits, type StoreWay } from './local-units.ts'
 
-/** Units of one key that are counted by one charge. */
 export class UncountedBatch extends LocalUnits {
   /** The check with the largest limit of the requests. */
   check: Check
@@ -26,7 +25,6 @@ export class UncountedBatch extends LocalUnits {
   }
 }
 
-/** An answer of the store about a key, and when it was asked. */
 interface LastAnswer {
   readonly limit: number
   readonly remaining: number
@@ -78,7 +76,6 @@ export class KnownKey {
     return admittedOutcome(check, { remaining, resetMs: last.resetMs - elapsedMs })
   }
 
-  /** Takes units on the last known state. */
   take(check: Check): UncountedBatch {
     this.#open ??= new UncountedBatch(this, check)
     // Under a smaller limit, the store would keep less than was admitted.

@@ -35,7 +35,6 @@ export class Ledger<Account> {
     return this.#accounts.size
   }
 
-  /** True when some accounts are to be told. */
   get hasDue(): boolean {
     return this.#due.size > 0
   }
@@ -71,7 +70,6 @@ export class Ledger<Account> {
     else this.#alarm.within(delayMs)
   }
 
-  /** Tells the store of an account now. */
   tell(account: Account): void {
     this.#due.delete(account)
     this.#kind.tell?.(account)

@@ -11,12 +11,11 @@ export interface OwedUnits {
   resize?(check: Check, local: Check, nowMs: number): void
 }
 
-/** @param local the check as this process decides it */
-export function owedUnits(check: Check, local: Check): OwedUnits {
-  const isDraining = algorithmOf(check.policy).capacityLevel !== undefined && local.limit > 0
-  return isDraining
-    ? new DrainingUnits(check, local)
-    : new RecentUnits(algorithmOf(check.policy).lifeMs(check.policy))
+/** @param local the check as this process decides it: its bucket drains by this limit */
+export function owedUnits({ policy }: Check, local: Check): OwedUnits {
+  const algorithm = algorithmOf(policy)
+  const isDraining = algorithm.capacityLevel !== undefined && local.limit > 0
+  return isDraining ? new DrainingUnits(policy.windowMs) : new RecentUnits(algorithm.lifeMs(policy))
 }
 
 interface Slice {
@@ -73,16 +72,14 @@ class RecentUnits implements OwedUnits {
 class DrainingUnits implements OwedUnits {
   readonly #windowMs: number
   /** Units · ms. */
-  #capacityLevel: number
+  #capacityLevel = 0
   /** Units · ms that drain every millisecond. */
-  #drain: number
+  #drain = 0
   #level = 0
   #atMs = 0
 
-  constructor(check: Check, local: Check) {
-    this.#windowMs = check.policy.windowMs
-    this.#capacityLevel = algorithmOf(check.policy).capacityLevel?.(check) ?? 0
-    this.#drain = local.limit
+  constructor(windowMs: number) {
+    this.#windowMs = windowMs
   }
 
   resize(check: Check, local: Check, nowMs: number): void {

@@ -30,7 +30,6 @@ export class Prefetcher {
     this.#isAway = isAway
   }
 
-  /** Number of keys that this process takes grants for. */
   get hotKeys(): number {
     let size = 0
     for (const policy of this.#policies.values()) size += policy.size

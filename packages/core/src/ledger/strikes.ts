@@ -1,7 +1,6 @@
 import type { Check } from '../model/check.ts'
 import { Ledger } from './ledger.ts'
 
-/** Strikes for one key of a penalty. */
 interface Tally {
   readonly check: Check
   /** Strikes that the store has not counted yet. */
@@ -64,7 +63,6 @@ export class Strikes {
     this.#tallies.tellWithin(delayMs, tally)
   }
 
-  /** Drops the strikes of a key. */
   forget(check: Check): void {
     this.#tallies.delete(check)
   }
@@ -78,7 +76,6 @@ export class Strikes {
     }
   }
 
-  /** Tells the store of all strikes. */
   tellAll(): void {
     this.#tallies.tellDue()
   }

@@ -58,7 +58,6 @@ export class Uncounted {
     return { uncountedUnits, uncountedBound: most * instances }
   }
 
-  /** Tells the store of all units of keys that are to be changed, and forgets their states. */
   forget(checks: readonly Check[]): void {
     for (const check of checks) {
       if (check.policy.maxUncounted === 0) continue
@@ -72,7 +71,6 @@ export class Uncounted {
     }
   }
 
-  /** Tells the store of all units. */
   close(): void {
     for (const key of this.#keys.values()) this.#keys.tell(key)
   }

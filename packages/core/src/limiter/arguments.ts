@@ -18,7 +18,6 @@ export interface CostOptions {
  */
 export type KeyOrDigest = string | { readonly digest: string }
 
-/** Key of a check, or its digest. */
 export type Keyed = Pick<Check, 'key' | 'digest'>
 
 /**
@@ -69,7 +68,6 @@ export function checksOf(
   return policies.map((policy) => checkOf(policy, keyed, cost))
 }
 
-/** Makes a check at the limit of its policy. */
 export function checkOf(policy: Policy, { key, digest }: Keyed, cost: number): Check {
   if (digest === undefined) return { policy, key, cost, limit: policy.limit }
   return { policy, key, digest, cost, limit: policy.limit }

@@ -13,8 +13,8 @@ import {
   keyedBy,
 } from './arguments.ts'
 import { connect } from './connect.ts'
-import { FollowUps } from './follow-ups.ts'
-import { KeyChanges } from './key-changes.ts'
+import { followUps } from './follow-ups.ts'
+import { keyChanges } from './key-changes.ts'
 import type { Limiter } from './limiter.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { type Look, type Peeked, peekAt } from './peek.ts'
@@ -38,15 +38,6 @@ export function createLimiter(
   const { policies, penalty, store } = setup
   const { road, caller, notifier, access } = connect(options, setup)
   const { decide, decideOwn } = road
-  const followUps = new FollowUps(caller.change)
-  const changes = new KeyChanges({
-    ...{ store, penalty, checksOf: allChecksOf },
-    overwrite: async (op, checks) => {
-      const outcomes = await caller.overwrite(op, road.forget(op, checks))
-      return outcomes.some(({ allowed }) => allowed)
-    },
-  })
-
   function consumeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
     const checks = allChecksOf({ key: checkedKey(key) }, costs)
     if (notifier.isObserved) return notifier.observe(decideOwn, checks)
@@ -62,13 +53,10 @@ export function createLimiter(
     })
   }
 
-  function peekLooks(looks: readonly Look[]): MaybePromise<Peeked> {
-    return peekAt(looks, store, decide)
-  }
+  const peekLooks = (looks: readonly Look[]) => peekAt(looks, store, decide)
 
-  function chargeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
-    return chargeChecks(checksOf(policies, { key: checkedKey(key) }, costs))
-  }
+  const chargeKey = (key: string, costs?: CostOptions) =>
+    chargeChecks(checksOf(policies, { key: checkedKey(key) }, costs))
 
   function chargeChecks(checks: readonly Check[]): MaybePromise<Decision> {
     // To a penalty a charge would be so many denials.
@@ -93,14 +81,14 @@ export function createLimiter(
     charge: (key, costs) => promised(chargeKey, key, costs),
     chargeChecks,
     strike: road.strike,
-    refund: (decision, refund) => followUps.refund(decision, refund),
-    release: (decision) => followUps.release(decision),
-    renew: (decision) => followUps.renew(decision),
-    reset: (key) => changes.reset(key),
-    resetChecks: (checks) => changes.resetChecks(checks),
-    block: (key, duration) => changes.block(key, duration),
-    blockChecks: (checks) => changes.overwrite('block', checks),
-    unblock: (key) => changes.unblock(key),
+    ...followUps(caller.change),
+    ...keyChanges({
+      ...{ store, penalty, checksOf: allChecksOf },
+      async overwrite(op, checks) {
+        const outcomes = await caller.overwrite(op, road.forget(op, checks))
+        return outcomes.some(({ allowed }) => allowed)
+      },
+    }),
     storeHealth: () => access.health(store),
     async close() {
       const closing = road.close()

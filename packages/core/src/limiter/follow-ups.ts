@@ -7,23 +7,10 @@ import {
   type Receipt,
 } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
-import type { Policy } from '../model/policy.ts'
 import { invalid, knownFields, wholeNumber } from '../options/options.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { processWide } from '../runtime/process-wide.ts'
-
-/** Options of `refund`. */
-export interface RefundOptions {
-  /**
-   * The most units that each policy gives back, a whole number ≥ 0: for callers that reserve an
-   * estimate and return the rest. The refunds of one decision never give back more than it took. A
-   * lease of a `concurrency` policy has no parts, so it stays until it is released.
-   * @default all that is left
-   */
-  units?: number | undefined
-  /** The policies that give back what is theirs. @default all */
-  policies?: readonly Policy[] | undefined
-}
+import type { Limiter } from './limiter.ts'
 
 /**
  * Units of each receipt that were given back, by whichever limiter, and whoever holds copies of the
@@ -32,82 +19,73 @@ export interface RefundOptions {
 const spent = processWide('@sluice/core/spent-receipts/1', () => new WeakMap<Receipt, number>())
 
 /**
- * Refunds, releases and renews what decisions hold, in the policies that are enforced and in those
- * in shadow.
+ * Returns the methods that refund, release and renew what decisions hold, in the policies that are
+ * enforced and in those in shadow.
  */
-export class FollowUps {
-  readonly #atStore: ChangeAtStore
-
-  constructor(atStore: ChangeAtStore) {
-    this.#atStore = atStore
-  }
-
-  async refund(decision: Decision, options: RefundOptions = {}): Promise<boolean> {
-    knownFields(options, 'options', ['units', 'policies'])
-    const { units, policies } = options
-    if (units !== undefined) {
-      wholeNumber(units, { option: 'units', code: 'SLUICE_COST_INVALID' }, { min: 0 })
-    }
-    if (policies !== undefined && !Array.isArray(policies)) {
-      throw invalid({ option: 'policies' }, policies, "an array of the limiter's policies")
-    }
-    return this.#followUp('refund', decision, (held) => {
-      if (policies?.some(({ id }) => id === held.policy.id) === false) return undefined
-      if (units === undefined) return held
-      const cost = Math.min(units, held.cost)
-      return cost === 0 || isLease(held) ? undefined : { ...held, cost }
-    })
-  }
-
-  async release(decision: Decision): Promise<boolean> {
-    return this.#followUp('release', decision, (held) => (isLease(held) ? held : undefined))
-  }
-
-  async renew(decision: Decision): Promise<boolean> {
-    const own = this.#renewOne(decision)
-    const shadows = decision?.shadow ? await decision.shadow.decisions : []
-    await Promise.all(shadows.map((shadow) => this.#renewOne(shadow)))
-    return own
-  }
-
-  /** @param share the units to give back of those that one policy took; `undefined` for none */
-  async #followUp(
-    op: 'refund' | 'release',
-    decision: Decision,
-    share: (held: Held) => Held | undefined,
-  ): Promise<boolean> {
-    const own = this.#followUpOne(op, decision, share)
-    const shadows = decision.shadow ? await decision.shadow.decisions : []
-    const others = shadows.map((shadow) => this.#followUpOne(op, shadow, share))
-    return (await Promise.all([own, ...others])).includes(true)
-  }
-
-  #followUpOne(
-    op: 'refund' | 'release',
-    decision: Decision,
-    share: (held: Held) => Held | undefined,
-  ): Promise<boolean> {
-    const held = heldBy(decision).flatMap((one) => share(one) ?? [])
-    for (const { receipt, cost } of held) spent.set(receipt, refundedOf(receipt) + cost)
-    return Promise.all(this.#change(op, held)).then((changed) => changed.includes(true))
-  }
-
-  /** Units that the store has counted are changed by one call, all others where they stand. */
-  #change(op: Parameters<ChangeAtStore>[0], held: readonly Held[]): MaybePromise<boolean>[] {
-    const atStore = held.filter(({ receipt }) => !receipt.home)
+export function followUps(atStore: ChangeAtStore): Pick<Limiter, 'refund' | 'release' | 'renew'> {
+  /**
+   * Units that the store has counted are changed by one call, all others where they stand. Returns
+   * for each change whether anything was there.
+   */
+  async function change(
+    op: 'refund' | 'release' | 'renew',
+    held: readonly Held[],
+  ): Promise<readonly boolean[]> {
+    const counted = held.filter(({ receipt }) => !receipt.home)
     const changes = held.flatMap((one): MaybePromise<boolean>[] => {
       const { home } = one.receipt
       if (!home) return []
-      return [op === 'refund' ? home.giveBack(one, this.#atStore) : (home[op]?.(one) ?? false)]
+      return [op === 'refund' ? home.giveBack(one, atStore) : (home[op]?.(one) ?? false)]
     })
-    return atStore.length > 0 ? [...changes, this.#atStore(op, atStore)] : changes
+    if (counted.length > 0) changes.push(atStore(op, counted))
+    return Promise.all(changes)
   }
 
-  async #renewOne(decision: Decision): Promise<boolean> {
-    const leases = heldBy(decision).filter(isLease)
-    if (leases.length === 0) return false
-    const renewed = await Promise.all(this.#change('renew', leases))
-    return renewed.every((isHeld) => isHeld)
+  /** @param share the units to end of those that one policy took; `undefined` for none */
+  async function end(
+    op: 'refund' | 'release',
+    decision: Decision,
+    share: (held: Held) => Held | undefined,
+  ): Promise<boolean> {
+    const endOf = (one: Decision) => {
+      const held = heldBy(one).flatMap((each) => share(each) ?? [])
+      for (const { receipt, cost } of held) spent.set(receipt, refundedOf(receipt) + cost)
+      return change(op, held)
+    }
+    const own = endOf(decision)
+    const shadows = decision.shadow ? await decision.shadow.decisions : []
+    return (await Promise.all([own, ...shadows.map(endOf)])).flat().includes(true)
+  }
+
+  async function renewOne(decision: Decision): Promise<boolean> {
+    const renewed = await change('renew', heldBy(decision).filter(isLease))
+    return renewed.length > 0 && !renewed.includes(false)
+  }
+
+  return {
+    async refund(decision, options = {}) {
+      knownFields(options, 'options', ['units', 'policies'])
+      const { units, policies } = options
+      if (units !== undefined) {
+        wholeNumber(units, { option: 'units', code: 'SLUICE_COST_INVALID' }, { min: 0 })
+      }
+      if (policies !== undefined && !Array.isArray(policies)) {
+        throw invalid({ option: 'policies' }, policies, "an array of the limiter's policies")
+      }
+      return end('refund', decision, (held) => {
+        if (policies?.some(({ id }) => id === held.policy.id) === false) return undefined
+        if (units === undefined) return held
+        const cost = Math.min(units, held.cost)
+        return cost === 0 || isLease(held) ? undefined : { ...held, cost }
+      })
+    },
+    release: (decision) => end('release', decision, (held) => (isLease(held) ? held : undefined)),
+    async renew(decision) {
+      const own = renewOne(decision)
+      const shadows = decision?.shadow ? await decision.shadow.decisions : []
+      await Promise.all(shadows.map(renewOne))
+      return own
+    },
   }
 }
 

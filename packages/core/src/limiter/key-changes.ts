@@ -2,7 +2,7 @@ import { isLimited } from '../deciders/set-apart.ts'
 import type { Check } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Store } from '../model/store.ts'
-import { type Duration, windowMsOf } from '../options/duration.ts'
+import { windowMsOf } from '../options/duration.ts'
 import { andThen, type MaybePromise, promised } from '../runtime/maybe-promise.ts'
 import {
   checkOf,
@@ -13,6 +13,7 @@ import {
   penaltyMissing,
   storeError,
 } from './arguments.ts'
+import type { Limiter } from './limiter.ts'
 
 interface KeyChangesOptions {
   readonly store: Store
@@ -22,57 +23,51 @@ interface KeyChangesOptions {
   overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<boolean>
 }
 
-/** Resets and blocks of one limiter. */
-export class KeyChanges {
-  readonly #options: KeyChangesOptions
-
-  constructor(options: KeyChangesOptions) {
-    this.#options = options
-  }
-
-  reset(key: KeyOrDigest): Promise<boolean> {
-    return this.#actOn(key, (keyed) =>
-      keyed ? this.resetChecks(this.#options.checksOf(keyed)) : false,
-    )
-  }
-
-  block(key: KeyOrDigest, duration: Duration): Promise<boolean> {
-    return this.#actOn(key, (keyed) => {
-      const { penalty } = this.#options
-      if (!penalty) throw penaltyMissing()
-      const blockMs = windowMsOf(duration, 'for')
-      if (!keyed) throw digestUnknown()
-      return this.overwrite('block', [checkOf(penalty, keyed, blockMs)])
-    })
-  }
-
-  unblock(key: KeyOrDigest): Promise<boolean> {
-    return this.#actOn(key, (keyed) => {
-      const { penalty } = this.#options
-      if (!penalty) throw penaltyMissing()
-      return keyed ? this.overwrite('reset', [checkOf(penalty, keyed, 1)]) : false
-    })
-  }
-
-  async resetChecks(checks: readonly Check[]): Promise<boolean> {
-    return this.overwrite('reset', checks.filter(isLimited))
-  }
-
-  /** Returns whether the store found anything to change. */
-  async overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<boolean> {
-    if (checks.length === 0) return false
+/** Returns the resets and blocks of one limiter. */
+export function keyChanges({
+  store,
+  penalty,
+  checksOf,
+  overwrite,
+}: KeyChangesOptions): Pick<
+  Limiter,
+  'reset' | 'resetChecks' | 'block' | 'blockChecks' | 'unblock'
+> {
+  async function change(op: 'reset' | 'block', checks: readonly Check[]): Promise<boolean> {
     try {
-      return await this.#options.overwrite(op, checks)
+      return checks.length > 0 && (await overwrite(op, checks))
     } catch (error) {
       throw storeError(error)
     }
   }
 
+  function resetChecks(checks: readonly Check[]): Promise<boolean> {
+    return change('reset', checks.filter(isLimited))
+  }
+
   /** Acts on a key at once if the store can, so that it decides later calls after this one. */
-  #actOn(
+  function actOn(
     key: KeyOrDigest,
     act: (keyed: Keyed | undefined) => MaybePromise<boolean>,
   ): Promise<boolean> {
-    return promised(() => andThen(keyedBy(key, this.#options.store), act))
+    return promised(() => andThen(keyedBy(key, store), act))
+  }
+
+  return {
+    resetChecks,
+    blockChecks: (checks) => change('block', checks),
+    reset: (key) => actOn(key, (keyed) => (keyed ? resetChecks(checksOf(keyed)) : false)),
+    block: (key, duration) =>
+      actOn(key, (keyed) => {
+        if (!penalty) throw penaltyMissing()
+        const blockMs = windowMsOf(duration, 'for')
+        if (!keyed) throw digestUnknown()
+        return change('block', [checkOf(penalty, keyed, blockMs)])
+      }),
+    unblock: (key) =>
+      actOn(key, (keyed) => {
+        if (!penalty) throw penaltyMissing()
+        return keyed ? change('reset', [checkOf(penalty, keyed, 1)]) : false
+      }),
   }
 }

@@ -14,7 +14,6 @@ import {
 } from '../policy/policy.ts'
 import { registerPolicies } from '../policy/policy-registry.ts'
 
-/** The options of a limiter beside its policies. */
 export interface LimiterSettings extends ObserverOptions {
   /**
    * Blocks keys that are denied too often, or that `limiter.block` names. It costs one more key a

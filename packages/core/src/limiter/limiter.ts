@@ -6,9 +6,21 @@ import type { StoreHealth } from '../model/store-health.ts'
 import type { Duration } from '../options/duration.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { CostOptions, KeyOrDigest } from './arguments.ts'
-import type { RefundOptions } from './follow-ups.ts'
 import type { Peeked } from './peek.ts'
 import type { PeekOptions } from './peek-options.ts'
+
+/** Options of `refund`. */
+export interface RefundOptions {
+  /**
+   * The most units that each policy gives back, a whole number ≥ 0: for callers that reserve an
+   * estimate and return the rest. The refunds of one decision never give back more than it took. A
+   * lease of a `concurrency` policy has no parts, so it stays until it is released.
+   * @default all that is left
+   */
+  units?: number | undefined
+  /** The policies that give back what is theirs. @default all */
+  policies?: readonly Policy[] | undefined
+}
 
 /** Policies + store + failure mode, free of HTTP. */
 export interface Limiter {

@@ -1,5 +1,5 @@
 import { byGrants } from '../deciders/grants.ts'
-import { type Check, giveBack, type Held, type Home, Receipt } from '../model/check.ts'
+import { type Check, giveBack, type Home, Receipt } from '../model/check.ts'
 import type { Decide } from '../model/decide.ts'
 import type { Policy } from '../model/policy.ts'
 import type { StoreRegion } from '../model/region.ts'
@@ -10,25 +10,9 @@ import type { StoreAccess } from '../resilience/store-access.ts'
 import { centralPolicy } from './regional-policies.ts'
 import type { Shares } from './shares.ts'
 
-/** Units that the global store has counted, under a receipt of its own. */
-class CentralUnits implements Home {
-  readonly #receipt: Receipt
-  readonly #caller: Caller
-
-  constructor(receipt: Receipt, caller: Caller) {
-    this.#receipt = receipt
-    this.#caller = caller
-  }
-
-  async giveBack({ cost, refunded = 0 }: Held): Promise<boolean> {
-    const receipt = this.#receipt
-    return giveBack({ ...receipt.check, cost, receipt, refunded }, this.#caller.change)
-  }
-}
-
 /** Gives back units that the global store has counted. Never rejects. */
-export async function refundCentral(held: Held): Promise<boolean> {
-  return (await held.receipt.home?.giveBack(held, async () => false)) ?? false
+export async function refundCentral({ receipt, ...check }: Check): Promise<boolean> {
+  return (await receipt?.home?.giveBack({ ...check, receipt }, async () => false)) ?? false
 }
 
 interface CentralOptions {
@@ -94,7 +78,11 @@ export class Central {
   /** The outcome of a central check, as that of the check of the limiter. */
   outcomeOf(check: Check, { receipt, ...outcome }: Outcome): Outcome {
     const { policy, limit } = check
-    const home = receipt && new CentralUnits(receipt, this.#caller)
+    const { change } = this.#caller
+    const home: Home | undefined = receipt && {
+      giveBack: ({ cost, refunded = 0 }) =>
+        giveBack({ ...receipt.check, cost, receipt, refunded }, change),
+    }
     const own = receipt && new Receipt(check, receipt.at, undefined, home)
     return { ...outcome, policy, limit, receipt: own }
   }

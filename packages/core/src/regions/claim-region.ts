@@ -9,9 +9,8 @@ interface Place {
   readonly shares: string
 }
 
-/** A region whose store is in use in this process. */
+/** A region whose store is in use in this process, and the space of all its stores. */
 interface Claim extends Place {
-  /** The space of all stores of this region. */
   readonly space: object
   users: number
 }
@@ -27,6 +26,7 @@ export function claimRegion(place: Place): Pick<Claim, 'space'> & { giveUp(): vo
   if (spaceOf(place.local) === spaceOf(place.global)) {
     throw taken('local and global are one store; give each region a Redis of its own, or a prefix')
   }
+  let claim: Claim | undefined
   for (const other of claims) {
     const isSameLocal = spaceOf(other.local) === spaceOf(place.local)
     const isSameGlobal = spaceOf(other.global) === spaceOf(place.global)
@@ -45,27 +45,22 @@ export function claimRegion(place: Place): Pick<Claim, 'space'> & { giveUp(): vo
         `region '${region}' is in use with another global store or with other shares; give all of its stores the same`,
       )
     }
-    if (isSameLocal) return claimed(other)
+    if (isSameLocal) claim = other
   }
-  const claim: Claim = { ...place, space: {}, users: 0 }
-  claims.add(claim)
-  return claimed(claim)
-}
-
-function claimed(claim: Claim): Pick<Claim, 'space'> & { giveUp(): void } {
+  const own = claim ?? { ...place, space: {}, users: 0 }
+  claims.add(own)
+  own.users += 1
   let isHeld = true
-  claim.users += 1
   return {
-    space: claim.space,
+    space: own.space,
     giveUp() {
-      if (isHeld) claim.users -= 1
+      if (isHeld) own.users -= 1
       isHeld = false
-      if (claim.users === 0) claims.delete(claim)
+      if (own.users === 0) claims.delete(own)
     },
   }
 }
 
-/** The object that identifies where a store counts. */
 function spaceOf(store: Store): object {
   return store.space ?? store
 }

@@ -63,7 +63,6 @@ export async function decideInRegion(
   if (!isTaking || isHereAllowed || rest.length === 0) return allowed()
   return (await askHere(rest)) ? allowed() : denied()
 
-  /** Returns whether all of them are allowed. */
   async function askHere(some: readonly Check[]): Promise<boolean> {
     if (some.length === 0) return true
     const own = some.map((check) => withoutStrikes(localCheck(check, region)))
@@ -137,7 +136,6 @@ export async function decideInRegion(
     return outcomesOf()
   }
 
-  /** Gives back what was taken so far. */
   async function giveBack(): Promise<void> {
     const here: Held[] = []
     for (const [check, outcome] of found) {

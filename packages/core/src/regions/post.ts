@@ -5,7 +5,6 @@ import { isOptions } from '../options/options.ts'
 export interface Notice {
   readonly id: string
   readonly op: 'reset' | 'block'
-  /** The id of the policy. */
   readonly policy: string
   /** The key, or its digest if the stores find keys by their digest. */
   readonly key?: string | undefined
@@ -20,7 +19,6 @@ export type AgedNotice = Notice & { readonly ageMs: number }
 /** The text of one process for the processes of all regions. */
 export interface Post {
   readonly region: string
-  /** Shares of all regions, as text. */
   readonly shares: string
   readonly member: string
   /** Number that grows with each post. */

@@ -1,7 +1,8 @@
 import { unknownOutcome } from '../engine/outcome.ts'
-import type { Check, Held } from '../model/check.ts'
+import type { Check } from '../model/check.ts'
 import type { Cancellation, Outcome, StoreOp } from '../model/store.ts'
 import { errorText, SluiceError } from '../options/errors.ts'
+import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { refundCentral } from './central.ts'
 import { decideInRegion, fromLocal, localCheck, type Region } from './decide-in-region.ts'
 import type { RegionBoard } from './region-board.ts'
@@ -13,6 +14,8 @@ type Apply = (
   checks: readonly Check[],
   cancellation?: Cancellation,
 ) => Promise<readonly Outcome[]>
+
+type Part = (checks: readonly Check[]) => MaybePromise<readonly Outcome[]>
 
 /** Returns what applies operations at the stores of a region. */
 export function regionalApply(region: Region, board: RegionBoard): Apply {
@@ -37,10 +40,14 @@ export function regionalApply(region: Region, board: RegionBoard): Apply {
     return asChecked(checks, outcomes, (check, outcome) => central.outcomeOf(check, outcome))
   }
 
-  async function charge(checks: readonly Check[]): Promise<readonly Outcome[]> {
-    const here = checks.filter((check) => !isGlobal(check))
-    const there = checks.filter(isGlobal)
-    const [found, others] = await Promise.all([applyHere('charge', here), chargeCentral(there)])
+  /** Has both stores apply their checks at once. */
+  async function both(
+    checks: readonly Check[],
+    isThere: (check: Check) => boolean,
+    apply: readonly [here: Part, there: Part],
+  ): Promise<readonly Outcome[]> {
+    const [here, there] = [checks.filter((check) => !isThere(check)), checks.filter(isThere)]
+    const [found, others] = await Promise.all([apply[0](here), apply[1](there)])
     return inOrder(checks, [
       [here, found],
       [there, others],
@@ -57,27 +64,6 @@ export function regionalApply(region: Region, board: RegionBoard): Apply {
     ])
   }
 
-  async function refund(
-    checks: readonly Check[],
-    cancellation?: Cancellation,
-  ): Promise<readonly Outcome[]> {
-    const there = checks.filter(isCentral)
-    const here = checks.filter((check) => !isCentral(check))
-    const [found, others] = await Promise.all([
-      here.length > 0 ? local.apply('refund', here, cancellation) : [],
-      Promise.all(
-        there.map(async (held) => ({
-          ...unknownOutcome(held),
-          allowed: await refundCentral(held),
-        })),
-      ),
-    ])
-    return inOrder(checks, [
-      [here, found],
-      [there, others],
-    ])
-  }
-
   /** The global store first: while it is away, nothing is reset. */
   async function reset(
     checks: readonly Check[],
@@ -85,8 +71,17 @@ export function regionalApply(region: Region, board: RegionBoard): Apply {
   ): Promise<readonly Outcome[]> {
     const there = checks.filter((check) => isDivided(check.policy) || isGlobal(check))
     const here = checks.filter((check) => !isGlobal(check))
-    const others = there.length > 0 ? await resetCentral(there) : []
-    if (there.length > 0) cancellation?.control?.sent()
+    let others: readonly Outcome[] = []
+    if (there.length > 0) {
+      try {
+        others = await central.reset(there)
+      } catch (cause) {
+        // The local store is there, and goes on.
+        const message = `nothing was reset in this region, since the global store failed: ${errorText(cause)}`
+        throw new SluiceError('SLUICE_STORE_CHECK', message, { cause })
+      }
+      cancellation?.control?.sent()
+    }
     const found = await applyHere('reset', here, cancellation)
     if (here.length > 0) board.tell('reset', here)
     const changed = new Set(there.filter((_, index) => others[index]?.allowed))
@@ -97,25 +92,6 @@ export function regionalApply(region: Region, board: RegionBoard): Apply {
       const check = checks[index]
       return check && changed.has(check) ? { ...outcome, allowed: true } : outcome
     })
-  }
-
-  async function resetCentral(checks: readonly Check[]): Promise<readonly Outcome[]> {
-    try {
-      return await central.reset(checks)
-    } catch (cause) {
-      // The local store is there, and goes on.
-      const message = `nothing was reset in this region, since the global store failed: ${errorText(cause)}`
-      throw new SluiceError('SLUICE_STORE_CHECK', message, { cause })
-    }
-  }
-
-  async function block(
-    checks: readonly Check[],
-    cancellation?: Cancellation,
-  ): Promise<readonly Outcome[]> {
-    const outcomes = await local.apply('block', checks, cancellation)
-    board.tell('block', checks)
-    return outcomes
   }
 
   return async function apply(
@@ -129,15 +105,21 @@ export function regionalApply(region: Region, board: RegionBoard): Apply {
       case 'peek':
         return decideInRegion(op, checks, region, cancellation)
       case 'charge':
-        return charge(checks)
+        return both(checks, isGlobal, [(here) => applyHere('charge', here), chargeCentral])
       case 'grant':
         return grant(checks)
       case 'refund':
-        return refund(checks, cancellation)
+        return both(checks, isCentral, [
+          (here) => (here.length > 0 ? local.apply('refund', here, cancellation) : []),
+          refundThere,
+        ])
       case 'reset':
         return reset(checks, cancellation)
       case 'block':
-        return block(checks, cancellation)
+        return andThen(local.apply('block', checks, cancellation), (outcomes) => {
+          board.tell('block', checks)
+          return outcomes
+        })
       case 'release':
       case 'renew':
         return local.apply(op, checks, cancellation)
@@ -150,6 +132,15 @@ function isGlobal({ policy }: Check): boolean {
 }
 
 /** Tells whether the global store has counted the units of a check. */
-function isCentral(check: Check): check is Held {
-  return check.receipt?.home !== undefined
+function isCentral({ receipt }: Check): boolean {
+  return receipt?.home !== undefined
+}
+
+function refundThere(checks: readonly Check[]): Promise<readonly Outcome[]> {
+  return Promise.all(
+    checks.map(async (check) => ({
+      ...unknownOutcome(check),
+      allowed: await refundCentral(check),
+    })),
+  )
 }

@@ -18,7 +18,6 @@ export function partsOf(local: Store, global: Store): Partial<Store> {
   }
 }
 
-/** Adapts outcomes to the checks that they are for. */
 export function asChecked(
   checks: readonly Check[],
   outcomes: readonly Outcome[],

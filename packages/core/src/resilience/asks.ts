@@ -102,8 +102,9 @@ export class Asks implements AnswerHandler {
       ask.caller.denials?.answered(ask, found, answer)
       this.#fallback.remember(ask.checks, answer)
       this.reconciliation.answered(ask, found)
-      this.outage.answered(ask)
-      if (!ask.meanwhile) ask.answer(answer)
+      if (ask.meanwhile) return
+      this.outage.succeed(ask.caller, ask.askedAt)
+      ask.answer(answer)
     } catch (error) {
       // A store that answers nonsense.
       this.onError(ask, error)
@@ -113,7 +114,7 @@ export class Asks implements AnswerHandler {
   onError(ask: PendingAsk, error: unknown): void {
     ask.leave()
     if (!ask.meanwhile) ask.answer(this.#decideAfterFailure(error, ask, false))
-    else this.reconciliation.failed(ask)
+    else this.reconciliation.lost(ask)
   }
 
   onDeadline(ask: PendingAsk, error: unknown): Decision {
@@ -136,7 +137,7 @@ export class Asks implements AnswerHandler {
   /** @param isDoubtful whether the store may still do what was asked */
   #decideAfterFailure(error: unknown, ask: PendingAsk, isDoubtful: boolean): Decision {
     ask.caller.onFailure(ask.op, error)
-    this.outage.failed(ask, error)
+    this.outage.fail(ask.caller, error)
     return this.#decideWithout(ask, isDoubtful)
   }
 

@@ -53,7 +53,6 @@ class Deadlines {
     if (!this.#isTimed) this.#schedule(this.durationMs)
   }
 
-  /** Removes an entry of this list. */
   remove(entry: DeadlineEntry): void {
     const { previous, next } = entry
     if (previous) previous.next = next
@@ -65,7 +64,6 @@ class Deadlines {
     entry.list = undefined
   }
 
-  /** Fails all entries now, before their deadlines. */
   missAll(error: unknown): void {
     const last = this.#last
     for (let first = this.#first; first; first = this.#first) {
@@ -112,7 +110,6 @@ class Deadlines {
   }
 }
 
-/** The deadlines of all durations that are in use. */
 export class DeadlinesByDuration {
   readonly #lastFailure: () => Error | undefined
   readonly #byMs = new Map<number, Deadlines>()
@@ -132,7 +129,6 @@ export class DeadlinesByDuration {
     return deadlines
   }
 
-  /** Fails all entries now, before their deadlines. */
   missAll(error: unknown): void {
     for (const deadlines of this.#byMs.values()) deadlines.missAll(error)
   }

@@ -41,7 +41,6 @@ const maxDenials = 10_000
  */
 export class Denials {
   readonly #ttlMs: number
-  /** The clock of a simulation. */
   readonly #simulated: (() => number) | undefined
   readonly #denials = new BoundedMap<Denial>(maxDenials)
   readonly #changed = new BoundedMap<number>(maxDenials)
@@ -72,7 +71,6 @@ export class Denials {
     return undefined
   }
 
-  /** Remembers the outcomes of an ask that was denied. */
   answered(ask: RememberedAsk, outcomes: readonly Outcome[], { allowed }: Decision): void {
     const { op, checks, changes } = ask
     if (allowed || op !== 'consume') return
@@ -100,7 +98,11 @@ export class Denials {
   /** Forgets the denials of keys that an operation changes. */
   forget(op: StoreOp, checks: readonly Check[]): void {
     this.#changes += 1
-    if (checks.some(({ digest }) => digest !== undefined)) this.#forgetAll()
+    // The digest alone is known of a key, so the store is asked about each key again.
+    if (checks.some(({ digest }) => digest !== undefined)) {
+      this.close()
+      this.#allChanged = this.#changes
+    }
     for (const check of checks) {
       this.#denials.delete(check.policy.id, check.key)
       this.#changed.set(check.policy.id, check.key, this.#changes)
@@ -110,16 +112,6 @@ export class Denials {
 
   /** Tells the store of the strikes that it has not counted, and forgets all denials. */
   close(): void {
-    this.#tellAndForget()
-  }
-
-  /** For a key of which the digest alone is known: the store is asked about each key again. */
-  #forgetAll(): void {
-    this.#tellAndForget()
-    this.#allChanged = this.#changes
-  }
-
-  #tellAndForget(): void {
     this.#strikes.tellAll()
     this.#denials.clear()
   }

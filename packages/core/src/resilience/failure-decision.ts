@@ -29,7 +29,6 @@ const refuseAll: Decision = {
   source: 'closed',
 }
 
-/** Decides a request by its failure mode. */
 export function decideWithout(
   { op, checks, caller }: PendingAsk,
   fallback: Fallback,

@@ -36,7 +36,6 @@ class Ramp {
 
 /** The others that an outage concerns. */
 interface Concerned {
-  /** Decides a request by its failure mode. */
   decideWithout(ask: PendingAsk): Decision
   /** The store is away: nobody waits for it any more. */
   onAway(error: unknown): void
@@ -94,14 +93,6 @@ export class OutageWatch {
     return undefined
   }
 
-  answered({ meanwhile, caller, askedAt }: PendingAsk): void {
-    if (!meanwhile) this.succeed(caller, askedAt)
-  }
-
-  failed({ meanwhile, caller }: PendingAsk, error: unknown): void {
-    if (!meanwhile) this.fail(caller, error)
-  }
-
   /** The way to the store is open again: the next request is a probe. */
   retryNow(): void {
     this.#breaker.retryNow(monotonicMs())
@@ -112,7 +103,6 @@ export class OutageWatch {
     this.#breaker.withdraw()
   }
 
-  /** Notes that a request waits for the store. */
   noteWait(): void {
     if (this.#breaker.state !== 'half-open') return
     this.#monitor.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })

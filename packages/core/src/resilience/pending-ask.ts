@@ -22,11 +22,8 @@ export interface Caller extends StoreWay {
   onFailure(op: StoreOp, error: unknown): void
 }
 
-/** Handles the answers to pending asks. */
 export interface AnswerHandler {
-  /** The store answered, in time or not. */
   onAnswer(ask: PendingAsk, outcomes: readonly Outcome[]): void
-  /** The store failed, in time or not. */
   onError(ask: PendingAsk, error: unknown): void
   /** The deadline has passed. Returns the decision of the failure mode. */
   onDeadline(ask: PendingAsk, error: unknown): Decision
@@ -68,7 +65,6 @@ export class PendingAsk extends DeadlineEntry implements Ask, RememberedAsk {
     return this.list === undefined && this.meanwhile === undefined
   }
 
-  /** Tells whether the caller has a decision already. */
   get isUnwanted(): boolean {
     return this.decision !== undefined || this.meanwhile !== undefined
   }
@@ -78,7 +74,6 @@ export class PendingAsk extends DeadlineEntry implements Ask, RememberedAsk {
     return this.dueAt - this.caller.deadlineMs
   }
 
-  /** For an ask that has no answer yet. */
   promise(): Promise<Decision> {
     return new Promise((resolve) => {
       this.#resolve = resolve

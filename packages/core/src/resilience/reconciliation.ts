@@ -1,7 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Due } from '../ledger/debts.ts'
 import type { Fallback } from '../ledger/fallback.ts'
-import type { Check } from '../model/check.ts'
+import type { Check, Receipt } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { Outcome, Store, StoreOp } from '../model/store.ts'
 import { applyChange } from './denials-of-store.ts'
@@ -33,15 +33,14 @@ export class Reconciliation {
     if (this.#fallback.debts.size > 0 && this.#outage.isSound) this.#payFor(ask)
   }
 
-  answered(ask: PendingAsk, found: readonly Outcome[]): void {
-    if (!ask.meanwhile) return
-    this.#answeredLate(ask, found, ask.meanwhile)
-    this.payNow(ask)
-  }
-
-  failed(ask: PendingAsk): void {
-    if (!ask.meanwhile) return
-    this.#lost(ask, ask.meanwhile)
+  /**
+   * Handles a request that will get no answer. Nobody knows if the store took the units, so they
+   * stay a debt.
+   */
+  lost(ask: PendingAsk): void {
+    for (const { receipt } of ask.meanwhile?.outcomes ?? []) {
+      if (receipt) this.#fallback.debts.confirm(receipt)
+    }
     this.payNow(ask)
   }
 
@@ -50,7 +49,6 @@ export class Reconciliation {
     if (this.#outage.isClosed) this.#payFor(ask)
   }
 
-  /** Applies the operations when the store is back. */
   defer(op: StoreOp, checks: readonly Check[]): void {
     this.#deferred.push({ op, checks })
     if (this.#deferred.length > maxDeferred) this.#deferred.shift()
@@ -72,55 +70,39 @@ export class Reconciliation {
    * Handles the charge of a late answer. It is kept when the request was admitted meanwhile, and
    * given back when it was refused.
    */
-  #answeredLate(
-    { op, caller }: PendingAsk,
-    outcomes: readonly Outcome[],
-    meanwhile: Decision,
-  ): void {
-    if (op === 'peek') return
+  answered(ask: PendingAsk, found: readonly Outcome[]): void {
+    const { op, caller, meanwhile } = ask
+    if (!meanwhile) return
     const back: Check[] = []
     let isKept = false
-    for (const [index, outcome] of outcomes.entries()) {
-      const local = meanwhile.outcomes[index]
-      const { receipt } = outcome
+    for (const [index, { receipt }] of found.entries()) {
+      const local = meanwhile.outcomes[index]?.receipt
       if (!receipt) {
-        if (local?.receipt) this.#fallback.debts.confirm(local.receipt)
-        continue
-      }
-      const keeps = this.#keeps(receipt.check, op === 'charge', { meanwhile, local })
-      if (keeps) this.#fallback.pair(local?.receipt, receipt)
-      else back.push({ ...receipt.check, receipt })
-      isKept ||= keeps
+        if (local) this.#fallback.debts.confirm(local)
+      } else if (this.#keeps(receipt.check, op === 'charge', { meanwhile, local })) {
+        if (local) this.#fallback.pair(local, receipt)
+        isKept = true
+      } else back.push({ ...receipt.check, receipt })
     }
     if (back.length > 0) void this.apply(caller.store, 'refund', back)
     if (isKept || back.length > 0) {
       this.#monitor.tell({ type: 'late-reply', charge: isKept ? 'kept' : 'refunded' })
     }
-  }
-
-  /**
-   * Handles a request that will get no answer. Nobody knows if the store took the units, so they
-   * stay a debt.
-   */
-  #lost({ op }: PendingAsk, meanwhile: Decision): void {
-    if (op === 'peek') return
-    for (const { receipt } of meanwhile.outcomes) {
-      if (receipt) this.#fallback.debts.confirm(receipt)
-    }
+    this.payNow(ask)
   }
 
   /** Tells whether the charge of a late answer stands for units that were admitted meanwhile. */
   #keeps(
     check: Check,
     isCharge: boolean,
-    { meanwhile, local }: { meanwhile: Decision; local: Outcome | undefined },
+    { meanwhile, local }: { meanwhile: Decision; local: Receipt | undefined },
   ): boolean {
     if (!meanwhile.allowed && !isCharge) return false
     // Either a local lease runs for the request, or nobody would end the lease of the store.
     if (algorithmOf(check.policy).counts === 'leases') return false
     if (meanwhile.source !== 'fallback') return true
     // A debt that was given back or paid meanwhile must not be paid twice.
-    return local?.receipt !== undefined && this.#fallback.debts.cancelDoubtful(local.receipt)
+    return local !== undefined && this.#fallback.debts.cancelDoubtful(local)
   }
 
   /** Tells the store of all that was admitted without it. */

@@ -56,7 +56,6 @@ export class StoreAccess {
     return caller
   }
 
-  /** Listens to a store of this access, once. */
   listenTo(store: Store): void {
     if (this.#heard.has(store)) return
     this.#heard.add(store)
@@ -65,7 +64,6 @@ export class StoreAccess {
     store.telemetry?.observeReturn?.(() => this.#asks.outage.retryNow())
   }
 
-  /** Returns the health of a store, and its counters. */
   health(store: Store): StoreHealth {
     return {
       ...this.monitor.healthOf(store),

@@ -54,29 +54,14 @@ function noCounts(): ResilienceCounters {
 }
 
 function count(counters: ResilienceCounters, event: ResilienceEvent): void {
-  switch (event.type) {
-    case 'deadline-missed':
-      counters.deadlinesMissed += event.checks
-      return
-    case 'breaker':
-      if (event.state === 'open') counters.breakerOpened += 1
-      return
-    case 'fallback-entered':
-      counters.fallbacksEntered += 1
-      return
-    case 'late-reply':
-      if (event.charge === 'kept') counters.lateKept += 1
-      else counters.lateRefunded += 1
-      return
-    case 'reconciled':
-      counters.unitsReconciled += event.units
-      return
-    case 'clock-skew':
-      counters.clockSkews += 1
-      return
-    case 'fallback-left':
-      return
-  }
+  const { type } = event
+  if (type === 'deadline-missed') counters.deadlinesMissed += event.checks
+  else if (type === 'breaker') counters.breakerOpened += event.state === 'open' ? 1 : 0
+  else if (type === 'fallback-entered') counters.fallbacksEntered += 1
+  else if (type === 'reconciled') counters.unitsReconciled += event.units
+  else if (type === 'clock-skew') counters.clockSkews += 1
+  else if (type === 'late-reply')
+    counters[event.charge === 'kept' ? 'lateKept' : 'lateRefunded'] += 1
 }
 
 /** The grants of a store, with those of the pool if it is the store of a region. */

@@ -45,7 +45,6 @@ export class SpaceSaving {
     this.#room = size + Math.ceil(size / 2)
   }
 
-  /** All counts together, exactly. */
   get total(): number {
     return this.#total
   }

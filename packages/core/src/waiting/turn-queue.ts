@@ -53,12 +53,10 @@ export class TurnQueue<Grant> {
     this.#source = source
   }
 
-  /** The number of waiters. */
   get waiting(): number {
     return this.#waiters.length
   }
 
-  /** Waits for units. */
   wait({
     cost = 1,
     priority = 0,
@@ -100,7 +98,6 @@ export class TurnQueue<Grant> {
     })
   }
 
-  /** Sends all waiters away. */
   close(): void {
     for (const waiter of [...this.#waiters]) waiter.leave('closed')
     this.#wake()
