@@ -1,8 +1,10 @@
-import type { Check } from '../model/check.ts'
+import { admittedOutcome } from '../engine/outcome.ts'
+import type { Check, Receipt } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
+import type { Outcome } from '../model/store.ts'
 import type { GrantCounters } from '../model/store-health.ts'
 import { SpaceSaving } from '../runtime/hot-keys.ts'
-import { HotKey } from './hot-key.ts'
+import { Holding } from './holding.ts'
 import type { StoreWay } from './local-units.ts'
 
 /** Number of keys that the sketch surely lists. */
@@ -19,51 +21,28 @@ export const idleMs = 2_000
 export class HotPolicy {
   readonly policy: Policy
   readonly caller: StoreWay
-  readonly #keys = new Map<string, HotKey>()
+  readonly counters: GrantCounters
+  readonly keys: Map<string, HotKey> = new Map()
+  /** The least requests of a hot key. */
+  readonly leastASecond: number
   readonly #seen = new SpaceSaving(sketchSize)
-  readonly #leastASecond: number
-  readonly #counters: GrantCounters
   #seenSinceMs = Number.NEGATIVE_INFINITY
 
   constructor(policy: Policy, caller: StoreWay, counters: GrantCounters) {
-    this.#counters = counters
     this.policy = policy
     this.caller = caller
-    this.#leastASecond = Math.max(leastRequests, (leastRequests * secondMs) / policy.prefetchMs)
-  }
-
-  get keys(): Iterable<HotKey> {
-    return this.#keys.values()
-  }
-
-  get size(): number {
-    return this.#keys.size
+    this.counters = counters
+    this.leastASecond = Math.max(leastRequests, (leastRequests * secondMs) / policy.prefetchMs)
   }
 
   /** Tells whether nothing would be lost without it: the sketch too has seen no key of late. */
   isIdle(nowMs: number): boolean {
-    return this.#keys.size === 0 && nowMs - this.#seenSinceMs >= idleMs
-  }
-
-  readonly get = (key: string): HotKey | undefined => this.#keys.get(key)
-
-  /** The size of a grant: the units of its life at the present rate. */
-  unitsOfGrant(hot: HotKey, nowMs: number): number {
-    const units = Math.ceil((hot.unitsASecond(nowMs) * this.policy.prefetchMs) / secondMs)
-    return Math.max(leastRequests * hot.meanCost(nowMs), units)
-  }
-
-  isHot(hot: HotKey, nowMs: number): boolean {
-    return hot.requestsASecond(nowMs) >= this.#leastASecond / 2
-  }
-
-  /** Tells whether grants of the key were spent so lately that the next one will be spent too. */
-  isSpent(hot: HotKey, nowMs: number): boolean {
-    return this.isHot(hot, nowMs) && nowMs - hot.spentAtMs < this.policy.prefetchMs / 4
+    return this.keys.size === 0 && nowMs - this.#seenSinceMs >= idleMs
   }
 
   /** Counts a key that is not hot. Returns it once it is: a grant would be worth its request. */
-  see({ key, cost, limit }: Check, nowMs: number): HotKey | undefined {
+  see(check: Check, nowMs: number): HotKey | undefined {
+    const { key, cost } = check
     if (cost === 0) return undefined
     if (nowMs - this.#seenSinceMs >= secondMs) {
       this.#seen.clear()
@@ -71,17 +50,128 @@ export class HotPolicy {
     }
     this.#seen.add(key)
     const requests = this.#seen.sureCount(key)
-    if (requests < this.#leastASecond || this.#keys.size >= maxHotKeys) return undefined
-    const rate = { requests, units: requests * cost }
-    const hot = new HotKey(key, { limit, rate, nowMs, counters: this.#counters })
-    this.#keys.set(key, hot)
+    if (requests < this.leastASecond || this.keys.size >= maxHotKeys) return undefined
+    const hot = new HotKey(this, check, { requests, nowMs })
+    this.keys.set(key, hot)
     return hot
   }
+}
 
-  /** Forgets a key that is not hot any more. */
-  cool(hot: HotKey, nowMs: number): void {
-    const { open, closed, asked } = hot.holding
+/** The requests of a second, and their units. */
+interface Rate {
+  requests: number
+  units: number
+}
+
+/** A key that this process takes grants for. */
+export class HotKey {
+  readonly key: string
+  readonly policy: Policy
+  readonly caller: StoreWay
+  readonly holding: Holding
+  /** The limit of the last request. Only grants that were taken under it may be spent. */
+  limit: number
+  /** The answer to the last request for a grant. */
+  answered: Outcome | undefined = undefined
+  /** No grant is asked for before this time, in ms of the monotonic clock. */
+  askAfterMs = 0
+  /** Time at which a grant was last spent, in ms of the monotonic clock. */
+  spentAtMs: number = Number.NEGATIVE_INFINITY
+  readonly #of: HotPolicy
+  #startMs: number
+  #now: Rate = { requests: 0, units: 0 }
+  #before: Rate
+
+  /** @param seen the requests of the last second, and the present time */
+  constructor(
+    of: HotPolicy,
+    { key, cost, limit }: Check,
+    seen: { requests: number; nowMs: number },
+  ) {
+    this.#of = of
+    this.key = key
+    this.policy = of.policy
+    this.caller = of.caller
+    this.holding = new Holding(of.counters)
+    this.limit = limit
+    this.#before = { requests: seen.requests, units: seen.requests * cost }
+    this.#startMs = seen.nowMs
+  }
+
+  /** The number that the remaining units are divided by, so that all processes get some. */
+  get divisor(): number {
+    const { store, instances = store.fleet?.instances ?? 1 } = this.caller
+    return 2 * instances
+  }
+
+  count(units: number, nowMs: number): void {
+    if (units === 0) return
+    this.#turn(nowMs)
+    this.#now.requests += 1
+    this.#now.units += units
+  }
+
+  /** The size of a grant: the units of its life at the present rate. */
+  unitsOfGrant(nowMs: number): number {
+    const units = Math.ceil((this.#rate(nowMs).units * this.policy.prefetchMs) / secondMs)
+    return Math.max(leastRequests * this.meanCost(nowMs), units)
+  }
+
+  isHot(nowMs: number): boolean {
+    return this.#rate(nowMs).requests >= this.#of.leastASecond / 2
+  }
+
+  /** Tells whether its grants were spent so lately that the next one will be spent too. */
+  isSpent(nowMs: number): boolean {
+    return this.isHot(nowMs) && nowMs - this.spentAtMs < this.policy.prefetchMs / 4
+  }
+
+  meanCost(nowMs: number): number {
+    const { requests, units } = this.#rate(nowMs)
+    return requests === 0 ? 1 : Math.ceil(units / requests)
+  }
+
+  /**
+   * Closes the grants that were taken under another limit: a grant is spent only under its own.
+   * Limits that take turns must not cost a request for a grant each time.
+   */
+  changeLimit(limit: number, nowMs: number): void {
+    this.limit = limit
+    this.holding.close(() => true)
+    this.askAfterMs = nowMs + this.policy.prefetchMs / 2
+  }
+
+  /** Forgets the key if it is not hot any more. */
+  cool(nowMs: number): void {
+    const { open, closed, asked } = this.holding
     if (asked || open.length > 0 || closed.length > 0) return
-    if (!this.isHot(hot, nowMs)) this.#keys.delete(hot.key)
+    if (!this.isHot(nowMs)) this.#of.keys.delete(this.key)
+  }
+
+  /**
+   * The outcome of a check that a grant has answered. Units that others have taken since are
+   * unknown.
+   */
+  outcomeOf(check: Check, receipt: Receipt | undefined): Outcome {
+    const remaining = (this.answered?.remaining ?? 0) + this.holding.left
+    const resetMs = remaining === 0 ? (this.answered?.resetMs ?? 0) : 0
+    return admittedOutcome(check, { remaining, resetMs, receipt })
+  }
+
+  #rate(nowMs: number): Rate {
+    this.#turn(nowMs)
+    return this.#now.requests > this.#before.requests ? this.#now : this.#before
+  }
+
+  #turn(nowMs: number): void {
+    const elapsedMs = nowMs - this.#startMs
+    if (elapsedMs < secondMs) return
+    const { requests, units } = this.#now
+    this.#before = {
+      requests: Math.ceil((requests * secondMs) / elapsedMs),
+      units: Math.ceil((units * secondMs) / elapsedMs),
+    }
+    this.#now = { requests: 0, units: 0 }
+    this.#startMs = nowMs
   }
 }

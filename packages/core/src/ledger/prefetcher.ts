@@ -6,8 +6,7 @@ import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { Alarm, endsWithin } from '../waiting/timers.ts'
 import { later, type Moment, momentNow } from './holding.ts'
-import type { HotKey } from './hot-key.ts'
-import { HotPolicy, idleMs } from './hot-policy.ts'
+import { type HotKey, HotPolicy, idleMs } from './hot-policy.ts'
 import type { StoreWay } from './local-units.ts'
 
 /** The part of a grant's life that is left when it is closed, so that unspent units come back. */
@@ -32,7 +31,7 @@ export class Prefetcher {
 
   get hotKeys(): number {
     let size = 0
-    for (const policy of this.#policies.values()) size += policy.size
+    for (const { keys } of this.#policies.values()) size += keys.size
     return size
   }
 
@@ -45,17 +44,17 @@ export class Prefetcher {
     if (policy.prefetchMs === 0 || op === 'charge' || check.digest !== undefined) return undefined
     const hotPolicy = this.#policies.get(policy) ?? this.#add(policy, caller)
     const now = momentNow()
-    const known = hotPolicy.get(check.key)
+    const known = hotPolicy.keys.get(check.key)
     if (op === 'peek') return known && this.#look(known, check, now)
     const hot = known ?? hotPolicy.see(check, now.monotonicMs)
     if (!hot) return undefined
     hot.count(cost, now.monotonicMs)
-    if (hot.limit !== check.limit) changeLimit(hot, check, now)
+    if (hot.limit !== check.limit) hot.changeLimit(check.limit, now.monotonicMs)
     const grant = hot.holding.spend(cost, now)
     if (!grant) return undefined
     this.counters.spent += cost
     hot.spentAtMs = now.monotonicMs
-    this.#refill(hot, hotPolicy, now)
+    this.#refill(hot, now)
     return hot.outcomeOf(check, new Receipt(check, 0, undefined, grant))
   }
 
@@ -65,9 +64,8 @@ export class Prefetcher {
    */
   refill(op: DecidingOp, { policy, key }: Check): void {
     if (op !== 'consume') return
-    const hotPolicy = this.#policies.get(policy)
-    const hot = hotPolicy?.get(key)
-    if (hotPolicy && hot) this.#refill(hot, hotPolicy, momentNow())
+    const hot = this.#policies.get(policy)?.keys.get(key)
+    if (hot) this.#refill(hot, momentNow())
   }
 
   /**
@@ -76,14 +74,16 @@ export class Prefetcher {
    */
   forget(checks: readonly Check[]): readonly Check[] {
     return checks.map((check) => {
-      const closed = [...this.#policies.values()].flatMap(({ policy, keys, get }) => {
+      const closed = [...this.#policies.values()].flatMap(({ policy, keys }) => {
         if (policy.id !== check.policy.id) return []
-        if (check.digest === undefined) return get(check.key)?.holding.forget() ?? []
+        if (check.digest === undefined) return keys.get(check.key)?.holding.forget() ?? []
         // The store alone knows which key it is.
-        for (const { holding } of keys) holding.close(() => true)
+        for (const { holding } of keys.values()) holding.close(() => true)
         return []
       })
-      return closed.length === 0 ? check : { ...check, terms: termsOf({ closed }) }
+      return closed.length === 0
+        ? check
+        : { ...check, terms: { id: 0, lifeMs: 0, divisor: 1, closed } }
     })
   }
 
@@ -92,21 +92,21 @@ export class Prefetcher {
    * process nor Redis stands still. Units that are not returned within two seconds lapse.
    */
   async close(store: Store): Promise<void> {
-    const closed: [hot: HotKey, hotPolicy: HotPolicy][] = []
-    for (const hotPolicy of this.#policies.values()) {
-      if (hotPolicy.caller.store !== store) continue
-      for (const hot of hotPolicy.keys) {
+    const closed: HotKey[] = []
+    for (const { policy, caller, keys } of this.#policies.values()) {
+      if (caller.store !== store) continue
+      for (const hot of keys.values()) {
         // With their true units: nothing is reset.
         hot.holding.forget()
-        if (hot.holding.closed.length > 0) closed.push([hot, hotPolicy])
+        if (hot.holding.closed.length > 0) closed.push(hot)
       }
-      this.#policies.delete(hotPolicy.policy)
+      this.#policies.delete(policy)
     }
     const untilMs = monotonicMs() + closingMs
     while (closed.length > 0 && monotonicMs() < untilMs) {
       const some = closed.splice(0, closedAtOnce)
       const now = momentNow()
-      const answers = some.map((each) => this.#ask(...each, { units: 0, now }))
+      const answers = some.map((hot) => this.#ask(hot, 0, now))
       // The store itself settles the last ones.
       if (closed.length > 0) await endsWithin(Promise.all(answers), untilMs - monotonicMs())
     }
@@ -125,18 +125,18 @@ export class Prefetcher {
   }
 
   /** Asks for a grant when less than half of one is left. */
-  #refill(hot: HotKey, hotPolicy: HotPolicy, now: Moment): void {
+  #refill(hot: HotKey, now: Moment): void {
     const { holding } = hot
     const nowMs = now.monotonicMs
     // A rest that is too small for one request would only delay the next grant.
     if (holding.left > 0 && holding.left < hot.meanCost(nowMs)) holding.close(() => true)
     if (holding.asked ? nowMs < holding.asked.endsAt.monotonicMs : nowMs < hot.askAfterMs) return
     const { left } = holding
-    const units = hotPolicy.unitsOfGrant(hot, nowMs)
+    const units = hot.unitsOfGrant(nowMs)
     if (left > 0 && left >= units / 2) return
     this.#drop(hot, now)
-    if (hot.limit / divisorOf(hotPolicy) < hot.meanCost(nowMs)) return
-    this.#ask(hot, hotPolicy, { units: Math.max(0, units - holding.left), now })
+    if (hot.limit / hot.divisor < hot.meanCost(nowMs)) return
+    this.#ask(hot, Math.max(0, units - holding.left), now)
   }
 
   #drop({ holding }: HotKey, now: Moment): void {
@@ -144,21 +144,17 @@ export class Prefetcher {
   }
 
   /** Returns a promise that resolves after the answer; never rejects. */
-  #ask(
-    hot: HotKey,
-    hotPolicy: HotPolicy,
-    { units, now }: { units: number; now: Moment },
-  ): MaybePromise<void> {
+  #ask(hot: HotKey, units: number, now: Moment): MaybePromise<void> {
     if (this.#isAway()) return
-    const { policy, caller } = hotPolicy
-    hot.holding.close(({ left }) => left === 0)
+    const { policy, caller, key, limit, divisor, holding } = hot
+    holding.close(({ left }) => left === 0)
     const id = randomId()
-    const { prefetchMs: lifeMs } = policy
-    const told = [...hot.holding.closed]
-    const { soleSpent } = hot.holding
-    const { closed } = hot.holding.ask(id, lifeMs, now)
-    const terms = termsOf({ id, lifeMs, divisor: divisorOf(hotPolicy), closed })
-    const check: Check = { policy, key: hot.key, cost: units, limit: hot.limit, terms }
+    const lifeMs = policy.prefetchMs
+    const told = [...holding.closed]
+    const { soleSpent } = holding
+    const { closed } = holding.ask(id, lifeMs, now)
+    const terms = { id, lifeMs, divisor, closed }
+    const check: Check = { policy, key, cost: units, limit, terms }
     // After an answer with few units, or none, the key is left alone for a while.
     if (units > 0) hot.askAfterMs = now.monotonicMs + lifeMs / 2
     this.#time()
@@ -170,12 +166,12 @@ export class Prefetcher {
         grant.isOver = true
       }
       soleSpent?.settle(outcome?.receipt, caller.change)
-      if (hot.holding.asked?.id !== id) return
+      if (holding.asked?.id !== id) return
       this.counters.taken += granted
-      const grant = hot.holding.answer(id, granted, momentNow())
+      const grant = holding.answer(id, granted, momentNow())
       if (!grant) this.counters.lapsed += granted
-      if (hot.limit !== check.limit) {
-        hot.holding.close(() => true)
+      if (hot.limit !== limit) {
+        holding.close(() => true)
         return
       }
       hot.answered = outcome
@@ -183,8 +179,8 @@ export class Prefetcher {
       const answeredAt = momentNow()
       if (!grant || granted >= hot.meanCost(answeredAt.monotonicMs)) return
       // If it stayed held, the next request would be denied for it.
-      hot.holding.close((each) => each === grant)
-      this.#ask(hot, hotPolicy, { units: 0, now: answeredAt })
+      holding.close((each) => each === grant)
+      this.#ask(hot, 0, answeredAt)
     }
     try {
       // A call that returns no units leaves the denials of the key as they are.
@@ -192,10 +188,10 @@ export class Prefetcher {
         ? caller.applyGrant([check])
         : caller.store.apply('grant', [check])
       // The next request of the key asks the store, and finds out why it failed.
-      if (isPromise(answer)) return answer.then(onAnswer, () => hot.holding.fail(id))
+      if (isPromise(answer)) return answer.then(onAnswer, () => holding.fail(id))
       onAnswer(answer)
     } catch {
-      hot.holding.fail(id)
+      holding.fail(id)
     }
   }
 
@@ -203,8 +199,8 @@ export class Prefetcher {
   #time(): void {
     if (this.#policies.size === 0) return
     let delayMs = idleMs
-    for (const { policy, size } of this.#policies.values()) {
-      if (size > 0) delayMs = Math.min(delayMs, (policy.prefetchMs * closingShare) / 2)
+    for (const { policy, keys } of this.#policies.values()) {
+      if (keys.size > 0) delayMs = Math.min(delayMs, (policy.prefetchMs * closingShare) / 2)
     }
     this.#alarm.within(Math.max(1, delayMs))
   }
@@ -212,44 +208,26 @@ export class Prefetcher {
   /** Closes grants that end soon, so that their units come back. */
   #sweep(): void {
     const now = momentNow()
+    const nowMs = now.monotonicMs
     const isAway = this.#isAway()
     for (const hotPolicy of this.#policies.values()) {
       const soon = later(now, hotPolicy.policy.prefetchMs * closingShare)
-      for (const hot of hotPolicy.keys) {
+      for (const hot of hotPolicy.keys.values()) {
         const { holding } = hot
         this.#drop(hot, now)
         // Nobody takes units back from a store that is away: they can be spent until the end.
         if (!isAway) holding.close((grant) => grant.hasEnded(soon))
         if (!holding.asked && holding.closed.some(({ mustBeTold }) => mustBeTold)) {
-          const isDue = now.monotonicMs >= hot.askAfterMs && hotPolicy.isSpent(hot, now.monotonicMs)
-          const wanted = isDue ? hotPolicy.unitsOfGrant(hot, now.monotonicMs) : 0
-          this.#ask(hot, hotPolicy, { units: Math.max(0, wanted - holding.left), now })
+          const isDue = nowMs >= hot.askAfterMs && hot.isSpent(nowMs)
+          const wanted = isDue ? hot.unitsOfGrant(nowMs) : 0
+          this.#ask(hot, Math.max(0, wanted - holding.left), now)
         }
-        hotPolicy.cool(hot, now.monotonicMs)
+        hot.cool(nowMs)
       }
-      if (hotPolicy.isIdle(now.monotonicMs)) this.#policies.delete(hotPolicy.policy)
+      if (hotPolicy.isIdle(nowMs)) this.#policies.delete(hotPolicy.policy)
     }
     this.#time()
   }
-}
-
-/** The number that the remaining units are divided by, so that all processes get some. */
-function divisorOf({
-  caller: { store, instances = store.fleet?.instances ?? 1 },
-}: HotPolicy): number {
-  return 2 * instances
-}
-
-/** Closes the grants that were taken under another limit: a grant is spent only under its own. */
-function changeLimit(hot: HotKey, { limit, policy }: Check, now: Moment): void {
-  hot.limit = limit
-  hot.holding.close(() => true)
-  // Limits that take turns must not cost a request for a grant each time.
-  hot.askAfterMs = now.monotonicMs + policy.prefetchMs / 2
-}
-
-function termsOf(terms: Partial<NonNullable<Check['terms']>>): NonNullable<Check['terms']> {
-  return { id: 0, lifeMs: 0, divisor: 1, closed: [], ...terms }
 }
 
 /** Ids have to differ among the grants of one key that are alive at one time. */
