@@ -62,9 +62,17 @@ export const algorithms: { readonly [name in Counting]: AnyAlgorithm } = {
   'held-log': withHeldUnits(slidingLog),
 }
 
+let latestName: Counting = 'sliding-log'
+let latest = algorithms[latestName]
+
 /** Returns what counts for a policy. Ask for its traits, and never for its name. */
 export function algorithmOf({ counting }: { readonly counting: Counting }): AnyAlgorithm {
-  return algorithms[counting]
+  // A decision asks several times about one policy, and the look-up costs as much as a function.
+  if (counting !== latestName) {
+    latestName = counting
+    latest = algorithms[counting]
+  }
+  return latest
 }
 
 export const algorithmFields: readonly (keyof AlgorithmOptions)[] = Object.values(

@@ -27,15 +27,15 @@ export const engine: { readonly [op in StoreOp]: Operation } = {
   grant: (states, checks, now) => checks.map((check) => grant(states, check, now)),
 }
 
-/** One check, and the state of its key when it was looked up; `undefined` for none. */
+/** One check, and the state of its key; `undefined` for none. */
 interface Found {
   readonly check: Check
   readonly now: number
-  readonly state: KeyState | undefined
+  state: KeyState | undefined
 }
 
 function consume(states: States, checks: readonly Check[], now: number): readonly Outcome[] {
-  const [only] = checks
+  const only = checks[0]
   // Most requests have one check, which needs no lists.
   if (only && checks.length === 1) {
     const found = { check: only, now, state: stateOf(states, only, now) }
@@ -64,14 +64,17 @@ function denied(states: States, found: Found, wait: number): Outcome {
   if (!check.policy.countDenied || !leavesTrace(check)) {
     return outcomeOf(readableState(found), check, { now, retryAfterMs: wait })
   }
-  const state = take(states, found).state
+  const before = readableState(found)
+  take(states, found)
+  const state = readableState(found)
   const isStrike = algorithmOf(check.policy).counts === 'strikes'
   // A store without room for the key has counted nothing.
   const isKept = !isStrike || states.get(check, now) === state
-  if (!isKept) return outcomeOf(readableState(found), check, { now, retryAfterMs: wait })
+  if (!isKept) return outcomeOf(before, check, { now, retryAfterMs: wait })
   const outcome = outcomeOf(state, check, { now, retryAfterMs: waitMs(state, check, now) })
   // The last strike blocks its own request. Units are no reason to deny the request they count.
-  return isStrike ? outcome : { ...outcome, allowed: wait === 0 }
+  if (!isStrike) outcome.allowed = wait === 0
+  return outcome
 }
 
 function taken(states: States, found: Found): Outcome {
@@ -86,11 +89,11 @@ function taken(states: States, found: Found): Outcome {
 function charge(states: States, found: Found, delayMs = 0): Outcome {
   const { check, now } = found
   if (!leavesTrace(check)) return outcomeOf(readableState(found), check, { now, retryAfterMs: 0 })
-  const { state, at, incarnation } = take(states, found)
+  const receipt = take(states, found)
+  const outcome = outcomeOf(readableState(found), check, { now, retryAfterMs: 0, delayMs })
   // Strikes are not given back.
-  const isStrike = algorithmOf(check.policy).counts === 'strikes'
-  const receipt = isStrike ? undefined : new Receipt(check, at, incarnation)
-  return outcomeOf(state, check, { now, retryAfterMs: 0, delayMs, receipt })
+  if (algorithmOf(check.policy).counts !== 'strikes') outcome.receipt = receipt
+  return outcome
 }
 
 function peek(states: States, checks: readonly Check[], now: number): readonly Outcome[] {
@@ -127,7 +130,8 @@ function refund(states: States, check: Check, now: number): Outcome {
 function changeOutcome(found: Found, isFound: boolean): Outcome {
   const { check, now } = found
   const outcome = outcomeOf(readableState(found), check, { now, retryAfterMs: 0 })
-  return isFound ? outcome : { ...outcome, allowed: false }
+  outcome.allowed = isFound
+  return outcome
 }
 
 function renew(states: States, check: Check, now: number): Outcome {
@@ -189,25 +193,19 @@ function stateOf(states: States, check: Check, now: number): KeyState | undefine
   return clamped === state ? state : Object.assign(state, clamped)
 }
 
-interface TakenUnits {
-  readonly state: KeyState
-  /** The time or lease number that a refund has to name. */
-  readonly at: number
-  readonly incarnation: unknown
-}
-
-function take(states: States, found: Found): TakenUnits {
+/** Takes the units of a check. From then on `found` has the state that counts them. */
+function take(states: States, found: Found): Receipt {
   const { check, now } = found
   const algorithm = algorithmOf(check.policy)
-  const state = living(found, states)
+  let state = living(found, states)
   const incarnation = states.incarnationOf(state)
-  if (!algorithm.overflows?.(state, check, now)) {
-    return { state, at: algorithm.take(state, check, now), incarnation }
+  // If units are lost, the key gets another incarnation, so that no receipt reaches it, not even
+  // the receipt of this check.
+  if (algorithm.overflows?.(state, check, now)) {
+    state = Object.assign(states.begin(check, now), state)
   }
-  // Units are lost. The key gets another incarnation, so that no receipt reaches it, not even the
-  // receipt of this check.
-  const next = Object.assign(states.begin(check, now), state)
-  return { state: next, at: algorithm.take(next, check, now), incarnation }
+  found.state = state
+  return new Receipt(check, algorithm.take(state, check, now), incarnation)
 }
 
 /** Returns the state to write to: the one found, or a new one where all of it has expired. */

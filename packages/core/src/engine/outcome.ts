@@ -2,6 +2,7 @@ import type { KeyState } from '../algorithms/algorithm.ts'
 import { remainingUnits } from '../algorithms/effective-window.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check, Receipt } from '../model/check.ts'
+import type { Policy } from '../model/policy.ts'
 import type { Outcome } from '../model/store.ts'
 
 /**
@@ -22,6 +23,27 @@ export function delayOf(state: KeyState, check: Check, now: number): number {
   return algorithmOf(check.policy).delayMs?.(state, check, now) ?? 0
 }
 
+/**
+ * An outcome that is allowed, and of which all else is unknown. It is a class, since optimized code
+ * goes on with outdated shapes of literals: V8 converted each outcome when it was first read, which
+ * took 0.5 of a decision in memory.
+ */
+export class CheckOutcome implements Outcome {
+  policy: Policy
+  allowed = true
+  limit: number
+  remaining: number | undefined = undefined
+  resetMs: number | undefined = undefined
+  retryAfterMs = 0
+  delayMs = 0
+  receipt: Receipt | undefined = undefined
+
+  constructor({ policy, limit }: Pick<Check, 'policy' | 'limit'>) {
+    this.policy = policy
+    this.limit = limit
+  }
+}
+
 /** The parts of an outcome that are not read from the state after the charge. */
 export interface OutcomeParts {
   readonly now: number
@@ -39,21 +61,18 @@ export function outcomeOf(
   state: KeyState,
   check: Check,
   { now, retryAfterMs, delayMs = 0, receipt }: OutcomeParts,
-): Outcome {
-  const { policy, limit } = check
-  const algorithm = algorithmOf(policy)
+): CheckOutcome {
+  const algorithm = algorithmOf(check.policy)
   const used = algorithm.used(state, check, now)
   const { capacity, quota = capacity } = algorithm
-  return {
-    policy,
-    allowed: retryAfterMs === 0,
-    limit,
-    remaining: remainingUnits(limit, quota(check), used),
-    resetMs: algorithm.resetMs(state, check, { now, used }),
-    retryAfterMs,
-    delayMs,
-    receipt,
-  }
+  const outcome = new CheckOutcome(check)
+  outcome.allowed = retryAfterMs === 0
+  outcome.remaining = remainingUnits(check.limit, quota(check), used)
+  outcome.resetMs = algorithm.resetMs(state, check, { now, used })
+  outcome.retryAfterMs = retryAfterMs
+  outcome.delayMs = delayMs
+  outcome.receipt = receipt
+  return outcome
 }
 
 /**
@@ -65,17 +84,8 @@ export function leavesTrace(check: Check): boolean {
 }
 
 /** Returns the outcome of a check that no store was asked about: allowed, and all else unknown. */
-export function unknownOutcome({ policy, limit }: Check): Outcome {
-  return {
-    policy,
-    allowed: true,
-    limit,
-    remaining: undefined,
-    resetMs: undefined,
-    retryAfterMs: 0,
-    delayMs: 0,
-    receipt: undefined,
-  }
+export function unknownOutcome(check: Check): Outcome {
+  return new CheckOutcome(check)
 }
 
 /**
@@ -83,21 +93,16 @@ export function unknownOutcome({ policy, limit }: Check): Outcome {
  * units are left, and `resetMs` was the effective window of the key.
  */
 export function admittedOutcome(
-  { policy, limit }: Check,
+  check: Check,
   { remaining: known, resetMs, receipt }: AdmittedParts,
 ): Outcome {
-  const remaining = Math.min(limit, known)
-  const pacedMs = Math.ceil((remaining * policy.windowMs) / limit)
-  return {
-    policy,
-    allowed: true,
-    limit,
-    remaining,
-    resetMs: Math.max(1, pacedMs, Math.ceil(resetMs)),
-    retryAfterMs: 0,
-    delayMs: 0,
-    receipt,
-  }
+  const { policy, limit } = check
+  const outcome = new CheckOutcome(check)
+  outcome.remaining = Math.min(limit, known)
+  const pacedMs = Math.ceil((outcome.remaining * policy.windowMs) / limit)
+  outcome.resetMs = Math.max(1, pacedMs, Math.ceil(resetMs))
+  outcome.receipt = receipt
+  return outcome
 }
 
 interface AdmittedParts {

@@ -63,7 +63,7 @@ export function checksOf(
   costs?: CostOptions,
 ): readonly Check[] {
   const cost = costs === undefined ? 1 : costOf(costs)
-  const [only] = policies
+  const only = policies[0]
   if (only && policies.length === 1) return [checkOf(only, keyed, cost)]
   return policies.map((policy) => checkOf(policy, keyed, cost))
 }
