@@ -62,7 +62,9 @@ export class PolicyStates {
 
   get #entries(): readonly Entry[] {
     if (this.#known) return this.#known
-    const entries = this.#applied.flatMap(entriesOf)
+    const first = this.#applied[0]
+    const isAlone = first !== undefined && this.#applied.length === 1
+    const entries = isAlone ? entriesOf(first) : this.#applied.flatMap(entriesOf)
     giveNames(entries)
     this.#known = entries
     return entries
@@ -142,7 +144,7 @@ function haveSameKinds(one: readonly Dialect[], other: readonly Dialect[]): bool
  * states of one policy have the same name, and are listed once.
  */
 function giveNames(entries: readonly Entry[]): void {
-  const [only] = entries
+  const only = entries[0]
   if (only && entries.length === 1) {
     if (isPrivate(only)) only.name = scopedName(only.scope, only.policy.name)
     return
