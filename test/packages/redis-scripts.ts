@@ -77,11 +77,24 @@ function template(name: string): string {
   return `export const ${camel(name)} = ({ ${names.join(', ')} }: { ${types.join('; ')} }): string => ${text}\n`
 }
 
+function namesIn(part: string): string[] {
+  const files = filesUnder(`${folder}/${part}`, '.lua').sort()
+  return files.map((file) => file.slice(`${folder}/${part}/`.length, -'.lua'.length))
+}
+
+/** The modules whose keys hold strings, which one MGET reads. */
+function stringModules(): string[] {
+  const reads = /^-- include parts\/read-string$/m
+  const names = namesIn('usual').filter((name) =>
+    reads.test(readText(`${folder}/usual/${name}.lua`)),
+  )
+  return names.map((name) => `'${name}'`)
+}
+
 function table(part: string, write: (text: string) => string): string {
-  const names = filesUnder(`${folder}/${part}`, '.lua')
-    .sort()
-    .map((file) => file.slice(`${folder}/${part}/`.length, -'.lua'.length))
-  const rows = names.map((name) => `'${name}': ${write(quoted(bare(`${part}/${name}`)))},\n`)
+  const rows = namesIn(part).map(
+    (name) => `'${name}': ${write(quoted(bare(`${part}/${name}`)))},\n`,
+  )
   return `{\n${rows.join('')}}\n`
 }
 
@@ -95,6 +108,7 @@ export function generated(): string {
     ...['deadline', 'grants', 'held-units', 'members', 'write-document'].map(plain),
     ...['prelude', 'decide', 'usual-one', 'usual-list'].map(template),
     `export const algorithms = ${table('algorithms', (text) => text)}`,
+    `export const stringModules: ReadonlySet<string> = new Set([${stringModules()}])\n`,
     `export const usual = ${table('usual', (text) => `(s: string): string => ${suffixed(text, 's')}`)}`,
   ].join('\n')
 }

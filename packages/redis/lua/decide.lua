@@ -10,14 +10,11 @@
 --     groups: [{ op, policies, requests, costs?, receipts? }], apart? }
 --   policies   of a group: the policies of each of its requests, as numbers from 1
 --   requests   how many requests the group has; each has one key for each policy
---   costs      of each key of each request; left out if all are 1
---   receipts   of each key of each request: time, incarnation, and units that were given back
---              before; where grants are taken or forgotten, the list of grants.lua
---   apart      the grants of the only key in hexadecimal digits, where they may live on another
---              node than the key; then KEYS declares none
+--   costs      of each key; left out if all are 1
+--   receipts   of each key: time, incarnation, and units given back before; or as in grants.lua
+--   apart      the grants of the only key (held-units.lua), while its slot is moved
 -- ARGV[4]  left out, or the argument of deadline.lua
--- Returns  { ARGV[1], now, a report for each key, and, if there were any, how many stored values
---          could not be read }
+-- Returns  as usual-one.lua for several keys
 local caller_ms, call_text = ARGV[2], ARGV[1]
 if ARGV[4] then
   -- include deadline

@@ -1,7 +1,6 @@
--- Extends request.lua for policies with grants (algorithms/held-log.lua). In the place of receipts
--- stand the terms of each key: { id, ms that the grant lives, divisor of what remains, and in turn
--- the ids and the spent units of grants that the process has closed }. A policy without grants has
--- an empty list.
+-- Extends parts/request.lua for policies with grants (algorithms/held-log.lua). In the place of
+-- receipts stand the terms of each key: { id, ms that the grant lives, divisor of what remains, and
+-- in turn ids and spent units of grants that the process has closed }; {} for other policies.
 
 -- The report has two more fields: the units of the grant, and whether units were recorded.
 function operations.grant(policies, costs, at, receipts)
@@ -19,8 +18,7 @@ function operations.grant(policies, costs, at, receipts)
   end
 end
 
--- Units that other processes hold stay held: those processes still spend them. A policy without
--- prefetch has no terms.
+-- Units that other processes hold stay held: those processes still spend them.
 local forget = operations.reset
 function operations.reset(policies, costs, at, receipts)
   for i = 1, #policies do policies[i].terms = receipts and receipts[at + i] end

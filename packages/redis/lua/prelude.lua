@@ -30,26 +30,17 @@ local function define_general(reply)
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 local MAX_SAFE, is_server_clock = 9007199254740991, server_micros ~= nil
 
-local define, defined = {}, {}
+local define, defined, unreadable = {}, {}, 0
 local function require_part(name)
-  local part = defined[name]
-  if not part then
-    part = define[name]()
-    defined[name] = part
-  end
-  return part
+  defined[name] = defined[name] or define[name]()
+  return defined[name]
 end
 
--- Stored values that could not be read.
-local unreadable = 0
-
--- Returns an integer, or its text if it is just below 2^53: clients add a digit's code before they
--- subtract it, and so misread it.
+-- Clients misread integers just below 2^53: they add a digit's code before they subtract it.
 local function exact(amount)
   return amount > 9007199254740900 and string.format('%.0f', amount) or amount
 end
 
--- Returns the report of a key in its first incarnation, in the form that report.lua gives.
 local function report_of(allowed, amount, detail)
   local denied = not allowed
   -- include parts/report
@@ -65,9 +56,8 @@ local function write_string(key, value, ttl)
   redis_call('SET', key, value, 'PX', ttl + ttl_margin)
 end
 
--- Every key is in incarnation 0, until it is forgotten while receipts of it are about: then a
--- mark is left in its place, and it goes on in an incarnation that no other has, so that none of
--- those receipts reaches it.
+-- Every key is in incarnation 0. If it is forgotten, a mark is left in its place, and it goes on in
+-- an incarnation that no other has, so that none of its earlier receipts reaches it.
 local MARK_VERSION, MARK_FORMAT, MARK_LENGTH = 9, '<BI4', 5
 -- The server's clock counts them from its microseconds: each takes longer than one to write.
 local next_incarnation = tonumber(call_text and call_text:match(';(%d+)$')) or ((now - now % 1000) * 1000 + server_micros) % 4294967296
@@ -89,8 +79,7 @@ local function read_mark(value)
   return incarnation
 end
 
--- The count after a refund. A count at its highest number has lost units, so nothing is given
--- back (core: unitsLeft).
+-- The count after a refund; none of a count that has lost units (core: unitsLeft).
 local function units_left(count, units, policy)
   return count >= policy.most and count or max(0, count - units)
 end

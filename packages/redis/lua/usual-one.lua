@@ -9,21 +9,16 @@
 -- KEYS     the key of each request
 -- ARGV[1]  the limit
 -- ARGV[2]  the window in ms
--- ARGV[3]  the setting: a number or text that only this module reads; left out if it is the usual
---          one
+-- ARGV[3]  the setting, which only this module reads; left out if it is the usual one
 -- ARGV[4]  the call: 'c<number>'; with a caller's clock 'c<number>;<incarnation>', the u32 from
 --          which incarnations are counted
 -- ARGV[5]  milliseconds of the caller's clock; '' for the server's own
--- ARGV[6]  '1' if a key occurs more than once, else '0'; if there is one key, its cost, left out if
---          it is 1
--- ARGV[7…] the cost of each of several keys; left out if all are 1. A lease that is released or
---          renewed has its setting here.
--- A cost below 0 is a charge: its units are taken without asking. If there is one key of cost 1,
--- ARGV[4] and ARGV[5] may be left out with the server's clock.
--- Returns  for several keys: { ARGV[4], now, a report for each key, and, if there were any, how
---          many stored values could not be read }
---          for one key: { the report, now, and, if the state is not usual, how many stored values
---          could not be read }
+-- ARGV[6]  '1' if a key occurs more than once, else '0'; or the cost of an only key
+-- ARGV[7…] the cost of each of several keys, below 0 for a charge; or the setting for a lease that
+--          is released or renewed. Left out if all costs are 1
+-- An only key of cost 1 has neither ARGV[6], nor, with the server's clock, ARGV[4] and ARGV[5].
+-- Returns  { ARGV[4], now, a report for each key, and how many stored values could not be read, if
+--          there were any }; for an only key { the report, now, and maybe that number }
 local key, limit, window, setting, caller_ms = KEYS[1], ARGV[1] + 0, ARGV[2] + 0, ARGV[3], ARGV[5]
 local call_text = ARGV[4]
 if setting then setting = tonumber(setting) or setting end

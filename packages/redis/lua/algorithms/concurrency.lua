@@ -5,9 +5,7 @@
 --        that it comes first.
 -- Usual states: usual/concurrency.lua, which reads and writes the same format.
 define['concurrency'] = function()
-  local TOTAL = '#'
-
-  local concurrency = {}
+  local concurrency, TOTAL = {}, '#'
 
   local function integer(number)
     return string.format('%.0f', number)
@@ -16,11 +14,6 @@ define['concurrency'] = function()
   -- More units than the limit count no more than it.
   local function lease_name(policy, number, units)
     return integer(number) .. ':' .. integer(min(units, policy.limit))
-  end
-
-  -- nil for what is no lease.
-  local function units_of(name)
-    return tonumber(name:match('^%d+:(%d+)$'))
   end
 
   -- All ends lie within one lease from now, or the clock was set back.
@@ -33,7 +26,7 @@ define['concurrency'] = function()
   local function running_units(key, members, expired)
     local used = -(tonumber(redis_call('ZSCORE', key, TOTAL)) or 0)
     if used < 1 or used > MAX_SAFE or used % 1 ~= 0 then return nil end
-    for _, name in ipairs(expired) do used = used - (units_of(name) or MAX_SAFE) end
+    for _, name in ipairs(expired) do used = used - (tonumber(name:match('^%d+:(%d+)$')) or MAX_SAFE) end
     local running = members - 1 - #expired
     -- Each lease holds a unit at least.
     if used < running or (used > 0) ~= (running > 0) then return nil end

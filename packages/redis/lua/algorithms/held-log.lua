@@ -8,17 +8,12 @@ define['held-log'] = function()
 
   local log, held_log = require_part('sliding-log'), {}
 
-  local function from_hex(digits)
-    return (digits:gsub('%x%x', function(pair) return string.char(tonumber(pair, 16)) end))
-  end
-
-  -- policy.apart: the value as it was read elsewhere, while the slot is moved (decide.lua). What
-  -- this node has of the key goes before.
+  -- policy.apart: the value on another node, in hexadecimal digits. That of this node goes before.
   local function read_grants(cell, policy)
     cell.grants, cell.held = {}, 0
     local value = redis.pcall('GET', cell.grants_key)
     cell.is_apart = policy.apart ~= nil and type(value) ~= 'string'
-    if cell.is_apart then value = from_hex(policy.apart) end
+    if cell.is_apart then value = policy.apart:gsub('%x%x', function(pair) return string.char(tonumber(pair, 16)) end) end
     if not value or value == '' then return end
     if type(value) ~= 'string' or value:byte(1) ~= VERSION or (#value - 1) % SIZE ~= 0 then return reject() end
     local last_end = now + floor(policy.window / 10)
@@ -85,8 +80,7 @@ define['held-log'] = function()
     return log.fits(cell, policy) - cell.held
   end
 
-  -- Until k units have left: all that were taken, and then those of the grants, as if each were
-  -- recorded at its end.
+  -- Until k units have left: those that were taken, and then those of grants, from their ends on.
   local function ms_until_gone(cell, policy, k)
     if k <= cell.used then return log.wait(cell, policy, k + policy.limit - cell.used) end
     local left = k - cell.used
@@ -105,17 +99,15 @@ define['held-log'] = function()
     return ms_until_gone(cell, policy, k)
   end
 
-  -- As of sliding-log, for all units that count.
   function held_log.report(cell, policy)
     local total = cell.used + cell.held
     if total == 0 or policy.limit == 0 then return total, 0 end
     return total, ms_until_gone(cell, policy, max(1, total - policy.limit + 1))
   end
 
-  -- Closes grants: their spent units are recorded, and the others come back. Returns whether any
-  -- were recorded. `closed` holds ids and spent units in turn.
+  -- Records the spent units of grants and frees the others. Returns whether any were recorded.
+  -- `closed` holds ids and spent units in turn.
   function held_log.close(cell, policy, closed, from)
-    -- They lapse.
     if cell.is_apart then return false end
     local has_recorded, has_closed = false, false
     for at = from, #closed, 2 do
@@ -137,7 +129,6 @@ define['held-log'] = function()
     return has_recorded
   end
 
-  -- `terms` of the policy: those of a process that forgets the key.
   function held_log.clear(cell, policy)
     if policy.terms then held_log.close(cell, policy, policy.terms, 4) end
     log.clear(cell, policy)

@@ -28,11 +28,6 @@ define['block-log'] = function()
     return form
   end
 
-  -- The form for up to so many units.
-  local function form_for(most)
-    return most < NARROW.span and NARROW or WIDE
-  end
-
   local function entries_in(form, block)
     return (#block - form.header_size) / form.entry_size
   end
@@ -85,8 +80,7 @@ define['block-log'] = function()
     return cell.tail_block
   end
 
-  -- Two ways to search: for the first entry after a time, and for the one with the k-th unit
-  -- after the base.
+  -- Searches are for the first entry after a time, or for the one with the k-th unit.
   local function is_after(_cell, time, _total, wanted)
     return time > wanted
   end
@@ -211,7 +205,7 @@ define['block-log'] = function()
   local function begin(cell, most)
     if cell.exists then redis_call('DEL', cell.key) end
     cell.exists, cell.is_broken = true, false
-    cell.form = form_for(most)
+    cell.form = most < NARROW.span and NARROW or WIDE
     cell.head_block, cell.tail_block, cell.count, cell.block, cell.entry = nil, nil, 0, 0, 0
     cell.base, cell.last_total, cell.last_time = 0, 0, -1
   end

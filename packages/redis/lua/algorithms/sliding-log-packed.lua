@@ -21,7 +21,7 @@ define['layouts'] = function()
 
   -- A value that is no log counts as none; nil: there is no value.
   local function read_value(cell, policy, value)
-    if value == nil or not short_log.read(cell, policy, value) then unreadable = unreadable + 1 end
+    if value == nil or not short_log.read(cell, policy, value) then reject() end
   end
 
   local function read_low(cell, key, policy)
@@ -33,7 +33,7 @@ define['layouts'] = function()
       read_value(cell, policy, value)
     elseif not block_log.read(cell, key, policy) then
       cell.layout = short_log
-      unreadable = unreadable + 1
+      reject()
     end
   end
 
@@ -41,7 +41,7 @@ define['layouts'] = function()
     local found = block_log.read(cell, key, policy)
     if found then return end
     local value = found == nil and redis.pcall('GET', key)
-    if type(value) == 'string' then read_value(cell, policy, value) else unreadable = unreadable + 1 end
+    if type(value) == 'string' then read_value(cell, policy, value) else reject() end
     cell.layout = cell.used > 0 and grown_log or block_log
   end
 

@@ -9,29 +9,14 @@
 define['short-log'] = function()
   local VERSION, HEADER, HEADER_SIZE = 3, '<BI4I6', 11
   local MAX_HINT = 255
-  -- The most that is recorded (core: maxRecorded of a limit of 128); and the same with what is dead
-  -- beside it, and room to spare.
+  -- The most that is recorded (core: maxRecorded of a limit of 128), and that with dead units.
   local MAX_RECORDED, MAX_UNITS = 257, 512
-  -- The form of times depends on the window of a policy alone, which is a part of every key: bases
-  -- last for several windows.
+  -- The form of times depends on the window, which is a part of every key.
   local SHORT_WINDOW = 4194304
 
-  -- The first unit after an offset, and its offset, among the units from number `low` to number
-  -- `high`, of which the last one is.
-  local function first_after(format, value, low, high, offset)
-    local size, start, found = format == '<I3B' and 4 or 5, HEADER_SIZE + 1, nil
-    while low < high do
-      local middle = floor((low + high) / 2)
-      local at = unpack_struct(format, value, start + middle * size)
-      if at > offset then high, found = middle, at else low = middle + 1 end
-    end
-    found = found or unpack_struct(format, value, start + low * size)
-    return low, found
-  end
-
   local short_log = {}
-  local SHORT = { entry = '<I3B', header_and_first = '<BI4I6I3B', size = 4, max_offset = 16777215 }
-  local LONG = { entry = '<I4B', header_and_first = '<BI4I6I4B', size = 5, max_offset = 4294967295 }
+  local SHORT = { entry = '<I3B', size = 4, max_offset = 16777215 }
+  local LONG = { entry = '<I4B', size = 5, max_offset = 4294967295 }
 
   local function form_of(policy)
     return policy.window <= SHORT_WINDOW and SHORT or LONG
@@ -52,28 +37,25 @@ define['short-log'] = function()
     return cell.value or redis_call('GET', cell.key)
   end
 
-  local function measure(cell, policy, first_offset)
-    local value, base, count = cell.value, cell.base, cell.count
-    local dead_offset = policy.dead_until - base
-    if first_offset > dead_offset then
-      cell.head, cell.used, cell.first = 0, count, base + first_offset
-    elseif cell.last <= dead_offset then
-      cell.head, cell.used, cell.first = count, 0, nil
-    else
-      local head, offset = first_after(cell.form.entry, value, 0, count - 1, dead_offset)
-      cell.head, cell.used, cell.first = head, count - head, base + offset
+  local function measure(cell, policy)
+    local form, value, dead_offset = cell.form, cell.value, policy.dead_until - cell.base
+    local head, high = 0, offset_at(form, value, 0) > dead_offset and 0 or cell.count
+    while head < high do
+      local middle = floor((head + high) / 2)
+      if offset_at(form, value, middle) > dead_offset then high = middle else head = middle + 1 end
     end
+    cell.head, cell.used, cell.first = head, cell.count - head, nil
+    if cell.used > 0 then cell.first = cell.base + offset_at(form, value, head) end
   end
 
-  -- Times that lie after now count as now.
-  local function clamp(cell, policy)
-    local form, base = cell.form, min(cell.base, policy.stamp)
-    local parts = { pack(HEADER, VERSION, cell.incarnation, base) }
-    for i = 0, cell.count - 1 do
-      parts[i + 2] = pack(form.entry, min(cell.base + offset_at(form, cell.value, i), policy.stamp) - base, 0)
+  -- Writes offsets from another base, of the units from number `from` on. Times after now are now.
+  local function rebase(cell, policy, base, from)
+    local form, value, parts = cell.form, value_of(cell), { pack(HEADER, VERSION, cell.incarnation, base) }
+    for i = from, cell.count - 1 do
+      parts[#parts + 1] = pack(form.entry, min(cell.base + offset_at(form, value, i), policy.stamp) - base, 0)
     end
-    cell.value, cell.base, cell.last = table.concat(parts), base, policy.stamp - base
-    cell.repaired = true
+    cell.value, cell.last = table.concat(parts), min(cell.base + cell.last, policy.stamp) - base
+    cell.base, cell.count, cell.head = base, cell.count - from, 0
   end
 
   -- Reads a value; false where something else is stored.
@@ -85,15 +67,13 @@ define['short-log'] = function()
       cell.incarnation = read_mark(value) or 0
       return cell.incarnation > 0
     end
-    local version, incarnation, base, first_offset = unpack_struct(form.header_and_first, value)
+    local version, incarnation, base = unpack_struct(HEADER, value)
     if version ~= VERSION then return false end
     local last = offset_at(form, value, count - 1)
     cell.value, cell.incarnation, cell.base, cell.count, cell.last = value, incarnation, base, count, last
-    if base + last > policy.stamp then
-      clamp(cell, policy)
-      first_offset = offset_at(form, cell.value, 0)
-    end
-    measure(cell, policy, first_offset)
+    cell.repaired = base + last > policy.stamp
+    if cell.repaired then rebase(cell, policy, min(base, policy.stamp), 0) end
+    measure(cell, policy)
     return true
   end
 
@@ -104,23 +84,7 @@ define['short-log'] = function()
     redis_call('SET', cell.key, value, 'PX', policy.ttl)
   end
 
-  -- Offsets from a later base, where the present one is too long ago.
-  local function rebase(cell)
-    local form, value, parts, base = cell.form, value_of(cell), {}, cell.first
-    parts[1] = pack(HEADER, VERSION, cell.incarnation, base)
-    for i = cell.head, cell.count - 1 do
-      parts[#parts + 1] = pack(form.entry, cell.base + offset_at(form, value, i) - base, 0)
-    end
-    cell.value = table.concat(parts)
-    cell.last = cell.base + cell.last - base
-    cell.base, cell.count, cell.head = base, cell.count - cell.head, 0
-    -- Rewritten by whoever asked for it.
-    return true
-  end
-
-  function short_log.persist(cell, policy)
-    rewrite(cell, policy, 0, '')
-  end
+  function short_log.persist(cell, policy) rewrite(cell, policy, 0, '') end
 
   function short_log.take(cell, policy, units, most)
     -- Only held units become so many at once.
@@ -133,7 +97,8 @@ define['short-log'] = function()
       redis_call('SET', cell.key, cell.value, 'PX', policy.ttl)
       return
     end
-    local is_rebased = stamp - cell.base > form.max_offset and rebase(cell)
+    local is_rebased = stamp - cell.base > form.max_offset
+    if is_rebased then rebase(cell, policy, cell.first, cell.head) end
     local offset = stamp - cell.base
     local excess = max(0, used + units - most)
     local dead = cell.head + excess
@@ -162,7 +127,7 @@ define['short-log'] = function()
     if cell.used == 0 then return end
     cell.last = offset_at(form, cell.value, cell.count - 1)
     redis_call('SET', cell.key, cell.value, 'KEEPTTL')
-    measure(cell, policy, offset_at(form, cell.value, 0))
+    measure(cell, policy)
   end
 
   function short_log.time_of(cell, _policy, k)

@@ -1,9 +1,8 @@
--- Makes the report of a key from `denied`, `amount` and `detail`: two integers whose meaning the
--- `report` function of the algorithm gives. The report is one integer, amount · 2^27 + detail, if
--- both numbers fit. For a request that was denied it is -1 less that integer. Otherwise it is a
--- list: { 1 if the request is allowed, 2 if the policy had room but others deny it, else 0, amount,
--- detail, incarnation, ms to wait or to be held, if only the script knows them, and ms by which the
--- key is ahead of the clock }. An amount just below 2^53 goes as text (prelude.lua).
+-- Makes the report of a key from `denied`, and from the numbers `amount` and `detail` that the
+-- algorithm's `report` gives: amount · 2^27 + detail, if both fit; after a denial -1 less that.
+-- Otherwise a list: { 1 if the request is allowed, 2 if others than this policy deny it, else 0,
+-- amount, detail, incarnation, ms to wait or to be held, if only the script knows them, and ms by
+-- which the key is ahead of the clock }. An amount just below 2^53 goes as text (prelude.lua).
 local report
 if amount >= 67108863 or detail >= 134217728 then
   report = { denied and 0 or 1, amount > 9007199254740900 and string.format('%.0f', amount) or amount, detail, 0 }

@@ -26,13 +26,11 @@ local function load_request(policies, first_key, keep)
   end
 end
 
--- True if the units of a check fit (core: waitMs).
 local function fits(cell, policy, cost)
-  if policy.limit == 0 then return false end
-  return cost == 0 or policy.algorithm.fits(cell, policy) >= cost
+  return policy.limit > 0 and (cost == 0 or policy.algorithm.fits(cell, policy) >= cost)
 end
 
--- Nothing is written for cost 0, nor where everything is blocked anyway (core: leavesTrace).
+-- As in core: nothing is written for cost 0, nor for limit 0.
 local function leaves_trace(policy, cost)
   return cost > 0 and policy.limit > 0
 end
@@ -113,12 +111,10 @@ local operations = {
     local renew = policy.algorithm.renew
     return renew and renew(cell, policy, cost, receipts[at - 2]) or false
   end),
-  -- True if the key had taken anything that counts, or was blocked: then more fits once it is
-  -- forgotten.
+  -- True if the key had taken anything that counts, or was blocked.
   reset = each(function(cell, policy)
     local algorithm = policy.algorithm
-    local room = algorithm.fits(cell, policy)
-    local strikes = algorithm.counts_only_denials and algorithm.report(cell, policy) or 0
+    local room, strikes = algorithm.fits(cell, policy), algorithm.counts_only_denials and algorithm.report(cell, policy) or 0
     algorithm.clear(cell, policy)
     return algorithm.fits(cell, policy) > room or strikes > 0
   end),
@@ -130,14 +126,13 @@ local operations = {
   end),
 }
 
--- Errors of a server that takes no writes, or forbids a command. Then the whole call fails.
+-- Errors of a server that takes no writes, or forbids a command: the whole call fails.
 local REFUSALS = {
   'OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOPERM', 'NOAUTH', 'LOADING', 'BUSY', 'MASTERDOWN', 'CLUSTERDOWN', 'TRYAGAIN', 'MOVED', 'ASK ',
   'CROSSSLOT', 'read only', 'maxmemory', 'not allowed', "can't run", 'nknown',
 }
 
--- A request that fails with another error fails alone, since other requests have counted already.
--- Its reports are { -1, why }.
+-- With another error a request fails alone: others have counted already. Its reports: { -1, why }.
 local function fail_request(problem, width, size_before)
   local reason = type(problem) == 'table' and problem.err or tostring(problem)
   for _, refusal in ipairs(REFUSALS) do
@@ -162,10 +157,5 @@ local function decide_request(op, policies, first_key, costs, at, receipts)
   if not is_decided then fail_request(problem, #policies, size_before) end
 end
 
--- Returns how many stored values could not be read, after all requests.
-local function unreadable_values()
-  return unreadable
-end
-
 -- GRANTS
-return decide_request, unreadable_values
+return decide_request, function() return unreadable end

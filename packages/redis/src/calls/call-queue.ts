@@ -9,20 +9,15 @@ export interface CallQueueOptions {
   readonly maxInFlight: number
   /** Sends one call and settles its requests; never rejects. */
   send(part: CallPart): Promise<void>
-  /** Parts the requests of one moment into calls. */
   split(asks: readonly Ask[]): readonly CallPart[]
 }
 
-/**
- * Time (ms) for which a call counts as under way: a call without an answer must not hold up the
- * others for ever. Its answer still counts when it comes.
- */
+/** Time (ms) for which a call without an answer holds up others. Its answer counts even later. */
 const longestUnderWayMs = 1_000
 
 interface CallUnderWay {
   readonly asks: readonly Ask[]
   readonly sentAt: number
-  /** Resolves when it was answered. */
   done: Promise<void> | undefined
 }
 
@@ -34,9 +29,8 @@ interface CallUnderWay {
 export class CallQueue {
   readonly #options: CallQueueOptions
   /**
-   * Calls without an answer, in the order of their departure. No Map or Set: each time such a table
-   * is made anew, the old one refers to the new one. An old one keeps V8 from collecting the
-   * garbage of all later ones early, which took half of the CPU of a check.
+   * Calls without an answer, in the order of their departure. No Map or Set: V8 keeps old tables of
+   * those for long, and with them their garbage, which took half of the CPU of a check.
    */
   readonly #underWay: CallUnderWay[] = []
   #waiting: Ask[] = []
@@ -65,10 +59,7 @@ export class CallQueue {
     queueMicrotask(this.#onTick)
   }
 
-  /**
-   * Takes no more requests, and settles those it has: those that are not answered within a second
-   * fail.
-   */
+  /** Takes no more requests. Those that it has fail if they are not answered within a second. */
   async close(): Promise<void> {
     this.#isClosed = true
     await withinSecond(this.#settled())
@@ -113,15 +104,12 @@ export class CallQueue {
     const oldest = performance.now() - longestUnderWayMs
     let underWay = 0
     for (const { asks, sentAt } of this.#underWay) {
-      if (sentAt > oldest && asks.some(isWanted)) underWay += 1
+      if (sentAt > oldest && asks.some(({ isUnwanted }) => !isUnwanted)) underWay += 1
     }
     return Math.max(0, maxInFlight - underWay)
   }
 
-  /**
-   * Lets go of requests that nobody waits for any more: as far as they stand in front, since who
-   * came first gives up first.
-   */
+  /** Drops requests that nobody waits for any more: the oldest, since they are given up first. */
   #dropUnwanted(): void {
     let error: SluiceError | undefined
     for (let ask = this.#waiting[this.#gone]; ask?.isUnwanted; ask = this.#waiting[this.#gone]) {
@@ -158,10 +146,6 @@ export class CallQueue {
     } else this.#gone = to
     return batch
   }
-}
-
-function isWanted(ask: Ask): boolean {
-  return !ask.isUnwanted
 }
 
 export function notSentInTime(): SluiceError {

@@ -10,28 +10,19 @@ import { generalCall } from './general-call.ts'
 export interface CallHeader {
   /** Milliseconds since the epoch; `undefined` for the server's clock. */
   readonly now: number | undefined
-  /**
-   * Echoed by the script, so that a reply can be told from one to another call. A request alone has
-   * no echo.
-   */
+  /** Echoed by the script: a reply to another call is an error. */
   readonly number: number
   /** u32 from which the incarnations of the call are counted; the server's clock has its own. */
   readonly incarnation: number
-  /**
-   * The grants of the only key, as they were read while its slot is moved. Then the call names no
-   * key of grants.
-   */
+  /** The grants of the only key, as they were read while its slot is moved. */
   readonly apart?: string | undefined
   /** Time (ms) by the server's clock before which the call is carried out, or never. */
   readonly untilMs?: string | undefined
 }
 
-/** A call as it travels: a script, and the arguments that it is run with. */
 export interface EncodedCall extends ScriptCall {
   readonly keyCount: number
-  /**
-   * Id that the script echoes; '' for a request alone of one policy, which needs no echo.
-   */
+  /** Id that the script echoes; '' for a request alone of one policy, which has no echo. */
   readonly callId: string
 }
 
@@ -43,10 +34,7 @@ export class CallEncoder {
     this.#scripts = scripts
   }
 
-  /**
-   * @param plan of all the asks, where they have one in common: then a script for just that decides
-   * them
-   */
+  /** @param plan of all the asks, where they have one in common */
   encode(asks: readonly Ask[], plan: Plan | undefined, header: CallHeader): EncodedCall {
     const { now, number, incarnation, apart, untilMs } = header
     const callId = now === undefined ? `c${number}` : `c${number};${incarnation}`
@@ -85,10 +73,7 @@ export class CallEncoder {
 
 type CallStamp = readonly [callId: string, clock: string]
 
-/**
- * Appends the arguments of `lua/usual-one.lua` for a request alone. By the server's clock the
- * policy is enough for a request of cost 1.
- */
+/** By the server's clock, the policy is enough for a request of cost 1. */
 function pushLone(
   args: string[],
   { fields, loneFields }: Plan,

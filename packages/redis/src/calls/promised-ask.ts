@@ -10,7 +10,6 @@ export class PromisedAsk implements Ask {
   fail: (error: unknown) => void = () => undefined
   readonly #cancellation: Cancellation | undefined
 
-  /** @param cancellation of the limiter, if it gives one */
   constructor(
     { op, checks, keys }: Pick<Ask, 'op' | 'checks' | 'keys'>,
     cancellation: Cancellation | undefined,

@@ -1,23 +1,21 @@
 import type { Ask } from '@sluice/core'
 import type { Plan, Plans } from '../scripts/plans.ts'
 
-/** Requests that travel together. */
+/** Requests of one call. */
 export interface CallPart {
   readonly asks: readonly Ask[]
-  /** Of all of them; `undefined`: the general script decides them. */
+  /** `undefined`: the general script decides them. */
   readonly plan: Plan | undefined
 }
 
 interface OpenPart extends CallPart {
   readonly asks: Ask[]
-  /** True if one of the asks settles something. */
   settles: boolean
 }
 
 /**
- * Parts the requests of one moment into calls of one plan each. Requests that consume were asked at
- * the same time, so their order cannot be observed. An operation that settles something keeps its
- * place among all others of its policies.
+ * Parts the requests of one moment into calls of one plan each. Nobody can tell the order of
+ * requests that consume; all other operations keep their place among those of their policies.
  */
 export function splitByPlan(asks: readonly Ask[], plans: Plans): readonly CallPart[] {
   const parts: OpenPart[] = []
@@ -36,7 +34,6 @@ export function splitByPlan(asks: readonly Ask[], plans: Plans): readonly CallPa
   return parts
 }
 
-/** Returns the part that an ask may join without leaving its place. */
 function partFor(
   parts: readonly OpenPart[],
   plan: Plan | undefined,

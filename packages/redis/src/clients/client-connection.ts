@@ -2,12 +2,8 @@ import type { EventEmitter } from 'node:events'
 import type { UserClient } from './recognise-client.ts'
 import { hasMethods } from './redis-client.ts'
 
-/**
- * Events for lost connections: of all clients, of nodes of an ioredis Cluster, and of nodes of a
- * node-redis cluster.
- */
-const events = ['error', 'node error', 'node-error'] as const
-/** Events for connections that are back: of clients, and of nodes of a node-redis cluster. */
+/** Events of clients, of nodes of an ioredis Cluster, and of nodes of a node-redis cluster. */
+const losses = ['error', 'node error', 'node-error'] as const
 const returns = ['ready', 'node-ready'] as const
 
 const known = new WeakMap<object, ClientConnection>()
@@ -20,9 +16,8 @@ export function connectionOf(client: UserClient): ClientConnection {
 }
 
 /**
- * Listens to the errors of a client's connection. That is often the only reason to be had for a
- * command that is not answered. Without a listener, the event would end the process (node-redis) or
- * fill the log (ioredis).
+ * Listens to the errors of a client's connection: often the only reason for a command that is not
+ * answered. Without a listener they would end the process (node-redis) or fill the log (ioredis).
  */
 export class ClientConnection {
   readonly #observers = new Set<() => void>()
@@ -30,7 +25,7 @@ export class ClientConnection {
 
   constructor(client: UserClient) {
     if (!tellsEvents(client)) return
-    for (const event of events) {
+    for (const event of losses) {
       client.on(event, (error: unknown) => {
         this.#last = error instanceof Error ? error : new Error(String(error))
       })
@@ -42,10 +37,7 @@ export class ClientConnection {
     }
   }
 
-  /**
-   * Tells each time when it is back.
-   * @returns what ends it
-   */
+  /** Tells each time when it is back. Returns what ends that. */
   observe(observer: () => void): () => void {
     this.#observers.add(observer)
     return () => this.#observers.delete(observer)

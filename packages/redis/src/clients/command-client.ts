@@ -19,7 +19,6 @@ export interface CommandClient {
 /** Time (ms) after which a command counts as lost. */
 const longestMs = 5_000
 
-/** A client of this kind has the one method, unlike those of ioredis and node-redis. */
 export function isCommandClient(client: object): client is CommandClient {
   return hasMethods(client, 'send')
 }

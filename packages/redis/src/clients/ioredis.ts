@@ -7,10 +7,6 @@ export interface IoredisLike {
   defineCommand(...args: never[]): unknown
 }
 
-/**
- * An ioredis client, known by its methods: `call` takes any command, and no other client has
- * `defineCommand`.
- */
 export function isIoredis(client: object): client is IoredisLike {
   return hasMethods(client, 'call', 'defineCommand')
 }
@@ -31,16 +27,14 @@ interface IoredisNode extends Pick<IoredisLike, 'call'> {
   readonly options: { readonly host?: string | undefined; readonly port?: number | undefined }
 }
 
-/** An ioredis client that lists its `nodes()` is a Cluster. */
 export function isIoredisCluster(client: IoredisLike): client is IoredisClusterLike {
   return hasMethods(client, 'nodes')
 }
 
 /**
- * Sends calls to their node itself. After a lost connection, a `Cluster` would send its script
- * again, which may then count twice. It would also hold a script back for 100 ms at every TRYAGAIN.
- * The `Cluster` only routes scripts that certainly did not run: if their node is not known, or no
- * longer right.
+ * Sends calls to their node itself. A `Cluster` would send a script again after a lost connection,
+ * which may then count twice, and would hold it back for 100 ms at every TRYAGAIN. It only routes
+ * scripts that certainly did not run: if their node is not known, or no longer right.
  */
 export function ioredisClusterClient(client: IoredisClusterLike): RedisClient {
   return {

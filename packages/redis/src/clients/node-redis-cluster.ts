@@ -22,7 +22,6 @@ interface Node {
   readonly address: string
   /** A client, or a promise of it; `undefined` until it is needed. */
   readonly client?: unknown
-  /** While it connects for the first time. */
   readonly connectPromise?: unknown
 }
 
@@ -30,15 +29,11 @@ interface NodeClient {
   sendCommand(args: string[]): Promise<unknown>
 }
 
-/** A node-redis cluster, known by its methods: it sends commands, and lists its `masters`. */
 export function isNodeRedisCluster(client: object): client is NodeRedisClusterLike {
   return hasMethods(client, 'sendCommand') && Array.isArray(Reflect.get(client, 'masters'))
 }
 
-/**
- * While the master of a key cannot be reached, the others are asked no more often for who has taken
- * its place.
- */
+/** The shortest time between two questions to live nodes for the new master of a key. */
 const askOthersEveryMs = 100
 /** Interval (ms) of the checks that a connecting client has found its nodes. */
 const lookMs = 5
@@ -96,10 +91,7 @@ export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClien
   }
 }
 
-/**
- * Tells whether the client looks for its nodes for the first time. Unlike clients of a single node
- * it queues no commands meanwhile.
- */
+/** Tells whether the client looks for its first nodes: it queues no commands meanwhile. */
 function isConnecting({ isOpen, isReady, slots }: NodeRedisClusterLike, key: string): boolean {
   return isOpen && (isReady === false || slots[slotOf(key)] === undefined)
 }
@@ -112,10 +104,7 @@ async function untilConnected(client: NodeRedisClusterLike, key: string): Promis
   }
 }
 
-/**
- * Tells whether there is a connection to the master of a key; `undefined` if there has been none
- * yet.
- */
+/** Tells whether the master of a key is connected; `undefined` if it never was. */
 function isReady({ slots }: NodeRedisClusterLike, key: string): boolean | undefined {
   const { client, connectPromise } = slots[slotOf(key)]?.master ?? {}
   if (connectPromise !== undefined || typeof client !== 'object' || client === null)

@@ -6,10 +6,6 @@ export interface NodeRedisLike {
   readonly isOpen: boolean
 }
 
-/**
- * A node-redis client, known by its methods: it sends a command as one array, and knows whether it
- * is open.
- */
 export function isNodeRedis(client: object): client is NodeRedisLike {
   return hasMethods(client, 'sendCommand') && typeof Reflect.get(client, 'isOpen') === 'boolean'
 }
@@ -31,7 +27,6 @@ export interface NodeRedisSentinelLike {
   readonly isOpen: boolean
 }
 
-/** A node-redis sentinel, known by its methods: it sends commands, and knows its master. */
 export function isNodeRedisSentinel(client: object): client is NodeRedisSentinelLike {
   return hasMethods(client, 'sendCommand', 'getMasterNode')
 }
@@ -46,10 +41,7 @@ export function nodeRedisSentinelClient(client: NodeRedisSentinelLike): RedisCli
   }
 }
 
-/**
- * @throws Error for a client of node-redis that nobody has connected, or that was closed: other
- * than ioredis it does not connect by itself
- */
+/** @throws Error for a closed client: unlike ioredis, node-redis does not connect by itself */
 export function checkOpen({ isOpen }: { readonly isOpen: boolean }): void {
   if (isOpen) return
   throw new Error(

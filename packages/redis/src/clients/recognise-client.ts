@@ -38,7 +38,7 @@ export type UserClient =
   | CommandClient
 
 /**
- * Recognises a client by its methods.
+ * Recognises a client by methods that no other client has.
  * @throws SluiceError when it is none that Sluice knows
  */
 export function recogniseClient(client: unknown): RedisClient {

@@ -2,10 +2,10 @@ import type { Ask, Check, Outcome, StoreOp } from '@sluice/core'
 import { algorithmOf, leavesTrace, unknownOutcome } from '@sluice/core/backend'
 import { PromisedAsk } from '../calls/promised-ask.ts'
 
-/** A check with its key, and where it stands among all of the request. */
 interface Item {
   readonly check: Check
   readonly key: string
+  /** Among all checks of the request. */
   readonly place: number
 }
 
@@ -46,10 +46,7 @@ export async function applyByShard(
     }
   }
 
-  /**
-   * For a request that is decided already. If it fails, units stay taken until they leave the
-   * window, or a denial is not counted.
-   */
+  /** If it fails, units stay taken until they leave the window, or a denial is not counted. */
   async function settle(op: 'refund' | 'charge', part: Part): Promise<void> {
     if (part.length === 0) return
     await ask(op, part).catch(() => record(part, []))
@@ -75,10 +72,14 @@ export async function applyByShard(
         throw error
       }
       const after = parts.slice(index + 1)
-      // Policies that count denials keep what they took, and are charged where they were not
-      // reached.
+      // Policies that count denials keep their units, and are charged where they were not reached.
       await Promise.all([
-        ...before.map((one) => settle('refund', one.filter(countsNoDenials))),
+        ...before.map((one) =>
+          settle(
+            'refund',
+            one.filter((item) => !countsDenials(item)),
+          ),
+        ),
         ...after.map((one) => settle('charge', one.filter(countsDenials))),
         ...asked.map((one) => settle('charge', one.filter(takesStrikes))),
       ])
@@ -87,7 +88,7 @@ export async function applyByShard(
   }
 
   if (whole.op === 'consume') {
-    parts.sort(byTightness)
+    parts.sort((a, b) => smallestLimit(a) - smallestLimit(b))
     await consumeInTurn()
   } else {
     await Promise.all(parts.map((part) => ask(whole.op, part)))
@@ -110,11 +111,6 @@ function partsOf({ checks, keys }: Ask, shardOf: (key: string) => string): Part[
   return [...parts.values()]
 }
 
-/** Parts that are equally tight keep the order of the checks. */
-function byTightness(a: Part, b: Part): number {
-  return smallestLimit(a) - smallestLimit(b)
-}
-
 function smallestLimit(part: Part): number {
   return Math.min(...part.map(({ check }) => check.limit))
 }
@@ -123,14 +119,7 @@ function countsDenials({ check }: Item): boolean {
   return check.policy.countDenied && leavesTrace(check)
 }
 
-/**
- * A penalty takes nothing from a request that it allows. So it has not counted the denial of
- * another shard yet.
- */
+/** A penalty takes nothing from a request that it allows, and so has not counted the denial. */
 function takesStrikes(item: Item): boolean {
   return algorithmOf(item.check.policy).counts === 'strikes' && countsDenials(item)
-}
-
-function countsNoDenials(item: Item): boolean {
-  return !countsDenials(item)
 }

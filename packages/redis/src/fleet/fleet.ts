@@ -2,10 +2,9 @@ import { type ClockSkewEvent, warnOnce } from '@sluice/core'
 import type { RedisClient } from '../clients/redis-client.ts'
 import { storeFailure } from '../replies/store-failure.ts'
 
-/** Id of this process in the fleet, one for all of its stores. */
 let processId: string | undefined
 
-/** Makes the id on first use: some runtimes have no random numbers before a request. */
+/** Makes the id of this process on first use: some runtimes have no random numbers before. */
 function ownId(): string {
   processId ??= crypto.randomUUID()
   return processId
@@ -20,8 +19,8 @@ const longestMeasureMs = 500
 const longestBeats = 3
 
 /**
- * Counts the processes of a fleet by a heartbeat of a few commands in Redis. It also measures how
- * far their clocks are from the clock of Redis. The last values hold while Redis is away.
+ * Counts the processes of a fleet by heartbeats in Redis, and compares the clock of Redis with the
+ * one of this process. The last values hold while Redis is away.
  */
 export class Fleet {
   readonly #redis: RedisClient
@@ -44,18 +43,12 @@ export class Fleet {
     this.#key = key
   }
 
-  /**
-   * The number of processes, as last seen: the highest of the last beats. After an outage that lost
-   * all of them, they come back one by one.
-   */
+  /** The number of processes: the highest of the last beats, since they come back one by one. */
   get instances(): number | undefined {
     return this.#counts.length === 0 ? undefined : Math.max(...this.#counts)
   }
 
-  /**
-   * Milliseconds since 1970 by the clock of Redis, as far as it is known; else by that of this
-   * process.
-   */
+  /** Milliseconds since 1970 by the clock of Redis, or while that is unknown by the own clock. */
   now(): number {
     const offset = this.#offsetMs
     return Math.floor(offset === undefined ? Date.now() : performance.now() + offset)
@@ -72,15 +65,10 @@ export class Fleet {
     return () => this.#observers.delete(observer)
   }
 
-  /**
-   * Begins to beat, with the first store of this process that is used, as often as the most eager
-   * one asks for.
-   * @param beatMs between two heartbeats; 0: this store needs none
-   */
+  /** @param beatMs between two heartbeats; 0: this store needs none. The shortest one holds */
   join(beatMs: number): void {
     this.#members += 1
-    const isEagerest = beatMs > 0 && (this.#beatMs === 0 || beatMs < this.#beatMs)
-    if (!isEagerest) return
+    if (beatMs === 0 || (this.#beatMs > 0 && beatMs >= this.#beatMs)) return
     this.#beatMs = beatMs
     clearTimeout(this.#timer)
     void this.#beat()
@@ -95,19 +83,13 @@ export class Fleet {
     this.#send('ZREM', this.#key, ownId()).catch(ignore)
   }
 
-  /**
-   * For stores that count by this process' clock: until then it could be hours off, and repair what
-   * others have written.
-   */
+  /** For stores that count by this process' clock, which may be hours off until then. */
   clockAsked(): Promise<void> {
     this.#clockAsked ??= this.#measureClock()
     return this.#clockAsked
   }
 
-  /**
-   * One at a time: while Redis does not answer, no second one lines up behind it, unless the client
-   * has lost it.
-   */
+  /** One at a time, unless the client has lost it. */
   async #beat(): Promise<void> {
     const beatMs = this.#beatMs
     const isCurrent = (): boolean => this.#members > 0 && this.#beatMs === beatMs && beatMs > 0
@@ -171,10 +153,7 @@ export class Fleet {
   }
 }
 
-/**
- * Checks tell of a Redis that is away. One that forbids a command of the heartbeat would never be
- * noticed: then every process takes the whole limit.
- */
+/** Without the heartbeat, each process would take the whole limit when Redis is away. */
 function warnAboutRefusal(error: unknown): void {
   const { code, message } = storeFailure(error)
   if (code !== 'SLUICE_REDIS_PERMISSION' && code !== 'SLUICE_STORE_FAILED') return

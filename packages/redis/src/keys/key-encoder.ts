@@ -2,10 +2,7 @@ import type { Check, Policy } from '@sluice/core'
 import { algorithmOf, digestIdentity, firstByteOf } from '@sluice/core/backend'
 import { hashTags } from './hash-tags.ts'
 
-/**
- * Form of `sliding-log` in Redis: packed, or a textbook sorted set that people can read with
- * redis-cli.
- */
+/** Form of `sliding-log`: packed, or a textbook sorted set that redis-cli can show. */
 export type Encoding = 'packed' | 'sorted-set'
 
 export interface KeyOptions {
@@ -15,10 +12,7 @@ export interface KeyOptions {
   readonly encoding: Encoding
 }
 
-/**
- * Of each of two generations: those that are asked for again move from the old one to the young
- * one.
- */
+/** Of each of two generations: an identity that is used moves from the old to the young one. */
 const identitiesOfGeneration = 16_384
 /** A caller that makes up policies without end must not fill the cache with them. */
 const mostKeysOfIdentity = 16
@@ -32,10 +26,7 @@ interface Identity {
   policy: Policy | undefined
   /** A list of one, so that `keysOf` can hand it out unchanged. */
   key: readonly [string]
-  /**
-   * Its keys so far, where it has several: whole texts, whose hash is known, cost less than new
-   * ones.
-   */
+  /** Its keys so far, where it has several. */
   keys: Map<string, readonly [string]> | undefined
 }
 
@@ -63,28 +54,20 @@ export class KeyEncoder {
     return checks.map((check) => this.#keyOf(check)[0])
   }
 
-  /**
-   * Returns the text that stands for an identity in logs: as in its keys, unless those are
-   * readable.
-   */
+  /** Returns the text that stands for an identity in logs: as in its keys, unless readable. */
   digestOf(key: string): string {
     return this.#options.digest
       ? this.#identityOf(key).text
       : digestIdentity(key, this.#options.secret)
   }
 
-  /**
-   * A pattern of SCAN that all keys of a policy match, and no others. Neither a prefix nor the id
-   * of a policy contains a wildcard.
-   */
+  /** A pattern of SCAN that all keys of a policy match, and no others: no part has a wildcard. */
   patternOf(policy: Policy): string {
     return `${this.#options.prefix}:{*}:${this.#policyPart(policy)}:*`
   }
 
   #keyOf({ policy, key, digest }: Check): readonly [string] {
-    if (digest !== undefined) {
-      return [this.#join(hashTagOf(digest), policy, digest)]
-    }
+    if (digest !== undefined) return [this.#join(hashTagOf(digest), policy, digest)]
     const identity = this.#identityOf(key)
     if (identity.policy === policy) return identity.key
     if (identity.policy) this.#keep(identity, identity.policy)
@@ -99,9 +82,8 @@ export class KeyEncoder {
   /** Keeps the latest key of an identity that has several. */
   #keep(identity: Identity, policy: Policy): void {
     identity.keys ??= new Map()
-    if (identity.keys.size < mostKeysOfIdentity) {
-      identity.keys.set(this.#policyPart(policy), identity.key)
-    }
+    if (identity.keys.size >= mostKeysOfIdentity) return
+    identity.keys.set(this.#policyPart(policy), identity.key)
   }
 
   #join(tag: string, policy: Policy, text: string): string {
@@ -123,14 +105,9 @@ export class KeyEncoder {
 
   #digest(key: string): Identity {
     const { secret, digest } = this.#options
-    const text = digestIdentity(key, secret)
-    return {
-      tag: hashTagOf(text),
-      text: digest ? text : escapeKey(key),
-      policy: undefined,
-      key: [''],
-      keys: undefined,
-    }
+    const digested = digestIdentity(key, secret)
+    const text = digest ? digested : escapeKey(key)
+    return { tag: hashTagOf(digested), text, policy: undefined, key: [''], keys: undefined }
   }
 
   /**
@@ -149,16 +126,13 @@ export class KeyEncoder {
   }
 }
 
-/** Last character of a key of grants; `lua/algorithms/held-log.lua` has it too. */
-const grantsMark = '~'
-
-/** Returns the key of the grants of a key. */
+/** Returns the key of the grants of a key, as `lua/algorithms/held-log.lua` does. */
 export function grantsKey(key: string): string {
-  return `${key}${grantsMark}`
+  return `${key}~`
 }
 
 export function isGrantsKey(key: string): boolean {
-  return key.endsWith(grantsMark)
+  return key.endsWith('~')
 }
 
 /** Copies a text that was put together from others: V8 would go through its parts at every use. */
@@ -170,10 +144,7 @@ function hashTagOf(digest: string): string {
   return hashTags[firstByteOf(digest) % hashTags.length] ?? ''
 }
 
-/**
- * A readable, injective form for debugging: all but plain characters become %-escapes of their
- * UTF-16 code.
- */
+/** Writes all but plain characters as %-escapes of their UTF-16 codes. */
 function escapeKey(key: string): string {
   return key.replace(
     /[^A-Za-z0-9._@/-]/g,

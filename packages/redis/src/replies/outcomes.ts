@@ -5,6 +5,7 @@ import {
   outcomeOf,
   recordedAt,
   remainingUnits,
+  unknownOutcome,
   waitMs,
 } from '@sluice/core/backend'
 
@@ -80,32 +81,21 @@ export const readOutcome: { readonly [name in Counting]: Reader } = {
     const never = limit === 0 || cost > limit
     const fits = cost === 0 || amount + cost <= limit
     const deniedMs = never ? Number.POSITIVE_INFINITY : fits ? 0 : policy.retryMs
-    const retryAfterMs = decided.isAllowed ? 0 : deniedMs
     return {
-      policy,
-      allowed: retryAfterMs === 0,
-      limit,
+      ...unknownOutcome(check),
+      allowed: decided.isAllowed || deniedMs === 0,
       remaining: remainingUnits(limit, limit, amount),
-      resetMs: undefined,
-      retryAfterMs,
-      delayMs: 0,
-      receipt: receiptOf(check, decided, leaseNumber(decided.now, detail), 0),
+      retryAfterMs: decided.isAllowed ? 0 : deniedMs,
+      // As `lua/parts/lease-number.lua` makes it.
+      receipt: receiptOf(check, decided, (decided.now % 2 ** 42) * 1000 + detail, 0),
     }
   },
 
-  penalty: ({ policy, cost, limit }, { amount: strikes, detail: blockedMs }, { isAllowed }) => {
-    const retryAfterMs = isAllowed || cost === 0 ? 0 : blockedMs
-    return {
-      policy,
-      allowed: retryAfterMs === 0,
-      limit,
-      remaining: blockedMs > 0 ? 0 : Math.max(0, limit - strikes),
-      resetMs: undefined,
-      retryAfterMs,
-      delayMs: 0,
-      // Strikes are not given back.
-      receipt: undefined,
-    }
+  // Strikes are not given back, so there is no receipt.
+  penalty: (check, { amount: strikes, detail: blockedMs }, { isAllowed }) => {
+    const retryAfterMs = isAllowed || check.cost === 0 ? 0 : blockedMs
+    const remaining = blockedMs > 0 ? 0 : Math.max(0, check.limit - strikes)
+    return { ...unknownOutcome(check), allowed: retryAfterMs === 0, remaining, retryAfterMs }
   },
 }
 
@@ -120,11 +110,6 @@ export function grantOutcome(
     ? new Receipt(check, recordedAt(check, now), report.incarnation)
     : undefined
   return { ...outcome, allowed: units > 0, receipt, granted: units }
-}
-
-/** Returns the number of a lease, as `lua/parts/lease-number.lua` makes it. */
-function leaseNumber(now: number, detail: number): number {
-  return (now % 2 ** 42) * 1000 + detail
 }
 
 function fromBucket(

@@ -4,7 +4,6 @@ import { type DecidedAsk, grantOutcome, type KeyReport, readOutcome } from './ou
 /** The result of an ask; an error if the script could not decide it. */
 export type AskResult = readonly Outcome[] | SluiceError
 
-/** The result of a call. */
 export interface CallReply {
   /** In the order of the asks. */
   readonly results: readonly AskResult[]
@@ -12,15 +11,11 @@ export interface CallReply {
   readonly unreadable: number
 }
 
-function isFailure(result: AskResult): result is SluiceError {
-  return !Array.isArray(result)
-}
-
 /** Gives each ask its result. */
 export function passOn(results: readonly AskResult[], asks: readonly Ask[]): void {
   for (let i = 0; i < asks.length; i += 1) {
     const result = results[i] ?? []
-    if (isFailure(result)) asks[i]?.fail(result)
+    if (result instanceof Error) asks[i]?.fail(result)
     else asks[i]?.settle(result)
   }
 }
@@ -72,11 +67,9 @@ function failedCheck(reason: string): SluiceError {
   )
 }
 
-/**
- * Returns the outcome of an operation that found nothing to change. A lease that could not be
- * renewed has to be asked for again.
- */
+/** Returns the outcome of an operation that found nothing to change. */
 function notFound(op: StoreOp, outcome: Outcome): Outcome {
+  // A lease that could not be renewed has to be asked for again.
   const retryAfterMs = op === 'renew' ? outcome.policy.retryMs : 0
   return { ...outcome, allowed: false, retryAfterMs }
 }

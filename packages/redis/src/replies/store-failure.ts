@@ -50,17 +50,14 @@ const knownFailures: readonly KnownFailure[] = [
 
 /**
  * Turns the error of a client into one that names the fix.
- * @param last what the client last said of its connection: where that is lost, it says why
+ * @param last the last error of its connection: why it is lost
  */
 export function storeFailure(error: unknown, last?: Error): SluiceError {
   if (isSluiceError(error)) return error
   const failure = describe('Redis did not decide', error)
   if (!last || failure.code !== 'SLUICE_REDIS_CONNECTION') return failure
-  const why = lastFailure(last)
-  const { code, cause } = why
-  return new SluiceError(code, `Redis did not decide: ${reasonOf(error)}; ${why.message}`, {
-    cause,
-  })
+  const { code, cause, message } = lastFailure(last)
+  return new SluiceError(code, `Redis did not decide: ${reasonOf(error)}; ${message}`, { cause })
 }
 
 /** The likely reason why a client does not answer: the last error of its connection. */
@@ -75,10 +72,6 @@ function describe(what: string, error: unknown): SluiceError {
   return new SluiceError(known?.code ?? 'SLUICE_STORE_FAILED', message, { cause: causeOf(error) })
 }
 
-/**
- * Returns the reason of an error. After several addresses failed, as for localhost, Node's error
- * has a code and no message.
- */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'no reason given'
   // A Cluster of ioredis tells apart that it found no node, and why.
@@ -86,23 +79,18 @@ function reasonOf(error: unknown): string {
   // The fetch of Node says in its cause alone why it failed.
   const why = error.message === 'fetch failed' ? ` (${reasonOf(error.cause)})` : ''
   if (error.message !== '') return withoutSecrets(error.message) + node + why
+  // After several addresses failed, as for localhost.
   if ('code' in error && typeof error.code === 'string') return error.code
   // Errors of node-redis say by their class alone that a command was not answered in time.
   return error.name === 'Error' ? error.constructor.name : error.name
 }
 
-/**
- * Leaves out what Redis repeats of a command that it does not know, which may be identities, and
- * passwords of URLs.
- */
+/** Leaves out arguments of an unknown command, which may be identities, and passwords of URLs. */
 function withoutSecrets(text: string): string {
   return text.replace(/,? with args beginning with:.*/s, '').replace(/\/\/[^\s/@]*@/g, '//…@')
 }
 
-/**
- * The error of a client holds the command: with a password, where it was AUTH, and with keys. It
- * goes to logs without that.
- */
+/** Copies an error without its command, which has keys, or a password: it goes to logs. */
 function causeOf(error: unknown): unknown {
   if (!(error instanceof Error)) return undefined
   const cause = new Error(withoutSecrets(error.message))

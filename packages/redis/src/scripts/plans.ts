@@ -11,8 +11,8 @@ import {
 } from './usual-states.ts'
 
 /**
- * The script and the arguments for all requests that consume by one list of policies. If the list
- * has one policy, also for its charges, and for requests that give back or renew its leases.
+ * The script and the arguments for requests that consume by one list of policies. For a list of one
+ * also for charges, and for requests that give back or renew leases.
  */
 export interface Plan {
   readonly policies: readonly Policy[]
@@ -21,7 +21,6 @@ export interface Plan {
   readonly fields: readonly string[]
   /** The same for a request alone of one policy, to be decided by the server's clock. */
   readonly loneFields: readonly string[]
-  /** The number of policies in the list. */
   readonly width: number
   /** True if the keys of grants stand behind the keys. */
   readonly hasGrants: boolean
@@ -31,10 +30,7 @@ export interface Plan {
 interface Branch {
   readonly policy: Policy
   readonly limit: number
-  /**
-   * The plan of the list; `undefined` where the general script has to decide it; `null` until it is
-   * asked for.
-   */
+  /** `undefined` where the general script has to decide; `null` until it is asked for. */
   plan: Plan | undefined | null
   readonly longer: Branch[]
 }
@@ -82,17 +78,11 @@ export class Plans {
     const script =
       width === 1 && only ? this.#scripts.usualOne(only) : this.#scripts.usualList(modules)
     if (!script) return undefined
+    const policies = checks.map(({ policy }) => policy)
     const hasGrants = modules.some((module) => module.hasGrants)
     const fields = checks.flatMap(usualFields)
     const loneFields = checks.every(hasUsualSetting) ? fields.slice(0, 2) : fields
-    return {
-      policies: checks.map(({ policy }) => policy),
-      script,
-      fields,
-      loneFields,
-      width,
-      hasGrants,
-    }
+    return { policies, script, fields, loneFields, width, hasGrants }
   }
 }
 

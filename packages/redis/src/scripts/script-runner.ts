@@ -12,10 +12,9 @@ export interface ScriptCall {
 }
 
 /**
- * Runs scripts by their SHA-1, and sends a text only to a server that says it does not know it.
- * After any other error a script is not run again: it may have counted. While a script is asked for
- * the first time, later calls wait their turn: so its text is sent once, and calls keep their
- * order.
+ * Runs scripts by their SHA-1, and sends a text only to a server that does not know it. After any
+ * other error a script is not run again: it may have counted. While a script is asked for the first
+ * time, later calls wait their turn, so that its text is sent once and calls keep their order.
  */
 export class ScriptRunner {
   readonly #client: RedisClient
@@ -32,10 +31,7 @@ export class ScriptRunner {
     return this.#isLoading
   }
 
-  /**
-   * Waits until the script is loaded. A call that went before may load the next one: look at
-   * `isLoading` again, and run the call at once.
-   */
+  /** Waits for the script. A call before may load the next one: look at `isLoading` again. */
   loaded(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve))
   }

@@ -82,7 +82,7 @@ function usualText(list: readonly UsualModule[]): string {
     define: defineGeneral(files, hasGrants),
     policies: list.map(luaPolicy).join(),
     countsDenied: list.some(({ countsDenied }) => countsDenied),
-    readsStrings: list.some(({ readsString }) => readsString),
+    readsStrings: list.some(({ file }) => lua.stringModules.has(file)),
   }
   const modules = list.map(({ file }) => lua.usual[file])
   if (first && list.length === 1)

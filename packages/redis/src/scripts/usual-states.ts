@@ -12,7 +12,6 @@ export type AlgorithmFile = keyof typeof algorithms
  */
 interface Module {
   readonly file: keyof typeof usual
-  readonly readsString: boolean
   /**
    * Further arguments of the whole algorithm: whether a log is one string, and whether the third
    * number is the level of a bucket.
@@ -29,13 +28,12 @@ export interface UsualModule extends Module {
   readonly hasGrants: boolean
 }
 
-/** Settings that are the same for all calls of a store. */
 export interface StoreSettings {
   readonly encoding: Encoding
   readonly isServerClock: boolean
 }
 
-/** Longer logs are lists of blocks. What a key holds already is kept, whatever its limit is now. */
+/** Longer logs are lists of blocks, but for keys that hold a string already. */
 const maxStringLimit = 128
 /** A log in one string holds times in 32 bits, of several windows. */
 const maxStringWindowMs = 2 ** 31
@@ -69,26 +67,16 @@ interface UsualStates {
   readonly hasCharges?: boolean
 }
 
-const bucketModule: Module = { file: 'token-bucket', readsString: true, traits: 'has_level = true' }
-
 const bucketStates: UsualStates = {
   // With another clock the time to live is set every time.
   moduleOf: ({ limit }, { isServerClock }) =>
-    isServerClock && limit > 0 ? bucketModule : undefined,
+    isServerClock && limit > 0 ? { file: 'token-bucket', traits: 'has_level = true' } : undefined,
   setting: capacityOf,
   usualSetting: ({ policy, limit }) => policy.windowMs * limit,
 }
 
-const stringLog: Module = {
-  file: 'sliding-log-string',
-  readsString: true,
-  traits: 'is_short = true',
-}
-const blockLog: Module = {
-  file: 'sliding-log-blocks',
-  readsString: false,
-  traits: 'is_short = false',
-}
+const stringLog: Module = { file: 'sliding-log-string', traits: 'is_short = true' }
+const blockLog: Module = { file: 'sliding-log-blocks', traits: 'is_short = false' }
 
 const log: LuaTwin = {
   files: (encoding) => [
@@ -108,49 +96,32 @@ const log: LuaTwin = {
   },
 }
 
-/** The usual states of an algorithm whose module is one for all policies. */
-function statesOf(
-  module: Module,
-  { setting, ...others }: Partial<Omit<UsualStates, 'moduleOf' | 'usualSetting'>> = {},
-): UsualStates {
-  return { moduleOf: () => module, setting: setting ?? (() => 0), usualSetting: () => 0, ...others }
+/** An algorithm of one file, whose module is one for all policies. */
+function twin(
+  file: AlgorithmFile & Module['file'],
+  own: Partial<Pick<UsualStates, 'setting' | 'hasCharges'>> = {},
+): LuaTwin {
+  const usual = { moduleOf: () => ({ file }), setting: () => 0, usualSetting: () => 0, ...own }
+  return { files: () => [file], usual }
 }
 
 const luaTwins: { readonly [name in Counting]: LuaTwin } = {
   // Only scripts for grants have a further file.
   'held-log': log,
   'sliding-log': log,
-  'sliding-counter': {
-    files: () => ['sliding-counter'],
-    usual: statesOf({ file: 'sliding-counter', readsString: true }, { hasCharges: true }),
-  },
-  'fixed-window': {
-    files: () => ['fixed-window'],
-    usual: statesOf(
-      { file: 'fixed-window', readsString: true },
-      { setting: ({ policy }) => (policy.clockAligned ? 1 : 0), hasCharges: true },
-    ),
-  },
-  'token-bucket': {
-    files: () => ['token-bucket'],
-    usual: { ...bucketStates, hasCharges: true },
-  },
+  'sliding-counter': twin('sliding-counter', { hasCharges: true }),
+  'fixed-window': twin('fixed-window', {
+    setting: ({ policy }) => (policy.clockAligned ? 1 : 0),
+    hasCharges: true,
+  }),
+  'token-bucket': { files: () => ['token-bucket'], usual: { ...bucketStates, hasCharges: true } },
   'leaky-bucket': { files: () => ['token-bucket', 'leaky-bucket'], usual: bucketStates },
-  concurrency: {
-    files: () => ['concurrency'],
-    usual: statesOf({ file: 'concurrency', readsString: false }),
-  },
-  // Always beside other policies, which need the setting.
-  penalty: {
-    files: () => ['penalty'],
-    usual: statesOf(
-      { file: 'penalty', readsString: true },
-      {
-        setting: ({ policy: { penalty } }) =>
-          penalty ? `${penalty.forMs};${penalty.factor};${penalty.maxMs}` : '',
-      },
-    ),
-  },
+  concurrency: twin('concurrency'),
+  // Always beside other policies, where no setting is left out.
+  penalty: twin('penalty', {
+    setting: ({ policy: { penalty } }) =>
+      penalty ? `${penalty.forMs};${penalty.factor};${penalty.maxMs}` : '',
+  }),
 }
 
 /**
@@ -169,12 +140,8 @@ export function algorithmFiles(
 export function usualOf(check: Check, settings: StoreSettings): UsualModule | undefined {
   const { counting, countDenied, prefetchMs } = check.policy
   const found = luaTwins[counting].usual?.moduleOf(check, settings)
-  return (
-    found && {
-      ...found,
-      ...{ algorithm: counting, countsDenied: countDenied, hasGrants: prefetchMs > 0 },
-    }
-  )
+  const traits = { algorithm: counting, countsDenied: countDenied, hasGrants: prefetchMs > 0 }
+  return found && { ...found, ...traits }
 }
 
 /** Returns the arguments of a module: the limit, the window and the setting. */

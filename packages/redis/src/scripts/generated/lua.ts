@@ -73,16 +73,11 @@ return 1`
 export const prelude = ({ algorithms, grants }: { readonly algorithms: string; readonly grants: string }): string => `local function define_general(reply)
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 local MAX_SAFE, is_server_clock = 9007199254740991, server_micros ~= nil
-local define, defined = {}, {}
+local define, defined, unreadable = {}, {}, 0
 local function require_part(name)
-local part = defined[name]
-if not part then
-part = define[name]()
-defined[name] = part
+defined[name] = defined[name] or define[name]()
+return defined[name]
 end
-return part
-end
-local unreadable = 0
 local function exact(amount)
 return amount > 9007199254740900 and string.format('%.0f', amount) or amount
 end
@@ -168,8 +163,7 @@ if cell.repaired and cell == pool[i] then policies[i].algorithm.persist(cell, po
 end
 end
 local function fits(cell, policy, cost)
-if policy.limit == 0 then return false end
-return cost == 0 or policy.algorithm.fits(cell, policy) >= cost
+return policy.limit > 0 and (cost == 0 or policy.algorithm.fits(cell, policy) >= cost)
 end
 local function leaves_trace(policy, cost)
 return cost > 0 and policy.limit > 0
@@ -242,8 +236,7 @@ return renew and renew(cell, policy, cost, receipts[at - 2]) or false
 end),
 reset = each(function(cell, policy)
 local algorithm = policy.algorithm
-local room = algorithm.fits(cell, policy)
-local strikes = algorithm.counts_only_denials and algorithm.report(cell, policy) or 0
+local room, strikes = algorithm.fits(cell, policy), algorithm.counts_only_denials and algorithm.report(cell, policy) or 0
 algorithm.clear(cell, policy)
 return algorithm.fits(cell, policy) > room or strikes > 0
 end),
@@ -279,11 +272,8 @@ local size_before = #reply
 local is_decided, problem = pcall(apply_request, op, policies, first_key, costs, at, receipts)
 if not is_decided then fail_request(problem, #policies, size_before) end
 end
-local function unreadable_values()
-return unreadable
-end
 ${grants}
-return decide_request, unreadable_values
+return decide_request, function() return unreadable end
 end`
 
 export const decide = ({ define }: { readonly define: string }): string => `local caller_ms, call_text = ARGV[2], ARGV[1]
@@ -538,16 +528,12 @@ return reply`
 
 export const algorithms = {
 'concurrency': `define['concurrency'] = function()
-local TOTAL = '#'
-local concurrency = {}
+local concurrency, TOTAL = {}, '#'
 local function integer(number)
 return string.format('%.0f', number)
 end
 local function lease_name(policy, number, units)
 return integer(number) .. ':' .. integer(min(units, policy.limit))
-end
-local function units_of(name)
-return tonumber(name:match('^%d+:(%d+)$'))
 end
 local function late_leases(cell, policy)
 return redis_call('ZRANGEBYSCORE', cell.key, '(' .. integer(now + policy.window), '+inf')
@@ -555,7 +541,7 @@ end
 local function running_units(key, members, expired)
 local used = -(tonumber(redis_call('ZSCORE', key, TOTAL)) or 0)
 if used < 1 or used > MAX_SAFE or used % 1 ~= 0 then return nil end
-for _, name in ipairs(expired) do used = used - (units_of(name) or MAX_SAFE) end
+for _, name in ipairs(expired) do used = used - (tonumber(name:match('^%d+:(%d+)$')) or MAX_SAFE) end
 local running = members - 1 - #expired
 if used < running or (used > 0) ~= (running > 0) then return nil end
 return used
@@ -688,14 +674,11 @@ end`,
 'held-log': `define['held-log'] = function()
 local VERSION, FORMAT, SIZE, MAX_GRANTS = 1, '<I6I6I7', 19, 1000
 local log, held_log = require_part('sliding-log'), {}
-local function from_hex(digits)
-return (digits:gsub('%x%x', function(pair) return string.char(tonumber(pair, 16)) end))
-end
 local function read_grants(cell, policy)
 cell.grants, cell.held = {}, 0
 local value = redis.pcall('GET', cell.grants_key)
 cell.is_apart = policy.apart ~= nil and type(value) ~= 'string'
-if cell.is_apart then value = from_hex(policy.apart) end
+if cell.is_apart then value = policy.apart:gsub('%x%x', function(pair) return string.char(tonumber(pair, 16)) end) end
 if not value or value == '' then return end
 if type(value) ~= 'string' or value:byte(1) ~= VERSION or (#value - 1) % SIZE ~= 0 then return reject() end
 local last_end = now + floor(policy.window / 10)
@@ -949,9 +932,6 @@ local entries = (#block - form.header_size) / form.entry_size
 if entries < 1 or entries % 1 ~= 0 then return nil end
 return form
 end
-local function form_for(most)
-return most < NARROW.span and NARROW or WIDE
-end
 local function entries_in(form, block)
 return (#block - form.header_size) / form.entry_size
 end
@@ -1096,7 +1076,7 @@ end
 local function begin(cell, most)
 if cell.exists then redis_call('DEL', cell.key) end
 cell.exists, cell.is_broken = true, false
-cell.form = form_for(most)
+cell.form = most < NARROW.span and NARROW or WIDE
 cell.head_block, cell.tail_block, cell.count, cell.block, cell.entry = nil, nil, 0, 0, 0
 cell.base, cell.last_total, cell.last_time = 0, 0, -1
 end
@@ -1220,7 +1200,7 @@ time_of = short_log.time_of,
 take = layouts.grow,
 }
 local function read_value(cell, policy, value)
-if value == nil or not short_log.read(cell, policy, value) then unreadable = unreadable + 1 end
+if value == nil or not short_log.read(cell, policy, value) then reject() end
 end
 local function read_low(cell, key, policy)
 cell.layout = short_log
@@ -1231,14 +1211,14 @@ elseif type(value) == 'string' then
 read_value(cell, policy, value)
 elseif not block_log.read(cell, key, policy) then
 cell.layout = short_log
-unreadable = unreadable + 1
+reject()
 end
 end
 local function read_high(cell, key, policy)
 local found = block_log.read(cell, key, policy)
 if found then return end
 local value = found == nil and redis.pcall('GET', key)
-if type(value) == 'string' then read_value(cell, policy, value) else unreadable = unreadable + 1 end
+if type(value) == 'string' then read_value(cell, policy, value) else reject() end
 cell.layout = cell.used > 0 and grown_log or block_log
 end
 function layouts.read(cell, key, policy)
@@ -1347,19 +1327,9 @@ local VERSION, HEADER, HEADER_SIZE = 3, '<BI4I6', 11
 local MAX_HINT = 255
 local MAX_RECORDED, MAX_UNITS = 257, 512
 local SHORT_WINDOW = 4194304
-local function first_after(format, value, low, high, offset)
-local size, start, found = format == '<I3B' and 4 or 5, HEADER_SIZE + 1, nil
-while low < high do
-local middle = floor((low + high) / 2)
-local at = unpack_struct(format, value, start + middle * size)
-if at > offset then high, found = middle, at else low = middle + 1 end
-end
-found = found or unpack_struct(format, value, start + low * size)
-return low, found
-end
 local short_log = {}
-local SHORT = { entry = '<I3B', header_and_first = '<BI4I6I3B', size = 4, max_offset = 16777215 }
-local LONG = { entry = '<I4B', header_and_first = '<BI4I6I4B', size = 5, max_offset = 4294967295 }
+local SHORT = { entry = '<I3B', size = 4, max_offset = 16777215 }
+local LONG = { entry = '<I4B', size = 5, max_offset = 4294967295 }
 local function form_of(policy)
 return policy.window <= SHORT_WINDOW and SHORT or LONG
 end
@@ -1372,26 +1342,23 @@ end
 local function value_of(cell)
 return cell.value or redis_call('GET', cell.key)
 end
-local function measure(cell, policy, first_offset)
-local value, base, count = cell.value, cell.base, cell.count
-local dead_offset = policy.dead_until - base
-if first_offset > dead_offset then
-cell.head, cell.used, cell.first = 0, count, base + first_offset
-elseif cell.last <= dead_offset then
-cell.head, cell.used, cell.first = count, 0, nil
-else
-local head, offset = first_after(cell.form.entry, value, 0, count - 1, dead_offset)
-cell.head, cell.used, cell.first = head, count - head, base + offset
+local function measure(cell, policy)
+local form, value, dead_offset = cell.form, cell.value, policy.dead_until - cell.base
+local head, high = 0, offset_at(form, value, 0) > dead_offset and 0 or cell.count
+while head < high do
+local middle = floor((head + high) / 2)
+if offset_at(form, value, middle) > dead_offset then high = middle else head = middle + 1 end
 end
+cell.head, cell.used, cell.first = head, cell.count - head, nil
+if cell.used > 0 then cell.first = cell.base + offset_at(form, value, head) end
 end
-local function clamp(cell, policy)
-local form, base = cell.form, min(cell.base, policy.stamp)
-local parts = { pack(HEADER, VERSION, cell.incarnation, base) }
-for i = 0, cell.count - 1 do
-parts[i + 2] = pack(form.entry, min(cell.base + offset_at(form, cell.value, i), policy.stamp) - base, 0)
+local function rebase(cell, policy, base, from)
+local form, value, parts = cell.form, value_of(cell), { pack(HEADER, VERSION, cell.incarnation, base) }
+for i = from, cell.count - 1 do
+parts[#parts + 1] = pack(form.entry, min(cell.base + offset_at(form, value, i), policy.stamp) - base, 0)
 end
-cell.value, cell.base, cell.last = table.concat(parts), base, policy.stamp - base
-cell.repaired = true
+cell.value, cell.last = table.concat(parts), min(cell.base + cell.last, policy.stamp) - base
+cell.base, cell.count, cell.head = base, cell.count - from, 0
 end
 function short_log.read(cell, policy, value)
 local length, form = #value, form_of(policy)
@@ -1401,15 +1368,13 @@ if count < 1 or count > MAX_UNITS or count % 1 ~= 0 then
 cell.incarnation = read_mark(value) or 0
 return cell.incarnation > 0
 end
-local version, incarnation, base, first_offset = unpack_struct(form.header_and_first, value)
+local version, incarnation, base = unpack_struct(HEADER, value)
 if version ~= VERSION then return false end
 local last = offset_at(form, value, count - 1)
 cell.value, cell.incarnation, cell.base, cell.count, cell.last = value, incarnation, base, count, last
-if base + last > policy.stamp then
-clamp(cell, policy)
-first_offset = offset_at(form, cell.value, 0)
-end
-measure(cell, policy, first_offset)
+cell.repaired = base + last > policy.stamp
+if cell.repaired then rebase(cell, policy, min(base, policy.stamp), 0) end
+measure(cell, policy)
 return true
 end
 local function rewrite(cell, policy, from, suffix)
@@ -1417,20 +1382,7 @@ local value = without(cell.form, value_of(cell), 0, from) .. suffix
 cell.value, cell.count = value, (#value - HEADER_SIZE) / cell.form.size
 redis_call('SET', cell.key, value, 'PX', policy.ttl)
 end
-local function rebase(cell)
-local form, value, parts, base = cell.form, value_of(cell), {}, cell.first
-parts[1] = pack(HEADER, VERSION, cell.incarnation, base)
-for i = cell.head, cell.count - 1 do
-parts[#parts + 1] = pack(form.entry, cell.base + offset_at(form, value, i) - base, 0)
-end
-cell.value = table.concat(parts)
-cell.last = cell.base + cell.last - base
-cell.base, cell.count, cell.head = base, cell.count - cell.head, 0
-return true
-end
-function short_log.persist(cell, policy)
-rewrite(cell, policy, 0, '')
-end
+function short_log.persist(cell, policy) rewrite(cell, policy, 0, '') end
 function short_log.take(cell, policy, units, most)
 if min(cell.used + units, most) > MAX_RECORDED then return require_part('layouts').grow(cell, policy, units, most) end
 local stamp, used, form = policy.stamp, cell.used, form_of(policy)
@@ -1441,7 +1393,8 @@ cell.used, cell.first, cell.exists = units, stamp, true
 redis_call('SET', cell.key, cell.value, 'PX', policy.ttl)
 return
 end
-local is_rebased = stamp - cell.base > form.max_offset and rebase(cell)
+local is_rebased = stamp - cell.base > form.max_offset
+if is_rebased then rebase(cell, policy, cell.first, cell.head) end
 local offset = stamp - cell.base
 local excess = max(0, used + units - most)
 local dead = cell.head + excess
@@ -1469,7 +1422,7 @@ cell.count, cell.used = cell.count - given, cell.used - given
 if cell.used == 0 then return end
 cell.last = offset_at(form, cell.value, cell.count - 1)
 redis_call('SET', cell.key, cell.value, 'KEEPTTL')
-measure(cell, policy, offset_at(form, cell.value, 0))
+measure(cell, policy)
 end
 function short_log.time_of(cell, _policy, k)
 cell.value = value_of(cell)
@@ -1619,6 +1572,8 @@ end
 return bucket
 end`,
 }
+
+export const stringModules: ReadonlySet<string> = new Set(['fixed-window','penalty','sliding-counter','sliding-log-string','token-bucket'])
 
 export const usual = {
 'concurrency': (s: string): string => `if lease_window ~= window${s} then
