@@ -1,14 +1,16 @@
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { runCli } from '@sluice/cli'
+import { fileURLToPath } from 'node:url'
 import { generateLog } from './generate-log.ts'
 
-// Writes a log and suggests limits for it, then tries them on the same log: as with the command `sluice` in a shell.
+// Writes a log and suggests limits for it, then tries them on the same log: as `npx sluice` does in a shell.
 
 mkdirSync('logs', { recursive: true })
 writeFileSync('logs/access.log', generateLog())
 
-const { stdin, stdout, stderr, env } = process
-const terminal = { stdin, stdout, stderr, env, signal: new AbortController().signal }
+// The command `sluice` stands beside the entry of its package.
+const entry = import.meta.resolve('@sluice/cli')
+const command = fileURLToPath(entry.replace(/index(\.\w+)$/, 'main$1'))
 
 for (const line of [
   'suggest logs/access.log --output logs/sluice.yaml --force',
@@ -16,5 +18,6 @@ for (const line of [
   'simulate logs/access.log --policies logs/sluice.yaml',
 ]) {
   console.log(`\n$ sluice ${line}\n`)
-  process.exitCode = await runCli(line.split(' '), terminal)
+  const words = [...process.execArgv, command, ...line.split(' ')]
+  process.exitCode = spawnSync(process.execPath, words, { stdio: 'inherit' }).status ?? 1
 }

@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream'
-import { runCli, type Terminal } from '@sluice/cli'
+import { runCli } from '../../packages/cli/src/commands/run-cli.ts'
+import type { Terminal } from '../../packages/cli/src/terminal/terminal.ts'
 import { until } from '../support/until.ts'
 
 interface Typing {

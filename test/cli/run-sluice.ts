@@ -1,5 +1,7 @@
 import { Readable } from 'node:stream'
-import { type ExitCode, runCli, type Terminal } from '@sluice/cli'
+import type { ExitCode } from '@sluice/cli'
+import { runCli } from '../../packages/cli/src/commands/run-cli.ts'
+import type { Terminal } from '../../packages/cli/src/terminal/terminal.ts'
 
 interface Ran {
   readonly exitCode: ExitCode

@@ -13,6 +13,7 @@ export interface Manifest {
   scripts?: Record<string, string>
   files?: string[]
   exports?: Record<string, unknown>
+  bin?: Record<string, string>
   dependencies?: Record<string, string>
   devDependencies?: Record<string, string>
   peerDependencies?: Record<string, string>

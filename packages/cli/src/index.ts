@@ -1,4 +1,3 @@
-export { type ExitCode, exitCodes } from './exit-codes.ts'
 export { htmlReport } from './report/html-report.ts'
 export type {
   BusyClient,
@@ -12,5 +11,4 @@ export type {
   Totals,
   UnreadableLine,
 } from './report/simulation-report.ts'
-export { runCli } from './run-cli.ts'
-export type { Output, Terminal } from './terminal/terminal.ts'
+export { type ExitCode, exitCodes } from './terminal/exit-codes.ts'

@@ -1,4 +1,4 @@
-import { runCli } from './run-cli.ts'
+import { runCli } from './commands/run-cli.ts'
 import { processTerminal } from './terminal/process-terminal.ts'
 
 // The command `sluice`.

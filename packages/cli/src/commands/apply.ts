@@ -1,18 +1,18 @@
 import { readFile } from 'node:fs/promises'
 import { errorText, onOneLine } from '@sluice/core'
 import { type PolicyFile, readPolicyFile } from '@sluice/policies'
-import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
-import { type ActOptions, act, actOptions } from '../fleet/act.ts'
-import { AdminApi, fleetNotes } from '../fleet/admin-api.ts'
+import { type ActOptions, act, actOptions } from '../admin-api/act.ts'
+import { AdminApi, fleetNotes } from '../admin-api/admin-api.ts'
 import {
   type Change,
   changeAnswer,
   exportAnswer,
   type PoliciesInForce,
   policiesAnswer,
-} from '../fleet/answers.ts'
-import { type ApplyPlan, applyPlan } from '../fleet/apply-plan.ts'
-import { describeChange } from '../fleet/changes.ts'
+} from '../admin-api/answers.ts'
+import { type ApplyPlan, applyPlan } from '../admin-api/apply-plan.ts'
+import { describeChange } from '../admin-api/changes.ts'
+import { CliError, type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
 import { styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { CliCommand } from './command.ts'

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { errorText } from '@sluice/core'
 import { policyFileProblems } from '@sluice/policies'
-import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
+import { CliError, type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
 import { styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { CliCommand } from './command.ts'

@@ -1,6 +1,6 @@
 import type { MaybePromise } from '@sluice/core'
 import type { Command } from 'commander'
-import type { ExitCode } from '../exit-codes.ts'
+import type { ExitCode } from '../terminal/exit-codes.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
 /** An example of the help: a command line, and its purpose in a few words. */

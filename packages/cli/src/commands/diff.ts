@@ -1,5 +1,4 @@
 import { boundOf, DiffTally, type PolicyDiff } from '../diff/policy-diff.ts'
-import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
 import {
   addLogOptions,
   type LogCommandOptions,
@@ -16,6 +15,7 @@ import {
 } from '../replay/replay-options.ts'
 import type { LogReport } from '../report/simulation-report.ts'
 import { notesOf } from '../simulate/notes.ts'
+import { CliError, type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { countText, jsonText, shareText, table } from '../terminal/text.ts'

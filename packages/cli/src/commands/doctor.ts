@@ -1,6 +1,6 @@
 import { durationMs, onOneLine } from '@sluice/core'
 import type { Finding, Severity } from '../doctor/finding.ts'
-import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
+import { CliError, type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
 import { askSecret, canAsk } from '../terminal/prompt.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'

@@ -1,5 +1,5 @@
-import { CliError } from '../exit-codes.ts'
 import type { Replayed } from '../replay/replay.ts'
+import { CliError } from '../terminal/exit-codes.ts'
 
 /** The effect of a change of policies on the requests of a log: `sluice diff --json`. */
 export interface PolicyDiff {

@@ -1,13 +1,13 @@
 import { durationMs, onOneLine } from '@sluice/core'
 import { type Command, Option } from 'commander'
-import { CliError, exitCodes } from '../exit-codes.ts'
+import type { LogRequest } from '../formats/log-request.ts'
 import type { LogReport, UnreadableLine } from '../report/simulation-report.ts'
+import { CliError, exitCodes } from '../terminal/exit-codes.ts'
 import { Progress } from '../terminal/progress.ts'
 import type { Style } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { countText } from '../terminal/text.ts'
 import { LogReader } from './log-reader.ts'
-import type { LogRequest } from './log-request.ts'
 import { behindProxies } from './proxies.ts'
 
 /** The options of commands that read logs, as commander hands them over. */

@@ -1,7 +1,7 @@
 import { errorText } from '@sluice/core'
 import { compile } from 'proxy-addr'
-import { CliError } from '../exit-codes.ts'
-import type { LogRequest } from './log-request.ts'
+import type { LogRequest } from '../formats/log-request.ts'
+import { CliError } from '../terminal/exit-codes.ts'
 
 /** Finds the address of a client behind the proxies that are declared. */
 export type ClientAddress = (request: LogRequest) => string | undefined

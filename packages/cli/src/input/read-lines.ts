@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { errorText } from '@sluice/core'
-import { CliError, exitCodes } from '../exit-codes.ts'
+import { CliError, exitCodes } from '../terminal/exit-codes.ts'
 
 /** The most bytes of a line. Longer text is no line of a log. */
 const maxLineBytes = 1_000_000

@@ -1,4 +1,4 @@
-import type { LogRequest } from './log-request.ts'
+import type { LogRequest } from '../formats/log-request.ts'
 
 /** The most requests that wait for others, so that a busy log takes no more memory. */
 const maxWaiting = 65_536

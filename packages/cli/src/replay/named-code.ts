@@ -1,9 +1,9 @@
 import type { NamedCode, NamedValue } from '@sluice/http'
 import { all, defineKey, firstOf, header, ip, type KeyResolver, route, user } from '@sluice/http'
 import type { PolicyFile } from '@sluice/policies'
-import { CliError } from '../exit-codes.ts'
-import { detached } from '../input/formats/log-format.ts'
-import type { LogRequest } from '../input/log-request.ts'
+import { detached } from '../formats/log-format.ts'
+import type { LogRequest } from '../formats/log-request.ts'
+import { CliError } from '../terminal/exit-codes.ts'
 
 /** The code that a policy file names, as far as a log can stand in for it. */
 export interface CodeOfLog {

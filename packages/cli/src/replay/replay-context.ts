@@ -1,5 +1,5 @@
 import type { Hold, HttpResponse, Passage, RequestContext } from '@sluice/http'
-import type { LogRequest } from '../input/log-request.ts'
+import type { LogRequest } from '../formats/log-request.ts'
 import type { LogClock } from './log-clock.ts'
 
 /** A response that nobody reads. */

@@ -24,8 +24,8 @@ import {
   placedPolicies,
   readPolicyFile,
 } from '@sluice/policies'
-import { CliError } from '../exit-codes.ts'
-import type { LogRequest } from '../input/log-request.ts'
+import type { LogRequest } from '../formats/log-request.ts'
+import { CliError } from '../terminal/exit-codes.ts'
 import { LogClock } from './log-clock.ts'
 import { codeOfLog, keyOf } from './named-code.ts'
 import { ReplayContext } from './replay-context.ts'

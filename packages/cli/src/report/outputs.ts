@@ -1,5 +1,5 @@
 import { type Stats, statSync } from 'node:fs'
-import { CliError } from '../exit-codes.ts'
+import { CliError } from '../terminal/exit-codes.ts'
 
 interface Files {
   /** Files to write, by the options that name them. */

@@ -1,7 +1,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { errorText, type Outcome } from '@sluice/core'
-import { CliError } from '../exit-codes.ts'
 import type { Replayed } from '../replay/replay.ts'
+import { CliError } from '../terminal/exit-codes.ts'
 
 /** Characters that are written at once. */
 const chunkLength = 64 * 1024

@@ -1,4 +1,4 @@
-import type { LogRequest } from '../input/log-request.ts'
+import type { LogRequest } from '../formats/log-request.ts'
 import type { Guesser } from './suggestion.ts'
 
 /** Answers that refuse a credential. */

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import { Readable, Writable } from 'node:stream'
-import { CliError, exitCodes } from '../exit-codes.ts'
+import { CliError, exitCodes } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Tells whether somebody can be asked. */

@@ -1,5 +1,5 @@
-import { type Finding, found } from '../finding.ts'
-import type { RedisLink } from '../redis-link.ts'
+import { type Finding, found } from './finding.ts'
+import type { RedisLink } from './redis-link.ts'
 
 const samples = 50
 /** The time that sampling may take, in ms. */

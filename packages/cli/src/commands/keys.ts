@@ -1,12 +1,12 @@
-import type { CliCommand } from '../commands/command.ts'
-import { type ExitCode, exitCodes } from '../exit-codes.ts'
+import { type ActOptions, act, actOptions } from '../admin-api/act.ts'
+import { AdminApi, type FleetOptions, fleetNotes, fleetOptions } from '../admin-api/admin-api.ts'
+import { actionAnswer, lookupAnswer } from '../admin-api/answers.ts'
+import { describeAction, describeLookup, keyNotes, keyOf } from '../admin-api/keys.ts'
+import { type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
 import { styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { jsonText } from '../terminal/text.ts'
-import { type ActOptions, act, actOptions } from './act.ts'
-import { AdminApi, type FleetOptions, fleetNotes, fleetOptions } from './admin-api.ts'
-import { actionAnswer, lookupAnswer } from './answers.ts'
-import { describeAction, describeLookup, keyNotes, keyOf } from './keys.ts'
+import type { CliCommand } from './command.ts'
 
 const notes = `${keyNotes}\n${fleetNotes}\nIt needs the role keys.`
 

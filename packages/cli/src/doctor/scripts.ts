@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { definePolicy, errorText, pageUrl } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Cluster } from 'ioredis'
-import { type Finding, found } from '../finding.ts'
-import { isRefused, type RedisLink, reasonOf, TimedOut } from '../redis-link.ts'
+import { type Finding, found } from './finding.ts'
+import { isRefused, type RedisLink, reasonOf, TimedOut } from './redis-link.ts'
 
 /** Everything that the scripts of `@sluice/redis` run, with arguments that hurt nothing. */
 const inScripts: readonly (readonly string[])[] = [

@@ -1,5 +1,5 @@
-import { type Finding, found } from '../finding.ts'
-import { isRefused, type RedisLink, reasonOf } from '../redis-link.ts'
+import { type Finding, found } from './finding.ts'
+import { isRefused, type RedisLink, reasonOf } from './redis-link.ts'
 
 /** Clocks that differ by less are as good as any; `@sluice/redis` reports what is more. */
 const toleratedSkewMs = 1_000

@@ -1,4 +1,4 @@
-import { CliError } from '../../exit-codes.ts'
+import { CliError } from '../terminal/exit-codes.ts'
 import { cloudFrontFormat } from './cloudfront-format.ts'
 import { durationUnits, type FieldMap, jsonFormat } from './json-format.ts'
 import type { LogFormat } from './log-format.ts'

@@ -1,6 +1,6 @@
-import { CliError } from '../../exit-codes.ts'
-import type { FieldSource, LineFields } from '../log-request.ts'
+import { CliError } from '../terminal/exit-codes.ts'
 import { detached, isMethod, type LogFormat, present, withoutPort } from './log-format.ts'
+import type { FieldSource, LineFields } from './log-request.ts'
 import { TimeReader } from './times.ts'
 
 /** A variable of a pattern, and the text that ends its value. */

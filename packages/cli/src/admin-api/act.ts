@@ -1,6 +1,6 @@
 import type { Static, TSchema } from '@sinclair/typebox'
 import type { Command } from 'commander'
-import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
+import { CliError, type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
 import { askYes, canAsk } from '../terminal/prompt.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { jsonText } from '../terminal/text.ts'

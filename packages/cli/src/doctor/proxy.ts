@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
-import { type Finding, found } from '../finding.ts'
-import { reasonOf } from '../redis-link.ts'
+import { type Finding, found } from './finding.ts'
+import { reasonOf } from './redis-link.ts'
 
 const check = 'proxy'
 /** Requests of each kind that are sent: each takes a unit of the limit. */

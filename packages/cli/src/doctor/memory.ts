@@ -1,6 +1,6 @@
-import { type Finding, found } from '../finding.ts'
-import type { RedisLink } from '../redis-link.ts'
-import { configured, type ServerInfo } from '../server-info.ts'
+import { type Finding, found } from './finding.ts'
+import type { RedisLink } from './redis-link.ts'
+import { configured, type ServerInfo } from './server-info.ts'
 
 /** The shares of `maxmemory` from which on memory is nearly, and practically, full. */
 const nearlyFull = 0.8

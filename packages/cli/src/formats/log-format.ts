@@ -1,4 +1,4 @@
-import type { LineFields } from '../log-request.ts'
+import type { LineFields } from './log-request.ts'
 
 /** A way to read lines of one file. */
 export interface LogFormat {

@@ -1,5 +1,5 @@
-import type { FieldSource, LineFields } from '../log-request.ts'
 import { isMethod, type LogFormat, present, statusOf, withoutPort } from './log-format.ts'
+import type { FieldSource, LineFields } from './log-request.ts'
 import { TimeReader } from './times.ts'
 
 /** The units of durations, in ms. */

@@ -1,5 +1,5 @@
-import { type Finding, found } from '../finding.ts'
-import { type RedisLink, reasonOf, TimedOut } from '../redis-link.ts'
+import { type Finding, found } from './finding.ts'
+import { type RedisLink, reasonOf, TimedOut } from './redis-link.ts'
 
 const check = 'connection'
 

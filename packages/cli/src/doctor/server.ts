@@ -1,5 +1,5 @@
-import { type Finding, found } from '../finding.ts'
-import type { ServerInfo } from '../server-info.ts'
+import { type Finding, found } from './finding.ts'
+import type { ServerInfo } from './server-info.ts'
 
 /** The oldest version of Redis whose scripts Sluice can use. */
 const oldest = [6, 2] as const

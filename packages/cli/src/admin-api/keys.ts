@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
 import { onOneLine } from '@sluice/core'
-import { CliError } from '../exit-codes.ts'
+import { CliError } from '../terminal/exit-codes.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { type Cell, durationText, table } from '../terminal/text.ts'

@@ -1,11 +1,11 @@
-import type { CliCommand } from '../commands/command.ts'
-import type { ExitCode } from '../exit-codes.ts'
+import { type ActOptions, act, actOptions } from '../admin-api/act.ts'
+import { AdminApi, fleetNotes } from '../admin-api/admin-api.ts'
+import { changeAnswer, policiesAnswer } from '../admin-api/answers.ts'
+import { describeChange } from '../admin-api/changes.ts'
+import type { ExitCode } from '../terminal/exit-codes.ts'
 import { styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { type ActOptions, act, actOptions } from './act.ts'
-import { AdminApi, fleetNotes } from './admin-api.ts'
-import { changeAnswer, policiesAnswer } from './answers.ts'
-import { describeChange } from './changes.ts'
+import type { CliCommand } from './command.ts'
 
 type Kill = 'off' | 'shadow' | 'none'
 

@@ -1,7 +1,7 @@
 import { onOneLine } from '@sluice/core'
-import { type Finding, found } from '../finding.ts'
-import { isRefused, type RedisLink, reasonOf } from '../redis-link.ts'
+import { type Finding, found } from './finding.ts'
 import { bytes } from './memory.ts'
+import { isRefused, type RedisLink, reasonOf } from './redis-link.ts'
 
 /** The bounds of the look: rounds of SCAN, keys in all, and keys whose size is asked for. */
 const maxRounds = 50
