@@ -40,7 +40,7 @@ describe('the report in a browser', () => {
     const { page, faults, asked } = await open()
     const verdict = page.locator('.verdict')
     expect(await verdict.textContent()).toBe(
-      'A limit of 600 in 1 min would catch 400 of 1,000 clients (40 %).',
+      'A limit of 600 in 1m would catch 400 of 1,000 clients (40 %).',
     )
     const caught = page.getByRole('table', { name: 'Clients that would be caught' })
     expect(await caught.getByRole('row').count()).toBe(101)
@@ -53,7 +53,7 @@ describe('the report in a browser', () => {
     expect(await caught.count()).toBe(0)
     await page.keyboard.press('Home')
     expect(await verdict.textContent()).toBe(
-      'A limit of 1 in 1 min would catch 999 of 1,000 clients (99.9 %).',
+      'A limit of 1 in 1m would catch 999 of 1,000 clients (99.9 %).',
     )
     const box = await slider.boundingBox()
     if (!box) throw new Error('the slider is not shown')
@@ -88,7 +88,7 @@ describe('the report in a browser', () => {
     expect(await clients.getByRole('row').count()).toBe(201)
     await page.getByLabel('Find a client').fill('192.0.2.777')
     expect(await clients.getByRole('row').count()).toBe(2)
-    expect(await clients.textContent()).toContain('1.02 min')
+    expect(await clients.textContent()).toContain('1m 1s')
     expect(await page.getByText('a cost of 1 was assumed').count()).toBe(1)
     expect(faults).toEqual([])
     await page.close()

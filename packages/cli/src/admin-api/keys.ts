@@ -1,9 +1,10 @@
 import { text } from 'node:stream/consumers'
 import { onOneLine } from '@sluice/core'
+import { durationText } from '../report/formats.ts'
 import { CliError } from '../terminal/exit-codes.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { type Cell, durationText, table } from '../terminal/text.ts'
+import { type Cell, table } from '../terminal/text.ts'
 import type { KeyAction, Lookup } from './answers.ts'
 
 export const keyNotes = `A key is typed as the admin API takes it: user ada, ip 203.0.113.9, tenant acme, user ada for a key

@@ -1,6 +1,5 @@
-import { readFile } from 'node:fs/promises'
-import { errorText, onOneLine } from '@sluice/core'
-import { type PolicyFile, readPolicyFile } from '@sluice/policies'
+import { onOneLine } from '@sluice/core'
+import { readPolicyFile } from '@sluice/policies'
 import { type ActOptions, act, actOptions } from '../admin-api/act.ts'
 import { AdminApi, fleetNotes } from '../admin-api/admin-api.ts'
 import {
@@ -13,6 +12,7 @@ import {
 import { type ApplyPlan, applyPlan } from '../admin-api/apply-plan.ts'
 import { describeChange } from '../admin-api/changes.ts'
 import { CliError, type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
+import { textOf } from '../terminal/files.ts'
 import { styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { CliCommand } from './command.ts'
@@ -46,7 +46,7 @@ async function runApply(
   options: ApplyOptions,
 ): Promise<ExitCode> {
   const api = new AdminApi(terminal, options)
-  const wanted = await fileOf(file)
+  const wanted = readPolicyFile(await textOf(file), file)
   const { body: current, etag } = await api.ask('policies', { answer: policiesAnswer })
   const exported = await api.ask('policies/export', { answer: exportAnswer })
   const plan = applyPlan({
@@ -77,16 +77,6 @@ async function runApply(
       describe: (change) => describeChange(change, terminal),
     },
   )
-}
-
-async function fileOf(file: string): Promise<PolicyFile> {
-  let text: string
-  try {
-    text = await readFile(file, 'utf8')
-  } catch (cause) {
-    throw new CliError(`${file} cannot be read: ${errorText(cause)}`, exitCodes.usage, { cause })
-  }
-  return readPolicyFile(text, file)
 }
 
 /** Asks what the end of all entries of fields would change: it tells the file of the fleet. */

@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises'
-import { errorText } from '@sluice/core'
 import { policyFileProblems } from '@sluice/policies'
-import { CliError, type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
+import { type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
+import { textOf } from '../terminal/files.ts'
 import { styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { CliCommand } from './command.ts'
@@ -22,7 +21,7 @@ async function checkFiles(terminal: Terminal, files: readonly string[]): Promise
   const style = styleOf(stdout, terminal)
   let found = 0
   for (const file of files) {
-    const problems = policyFileProblems(await readText(file))
+    const problems = policyFileProblems(await textOf(file))
     for (const { line, column, message } of problems) {
       stdout.write(`${style('bold', `${file}:${line}:${column}:`)} ${message}\n`)
     }
@@ -30,12 +29,4 @@ async function checkFiles(terminal: Terminal, files: readonly string[]): Promise
     found += problems.length
   }
   return found === 0 ? exitCodes.ok : exitCodes.found
-}
-
-async function readText(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (cause) {
-    throw new CliError(`${file} cannot be read: ${errorText(cause)}`, exitCodes.usage, { cause })
-  }
 }

@@ -13,12 +13,14 @@ import {
   type ReplayCommandOptions,
   replayOptionsOf,
 } from '../replay/replay-options.ts'
+import type { Column } from '../report/columns.ts'
+import { countText, shareText } from '../report/formats.ts'
 import type { LogReport } from '../report/simulation-report.ts'
 import { notesOf } from '../simulate/notes.ts'
 import { CliError, type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { countText, jsonText, shareText, table } from '../terminal/text.ts'
+import { columnTable, jsonText, section, table } from '../terminal/text.ts'
 import type { CliCommand } from './command.ts'
 
 interface Options extends LogCommandOptions, ReplayCommandOptions {
@@ -78,8 +80,10 @@ async function diffPolicies(
       : [
           ...textLines(found, [oldFile, newFile], style),
           ...unreadableSection(after.log, style),
-          ...(notes.length > 0 ? ['', style('bold', 'What the log does not tell')] : []),
-          ...notes.map((note) => `- ${note}`),
+          ...section(
+            style('bold', 'What the log does not tell'),
+            notes.map((note) => `- ${note}`),
+          ),
           ...(judged.length > 0 ? [''] : []),
           ...judged.map(({ bound, found: value, isExceeded }) =>
             isExceeded
@@ -112,8 +116,15 @@ async function replayFile(
 
 function textLines(found: PolicyDiff, files: readonly string[], style: Style): readonly string[] {
   const { requests, clients } = found
-  const line = (count: number, all: number): string =>
-    `${countText(count)} (${shareText(count, all)})`
+  const row = (what: string, denied: number, clientsOfThem?: number) => [
+    what,
+    partText(denied, requests),
+    clientsOfThem === undefined ? '' : partText(clientsOfThem, clients),
+  ]
+  const heldBack = [
+    row('not sent before', found.heldBackBefore),
+    row('not sent after', found.heldBackAfter),
+  ]
   return [
     style(
       'bold',
@@ -122,41 +133,28 @@ function textLines(found: PolicyDiff, files: readonly string[], style: Style): r
     ...table(
       ['', '>requests', '>clients'],
       [
-        [
-          'newly refused',
-          line(found.newlyDenied, requests),
-          line(found.clientsNewlyDenied, clients),
-        ],
-        [
-          'newly allowed',
-          line(found.newlyAllowed, requests),
-          line(found.clientsNewlyAllowed, clients),
-        ],
-        ['refused before', line(found.deniedBefore, requests), ''],
-        ['refused after', line(found.deniedAfter, requests), ''],
-        ...(found.heldBackBefore + found.heldBackAfter > 0
-          ? [
-              ['not sent before', line(found.heldBackBefore, requests), ''],
-              ['not sent after', line(found.heldBackAfter, requests), ''],
-            ]
-          : []),
+        row('newly refused', found.newlyDenied, found.clientsNewlyDenied),
+        row('newly allowed', found.newlyAllowed, found.clientsNewlyAllowed),
+        row('refused before', found.deniedBefore),
+        row('refused after', found.deniedAfter),
+        ...(found.heldBackBefore + found.heldBackAfter > 0 ? heldBack : []),
       ],
     ),
-    ...(found.mostDenied.length > 0
-      ? [
-          '',
-          style('bold', 'Clients refused more than before'),
-          ...table(
-            ['client', '>before', '>after'],
-            found.mostDenied
-              .slice(0, listedClients)
-              .map(({ client, deniedBefore, deniedAfter }) => [
-                client,
-                countText(deniedBefore),
-                countText(deniedAfter),
-              ]),
-          ),
-        ]
-      : []),
+    ...section(
+      style('bold', 'Clients refused more than before'),
+      found.mostDenied.length > 0
+        ? columnTable(changeColumns, found.mostDenied.slice(0, listedClients))
+        : [],
+    ),
   ]
+}
+
+const changeColumns: readonly Column<PolicyDiff['mostDenied'][number]>[] = [
+  ['client', ({ client }) => client],
+  ['>before', ({ deniedBefore }) => countText(deniedBefore)],
+  ['>after', ({ deniedAfter }) => countText(deniedAfter)],
+]
+
+function partText(count: number, all: number): string {
+  return `${countText(count)} (${shareText(count, all)})`
 }

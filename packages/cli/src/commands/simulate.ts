@@ -1,13 +1,12 @@
 import { access, constants, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { errorText } from '@sluice/core'
 import { addLogOptions, logNotes } from '../input/log-options.ts'
 import { addReplayOptions } from '../replay/replay-options.ts'
 import { htmlReport } from '../report/html-report.ts'
-import { checkOutputs } from '../report/outputs.ts'
 import { type SimulateOptions, simulateLog } from '../simulate/simulate-log.ts'
 import { textReport } from '../simulate/text-report.ts'
-import { CliError, type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
+import { type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
+import { checkOutputs, writing } from '../terminal/files.ts'
 import { styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { jsonText } from '../terminal/text.ts'
@@ -74,13 +73,4 @@ async function simulateFiles(
     stderr.write(`The report is in ${html}\n`)
   }
   return exitCodes.ok
-}
-
-/** @throws CliError when the file cannot be written */
-async function writing(file: string, act: () => Promise<unknown>): Promise<void> {
-  try {
-    await act()
-  } catch (cause) {
-    throw new CliError(`${file} cannot be written: ${errorText(cause)}`, exitCodes.usage, { cause })
-  }
 }

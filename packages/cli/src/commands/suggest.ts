@@ -1,10 +1,9 @@
 import { writeFile } from 'node:fs/promises'
-import { errorText } from '@sluice/core'
 import { addLogOptions, logNotes } from '../input/log-options.ts'
-import { checkOutputs } from '../report/outputs.ts'
 import { type SuggestOptions, suggestFrom } from '../suggest/suggest-log.ts'
 import { policyFileText, suggestionText } from '../suggest/suggestion-text.ts'
-import { CliError, type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
+import { type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
+import { checkOutputs, writing } from '../terminal/files.ts'
 import { styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { jsonText } from '../terminal/text.ts'
@@ -52,11 +51,8 @@ async function suggestLimits(
     options.json ? jsonText(suggestion) : suggestionText(suggestion, styleOf(stdout, terminal)),
   )
   if (output === undefined) return exitCodes.ok
-  try {
-    await writeFile(output, policyFileText(suggestion), { flag: force ? 'w' : 'wx' })
-  } catch (cause) {
-    throw new CliError(`${output} cannot be written: ${errorText(cause)}`)
-  }
+  const flag = force ? 'w' : 'wx'
+  await writing(output, () => writeFile(output, policyFileText(suggestion), { flag }))
   if (!options.json) stdout.write(`\nwrote ${output}; next: sluice simulate … -p ${output}\n`)
   return exitCodes.ok
 }

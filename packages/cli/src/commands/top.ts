@@ -2,10 +2,11 @@ import { durationMs, errorText, sleep } from '@sluice/core'
 import { Option } from 'commander'
 import { AdminApi, type FleetOptions, fleetNotes, fleetOptions } from '../admin-api/admin-api.ts'
 import { type Live, liveAnswer, type Top, topAnswer } from '../admin-api/answers.ts'
+import { durationText } from '../report/formats.ts'
 import { CliError, type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { durationText, jsonText, table } from '../terminal/text.ts'
+import { jsonText, table } from '../terminal/text.ts'
 import type { CliCommand } from './command.ts'
 
 interface TopOptions extends FleetOptions {

@@ -1,12 +1,12 @@
 import { durationMs, onOneLine } from '@sluice/core'
 import { type Command, Option } from 'commander'
 import type { LogRequest } from '../formats/log-request.ts'
+import { countText } from '../report/formats.ts'
 import type { LogReport, UnreadableLine } from '../report/simulation-report.ts'
 import { CliError, exitCodes } from '../terminal/exit-codes.ts'
 import { Progress } from '../terminal/progress.ts'
 import type { Style } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { countText } from '../terminal/text.ts'
 import { LogReader } from './log-reader.ts'
 import { behindProxies } from './proxies.ts'
 

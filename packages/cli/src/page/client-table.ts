@@ -1,5 +1,7 @@
+import { clientColumns } from '../report/columns.ts'
+import { countText } from '../report/formats.ts'
 import type { SimulationReport } from '../report/simulation-report.ts'
-import { count, duration, element, moment, panel, percent, table } from './elements.ts'
+import { element, panel, table } from './elements.ts'
 
 /** Rows that are drawn at first, and with each press of the button. */
 const pageLength = 100
@@ -8,7 +10,7 @@ const pageLength = 100
 export function clientTable({ deniedClients, totals }: SimulationReport): HTMLElement {
   const search = element('input', { type: 'search', id: 'search', autocomplete: 'off' })
   const more = element('button', { type: 'button' }, 'Show more')
-  const told = element('p', { class: 'muted', role: 'status' })
+  const status = element('p', { class: 'muted', role: 'status' })
   const box = element('div')
   let shown = pageLength
 
@@ -30,7 +32,7 @@ export function clientTable({ deniedClients, totals }: SimulationReport): HTMLEl
       element('label', { for: 'search' }, 'Find a client'),
       search,
     ),
-    told,
+    status,
     box,
     more,
   )
@@ -40,31 +42,9 @@ export function clientTable({ deniedClients, totals }: SimulationReport): HTMLEl
     const found = deniedClients.filter(({ client }) => client.toLowerCase().includes(wanted))
     const rows = found.slice(0, shown)
     const unlisted = totals.clientsDenied - deniedClients.length
-    const rest = unlisted > 0 ? `; ${count(unlisted)} more are not in this file` : ''
-    told.textContent = `${count(rows.length)} of ${count(found.length)} are shown${rest}.`
+    const rest = unlisted > 0 ? `; ${countText(unlisted)} more are not in this file` : ''
+    status.textContent = `${countText(rows.length)} of ${countText(found.length)} are shown${rest}.`
     more.hidden = rows.length === found.length
-    box.replaceChildren(
-      table(
-        'Clients that were refused',
-        [
-          { title: 'Client', cell: ({ client }) => client },
-          { title: 'Requests', isNumber: true, cell: ({ requests }) => count(requests) },
-          { title: 'Denied', isNumber: true, cell: ({ denied }) => count(denied) },
-          {
-            title: 'Share',
-            isNumber: true,
-            cell: ({ denied, requests }) => percent(denied / requests),
-          },
-          { title: 'By', cell: ({ policies }) => policies.join(', ') },
-          { title: 'First denial', cell: ({ firstDenialMs }) => moment(firstDenialMs) },
-          {
-            title: 'Longest',
-            isNumber: true,
-            cell: ({ longestDenialMs }) => duration(longestDenialMs),
-          },
-        ],
-        rows,
-      ),
-    )
+    box.replaceChildren(table('Clients that were refused', clientColumns, rows))
   }
 }

@@ -1,3 +1,5 @@
+import type { Column } from '../report/columns.ts'
+
 /** A child of an element: text is text, whatever it holds. */
 export type Child = Node | string
 
@@ -32,40 +34,21 @@ export function panel(title: string, ...children: readonly Child[]): HTMLElement
   )
 }
 
-export interface Column<Row> {
-  readonly title: string
-  /** Numbers stand to the right. */
-  readonly isNumber?: true
-  cell(row: Row): Child
-}
-
 /** Makes a table that scrolls by itself on a narrow screen. */
 export function table<Row>(
   label: string,
   columns: readonly Column<Row>[],
   rows: readonly Row[],
 ): HTMLElement {
-  const head = columns.map(({ title, isNumber }) =>
-    element('th', { scope: 'col', ...(isNumber && { class: 'num' }) }, title),
+  const classOf = (head: string) => (head.startsWith('>') ? { class: 'num' } : {})
+  const heads = columns.map(([head]) =>
+    element('th', { scope: 'col', ...classOf(head) }, head.replace(/^>/, '')),
   )
   const body = rows.map((row) =>
-    element(
-      'tr',
-      {},
-      ...columns.map(({ isNumber, cell }) =>
-        element('td', isNumber ? { class: 'num' } : {}, cell(row)),
-      ),
-    ),
+    element('tr', {}, ...columns.map(([head, cell]) => element('td', classOf(head), cell(row)))),
   )
-  return scrolling(
-    label,
-    element(
-      'table',
-      { 'aria-label': label },
-      element('thead', {}, element('tr', {}, ...head)),
-      element('tbody', {}, ...body),
-    ),
-  )
+  const parts = [element('thead', {}, element('tr', {}, ...heads)), element('tbody', {}, ...body)]
+  return scrolling(label, element('table', { 'aria-label': label }, ...parts))
 }
 
 /** Makes a box that scrolls sideways, by the keyboard too. */
@@ -75,37 +58,4 @@ export function scrolling(label: string, child: Node): HTMLElement {
     { class: 'scrolls', role: 'group', tabindex: '0', 'aria-label': label },
     child,
   )
-}
-
-const whole = new Intl.NumberFormat('en')
-
-/** Writes a number in full: `12,345`. */
-export function count(value: number): string {
-  return whole.format(value)
-}
-
-/** Writes a share of 1 in percent. */
-export function percent(share: number): string {
-  const value = share * 100
-  if (!Number.isFinite(value)) return '–'
-  if (value > 0 && value < 0.1) return '<0.1 %'
-  return `${Number(value.toPrecision(value < 10 ? 2 : 3))} %`
-}
-
-const units: readonly (readonly [unit: string, ms: number])[] = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['min', 60_000],
-  ['s', 1_000],
-]
-
-/** Writes a duration in its largest unit: `1.5 min`. */
-export function duration(ms: number): string {
-  const [unit, size] = units.find(([, each]) => ms >= each) ?? ['ms', 1]
-  return `${Number((ms / size).toPrecision(3))} ${unit}`
-}
-
-/** Writes a time, in UTC as all of the report. */
-export function moment(ms: number): string {
-  return new Date(ms).toISOString().replace('T', ' ').slice(0, 19)
 }

@@ -1,5 +1,6 @@
+import { countText, shareText } from '../report/formats.ts'
 import type { HourReport, SimulationReport } from '../report/simulation-report.ts'
-import { count, element, panel, percent, scrolling } from './elements.ts'
+import { element, panel, scrolling } from './elements.ts'
 
 interface Measure {
   readonly title: string
@@ -66,12 +67,12 @@ function grid(reports: readonly HourReport[], measure: Measure, label: string): 
 function cellOf(report: HourReport | undefined, measure: Measure, max: number): HTMLElement {
   if (!report) return element('td', {}, element('span', { class: 'unseen' }, 'no log'))
   const value = measure.valueOf(report)
-  const share = percent(report.denied / report.requests)
-  const title = `${count(report.requests)} requests, ${count(report.denied)} denied (${share}), ${count(report.clientsDenied)} clients`
+  const share = shareText(report.denied, report.requests)
+  const title = `${countText(report.requests)} requests, ${countText(report.denied)} denied (${share}), ${countText(report.clientsDenied)} clients`
   const cell = element(
     'td',
     { class: 'cell', title },
-    element('span', { class: 'unseen' }, count(value)),
+    element('span', { class: 'unseen' }, countText(value)),
   )
   // A square root, so that a quiet hour is told from an empty one.
   const strength = value === 0 ? 0 : 0.15 + 0.85 * Math.sqrt(value / max)

@@ -1,5 +1,6 @@
+import { countText, durationText, shareText } from '../report/formats.ts'
 import type { SimulationReport } from '../report/simulation-report.ts'
-import { count, duration, element, panel, percent, table } from './elements.ts'
+import { element, panel, table } from './elements.ts'
 import { type Distribution, RateChart } from './rate-chart.ts'
 
 /** Steps of the slider; it is logarithmic, as rates are. */
@@ -10,7 +11,7 @@ const maxListed = 100
 /** Shows the rates of clients, with a slider for the limit that tells who would be caught. */
 export function limitSlider({ rates, policies }: SimulationReport): HTMLElement {
   const windows = rates.windowsMs.map((windowMs, index) =>
-    element('option', { value: String(index) }, duration(windowMs)),
+    element('option', { value: String(index) }, durationText(windowMs)),
   )
   const windowChoice = element('select', { id: 'window' }, ...windows)
   const slider = element('input', {
@@ -78,12 +79,12 @@ export function limitSlider({ rates, policies }: SimulationReport): HTMLElement 
     limit = Math.max(1, to)
     chart.limit = limit
     slider.value = String(stepOf(limit, maxRate()))
-    slider.setAttribute('aria-valuetext', `${count(limit)} requests`)
+    slider.setAttribute('aria-valuetext', `${countText(limit)} requests`)
     if (from !== exact) exact.value = String(limit)
     const all = clientsIn(distribution())
     const over = clientsIn(distribution().filter(([rate]) => rate > limit))
     const span = windowChoice.selectedOptions[0]?.text ?? ''
-    verdict.textContent = `A limit of ${count(limit)} in ${span} would catch ${count(over)} of ${count(all)} clients (${percent(over / all)}).`
+    verdict.textContent = `A limit of ${countText(limit)} in ${span} would catch ${countText(over)} of ${countText(all)} clients (${shareText(over, all)}).`
     box.setAttribute('aria-label', `Rates of clients. ${verdict.textContent}`)
     caught.replaceChildren(...whoIsCaught(over))
   }
@@ -101,18 +102,14 @@ export function limitSlider({ rates, policies }: SimulationReport): HTMLElement 
       table(
         'Clients that would be caught',
         [
-          { title: 'Client', cell: ({ client }) => client },
-          { title: 'Busiest window', isNumber: true, cell: (row) => count(rateOf(row)) },
-          {
-            title: 'Times the limit',
-            isNumber: true,
-            cell: (row) => String(Number((rateOf(row) / limit).toPrecision(3))),
-          },
-          { title: 'Requests', isNumber: true, cell: ({ requests }) => count(requests) },
+          ['client', ({ client }) => client],
+          ['>busiest window', (row) => countText(rateOf(row))],
+          ['>times the limit', (row) => String(Number((rateOf(row) / limit).toPrecision(3)))],
+          ['>requests', ({ requests }) => countText(requests)],
         ],
         listed,
       ),
-      ...(rest > 0 ? [element('p', { class: 'muted' }, `and ${count(rest)} more`)] : []),
+      ...(rest > 0 ? [element('p', { class: 'muted' }, `and ${countText(rest)} more`)] : []),
     ]
   }
 }

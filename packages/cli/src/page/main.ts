@@ -1,29 +1,15 @@
-import type { PolicyReport, RouteReport, SimulationReport } from '../report/simulation-report.ts'
+import { type Column, policyColumns, routeColumns } from '../report/columns.ts'
+import { countText, shareText, timeText } from '../report/formats.ts'
+import type { PolicyReport, SimulationReport } from '../report/simulation-report.ts'
 import { clientTable } from './client-table.ts'
-import { type Column, count, duration, element, moment, panel, percent, table } from './elements.ts'
+import { element, panel, table } from './elements.ts'
 import { heatMap } from './heat-map.ts'
 import { limitSlider } from './limit-slider.ts'
 
 /** The door of the data: the same program has written it. */
 const report: SimulationReport = JSON.parse(document.getElementById('data')?.textContent ?? '')
 
-type Denials = Pick<RouteReport, 'firstDenialMs' | 'longestDenialMs'>
-
-/** Returns the columns of the first and the longest denial, of a policy or a route. */
-function denialColumns<Row extends Denials>(): readonly Column<Row>[] {
-  return [
-    {
-      title: 'First denial',
-      cell: ({ firstDenialMs }) => (firstDenialMs === null ? '–' : moment(firstDenialMs)),
-    },
-    {
-      title: 'Longest',
-      isNumber: true,
-      cell: ({ firstDenialMs, longestDenialMs }) =>
-        firstDenialMs === null ? '–' : duration(longestDenialMs),
-    },
-  ]
-}
+const algorithm: Column<PolicyReport> = ['algorithm', (policy) => policy.algorithm]
 
 document
   .getElementById('report')
@@ -35,8 +21,8 @@ document
       tiles(),
       limitSlider(report),
       heatMap(report),
-      policyTable(),
-      routeTable(),
+      panel('Policies', table('Policies', [...policyColumns, algorithm], report.policies)),
+      panel('Routes', table('Routes', routeColumns, report.routes)),
       clientTable(report),
       ...notes(),
     ),
@@ -44,7 +30,7 @@ document
 
 function heading(): HTMLElement {
   const { log, policyFile, clients } = report
-  const span = log.requests === 0 ? '' : ` · ${moment(log.fromMs)} to ${moment(log.toMs)} UTC`
+  const span = log.requests === 0 ? '' : ` · ${timeText(log.fromMs)} to ${timeText(log.toMs)} UTC`
   const how = clients === 'obedient' ? 'clients wait as they are told' : 'clients as recorded'
   return element(
     'header',
@@ -53,7 +39,7 @@ function heading(): HTMLElement {
     element(
       'p',
       { class: 'muted' },
-      `${count(log.requests)} requests (${log.format})${span} · ${how}`,
+      `${countText(log.requests)} requests (${log.format})${span} · ${how}`,
     ),
   )
 }
@@ -68,73 +54,20 @@ function tiles(): HTMLElement {
       element('dd', { class: 'value' }, value),
       element('dd', { class: 'muted small' }, detail),
     )
-  const share = percent(totals.denied / totals.requests)
-  const clientShare = percent(totals.clientsDenied / totals.clients)
+  const share = shareText(totals.denied, totals.requests)
+  const clientShare = shareText(totals.clientsDenied, totals.clients)
   return element(
     'dl',
     { class: 'tiles' },
-    tile('Denied requests', count(totals.denied), `${share} of ${count(totals.requests)}`),
+    tile('Denied requests', countText(totals.denied), `${share} of ${countText(totals.requests)}`),
     tile(
       'Clients refused',
-      count(totals.clientsDenied),
-      `${clientShare} of ${count(totals.clients)}`,
+      countText(totals.clientsDenied),
+      `${clientShare} of ${countText(totals.clients)}`,
     ),
-    tile('Delayed', count(totals.delayed), 'requests that wait in a queue'),
-    tile('In shadow', count(totals.shadowDenied), 'requests that would be denied'),
-    tile('Not counted', count(totals.skipped), 'requests without a policy'),
-  )
-}
-
-function policyTable(): HTMLElement {
-  return panel(
-    'Policies',
-    table(
-      'Policies',
-      [
-        { title: 'Policy', cell: ({ name }) => name },
-        {
-          title: 'Limit',
-          cell: ({ limit, counts, windowMs }) => {
-            if (limit === null) return 'unlimited'
-            if (counts === 'leases') return `${count(limit)} at once`
-            return `${count(limit)}${counts === 'strikes' ? ' refusals' : ''} in ${duration(windowMs)}`
-          },
-        },
-        { title: 'Algorithm', cell: ({ algorithm }) => algorithm },
-        { title: 'Mode', cell: ({ mode }) => mode },
-        { title: 'Checked', isNumber: true, cell: ({ checked }) => count(checked) },
-        { title: 'Denied', isNumber: true, cell: ({ denied }) => count(denied) },
-        {
-          title: 'Identities denied',
-          isNumber: true,
-          cell: ({ identitiesDenied }) => count(identitiesDenied),
-        },
-        { title: 'Near misses', isNumber: true, cell: ({ nearMisses }) => count(nearMisses) },
-        ...denialColumns<PolicyReport>(),
-      ],
-      report.policies,
-    ),
-  )
-}
-
-function routeTable(): HTMLElement {
-  return panel(
-    'Routes',
-    table(
-      'Routes',
-      [
-        { title: 'Route', cell: ({ route }) => route },
-        { title: 'Requests', isNumber: true, cell: ({ requests }) => count(requests) },
-        { title: 'Denied', isNumber: true, cell: ({ denied }) => count(denied) },
-        {
-          title: 'Share',
-          isNumber: true,
-          cell: ({ denied, requests }) => percent(denied / requests),
-        },
-        ...denialColumns<RouteReport>(),
-      ],
-      report.routes,
-    ),
+    tile('Delayed', countText(totals.delayed), 'requests that wait in a queue'),
+    tile('In shadow', countText(totals.shadowDenied), 'requests that would be denied'),
+    tile('Not counted', countText(totals.skipped), 'requests without a policy'),
   )
 }
 
@@ -142,8 +75,8 @@ function notes(): readonly HTMLElement[] {
   const { unreadable, late } = report.log
   const texts = [
     ...report.notes,
-    ...(late > 0 ? [`${count(late)} requests came too late to be put in order.`] : []),
-    ...(unreadable.lines > 0 ? [`${count(unreadable.lines)} lines could not be read:`] : []),
+    ...(late > 0 ? [`${countText(late)} requests came too late to be put in order.`] : []),
+    ...(unreadable.lines > 0 ? [`${countText(unreadable.lines)} lines could not be read:`] : []),
     ...unreadable.examples.map(
       ({ file, line, reason, text }) => `${file}:${line}: ${reason}: ${text}`,
     ),

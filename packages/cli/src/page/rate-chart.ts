@@ -1,5 +1,5 @@
 import UPlot from 'uplot'
-import { count, duration } from './elements.ts'
+import { countText, durationText } from '../report/formats.ts'
 
 /** Rates, ascending, each with the number of clients that reach it. */
 export type Distribution = readonly (readonly [rate: number, clients: number])[]
@@ -60,14 +60,14 @@ export class RateChart {
 
   #options(maxRate: number, clients: number): UPlot.Options {
     const colour = colours(this.#box)
-    const axis = {
+    const font = '11px system-ui, sans-serif'
+    const axis: UPlot.Axis = {
+      ...{ font, labelFont: font, labelSize: 16 },
       stroke: colour('muted'),
-      font: '11px system-ui, sans-serif',
       grid: { stroke: colour('line'), width: 1 },
       ticks: { show: false },
+      values: (_, ticks) => ticks.map((tick) => (tick === null ? '' : countText(tick))),
     }
-    const labels = (_: UPlot, ticks: (number | null)[]) =>
-      ticks.map((tick) => (tick === null ? '' : count(tick)))
     const { stepped } = UPlot.paths
     const line = (tone: string, label: string): UPlot.Series => ({
       label,
@@ -88,22 +88,8 @@ export class RateChart {
         y: { distr: 3, range: [0.8, Math.max(2, clients * 1.3)] },
       },
       axes: [
-        {
-          ...axis,
-          size: 44,
-          label: `requests in ${duration(this.#windowMs)}`,
-          labelFont: axis.font,
-          labelSize: 16,
-          values: labels,
-        },
-        {
-          ...axis,
-          size: 60,
-          label: 'clients',
-          labelFont: axis.font,
-          labelSize: 16,
-          values: labels,
-        },
+        { ...axis, size: 44, label: `requests in ${durationText(this.#windowMs)}` },
+        { ...axis, size: 60, label: 'clients' },
       ],
       series: [{}, line('accent', 'clients'), line('deny', 'caught')],
       hooks: { draw: [(plot) => this.#drawLimit(plot, colour('deny'))] },

@@ -1,8 +1,10 @@
 import { onOneLine } from '@sluice/core'
 import { unreadableSection } from '../input/log-options.ts'
+import type { Column } from '../report/columns.ts'
+import { countText, durationText, shareText, timeText } from '../report/formats.ts'
 import type { Style } from '../terminal/style.ts'
-import { countText, durationText, shareText, table, timeText } from '../terminal/text.ts'
-import type { LimitPair, SuggestedLimit, Suggestion } from './suggestion.ts'
+import { columnTable, section, table } from '../terminal/text.ts'
+import type { Guesser, LimitPair, SuggestedLimit, Suggestion } from './suggestion.ts'
 
 const listedOutliers = 10
 
@@ -10,11 +12,16 @@ const listedOutliers = 10
 export function suggestionText(suggestion: Suggestion, style: Style): string {
   const { log, identities, key, pair, quantiles, alternatives, warnings } = suggestion
   const { outlierCount, guesses } = suggestion
-  const section = (title: string, lines: readonly string[]): readonly string[] =>
-    lines.length > 0 ? ['', style('bold', title), ...lines] : []
+  const part = (title: string, lines: readonly string[]) => section(style('bold', title), lines)
+  const otherColumns: readonly Column<LimitPair>[] = [
+    ['may touch', ({ maxTouched }) => `${maxTouched * 100} %`],
+    ['>burst', ({ burst }) => limitText(burst)],
+    ['>sustained', ({ sustained }) => limitText(sustained)],
+    ['>touches', (other) => touchedText(other, identities)],
+  ]
   return [
     `${countText(log.requests)} requests of ${countText(identities)} identities (${key}), ${timeText(log.fromMs)} to ${timeText(log.toMs)} UTC`,
-    ...section('The most requests of an identity in any window', [
+    ...part('The most requests of an identity in any window', [
       ...table(
         ['window', '>half', '>90 %', '>99 %', '>99.9 %', '>all'],
         quantiles.map(({ windowMs, p50, p90, p99, p999, max }) => [
@@ -23,35 +30,19 @@ export function suggestionText(suggestion: Suggestion, style: Style): string {
         ]),
       ),
     ]),
-    ...section('Suggested limits', [
+    ...part('Suggested limits', [
       `burst      ${limitText(pair.burst)}`,
       `sustained  ${limitText(pair.sustained)}`,
       `touches    ${touchedText(pair, identities)}${besides(outlierCount)}`,
     ]),
-    ...section('Others', [
-      ...table(
-        ['may touch', '>burst', '>sustained', '>touches'],
-        alternatives.map((other) => [
-          `${other.maxTouched * 100} %`,
-          limitText(other.burst),
-          limitText(other.sustained),
-          touchedText(other, identities),
-        ]),
-      ),
-    ]),
-    ...section('Left out of the figures, and candidates for a block', outlierLines(suggestion)),
-    ...section('Answered 401 or 403 again and again: somebody may guess passwords', [
-      ...(guesses.length === 0
-        ? []
-        : table(
-            ['identity', '>refused', 'route'],
-            guesses
-              .slice(0, listedOutliers)
-              .map(({ client, refused, route }) => [client, countText(refused), route]),
-          )),
-    ]),
+    ...part('Others', columnTable(otherColumns, alternatives)),
+    ...part('Left out of the figures, and candidates for a block', outlierLines(suggestion)),
+    ...part(
+      'Answered 401 or 403 again and again: somebody may guess passwords',
+      guesses.length === 0 ? [] : columnTable(guessColumns, guesses.slice(0, listedOutliers)),
+    ),
     ...unreadableSection(log, style),
-    ...section(
+    ...part(
       style('yellow', 'Look out'),
       warnings.map((warning) => `- ${onOneLine(warning)}`),
     ),
@@ -59,17 +50,20 @@ export function suggestionText(suggestion: Suggestion, style: Style): string {
   ].join('\n')
 }
 
+const guessColumns: readonly Column<Guesser>[] = [
+  ['identity', ({ client }) => client],
+  ['>refused', ({ refused }) => countText(refused)],
+  ['route', ({ route }) => route],
+]
+
 function outlierLines({ outliers, outlierCount, quantiles }: Suggestion): readonly string[] {
   if (outlierCount === 0) return []
   const listed = outliers.slice(0, listedOutliers)
   const rest = outlierCount - listed.length
+  const heads = quantiles.map(({ windowMs }) => `>in ${durationText(windowMs)}`)
   return [
     ...table(
-      [
-        'identity',
-        '>requests',
-        ...quantiles.map(({ windowMs }) => `>in ${durationText(windowMs)}`),
-      ],
+      ['identity', '>requests', ...heads],
       listed.map(({ client, requests, rates }) => [client, ...[requests, ...rates].map(countText)]),
     ),
     ...(rest > 0 ? [`and ${countText(rest)} more; --json lists up to 50`] : []),

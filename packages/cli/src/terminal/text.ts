@@ -1,43 +1,6 @@
 import { onOneLine } from '@sluice/core'
+import type { Column } from '../report/columns.ts'
 import type { Style } from './style.ts'
-
-/** `12,345` */
-export function countText(count: number): string {
-  return count.toLocaleString('en-US')
-}
-
-/** A share in percent: `0.4 %`, and `<0.1 %` for a share just above zero. */
-export function shareText(part: number, all: number): string {
-  if (part === 0 || all === 0) return '0 %'
-  const percent = (part / all) * 100
-  return percent < 0.1 ? '<0.1 %' : `${Number(percent.toFixed(1))} %`
-}
-
-/** `2026-11-21 10:00:00`, in UTC. */
-export function timeText(timeMs: number): string {
-  const text = new Date(timeMs).toISOString()
-  return `${text.slice(0, 10)} ${text.slice(11, 19)}`
-}
-
-const units = [
-  [86_400_000, 'd'],
-  [3_600_000, 'h'],
-  [60_000, 'm'],
-  [1_000, 's'],
-  [1, 'ms'],
-] as const
-
-/** The two largest units: `1h 5m`, `15s`, `250ms`. */
-export function durationText(durationMs: number): string {
-  const parts: string[] = []
-  let rest = Math.round(durationMs)
-  for (const [unitMs, unit] of units) {
-    const count = Math.floor(rest / unitMs)
-    if (count > 0 && parts.length < 2) parts.push(`${count}${unit}`)
-    rest -= count * unitMs
-  }
-  return parts.join(' ') || '0s'
-}
 
 /** A cell, with the format of its text on a terminal. */
 export type Cell = string | readonly [text: string, format: Parameters<Style>[0]]
@@ -70,6 +33,22 @@ export function table(
       .join('  ')
       .trimEnd(),
   )
+}
+
+/** Lines of a table whose cells come from its rows. */
+export function columnTable<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+): readonly string[] {
+  return table(
+    columns.map(([head]) => head),
+    rows.map((row) => columns.map(([, cell]) => cell(row))),
+  )
+}
+
+/** A heading and its lines, after an empty line; nothing without lines. */
+export function section(title: string, lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [] : ['', title, ...lines]
 }
 
 /** Writes JSON that cannot move the cursor of a terminal either. */

@@ -1,5 +1,28 @@
 import { type Stats, statSync } from 'node:fs'
-import { CliError } from '../terminal/exit-codes.ts'
+import { readFile } from 'node:fs/promises'
+import { errorText } from '@sluice/core'
+import { CliError, exitCodes } from './exit-codes.ts'
+
+/** @throws CliError when the file cannot be read */
+export async function textOf(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (cause) {
+    throw new CliError(`${file} cannot be read: ${errorText(cause)}`, exitCodes.usage, { cause })
+  }
+}
+
+/**
+ * Does something that writes a file.
+ * @throws CliError when the file cannot be written
+ */
+export async function writing(file: string, act: () => Promise<unknown>): Promise<void> {
+  try {
+    await act()
+  } catch (cause) {
+    throw new CliError(`${file} cannot be written: ${errorText(cause)}`, exitCodes.usage, { cause })
+  }
+}
 
 interface Files {
   /** Files to write, by the options that name them. */
