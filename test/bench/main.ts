@@ -3,34 +3,25 @@ import { dirname } from 'node:path'
 import { Cleanups } from './harness/cleanups.ts'
 import { note } from './harness/progress.ts'
 import { type BenchOptions, benchOptions, UsageError, usage } from './options.ts'
-import { measureBars } from './report/bars.ts'
-import { answerQuestions } from './report/headline.ts'
 import { describeMachine, versionsOf } from './report/machine.ts'
 import { markdown } from './report/markdown.ts'
 import { writePlots } from './report/plots.ts'
 import { Report } from './report/report.ts'
-import { budget } from './suites/budget.ts'
 import { checks } from './suites/checks.ts'
 import { concurrency } from './suites/concurrency.ts'
-import { concurrencyBars } from './suites/concurrency-bars.ts'
 import { growth } from './suites/growth.ts'
 import { http } from './suites/http.ts'
-import { httpBars } from './suites/http-bars.ts'
 import { memory } from './suites/memory.ts'
-import { observe, observeBars } from './suites/observe.ts'
+import { observe } from './suites/observe.ts'
 import { prefetch } from './suites/prefetch.ts'
-import { questions } from './suites/questions.ts'
-import { replay } from './suites/replay.ts'
 
-const suites = [checks, concurrency, memory, http, replay, growth, observe, prefetch, budget]
+const suites = [checks, concurrency, memory, http, growth, observe, prefetch]
 const packages = [
   '@sluice/core',
   '@sluice/metrics',
   'express',
   'fastify',
   'ioredis',
-  'ioredis5',
-  'redis',
   'express-rate-limit',
   'rate-limit-redis',
   'rate-limiter-flexible',
@@ -54,25 +45,12 @@ async function main(options: BenchOptions): Promise<void> {
   note(`done in ${tookSeconds} s`)
 
   const { rows, comparisons, failures, versions, notes } = report
-  const headlines = answerQuestions(report, questions)
-  const bars = measureBars(report, [...concurrencyBars, ...httpBars, ...observeBars])
-  const tables = markdown(report, { machine, headlines, bars })
+  const tables = markdown(report, machine)
   process.stdout.write(tables)
   if (options.markdown !== undefined) await writeFile(options.markdown, tables)
   if (options.plots !== undefined) await writePlots(report, options.plots)
   if (options.json !== undefined) {
-    const all = {
-      machine,
-      versions,
-      quick,
-      tookSeconds,
-      headlines,
-      bars,
-      notes,
-      rows,
-      comparisons,
-      failures,
-    }
+    const all = { machine, versions, quick, tookSeconds, notes, rows, comparisons, failures }
     await writeFile(options.json, `${JSON.stringify(all, undefined, 2)}\n`)
   }
   if (failures.length > 0) process.exitCode = 1

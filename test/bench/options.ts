@@ -3,12 +3,12 @@ import type { Suite } from './harness/bench.ts'
 import { plottedSuites } from './report/plots.ts'
 
 export interface BenchOptions {
-  /** About nine minutes, for a look; the full run takes about half an hour. */
+  /** Up to nine minutes, for a look; the full run takes up to half an hour. */
   readonly quick: boolean
   readonly json: string | undefined
   readonly markdown: string | undefined
   readonly plots: string | undefined
-  /** Of the suites `concurrency`, `http` and `budget`, only the cases whose names contain this. */
+  /** Of the suites `concurrency` and `http`, only the cases whose names contain this. */
   readonly case: string | undefined
   /** The names of the suites to run. */
   readonly suites: readonly string[]
@@ -20,16 +20,15 @@ export class UsageError extends Error {}
 export const usage = `npm run bench -- [--quick] [--suite NAME,NAME] [--case TEXT] [--json FILE] [--markdown FILE] [--plots DIR]`
 
 /** The suites that can be measured in part. */
-const suitesByCase = ['concurrency', 'http', 'budget']
+const suitesByCase = ['concurrency', 'http']
 
 export function benchOptions(
   args: readonly string[],
-  known: readonly Pick<Suite, 'name' | 'onDemand'>[],
+  known: readonly Pick<Suite, 'name'>[],
 ): BenchOptions {
   const { quick, json, markdown, plots, suite, case: caseText } = parse(args)
   const suiteNames = known.map(({ name }) => name)
-  const usual = known.filter(({ onDemand }) => !onDemand).map(({ name }) => name)
-  const suites = suite === undefined ? usual : suite.split(',').map((name) => name.trim())
+  const suites = suite === undefined ? suiteNames : suite.split(',').map((name) => name.trim())
   const unknown = suites.find((name) => !suiteNames.includes(name))
   if (unknown !== undefined) {
     throw new UsageError(`--suite: there is no '${unknown}', but ${suiteNames.join(', ')}`)

@@ -20,11 +20,6 @@ function ours(name: string, variant: SluiceVariant): ConcurrencyContender {
   return { name, role: 'ours', open: sluiceRedis(variant) }
 }
 
-/** What is left when a layer is left out: shown, and no peer. */
-function without(name: string, variant: Omit<SluiceVariant, 'algorithm'>): ConcurrencyContender {
-  return { name, role: 'reference', open: sluiceRedis({ algorithm: 'sliding-log', ...variant }) }
-}
-
 export const contenders = {
   log: ours('sluice sliding-log', { algorithm: 'sliding-log' }),
   window: {
@@ -39,9 +34,12 @@ export const contenders = {
     role: 'reference',
     open: rateLimiterFlexibleBlocking,
   },
-  withoutResilience: without('without limiter and resilience (store.apply)', { resilience: false }),
-  withoutDenials: without('without denials (denialTtlMs: 0)', { rememberDenials: false }),
-  withoutDigest: without('without digest (digest: false)', { digest: false }),
+  // Shown, and no peer.
+  withoutResilience: {
+    name: 'without limiter and resilience (store.apply)',
+    role: 'reference',
+    open: sluiceRedis({ algorithm: 'sliding-log', resilience: false }),
+  },
 } satisfies Record<string, ConcurrencyContender>
 
 /** The worker finds its contender here by name. */

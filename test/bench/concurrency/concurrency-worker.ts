@@ -2,20 +2,15 @@ import { Redis } from 'ioredis'
 import { checkTraffic } from '../harness/check-traffic.ts'
 import { answerParent } from '../harness/child.ts'
 import { clientKeys, inTurn } from '../harness/client-keys.ts'
-import { type AnyClient, type ClientName, connectClient, disconnect } from '../harness/clients.ts'
-import { closedLoop } from '../harness/closed-loop.ts'
 import type { Figures } from '../harness/figures.ts'
 import { checkOnce, fillKeys } from '../harness/fill-keys.ts'
 import { measureRedis } from '../harness/measure-redis.ts'
 import type { RedisSubject } from '../subjects/redis-subject.ts'
 import { contenderNamed } from './concurrency-contenders.ts'
-import { profileLayers } from './layer-profile.ts'
-import { recordCalls } from './recorded-calls.ts'
 import { SteadyLogs } from './steady-logs.ts'
 
 export interface ConcurrencySetting {
   readonly port: number
-  readonly client: ClientName
   readonly keys: number
   readonly limit: number
   readonly traffic: 'allowed' | 'denied'
@@ -31,10 +26,6 @@ export type ConcurrencyProtocol = {
   /** Connects, and fills all keys. */
   open: { input: ConcurrencySetting; output: undefined }
   round: { input: RoundInput; output: Figures }
-  /** µs of Node a check, by layer, as a CPU profile tells them. */
-  profile: { input: RoundInput; output: Figures }
-  /** A round of the same calls, sent by the client alone. */
-  replay: { input: RoundInput; output: Figures }
   /** Disconnects. */
   close: { input: undefined; output: undefined }
 }
@@ -51,7 +42,7 @@ const contender = contenderNamed(process.argv[2])
 
 interface Opened {
   readonly control: Redis
-  readonly client: AnyClient
+  readonly client: Redis
   readonly subject: RedisSubject
   readonly steady: SteadyLogs | undefined
   readonly nextKey: () => string
@@ -67,7 +58,9 @@ answerParent<ConcurrencyProtocol>({
     close()
     const { port, keys: count, traffic } = setting
     const control = new Redis(port)
-    const client = await connectClient(setting.client, port)
+    const client = new Redis(port)
+    // A subject that fails says so by its answers; without a listener ioredis prints the same again.
+    client.on('error', () => undefined)
     const subject = await contender.open({
       connect: async () => client,
       traffic,
@@ -86,40 +79,6 @@ answerParent<ConcurrencyProtocol>({
   },
 
   round,
-
-  async profile(input) {
-    const { nodeCpuUs = 0 } = await round(input)
-    await fill(input)
-    const { subject, nextKey } = found()
-    // The loop alone: what measures it would be profiled too.
-    const shares = await profileLayers(() =>
-      closedLoop({ ...input, check: () => subject.check(nextKey()) }),
-    )
-    return Object.fromEntries(
-      Object.entries(shares).map(([layer, share]) => [layer, share * nodeCpuUs]),
-    )
-  },
-
-  async replay({ inFlight, durationMs }) {
-    const { client, control, subject } = found()
-    await fill({ inFlight })
-    const { calls, checksPerCall } = await recordCalls(client, () =>
-      measure({ inFlight, durationMs: 200 }),
-    )
-    const nextCall = inTurn(calls.map((_, index) => String(index)))
-    const figures = await measureRedis(
-      control,
-      {
-        ...subject,
-        check: async () => {
-          await calls[Number(nextCall())]?.()
-          return true
-        },
-      },
-      { inFlight: Math.ceil(inFlight / checksPerCall), durationMs, nextKey: () => '' },
-    )
-    return { nodeCpuUs: (figures.nodeCpuUs ?? 0) / checksPerCall }
-  },
 
   close() {
     close()
@@ -155,7 +114,7 @@ async function measure({ inFlight, durationMs }: RoundInput) {
 function close(): void {
   if (!opened) return
   opened.control.disconnect()
-  disconnect(opened.client)
+  opened.client.disconnect()
   opened = undefined
 }
 

@@ -17,7 +17,5 @@ export function isChosen({ case: text = '' }: Pick<Bench, 'case'>, name: string)
 
 export interface Suite {
   readonly name: string
-  /** Whether it runs only when it is named. */
-  readonly onDemand?: boolean
   run(bench: Bench): Promise<void>
 }

@@ -13,19 +13,17 @@ export function bareExpress(): Promise<Listening> {
 
 /** With the defaults: draft-11 and legacy headers, a problem body. */
 export function sluiceExpress(setting: HttpSetting): Promise<Listening> {
-  return listen([sluiceMiddleware(setting)])
-}
-
-export function sluiceMiddleware(setting: HttpSetting): RequestHandler {
-  const { redis, prefix, limit, windowMs, policy, onStoreError } = setting
-  return sluice({
-    policies: [policy ?? { limit, window: windowMs }],
-    key: apiKey({ header: clientHeader, verify: false }),
-    ...(redis
-      ? { store: redisStore(redis, { prefix, secret: 'in production there is one' }) }
-      : {}),
-    onStoreError: ({ error }) => onStoreError?.(error),
-  })
+  const { redis, prefix, limit, windowMs, onStoreError } = setting
+  return listen([
+    sluice({
+      policies: [{ limit, window: windowMs }],
+      key: apiKey({ header: clientHeader, verify: false }),
+      ...(redis
+        ? { store: redisStore(redis, { prefix, secret: 'in production there is one' }) }
+        : {}),
+      onStoreError: ({ error }) => onStoreError?.(error),
+    }),
+  ])
 }
 
 /** With headers as its documentation advises, of the newest draft it has, and the legacy ones. */
@@ -45,7 +43,7 @@ export function expressRateLimit(setting: HttpSetting): Promise<Listening> {
   ])
 }
 
-export function listen(middleware: readonly RequestHandler[]): Promise<Listening> {
+function listen(middleware: readonly RequestHandler[]): Promise<Listening> {
   const app = express()
   for (const handler of middleware) app.use(handler)
   app.get('/', (_request, response) => {

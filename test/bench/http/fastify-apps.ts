@@ -1,6 +1,5 @@
 import fastifyRateLimit from '@fastify/rate-limit'
 import { apiKey, rateLimitPlugin } from '@sluice/fastify'
-import { collectMetrics, type Metrics } from '@sluice/metrics'
 import { redisStore } from '@sluice/redis'
 import fastify, { type FastifyInstance } from 'fastify'
 import { portOf } from './express-apps.ts'
@@ -11,15 +10,11 @@ export function bareFastify(): Promise<Listening> {
 }
 
 /** With the defaults: draft-11 and legacy headers, a problem body. */
-export async function sluiceFastify(
-  setting: HttpSetting,
-  observers: readonly Metrics[] = [],
-): Promise<Listening> {
+export async function sluiceFastify(setting: HttpSetting): Promise<Listening> {
   const { redis, prefix, limit, windowMs, onStoreError } = setting
   const app = fastify()
   await app.register(rateLimitPlugin, {
     policies: [{ limit, window: windowMs }],
-    observers,
     key: apiKey({ header: clientHeader, verify: false }),
     ...(redis
       ? { store: redisStore(redis, { prefix, secret: 'in production there is one' }) }
@@ -27,11 +22,6 @@ export async function sluiceFastify(
     onStoreError: ({ error }) => onStoreError?.(error),
   })
   return listen(app)
-}
-
-/** The same, observed by metrics. */
-export function observedFastify(setting: HttpSetting): Promise<Listening> {
-  return sluiceFastify(setting, [collectMetrics()])
 }
 
 /** With its defaults: legacy headers. */

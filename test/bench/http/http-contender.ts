@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Contender } from '../harness/rounds.ts'
-import type { PolicyOptions, Quota } from '../subjects/algorithm-policy.ts'
+import type { Quota } from '../subjects/algorithm-policy.ts'
 
 /** The header by which clients are told apart, for everybody. */
 export const clientHeader = 'x-client'
@@ -10,8 +10,6 @@ export interface HttpSetting extends Quota {
   readonly redis?: Redis
   /** What its keys begin with. */
   readonly prefix: string
-  /** For ours, where it is more than limit and window. */
-  readonly policy?: PolicyOptions
   /** Told when the store of ours did not decide. */
   onStoreError?(error: Error): void
 }

@@ -53,17 +53,3 @@ export const httpContenders: readonly HttpContender[] = [
     },
   ]),
 ]
-
-/** Who serves in the suite observe. */
-export const observeServers = {
-  with: {
-    ...{ name: 'Fastify, memory, with metrics', role: 'ours' },
-    ...{ framework: 'fastify', store: 'memory' },
-    listen: async (setting) => (await fastifyApps()).observedFastify(setting),
-  },
-  without: {
-    ...{ name: 'Fastify, memory, without metrics', role: 'reference' },
-    ...{ framework: 'fastify', store: 'memory' },
-    listen: async (setting) => (await fastifyApps()).sluiceFastify(setting),
-  },
-} as const satisfies Record<string, HttpContender>

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { answerParent } from '../harness/child.ts'
 import type { Quota } from '../subjects/algorithm-policy.ts'
-import { httpContenders, observeServers } from './http-contenders.ts'
+import { httpContenders } from './http-contenders.ts'
 
 export interface ListenInput extends Quota {
   readonly redisPort: number
@@ -21,8 +21,7 @@ let storeErrors = 0
 
 answerParent<HttpProtocol>({
   async listen({ redisPort, ...quota }) {
-    const all = [...httpContenders, ...Object.values(observeServers)]
-    const contender = all.find((one) => one.name === name)
+    const contender = httpContenders.find((one) => one.name === name)
     if (!contender) throw new Error(`there is no contender '${name}'`)
     const { port } = await contender.listen({
       ...quota,

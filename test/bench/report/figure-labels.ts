@@ -23,16 +23,9 @@ export const figureLabels: Readonly<Record<string, FigureLabel>> = {
   callUs: { label: 'median call µs', better: 'lower' },
   usedShare: { label: 'admitted ÷ limit', better: 'higher' },
   allowedShare: { label: 'allowed' },
-  admittedToIdeal: { label: 'admitted ÷ ideal' },
-  worstWindow: { label: 'most in a window ÷ limit' },
   bytesPerKey: { label: 'bytes per key', better: 'lower' },
   bytesPerFullKey: { label: 'bytes per full key', better: 'lower' },
   bytesPerUnit: { label: 'bytes per recorded request', better: 'lower' },
-  at1: { label: 'µs, 1 in flight', better: 'lower' },
-  at16: { label: 'µs, 16 in flight', better: 'lower' },
-  at64: { label: 'µs, 64 in flight', better: 'lower' },
-  scrapeCpuMs: { label: 'CPU ms a scrape', better: 'lower', main: true },
-  series: { label: 'series' },
   longestPauseMs: { label: 'longest pause ms', better: 'lower', main: true },
 }
 

@@ -1,22 +1,12 @@
-import type { BarResult } from './bars.ts'
 import { figureLabels, showNumber } from './figure-labels.ts'
-import type { Headline } from './headline.ts'
 import type { Machine } from './machine.ts'
 import type { Comparison, Report, Row } from './report.ts'
 
-interface Findings {
-  readonly machine: Machine
-  readonly headlines: readonly Headline[]
-  readonly bars: readonly BarResult[]
-}
-
-/** All tables: the headlines, the bars, and for each case the figures, and how ours compare. */
-export function markdown(report: Report, { machine, headlines, bars }: Findings): string {
+/** All tables: for each case the figures, and how ours compare. */
+export function markdown(report: Report, machine: Machine): string {
   const suites = [...groupBy(report.rows, ({ suite }) => suite)]
   const parts = [
     `# Results\n\n${measuredOn(machine, report)}`,
-    headlines.length > 0 ? `## Headlines\n\n${headlineTable(headlines)}` : '',
-    barSection(bars),
     ...report.notes,
     ...suites.map(([suite, rows]) => `## ${suite}\n\n${caseSections(report, rows)}`),
     failureSection(report),
@@ -27,41 +17,6 @@ export function markdown(report: Report, { machine, headlines, bars }: Findings)
 function measuredOn({ cpu, cores, memoryGb, os }: Machine, { versions }: Report): string {
   const list = Object.entries(versions).map(([name, version]) => `${name} ${version}`)
   return `${cpu}, ${cores} cores, ${memoryGb} GB, ${os}. Versions: ${list.join(', ')}.`
-}
-
-function headlineTable(headlines: readonly Headline[]): string {
-  const rows = headlines.map(({ text, ratio, ours, theirs, against, unit }) => [
-    text,
-    `${showNumber(ratio)} ×`,
-    `${showNumber(ours)} ${unit}`,
-    `${showNumber(theirs)} ${unit}`,
-    against,
-  ])
-  return table(['what', 'ours ÷ theirs', 'ours', 'theirs', 'who'], rows)
-}
-
-function barSection(bars: readonly BarResult[]): string {
-  if (bars.length === 0) return ''
-  const rows = bars.map(
-    ({ text, bound, value, ours, theirs, unit, against, isMet, isWantedMet }) => [
-      text,
-      bound,
-      showNumber(value),
-      `${showNumber(ours)} ${unit}`,
-      `${showNumber(theirs)} ${unit}`,
-      against,
-      resultText(isMet, isWantedMet),
-    ],
-  )
-  const met = bars.filter(({ isMet }) => isMet === true).length
-  const missed = bars.filter(({ isMet }) => isMet === false).length
-  const head = ['what', 'bar', 'measured', 'ours', 'theirs', 'who', 'result']
-  return `## Bars\n\n${met} met, ${missed} not met.\n\n${table(head, rows)}`
-}
-
-function resultText(isMet: boolean | undefined, isWantedMet: boolean | undefined): string {
-  const wanted = isWantedMet === undefined ? [] : [isWantedMet ? 'as wanted' : 'not as wanted']
-  return [...(isMet === undefined ? [] : [isMet ? 'met' : 'not met']), ...wanted].join(', ')
 }
 
 function caseSections(report: Report, rows: readonly Row[]): string {

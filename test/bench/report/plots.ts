@@ -1,9 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { inFlightCase } from '../suites/concurrency-bars.ts'
+import { inFlightCase } from '../suites/concurrency.ts'
 import { growthLimits, limitCase } from '../suites/growth.ts'
-import { httpCaseName } from '../suites/http-bars.ts'
-import { prefetchCase } from '../suites/prefetch.ts'
 import { type Line, lineChart } from './line-chart.ts'
 import type { Report } from './report.ts'
 
@@ -21,14 +19,8 @@ interface Plot {
   readonly of: Cases
 }
 
-const growth = casesOf('growth', growthLimits({ quick: false }), limitCase)
+const growth = casesOf('growth', growthLimits, limitCase)
 const concurrency = casesOf('concurrency', [1, 2, 4, 8, 16, 32, 64, 256], inFlightCase)
-const prefetch = casesOf('prefetch', [1, 2, 4], (processes) => prefetchCase(1_000_000, processes))
-const http = (['express', 'fastify'] as const).map((framework) =>
-  casesOf('http', [4, 40, 200], (connections) =>
-    httpCaseName({ traffic: 'allowed', connections, framework, store: 'redis' }),
-  ),
-)
 
 const plots: Readonly<Record<string, Plot>> = {
   'cost-against-limit.svg': {
@@ -51,25 +43,6 @@ const plots: Readonly<Record<string, Plot>> = {
     yLabel: 'µs a check',
     figure: 'bothCpuUs',
     of: concurrency,
-  },
-  ...Object.fromEntries(
-    http.map((of, index) => [
-      `http-${index === 0 ? 'express' : 'fastify'}.svg`,
-      {
-        title: `CPU of the server for an allowed request, ${index === 0 ? 'Express' : 'Fastify'} and Redis`,
-        xLabel: 'connections',
-        yLabel: 'µs a request, framework included',
-        figure: 'nodeCpuUs',
-        of,
-      },
-    ]),
-  ),
-  'prefetch-calls.svg': {
-    title: 'Calls to Redis for a request of a hot key, limit 1,000,000 a minute',
-    xLabel: 'processes',
-    yLabel: 'calls a request',
-    figure: 'redisCommands',
-    of: prefetch,
   },
 }
 

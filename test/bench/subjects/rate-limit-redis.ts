@@ -1,6 +1,6 @@
 import { rateLimit } from 'express-rate-limit'
+import type { Redis } from 'ioredis'
 import { RedisStore, type SendCommandFn } from 'rate-limit-redis'
-import type { AnyClient } from '../harness/clients.ts'
 import type { OpenRedisSubject } from './redis-subject.ts'
 
 /** rate-limit-redis, the store of express-rate-limit: a fixed window by PTTL and INCR, in one script call a request. */
@@ -19,8 +19,7 @@ export const rateLimitRedis: OpenRedisSubject = async ({ connect, traffic, windo
   }
 }
 
-/** As its documentation says for each client, cast included. */
-export function sendBy(client: AnyClient): SendCommandFn {
-  if (!('call' in client)) return (...args) => client.sendCommand(args) as ReturnType<SendCommandFn>
+/** As its documentation says, cast included. */
+export function sendBy(client: Redis): SendCommandFn {
   return (command, ...args) => client.call(command, ...args) as ReturnType<SendCommandFn>
 }

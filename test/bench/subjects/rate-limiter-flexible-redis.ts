@@ -13,11 +13,8 @@ export const rateLimiterFlexibleBlocking: OpenRedisSubject = open(
 function open(name: string, options: { inMemoryBlockOnConsumed?: number }): OpenRedisSubject {
   return async ({ connect, traffic, windowMs }) => {
     const keyPrefix = `bench.${name.replaceAll(/[^a-zA-Z-]+/g, '')}`
-    const storeClient = await connect()
     const limiter = new RateLimiterRedis({
-      storeClient,
-      // How it is told of node-redis, which it cannot tell from ioredis by itself.
-      useRedisPackage: !('call' in storeClient),
+      storeClient: await connect(),
       keyPrefix,
       points: traffic === 'denied' ? 1 : Number.MAX_SAFE_INTEGER,
       duration: Math.ceil(windowMs / 1000),

@@ -1,5 +1,5 @@
 import type { MaybePromise } from '@sluice/core'
-import type { AnyClient } from '../harness/clients.ts'
+import type { Redis } from 'ioredis'
 import type { Contender } from '../harness/rounds.ts'
 import type { SimulatedClock } from '../harness/simulated-clock.ts'
 import type { Quota } from './algorithm-policy.ts'
@@ -28,7 +28,7 @@ export interface RedisSubject extends Contender {
 /** What a subject is asked to limit. */
 export interface RedisSetting extends Quota {
   /** Where it connects; each subject has a connection of its own. */
-  connect(): Promise<AnyClient>
+  connect(): Promise<Redis>
   /**
    * `allowed`: full logs, in which every admission expires an entry. `denied`: full ones in which nothing expires.
    * `half`: half-full ones, to which is added.

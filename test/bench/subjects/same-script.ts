@@ -1,7 +1,6 @@
 import { createLimiter } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import type { Redis } from 'ioredis'
-import { asIoredis } from '../harness/clients.ts'
 import { policyFor } from './algorithm-policy.ts'
 import type { OpenRedisSubject } from './redis-subject.ts'
 
@@ -10,7 +9,7 @@ import type { OpenRedisSubject } from './redis-subject.ts'
  * without the limiter, the queue and the decoder.
  */
 export const sameScript: OpenRedisSubject = async (setting) => {
-  const client = asIoredis(await setting.connect())
+  const client = await setting.connect()
   const prefix = 'bench.same-script'
   const { recorder, calls } = recording(client)
   const limiter = createLimiter({

@@ -16,15 +16,13 @@ export interface SluiceVariant {
   readonly policies?: number
   /** false: every denial is asked of Redis. @default true: as users get it, it is believed for a second */
   readonly rememberDenials?: boolean
-  /** false: identities stand readable in keys. @default true */
-  readonly digest?: boolean
   /** false: the store is asked without the limiter, and so without deadline, breaker and fallback. @default true */
   readonly resilience?: boolean
 }
 
 /** Sluice, with the Redis store. */
 export function sluiceRedis(variant: SluiceVariant): OpenRedisSubject {
-  const { algorithm, rememberDenials = true, digest = true } = variant
+  const { algorithm, rememberDenials = true } = variant
   const { policies = 1 } = variant
   const name = `sluice ${nameOf(variant)}`
   const prefix = `bench.${nameOf(variant).replaceAll(/[^a-z0-9-]+/g, '-')}`
@@ -36,7 +34,6 @@ export function sluiceRedis(variant: SluiceVariant): OpenRedisSubject {
         prefix,
         clock,
         heartbeatMs: 0,
-        digest,
         ...(rememberDenials ? {} : { denialTtlMs: 0 }),
       }),
     )
@@ -56,10 +53,9 @@ export function sluiceRedis(variant: SluiceVariant): OpenRedisSubject {
 
 function nameOf(variant: SluiceVariant): string {
   const { algorithm, policies = 1, rememberDenials = true } = variant
-  const { digest = true, resilience = true } = variant
+  const { resilience = true } = variant
   const special = [
     rememberDenials ? '' : ' (denialTtlMs: 0)',
-    digest ? '' : ' (digest: false)',
     resilience ? '' : ' (store.apply)',
     policies > 1 ? ` × ${policies}` : '',
   ]

@@ -1,4 +1,3 @@
-import { asIoredis } from '../harness/clients.ts'
 import type { OpenRedisSubject } from './redis-subject.ts'
 
 /** The sliding log as blog posts write it: one member of a sorted set for every request, in one script call a request. */
@@ -24,7 +23,7 @@ redis.call('PEXPIRE', key, window)
 
 export const sortedSet: OpenRedisSubject = async (setting) => {
   const { clock, limit, windowMs, traffic } = setting
-  const client = asIoredis(await setting.connect())
+  const client = await setting.connect()
   const prefix = 'bench.sorted-set'
   client.defineCommand('consumeFromLog', { numberOfKeys: 1, lua: consumeScript })
   const run = scriptOf(client, 'consumeFromLog')

@@ -24,8 +24,7 @@ const most = [slidingLog, ...severalPolicies, ...peers]
 const alone = [slidingLog, sameScript, ...peers]
 const everybody = [slidingLog, ...severalPolicies, ...otherAlgorithms, ...peers]
 
-/** The names of cases that headlines refer to. */
-export const headCase = {
+const headCase = {
   allowed: manyKeys('allowed', 256),
   denied: manyKeys('denied', 256),
   latency: 'latency, 10,000 keys, 1 in flight',

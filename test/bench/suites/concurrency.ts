@@ -3,19 +3,10 @@ import type { ConcurrencyProtocol, ConcurrencySetting } from '../concurrency/con
 import { type Bench, isChosen, type Suite } from '../harness/bench.ts'
 import { startBenchRedis } from '../harness/bench-redis.ts'
 import { type Child, startChild } from '../harness/child.ts'
-import type { ClientName } from '../harness/clients.ts'
 import { choosePinning, type Pinning } from '../harness/pinning.ts'
 import { note, progress } from '../harness/progress.ts'
 import { interleave } from '../harness/rounds.ts'
 import { memoryContenders } from '../memory/memory-contenders.ts'
-import {
-  clientCase,
-  floodCase,
-  inFlightCase,
-  manyKeysCase,
-  memoryKeysCase,
-  resilienceCase,
-} from './concurrency-bars.ts'
 import { runMemoryCase, startWorkers } from './memory.ts'
 
 /** What a check costs at every number of requests in flight: Node and Redis on a core each, on the server's clock, beside the best peer. */
@@ -39,8 +30,13 @@ export const concurrency: Suite = {
   },
 }
 
-export type Worker = Child<ConcurrencyProtocol>
-export type Workers = ReadonlyMap<ConcurrencyContender, Worker>
+type Worker = Child<ConcurrencyProtocol>
+type Workers = ReadonlyMap<ConcurrencyContender, Worker>
+
+/** The name of a case that a plot shows. */
+export function inFlightCase(inFlight: number): string {
+  return `${inFlight} in flight`
+}
 
 /** Contenders that are filled once, and then measured at several numbers in flight. */
 interface Field {
@@ -70,10 +66,9 @@ function fields({ quick }: Bench): readonly Field[] {
   const { log, window, twoLogs, rateLimitRedis, flexible, flexibleBlocking } = contenders
   const length = quick ? { rounds: 3, roundMs: 120 } : { rounds: 5, roundMs: 250 }
   const flood = { rounds: quick ? 1 : 5, roundMs: denialTtlMs }
-  const allowed = { client: 'ioredis 6', keys: 10_000, limit, traffic: 'allowed' } as const
+  const allowed = { keys: 10_000, limit, traffic: 'allowed' } as const
   const four = [log, window, rateLimitRedis, flexible]
   const flooded = [log, rateLimitRedis, flexible, flexibleBlocking]
-  const otherClients: readonly ClientName[] = ['ioredis 5', 'node-redis 6']
   return [
     {
       ...length,
@@ -90,19 +85,10 @@ function fields({ quick }: Bench): readonly Field[] {
       setting: { ...allowed, keys: 100_000 },
       contenders: quick ? [log, rateLimitRedis] : four,
       cases: (quick ? [64] : [64, 256]).map((inFlight) => ({
-        name: manyKeysCase(inFlight),
+        name: `${inFlight} in flight, 100,000 keys`,
         inFlight,
       })),
     },
-    ...otherClients.map((client) => ({
-      ...length,
-      setting: { ...allowed, client },
-      contenders: quick ? [log, rateLimitRedis, flexible] : four,
-      cases: (quick ? [1, 64] : [1, 4, 16, 64, 256]).map((inFlight) => ({
-        name: clientCase(client, inFlight),
-        inFlight,
-      })),
-    })),
     {
       ...length,
       // What is compared differs by little.
@@ -110,7 +96,7 @@ function fields({ quick }: Bench): readonly Field[] {
       setting: allowed,
       contenders: [log, contenders.withoutResilience],
       cases: (quick ? [64] : [1, 16, 64, 256]).map((inFlight) => ({
-        name: resilienceCase(inFlight),
+        name: `${inFlight} in flight, with and without resilience`,
         inFlight,
       })),
     },
@@ -118,7 +104,9 @@ function fields({ quick }: Bench): readonly Field[] {
       ...flood,
       setting: { ...allowed, keys, traffic: 'denied' as const },
       contenders: flooded,
-      cases: [{ name: floodCase(keys), inFlight: 256 }],
+      cases: [
+        { name: `refused flood, ${keys === 1 ? 'one hot key' : '10,000 keys'}`, inFlight: 256 },
+      ],
     })),
   ]
 }
@@ -129,21 +117,17 @@ function chosenFields(bench: Bench): readonly Field[] {
     .filter(({ cases }) => cases.length > 0)
 }
 
-/**
- * A process for each, pinned to the core of Node once it has begun.
- * @param execArgv for Node, besides those of this process
- */
-export async function startContenders(
+/** A process for each, pinned to the core of Node once it has begun. */
+async function startContenders(
   { cleanups }: Bench,
   pinning: Pinning<'Node'>,
   list: readonly ConcurrencyContender[],
-  execArgv: readonly string[] = [],
 ): Promise<Workers> {
   const file = new URL('../concurrency/concurrency-worker.ts', import.meta.url)
   const workers = new Map(
     list.map((contender) => [
       contender,
-      startChild<ConcurrencyProtocol>(file, { cleanups, args: [contender.name], execArgv }),
+      startChild<ConcurrencyProtocol>(file, { cleanups, args: [contender.name] }),
     ]),
   )
   await Promise.all([...workers.values()].map((worker) => worker.ask('close', undefined)))
@@ -193,10 +177,14 @@ async function runField(bench: Bench, { field, workers, port }: FieldRun): Promi
   for (const contender of open) await workerOf(workers, contender).ask('close', undefined)
 }
 
-export function workerOf(workers: Workers, contender: ConcurrencyContender): Worker {
+function workerOf(workers: Workers, contender: ConcurrencyContender): Worker {
   const worker = workers.get(contender)
   if (!worker) throw new Error(`no process was started for '${contender.name}'`)
   return worker
+}
+
+function memoryKeysCase(keys: number): string {
+  return keys === 10 ? 'memory, 10 hot keys' : 'memory, many keys'
 }
 
 async function runMemory(bench: Bench, pinning: Pinning<'Node'>): Promise<void> {

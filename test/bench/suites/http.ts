@@ -10,7 +10,28 @@ import type { HttpContender } from '../http/http-contender.ts'
 import { httpContenders } from '../http/http-contenders.ts'
 import type { HttpProtocol } from '../http/http-server.ts'
 import { clients, load } from '../http/load.ts'
-import { type HttpCase, httpCaseName, httpCases } from './http-bars.ts'
+
+/** What is measured: everything against its own kind, with the same framework and the same store. */
+interface HttpCase extends Pick<HttpContender, 'framework'> {
+  readonly store: 'memory' | 'redis'
+  readonly traffic: 'allowed' | 'denied'
+  readonly connections: number
+}
+
+const httpCases: readonly HttpCase[] = (['allowed', 'denied'] as const).flatMap((traffic) =>
+  [4, 40, 200].flatMap((connections) =>
+    (['express', 'fastify'] as const).flatMap((framework) =>
+      (['memory', 'redis'] as const).map(
+        (store): HttpCase => ({ traffic, connections, framework, store }),
+      ),
+    ),
+  ),
+)
+
+function httpCaseName({ traffic, connections, framework, store }: HttpCase): string {
+  const name = framework === 'express' ? 'Express' : 'Fastify'
+  return `${traffic}, ${connections} connections, ${name}, ${store}`
+}
 
 /** Requests to real servers, each a process of its own: what limiting adds to the CPU of a request. */
 export const http: Suite = {
@@ -39,7 +60,7 @@ function takesPart({ framework, store }: HttpContender): (one: HttpCase) => bool
   return (one) => one.framework === framework && (store === 'none' || store === one.store)
 }
 
-export type Server = Child<HttpProtocol>
+type Server = Child<HttpProtocol>
 
 interface Traffic {
   readonly name: HttpCase['traffic']
@@ -137,7 +158,7 @@ async function runConnections(
 }
 
 /** Until the JIT is done, and all clients have used up what they are refused after. */
-export async function warmUp(port: number, warmUpMs: number): Promise<void> {
+async function warmUp(port: number, warmUpMs: number): Promise<void> {
   for (let durationMs = warmUpMs; ; durationMs *= 2) {
     const { requests } = await load({ port, durationMs })
     // Connections take their clients in turn, from the first one on each time.
@@ -201,7 +222,7 @@ function aboveBare(series: readonly Series[]): Series[] {
   })
 }
 
-export function startServer({ cleanups }: Bench, contender: HttpContender): Server {
+function startServer({ cleanups }: Bench, contender: HttpContender): Server {
   const file = new URL('../http/http-server.ts', import.meta.url)
   return startChild(file, { cleanups, args: [contender.name], env: { NODE_ENV: 'production' } })
 }

@@ -31,8 +31,7 @@ export interface MemoryCase {
   readonly rounds: number
 }
 
-/** The names of cases that headlines refer to. */
-export const memoryHeadCase = {
+const memoryHeadCase = {
   allowed: 'allowed, 10,000 keys',
   manyKeys: 'allowed, many keys',
   churn: 'many fresh keys, which expire',
