@@ -18,7 +18,6 @@ export interface Disturbance {
 /** The way of one process to a store that many share. Messages keep their order, and clocks are faked. */
 export class NetworkStore implements Store {
   readonly denials = { ttlMs: 1_000 }
-  readonly calls: Op[] = []
   delays: Disturbance = { requestDelayMs: 1, replyDelayMs: 1 }
   isDown = false
   readonly #shared: Store
@@ -37,7 +36,6 @@ export class NetworkStore implements Store {
   }
 
   apply(op: Op, checks: readonly Check[]): Promise<readonly Outcome[]> {
-    this.calls.push(op)
     if (this.isDown) return Promise.reject(new Error('down'))
     return new Promise((resolve, reject) => {
       const message: Message = { op, checks, resolve, reject }

@@ -1,0 +1,160 @@
+// One process of a fleet. It consumes as fast as it can, and writes what it admits to a file, with the time at which
+// that was decided. A line is written at once, so that it outlives a SIGKILL.
+
+import { openSync, writeSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createLimiter, type PolicyOptions, regionalStore } from '@sluice/core'
+import { redisStore } from '@sluice/redis'
+import { Redis } from 'ioredis'
+
+/** The argument of the process, as JSON. */
+export interface WorkerSettings {
+  /** The way to the store that all processes share. */
+  readonly url: string
+  /** Where the process belongs to a region. */
+  readonly region?: {
+    readonly name: string
+    readonly url: string
+    readonly shares: Readonly<Record<string, number>>
+  }
+  /** The process decides before the count, instead of by grants. */
+  readonly maxUncounted?: number
+  readonly file: string
+  readonly seed: number
+  readonly limit: number
+  readonly window: number
+}
+
+const settings: WorkerSettings = JSON.parse(process.argv[2] ?? '{}')
+const { region, maxUncounted, limit, window } = settings
+const output = openSync(settings.file, 'a')
+let { seed } = settings
+
+function random(): number {
+  seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
+  return seed / 2 ** 31
+}
+
+// The wall clock of this process is wrong, and is set now and then. The witness reads the one of the machine, at the moment
+// at which the product reads its own: so a SIGSTOP after that does not blur the time of a decision.
+const machineNow = Date.now
+let skewMs = Math.round((random() - 0.5) * 20_000)
+let decidedAt = 0
+Date.now = () => {
+  decidedAt = machineNow()
+  return decidedAt + skewMs
+}
+
+const clients: Redis[] = []
+
+function storeAt(url: string) {
+  const redis = new Redis(url, { maxRetriesPerRequest: 0, retryStrategy: () => 20 })
+  redis.on('error', () => undefined)
+  clients.push(redis)
+  return redisStore(redis)
+}
+
+const shared = storeAt(settings.url)
+const regional =
+  region &&
+  regionalStore({
+    region: region.name,
+    local: storeAt(region.url),
+    global: shared,
+    shares: region.shares,
+    globalDeadlineMs: 50,
+  })
+
+const grants = { prefetch: window / 10 }
+const own = region ? {} : maxUncounted ? { async: { maxUncounted } } : grants
+const policiesOfRegions: readonly PolicyOptions[] = [
+  { name: 'hot', limit, window, ...grants },
+  { name: 'central', limit, window, reach: 'global' },
+]
+const limiter = createLimiter({
+  policies: [
+    { name: 'oracle', limit, window, ...own },
+    { name: 'wide', limit: 1_000_000, window: '1m', ...('prefetch' in own && { prefetch: '1s' }) },
+    ...(region ? policiesOfRegions : []),
+  ],
+  store: regional ?? shared,
+  // Large grants, so that a fault in them shows.
+  ...(region ? { deadlineMs: 200 } : { instances: 1, deadlineMs: 50 }),
+  failureMode: 'closed',
+  onStoreError: () => undefined,
+})
+const [oracle, wide, hot = oracle, central = oracle] = limiter.policies
+if (!oracle || !wide || !hot || !central) throw new Error('no policies')
+const policyOf = { plain: oracle, changing: oracle, refunded: oracle, reset: oracle, hot, central }
+type Key = keyof typeof policyOf
+// Mostly one key, which is hot on a slow machine too.
+const keys: readonly Key[] = region
+  ? ['plain', 'plain', 'changing', 'refunded', 'hot', 'hot', 'central']
+  : [...Array<Key>(6).fill('plain'), 'changing', 'refunded', 'reset']
+
+function tell(...fields: readonly (string | number)[]): void {
+  writeSync(output, `${fields.join(' ')}\n`)
+}
+
+async function consume(key: Key): Promise<void> {
+  if (!wide) return
+  const policy = policyOf[key]
+  const cost = random() < 0.9 ? 1 : 1 + Math.floor(random() * 5)
+  // The limit of one key is lowered and raised, by the clock of the machine.
+  const isLow = key === 'changing' && Math.floor(machineNow() / (3 * window)) % 2 === 1
+  const asked = { policy, key, cost, limit: isLow ? limit / 2 : limit }
+  const beside = { policy: wide, key, cost: 1, limit: wide.limit }
+  const askedAt = machineNow()
+  decidedAt = askedAt
+  const answer = limiter.decide(random() < 0.1 ? [beside, asked] : [asked])
+  const decidedAtOnce = decidedAt
+  const decision = await answer
+  // In a region, the share may decide after the pool was asked.
+  const here = region ? decidedAt : decidedAtOnce
+  if (!decision.allowed) return
+  const receipt = decision.outcomes.find((outcome) => outcome.policy === policy)?.receipt
+  if (!receipt) throw new Error('an admission has no receipt')
+  // A receipt of Redis has the time of Redis; that of a grant has none. If the process was stopped in between, nobody
+  // knows the time.
+  if (region && receipt.at === 0 && machineNow() - askedAt > 100) return
+  const at = receipt.at === 0 ? here : receipt.at
+  if (key !== 'refunded' || random() < 0.7) {
+    tell('admit', key, at, cost)
+    return
+  }
+  // The answer to a refund may be lost, so it counts as given back in any case.
+  await limiter.refund(decision)
+}
+
+/** Without an answer, as after a SIGKILL, the reset may take place a while later. */
+async function reset(): Promise<void> {
+  const id = Math.random()
+  tell('reset', 'reset', machineNow() + 1_500, id)
+  const isDone = await limiter.reset('reset').then(
+    () => true,
+    () => false,
+  )
+  if (isDone) tell('reset', 'reset', machineNow(), id)
+}
+
+let isEnding = false
+process.stdin.on('data', () => {
+  isEnding = true
+})
+console.log('ready')
+while (!isEnding) {
+  const work: Promise<void>[] = []
+  for (const key of keys) {
+    for (let i = random() * 8; i > 0; i -= 1) work.push(consume(key))
+  }
+  await Promise.all(work)
+  if (random() < 0.003) skewMs = Math.round((random() - 0.5) * 20_000)
+  if (keys.includes('reset') && random() < 0.001) await reset()
+  await sleep(random() * (region ? 8 : 4))
+}
+const ofRegion = regional?.regions().find((one) => one.region === region?.name)
+if (ofRegion) tell('borrowed', ofRegion.borrowed)
+else tell('spent', limiter.storeHealth().grants.spent)
+await limiter.close()
+for (const client of clients) client.disconnect()
+process.stdin.destroy()

@@ -1,0 +1,176 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts'
+import { bundledScript } from '../support/bundled-script.ts'
+import { startRedis } from '../support/redis-server.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import type { WorkerSettings } from './oracle-worker.ts'
+import { fullestWindow, readTold } from './witness.ts'
+
+const seconds = Number(process.env.ORACLE_SECONDS ?? 12)
+const seed = Number(process.env.ORACLE_SEED ?? Math.floor(Math.random() * 1_000_000))
+const script = await bundledScript(new URL('oracle-worker.ts', import.meta.url))
+const limit = 300
+const window = 2_000
+
+let draws = seed
+
+function random(): number {
+  draws = (draws * 1_103_515_245 + 12_345) % 2 ** 31
+  return draws / 2 ** 31
+}
+
+const regionCount = 4
+const share = 0.6 / regionCount
+const shares = Object.fromEntries(
+  Array.from({ length: regionCount }, (_, index) => [`r${index}`, share]),
+)
+
+interface Kind {
+  readonly name: string
+  readonly seconds: number
+  readonly processes: number
+  /** Each region has two processes, and a Redis of its own. @default 0 */
+  readonly regions?: number
+  /** @default 0 */
+  readonly maxUncounted?: number
+  readonly keys: readonly string[]
+}
+
+const keys = ['plain', 'changing', 'refunded', 'reset']
+const kinds: readonly Kind[] = [
+  { name: '4 processes with grants', seconds, processes: 4, keys },
+  {
+    ...{ name: '4 processes that decide before the count', seconds: seconds / 2, processes: 4 },
+    ...{ maxUncounted: 30, keys },
+  },
+  {
+    ...{ name: '4 regions of two processes', seconds: seconds / 2, processes: 2 * regionCount },
+    ...{ regions: regionCount, keys: ['plain', 'changing', 'refunded', 'hot', 'central'] },
+  },
+]
+
+describe.each(kinds)('$name, and faults of all kinds', (kind) => {
+  const { processes, regions = 0, maxUncounted = 0 } = kind
+
+  it(`keep their bound in any rolling window, all together (seed ${seed})`, {
+    timeout: (seconds + 90) * 1_000,
+  }, async () => {
+    let kills = 0
+    using folder = temporaryFolder('oracle')
+    const redis = await startRedis()
+    const locals = await Promise.all(Array.from({ length: regions }, () => startRedis()))
+    const proxies = await Promise.all(
+      Array.from({ length: processes }, () => startTcpProxy(redis.port)),
+    )
+    const files: string[] = []
+    const fleet = proxies.map(start)
+
+    function start(proxy: TcpProxy, index: number): ChildProcess {
+      const file = join(folder.path, `${files.length}.txt`)
+      files.push(file)
+      const local = locals[index % regions]
+      const settings: WorkerSettings = {
+        ...{ url: `redis://127.0.0.1:${proxy.port}`, maxUncounted, file, limit, window },
+        seed: files.length + seed,
+        ...(local && { region: { name: `r${index % regions}`, url: local.url, shares } }),
+      }
+      const args = [script, JSON.stringify(settings)]
+      return spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+    }
+
+    const faults: readonly ((index: number, proxy: TcpProxy) => unknown)[] = [
+      (index, proxy) => {
+        kills += 1
+        fleet[index]?.kill('SIGKILL')
+        fleet[index] = start(proxy, index)
+      },
+      async (index) => {
+        fleet[index]?.kill('SIGSTOP')
+        await sleep(random() * 600)
+        fleet[index]?.kill('SIGCONT')
+      },
+      (_index, proxy) => proxy.disturb({ requestDelayMs: random() * 300 }),
+      (_index, proxy) =>
+        proxy.disturb({ replyDelayMs: random() * 300, stall: { every: 7, forMs: 400 } }),
+      (_index, proxy) => proxy.disturb({ cutEvery: 20 }),
+      // Both processes of a region are cut off.
+      async (index) => {
+        const isCut = (other: number) =>
+          regions > 0 ? other % regions === index % regions : other === index
+        const cut = proxies.filter((_, other) => isCut(other))
+        await Promise.all(cut.map((proxy) => proxy.refuse()))
+        await sleep(random() * (regions > 0 ? 1_000 : 500))
+        await Promise.all(cut.map((proxy) => proxy.accept()))
+      },
+      async () => {
+        redis.pause()
+        await sleep(random() * 400)
+        redis.resume()
+      },
+    ]
+
+    await Promise.all(fleet.map((child) => child.stdout && once(child.stdout, 'data')))
+    const endsAt = performance.now() + kind.seconds * 1_000
+    while (performance.now() < endsAt) {
+      await sleep(random() * 500)
+      const index = Math.floor(random() * processes)
+      const proxy = proxies[index]
+      if (!proxy) continue
+      await faults[Math.floor(random() * faults.length)]?.(index, proxy)
+      await sleep(random() * 500)
+      proxy.disturb({})
+    }
+    await Promise.all(fleet.map(end))
+    await Promise.all(proxies.map((proxy) => proxy.close()))
+    await Promise.all([redis, ...locals].map((server) => server.stop()))
+
+    // A process that was killed takes its units with it.
+    const over = maxUncounted * (processes + kills)
+    const texts = files.map(readIfThere)
+    const told = readTold(texts)
+    for (const key of kind.keys) {
+      const most = fullestWindow(told, key, window)
+      expect({ key, most, isOver: most > limit + over }).toEqual({ key, most, isOver: false })
+      expect(most).toBeGreaterThan(0)
+    }
+    // Those that were not killed have told what they took that way.
+    const sum = (what: string): number =>
+      texts
+        .flatMap((text) => [...text.matchAll(new RegExp(`^${what} (\\d+)$`, 'gm'))])
+        .reduce((units, [, more]) => units + Number(more), 0)
+    if (regions > 0) {
+      // A window is fuller than the share of one region.
+      expect(fullestWindow(told, 'plain', window)).toBeGreaterThan(share * limit)
+      expect(sum('borrowed')).toBeGreaterThan(0)
+      return
+    }
+    // A lowered limit binds once the grants have ended, and the processes that were stopped have gone on.
+    const low = told.admissions.filter(({ key, atMs }) => {
+      const inPhase = atMs % (3 * window)
+      return key === 'changing' && inPhase > 1_500 && Math.floor(atMs / (3 * window)) % 2 === 1
+    })
+    const mostOfLow = fullestWindow({ admissions: low, resets: [] }, 'changing', window)
+    expect(mostOfLow).toBeLessThanOrEqual(limit / 2 + over)
+    if (maxUncounted === 0) expect(sum('spent')).toBeGreaterThan(0)
+  })
+})
+
+/** A process that was killed early has written none. */
+function readIfThere(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  child.kill('SIGCONT')
+  child.stdin?.end('end\n')
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+}
