@@ -2,11 +2,12 @@ import type { DecisionEvent, Limiter, PolicyFields, Store } from '@sluice/core'
 import { collectMetrics } from '@sluice/metrics'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, vi } from 'vitest'
 import { startTcpProxy } from '../faults/tcp-proxy.ts'
 import { seriesValue } from '../metrics/scrape.ts'
 import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import type { RedisServer } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
 let redis: RedisServer
@@ -14,14 +15,9 @@ let client: Redis
 let store: Store
 let opened = 0
 
-beforeAll(async () => {
-  redis = await startRedis()
-  client = new Redis(redis.url)
-})
-
-afterAll(async () => {
-  client.disconnect()
-  await redis.stop()
+it.beforeAll(({ redis: server, client: own }) => {
+  redis = server
+  client = own
 })
 
 beforeEach(() => {

@@ -2,9 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SimulationReport } from '@sluice/cli'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findOrNote } from '../support/programs.ts'
 import { run } from '../support/run.ts'
-import { addNote } from '../support/run-notes.ts'
-import { findOnPath, installPackage, isExecutable } from '../support/system-package.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { runSluice } from './run-sluice.ts'
 
@@ -147,7 +146,7 @@ const formats: Readonly<Record<string, Format>> = {
 const folder = temporaryFolder('goaccess')
 let goaccess: string | undefined
 beforeAll(() => {
-  goaccess = findOrInstallGoaccess()
+  goaccess = findOrNote('goaccess', 'logs against goaccess')
 }, 400_000)
 afterAll(() => folder[Symbol.dispose]())
 
@@ -252,20 +251,4 @@ function requestsOf(seed: string): readonly Sent[] {
     path: pick(paths, '/'),
     status: pick(statuses, 200),
   }))
-}
-
-/** `GOACCESS_BIN`, else one on the PATH, else one that is installed now with apt or brew. */
-function findOrInstallGoaccess(): string | undefined {
-  const declared = process.env.GOACCESS_BIN
-  if (declared && isExecutable(declared)) return declared
-  const found = findOnPath(['goaccess'])
-  if (found) return found
-  const problem = installPackage({
-    ...{ what: 'goaccess', brew: ['install', 'goaccess'], apt: ['goaccess'] },
-  })
-  const installed = findOnPath(['goaccess'])
-  if (!installed) {
-    addNote(`NOT TRIED: logs against goaccess: set GOACCESS_BIN, or install it (${problem})`)
-  }
-  return installed
 }

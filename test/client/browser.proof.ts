@@ -5,8 +5,7 @@ import type { RequestHandler } from 'express'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RunningExample, startExample } from '../examples/start-example.ts'
-import { findOrInstallChrome } from '../support/chrome-binary.ts'
-import { addNote } from '../support/run-notes.ts'
+import { findOrNote } from '../support/programs.ts'
 import { bundleForPages } from './bundle.ts'
 import { jobApi } from './job-api.ts'
 
@@ -82,18 +81,13 @@ describe('a page of another origin', () => {
   let api: string
 
   beforeAll(async () => {
-    const chrome = findOrInstallChrome()
-    if ('problem' in chrome) {
-      addNote(
-        `NOT TRIED in a browser, since there is no Chrome: set CHROME_BIN (${chrome.problem})`,
-      )
-      return
-    }
+    const executablePath = findOrNote('chrome', 'the client in a browser')
+    if (executablePath === undefined) return
     example = startExample('express', { PORT: '0' })
     const port = /listening on (\d+)/.exec(await example.printed(/listening on \d+/))?.[1]
     api = `http://127.0.0.1:${port}/api/search`
     site = await serve(`<!doctype html><script src="/client.js"></script>`, await bundleForPages())
-    browser = await chromium.launch({ executablePath: chrome.path, args: ['--no-sandbox'] })
+    browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
     page = await browser.newPage()
     await page.goto(`http://localhost:${portOf(site)}/`)
   }, 400_000)

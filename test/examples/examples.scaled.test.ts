@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { freePortPair } from '../support/free-port.ts'
-import { findOrInstallRedis } from '../support/redis-binary.ts'
+import { findOrInstall } from '../support/programs.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { isProof } from '../support/scale.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -157,7 +157,7 @@ describe('examples/admin', () => {
 describe('examples/observability', () => {
   it('says how to go on without Prometheus, and what its clients were answered', async () => {
     using bin = temporaryFolder('observability')
-    symlinkSync(findOrInstallRedis(), join(bin.path, 'redis-server'))
+    symlinkSync(findOrInstall('redis'), join(bin.path, 'redis-server'))
     const example = start('observability', {
       ...{ PATH: bin.path, PORT: String(await freePortPair()), SECONDS: '3', FREEZE_SECONDS: '1' },
     })

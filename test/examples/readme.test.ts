@@ -2,9 +2,10 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect } from 'vitest'
 import { freePort } from '../support/free-port.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import type { RedisServer } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 import { packages, readText, root } from '../support/workspace.ts'
 import { type RunningExample, startScript } from './start-example.ts'
@@ -23,10 +24,10 @@ let redis: RedisServer
 /** Where the blocks listen. */
 let origins: readonly URL[]
 
-beforeAll(async () => {
+it.beforeAll(async ({ redis: server }) => {
   // Inside the tests' folder, where its imports resolve as a user's do.
   folder = await mkdtemp(join(root, 'test/examples/.readme-'))
-  redis = await startRedis()
+  redis = server
   const programs = [express, fastify, card, withRoute()]
   origins = await Promise.all(programs.map(startBlock))
 })
@@ -34,7 +35,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all(running.map((example) => example.stop()))
   await rm(folder, { recursive: true })
-  await redis.stop()
 })
 
 describe('the README', () => {

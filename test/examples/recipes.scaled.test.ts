@@ -14,9 +14,9 @@ import type { FastifyInstance } from 'fastify'
 import type { Redis } from 'ioredis'
 import { io as connectSocket } from 'socket.io-client'
 import request from 'supertest'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, onTestFinished, vi } from 'vitest'
 import { WebSocket } from 'ws'
-import { startRedis } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { isProof } from '../support/scale.ts'
 import { until } from '../support/until.ts'
 import { root } from '../support/workspace.ts'
@@ -44,14 +44,12 @@ async function portOf(server: Server): Promise<number> {
 const appOf = async (heading: string) => (await recipe<{ app: express.Express }>(heading)).app
 
 describe('the recipes', () => {
-  it('limit a whole API', async () => {
-    const server = await startRedis()
+  it('limit a whole API', async ({ redis: server }) => {
     vi.stubEnv('REDIS_URL', server.url)
     const { app, redis } = await recipe<{ app: express.Express; redis: Redis }>('A whole API')
-    onTestFinished(async () => {
+    onTestFinished(() => {
       vi.unstubAllEnvs()
       redis.disconnect()
-      await server.stop()
     })
     app.post('/login', (_request, response) => void response.sendStatus(401))
     app.use((_request, response) => void response.sendStatus(200))

@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { Server } from 'node:net'
 import { join } from 'node:path'
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { afterEach, beforeAll, beforeEach, describe, expect, vi } from 'vitest'
+import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 import { readText, root } from '../support/workspace.ts'
 
@@ -26,18 +26,13 @@ const blocks = new Map(
 const tried = new Set<string>()
 const servers: Server[] = []
 let folder: string
-let redisServer: RedisServer
 
 beforeAll(async () => {
   // Inside the tests' folder, where its imports resolve as a user's do.
   folder = await mkdtemp(join(root, 'test/examples/.start-'))
   const compilerOptions = { experimentalDecorators: true }
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
-  redisServer = await startRedis()
-  return async () => {
-    await redisServer.stop()
-    await rm(folder, { recursive: true })
-  }
+  return () => rm(folder, { recursive: true })
 })
 
 beforeEach(() => {
@@ -315,7 +310,7 @@ describe('the block of the page', () => {
     expect(await leftOf(askServer, { 'x-user': 'ada' })).toBe('98')
   })
 
-  it('start/redis.md counts in Redis, by either client', async () => {
+  it('start/redis.md counts in Redis, by either client', async ({ redis: redisServer }) => {
     vi.stubEnv('REDIS_URL', redisServer.url)
     for (const [tab, end] of [
       ['ioredis', 'disconnect'],
@@ -349,7 +344,7 @@ describe('the block of the page', () => {
     expect(headers.get('ratelimit-policy')).toBe('"burst";q=10;w=1, "sustained";q=600;w=60')
   })
 
-  it('start/redis.md shuts down', async () => {
+  it('start/redis.md shuts down', async ({ redis: redisServer }) => {
     vi.stubEnv('REDIS_URL', redisServer.url)
     const once = vi.spyOn(process, 'once').mockReturnThis()
     const { redis } = await runBlock('start/redis.md > Shut down', {

@@ -28,20 +28,21 @@ export interface ApiSettings {
   readonly ownClock: boolean
 }
 
-/** What a process is told. */
-export type ToApi =
-  | { readonly type: 'step-clock'; readonly clock: SteppedClock; readonly byMs: number }
-  | { readonly type: 'report' }
-  | { readonly type: 'close' }
+/** What a process is asked. */
+export type ApiProtocol = {
+  /** The port on which it listens. */
+  listen: { input: undefined; output: number }
+  'step-clock': { input: { clock: SteppedClock; byMs: number }; output: undefined }
+  report: { input: undefined; output: ApiReport }
+  /** Closes server, store and client, and gives no answer: the process ends by itself. */
+  close: { input: undefined; output: undefined }
+}
 
 /** What a process tells. Times are those of `monotonicMs`. */
-export type FromApi =
-  | { readonly type: 'listening'; readonly port: number }
-  | { readonly type: 'stepped' }
+export type ApiTold =
   | { readonly type: 'event'; readonly at: number; readonly event: ResilienceEvent }
   | { readonly type: 'store-error'; readonly at: number; readonly code: string }
   | { readonly type: 'unhandled'; readonly message: string }
-  | { readonly type: 'report'; readonly report: ApiReport }
 
 /** What a process has measured of itself so far. */
 export interface ApiReport {

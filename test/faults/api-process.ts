@@ -3,8 +3,9 @@ import type { IncomingMessage } from 'node:http'
 import { createLimiter, type Store } from '@sluice/core'
 import { apiKey } from '@sluice/http'
 import { redisStore } from '@sluice/redis'
+import { answerParent, leaveParent, tellParent } from '../support/child.ts'
 import { connectRedis } from './api-clients.ts'
-import type { ApiSettings, FromApi, RequestTimes, ToApi } from './api-messages.ts'
+import type { ApiProtocol, ApiSettings, ApiTold, RequestTimes } from './api-messages.ts'
 import { type ApiWatch, startApi } from './api-servers.ts'
 import type { SteppedClock } from './fault.ts'
 import { hotKey } from './load.ts'
@@ -22,11 +23,9 @@ const requests: RequestTimes[] = []
 const key = apiKey({ verify: false })
 const { delays: loop } = watchLoop()
 
-const tell = (message: FromApi) => void (process.connected && process.send?.(message))
+const tell = (told: ApiTold) => tellParent(told)
 process.on('unhandledRejection', (reason) => tell({ type: 'unhandled', message: String(reason) }))
 process.on('uncaughtException', (error) => tell({ type: 'unhandled', message: String(error) }))
-// A process without its parent has nothing to do.
-process.on('disconnect', () => process.exit())
 
 const realNow = Date.now
 const steps: Record<SteppedClock, number> = { ours: 0, store: 0 }
@@ -45,28 +44,25 @@ const total = createLimiter({
   deadlineMs: REPORT_DEADLINE_MS,
 })
 const api = await startApi(settings.framework, settings.modes.map(routeOf), watchRequests())
-process.on('message', (message: ToApi) => void obey(message))
-tell({ type: 'listening', port: api.port })
-
-async function obey(message: ToApi): Promise<void> {
-  if (message.type === 'report') {
+answerParent<ApiProtocol>({
+  listen: () => api.port,
+  'step-clock'({ clock, byMs }) {
+    steps[clock] += byMs
+    return undefined
+  },
+  async report() {
     const { keysOwed } = total.storeHealth()
-    const chargedInAll = await knownToStore()
-    tell({ type: 'report', report: { requests, loop, keysOwed, chargedInAll } })
-    return
-  }
-  if (message.type === 'step-clock') {
-    steps[message.clock] += message.byMs
-    tell({ type: 'stepped' })
-    return
-  }
-  await api.close()
-  await store.close?.()
-  client.end()
-  // From here on nothing of ours may keep the process alive; it is not asked to exit.
-  process.removeAllListeners('disconnect')
-  process.disconnect()
-}
+    return { requests, loop, keysOwed, chargedInAll: await knownToStore() }
+  },
+  async close() {
+    await api.close()
+    await store.close?.()
+    client.end()
+    // From here on nothing of ours may keep the process alive; it is not asked to exit.
+    leaveParent()
+    return undefined
+  },
+})
 
 /** Peeks, because the headers of an answer tell of the fallback's counts when the store is late. */
 async function knownToStore(): Promise<number | undefined> {
@@ -94,7 +90,7 @@ function routeOf(mode: ApiSettings['modes'][number], index: number) {
   }
 }
 
-function onResilience(event: Extract<FromApi, { type: 'event' }>['event']): void {
+function onResilience(event: Extract<ApiTold, { type: 'event' }>['event']): void {
   tell({ type: 'event', at: monotonicMs(), event })
 }
 

@@ -1,13 +1,9 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import type { BreakerState, ResilienceEvent } from '@sluice/core'
 import { bundledScript } from '../support/bundled-script.ts'
-import { until } from '../support/until.ts'
-import type { ApiReport, ApiSettings, Connection, FromApi, ToApi } from './api-messages.ts'
-import { monotonicMs } from './timing.ts'
+import { type Child, startChild } from '../support/child.ts'
+import type { ApiProtocol, ApiReport, ApiSettings, ApiTold, Connection } from './api-messages.ts'
 
 const script = await bundledScript(new URL('api-process.ts', import.meta.url))
-const START_TIMEOUT_MS = 30_000
 const EXIT_TIMEOUT_MS = 5_000
 
 export interface TimedEvent {
@@ -56,28 +52,27 @@ export async function startFleet(settings: FleetSettings, size: number): Promise
 }
 
 async function startApiProcess(settings: ApiSettings): Promise<Api> {
-  const child = fork(script, [JSON.stringify(settings)], {
-    execArgv: [],
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  })
   const events: TimedEvent[] = []
   const storeErrors: { at: number; code: string }[] = []
   const unhandled: string[] = []
   let breaker: BreakerState = 'closed'
   let isAway = false
-  child.on('message', (message: FromApi) => {
-    if (message.type === 'unhandled') unhandled.push(message.message)
-    if (message.type === 'store-error') storeErrors.push(message)
-    if (message.type !== 'event') return
-    const { at, event } = message
+  const onTold = (told: ApiTold): void => {
+    if (told.type === 'unhandled') unhandled.push(told.message)
+    if (told.type === 'store-error') storeErrors.push(told)
+    if (told.type !== 'event') return
+    const { at, event } = told
     events.push({ at, event })
     if (event.type === 'breaker') breaker = event.state
     if (event.type === 'fallback-entered') isAway = true
     if (event.type === 'fallback-left') isAway = false
+  }
+  const child = startChild<ApiProtocol, ApiTold>(script, {
+    args: [JSON.stringify(settings)],
+    onTold,
   })
-  const { port } = await answer(child, 'listening')
   return {
-    port,
+    port: await child.ask('listen', undefined),
     events,
     storeErrors,
     unhandled,
@@ -87,54 +82,19 @@ async function startApiProcess(settings: ApiSettings): Promise<Api> {
     get isAway() {
       return isAway
     },
-    async stepClock(clock, byMs) {
-      const stepped = answer(child, 'stepped')
-      tell(child, { type: 'step-clock', clock, byMs })
-      await stepped
-    },
-    async report() {
-      const reported = answer(child, 'report')
-      tell(child, { type: 'report' })
-      return (await reported).report
-    },
+    stepClock: (clock, byMs) => child.ask('step-clock', { clock, byMs }),
+    report: () => child.ask('report', undefined),
     close: () => closeApi(child),
   }
 }
 
-async function closeApi(child: ChildProcess): Promise<boolean> {
-  if (child.exitCode !== null || child.signalCode !== null) return false
-  const exited = once(child, 'exit')
-  tell(child, { type: 'close' })
-  const startedAt = monotonicMs()
-  const patience = setTimeout(() => child.kill('SIGKILL'), EXIT_TIMEOUT_MS)
-  await exited
+/** Whether it ended by itself, in time. */
+async function closeApi(child: Child<ApiProtocol>): Promise<boolean> {
+  const { exitCode, signalCode } = child.process
+  if (exitCode !== null || signalCode !== null) return false
+  const patience = setTimeout(() => child.stop(), EXIT_TIMEOUT_MS)
+  await child.ask('close', undefined).catch(() => undefined)
+  const code = await child.ended
   clearTimeout(patience)
-  return monotonicMs() - startedAt < EXIT_TIMEOUT_MS && child.exitCode === 0
-}
-
-function tell(child: ChildProcess, message: ToApi): void {
-  if (child.connected) child.send(message)
-}
-
-/** The next message of a type; rejects when the process ends before, or takes too long. */
-async function answer<Type extends FromApi['type']>(
-  child: ChildProcess,
-  type: Type,
-): Promise<Extract<FromApi, { type: Type }>> {
-  let found: Extract<FromApi, { type: Type }> | undefined
-  const listen = (message: FromApi) => {
-    if (message.type === type) found ??= message as Extract<FromApi, { type: Type }>
-  }
-  child.on('message', listen)
-  try {
-    await until(
-      `an API process says '${type}'`,
-      () => found !== undefined || child.exitCode !== null,
-      { timeoutMs: START_TIMEOUT_MS },
-    )
-  } finally {
-    child.off('message', listen)
-  }
-  if (found === undefined) throw new Error(`an API process ended before it said '${type}'`)
-  return found
+  return code === 0
 }

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createLimiter } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
+import { answerParent, leaveParent, tellParent } from '../support/child.ts'
 
 /** What a process holds when all is quiet. */
 export interface Held {
@@ -11,11 +12,13 @@ export interface Held {
   readonly heapBytes: number
 }
 
-export type ToWorker = 'ask' | 'measure' | 'close'
-export type FromWorker =
-  | { readonly type: 'asked'; readonly from: string }
-  | { readonly type: 'measured'; readonly held: Held }
-  | { readonly type: 'unhandled'; readonly message: string }
+export type LeakProtocol = {
+  /** Makes some decisions: who made them, the store or something else. */
+  ask: { input: undefined; output: 'store' | 'elsewhere' }
+  measure: { input: undefined; output: Held }
+  /** Closes everything, and gives no answer: the process ends by itself. */
+  close: { input: undefined; output: undefined }
+}
 
 const KEYS_AT_ONCE = 20
 
@@ -29,18 +32,11 @@ const limiter = createLimiter({
   deadlineMs: 20,
   onStoreError: () => undefined,
 })
-const tell = (message: FromWorker) => void process.send?.(message)
-process.on('unhandledRejection', (reason) => tell({ type: 'unhandled', message: String(reason) }))
-process.on('disconnect', () => process.exit())
-
-process.on('message', async (message: ToWorker) => {
-  if (message === 'ask') tell({ type: 'asked', from: await ask() })
-  if (message === 'measure') tell({ type: 'measured', held: await measure() })
-  if (message === 'close') await close()
-})
+process.on('unhandledRejection', (reason) => tellParent(String(reason)))
+answerParent<LeakProtocol>({ ask, measure, close })
 
 /** Some requests at once, for keys that are few, so that what is kept of keys does not look like a leak. */
-async function ask(): Promise<string> {
+async function ask() {
   const keys = Array.from({ length: KEYS_AT_ONCE }, (_, index) => `key ${index}`)
   const decisions = await Promise.all(keys.map((key) => limiter.consume(key)))
   return decisions.every(({ source }) => source === 'store') ? 'store' : 'elsewhere'
@@ -61,9 +57,9 @@ async function measure(): Promise<Held> {
   }
 }
 
-async function close(): Promise<void> {
+async function close() {
   await limiter.close()
   redis.disconnect()
-  process.removeAllListeners('disconnect')
-  process.disconnect()
+  leaveParent()
+  return undefined
 }

@@ -1,12 +1,11 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { bundledScript } from '../support/bundled-script.ts'
+import { type Child, startChild } from '../support/child.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { isProof, scaled } from '../support/scale.ts'
 import { until } from '../support/until.ts'
-import type { FromWorker, Held, ToWorker } from './leak-worker.ts'
+import type { Held, LeakProtocol } from './leak-worker.ts'
 
 const CYCLES = scaled(5, 50)
 const WARM_CYCLES = 5
@@ -15,15 +14,20 @@ const HEAP_NOISE_BYTES = 3 * 2 ** 20
 
 const script = await bundledScript(new URL('leak-worker.ts', import.meta.url))
 let redis: RedisServer
-let worker: Worker
+let worker: Child<LeakProtocol>
+let unhandled: string[]
 
 beforeEach(async () => {
   redis = await startRedis()
-  worker = startWorker(redis.port)
+  unhandled = []
+  worker = startChild<LeakProtocol, string>(script, {
+    ...{ args: [String(redis.port)], execArgv: ['--expose-gc'] },
+    onTold: (reason) => unhandled.push(reason),
+  })
 })
 
 afterEach(async () => {
-  worker.child.kill('SIGKILL')
+  worker.stop()
   await redis.stop()
 })
 
@@ -31,11 +35,11 @@ describe(`${CYCLES} faults, one after the other`, () => {
   it('leave no sockets, timers or memory behind: Redis frozen', { timeout: 60_000 }, async () => {
     await expectNoLeak(async () => {
       redis.pause()
-      await worker.ask()
-      await worker.ask()
+      await ask()
+      await ask()
       await sleep(FROZEN_MS)
       redis.resume()
-      await worker.ask()
+      await ask()
     })
   })
 
@@ -44,10 +48,10 @@ describe(`${CYCLES} faults, one after the other`, () => {
     { timeout: 60_000 },
     async () => {
       await expectNoLeak(async () => {
-        const asked = worker.ask()
+        const asked = ask()
         await redis.cli('CLIENT', 'KILL', 'TYPE', 'normal')
         await asked
-        await worker.ask()
+        await ask()
         await sleep(FROZEN_MS)
       })
     },
@@ -56,91 +60,57 @@ describe(`${CYCLES} faults, one after the other`, () => {
 
 describe('a process whose limiter and client are closed', () => {
   it.runIf(isProof)('ends by itself while Redis answers', async () => {
-    await worker.ask()
-    expect(await worker.close()).toBe(0)
+    await ask()
+    expect(await close()).toBe(0)
   })
 
   it('ends by itself while Redis is frozen and the breaker open', async () => {
-    await worker.ask()
+    await ask()
     redis.pause()
-    for (let round = 0; round < 4; round += 1) await worker.ask()
-    expect(await worker.close()).toBe(0)
+    for (let round = 0; round < 4; round += 1) await ask()
+    expect(await close()).toBe(0)
   })
 
   it.runIf(isProof)('ends by itself while Redis is gone', async () => {
-    await worker.ask()
+    await ask()
     await redis.stop()
-    for (let round = 0; round < 4; round += 1) await worker.ask()
-    expect(await worker.close()).toBe(0)
+    for (let round = 0; round < 4; round += 1) await ask()
+    expect(await close()).toBe(0)
   })
 })
 
 /** Compares what is held when all is quiet again after the first faults and after many more. */
 async function expectNoLeak(cycle: () => Promise<void>): Promise<void> {
   for (let round = 0; round < WARM_CYCLES; round += 1) await cycle()
-  const before = await worker.measureWhenCalm()
+  const before = await heldWhenCalm()
   for (let round = 0; round < CYCLES; round += 1) await cycle()
-  const after = await worker.measureWhenCalm()
+  const after = await heldWhenCalm()
   expect(after.sockets).toBeLessThanOrEqual(before.sockets)
   expect(after.timers).toBeLessThanOrEqual(before.timers + 1)
   expect(after.heapBytes - before.heapBytes).toBeLessThan(HEAP_NOISE_BYTES)
-  expect(worker.unhandled).toEqual([])
+  expect(unhandled).toEqual([])
 }
 
-interface Worker {
-  readonly child: ChildProcess
-  readonly unhandled: readonly string[]
-  /** Asks for some decisions, and resolves to who made them: the store, or something else. */
-  ask(): Promise<string>
-  measureWhenCalm(): Promise<Held>
-  /** Resolves to the exit code, once the process has ended. */
-  close(): Promise<number | null>
-}
+const ask = () => worker.ask('ask', undefined)
 
-function startWorker(port: number): Worker {
-  const child = fork(script, [String(port)], {
-    execArgv: ['--expose-gc'],
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+async function heldWhenCalm(): Promise<Held> {
+  await until('all traffic is back at the store', async () => (await ask()) === 'store')
+  // What late replies have set off is over once no more is held than a moment ago.
+  let before = await worker.ask('measure', undefined)
+  await until('nothing goes on', async () => {
+    const { sockets, timers } = before
+    await sleep(500)
+    before = await worker.ask('measure', undefined)
+    return before.sockets >= sockets && before.timers >= timers
   })
-  const unhandled: string[] = []
-  child.on('message', (message: FromWorker) => {
-    if (message.type === 'unhandled') unhandled.push(message.message)
-  })
-  const ask = async () => {
-    const { from } = await answer(child, 'ask', 'asked')
-    return from
-  }
-  return {
-    child,
-    unhandled,
-    ask,
-    async measureWhenCalm() {
-      await until('all traffic is back at the store', async () => (await ask()) === 'store')
-      // What late replies have set off is over, and the client's own timers are.
-      await sleep(1_500)
-      return (await answer(child, 'measure', 'measured')).held
-    },
-    async close() {
-      const exited = once(child, 'exit')
-      child.send('close' satisfies ToWorker)
-      const patience = setTimeout(() => child.kill('SIGKILL'), 5_000)
-      const [code] = await exited
-      clearTimeout(patience)
-      return code
-    },
-  }
+  return before
 }
 
-/** Asks, and waits for an answer of a type; they come in the order of the questions. */
-async function answer<Type extends FromWorker['type']>(
-  child: ChildProcess,
-  question: ToWorker,
-  type: Type,
-): Promise<Extract<FromWorker, { type: Type }>> {
-  child.send(question)
-  const signal = AbortSignal.timeout(15_000)
-  for (;;) {
-    const [message] = (await once(child, 'message', { signal })) as [FromWorker]
-    if (message.type === type) return message as Extract<FromWorker, { type: Type }>
-  }
+/** Resolves to the exit code, once the process has ended. */
+async function close(): Promise<number | null> {
+  const patience = setTimeout(() => worker.stop(), 5_000)
+  await worker.ask('close', undefined).catch(() => undefined)
+  const code = await worker.ended
+  clearTimeout(patience)
+  return code
 }

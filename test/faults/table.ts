@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { cpus } from 'node:os'
-import { findOrInstallRedis } from '../support/redis-binary.ts'
+import { findOrInstall } from '../support/programs.ts'
 import { type CellRun, limit } from './cell.ts'
 import type { Verdict, Waits } from './judge.ts'
 
@@ -28,7 +28,7 @@ const head = [
 /** Where and when it was measured. */
 export function setting(): string {
   const [cpu] = cpus()
-  const server = execFileSync(findOrInstallRedis(), ['--version'], { encoding: 'utf8' })
+  const server = execFileSync(findOrInstall('redis'), ['--version'], { encoding: 'utf8' })
   const redis = /v=(\S+)/.exec(server)?.[1] ?? 'of unknown version'
   const date = new Date().toISOString().slice(0, 10)
   return `${date}, ${cpus().length} cores of ${cpu?.model ?? 'unknown make'}, Node ${process.versions.node}, Redis ${redis}\n`

@@ -6,7 +6,7 @@ import { createLimiter } from '@sluice/core'
 import { collectMetrics, metricsPage } from '@sluice/metrics'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { stringify } from 'yaml'
-import { findOrInstall } from '../support/prometheus-binaries.ts'
+import { findOrInstall } from '../support/programs.ts'
 import { root } from '../support/workspace.ts'
 import { alerts } from './alerts.ts'
 

@@ -2,8 +2,7 @@ import { instrumentNames } from '@sluice/metrics'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RunningExample, startExample } from '../examples/start-example.ts'
 import { freePort, freePortPair } from '../support/free-port.ts'
-import { findOrInstall } from '../support/prometheus-binaries.ts'
-import { findOrInstallRedis } from '../support/redis-binary.ts'
+import { findOrInstall } from '../support/programs.ts'
 import { until } from '../support/until.ts'
 import { dashboards } from './dashboards.ts'
 
@@ -22,7 +21,7 @@ const startedAt = Date.now() / 1_000
 
 // The example runs two processes of an API under traffic, and freezes their Redis.
 beforeAll(async () => {
-  findOrInstallRedis()
+  findOrInstall('redis')
   findOrInstall('prometheus')
   findOrInstall('alertmanager')
   const [promPort, alertPort] = [await freePort(), await freePort()]

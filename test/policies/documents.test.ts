@@ -2,22 +2,23 @@ import { type Documents, memoryStore } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Cluster, Redis } from 'ioredis'
 import { createClient } from 'redis'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, vi } from 'vitest'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import type { RedisServer } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
+import { until } from '../support/until.ts'
 
 let server: RedisServer
 let cluster: RedisCluster
 const closing: (() => unknown)[] = []
 
-beforeAll(async () => {
-  server = await startRedis()
+it.beforeAll(async ({ redis }) => {
+  server = redis
   cluster = await startRedisCluster()
 })
 
 afterAll(async () => {
   for (const close of closing) await close()
-  await server.stop()
   await cluster.stop()
 })
 
@@ -50,6 +51,12 @@ describe.each(Object.entries(makers))('documents in %s', (where, make) => {
     documents = made
   })
 
+  const untilAlone = (name: string, member: { id: string; text: string }) =>
+    until('the others have expired', async () => {
+      expect(await documents.members(name)).toEqual([member])
+      return true
+    })
+
   it('are not there at first', async () => {
     expect(await documents.revision('none')).toBe(0)
     expect(await documents.read('none')).toBeUndefined()
@@ -75,16 +82,14 @@ describe.each(Object.entries(makers))('documents in %s', (where, make) => {
     await documents.announce('f', { id: 'two', text: 'v1' }, 60_000)
     await documents.announce('f', { id: 'gone', text: 'v1' }, 1)
     await documents.announce('f', { id: 'one', text: 'v2 of one' }, 60_000)
-    await new Promise((resolve) => setTimeout(resolve, 5))
     await documents.announce('f', { id: 'two', text: '' }, 0)
-    expect(await documents.members('f')).toEqual([{ id: 'one', text: 'v2 of one' }])
+    await untilAlone('f', { id: 'one', text: 'v2 of one' })
   })
 
   it('keep a process that told for long beside one that told for a moment', async () => {
     await documents.announce('h', { id: 'long', text: 'v1' }, 60_000)
     await documents.announce('h', { id: 'short', text: 'v1' }, 1)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-    expect(await documents.members('h')).toEqual([{ id: 'long', text: 'v1' }])
+    await untilAlone('h', { id: 'long', text: 'v1' })
   })
 
   it.skipIf(where === 'memory')(
@@ -98,8 +103,7 @@ describe.each(Object.entries(makers))('documents in %s', (where, make) => {
       }
       await announceAt('ahead', hourMs, 1)
       await announceAt('behind', -hourMs, 60_000)
-      await new Promise((resolve) => setTimeout(resolve, 5))
-      expect(await documents.members('g')).toEqual([{ id: 'behind', text: 'v1' }])
+      await untilAlone('g', { id: 'behind', text: 'v1' })
     },
   )
 })

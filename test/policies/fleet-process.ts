@@ -4,6 +4,8 @@ import { openPolicies } from '@sluice/policies'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { exchange } from '../http/exchange.ts'
+import { answerParent, tellParent } from '../support/child.ts'
+import type { FleetProtocol, FleetTold } from './fleet.ts'
 
 // One process of a fleet: it decides requests all the time, and tells of each version that it runs.
 // argv: the policy file, the URL of Redis, the key name that the code gives ('' for none).
@@ -20,12 +22,12 @@ const policies = await openPolicies({
   onRefused: ({ version }) => tell({ type: 'refused', version, at: Date.now() }),
 })
 
-interface Told {
+interface Limits {
   readonly limit: number
   readonly other: number
 }
 
-const mixed: Told[] = []
+const mixed: Limits[] = []
 let decided = 0
 const guard = createGuard<object>(
   {
@@ -57,40 +59,29 @@ async function load(): Promise<void> {
   }
 }
 
-function tell(message: object): void {
-  process.send?.(message)
+function tell(told: FleetTold): void {
+  tellParent(told)
 }
 
-process.on('message', async (message: { type: string; [field: string]: unknown }) => {
-  const options = { author: String(process.pid), reason: 'a test' }
-  try {
-    if (message.type === 'limit') {
-      const value = Number(message.limit)
-      const entries = ['one', 'other'].map((policy) => ({ policy, field: 'limit', value }) as const)
-      const version = await policies.set(entries, options)
-      tell({ type: 'changed', version, at: Date.now(), of: message.of })
-    }
-    if (message.type === 'kill') {
-      const version = await policies.kill('none', options)
-      tell({ type: 'changed', version, at: Date.now(), of: message.of })
-    }
-    if (message.type === 'report') {
-      const status = await policies.status()
-      const { outcomes } = await guard.limiter.peek('one')
-      const used = outcomes.map(({ used = Number.NaN }) => used)
-      tell({ type: 'report', decided, mixed, used, status, of: message.of })
-    }
-    if (message.type === 'rest') isRunning = false
-    if (message.type === 'end') {
-      await policies.close()
-      client.disconnect()
-      process.exit(0)
-    }
-  } catch (error) {
-    tell({ type: 'failed', message: String(error), at: Date.now(), of: message.of })
-  }
-})
+const options = { author: String(process.pid), reason: 'a test' }
 
-process.on('disconnect', () => process.exit(0))
-tell({ type: 'ready', version: policies.version })
+answerParent<FleetProtocol>({
+  ready: () => undefined,
+  async limit(value) {
+    const entries = ['one', 'other'].map((policy) => ({ policy, field: 'limit', value }) as const)
+    return { version: await policies.set(entries, options), at: Date.now() }
+  },
+  async kill() {
+    return { version: await policies.kill('none', options), at: Date.now() }
+  },
+  async report() {
+    const status = await policies.status()
+    const { outcomes } = await guard.limiter.peek('one')
+    return { decided, mixed, used: outcomes.map(({ used = Number.NaN }) => used), status }
+  },
+  rest() {
+    isRunning = false
+    return undefined
+  },
+})
 void load()

@@ -1,71 +1,62 @@
-import { type ChildProcess, fork } from 'node:child_process'
 import { bundledScript } from '../support/bundled-script.ts'
-import { until } from '../support/until.ts'
+import { type Child, startChild } from '../support/child.ts'
 
 const script = await bundledScript(new URL('./fleet-process.ts', import.meta.url))
 
-/** Something that a process has told, and when. */
-export interface Message {
-  readonly type: string
-  readonly version?: string
-  readonly message?: string
+/** A version that a process has in force, or that a change has made, and when. */
+interface Changed {
+  readonly version: string
   readonly at: number
-  readonly of?: number
-  readonly decided?: number
-  readonly mixed?: readonly unknown[]
-  readonly used?: readonly number[]
-  readonly status?: {
+}
+
+/** What a process tells of itself. */
+export interface FleetReport {
+  readonly decided: number
+  /** Limits of decisions by two versions at once. */
+  readonly mixed: readonly unknown[]
+  readonly used: readonly number[]
+  readonly status: {
     readonly fleet: readonly { readonly version: string }[]
     readonly number: number
   }
 }
 
+export type FleetProtocol = {
+  /** Resolves once it runs. */
+  ready: { input: undefined; output: undefined }
+  limit: { input: number; output: Changed }
+  kill: { input: undefined; output: Changed }
+  report: { input: undefined; output: FleetReport }
+  /** Decides no more requests. */
+  rest: { input: undefined; output: undefined }
+}
+
+export interface FleetTold extends Changed {
+  readonly type: 'version' | 'refused'
+}
+
 /** One process of a fleet whose policies change. */
 export class FleetProcess {
-  readonly child: ChildProcess
-  readonly told: Message[] = []
-  #asked = 0
+  readonly told: FleetTold[] = []
+  readonly ask: Child<FleetProtocol>['ask']
+  readonly kill: () => void
 
   constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-    this.child = fork(script, args, {
-      execArgv: [],
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      env: { ...process.env, ...env },
-    })
-    this.child.on('message', (message: Message) => this.told.push(message))
+    const onTold = (told: FleetTold) => this.told.push(told)
+    const child = startChild<FleetProtocol, FleetTold>(script, { args, env, onTold })
+    this.ask = child.ask
+    this.kill = child.stop
   }
 
   /** The number of the newest changes that it has in force. */
   get number(): number {
-    return this.told.reduce((newest, { version = '' }) => Math.max(newest, numberOf(version)), 0)
-  }
-
-  async ready(): Promise<void> {
-    await until('a process is ready', () => this.told.some(({ type }) => type === 'ready'), {
-      timeoutMs: 60_000,
-    })
-  }
-
-  /** Asks for something, and waits for the answer to it. */
-  async ask(message: { readonly type: string; readonly limit?: number }): Promise<Message> {
-    this.#asked += 1
-    const of = this.#asked
-    this.child.send({ ...message, of })
-    await until(`an answer to ${message.type}`, () => this.told.some((each) => each.of === of))
-    const answer = this.told.find((each) => each.of === of)
-    if (!answer) throw new Error('no answer')
-    return answer
+    return this.told.reduce((newest, { version }) => Math.max(newest, numberOf(version)), 0)
   }
 
   /** When it had changes in force, at least so new. */
   inForceAt(number: number): number | undefined {
-    return this.told.find(({ type, version = '' }) => {
-      return type === 'version' && numberOf(version) >= number
-    })?.at
-  }
-
-  kill(): void {
-    this.child.kill('SIGKILL')
+    return this.told.find(({ type, version }) => type === 'version' && numberOf(version) >= number)
+      ?.at
   }
 }
 
@@ -79,7 +70,7 @@ export async function startFleet(
   env?: NodeJS.ProcessEnv,
 ): Promise<FleetProcess[]> {
   const fleet = argsOf.map((args) => new FleetProcess(args, env))
-  await Promise.all(fleet.map((each) => each.ready()))
+  await Promise.all(fleet.map((each) => each.ask('ready', undefined)))
   return fleet
 }
 

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { memoryStore, type Store } from '@sluice/core'
-import { rateLimit } from '@sluice/express'
+import { type RateLimitOptions, rateLimit } from '@sluice/express'
 import { openPolicies, type Policies } from '@sluice/policies'
 import express from 'express'
 import request from 'supertest'
@@ -57,10 +57,15 @@ export async function openInTest(
   }
 }
 
+type Ask = (headers?: Readonly<Record<string, string>>, path?: string) => Promise<number>
+
 /** An application of Express behind policies. @returns what asks it, for a status */
-export function expressOf({ policies, store }: Opened): () => Promise<number> {
+export function expressOf(
+  { policies, store }: Opened,
+  own: Pick<RateLimitOptions, 'keys' | 'values'> = {},
+): Ask {
   const app = express()
-  app.use(rateLimit({ policies, store }))
+  app.use(rateLimit({ policies, store, ...own }))
   app.use((_request, response) => void response.send('ok'))
-  return async () => (await request(app).get('/')).status
+  return async (headers = {}, path = '/') => (await request(app).get(path).set(headers)).status
 }

@@ -1,45 +1,24 @@
-import { writeFile } from 'node:fs/promises'
 import { memoryStore } from '@sluice/core'
 import { rateLimit, tenant } from '@sluice/express'
-import { openPolicies, type Policies } from '@sluice/policies'
-import express, { type Request } from 'express'
-import request from 'supertest'
-import { afterEach, describe, expect, it } from 'vitest'
-import { until } from '../support/until.ts'
+import { openPolicies } from '@sluice/policies'
+import type { Request } from 'express'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { burst, expressOf, note, openInTest } from './live-policies.ts'
 import { policyFolder } from './policy-folder.ts'
-
-const note = { author: 'ada', reason: 'a test' }
-const opened: Policies[] = []
-
-afterEach(async () => {
-  for (const policies of opened.splice(0)) await policies.close()
-})
 
 const tenantKey = tenant((req: Request) => req.get('x-tenant'))
 const plan = (req: Request) => req.get('x-plan')
 
 async function app(text: string) {
-  const file = await policyFolder(text)
-  const store = memoryStore()
-  const policies = await openPolicies({ file, store, onRefused: () => undefined })
-  opened.push(policies)
-  const server = express()
-  server.use(rateLimit({ policies, store, keys: { tenant: tenantKey }, values: { plan } }))
-  server.use((_req, res) => void res.send('ok'))
-  const ask = async (headers: Record<string, string> = {}, path = '/') =>
-    (await request(server).get(path).set(headers)).status
-  return { file, policies, ask, server }
+  const opened = await openInTest(text)
+  return { ...opened, ask: expressOf(opened, { keys: { tenant: tenantKey }, values: { plan } }) }
 }
-
-const burst = (limit: number | string) => `policies: [{ name: burst, limit: ${limit}, window: 1h }]`
 
 describe('openPolicies', () => {
   it('decides by the file, and by the next file without losing a count', async () => {
-    const { file, policies, ask } = await app(burst(2))
+    const { change, ask } = await app(burst(2))
     expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 429])
-    const before = policies.version
-    await writeFile(file, burst(3))
-    await until('new version', () => policies.version !== before)
+    await change(burst(3))
     expect([await ask(), await ask()]).toEqual([200, 429])
   })
 
@@ -53,11 +32,10 @@ describe('openPolicies', () => {
   })
 
   it('begins a new count with another window or key, and keeps it with another limit', async () => {
-    const { file, policies, ask } = await app(burst(1))
+    const { change, policies, ask } = await app(burst(1))
     expect([await ask(), await ask()]).toEqual([200, 429])
     const before = policies.version
-    await writeFile(file, `policies: [{ name: burst, limit: 1, window: 2h }]`)
-    await until('new version', () => policies.version !== before)
+    await change(`policies: [{ name: burst, limit: 1, window: 2h }]`)
     expect([await ask(), await ask()]).toEqual([200, 429])
     const differences = await policies.diff(before)
     expect(differences).toEqual([
@@ -101,22 +79,17 @@ routes:
   })
 
   it('keeps the old version when a new one is wrong, and tells so', async () => {
-    const { file, policies, ask } = await app(burst(1))
+    const { change, policies, spoil, ask } = await app(burst(1))
     const before = policies.version
-    await writeFile(file, burst('-1'))
-    await until('refused', async () => (await policies.status()).refused !== undefined)
+    await spoil(burst(-1))
     expect(policies.version).toBe(before)
     expect((await policies.status()).refused?.message).toContain(
       'policies.yaml:1:34: policies[0].limit',
     )
-    await writeFile(file, `policies: [{ name: burst, limit: 5, window: 1h, key: nobody }]`)
-    await until(
-      'refused',
-      async () => (await policies.status()).refused?.message.includes('nobody') === true,
-    )
+    await spoil(`policies: [{ name: burst, limit: 5, window: 1h, key: nobody }]`)
+    expect((await policies.status()).refused?.message).toContain('nobody')
     expect([await ask(), await ask()]).toEqual([200, 429])
-    await writeFile(file, burst(2))
-    await until('new version', () => policies.version !== before)
+    await change(burst(2))
     expect((await policies.status()).refused).toBeUndefined()
   })
 
@@ -163,11 +136,9 @@ routes:
   })
 
   it('lists entries that hide a newer value of the file', async () => {
-    const { file, policies } = await app(burst(1))
+    const { change, policies } = await app(burst(1))
     await policies.set({ policy: 'burst', field: 'limit', value: 5 }, note)
-    const before = policies.version
-    await writeFile(file, burst(7))
-    await until('new version', () => policies.version !== before)
+    await change(burst(7))
     const { entries } = await policies.status()
     expect(entries).toEqual([{ policy: 'burst', field: 'limit', value: 5, hides: 7 }])
     expect(await policies.export()).toContain('limit: 5')
@@ -191,7 +162,7 @@ routes:
     )
     const store = memoryStore()
     const policies = await openPolicies({ file, store })
-    opened.push(policies)
+    onTestFinished(() => policies.close())
     expect(() => rateLimit({ policies, store })).toThrow("name a value 'size'")
     const device = () => 'd'
     const size = () => 3
@@ -202,7 +173,7 @@ routes:
     const promised = openPolicies({ file })
     const awaited = 'policies is a promise; write policies: await openPolicies('
     expect(() => Reflect.apply(rateLimit, undefined, [{ policies: promised }])).toThrow(awaited)
-    opened.push(await promised)
+    onTestFinished(async () => (await promised).close())
     for (const field of ['limit', 'window', 'routes', 'profiles']) {
       expect(() => rateLimit({ ...options, [field]: 1 })).toThrow(`${field} stands beside policies`)
     }

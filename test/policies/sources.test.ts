@@ -1,21 +1,23 @@
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { memoryStore } from '@sluice/core'
+import { memoryStore, type Store } from '@sluice/core'
 import { openPolicies } from '@sluice/policies'
 import { redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, vi } from 'vitest'
 import { PolicySources } from '../../packages/policies/src/policy-sources.ts'
-import { startRedis } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 import { burst, expressOf, note, openInTest } from './live-policies.ts'
 import { policyFolder } from './policy-folder.ts'
 
 const minuteMs = 60_000
 
-/** Time in which each source is read twice. */
-const twoPollsMs = 2_300
+/** Waits until each source was read twice. */
+async function twoPolls({ documents }: Store): Promise<void> {
+  const read = vi.spyOn(Object(documents), 'revision')
+  await until('each source was read twice', () => read.mock.calls.length > 2)
+  read.mockRestore()
+}
 
 describe('the file of policies', () => {
   it('is a ConfigMap, whose folder is swapped by a symbolic link', async () => {
@@ -54,7 +56,7 @@ describe('the file of policies', () => {
     const before = policies.version
     await rm(file)
     await until('it is missed', () => refused.length > 0)
-    await sleep(twoPollsMs)
+    await twoPolls(opened.store)
     expect(refused).toEqual([expect.stringContaining('ENOENT')])
     expect(policies.version).toBe(before)
     await writeFile(file, burst(1))
@@ -88,10 +90,10 @@ describe('the file of policies', () => {
   })
 
   it('is refused once while it is wrong, whatever else changes, and taken back by the text before', async () => {
-    const { file, policies, refused, spoil } = await openInTest(burst(1))
+    const { file, policies, refused, spoil, store } = await openInTest(burst(1))
     await spoil('policies: [')
     await policies.set({ policy: 'burst', field: 'limit', value: 2 }, note)
-    await sleep(twoPollsMs)
+    await twoPolls(store)
     expect(refused).toHaveLength(1)
     expect((await policies.status()).refused?.message).toBe(refused[0])
     await writeFile(file, burst(1))
@@ -269,13 +271,9 @@ describe('processes on one store', () => {
     expect(await editors[0]?.policies.history()).toHaveLength(2)
   })
 
-  it('give a store the changes back that it has lost, even if a new process comes first', async () => {
-    const server = await startRedis()
-    const client = new Redis(server.url)
-    onTestFinished(async () => {
-      client.disconnect()
-      await server.stop()
-    })
+  it('give a store the changes back that it has lost, even if a new process comes first', async ({
+    client,
+  }) => {
     const old = await openInTest(burst(1), redisStore(client))
     await old.policies.set({ policy: 'burst', field: 'limit', value: 7 }, note)
     await old.policies.kill('shadow', note)

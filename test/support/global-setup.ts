@@ -1,8 +1,8 @@
-import { findOrInstallRedis } from './redis-binary.ts'
+import { findOrInstall } from './programs.ts'
 import { collectNotes } from './run-notes.ts'
 
 /** Runs once per test run, before any worker, so that the workers find the binary and none installs in parallel. */
 export default function setup(): () => void {
-  process.env.REDIS_SERVER_BIN = findOrInstallRedis()
+  process.env.REDIS_SERVER_BIN = findOrInstall('redis')
   return collectNotes()
 }

@@ -1,13 +1,13 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chown, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { chown, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { freePort } from './free-port.ts'
 import { leash, unrefAll } from './leash.ts'
-import { findOnPath, installPackage } from './system-package.ts'
+import { findOrInstall } from './programs.ts'
 
 export interface PostgresServer {
   readonly url: string
@@ -16,12 +16,9 @@ export interface PostgresServer {
 
 const startTimeoutMs = 20_000
 
-/** Where Debian keeps the programs of each version. */
-const versions = '/usr/lib/postgresql'
-
 /** Starts an empty server of its own, on a free port of 127.0.0.1, in a temporary folder, which never waits for a disk. */
 export async function startPostgres(): Promise<PostgresServer> {
-  const bin = await findOrInstallPostgres()
+  const bin = dirname(findOrInstall('postgres'))
   const folder = await mkdtemp(join(tmpdir(), 'sluice-postgres-'))
   const user = ownUser()
   if (user) await chown(folder, user.uid, user.gid)
@@ -70,32 +67,6 @@ async function untilItAnswers(url: string): Promise<void> {
       await sleep(20)
     }
   }
-}
-
-/** The folder of the programs: `POSTGRES_BIN`, else that of the system, else they are installed now. */
-async function findOrInstallPostgres(): Promise<string> {
-  const found = await findPostgres()
-  if (found !== undefined) return found
-  const problem = installPackage({
-    what: 'Postgres server',
-    brew: ['install', 'postgresql'],
-    apt: ['postgresql'],
-  })
-  const installed = await findPostgres()
-  if (installed !== undefined) return installed
-  throw new Error(
-    `These tests need a Postgres server, and none was found or could be installed (${problem}). ` +
-      'Install PostgreSQL 13 or later, or set POSTGRES_BIN to the folder of initdb and postgres.',
-  )
-}
-
-async function findPostgres(): Promise<string | undefined> {
-  if (process.env.POSTGRES_BIN) return process.env.POSTGRES_BIN
-  const program = findOnPath(['initdb'])
-  if (program) return join(program, '..')
-  const names = await readdir(versions).catch(() => [])
-  const newest = names.sort((one, other) => Number(other) - Number(one))[0]
-  return newest && join(versions, newest, 'bin')
 }
 
 /** The server refuses to run as root: then it runs as the user that its package has made. */

@@ -1,12 +1,12 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePortPair } from './free-port.ts'
 import { leash, unrefAll } from './leash.ts'
-import { findOnPath, installPackage } from './system-package.ts'
+import { findOrInstall } from './programs.ts'
 
 export interface RabbitmqServer extends AsyncDisposable {
   readonly port: number
@@ -28,9 +28,6 @@ export interface RabbitmqServer extends AsyncDisposable {
 /** An Erlang machine needs seconds to start, and more of them on a busy machine. */
 const startTimeoutMs = 120_000
 
-/** Where Debian keeps the programs of each version. */
-const versions = '/usr/lib/rabbitmq/lib'
-
 interface Place {
   readonly sbin: string
   readonly folder: string
@@ -42,7 +39,7 @@ interface Place {
  * with its own epmd: the one that Erlang starts by itself would outlive it.
  */
 export async function startRabbitmq(settings: readonly string[] = []): Promise<RabbitmqServer> {
-  const sbin = await findOrInstallRabbitmq()
+  const sbin = dirname(findOrInstall('rabbitmq'))
   const folder = await mkdtemp(join(tmpdir(), 'sluice-rabbitmq-'))
   // No connection of another test takes them while the server is down.
   const port = await freePortPair()
@@ -166,34 +163,4 @@ async function untilItIsUp(child: ChildProcess): Promise<void> {
     }
     await sleep(50)
   }
-}
-
-/** The folder of the programs: `RABBITMQ_SBIN`, else that of the system, else they are installed now. */
-async function findOrInstallRabbitmq(): Promise<string> {
-  const found = await findRabbitmq()
-  if (found !== undefined) return found
-  const problem = installPackage({
-    what: 'RabbitMQ server',
-    brew: ['install', 'rabbitmq'],
-    apt: ['rabbitmq-server'],
-  })
-  const installed = await findRabbitmq()
-  if (installed !== undefined) return installed
-  throw new Error(
-    `These tests need a RabbitMQ server, and none was found or could be installed (${problem}). ` +
-      'Install RabbitMQ 3.10 or later, or set RABBITMQ_SBIN to the folder of rabbitmq-server and rabbitmqctl.',
-  )
-}
-
-async function findRabbitmq(): Promise<string | undefined> {
-  if (process.env.RABBITMQ_SBIN) return process.env.RABBITMQ_SBIN
-  const names = await readdir(versions).catch(() => [])
-  const newest = names
-    .filter((name) => name.startsWith('rabbitmq_server-'))
-    .sort()
-    .at(-1)
-  if (newest) return join(versions, newest, 'sbin')
-  // Debian's script of this name runs as another user; elsewhere it is the server's own.
-  const program = findOnPath(['rabbitmq-server'])
-  return program && join(program, '..')
 }

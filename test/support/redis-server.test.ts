@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
-import { findRedis } from './redis-binary.ts'
+import { describe, expect, it, vi } from 'vitest'
+import { findOrInstall } from './programs.ts'
 import { startRedis } from './redis-server.ts'
 import { sendCommand } from './resp.ts'
 
@@ -19,23 +18,9 @@ describe('startRedis', () => {
     await expect(redis.cli('GET')).rejects.toThrow(/wrong number of arguments/)
   })
 
-  it('starts many at once on ports of their own', async () => {
-    const servers = await Promise.all(Array.from({ length: 4 }, () => startRedis()))
-    expect(new Set(servers.map((server) => server.port)).size).toBe(4)
-    await Promise.all(servers.map((server) => server.stop()))
-  })
-
   it('passes arguments on, and answers even where it asks for a password', async () => {
     await using redis = await startRedis({ args: ['--requirepass', 'open sesame'] })
     await expect(redis.cli('PING')).rejects.toThrow(/NOAUTH/)
-  })
-
-  it('is gone when stop resolves, and can be stopped twice', async () => {
-    const redis = await startRedis()
-    await redis.stop()
-    await redis.stop()
-    expect(isAlive(redis.pid)).toBe(false)
-    await expect(redis.cli('PING')).rejects.toThrow()
   })
 
   it('freezes and goes on, and can be stopped while it is frozen', async () => {
@@ -49,14 +34,6 @@ describe('startRedis', () => {
     redis.pause()
     await redis.stop()
     expect(isAlive(redis.pid)).toBe(false)
-  })
-
-  it('comes back on the port of a crashed server', async () => {
-    const first = await startRedis()
-    await first.kill()
-    await using second = await startRedis({ port: first.port })
-    expect(second.port).toBe(first.port)
-    expect(await second.cli('PING')).toBe('PONG')
   })
 
   it('refuses a port that is taken, and arguments that the server refuses', async () => {
@@ -82,35 +59,12 @@ describe('startRedis', () => {
     child.kill('SIGKILL')
     await expect.poll(() => isAlive(pid), { timeout: 5000 }).toBe(false)
   })
-
-  it('lets a process end that forgot to stop its server', async () => {
-    const program = `
-      import { startRedis } from ${JSON.stringify(import.meta.resolve('./redis-server.ts'))}
-      console.log((await startRedis()).pid)
-    `
-    const child = spawn(
-      process.execPath,
-      ['--import', 'tsx', '--input-type=module', '--eval', program],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    )
-    const exit = once(child, 'exit')
-    const [line] = await once(createInterface(child.stdout), 'line')
-    const [code] = await Promise.race([exit, sleep(5000, ['still running'])])
-    child.kill()
-    expect(code).toBe(0)
-    await expect.poll(() => isAlive(Number(line)), { timeout: 5000 }).toBe(false)
-  })
 })
 
-describe('findRedis', () => {
-  it('prefers REDIS_SERVER_BIN and refuses one that is not executable', () => {
-    expect(findRedis({ REDIS_SERVER_BIN: process.execPath, PATH: '' })).toBe(process.execPath)
-    expect(() => findRedis({ REDIS_SERVER_BIN: '/no/such/redis' })).toThrow(/REDIS_SERVER_BIN/)
-  })
-
-  it('finds nothing on an empty PATH', () => {
-    expect(findRedis({ PATH: '' })).toBeUndefined()
-  })
+it('a program is refused where its variable names none', () => {
+  vi.stubEnv('REDIS_SERVER_BIN', '/no/such/redis')
+  expect(() => findOrInstall('redis')).toThrow('REDIS_SERVER_BIN is /no/such/redis')
+  vi.unstubAllEnvs()
 })
 
 function isAlive(pid: number): boolean {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from './free-port.ts'
 import { leash, unrefAll } from './leash.ts'
-import { findOrInstallRedis } from './redis-binary.ts'
+import { findOrInstall } from './programs.ts'
 import { type Reply, sendCommand } from './resp.ts'
 
 export interface StartRedisOptions {
@@ -61,7 +61,7 @@ async function launch(
   if (config !== undefined) await writeFile(join(folder, 'redis.conf'), config)
   const base = [...file, '--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder]
   const child = spawn(
-    findOrInstallRedis(),
+    findOrInstall('redis'),
     [...base, '--save', '', '--appendonly', 'no', ...args],
     {
       stdio: ['ignore', 'pipe', 'pipe'],

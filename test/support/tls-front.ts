@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { createServer } from 'node:tls'
-import { findOnPath, installPackage } from './system-package.ts'
+import { findOrInstall } from './programs.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 export interface TlsFront extends AsyncDisposable {
@@ -40,9 +40,8 @@ export async function tlsFront(target: number): Promise<TlsFront> {
 function certificate(): { readonly key: string; readonly cert: string } {
   using folder = temporaryFolder('tls')
   const [key, cert] = [join(folder.path, 'key.pem'), join(folder.path, 'cert.pem')]
-  const note = findOnPath(['openssl']) ? '' : installPackage({ what: 'openssl', apt: ['openssl'] })
   const { status, stderr } = spawnSync(
-    'openssl',
+    findOrInstall('openssl'),
     [
       ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
       ...['-keyout', key, '-out', cert, '-days', '2', '-subj', '/CN=localhost'],
@@ -50,6 +49,6 @@ function certificate(): { readonly key: string; readonly cert: string } {
     ],
     { encoding: 'utf8', timeout: 30_000 },
   )
-  if (status !== 0) throw new Error(`openssl made no certificate: ${stderr} ${note}`)
+  if (status !== 0) throw new Error(`openssl made no certificate: ${stderr}`)
   return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
 }

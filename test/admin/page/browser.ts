@@ -1,20 +1,14 @@
 import axe from 'axe-core'
 import { type Browser, chromium, type Page } from 'playwright-core'
-import { findOrInstallChrome } from '../../support/chrome-binary.ts'
-import { addNote } from '../../support/run-notes.ts'
+import { findOrNote } from '../../support/programs.ts'
 
 export const views = ['Overview', 'Policies', 'Keys', 'Top', 'Queues', 'Audit'] as const
 
 /** Starts a browser; `undefined` where there is none, which the end of the run says. */
 export async function startBrowser(): Promise<Browser | undefined> {
-  const chrome = findOrInstallChrome()
-  if (!('problem' in chrome)) {
-    return chromium.launch({ executablePath: chrome.path, args: ['--no-sandbox'] })
-  }
-  addNote(
-    `NOT TRIED: the page of admin in a browser, since there is no Chrome: set CHROME_BIN (${chrome.problem})`,
-  )
-  return undefined
+  const executablePath = findOrNote('chrome', 'the page of admin in a browser')
+  if (executablePath === undefined) return undefined
+  return chromium.launch({ executablePath, args: ['--no-sandbox'] })
 }
 
 /** A page, and what it did that it must not do. */

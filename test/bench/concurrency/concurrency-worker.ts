@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
+import { answerParent } from '../../support/child.ts'
 import { checkTraffic } from '../harness/check-traffic.ts'
-import { answerParent } from '../harness/child.ts'
 import { clientKeys, inTurn } from '../harness/client-keys.ts'
 import type { Figures } from '../harness/figures.ts'
 import { checkOnce, fillKeys } from '../harness/fill-keys.ts'

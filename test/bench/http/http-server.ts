@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { answerParent } from '../harness/child.ts'
+import { answerParent } from '../../support/child.ts'
 import type { Quota } from '../subjects/algorithm-policy.ts'
 import { httpContenders } from './http-contenders.ts'
 

@@ -1,5 +1,5 @@
+import { answerParent } from '../../support/child.ts'
 import { checkTraffic } from '../harness/check-traffic.ts'
-import { answerParent } from '../harness/child.ts'
 import { clientKeys, inTurn } from '../harness/client-keys.ts'
 import type { Figures } from '../harness/figures.ts'
 import { SimulatedClock } from '../harness/simulated-clock.ts'

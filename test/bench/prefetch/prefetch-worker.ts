@@ -4,7 +4,7 @@ import { redisStore } from '@sluice/redis'
 import { rateLimit } from 'express-rate-limit'
 import { Redis } from 'ioredis'
 import { RedisStore } from 'rate-limit-redis'
-import { answerParent } from '../harness/child.ts'
+import { answerParent } from '../../support/child.ts'
 import { quantile } from '../harness/figures.ts'
 import { sendBy } from '../subjects/rate-limit-redis.ts'
 

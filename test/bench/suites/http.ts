@@ -1,6 +1,6 @@
+import { type Child, startChild } from '../../support/child.ts'
 import { type Bench, isChosen, type Suite } from '../harness/bench.ts'
 import { type BenchRedis, startBenchRedis } from '../harness/bench-redis.ts'
-import { type Child, startChild } from '../harness/child.ts'
 import { type Figures, quantile } from '../harness/figures.ts'
 import { choosePinning } from '../harness/pinning.ts'
 import { progress } from '../harness/progress.ts'

@@ -1,5 +1,5 @@
+import { type Child, startChild } from '../../support/child.ts'
 import type { Bench, Suite } from '../harness/bench.ts'
-import { type Child, startChild } from '../harness/child.ts'
 import type { Figures } from '../harness/figures.ts'
 import { progress } from '../harness/progress.ts'
 import { interleave, type Series } from '../harness/rounds.ts'

@@ -1,6 +1,6 @@
+import { type Child, startChild } from '../../support/child.ts'
 import type { Bench, Suite } from '../harness/bench.ts'
 import { type BenchRedis, startBenchRedis } from '../harness/bench-redis.ts'
-import { type Child, startChild } from '../harness/child.ts'
 import type { Figures } from '../harness/figures.ts'
 import { progress } from '../harness/progress.ts'
 import { readRedis } from '../harness/redis-meter.ts'

@@ -1,5 +1,4 @@
-import { fork } from 'node:child_process'
-import type { Cleanups } from './cleanups.ts'
+import { type ChildProcess, fork } from 'node:child_process'
 
 /** What a child can be asked: by name, what it takes and what it answers. */
 export interface Protocol {
@@ -8,8 +7,12 @@ export interface Protocol {
 
 export interface Child<P extends Protocol> {
   readonly pid: number
+  readonly process: ChildProcess
+  /** The exit code, or nothing after a signal. */
+  readonly ended: Promise<number | null>
   /** Rejects when the child fails at it, or ends. */
   ask<Op extends keyof P & string>(op: Op, input: P[Op]['input']): Promise<P[Op]['output']>
+  /** Kills the child. */
   stop(): void
 }
 
@@ -31,28 +34,38 @@ interface Waiting {
   reject(error: Error): void
 }
 
-export interface ChildOptions {
-  readonly cleanups: Cleanups
+export interface ChildOptions<Told> {
+  /** Ends the child in any case. */
+  readonly cleanups?: { add(task: () => unknown): void }
   readonly args?: readonly string[]
   /** For Node, besides those of this process. */
   readonly execArgv?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
+  /** Gets what the child tells without a question. */
+  readonly onTold?: (told: Told) => void
 }
 
 /**
  * Starts a module in a process of its own, so that its CPU and heap are its own. It ends with this process at the latest: the
  * channel between them closes.
+ * @param module a source, which runs as this process does, or the path of a bundle
  */
-export function startChild<P extends Protocol>(module: URL, options: ChildOptions): Child<P> {
+export function startChild<P extends Protocol, Told = never>(
+  module: URL | string,
+  options: ChildOptions<Told>,
+): Child<P> {
+  const inherited = typeof module === 'string' ? [] : process.execArgv
   const child = fork(module, options.args ?? [], {
-    execArgv: [...process.execArgv, ...(options.execArgv ?? [])],
+    execArgv: [...inherited, ...(options.execArgv ?? [])],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     serialization: 'advanced',
     env: { ...process.env, ...options.env },
   })
   const waiting = new Map<number, Waiting>()
   let number = 0
 
-  child.on('message', (answer: Answer) => {
+  child.on('message', (answer: Answer | { readonly told: Told }) => {
+    if ('told' in answer) return options.onTold?.(answer.told)
     const { resolve, reject } = waiting.get(answer.number) ?? {}
     waiting.delete(answer.number)
     if (answer.error === undefined) resolve?.(answer.output)
@@ -64,11 +77,14 @@ export function startChild<P extends Protocol>(module: URL, options: ChildOption
     }
     waiting.clear()
   })
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
   const stop = (): void => void child.kill('SIGKILL')
-  options.cleanups.add(stop)
+  options.cleanups?.add(stop)
 
   return {
     pid: child.pid ?? 0,
+    process: child,
+    ended,
     stop,
     ask: (op, input) =>
       new Promise<unknown>((resolve, reject) => {
@@ -91,11 +107,23 @@ export type Answers<P extends Protocol> = {
 export function answerParent<P extends Protocol>(answers: Answers<P>): void {
   process.on('message', async ({ number, op, input }: Question) => {
     const answer = await answerOf(answers, op, input)
-    process.send?.({ number, ...answer })
+    // A child that has left its parent answers nobody.
+    if (process.connected) process.send?.({ number, ...answer })
   })
   process.on('disconnect', () => process.exit())
   // Ctrl-C reaches the whole group; the parent stops its children in order.
   process.on('SIGINT', () => undefined)
+}
+
+/** Tells the parent something without being asked. */
+export function tellParent<Told>(told: Told): void {
+  if (process.connected) process.send?.({ told })
+}
+
+/** From here on the parent keeps this process alive no longer, and does not end it either. */
+export function leaveParent(): void {
+  process.removeAllListeners('disconnect')
+  process.disconnect()
 }
 
 async function answerOf<P extends Protocol>(

@@ -1,0 +1,20 @@
+import { Redis } from 'ioredis'
+import { test } from 'vitest'
+import { startRedis } from './redis-server.ts'
+
+/**
+ * `it` for tests that need Redis. The first test or hook of a file that asks for `redis` starts a server, and for `client` connects to it;
+ * both end with the file. Helpers that need them are told in a hook: `it.beforeAll(({ client }) => …)`.
+ */
+export const it = test
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads from the pattern what a fixture needs.
+  .extend('redis', { scope: 'file' }, async ({}, { onCleanup }) => {
+    const server = await startRedis()
+    onCleanup(() => server.stop())
+    return server
+  })
+  .extend('client', { scope: 'file' }, async ({ redis }, { onCleanup }) => {
+    const client = new Redis(redis.url)
+    onCleanup(() => client.disconnect())
+    return client
+  })
