@@ -108,20 +108,14 @@ export function setUpLimiter(
   checkTogether([...policies, ...penalties])
   const store = storeOf(options.store)
   for (const policy of policies) checkGrants(policy, store)
-  const failureMode = oneOf(
-    orDefault(options.failureMode, 'fallback'),
-    { option: 'failureMode' },
-    failureModes,
-  )
-  const deadlineMs = wholeNumber(
-    orDefault(options.deadlineMs, 100),
-    { option: 'deadlineMs' },
-    { min: 1, max: 60_000 },
-  )
-  const instances =
-    options.instances === undefined
-      ? undefined
-      : wholeNumber(options.instances, { option: 'instances' }, { min: 1, max: 1_000_000 })
+  const mode = orDefault(options.failureMode, 'fallback')
+  const failureMode = oneOf(mode, { option: 'failureMode' }, failureModes)
+  const givenMs = orDefault(options.deadlineMs, 100)
+  const deadlineMs = wholeNumber(givenMs, { option: 'deadlineMs' }, { min: 1, max: 60_000 })
+  const { instances } = options
+  if (instances !== undefined) {
+    wholeNumber(instances, { option: 'instances' }, { min: 1, max: 1_000_000 })
+  }
   store.accept?.([...policies, ...penalties], deadlineMs)
   const registered = registerPolicies(store, [...policies, ...penalties])
   return {

@@ -29,18 +29,16 @@ export function listenToStore(
   options: ObserverOptions<never>,
   { policies, store, access }: Listened,
 ): void {
-  const { onResilience, onStoreCall, onLimiter, observers = [] } = options
   const space = store.space ?? store
   const version = versionBeingMade()
   const { region } = store
   const told = { policies, space, version, region, storeHealth: () => access.health(store) }
-  if (onResilience) access.monitor.observe(onResilience)
-  if (onStoreCall) listenToCalls(store, onStoreCall, onStoreCall)
-  notify(onLimiter, told)
-  for (const each of observers) {
-    if (each.onResilience) access.monitor.observe(each.onResilience.bind(each), each)
-    if (each.onStoreCall) listenToCalls(store, each.onStoreCall.bind(each), each)
-    notify(each.onLimiter?.bind(each), told)
+  for (const each of [options, ...(options.observers ?? [])]) {
+    const { onResilience, onStoreCall, onLimiter } = each
+    const isOwn = each === options
+    if (onResilience) access.monitor.observe(onResilience.bind(each), isOwn ? onResilience : each)
+    if (onStoreCall) listenToCalls(store, onStoreCall.bind(each), isOwn ? onStoreCall : each)
+    notify(onLimiter?.bind(each), told)
   }
 }
 

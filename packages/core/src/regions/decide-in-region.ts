@@ -7,6 +7,7 @@ import { SluiceError } from '../options/errors.ts'
 import { type Central, refundCentral } from './central.ts'
 import { isDivided } from './regional-policies.ts'
 import type { Shares } from './shares.ts'
+import { asChecked } from './two-stores.ts'
 
 /** Units that this process has admitted, since its start. */
 interface RegionCounters {
@@ -63,14 +64,18 @@ export async function decideInRegion(
   if (!isTaking || isHereAllowed || rest.length === 0) return allowed()
   return (await askHere(rest)) ? allowed() : denied()
 
+  function note(some: readonly Check[], outcomes: readonly Outcome[]): void {
+    for (const [index, check] of some.entries()) {
+      const outcome = outcomes[index]
+      if (outcome) found.set(check, outcome)
+    }
+  }
+
   async function askHere(some: readonly Check[]): Promise<boolean> {
     if (some.length === 0) return true
     const own = some.map((check) => withoutStrikes(localCheck(check, region)))
     const outcomes = await region.local.apply(op, own, cancellation)
-    for (const [index, outcome] of outcomes.entries()) {
-      const check = some[index]
-      if (check) found.set(check, fromLocal(check, outcome))
-    }
+    note(some, asChecked(some, outcomes, fromLocal))
     return outcomes.every((outcome) => outcome.allowed)
   }
 
@@ -93,12 +98,9 @@ export async function decideInRegion(
       for (const check of some) found.set(check, withHint(found.get(check), decision.retryAfterMs))
       return false
     }
-    for (const [index, outcome] of decision.outcomes.entries()) {
-      const check = some[index]
-      if (!check) continue
-      const there = central.outcomeOf(check, outcome)
-      found.set(check, joined(found.get(check), there))
-    }
+    const joinedOutcome = (check: Check, outcome: Outcome) =>
+      joined(found.get(check), central.outcomeOf(check, outcome))
+    note(some, asChecked(some, decision.outcomes, joinedOutcome))
     return decision.allowed
   }
 
@@ -108,15 +110,11 @@ export async function decideInRegion(
   }
 
   function allowed(): readonly Outcome[] {
-    const outcomes = outcomesOf()
-    if (isTaking) {
-      for (const { policy, cost } of here) if (isDivided(policy)) counters.fromShare += cost
-      for (const { cost } of borrowed) {
-        counters.fromShare -= cost
-        counters.borrowed += cost
-      }
+    for (const check of isTaking ? here : []) {
+      if (borrowed.includes(check)) counters.borrowed += check.cost
+      else if (isDivided(check.policy)) counters.fromShare += check.cost
     }
-    return outcomes
+    return outcomesOf()
   }
 
   async function denied(): Promise<readonly Outcome[]> {
@@ -128,16 +126,14 @@ export async function decideInRegion(
         region.local.apply('charge', strikes),
         region.local.apply('peek', strikes),
       ])
-      for (const [index, outcome] of outcomes.entries()) {
-        const check = strikes[index]
-        if (check) found.set(check, outcome)
-      }
+      note(strikes, outcomes)
     }
     return outcomesOf()
   }
 
   async function giveBack(): Promise<void> {
-    const here: Held[] = []
+    const leases: Held[] = []
+    const units: Held[] = []
     for (const [check, outcome] of found) {
       const { receipt, remaining, limit } = outcome
       if (!receipt) continue
@@ -146,14 +142,9 @@ export async function decideInRegion(
       const held = { ...receipt.check, receipt }
       // A client that is refused does not wait for a store that is far away.
       if (receipt.home) void refundCentral(held)
-      else here.push(held)
+      else if (algorithmOf(held.policy).counts === 'leases') leases.push(held)
+      else units.push(held)
     }
-    await refundHere(here)
-  }
-
-  async function refundHere(held: readonly Check[]): Promise<void> {
-    const isLease = ({ policy }: Check) => algorithmOf(policy).counts === 'leases'
-    const [leases, units] = [held.filter(isLease), held.filter((check) => !isLease(check))]
     await Promise.all([
       leases.length > 0 && region.local.apply('release', leases),
       units.length > 0 && region.local.apply('refund', units),

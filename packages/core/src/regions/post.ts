@@ -29,39 +29,30 @@ export interface Post {
 
 /** Reads a post; `undefined` for a text that is none, such as one of a later version. */
 export function decodePost(text: string): Post | undefined {
-  const { region, shares, member, sequence, usage, notices } = fieldsOf(parsed(text))
-  const isPost = [region, shares, member].every(isText) && Array.isArray(notices)
-  if (!isPost || !isAmount(sequence)) return undefined
-  const { share, fromShare, borrowed, held } = fieldsOf(usage)
+  const { region, shares, member, sequence, usage: use, notices } = fieldsOf(parsed(text))
+  if (!isText(region) || !isText(shares) || !isText(member) || !isAmount(sequence)) return undefined
+  if (!Array.isArray(notices)) return undefined
+  const usage = fieldsOf(use)
+  const amount = (field: keyof RegionUse) => (isAmount(usage[field]) ? usage[field] : 0)
   return {
-    region: String(region),
-    shares: String(shares),
-    member: String(member),
-    sequence,
+    ...{ region, shares, member, sequence },
     usage: {
-      share: amount(share),
-      fromShare: amount(fromShare),
-      borrowed: amount(borrowed),
-      held: amount(held),
+      share: amount('share'),
+      fromShare: amount('fromShare'),
+      borrowed: amount('borrowed'),
+      held: amount('held'),
     },
     notices: notices.flatMap((notice: unknown) => decodeNotice(fieldsOf(notice)) ?? []),
   }
 }
 
-function decodeNotice({
-  id,
-  op,
-  policy,
-  key,
-  digest,
-  cost,
-  ageMs,
-}: Fields): AgedNotice | undefined {
+function decodeNotice(notice: Fields): AgedNotice | undefined {
+  const { id, op, policy, key, digest, cost, ageMs } = notice
   if (!isText(id) || !isText(policy) || !isAmount(cost) || !isAmount(ageMs)) return undefined
   if (op !== 'reset' && op !== 'block') return undefined
-  const notice = { id, op, policy, cost, ageMs } as const
-  if (isText(digest)) return { ...notice, digest }
-  return isText(key) ? { ...notice, key } : undefined
+  const named = { id, op, policy, cost, ageMs } as const
+  if (isText(digest)) return { ...named, digest }
+  return isText(key) ? { ...named, key } : undefined
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -85,8 +76,4 @@ function isText(value: unknown): value is string {
 
 function isAmount(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0
-}
-
-function amount(value: unknown): number {
-  return isAmount(value) ? value : 0
 }

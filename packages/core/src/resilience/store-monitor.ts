@@ -10,7 +10,7 @@ export class StoreMonitor {
   #missed = 0
 
   /** @param identity by which it is known: limiters that share an observer have it told once */
-  observe(observer: (event: ResilienceEvent) => void, identity: unknown = observer): void {
+  observe(observer: (event: ResilienceEvent) => void, identity: unknown): void {
     this.#observers.set(identity, observer)
   }
 
