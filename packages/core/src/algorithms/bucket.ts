@@ -1,5 +1,5 @@
 import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
-import { resetMs } from './effective-window.ts'
+import { effectiveWindowMs } from './effective-window.ts'
 import { flatCodec, plainWindow } from './flat-codec.ts'
 
 type Check = CountingCheck<object>
@@ -55,7 +55,14 @@ export function bucket<Settings extends object, Options>(
       return waitMs === 0 ? 0 : waitMs + timeOf(state, now) - now
     },
 
-    resetMs: (state, check, { now, used }) => resetMs(self, state, { check, now, used }),
+    resetMs(state, check, { now, used }) {
+      if (check.limit === 0 || used === 0) return check.policy.windowMs
+      const { quota = self.capacity } = own
+      const capacity = quota(check)
+      const target = Math.min(used, capacity) - 1
+      const msToNextUnit = self.msUntil(state, check, { now, target })
+      return effectiveWindowMs(check, { used, capacity, msToNextUnit })
+    },
 
     take(state, check, now) {
       const before = levelAt(state, check, now)

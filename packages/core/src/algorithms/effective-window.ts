@@ -1,4 +1,4 @@
-import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
+import type { CountingCheck } from './algorithm.ts'
 
 /** The numbers from which the effective window of a key follows. */
 interface Usage {
@@ -31,21 +31,4 @@ export function effectiveWindowMs(
  */
 export function remainingUnits(limit: number, capacity: number, used: number): number {
   return Math.min(limit, Math.max(0, capacity - used))
-}
-
-type ResetTraits<State extends KeyState, Settings extends object> = Pick<
-  Algorithm<State, Settings>,
-  'capacity' | 'quota' | 'msUntil'
->
-
-/** Computes the effective window of a state from `used`, and from functions of its algorithm. */
-export function resetMs<State extends KeyState, Settings extends object>(
-  { capacity, quota = capacity, msUntil }: ResetTraits<State, Settings>,
-  state: State,
-  { check, now, used }: { check: CountingCheck<Settings>; now: number; used: number },
-): number {
-  if (check.limit === 0 || used === 0) return check.policy.windowMs
-  const most = quota(check)
-  const msToNextUnit = msUntil(state, check, { now, target: Math.min(used, most) - 1 })
-  return effectiveWindowMs(check, { used, capacity: most, msToNextUnit })
 }

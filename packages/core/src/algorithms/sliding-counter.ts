@@ -1,5 +1,5 @@
 import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
-import { resetMs } from './effective-window.ts'
+import { effectiveWindowMs } from './effective-window.ts'
 import { unitsLeft } from './fixed-window.ts'
 import { flatCodec, noOptions, plainWindow } from './flat-codec.ts'
 import { maxUnits } from './max-units.ts'
@@ -64,7 +64,13 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
     return windowMs - elapsedMs + elapsedUntil(windowMs, current, target)
   },
 
-  resetMs: (state, check, { now, used }) => resetMs(slidingCounter, state, { check, now, used }),
+  resetMs(state, check, { now, used }) {
+    const { limit, policy } = check
+    if (limit === 0 || used === 0) return policy.windowMs
+    const target = Math.min(used, limit) - 1
+    const msToNextUnit = slidingCounter.msUntil(state, check, { now, target })
+    return effectiveWindowMs(check, { used, capacity: limit, msToNextUnit })
+  },
 
   take(state, check, now) {
     const { windowMs } = check.policy
