@@ -80,7 +80,7 @@ describe('policies without prefetch', () => {
     const settings = { encoding: 'packed', isServerClock: true } as const
     const log = usualOf({ policy, key: 'k', cost: 1, limit: 9 }, settings)
     if (!log) throw new Error('no usual states')
-    const all = [scripts.general, scripts.usualOne(log), scripts.usualList([log, log])]
+    const all = [scripts.general, scripts.usual([log]), scripts.usual([log, log])]
     for (const script of all) expect(script?.text).not.toMatch(/grants_key|held_log|terms/)
     expect(scripts.granting.text).toContain('held-log')
   })

@@ -1,10 +1,6 @@
 -- Replaces a shared document, and records the change, unless somebody else has changed it.
--- KEYS[1]  the revision
--- KEYS[2]  the text
--- KEYS[3]  the log, newest first
--- ARGV[1]  the revision to replace
--- ARGV[2]  the text
--- ARGV[3]  the record
+-- KEYS[1]  the revision, KEYS[2] the text, KEYS[3] the log, newest first
+-- ARGV[1]  the revision to replace, ARGV[2] the text, ARGV[3] the record
 -- ARGV[4]  number of records to keep
 -- Returns  1 if it was replaced, else 0
 local revision = tonumber(redis.call('GET', KEYS[1]) or '0')

@@ -7,9 +7,7 @@
 define['concurrency'] = function()
   local concurrency, TOTAL = {}, '#'
 
-  local function integer(number)
-    return string.format('%.0f', number)
-  end
+  local function integer(number) return string.format('%.0f', number) end
 
   -- More units than the limit count no more than it.
   local function lease_name(policy, number, units)
@@ -68,9 +66,7 @@ define['concurrency'] = function()
     redis_call('PEXPIRE', cell.key, policy.window + ttl_margin)
   end
 
-  function concurrency.fits(cell, policy)
-    return policy.capacity - cell.used
-  end
+  function concurrency.fits(cell, policy) return policy.capacity - cell.used end
 
   function concurrency.take(cell, policy, units)
     if cell.is_foreign then

@@ -33,9 +33,7 @@ define['fixed-window'] = function()
     redis_call('SETRANGE', cell.key, '11', pack('<I7', cell.count))
   end
 
-  function fixed_window.fits(cell, policy)
-    return policy.capacity - cell.count
-  end
+  function fixed_window.fits(cell, policy) return policy.capacity - cell.count end
 
   function fixed_window.take(cell, policy, units)
     cell.count = min(cell.count + units, policy.most)

@@ -65,9 +65,7 @@ define['penalty'] = function()
 
   function penalty.give_back() end
 
-  function penalty.block(cell, policy, duration)
-    begin_block(cell, policy, duration)
-  end
+  penalty.block = begin_block
 
   function penalty.clear(cell)
     redis_call('DEL', cell.key)

@@ -81,9 +81,7 @@ define['block-log'] = function()
   end
 
   -- Searches are for the first entry after a time, or for the one with the k-th unit.
-  local function is_after(_cell, time, _total, wanted)
-    return time > wanted
-  end
+  local function is_after(_cell, time, _total, wanted) return time > wanted end
 
   local function reaches(cell, _time, total, wanted)
     return (total - cell.base) % cell.form.span >= wanted

@@ -18,9 +18,7 @@ define['short-log'] = function()
   local SHORT = { entry = '<I3B', size = 4, max_offset = 16777215 }
   local LONG = { entry = '<I4B', size = 5, max_offset = 4294967295 }
 
-  local function form_of(policy)
-    return policy.window <= SHORT_WINDOW and SHORT or LONG
-  end
+  local function form_of(policy) return policy.window <= SHORT_WINDOW and SHORT or LONG end
 
   -- The time of unit number i, from 0, after the base.
   local function offset_at(form, value, i)
@@ -33,9 +31,7 @@ define['short-log'] = function()
   end
 
   -- The value as it is now, where it was appended to since it was read.
-  local function value_of(cell)
-    return cell.value or redis_call('GET', cell.key)
-  end
+  local function value_of(cell) return cell.value or redis_call('GET', cell.key) end
 
   local function measure(cell, policy)
     local form, value, dead_offset = cell.form, cell.value, policy.dead_until - cell.base

@@ -7,9 +7,9 @@
 define['sliding-log'] = function()
   local layouts, sliding_log = require_part('layouts'), {}
 
-  -- A unit taken now is recorded at `stamp`: rounded up, so that it never leaves too early. Units
-  -- at `dead_until` or before count no more. The time to live is set with the first unit of each
-  -- quarter window, which begins at `share_start`.
+  -- A unit is recorded at `stamp`: rounded up, so that it never leaves too early. Units at
+  -- `dead_until` or before count no more. The first unit of each quarter window, which begins at
+  -- `share_start`, sets the time to live.
   local function set_times(policy)
     local beyond = now % policy.resolution
     policy.stamp = beyond == 0 and now or now - beyond + policy.resolution
@@ -25,18 +25,12 @@ define['sliding-log'] = function()
     layouts.read(cell, key, policy)
   end
 
-  function sliding_log.persist(cell, policy)
-    cell.layout.persist(cell, policy)
-  end
+  function sliding_log.persist(cell, policy) cell.layout.persist(cell, policy) end
 
-  function sliding_log.fits(cell, policy)
-    return policy.limit - cell.used
-  end
+  function sliding_log.fits(cell, policy) return policy.limit - cell.used end
 
-  -- The most units that a log records (core: maxRecorded).
-  local function max_recorded(policy)
-    return 2 * policy.limit + 1
-  end
+  -- As in core.
+  local function max_recorded(policy) return 2 * policy.limit + 1 end
 
   function sliding_log.take(cell, policy, units)
     -- The newest units are kept. A smaller limit, as of a request of another tier, does not

@@ -57,9 +57,7 @@ function encodePolicy(check: Check): string {
 }
 
 /** Returns the fields that Lua reads of a setting, by the names that `lua/decide.lua` lists. */
-type SettingReader = (policy: Policy) => {
-  readonly [field: string]: number | boolean | undefined
-}
+type SettingReader = (policy: Policy) => Readonly<Record<string, number | boolean | undefined>>
 
 /** Readers of all settings of algorithms: for a new one the compiler asks for its own. */
 const luaFields: { readonly [setting in keyof AlgorithmSettings]: SettingReader } = {
@@ -70,23 +68,17 @@ const luaFields: { readonly [setting in keyof AlgorithmSettings]: SettingReader 
     block_factor: penalty?.factor,
     block_most: penalty?.maxMs,
   }),
-  // The capacity contains these three.
+  // The capacity contains three of these, and the outcome alone has the last one.
   burst: () => ({}),
   queue: () => ({}),
   maxDelayMs: () => ({}),
-  // The outcome alone has it.
   retryMs: () => ({}),
 }
 
 const settingReaders = Object.values(luaFields)
 
-interface EncodedPolicy {
-  readonly limit: number
-  readonly json: string
-}
-
 /** The last form of each policy, since it is mostly the same for every call. */
-const encodedPolicies = new WeakMap<Policy, EncodedPolicy>()
+const encodedPolicies = new WeakMap<Policy, { readonly limit: number; readonly json: string }>()
 
 /** Writes a group as JSON. Values that are the same for every ask, as most are, are left out. */
 function encodeGroup({ op, policies, asks }: Group): string {

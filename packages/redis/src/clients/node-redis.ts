@@ -11,13 +11,7 @@ export function isNodeRedis(client: object): client is NodeRedisLike {
 }
 
 export function nodeRedisClient(client: NodeRedisLike): RedisClient {
-  return {
-    isCluster: false,
-    async send(name, args) {
-      checkOpen(client)
-      return client.sendCommand([name, ...args])
-    },
-  }
+  return singleClient(client, (command) => client.sendCommand(command))
 }
 
 /** The part that Sluice uses of a node-redis sentinel (`createSentinel`), version 5 or 6. */
@@ -32,11 +26,18 @@ export function isNodeRedisSentinel(client: object): client is NodeRedisSentinel
 }
 
 export function nodeRedisSentinelClient(client: NodeRedisSentinelLike): RedisClient {
+  return singleClient(client, (command) => client.sendCommand(false, command))
+}
+
+function singleClient(
+  client: { readonly isOpen: boolean },
+  run: (command: string[]) => Promise<unknown>,
+): RedisClient {
   return {
     isCluster: false,
     async send(name, args) {
       checkOpen(client)
-      return client.sendCommand(false, [name, ...args])
+      return run([name, ...args])
     },
   }
 }

@@ -3,13 +3,7 @@ import { type CallQueue, storeClosed, withinSecond } from '../calls/call-queue.t
 import { hashTagOf } from '../keys/hash-tags.ts'
 import { applyByShard } from './shards.ts'
 
-/** The ways on which asks travel to Redis. */
-export interface AskQueues {
-  readonly isClosed: boolean
-  submit(ask: Ask): void
-  /** Takes no more asks, and settles those it has. */
-  close(): Promise<void>
-}
+type AskQueues = Pick<CallQueue, 'isClosed' | 'submit' | 'close'>
 
 /**
  * On a Cluster the keys of a call have to live in one slot. So each tag has a queue, opened by the

@@ -4,14 +4,14 @@ import { listOf, textOf } from '../replies/reply.ts'
 import { members as membersScript, writeDocument } from '../scripts/generated/lua.ts'
 import type { RunScript } from '../scripts/script-runner.ts'
 
-/** A report is to stay small: each process of a fleet reads those of all others. */
+/** Each process of a fleet reads the reports of all others. */
 const maxReportLength = 65_536
 
 interface DocumentsOptions {
   readonly run: RunScript
   /** Returns the caller's clock for a server that forbids TIME in scripts. */
   readonly nowMs: () => number | undefined
-  /** Prefix of the keys, with a hash tag: a change and its record are one step on a Cluster too. */
+  /** Prefix of the keys, with a hash tag: a script changes several of them. */
   readonly prefix: string
 }
 

@@ -51,12 +51,7 @@ async function nodesOf(redis: RedisClient): Promise<readonly string[]> {
   const keys = hashTags.map((tag) => `{${tag}}`)
   if (!redis.isCluster) return keys.slice(0, 1)
   const ids = await Promise.all(keys.map((key) => redis.send('cluster', ['myid'], key)))
-  const nodes = new Map<string, string>()
-  for (const [index, id] of ids.entries()) {
-    const key = keys[index]
-    if (key !== undefined && !nodes.has(textOf(id))) nodes.set(textOf(id), key)
-  }
-  return [...nodes.values()]
+  return [...new Map(ids.map((id, index) => [textOf(id), keys[index] ?? ''])).values()]
 }
 
 const unlinkAll = "return redis.call('UNLINK', unpack(KEYS))"
@@ -67,8 +62,10 @@ async function unlink(
   unlinkSome: (names: readonly string[]) => Promise<unknown>,
 ): Promise<number> {
   const byTag = new Map<string, string[]>()
-  for (const name of names)
-    byTag.set(hashTagOf(name), [...(byTag.get(hashTagOf(name)) ?? []), name])
+  for (const name of names) {
+    const tag = hashTagOf(name)
+    byTag.set(tag, [...(byTag.get(tag) ?? []), name])
+  }
   const counts = await Promise.all([...byTag.values()].map(unlinkSome))
   return counts.reduce((sum: number, each) => sum + Number(each), 0)
 }

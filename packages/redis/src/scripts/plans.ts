@@ -49,7 +49,7 @@ export class Plans {
     this.#settings = settings
   }
 
-  /** The plan for a request; `undefined` where the general script has to decide it. */
+  /** Returns `undefined` for a request that the general script has to decide. */
   planOf(ask: Ask): Plan | undefined {
     const { checks, op } = ask
     if (op !== 'consume' && leaseSetting(ask) === undefined && !isUsualCharge(ask)) return undefined
@@ -73,11 +73,9 @@ export class Plans {
       if (!usual) return undefined
       modules.push(usual)
     }
-    const [only] = modules
-    const width = checks.length
-    const script =
-      width === 1 && only ? this.#scripts.usualOne(only) : this.#scripts.usualList(modules)
+    const script = this.#scripts.usual(modules)
     if (!script) return undefined
+    const width = checks.length
     const policies = checks.map(({ policy }) => policy)
     const hasGrants = modules.some((module) => module.hasGrants)
     const fields = checks.flatMap(usualFields)

@@ -36,31 +36,28 @@ export class Scripts {
 
   /** Decides any call. Behind the keys stand the keys of their grants. */
   get granting(): Script {
-    const define = (): string => defineGeneral(algorithmFiles(this.#encoding), true)
-    this.#granting ??= scriptOf(lua.decide({ define: define() }))
+    this.#granting ??= scriptOf(
+      lua.decide({ define: defineGeneral(algorithmFiles(this.#encoding), true) }),
+    )
     return this.#granting
-  }
-
-  /** Decides calls whose requests consume by one policy, whose keys this module decides. */
-  usualOne(module: UsualModule): Script {
-    return this.#usualScript([module])
   }
 
   /**
    * Decides calls whose requests consume by lists of these modules. `undefined` if the list is too
-   * long, if one of its policies may have grants, or if the store has too many such scripts.
+   * long, if one of several policies may have grants, or if the store has too many such scripts.
    */
-  usualList(list: readonly UsualModule[]): Script | undefined {
-    if (list.some(({ hasGrants }) => hasGrants)) return undefined
-    const hasRoom = list.length <= maxWidth && this.#usual.size < maxUsual
-    return hasRoom || this.#usual.has(idOf(list)) ? this.#usualScript(list) : undefined
-  }
-
-  #usualScript(list: readonly UsualModule[]): Script {
+  usual(list: readonly UsualModule[]): Script | undefined {
     const id = idOf(list)
-    const script = this.#usual.get(id) ?? scriptOf(usualText(list))
+    const known = this.#usual.get(id)
+    if (known || (list.length > 1 && !this.#takes(list))) return known
+    const script = scriptOf(usualText(list))
     this.#usual.set(id, script)
     return script
+  }
+
+  #takes(list: readonly UsualModule[]): boolean {
+    const hasRoom = list.length <= maxWidth && this.#usual.size < maxUsual
+    return hasRoom && list.every(({ hasGrants }) => !hasGrants)
   }
 }
 

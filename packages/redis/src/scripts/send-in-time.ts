@@ -2,7 +2,6 @@ import type { ControlCall } from '@sluice/core'
 import type { RedisClient } from '../clients/redis-client.ts'
 import { storeFailure } from '../replies/store-failure.ts'
 
-/** Servers of a Cluster have clocks of their own, so a key says which of them is asked. */
 const askTime = `local clock = redis.call('TIME') return clock[1] * 1000 + math.floor(clock[2] / 1000)`
 
 /**
@@ -15,6 +14,7 @@ export function sendInTime<T>(
   { key, control }: { readonly key: string; readonly control: ControlCall },
   send: (untilMs: string) => Promise<T>,
 ): Promise<T> {
+  // Servers of a Cluster have clocks of their own, so a key says which of them is asked.
   const askMs = async () => {
     try {
       return Number(await redis.send('eval', [askTime, '1', key], key))

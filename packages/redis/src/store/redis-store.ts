@@ -48,18 +48,13 @@ export interface RedisStore extends Store {
     checks: readonly Check[],
     cancellation?: Cancellation,
   ): Promise<readonly Outcome[]>
-  /** The same without a promise of its own. */
   submit(ask: Ask): void
-  /**
-   * Settles the checks under way, as far as Redis answers within a second, and refuses further
-   * ones.
-   */
+  /** Settles the checks that Redis answers within a second, and refuses further ones. */
   close(): Promise<void>
 }
 
 const u32 = 2 ** 32
 
-/** A call that is to be sent: what `AskRedis` is given, and the scripts that its node knows. */
 interface Asked {
   readonly runner: ScriptRunner
   readonly asks: readonly Ask[]
@@ -100,6 +95,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   /** Chosen at the first call: some runtimes have no random numbers before a request. */
   let incarnation: number | undefined
   const connection = connectionOf(client)
+  const nowMs = typeof clock === 'function' ? () => Math.floor(clock()) : () => fleet.now()
   const runScript = scriptsOf(redis, clock !== 'client')
   const { documents, shareReport } = redisDocuments(redis, {
     run: runScript,
@@ -131,11 +127,11 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     untilMs?: string,
   ): Promise<readonly AskResult[]> {
     callNumber += 1
-    const now = isServerClock ? undefined : clientNow()
+    const now = isServerClock ? undefined : nowMs()
     incarnation ??= Math.floor(Math.random() * u32)
     const header = { now, number: callNumber, incarnation, apart, untilMs }
     const call = calls.encode(asks, plan, header)
-    // Four for each key at most.
+    // A key takes four at most.
     incarnation = (incarnation + 4 * call.keyCount) % u32
     return runner.run(call).then((reply) => {
       connection.clear()
@@ -150,14 +146,9 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     })
   }
 
-  /** Reads what processes hold of a key, by a call of its own. */
   async function heldUnits(runner: ScriptRunner, key: string): Promise<string> {
     while (runner.isLoading) await runner.loaded()
     return textOf(await runner.run(calls.readHeldUnits(key)))
-  }
-
-  function clientNow(): number {
-    return typeof clock === 'function' ? Math.floor(clock()) : fleet.now()
   }
 
   function openQueue(): CallQueue {

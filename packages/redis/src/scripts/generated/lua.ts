@@ -529,9 +529,7 @@ return reply`
 export const algorithms = {
 'concurrency': `define['concurrency'] = function()
 local concurrency, TOTAL = {}, '#'
-local function integer(number)
-return string.format('%.0f', number)
-end
+local function integer(number) return string.format('%.0f', number) end
 local function lease_name(policy, number, units)
 return integer(number) .. ':' .. integer(min(units, policy.limit))
 end
@@ -577,9 +575,7 @@ if cell.used <= 0 then return redis_call('DEL', cell.key) end
 redis_call('ZADD', cell.key, integer(-cell.used), TOTAL)
 redis_call('PEXPIRE', cell.key, policy.window + ttl_margin)
 end
-function concurrency.fits(cell, policy)
-return policy.capacity - cell.used
-end
+function concurrency.fits(cell, policy) return policy.capacity - cell.used end
 function concurrency.take(cell, policy, units)
 if cell.is_foreign then
 redis_call('DEL', cell.key)
@@ -646,9 +642,7 @@ end
 local function write_count(cell)
 redis_call('SETRANGE', cell.key, '11', pack('<I7', cell.count))
 end
-function fixed_window.fits(cell, policy)
-return policy.capacity - cell.count
-end
+function fixed_window.fits(cell, policy) return policy.capacity - cell.count end
 function fixed_window.take(cell, policy, units)
 cell.count = min(cell.count + units, policy.most)
 if cell.start then return write_count(cell) end
@@ -848,9 +842,7 @@ cell.last = last == 0 and policy.block_for or min(policy.block_most, floor(last 
 begin_block(cell, policy, cell.last)
 end
 function penalty.give_back() end
-function penalty.block(cell, policy, duration)
-begin_block(cell, policy, duration)
-end
+penalty.block = begin_block
 function penalty.clear(cell)
 redis_call('DEL', cell.key)
 cell.since, cell.strikes, cell.blocked_until, cell.asked, cell.last = 0, 0, 0, 0, 0
@@ -973,9 +965,7 @@ if not cell.is_broken then reject() end
 cell.is_broken = true
 return cell.tail_block
 end
-local function is_after(_cell, time, _total, wanted)
-return time > wanted
-end
+local function is_after(_cell, time, _total, wanted) return time > wanted end
 local function reaches(cell, _time, total, wanted)
 return (total - cell.base) % cell.form.span >= wanted
 end
@@ -1230,8 +1220,7 @@ end
 return layouts
 end`,
 'sliding-log-sorted-set': `define['layouts'] = function()
-local UNITS_PER_ZADD = 1000
-local layouts, set_log = {}, {}
+local UNITS_PER_ZADD, layouts, set_log = 1000, {}, {}
 local function member(cell, time, number)
 return string.format('%010d:%.0f:%016.0f', cell.incarnation, time, number)
 end
@@ -1243,12 +1232,8 @@ incarnation, number = tonumber(incarnation), tonumber(number)
 if not incarnation or incarnation > 4294967295 or number > MAX_SAFE then return nil end
 return incarnation, tonumber(found[2]), number
 end
-local function score(time)
-return string.format('%.0f', time)
-end
-local function after(time)
-return '(' .. score(time)
-end
+local function score(time) return string.format('%.0f', time) end
+local function after(time) return '(' .. score(time) end
 local function add(cell, policy, units)
 local _, newest_time, newest_number = newest(cell.key)
 local number = newest_time == policy.stamp and newest_number + 1 or 0
@@ -1330,18 +1315,14 @@ local SHORT_WINDOW = 4194304
 local short_log = {}
 local SHORT = { entry = '<I3B', size = 4, max_offset = 16777215 }
 local LONG = { entry = '<I4B', size = 5, max_offset = 4294967295 }
-local function form_of(policy)
-return policy.window <= SHORT_WINDOW and SHORT or LONG
-end
+local function form_of(policy) return policy.window <= SHORT_WINDOW and SHORT or LONG end
 local function offset_at(form, value, i)
 return (unpack_struct(form.entry, value, HEADER_SIZE + 1 + i * form.size))
 end
 local function without(form, value, from, to)
 return value:sub(1, HEADER_SIZE + from * form.size) .. value:sub(HEADER_SIZE + 1 + to * form.size)
 end
-local function value_of(cell)
-return cell.value or redis_call('GET', cell.key)
-end
+local function value_of(cell) return cell.value or redis_call('GET', cell.key) end
 local function measure(cell, policy)
 local form, value, dead_offset = cell.form, cell.value, policy.dead_until - cell.base
 local head, high = 0, offset_at(form, value, 0) > dead_offset and 0 or cell.count
@@ -1458,15 +1439,9 @@ cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, true, false
 cell.used, cell.first = 0, nil
 layouts.read(cell, key, policy)
 end
-function sliding_log.persist(cell, policy)
-cell.layout.persist(cell, policy)
-end
-function sliding_log.fits(cell, policy)
-return policy.limit - cell.used
-end
-local function max_recorded(policy)
-return 2 * policy.limit + 1
-end
+function sliding_log.persist(cell, policy) cell.layout.persist(cell, policy) end
+function sliding_log.fits(cell, policy) return policy.limit - cell.used end
+local function max_recorded(policy) return 2 * policy.limit + 1 end
 function sliding_log.take(cell, policy, units)
 local most = max(max_recorded(policy), cell.used)
 cell.layout.take(cell, policy, min(units, most), most)
