@@ -9,30 +9,18 @@ import {
 } from './calls/answer.ts'
 import { type Call, type Fetch, hasIdempotencyKey, routeOf } from './calls/call.ts'
 import { dropBody } from './calls/response.ts'
-import { type GiveUpEvent, type Settings, tell, type WaitEvent } from './options.ts'
-import { clockMs, never, pause, type Waiting } from './runtime/clock.ts'
+import type { Settings } from './options.ts'
+import { clockMs } from './runtime/clock.ts'
 import type { Gate } from './throttle/gate.ts'
 import type { Waiter } from './throttle/queue.ts'
 import { closeGates, type GateRegistry, refusingGates } from './throttle/registry.ts'
+import { CallWaits, type Wait } from './waits.ts'
 
 export interface SessionParts {
   readonly call: Call
   readonly settings: Settings
   readonly registry: GateRegistry
   readonly send: Fetch
-}
-
-interface Wait {
-  readonly reason: WaitEvent['reason']
-  readonly waitMs: number
-  /** True if the wait ends only when it is woken. */
-  readonly isOpenEnded?: boolean
-  /** True if the wait is over already. */
-  isOver?(): boolean
-  /** Names of the policies that are waited for. */
-  readonly policies: readonly string[]
-  /** Sets of waiting calls that may wake this one. */
-  readonly at: readonly Waiting[]
 }
 
 /** Time (ms) for the document of a refusal to arrive. */
@@ -59,7 +47,7 @@ export class Session {
   readonly #settings: Settings
   readonly #send: Fetch
   readonly #isRepeatable: boolean
-  #waitLeftMs: number
+  readonly #waits: CallWaits
   #tries = 0
   #isFirst = false
   #taken: readonly Gate[] = []
@@ -74,7 +62,10 @@ export class Session {
     this.#settings = settings
     this.registry = registry
     this.route = routeOf(call)
-    this.#waitLeftMs = settings.maxTotalWaitMs
+    this.#waits = new CallWaits(call, settings, () => ({
+      tries: this.#tries,
+      response: this.#response,
+    }))
     const isSafe = settings.methods.has(call.method) || hasIdempotencyKey(call)
     this.#isRepeatable = isSafe && call.hasRepeatableBody
   }
@@ -100,14 +91,14 @@ export class Session {
       toldUntilMs = this.#toldAtGatesMs(result)
       if (toldUntilMs !== undefined) continue
       const wait = this.#ownWait(result)
-      if (wait.waitMs > this.#patienceMs(0)) return this.#endUnsent(wait.waitMs)
-      if (wait.waitMs > 0) await this.#wait(wait)
+      if (wait.waitMs > this.#waits.patienceMs(0)) return this.#endUnsent(wait.waitMs)
+      if (wait.waitMs > 0) await this.#waits.wait(wait)
     }
   }
 
   /** Ends the call with its last answer or error, since the wait is too long. */
   #endUnsent(tooLongMs: number): Response {
-    this.#giveUp('wait', tooLongMs)
+    this.#waits.giveUp('wait', tooLongMs)
     if (this.#failure !== undefined) throw this.#failure.error
     return this.#response ?? heldBack(tooLongMs)
   }
@@ -122,7 +113,7 @@ export class Session {
       const waiter: Waiter = {
         notBeforeMs: untilMs ?? 0,
         gates: () => this.registry.gatesOf(this.route),
-        patienceMs: (atMs) => this.#patienceMs(atMs - nowMs),
+        patienceMs: (atMs) => this.#waits.patienceMs(atMs - nowMs),
         waking: new Set(),
         passed: undefined,
         tooLongMs: undefined,
@@ -136,7 +127,7 @@ export class Session {
         isOver: () => waiter.passed !== undefined || waiter.tooLongMs !== undefined,
       }
       try {
-        if (wait.waitMs > 0) await this.#wait(wait)
+        if (wait.waitMs > 0) await this.#waits.wait(wait)
       } finally {
         this.registry.queue.leave(waiter)
         this.#taken = waiter.passed ?? []
@@ -157,8 +148,8 @@ export class Session {
     const waiting = this.registry.waitingForFirst(this.route)
     this.#isFirst = waiting === undefined
     if (waiting === undefined) return
-    const waitMs = this.#patienceMs(0)
-    const ended = await this.#wait({ reason: 'held', waitMs, policies: [], at: [waiting] })
+    const waitMs = this.#waits.patienceMs(0)
+    const ended = await this.#waits.wait({ reason: 'held', waitMs, policies: [], at: [waiting] })
     // The first call may have failed without an answer.
     if (ended === 'woken') await this.#awaitFirst()
   }
@@ -201,10 +192,10 @@ export class Session {
     }
     this.#response = response
     const answeredMs = clockMs()
-    const told = readAnswer(response, this.call)
-    this.#settle(told, answeredMs - sentMs)
-    const answered = { response, answer: told, answeredMs }
-    if (told.toldMs === undefined || !isShared(response.status)) return answered
+    const answer = readAnswer(response, this.call)
+    this.#settle(answer, answeredMs - sentMs)
+    const answered = { response, answer, answeredMs }
+    if (answer.toldMs === undefined || !isShared(response.status)) return answered
     return { ...answered, answer: await this.#closeGates(answered, sentMs) }
   }
 
@@ -246,47 +237,16 @@ export class Session {
   /** True if the answer suggests another request, and one may be made. */
   #mayFollow({ response, answer }: Answered): boolean {
     if (!isRetried(response.status, answer.toldMs, this.#settings.statuses)) return false
-    if (answer.isTooCostly) this.#giveUp('cost')
-    else if (!this.#isRepeatable) this.#giveUp('unsafe')
-    else if (this.#tries > this.#settings.retries) this.#giveUp('tries')
+    if (answer.isTooCostly) this.#waits.giveUp('cost')
+    else if (!this.#isRepeatable) this.#waits.giveUp('unsafe')
+    else if (this.#tries > this.#settings.retries) this.#waits.giveUp('tries')
     else return true
     return false
-  }
-
-  /** Longest further wait (ms) of the call, given the wait so far. */
-  #patienceMs(waitedMs: number): number {
-    return Math.min(this.#settings.maxWaitMs, Math.max(0, this.#waitLeftMs - waitedMs))
-  }
-
-  async #wait({ at, isOpenEnded, isOver, ...event }: Wait): Promise<'over' | 'woken'> {
-    const nowMs = clockMs()
-    const told = { ...this.#soFar(), ...event }
-    tell(this.#settings.observers, (observer) => observer.onWait?.(told))
-    try {
-      // An observer may have taken time, or made calls of its own.
-      if (isOver?.()) return 'woken'
-      const untilMs = isOpenEnded ? never : nowMs + event.waitMs
-      return await pause(untilMs, this.call.signal, at)
-    } finally {
-      const waitedMs = clockMs() - nowMs
-      this.#waitLeftMs = Math.max(0, this.#waitLeftMs - waitedMs)
-      tell(this.#settings.observers, (observer) => observer.onWaited?.({ ...told, waitedMs }))
-    }
   }
 
   /** Frees the connection of an answer that nobody reads. */
   #dropResponse(): void {
     if (this.#response !== undefined) dropBody(this.#response)
     this.#response = undefined
-  }
-
-  #giveUp(reason: GiveUpEvent['reason'], waitMs?: number): void {
-    const told = { ...this.#soFar(), reason, waitMs }
-    tell(this.#settings.observers, (observer) => observer.onGiveUp?.(told))
-  }
-
-  #soFar() {
-    const { method, url } = this.call
-    return { method, url: url.href, tries: this.#tries, response: this.#response }
   }
 }

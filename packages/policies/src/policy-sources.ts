@@ -111,9 +111,11 @@ export class PolicySources {
     await this.document?.leave(this.id).catch(() => undefined)
   }
 
-  /** The version that this process' file makes with a layer. */
-  versionWith(layer: Layer): Version {
-    return this.#candidate(this.#file, layer)
+  /** The version that a file makes with a layer. @param file @default that of this process */
+  versionWith(layer: Layer, file: ReadFile = this.#file): Version {
+    const kill = this.#options.kill ?? layer.kill
+    const content = effective(file.value, layer, Date.now())
+    return new Version(`${file.hash}.${layer.number}`, content, kill)
   }
 
   recordOf(
@@ -256,15 +258,9 @@ export class PolicySources {
     this.#announcedMs = Date.now()
   }
 
-  #candidate(file: ReadFile, layer: Layer): Version {
-    const kill = this.#options.kill ?? layer.kill
-    const content = effective(file.value, layer, Date.now())
-    return new Version(`${file.hash}.${layer.number}`, content, kill)
-  }
-
   /** Puts a file and a layer in force. @returns whether this process could build them */
   #takeOver(file: ReadFile, shared: SharedLayer): boolean {
-    const isBuilt = this.versions.put(this.#candidate(file, shared.layer))
+    const isBuilt = this.versions.put(this.versionWith(shared.layer, file))
     // The refused file may be right with other changes.
     if (this.#refusedFile && shared !== this.#shared) this.#refusedFile = {}
     this.#shared = shared

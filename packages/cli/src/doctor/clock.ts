@@ -8,7 +8,7 @@ const samples = 5
 
 /** Compares the clock of the server with that of this machine. */
 export async function clock(link: RedisLink): Promise<Finding> {
-  const check = 'clock'
+  const check = found('clock')
   let best = { rttMs: Number.POSITIVE_INFINITY, skewMs: 0 }
   try {
     for (let i = 0; i < samples; i += 1) {
@@ -17,22 +17,20 @@ export async function clock(link: RedisLink): Promise<Finding> {
       const answer = await link.ask('TIME')
       const rttMs = performance.now() - startedAt
       const serverMs = timeOf(answer)
-      if (serverMs === undefined) return found.note(check, 'TIME was not answered with a time')
+      if (serverMs === undefined) return check.note('TIME was not answered with a time')
       if (rttMs < best.rttMs) best = { rttMs, skewMs: serverMs - (asked + rttMs / 2) }
     }
   } catch (error) {
     if (!isRefused(error)) throw error
-    return found.warning(
-      check,
+    return check.warning(
       `the command TIME is forbidden: ${reasonOf(error)}`,
       'let the user run TIME (ACL SETUSER … +time); where that cannot be, keep the clocks of all processes equal by NTP',
     )
   }
   const skewMs = Math.round(best.skewMs)
   const seen = `the clock of Redis is ${distance(skewMs)} this one (± ${Math.max(1, Math.ceil(best.rttMs / 2))} ms)`
-  if (Math.abs(skewMs) < toleratedSkewMs) return found.ok(check, seen)
-  return found.warning(
-    check,
+  if (Math.abs(skewMs) < toleratedSkewMs) return check.ok(seen)
+  return check.warning(
     `${seen}; limits count by the clock of Redis, while logs and schedules go by this one`,
     'synchronise both machines by NTP (chronyc tracking, timedatectl)',
   )

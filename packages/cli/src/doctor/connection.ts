@@ -1,7 +1,7 @@
 import { type Finding, found } from './finding.ts'
 import { type RedisLink, reasonOf, TimedOut } from './redis-link.ts'
 
-const check = 'connection'
+const check = found('connection')
 
 /** Opens the link, and tells why it cannot be opened. */
 export async function connection(link: RedisLink): Promise<Finding> {
@@ -18,7 +18,7 @@ export async function connection(link: RedisLink): Promise<Finding> {
   }
   const ms = Math.round(performance.now() - startedAt)
   const tls = link.address.startsWith('rediss:') ? ', with TLS' : ''
-  return found.ok(check, `${link.address} answered after ${ms} ms${tls}`)
+  return check.ok(`${link.address} answered after ${ms} ms${tls}`)
 }
 
 /** Why a connection fails, with the remedy. */
@@ -58,7 +58,7 @@ function failed(link: RedisLink, error: unknown): Finding {
   const text = [...new Set(why)].join('; ')
   const known = failures.find(([pattern]) => pattern.test(text))
   const fix = known?.[1] ?? (error instanceof TimedOut ? silent(link) : unknown)
-  return found.error(check, `${link.address} cannot be used: ${text}`, fix)
+  return check.error(`${link.address} cannot be used: ${text}`, fix)
 }
 
 const unknown =

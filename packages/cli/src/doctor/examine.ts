@@ -44,7 +44,7 @@ async function server(link: RedisLink, { prefix }: ExamineOptions): Promise<read
       if (error instanceof TimedOut || link.client.status !== 'ready') {
         answers = false
         findings.push(silent(check, error, link))
-      } else findings.push(found.note(check, `could not be looked at: ${reasonOf(error)}`))
+      } else findings.push(found(check).note(`could not be looked at: ${reasonOf(error)}`))
     }
   }
   let isCluster = false
@@ -71,8 +71,7 @@ function ofInfo(info: ServerInfo): readonly Finding[] {
 }
 
 function untold(reason: string): Finding {
-  return found.note(
-    'server',
+  return found('server').note(
     `INFO is forbidden: ${reason}; version, role, persistence, memory and eviction were not looked at`,
     'run the doctor as a user that may ask (ACL SETUSER … +info)',
   )
@@ -80,23 +79,21 @@ function untold(reason: string): Finding {
 
 function silent(check: string, error: unknown, link: RedisLink): Finding {
   const why = link.lastError() ?? error
-  return found.error(
-    check,
+  return found(check).error(
     `the server fell silent: ${reasonOf(why)}; all further checks were left out`,
     'see whether it is stopped, swaps, or runs a slow command (redis-cli SLOWLOG GET)',
   )
 }
 
 async function cluster(link: RedisLink): Promise<Finding> {
-  const check = 'cluster'
+  const check = found('cluster')
   const text = String(await link.ask('CLUSTER', 'INFO'))
   const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(text)?.[1]
   const seen = `a Cluster of ${field('cluster_size')} masters with ${field('cluster_known_nodes')} nodes`
   if (field('cluster_state') === 'ok') {
-    return found.ok(check, `${seen}; use a Cluster client. The checks of memory are of this node`)
+    return check.ok(`${seen}; use a Cluster client. The checks of memory are of this node`)
   }
-  return found.error(
-    check,
+  return check.error(
     `${seen}, whose state is ${field('cluster_state')}: ${field('cluster_slots_ok')} of 16384 slots are served`,
     'see redis-cli CLUSTER NODES, bring back or replace the master that is missing, and redis-cli --cluster fix',
   )

@@ -15,21 +15,14 @@ export interface Finding {
   readonly fix?: string
 }
 
-type Found = (check: string, seen: string, fix?: string) => Finding
+export type Findings = Readonly<Record<Severity, Found>>
 
-/** Makes findings by their weight. */
-export const found: Readonly<Record<Severity, Found>> = {
-  error: (check, seen, fix) => finding('error', check, seen, fix),
-  warning: (check, seen, fix) => finding('warning', check, seen, fix),
-  note: (check, seen, fix) => finding('note', check, seen, fix),
-  ok: (check, seen, fix) => finding('ok', check, seen, fix),
-}
+type Found = (seen: string, fix?: string) => Finding
 
-function finding(
-  severity: Severity,
-  check: string,
-  seen: string,
-  fix: string | undefined,
-): Finding {
-  return { check, severity, seen, ...(fix !== undefined && { fix }) }
+/** Makes findings of one check by their weight. */
+export function found(check: string): Findings {
+  const of =
+    (severity: Severity): Found =>
+    (seen, fix) => ({ check, severity, seen, ...(fix !== undefined && { fix }) })
+  return { error: of('error'), warning: of('warning'), note: of('note'), ok: of('ok') }
 }

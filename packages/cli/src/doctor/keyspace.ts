@@ -12,7 +12,7 @@ const bigBytes = 4 * 1_024 * 1_024
 
 /** Looks at keys of a prefix: how many there are, whether all expire, and their size. */
 export async function keyspace(link: RedisLink, prefix: string): Promise<Finding> {
-  const check = 'keys'
+  const check = found('keys')
   const keys = new Set<string>()
   let cursor = '0'
   let rounds = 0
@@ -27,8 +27,7 @@ export async function keyspace(link: RedisLink, prefix: string): Promise<Finding
     } while (cursor !== '0' && rounds < maxRounds && keys.size < maxKeys)
   } catch (error) {
     if (!isRefused(error)) throw error
-    return found.note(
-      check,
+    return check.note(
       `SCAN is forbidden: ${reasonOf(error)}; bulk unlock needs it`,
       'let the user run SCAN (ACL SETUSER … +scan)',
     )
@@ -39,8 +38,7 @@ export async function keyspace(link: RedisLink, prefix: string): Promise<Finding
   const ages = await Promise.all(some.map((key) => link.ask('PTTL', key).catch(() => undefined)))
   const immortal = some.filter((_, index) => ages[index] === -1)
   if (immortal.length > 0) {
-    return found.warning(
-      check,
+    return check.warning(
       `${seen}; ${immortal.length} of ${some.length} never expire, such as ${onOneLine(immortal[0] ?? '').slice(0, 80)}`,
       `find out what else writes keys of this prefix, or give redisStore another one: every key of Sluice expires`,
     )
@@ -51,9 +49,8 @@ export async function keyspace(link: RedisLink, prefix: string): Promise<Finding
   const largest = Math.max(0, ...sizes.map(Number).filter(Number.isFinite))
   const sizeText =
     some.length > 0 && largest > 0 ? `; the largest of ${some.length} has ${bytes(largest)}` : ''
-  if (largest < bigBytes) return found.ok(check, `${seen}${sizeText}`)
-  return found.warning(
-    check,
+  if (largest < bigBytes) return check.ok(`${seen}${sizeText}`)
+  return check.warning(
     `${seen}${sizeText}`,
     'give the policy with the largest limit a resolution, or algorithm sliding-counter',
   )

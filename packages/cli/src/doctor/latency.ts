@@ -10,7 +10,7 @@ const tooSlowMs = 50
 
 /** Measures the way to the server and back. */
 export async function latency(link: RedisLink): Promise<Finding> {
-  const check = 'latency'
+  const check = found('latency')
   const times: number[] = []
   const startedAt = performance.now()
   while (times.length < samples && performance.now() - startedAt < budgetMs) {
@@ -23,12 +23,11 @@ export async function latency(link: RedisLink): Promise<Finding> {
   const median = sorted[Math.floor(sorted.length / 2)] ?? 0
   const max = sorted.at(-1) ?? 0
   const seen = `median ${ms(median)}, at most ${ms(max)} in ${times.length} round trips`
-  if (median < slowMs) return found.ok(check, seen)
+  if (median < slowMs) return check.ok(seen)
   const fix =
     'run Redis near the API (same zone), and see what holds it up: redis-cli SLOWLOG GET, redis-cli --latency'
-  if (median < tooSlowMs) return found.warning(check, seen, fix)
-  return found.error(
-    check,
+  if (median < tooSlowMs) return check.warning(seen, fix)
+  return check.error(
     `${seen}: many checks miss the deadline of 100 ms, and the failure mode decides`,
     `${fix}; until then raise deadlineMs`,
   )

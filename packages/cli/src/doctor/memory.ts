@@ -14,46 +14,43 @@ export async function memory(link: RedisLink, info: ServerInfo): Promise<readonl
 }
 
 function room(info: ServerInfo, max: number | undefined, policy: string | undefined): Finding {
-  const check = 'memory'
+  const check = found('memory')
   const used = info.number('used_memory')
-  if (used === undefined || max === undefined) return found.note(check, 'the server does not tell')
+  if (used === undefined || max === undefined) return check.note('the server does not tell')
   if (max === 0) {
-    return found.warning(
-      check,
+    return check.warning(
       `${bytes(used)} are used, and maxmemory is not set: the system ends the server when its memory is full`,
       'set maxmemory below the memory of the machine',
     )
   }
   const share = used / max
   const seen = `${bytes(used)} of ${bytes(max)} are used (${Math.round(share * 100)} %)`
-  if (share < nearlyFull) return found.ok(check, seen)
+  if (share < nearlyFull) return check.ok(seen)
   const fix = 'raise maxmemory, or give Sluice a Redis of its own'
   const isStopped = share >= full && policy === 'noeviction'
   return isStopped
-    ? found.error(check, `${seen}: checks fail with OOM, and the failure mode decides`, fix)
-    : found.warning(check, seen, fix)
+    ? check.error(`${seen}: checks fail with OOM, and the failure mode decides`, fix)
+    : check.warning(seen, fix)
 }
 
 function eviction(info: ServerInfo, max: number | undefined, policy: string | undefined): Finding {
-  const check = 'eviction'
-  if (policy === undefined) return found.note(check, 'the server does not tell maxmemory-policy')
+  const check = found('eviction')
+  if (policy === undefined) return check.note('the server does not tell maxmemory-policy')
   const evicted = info.number('evicted_keys') ?? 0
   const fix =
     'give Sluice a Redis with enough memory, and set maxmemory-policy noeviction: then the failure mode decides, and no limit is forgotten'
   if (evicted > 0 && policy !== 'noeviction') {
-    return found.error(
-      check,
+    return check.error(
       `maxmemory-policy is ${policy}, and ${evicted} keys were evicted since the start: each count among them was a fresh quota for its client`,
       fix,
     )
   }
-  if (policy === 'noeviction') return found.ok(check, 'maxmemory-policy is noeviction')
+  if (policy === 'noeviction') return check.ok('maxmemory-policy is noeviction')
   const when = max === 0 ? 'once maxmemory is set and reached' : 'when memory is full'
   const which = policy.startsWith('volatile')
     ? 'keys with a TTL, which all keys of Sluice are'
     : 'any key'
-  return found.warning(
-    check,
+  return check.warning(
     `maxmemory-policy is ${policy}: ${when}, Redis evicts ${which}, and a client whose count is evicted has a fresh quota`,
     fix,
   )

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { type Finding, found } from './finding.ts'
 import { reasonOf } from './redis-link.ts'
 
-const check = 'proxy'
+const check = found('proxy')
 /** Requests of each kind that are sent: each takes a unit of the limit. */
 const requests = 3
 const timeoutMs = 5_000
@@ -20,8 +20,7 @@ interface Answer {
  */
 export async function proxy(api: URL | undefined): Promise<Finding> {
   if (!api) {
-    return found.note(
-      check,
+    return check.note(
       'not looked at: a Redis does not know which proxies the API trusts',
       'give --api with an address of the API that is limited by ip: six requests are sent to it, three with made-up X-Forwarded-For',
     )
@@ -34,23 +33,20 @@ export async function proxy(api: URL | undefined): Promise<Finding> {
       madeUp.push(await answerOf(api, { 'X-Forwarded-For': madeUpAddress() }))
     }
   } catch (error) {
-    return found.warning(
-      check,
+    return check.warning(
       `${api.origin} does not answer: ${reason(error)}`,
       'see that the address is right',
     )
   }
   if ([...usual, ...madeUp].some(({ remaining }) => remaining.size === 0)) {
-    return found.note(
-      check,
+    return check.note(
       `${api.origin}${api.pathname} sends no rate-limit headers with every answer, so that nothing can be told`,
       'give an address whose requests are limited by ip, and whose limit is not hidden',
     )
   }
   const counted = falling(usual)
   if (counted.length === 0) {
-    return found.note(
-      check,
+    return check.note(
       `no limit falls at ${api.origin}${api.pathname} (${listOf(usual)} remaining), so that nothing can be told`,
       'give an address whose answers come from no cache, with a limit that all processes share and that refills slowly',
     )
@@ -58,13 +54,11 @@ export async function proxy(api: URL | undefined): Promise<Finding> {
   const still = falling(madeUp)
   const evaded = counted.filter((name) => !still.includes(name))
   if (evaded.length === 0) {
-    return found.ok(
-      check,
+    return check.ok(
       `made-up X-Forwarded-For changes nothing at ${api.origin}: ${listOf(madeUp)} remaining`,
     )
   }
-  return found.error(
-    check,
+  return check.error(
     `${requests} requests to ${api.origin} with made-up X-Forwarded-For were counted as ${requests} clients (${listOf(madeUp, evaded)} remaining): anybody evades the limit`,
     `trust the proxies in front and nobody else: app.set('trust proxy', 1) in Express instead of true, trustProxy with their addresses in Fastify, app.proxy with app.maxIpsCount in Koa; or have the outermost proxy overwrite the header. If you asked past the proxy, a count such as 1 is expected to fail here: keep the port reachable for the proxy alone, or trust its addresses, as in app.set('trust proxy', '10.0.0.0/8')`,
   )

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { definePolicy, errorText, pageUrl } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Cluster } from 'ioredis'
-import { type Finding, found } from './finding.ts'
+import { type Finding, type Findings, found } from './finding.ts'
 import { isRefused, type RedisLink, reasonOf, TimedOut } from './redis-link.ts'
 
 /** Everything that the scripts of `@sluice/redis` run, with arguments that hurt nothing. */
@@ -48,7 +48,7 @@ export async function scripts(link: RedisLink, prefix: string): Promise<readonly
 }
 
 async function evalsha(link: RedisLink, prefix: string): Promise<Finding> {
-  const check = 'scripts'
+  const check = found('scripts')
   try {
     await link.ask('EVALSHA', '0'.repeat(40), 0)
   } catch (error) {
@@ -61,18 +61,17 @@ async function evalsha(link: RedisLink, prefix: string): Promise<Finding> {
     if (error instanceof TimedOut) throw error
     return refused(check, 'EVAL', { error, prefix })
   }
-  return found.ok(check, 'EVALSHA and EVAL are allowed')
+  return check.ok('EVALSHA and EVAL are allowed')
 }
 
 async function timeInScripts(link: RedisLink): Promise<Finding> {
-  const check = 'TIME in scripts'
+  const check = found('TIME in scripts')
   try {
     await link.ask('EVAL', `return redis.call('TIME')`, 0)
-    return found.ok(check, 'allowed: limits count by the clock of Redis')
+    return check.ok('allowed: limits count by the clock of Redis')
   } catch (error) {
     if (error instanceof TimedOut) throw error
-    return found.error(
-      check,
+    return check.error(
       `refused: ${reasonOf(error)}`,
       `let the user run TIME (ACL SETUSER … +time), or use redisStore(client, { clock: 'client' })`,
     )
@@ -80,7 +79,7 @@ async function timeInScripts(link: RedisLink): Promise<Finding> {
 }
 
 async function commands(link: RedisLink, prefix: string): Promise<Finding> {
-  const check = 'rights'
+  const check = found('rights')
   const key = probeKey(prefix)
   const lines = inScripts.map((words) => words.join(' ')).join('\n')
   const names = new Set<string>()
@@ -96,27 +95,25 @@ async function commands(link: RedisLink, prefix: string): Promise<Finding> {
   } catch (error) {
     if (error instanceof TimedOut) throw error
     // A node of a Cluster refuses keys of other nodes: the decision below goes the whole way.
-    if (/^MOVED|^CROSSSLOT/.test(reasonOf(error))) return found.ok(check, 'not asked on a Cluster')
+    if (/^MOVED|^CROSSSLOT/.test(reasonOf(error))) return check.ok('not asked on a Cluster')
     return refused(check, `keys of the prefix ${prefix}`, { error, prefix })
   }
-  if (names.size === 0) return found.ok(check, `all commands of the store on ${prefix}:*`)
+  if (names.size === 0) return check.ok(`all commands of the store on ${prefix}:*`)
   const listed = [...names].sort()
-  return found.error(
-    check,
+  return check.error(
     `the user may not run ${listed.join(', ')} on ${prefix}:*`,
     `ACL SETUSER <user> ~${prefix}:* ${listed.map((name) => `+${name.toLowerCase()}`).join(' ')}`,
   )
 }
 
 function refused(
-  check: string,
+  check: Findings,
   what: string,
   { error, prefix }: { readonly error: unknown; readonly prefix: string },
 ): Finding {
   const reason = reasonOf(error)
   const isMemory = /\bOOM\b/.test(reason)
-  return found.error(
-    check,
+  return check.error(
     `${what}: ${reason}`,
     isMemory
       ? 'raise maxmemory, or give Sluice a Redis of its own'
@@ -134,7 +131,7 @@ export async function decision(
   link: RedisLink,
   { prefix, isCluster }: { readonly prefix: string; readonly isCluster: boolean },
 ): Promise<Finding> {
-  const check = 'decision'
+  const check = found('decision')
   const client = isCluster ? clusterOf(link) : link.client
   const store = redisStore(client, { prefix, heartbeatMs: 0 })
   const policy = definePolicy({ name: 'sluice-doctor', limit: 1, window: '10s' }, '')
@@ -144,13 +141,13 @@ export async function decision(
     const [first] = await ask()
     const [second] = await ask()
     const isRight = first?.allowed === true && second?.allowed === false
-    if (isRight) return found.ok(check, 'a limit of 1 admitted one request, and denied the next')
+    if (isRight) return check.ok('a limit of 1 admitted one request, and denied the next')
     // The window may have passed in between, on a slow server.
-    return found.note(check, 'a limit of 1 in 10 s was not reached: the server is slow')
+    return check.note('a limit of 1 in 10 s was not reached: the server is slow')
   } catch (error) {
     if (error instanceof TimedOut) throw error
     const [seen = '', ...fix] = errorText(error).split('; ')
-    return found.error(check, seen, fix.length > 0 ? fix.join('; ') : `see ${pageUrl('errors')}`)
+    return check.error(seen, fix.length > 0 ? fix.join('; ') : `see ${pageUrl('errors')}`)
   } finally {
     if (client instanceof Cluster) client.disconnect()
   }

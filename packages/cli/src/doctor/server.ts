@@ -6,16 +6,15 @@ const oldest = [6, 2] as const
 
 /** Looks at the version of the server. */
 export function version(info: ServerInfo): Finding {
-  const check = 'version'
+  const check = found('version')
   const valkey = info.text('valkey_version')
-  if (valkey !== undefined) return found.ok(check, `Valkey ${valkey}`)
+  if (valkey !== undefined) return check.ok(`Valkey ${valkey}`)
   const redis = info.text('redis_version')
-  if (redis === undefined) return found.note(check, 'the server does not tell its version')
+  if (redis === undefined) return check.note('the server does not tell its version')
   const [major = 0, minor = 0] = redis.split('.').map(Number)
   const isOld = major < oldest[0] || (major === oldest[0] && minor < oldest[1])
-  if (!isOld) return found.ok(check, `Redis ${redis}`)
-  return found.error(
-    check,
+  if (!isOld) return check.ok(`Redis ${redis}`)
+  return check.error(
     `Redis ${redis}, and Sluice needs Redis ${oldest.join('.')} or later, or Valkey`,
     'upgrade the server',
   )
@@ -23,36 +22,34 @@ export function version(info: ServerInfo): Finding {
 
 /** Looks whether the server takes writes, and whether it is part of a Cluster. */
 export function role(info: ServerInfo): Finding {
-  const check = 'role'
+  const check = found('role')
   if (info.text('role') === 'slave') {
     const master = `${info.text('master_host')}:${info.text('master_port')}`
     const broken = info.text('master_link_status') === 'down' ? ', and has lost it' : ''
-    return found.error(
-      check,
+    return check.error(
       `a replica of ${master}${broken}: it takes no writes, so that every check fails with READONLY`,
       'connect to the master, and through Sentinel or a Cluster client if the master may move',
     )
   }
   const replicas = info.number('connected_slaves') ?? 0
-  return found.ok(check, `a master with ${replicas} replica${replicas === 1 ? '' : 's'}`)
+  return check.ok(`a master with ${replicas} replica${replicas === 1 ? '' : 's'}`)
 }
 
 /** Looks whether restarts keep the counts, and whether a failed save stops writes. */
 export function persistence(info: ServerInfo): Finding {
-  const check = 'persistence'
+  const check = found('persistence')
   const failed = [
     ['rdb_last_bgsave_status', 'the last snapshot (RDB)'],
     ['aof_last_write_status', 'the last write to the log (AOF)'],
     ['aof_last_bgrewrite_status', 'the last rewrite of the log (AOF)'],
   ].find(([name = '']) => info.text(name) === 'err')
   if (failed) {
-    return found.warning(
-      check,
+    return check.warning(
       `${failed[1]} failed: Redis may refuse every write with MISCONF`,
       'make room on the disk, and see the log of the server; with stop-writes-on-bgsave-error no it goes on writing',
     )
   }
-  if (info.text('aof_enabled') === '1') return found.ok(check, 'AOF is on: a restart keeps counts')
+  if (info.text('aof_enabled') === '1') return check.ok('AOF is on: a restart keeps counts')
   const saved = info.number('rdb_last_save_time') ?? 0
   const started =
     (info.number('server_time_usec') ?? 0) / 1e6 - (info.number('uptime_in_seconds') ?? 0)
@@ -60,7 +57,7 @@ export function persistence(info: ServerInfo): Finding {
     saved > started + 1
       ? 'snapshots (RDB): a restart forgets what was counted since the last one'
       : 'none that is seen: a restart forgets counts, and what Sluice admitted meanwhile is charged again'
-  return found.ok(check, seen)
+  return check.ok(seen)
 }
 
 /** The share of `maxclients` from which on new connections are in danger. */
@@ -68,15 +65,14 @@ const fullShare = 0.8
 
 /** Looks whether there is room for further connections. */
 export function connections(info: ServerInfo): Finding {
-  const check = 'connections'
+  const check = found('connections')
   const now = info.number('connected_clients')
   const max = info.number('maxclients')
-  if (now === undefined || max === undefined) return found.note(check, 'the server does not tell')
+  if (now === undefined || max === undefined) return check.note('the server does not tell')
   const refused = info.number('rejected_connections') ?? 0
   const seen = `${now} of ${max} connections${refused > 0 ? `; ${refused} were refused since the start` : ''}`
-  if (now < max * fullShare && refused === 0) return found.ok(check, seen)
-  return found.warning(
-    check,
+  if (now < max * fullShare && refused === 0) return check.ok(seen)
+  return check.warning(
     seen,
     'raise maxclients, or find the application that opens a client for each request',
   )

@@ -26,8 +26,8 @@ export class DecisionFile {
       ...{ timeMs: startMs, client, method, path, result },
       ...(refusedBy !== undefined && { refusedBy }),
       ...((rule ?? route) !== undefined && { route: rule ?? route }),
-      outcomes: decision?.outcomes.map(told) ?? [],
-      ...(shadow && { shadow: shadow.outcomes.map(told) }),
+      outcomes: decision?.outcomes.map(outcomeOf) ?? [],
+      ...(shadow && { shadow: shadow.outcomes.map(outcomeOf) }),
     }
     this.#text += `${JSON.stringify(line)}\n`
     if (this.#text.length >= chunkLength) this.#write()
@@ -44,7 +44,7 @@ export class DecisionFile {
   }
 }
 
-function told({ policy, allowed, remaining, retryAfterMs, delayMs }: Outcome): object {
+function outcomeOf({ policy, allowed, remaining, retryAfterMs, delayMs }: Outcome): object {
   return {
     policy: policy.name,
     allowed,

@@ -3,7 +3,7 @@ import { invalid, isOptions, knownFields, quote, SluiceError } from '@sluice/cor
 import { schemaFaults } from '../file/explain.ts'
 import { placedPolicies, withPolicies } from '../file/named-policies.ts'
 import type {
-  FixedLimit,
+  EntryField,
   LimitEntry,
   OverrideEntry,
   PolicyEntry,
@@ -16,28 +16,20 @@ export type Kill = 'none' | 'shadow' | 'off'
 
 export const kills: readonly Kill[] = ['none', 'shadow', 'off']
 
-/** One field of a policy that a change has set over the file. */
-interface ValueEntry {
+interface EntryOf<Field extends EntryField, Value> {
   readonly policy: string
-  readonly field: 'limit' | 'burst' | 'mode' | 'share'
-  readonly value: LimitEntry | number | string
+  readonly field: Field
+  readonly value: Value
   readonly reason?: string
   /** Time at which it ends by itself, with its zone. */
   readonly until?: string
 }
 
+/** One field of a policy that a change has set over the file. */
+type ValueEntry = EntryOf<Exclude<EntryField, 'override'>, LimitEntry | number | string>
+
 /** An override that a change has put before those of the file. */
-interface OverrideLayerEntry {
-  readonly policy: string
-  readonly field: 'override'
-  readonly value: {
-    readonly key: OverrideEntry['key']
-    readonly limit?: FixedLimit
-    readonly mode?: 'enforce' | 'shadow'
-  }
-  readonly reason?: string
-  readonly until?: string
-}
+type OverrideLayerEntry = EntryOf<'override', Pick<OverrideEntry, 'key' | 'limit' | 'mode'>>
 
 /** A change over the policy file: a value, or an override. */
 export type Entry = ValueEntry | OverrideLayerEntry
