@@ -24,7 +24,7 @@ interface Setting {
   readonly files: readonly string[]
 }
 
-const all = ['types.mts', 'types.cts', 'plain.cts']
+const all = ['types.mts', 'plain.cts']
 const settings: { readonly [name: string]: Setting } = {
   node10: { options: { module: 'commonjs', moduleResolution: 'node10' }, files: ['plain.cts'] },
   node16: { options: { module: 'node16' }, files: all },

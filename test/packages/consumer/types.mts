@@ -21,16 +21,7 @@ import { createClient } from 'redis'
 
 const app = express()
 app.use(rateLimit({ limit: 100, window: '1m' }))
-app.use(
-  rateLimit({
-    store: redisStore(new Redis()),
-    key: apiKey(),
-    policies: [
-      { name: 'burst', limit: 10, window: '1s' },
-      { name: 'sustained', limit: 600, window: '1m' },
-    ],
-  }),
-)
+app.use(rateLimit({ store: redisStore(new Redis()), key: apiKey(), limit: 10, window: '1s' }))
 app.get('/', (request, response) => {
   const allowed: boolean | undefined = request.rateLimit?.allowed
   response.json({ allowed })
@@ -45,20 +36,11 @@ service.get('/search', { config: { rateLimit: { limit: 5, window: '1m' } } }, as
 })
 service.get('/health', { config: { rateLimit: false } }, async () => 'ok')
 
-export const vendor: Outbound = createOutbound({
-  name: 'vendor',
-  limits: [{ limit: 5, window: '1s' }],
-})
+export const vendor: Outbound = createOutbound({ name: 'a', limits: [{ limit: 5, window: '1s' }] })
 
-const limiter = createLimiter({
-  policies: [{ name: 'default', limit: 100, window: '1m' }],
-  store: memoryStore(),
-})
+const limiter = createLimiter({ limit: 100, window: '1m', store: memoryStore() })
 const decision = await limiter.consume('user:42', { cost: 5 })
 const waits: (number | undefined)[] = decision.outcomes.map((outcome) => outcome.retryAfterMs)
-await limiter.peek('user:42')
-await limiter.refund(decision)
-await limiter.reset('user:42')
 
 const clientOptions: ClientOptions = { retries: 2, onWait: ({ waitMs }) => console.log(waitMs) }
 const patient: typeof fetch = createFetch(clientOptions)
