@@ -27,7 +27,7 @@ interface Case {
   readonly perSecond: number
 }
 
-/** How many requests of a hot key reach Redis, and what they cost it. */
+/** How many requests of a hot key reach Redis, what they cost it, and how much of a full limit passes. */
 export const prefetch: Suite = {
   name: suite,
   async run(bench) {
@@ -37,6 +37,11 @@ export const prefetch: Suite = {
         const name = `${limit.toLocaleString('en-US')} a minute, ${processes} processes, 0.8 of the limit`
         await below(bench, { name, processes, limit, windowMs: minuteMs, perSecond })
       }
+    }
+    for (const processes of [2, 4]) {
+      const [limit, windowMs] = [10_000, 10_000]
+      const name = `10,000 in 10 s, ${processes} processes, 3 times the limit`
+      await full(bench, { name, processes, limit, windowMs, perSecond: 3_000 })
     }
   },
 }
@@ -64,6 +69,22 @@ async function below(bench: Bench, one: Case): Promise<void> {
   for (const child of [...fleets.values()].flat()) child.stop()
   await redis.stop()
   report.add(suite, one.name, series)
+}
+
+/** Fills a window first, and measures the next one. */
+async function full(bench: Bench, one: Case): Promise<void> {
+  const redis = await startBenchRedis(bench)
+  const series = []
+  for (const contender of contenders.filter(({ subject }) => subject !== 'rate-limit-redis')) {
+    progress(`${suite} · ${one.name} · ${contender.name}`)
+    const fleet = await startFleet(bench, redis, { ...one, subject: contender.subject })
+    await measure(redis, fleet, { ...one, durationMs: 1.2 * one.windowMs })
+    const figures = await measure(redis, fleet, { ...one, durationMs: one.windowMs })
+    series.push({ contender, rounds: [figures] })
+    for (const child of fleet) child.stop()
+  }
+  await redis.stop()
+  bench.report.add(suite, one.name, series)
 }
 
 async function startFleet(
