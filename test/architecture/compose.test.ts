@@ -35,29 +35,27 @@ interface PrometheusConfig {
 
 const host = 'host.docker.internal'
 const NODES = ['cluster-1', 'cluster-2', 'cluster-3']
+const watchers = ['prometheus', 'alertmanager', 'grafana']
 
 describe('docker-compose.yml', () => {
   const { services } = readYaml<Compose>('docker-compose.yml')
   const withProfile = (profile: string | undefined) =>
     Object.keys(services).filter((name) => services[name]?.profiles?.[0] === profile)
 
-  it('starts Redis alone, on the port that everybody expects', () => {
-    expect(withProfile(undefined)).toEqual(['redis'])
+  it.each([
+    [undefined, ['redis']],
+    ['valkey', ['valkey']],
+    ['cluster', [...NODES, 'cluster-create']],
+    ['rabbitmq', ['rabbitmq']],
+    ['observability', watchers],
+  ])('starts with the profile %s: %j', (profile, names) => {
+    expect(withProfile(profile)).toEqual(names)
+  })
+
+  it('publishes the ports that everybody expects, and none twice', () => {
     expect(services.redis?.ports).toEqual(['6379:6379'])
-  })
-
-  it('has a profile for Valkey and one for a cluster', () => {
-    expect(withProfile('valkey')).toEqual(['valkey'])
-    expect(withProfile('cluster')).toEqual([...NODES, 'cluster-create'])
-    expect(services.valkey?.image).toMatch(/^valkey\//)
-  })
-
-  it('has a profile for RabbitMQ', () => {
-    expect(withProfile('rabbitmq')).toEqual(['rabbitmq'])
     expect(services.rabbitmq?.ports).toEqual(['5672:5672'])
-  })
-
-  it('publishes no port of the host twice', () => {
+    expect(services.valkey?.image).toMatch(/^valkey\//)
     const published = Object.values(services)
       .flatMap(({ ports }) => ports ?? [])
       .map((port) => port.split(':').at(-2))
@@ -93,10 +91,7 @@ describe('docker-compose.yml', () => {
   })
 
   describe('with the profile observability', () => {
-    const watchers = ['prometheus', 'alertmanager', 'grafana']
-
     it('starts Prometheus, Alertmanager and Grafana, with files that exist', () => {
-      expect(withProfile('observability')).toEqual(watchers)
       for (const name of watchers) {
         for (const volume of services[name]?.volumes ?? []) {
           const [source = '', target, access] = volume.split(':')

@@ -22,30 +22,12 @@ describe('source files', () => {
     expect(found.map(([text]) => text)).toEqual([])
   })
 
-  it.each([
-    'core',
-    'headers',
-    'redis',
-    'http',
-    'queue',
-    'client',
-    'outbound',
-    'metrics',
-    'policies',
-    'express',
-    'fastify',
-    'koa',
-    'fetch',
-    'hono',
-    'admin',
-    'testing',
-    'cli',
-  ])(`have comments of at most ${MAX_COLUMNS} columns: %s`, (name) => {
+  it.each(packages())(`have comments of at most ${MAX_COLUMNS} columns: $folder`, ({ folder }) => {
     const comment = /^ *(\/\*\*|\* |\/\/|--).*$/gm
     const found = [
-      ...sourcesOf(`packages/${name}`),
+      ...sourcesOf(folder),
       // The scripts of the queue are headed by tables of keys and arguments.
-      ...(name === 'redis' ? filesUnder(`packages/${name}`, '.lua') : []),
+      ...(folder === 'packages/redis' ? filesUnder(folder, '.lua') : []),
     ].flatMap((file) => [...readText(file).matchAll(comment)])
     expect(found.map(([text]) => text).filter(({ length }) => length > MAX_COLUMNS)).toEqual([])
   })

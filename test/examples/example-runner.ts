@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { freePort } from '../support/free-port.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
@@ -20,12 +22,13 @@ export interface Answer {
 
 /** Runs code blocks as programs, each with a Redis that is empty. */
 export class ExampleRunner {
-  readonly #redis: RedisServer
+  readonly redis: RedisServer
   readonly #folder: string
   readonly #running: RunningExample[] = []
+  #started = 0
 
   private constructor(redis: RedisServer, folder: string) {
-    this.#redis = redis
+    this.redis = redis
     this.#folder = folder
   }
 
@@ -41,10 +44,8 @@ export class ExampleRunner {
 
   /** What an example that listens on PORT answers, one request after another. */
   async answers(example: string, requests: readonly Ask[]): Promise<readonly Answer[]> {
-    const port = await freePort()
-    await this.#start(example, { PORT: String(port) })
-    const base = `http://127.0.0.1:${port}`
-    await until('it listens', async () => (await fetch(`${base}/health`)).status > 0)
+    const { origin: base } = await this.serve(example)
+    await fetch(`${base}/health`)
     const answers: Answer[] = []
     for (const { path, ...init } of requests) {
       const startedAt = performance.now()
@@ -54,6 +55,22 @@ export class ExampleRunner {
       answers.push({ status, headers, body, tookMs: performance.now() - startedAt })
     }
     return answers
+  }
+
+  /** Starts an example, and waits until it listens on PORT, without a request. */
+  async serve(example: string): Promise<URL> {
+    const port = await freePort()
+    await this.#start(example, { PORT: String(port) })
+    await until('it listens', async () => {
+      const socket = connect(port, '127.0.0.1')
+      try {
+        await once(socket, 'connect')
+        return true
+      } finally {
+        socket.destroy()
+      }
+    })
+    return new URL(`http://127.0.0.1:${port}/`)
   }
 
   /** The first lines that an example prints. */
@@ -66,15 +83,16 @@ export class ExampleRunner {
   async stop(): Promise<void> {
     await Promise.all(this.#running.map((example) => example.stop()))
     await rm(this.#folder, { recursive: true })
-    await this.#redis.stop()
+    await this.redis.stop()
   }
 
   async #start(example: string, env: NodeJS.ProcessEnv): Promise<RunningExample> {
-    await this.#redis.cli('FLUSHALL')
-    const script = join(this.#folder, `example-${this.#running.length}.ts`)
+    this.#started += 1
+    const script = join(this.#folder, `example-${this.#started}.ts`)
+    await this.redis.cli('FLUSHALL')
     await writeFile(script, example)
     const TSX_TSCONFIG_PATH = join(this.#folder, 'tsconfig.json')
-    const started = startScript(script, { REDIS_URL: this.#redis.url, TSX_TSCONFIG_PATH, ...env })
+    const started = startScript(script, { REDIS_URL: this.redis.url, TSX_TSCONFIG_PATH, ...env })
     this.#running.push(started)
     return started
   }

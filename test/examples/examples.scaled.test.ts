@@ -29,20 +29,16 @@ describe('examples/quickstart', () => {
   })
 
   it.runIf(isProof)('counts in Redis with REDIS_URL, and never prints the password', async () => {
-    const redis = await startRedis({ args: ['--requirepass', 'hunter2'] })
-    try {
-      const port = await freePortPair()
-      const url = `redis://:hunter2@127.0.0.1:${redis.port}`
-      const text = await start('quickstart', { PORT: String(port), REDIS_URL: url }).printed(/Try:/)
-      expect(text).toContain(`in Redis at redis://127.0.0.1:${redis.port}`)
-      expect(text).not.toContain('hunter2')
-      expect(await statuses(`http://localhost:${port}/`, 6)).toEqual([200, 200, 200, 200, 200, 429])
-      expect(await statuses(`http://localhost:${port + 1}/`, 6)).toEqual([
-        200, 200, 200, 200, 200, 429,
-      ])
-    } finally {
-      await redis.stop()
-    }
+    await using redis = await startRedis({ args: ['--requirepass', 'hunter2'] })
+    const port = await freePortPair()
+    const url = `redis://:hunter2@127.0.0.1:${redis.port}`
+    const text = await start('quickstart', { PORT: String(port), REDIS_URL: url }).printed(/Try:/)
+    expect(text).toContain(`in Redis at redis://127.0.0.1:${redis.port}`)
+    expect(text).not.toContain('hunter2')
+    expect(await statuses(`http://localhost:${port}/`, 6)).toEqual([200, 200, 200, 200, 200, 429])
+    expect(await statuses(`http://localhost:${port + 1}/`, 6)).toEqual([
+      200, 200, 200, 200, 200, 429,
+    ])
   })
 
   it.runIf(isProof)('says which port is in use, and what to do', async () => {
@@ -75,34 +71,30 @@ describe.runIf(isProof).each(['express', 'fastify', 'nest'])('examples/%s', (nam
   it.each(['memory', 'Redis'])(
     'limits logins apart from everything, and searches by their cost, in %s',
     async (where) => {
-      const redis = where === 'Redis' ? await startRedis() : undefined
-      try {
-        const port = await freePortPair()
-        const env = redis ? { PORT: String(port), REDIS_URL: redis.url } : { PORT: String(port) }
-        await start(name, env).printed(/listening on/)
-        const url = `http://localhost:${port}`
-        expect(await statuses(`${url}/login`, 6, { method: 'POST' })).toEqual([
-          401, 401, 401, 401, 401, 429,
-        ])
-        const made: number[] = []
-        for (let i = 0; i < 50; i += 1) {
-          const headers = { 'x-api-key': `made up ${i}`, 'content-type': 'application/json' }
-          const body = JSON.stringify({ name: `name ${i}` })
-          made.push(...(await statuses(`${url}/login`, 1, { method: 'POST', headers, body })))
-        }
-        expect(made.filter((status) => status === 401)).toHaveLength(20 - 5)
-        const search = { headers: { 'x-api-key': 'a' } }
-        const answer = await fetch(`${url}/api/search`, search)
-        expect(await answer.json()).toEqual({ left: [5, 595] })
-        expect(answer.headers.get('ratelimit')).toMatch(/"burst";r=5;t=1, "sustained";r=595;t=60$/)
-        const other = await fetch(`${url}/api/search`, { headers: { 'x-api-key': 'b' } })
-        expect(await other.json()).toEqual({ left: [5, 595] })
-        const unknown = await fetch(`${url}/nowhere`)
-        expect(unknown.status).toBe(404)
-        expect(unknown.headers.get('ratelimit')).toContain('"default"')
-      } finally {
-        await redis?.stop()
+      await using redis = where === 'Redis' ? await startRedis() : undefined
+      const port = await freePortPair()
+      const env = redis ? { PORT: String(port), REDIS_URL: redis.url } : { PORT: String(port) }
+      await start(name, env).printed(/listening on/)
+      const url = `http://localhost:${port}`
+      expect(await statuses(`${url}/login`, 6, { method: 'POST' })).toEqual([
+        401, 401, 401, 401, 401, 429,
+      ])
+      const made: number[] = []
+      for (let i = 0; i < 50; i += 1) {
+        const headers = { 'x-api-key': `made up ${i}`, 'content-type': 'application/json' }
+        const body = JSON.stringify({ name: `name ${i}` })
+        made.push(...(await statuses(`${url}/login`, 1, { method: 'POST', headers, body })))
       }
+      expect(made.filter((status) => status === 401)).toHaveLength(20 - 5)
+      const search = { headers: { 'x-api-key': 'a' } }
+      const answer = await fetch(`${url}/api/search`, search)
+      expect(await answer.json()).toEqual({ left: [5, 595] })
+      expect(answer.headers.get('ratelimit')).toMatch(/"burst";r=5;t=1, "sustained";r=595;t=60$/)
+      const other = await fetch(`${url}/api/search`, { headers: { 'x-api-key': 'b' } })
+      expect(await other.json()).toEqual({ left: [5, 595] })
+      const unknown = await fetch(`${url}/nowhere`)
+      expect(unknown.status).toBe(404)
+      expect(unknown.headers.get('ratelimit')).toContain('"default"')
     },
   )
 })

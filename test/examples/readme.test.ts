@@ -1,14 +1,8 @@
-import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, describe, expect } from 'vitest'
-import { freePort } from '../support/free-port.ts'
-import type { RedisServer } from '../support/redis-server.ts'
-import { it } from '../support/redis-test.ts'
-import { until } from '../support/until.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { packages, readText, root } from '../support/workspace.ts'
-import { type RunningExample, startScript } from './start-example.ts'
+import { ExampleRunner } from './example-runner.ts'
 
 const readme = readText('README.md')
 const blocks = [...readme.matchAll(/^```(\w+)\n(.*?)^```/gms)].map(([, language, text = '']) => ({
@@ -17,25 +11,24 @@ const blocks = [...readme.matchAll(/^```(\w+)\n(.*?)^```/gms)].map(([, language,
 }))
 const [express = '', fastify = '', card = '', fastifyRoute = ''] = textsIn('ts')
 const [refusal = ''] = textsIn('http')
-const running: RunningExample[] = []
 
-let folder: string
-let redis: RedisServer
+let runner: ExampleRunner
 /** Where the blocks listen. */
 let origins: readonly URL[]
 
-it.beforeAll(async ({ redis: server }) => {
+beforeAll(async () => {
   // Inside the tests' folder, where its imports resolve as a user's do.
-  folder = await mkdtemp(join(root, 'test/examples/.readme-'))
-  redis = server
-  const programs = [express, fastify, card, withRoute()]
-  origins = await Promise.all(programs.map(startBlock))
+  runner = await ExampleRunner.create(join(root, 'test/examples'))
+  // As it is shown, but for the port and the address of Redis.
+  const programs = [express, fastify, card, withRoute()].map((program) =>
+    program
+      .replaceAll('3000', 'Number(process.env.PORT)')
+      .replace('new Redis()', "new Redis(process.env.REDIS_URL ?? '')"),
+  )
+  origins = await Promise.all(programs.map((program) => runner.serve(program)))
 })
 
-afterAll(async () => {
-  await Promise.all(running.map((example) => example.stop()))
-  await rm(folder, { recursive: true })
-})
+afterAll(() => runner.stop())
 
 describe('the README', () => {
   it.each([
@@ -62,7 +55,7 @@ describe('the README', () => {
     expect(second.headers.get('ratelimit')).toMatch(/"plan";r=599.*"tenant";r=998/)
     const stranger = await ask(2, '/', { 'x-api-key': 'made-up' })
     expect(stranger.headers.get('ratelimit')).toMatch(/"plan";r=19.*"tenant";r=999/)
-    expect(Number(await redis.cli('DBSIZE'))).toBeGreaterThan(0)
+    expect(Number(await runner.redis.cli('DBSIZE'))).toBeGreaterThan(0)
   })
 
   it('limits some routes in ways of their own', async () => {
@@ -108,27 +101,6 @@ function textsIn(language: string): readonly string[] {
 function withRoute(): string {
   const search = "const search = async () => 'found'\n"
   return fastify.replace('await app.listen', `${search}${fastifyRoute}await app.listen`)
-}
-
-/** Starts a block as it is shown, but for its port and the address of Redis. */
-async function startBlock(program: string, index: number): Promise<URL> {
-  const port = await freePort()
-  const script = join(folder, `block-${index}.ts`)
-  await writeFile(
-    script,
-    program.replaceAll('3000', String(port)).replace('new Redis()', `new Redis('${redis.url}')`),
-  )
-  running.push(startScript(script, {}))
-  await until(`block ${index} listens`, async () => {
-    const socket = connect(port, '127.0.0.1')
-    try {
-      await once(socket, 'connect')
-      return true
-    } finally {
-      socket.destroy()
-    }
-  })
-  return new URL(`http://127.0.0.1:${port}/`)
 }
 
 function originOf(block: number): URL {

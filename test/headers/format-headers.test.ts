@@ -119,30 +119,25 @@ describe('the one policy of the older dialects', () => {
     resetMs: 3_600_000,
   }
 
-  it('is the one that lets the fewest requests of this cost pass', () => {
-    const uploads = { ...daily, name: 'uploads', cost: 10 }
-
-    expect(format([perMinute, uploads], { dialects: ['legacy'] })[0]).toBe(
-      'X-RateLimit-Limit: 1000',
-    )
-  })
-
-  it('is the one that resets last when both let equally many pass', () => {
-    expect(format([perMinute, { ...daily, remaining: 50 }], { dialects: ['legacy'] })[0]).toBe(
-      'X-RateLimit-Limit: 1000',
-    )
-  })
-
-  it('is the first when nothing else tells them apart', () => {
-    expect(format([perMinute, { ...perMinute, limit: 200 }], { dialects: ['legacy'] })[0]).toBe(
-      'X-RateLimit-Limit: 100',
-    )
-  })
-
-  it('compares free requests as if they cost 1', () => {
-    const free = { ...daily, cost: 0 }
-
-    expect(format([free, perMinute], { dialects: ['legacy'] })[0]).toBe('X-RateLimit-Limit: 100')
+  it.each<[string, readonly PolicyState[], limit: number]>([
+    [
+      'is the one that lets the fewest requests of this cost pass',
+      [perMinute, { ...daily, name: 'uploads', cost: 10 }],
+      1000,
+    ],
+    [
+      'is the one that resets last when both let equally many pass',
+      [perMinute, { ...daily, remaining: 50 }],
+      1000,
+    ],
+    [
+      'is the first when nothing else tells them apart',
+      [perMinute, { ...perMinute, limit: 200 }],
+      100,
+    ],
+    ['compares free requests as if they cost 1', [{ ...daily, cost: 0 }, perMinute], 100],
+  ])('%s', (_, states, limit) => {
+    expect(format(states, { dialects: ['legacy'] })[0]).toBe(`X-RateLimit-Limit: ${limit}`)
   })
 
   it('is the violated one with the latest retry, whatever the others have left', () => {
