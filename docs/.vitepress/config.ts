@@ -32,6 +32,7 @@ export default defineConfig({
     // The search index is one file.
     build: { chunkSizeWarningLimit: 5_000 },
     // llms.txt, and every page as Markdown, without the pages that are written from the types.
+    // @ts-expect-error it is typed by another version of Vite than that of VitePress
     plugins: [llmstxt({ ignoreFiles: ['api/**'], generateLLMsFullTxt: false })],
   },
   buildEnd: ({ outDir }) => findDeadLinks(outDir),
