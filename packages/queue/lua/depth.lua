@@ -1,9 +1,6 @@
 -- Gauges of a queue: depth, running and dead jobs, age of the oldest, and rates.
 --
--- KEYS[1]  places    KEYS[2]  flow    KEYS[3]  running jobs    KEYS[4]  dead letters
--- ARGV[1]  now, ms    ARGV[2]  command that counts the running jobs
 -- Returns  { depth, running, dead, enqueueing time of the oldest, or '', ms that is looked back, jobs in, jobs out }
-local places, flow, now = KEYS[1], KEYS[2], tonumber(ARGV[1])
 local oldest = redis.call('ZRANGE', places, 0, 0, 'WITHSCORES')[2] or ''
 local since = math.max(now - flow_seconds * 1000, tonumber(redis.call('HGET', flow, 'since') or now))
 local first = math.floor(since / 1000)
@@ -17,6 +14,6 @@ for i = 1, #fields, 2 do
   end
 end
 return {
-  redis.call('ZCARD', places), redis.call(ARGV[2], KEYS[3]), redis.call('ZCARD', KEYS[4]),
+  redis.call('ZCARD', places), count_running(), redis.call('ZCARD', prefix .. 'failed'),
   oldest, math.max(0, now - since), into, out,
 }

@@ -13,8 +13,8 @@ export {
   type Settlement,
   type WorkOptions,
 } from './broker.ts'
+export type { BullmqBrokerOptions } from './brokers/bullmq/broker.ts'
 export { bullmqBroker } from './brokers/bullmq/broker.ts'
-export type { BullmqBrokerOptions } from './brokers/bullmq/options.ts'
 export { type MemoryBrokerOptions, memoryBroker } from './brokers/memory/broker.ts'
 export type {
   JobDead,

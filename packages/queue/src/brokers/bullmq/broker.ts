@@ -1,32 +1,40 @@
-import {
-  type ControlCall,
-  endsWithin,
-  errorText,
-  notify,
-  SluiceError,
-  warnOnce,
-} from '@sluice/core'
+import { endsWithin, invalid, knownFields, SluiceError } from '@sluice/core'
 import type { Queue } from 'bullmq'
-import type {
-  Broker,
-  BrokerWorker,
-  Cancelled,
-  Depth,
-  Enqueued,
-  EnqueueTerms,
-  Page,
-  RunJob,
-  WorkOptions,
-} from '../../broker.ts'
-import { isOpen, type JobStatus, type NewJob } from '../../job.ts'
-import { BoundedCalls } from '../redis/bounded-calls.ts'
-import { closeWorkers } from '../redis/close-workers.ts'
-import { readJob, type StoredJob, statusOf, storedJob, writeJob } from '../redis/stored-job.ts'
-import type { BullmqConnection } from './connection.ts'
-import { findJob, isForgotten, isOverdue } from './lookup.ts'
-import { type BullmqBrokerOptions, type BullmqSetup, setUpBullmq } from './options.ts'
-import { QueueState } from './queue-state.ts'
+import type { Broker, BrokerWorker, WorkOptions } from '../../broker.ts'
+import { brokerFrom, type Transport } from '../job-broker.ts'
+import type { RunTerms } from '../job-runs.ts'
+import { type SharedOptions, type SharedSetup, sharedOptionNames, sharedSetup } from '../options.ts'
+import { scriptJob, writeJob } from '../redis/job-fields.ts'
+import { RedisJobTable } from '../redis/job-table.ts'
+import type { RunScript } from '../redis/scripts.ts'
+import type { StoredJob } from '../stored-job.ts'
+import { type BullmqConnection, type Connect, connectOf } from './connection.ts'
+import { BullmqScripts, type ScriptName } from './scripts.ts'
 import { type Bullmq, BullmqWorker } from './worker.ts'
+
+/** Options of `bullmqBroker`. */
+export interface BullmqBrokerOptions extends SharedOptions {
+  /**
+   * Redis of the broker: `redis://…`, the options of an ioredis connection, or a function that
+   * makes a client, for a Cluster or node-redis. The broker opens its own connections, and ends
+   * them.
+   */
+  connection: string | object | (() => object)
+  /** Prefix of BullMQ's keys; in braces (`{bull}`) for a Cluster. @default 'bull' */
+  prefix?: string | undefined
+}
+
+/** The checked options of a BullMQ broker, with the defaults filled in. */
+interface BullmqSetup extends SharedSetup {
+  readonly prefix: string
+  readonly connect: Connect
+}
+
+const optionNames: readonly (keyof BullmqBrokerOptions)[] = [
+  'connection',
+  'prefix',
+  ...sharedOptionNames,
+]
 
 /** Attempts that BullMQ allows: so many that our worker decides, which counts them itself. */
 const attemptsOfBullmq = 1_000_000
@@ -44,140 +52,93 @@ const connectionPatienceMs = 1_000
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function bullmqBroker(options: BullmqBrokerOptions): Broker {
-  return new BullmqBroker(setUpBullmq(options))
+  knownFields(options, 'bullmqBroker', optionNames)
+  const { connection, prefix = 'bull' } = options
+  if (typeof prefix !== 'string' || prefix === '') {
+    throw invalid({ option: 'prefix' }, prefix, "a text, as in 'bull' or '{bull}'")
+  }
+  const setup = { ...sharedSetup(options), prefix, connect: connectOf(connection, prefix) }
+  return brokerFrom({
+    ...setup,
+    isShared: true,
+    make(report) {
+      const transport = new BullmqTransport(setup, report)
+      return { table: transport.table, transport }
+    },
+  })
 }
 
 interface Opened {
   readonly bullmq: Bullmq
   readonly connected: BullmqConnection
   readonly queue: Queue
-  readonly state: QueueState
+  readonly scripts: BullmqScripts
 }
 
-class BullmqBroker implements Broker {
-  readonly isShared = true
-  readonly name: string
+class BullmqTransport implements Transport {
+  readonly table: RedisJobTable
   readonly #setup: BullmqSetup
-  readonly #calls: BoundedCalls
-  readonly #workers = new Set<LateWorker>()
+  readonly #report: (error: unknown) => void
   #opened: Promise<Opened> | undefined
-  #isClosed = false
 
-  constructor(setup: BullmqSetup) {
-    this.name = setup.name
+  constructor(setup: BullmqSetup, report: (error: unknown) => void) {
     this.#setup = setup
-    this.#calls = new BoundedCalls(setup.deadlineMs)
+    this.#report = report
+    this.table = new RedisJobTable({ bounds: setup, run: this.#run, writesJobs: false })
   }
 
-  async enqueue(job: NewJob, terms: EnqueueTerms): Promise<Enqueued> {
-    return this.#ask(async (opened, ask) => {
-      const wanted = storedJob(job, terms)
-      const claim = { claim: job.id, terms }
-      const end = (id: string) => endOverdue(opened, id)
-      const taken = await opened.state.records.take(wanted, claim, { ask, end })
-      if (taken.outcome !== 'taken') return taken
-      const { id, isKnown } = taken
-      await this.#add(opened, { job: { ...wanted, id }, claim: job.id, ask })
-      return { outcome: isKnown ? 'known' : 'enqueued', id }
+  async ready(): Promise<void> {
+    await (await this.#open()).scripts.client
+  }
+
+  async deliver(job: StoredJob): Promise<void> {
+    const { maxKept, maxDeadLetters } = this.#setup
+    const { queue } = await this.#open()
+    await queue.add('job', writeJob(job), {
+      jobId: job.id,
+      timestamp: job.enqueuedAt,
+      attempts: attemptsOfBullmq,
+      // For workers of earlier versions, which have BullMQ end jobs.
+      backoff: { type: 'sluice' },
+      stackTraceLimit: 0,
+      removeOnComplete: { age: Math.ceil(job.retentionMs / 1_000), count: maxKept },
+      removeOnFail: { count: maxDeadLetters },
     })
   }
 
-  async find(identity: string, idempotencyKey: string): Promise<string | undefined> {
-    return this.#ask(({ state }) => state.records.find(identity, idempotencyKey))
+  async undo(job: StoredJob, claim: string): Promise<void> {
+    await this.#run('bullmq/undo', { job: scriptJob(job), claim })
   }
 
-  async status(id: string): Promise<JobStatus | undefined> {
-    return this.#ask(async ({ queue, state }) => {
-      const found = await findJob(queue, id)
-      if (!found || isForgotten(found)) return undefined
-      return (await isOverdue(found, state)) ? { ...found.status, state: 'expired' } : found.status
-    })
+  async redeliver({ id }: StoredJob): Promise<boolean> {
+    const { queue } = await this.#open()
+    try {
+      // This step is BullMQ's own, which knows no deadline.
+      await (await queue.getJob(id))?.retry('failed', { resetAttemptsMade: true })
+      return true
+    } catch (error) {
+      // Another process was first.
+      if ((await this.table.find(id))?.status.state !== 'failed') return false
+      throw error
+    }
   }
 
-  async cancel(id: string): Promise<Cancelled> {
-    return this.#ask(async ({ queue, state }, control) => {
-      control.promise()
-      const found = await findJob(queue, id)
-      if (!found || isForgotten(found)) return 'unknown'
-      if (found.status.state === 'cancelled') return 'cancelled'
-      if (!isOpen(found.status) || (await isOverdue(found, state))) return 'finished'
-      const end = await state.endWaiting(readJob(found.job), 'cancelled', control)
-      if (end === 'running') return 'cancelling'
-      return end === 'ended' ? 'cancelled' : end
-    })
-  }
-
-  async depth(): Promise<Depth> {
-    return this.#ask(({ state }) => state.records.depth())
-  }
-
-  work(run: RunJob, options: WorkOptions): BrokerWorker {
-    this.#checkOpen()
-    const { name: queueName, prefix } = this.#setup
-    const onError = this.#report
-    const opening = this.#open().then(
-      (opened) =>
-        new BullmqWorker({
-          ...{ ...opened, queueName, prefix, onError },
-          run,
-          options,
-        }),
-    )
-    const worker = new LateWorker(opening)
-    opening.catch(onError)
-    this.#workers.add(worker)
-    return worker
-  }
-
-  async deadLetters({ offset, limit }: Page): Promise<readonly JobStatus[]> {
-    return this.#ask(async ({ queue }) => {
-      if (limit === 0) return []
-      const jobs = await queue.getFailed(offset, offset + limit - 1)
-      return jobs.map((job) => statusOf(job, 'failed'))
-    })
-  }
-
-  async retry(id: string): Promise<boolean> {
-    return this.#ask(async ({ queue, state }, control) => {
-      control.promise()
-      const found = await findJob(queue, id)
-      if (found?.status.state !== 'failed') return false
-      if (!(await state.records.changeDead(readJob(found.job), 'reopen', control))) return false
-      if (control.isUnwanted) return false
-      try {
-        // This step is BullMQ's own, which knows no deadline.
-        await found.job.retry('failed', { resetAttemptsMade: true })
-        return true
-      } catch (error) {
-        // Another process was first.
-        if ((await findJob(queue, id))?.status.state !== 'failed') return false
-        throw error
-      }
-    })
-  }
-
-  async forget(id: string): Promise<boolean> {
-    return this.#ask(async ({ queue, state }, control) => {
-      control.promise()
-      const found = await findJob(queue, id)
-      return (
-        found?.status.state === 'failed' &&
-        state.records.changeDead(readJob(found.job), 'forget', control)
-      )
+  work(terms: RunTerms, options: WorkOptions): BrokerWorker {
+    const { table } = this
+    return new BullmqWorker({
+      ...{ terms, options, table, queue: this.#setup, script: this.#run },
+      open: () => this.#open(),
     })
   }
 
   async close(): Promise<void> {
-    if (this.#isClosed) return
-    this.#isClosed = true
-    await closeWorkers([...this.#workers])
     // A queue that could not be opened was reported to its caller, and has nothing to close.
     const opened = await this.#opened?.catch(() => undefined)
     if (!opened) return
-    const { queue, state, connected } = opened
+    const { queue, scripts, connected } = opened
     if (!(await endsWithin(queue.close(), connectionPatienceMs))) {
       // It waits for an answer to its farewell.
-      state.client.then(
+      scripts.client.then(
         (client) => client.disconnect(),
         () => undefined,
       )
@@ -185,33 +146,9 @@ class BullmqBroker implements Broker {
     connected.end()
   }
 
-  /**
-   * Adds a job that has its place. After a timeout its client is told that the job may not exist.
-   * Then it is added only if it has an idempotency key.
-   */
-  async #add(
-    { queue, state }: Opened,
-    { job, claim, ask }: { job: StoredJob; claim: string; ask: ControlCall },
-  ): Promise<void> {
-    if (ask.isUnwanted) return state.undo(job, claim)
-    try {
-      await queue.add('job', writeJob(job), {
-        jobId: job.id,
-        timestamp: job.enqueuedAt,
-        attempts: attemptsOfBullmq,
-        backoff: { type: 'sluice' },
-        stackTraceLimit: 0,
-        removeOnComplete: {
-          age: Math.ceil(job.retentionMs / 1_000),
-          count: this.#setup.maxKept,
-        },
-        removeOnFail: { count: this.#setup.maxDeadLetters },
-      })
-    } catch (error) {
-      await state.undo(job, claim).catch(this.#report)
-      throw error
-    }
-    if (ask.isUnwanted && !job.record) await state.endWaiting(job, 'withdrawn')
+  readonly #run: RunScript<ScriptName> = async (...call) => {
+    const { name, prefix } = this.#setup
+    return (await this.#open()).scripts.run(`${prefix}:${name}:`, ...call)
   }
 
   /** Opens the queue on first use: a broker without use has no connection. */
@@ -226,41 +163,12 @@ class BullmqBroker implements Broker {
     const connected = connect()
     const queue = new bullmq.Queue(name, {
       ...{ connection: connected.ofQueue, prefix },
-      // The events carry results, and Sluice does not read them.
+      // Sluice does not read the events.
       streams: { events: { maxLen: eventsKept } },
     })
     queue.on('error', this.#report)
-    return { bullmq, connected, queue, state: new QueueState(queue, this.#setup) }
+    return { bullmq, connected, queue, scripts: new BullmqScripts(queue) }
   }
-
-  async #ask<T>(work: (opened: Opened, ask: ControlCall) => Promise<T>): Promise<T> {
-    this.#checkOpen()
-    return this.#calls.ask(async (ask) => {
-      const opened = await this.#open()
-      await opened.state.client
-      // The answer may come after the deadline.
-      if (ask.isUnwanted) throw new Error('it was given up')
-      return work(opened, ask)
-    })
-  }
-
-  readonly #report = (error: unknown): void => {
-    const known = error instanceof Error ? error : new Error(errorText(error))
-    if (this.#setup.onError) notify(this.#setup.onError, known)
-    else warnOnce(`the queue '${this.name}': ${errorText(known)}`)
-  }
-
-  #checkOpen(): void {
-    if (this.#isClosed) throw new SluiceError('SLUICE_BROKER_CLOSED', 'the broker was closed')
-  }
-}
-
-/** Ends a job that expired before a run began, so that it holds no place. */
-async function endOverdue({ queue, state }: Opened, id: string): Promise<JobStatus | undefined> {
-  const found = await findJob(queue, id)
-  if (!found || (await state.endWaiting(readJob(found.job), 'expired')) !== 'ended')
-    return undefined
-  return found.status
 }
 
 async function loadBullmq(): Promise<Bullmq> {
@@ -269,27 +177,5 @@ async function loadBullmq(): Promise<Bullmq> {
   } catch (cause) {
     const message = 'bullmqBroker needs bullmq 6 and ioredis: npm install bullmq ioredis'
     throw new SluiceError('SLUICE_BROKER_FAILED', message, { cause })
-  }
-}
-
-/** A worker of a queue that is still being opened. */
-class LateWorker implements BrokerWorker {
-  readonly #opening: Promise<BrokerWorker>
-
-  constructor(opening: Promise<BrokerWorker>) {
-    this.#opening = opening
-  }
-
-  async close(): Promise<void> {
-    // A worker that could not be opened was reported, and has nothing to close.
-    const worker = await this.#opening.catch(() => undefined)
-    await worker?.close()
-  }
-
-  abandon(): void {
-    this.#opening.then(
-      (worker) => worker.abandon(),
-      () => undefined,
-    )
   }
 }

@@ -1,20 +1,16 @@
-import type { ControlCall } from '@sluice/core'
 import type { IRedisClient, Queue } from 'bullmq'
+import { readLua } from '../../read-lua.ts'
 import {
-  type ScriptArgument,
+  type RunScript,
   type SharedScript,
+  scriptInput,
   scriptText,
   sharedScripts,
-} from '../redis/queue-scripts.ts'
+} from '../redis/scripts.ts'
 
-const ownScripts = {
-  'bullmq/end-waiting': 12,
-  'bullmq/occupy': 5,
-  'bullmq/release': 7,
-  'bullmq/time': 1,
-  'bullmq/undo': 5,
-} as const
-type ScriptName = SharedScript | keyof typeof ownScripts
+const ownScripts = ['bullmq/take', 'bullmq/undo', 'bullmq/time'] as const
+
+export type ScriptName = SharedScript | (typeof ownScripts)[number]
 
 /** Our scripts, run over the connection of a BullMQ queue. */
 export class BullmqScripts {
@@ -22,11 +18,9 @@ export class BullmqScripts {
 
   constructor(queue: Queue) {
     this.client = queue.getBackend().client.then((client) => {
-      for (const [name, numberOfKeys] of Object.entries({ ...sharedScripts, ...ownScripts })) {
-        client.defineCommand(commandOf(name), {
-          numberOfKeys,
-          lua: scriptText('bullmq/deadline', name),
-        })
+      for (const name of [...sharedScripts, ...ownScripts]) {
+        const lua = `${readLua('bullmq/deadline')}${scriptText('bullmq', name)}`
+        client.defineCommand(commandOf(name), { numberOfKeys: 1, lua })
       }
       return client
     })
@@ -36,18 +30,17 @@ export class BullmqScripts {
   }
 
   async run(
-    name: ScriptName,
-    keys: readonly string[],
-    args: readonly ScriptArgument[],
-    control?: ControlCall,
+    prefix: string,
+    ...[name, args, { text, control } = {}]: Parameters<RunScript<ScriptName>>
   ): Promise<unknown> {
     const client = await this.client
-    const send = (untilMs: number | '') =>
-      client.runCommand(commandOf(name), [...keys, ...args, untilMs])
-    if (!control) return send('')
-    const askMs = async () =>
-      Number(await client.runCommand(commandOf('bullmq/time'), [keys[0] ?? '', '']))
-    return control.send(askMs, send)
+    const [key, values] = scriptInput(prefix, args, text)
+    const send = (untilMs: number | '', command: ScriptName = name) =>
+      client.runCommand(commandOf(command), [key, ...values, untilMs])
+    // A look-up changes nothing: the change that follows keeps the deadline.
+    if (name === 'read') control?.promise()
+    if (!control || name === 'read') return send('')
+    return control.send(async () => Number(await send('', 'bullmq/time')), send)
   }
 }
 

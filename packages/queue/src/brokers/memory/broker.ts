@@ -1,20 +1,9 @@
-import { errorText, knownFields, SluiceError } from '@sluice/core'
-import type {
-  Broker,
-  Cancelled,
-  Depth,
-  Enqueued,
-  EnqueueTerms,
-  Page,
-  RunJob,
-  Settlement,
-  WorkOptions,
-} from '../../broker.ts'
-import { isOpen, type JobStatus, type NewJob } from '../../job.ts'
-import { type KeptBounds, type KeptOptions, keptBounds } from '../kept-bounds.ts'
-import { type Entry, isOverdue, JobTable } from './job-table.ts'
-import { Throughput } from './throughput.ts'
-import { MemoryWorker } from './worker.ts'
+import { knownFields, maxTimerMs } from '@sluice/core'
+import type { Broker, BrokerWorker, WorkOptions } from '../../broker.ts'
+import { brokerFrom, type Transport } from '../job-broker.ts'
+import { JobRuns, type RunTerms } from '../job-runs.ts'
+import { type KeptOptions, keptBounds, keptOptionNames } from '../options.ts'
+import { MemoryJobTable } from './job-table.ts'
 
 /** Options of `memoryBroker`. */
 export interface MemoryBrokerOptions extends KeptOptions {
@@ -27,188 +16,115 @@ export interface MemoryBrokerOptions extends KeptOptions {
  * @throws SluiceError when an option is unknown or out of range
  */
 export function memoryBroker(options: MemoryBrokerOptions = {}): Broker {
-  knownFields(options, 'memoryBroker', ['name', 'maxDeadLetters', 'maxKept', 'maxKeptBytes'])
-  return new MemoryBroker(options.name ?? 'jobs', keptBounds(options))
+  knownFields(options, 'memoryBroker', ['name', ...keptOptionNames])
+  const table = new MemoryJobTable(keptBounds(options))
+  const transport = new MemoryTransport(table)
+  const name = options.name ?? 'jobs'
+  return brokerFrom({ name, isShared: false, make: () => ({ table, transport }) })
 }
 
-class MemoryBroker implements Broker {
-  readonly isShared = false
-  readonly name: string
-  readonly #jobs: JobTable
-  readonly #throughput = new Throughput()
-  readonly #workers = new Set<MemoryWorker>()
-  #isClosed = false
+/** Wakes the workers of this process. */
+class MemoryTransport implements Transport {
+  readonly #table: MemoryJobTable
+  readonly #workers: MemoryWorker[] = []
 
-  constructor(name: string, kept: KeptBounds) {
-    this.name = name
-    this.#jobs = new JobTable(kept)
+  constructor(table: MemoryJobTable) {
+    this.#table = table
   }
 
-  async enqueue(job: NewJob, terms: EnqueueTerms): Promise<Enqueued> {
-    this.#checkOpen()
-    const nowMs = Date.now()
-    this.#jobs.forgetEnded(nowMs)
-    const { idempotency } = terms
-    const owner = idempotency && ownerOf(job.identity, idempotency.key)
-    const first = owner === undefined ? undefined : this.#jobs.firstWith(owner, nowMs)
-    if (idempotency && first) {
-      if (first.fingerprint !== idempotency.fingerprint) return { outcome: 'mismatch' }
-      return { outcome: 'known', id: first.job.id }
-    }
-    if (this.#fullBound(job, terms)) {
-      for (const entry of this.#jobs.overdue(nowMs)) {
-        this.#end(entry, { outcome: 'expired' })
-        terms.onExpired?.(entry.job)
-      }
-    }
-    const bound = this.#fullBound(job, terms)
-    if (bound) return { outcome: 'full', bound }
-    this.#throughput.came(nowMs, this.#jobs.depth)
-    const { payload, ...others } = job
-    this.#jobs.add({
-      job: others,
-      // JSON, as with a real broker, so that development shows what production does.
-      payload: JSON.stringify(payload),
-      state: 'pending',
-      dueAt: 0,
-      attempts: 0,
-      hasBegun: false,
-      retentionMs: terms.retentionMs,
-      owner,
-      fingerprint: idempotency?.fingerprint,
-    })
-    this.#wakeWorkers()
-    return { outcome: 'enqueued', id: job.id }
+  async ready(): Promise<void> {
+    // The jobs are in this process.
   }
 
-  async find(identity: string, idempotencyKey: string): Promise<string | undefined> {
-    this.#checkOpen()
-    const nowMs = Date.now()
-    this.#jobs.forgetEnded(nowMs)
-    return this.#jobs.firstWith(ownerOf(identity, idempotencyKey), nowMs)?.job.id
-  }
-
-  async status(id: string): Promise<JobStatus | undefined> {
-    this.#checkOpen()
-    const nowMs = Date.now()
-    this.#jobs.forgetEnded(nowMs)
-    const entry = this.#jobs.get(id)
-    if (!entry) return undefined
-    return isOverdue(entry, nowMs) ? { ...statusOf(entry), state: 'expired' } : statusOf(entry)
-  }
-
-  async cancel(id: string): Promise<Cancelled> {
-    this.#checkOpen()
-    const entry = this.#jobs.get(id)
-    if (!entry) return 'unknown'
-    if (!isOpen(entry)) return entry.state === 'cancelled' ? 'cancelled' : 'finished'
-    if (isOverdue(entry, Date.now())) return 'finished'
-    if (entry.running) {
-      entry.running.abort(new DOMException('the job was cancelled', 'AbortError'))
-      return 'cancelling'
-    }
-    this.#end(entry, { outcome: 'cancelled' })
-    return 'cancelled'
-  }
-
-  async depth(): Promise<Depth> {
-    const nowMs = Date.now()
-    const { depth, running, dead, oldestAt = nowMs } = this.#jobs
-    const oldestMs = Math.max(0, nowMs - oldestAt)
-    return { depth, running, dead, oldestMs, ...this.#throughput.rates(nowMs) }
-  }
-
-  work(run: RunJob, { concurrency }: WorkOptions): MemoryWorker {
-    this.#checkOpen()
-    const worker = new MemoryWorker({
-      concurrency,
-      take: () => this.#jobs.take(Date.now()),
-      nextAt: () => this.#jobs.nextAt,
-      run: async (entry, signal) => {
-        const settlement = await settled(run, entry, signal)
-        this.#end(entry, settlement)
-        settlement.onSettled?.()
-      },
-    })
-    this.#workers.add(worker)
-    return worker
-  }
-
-  async deadLetters({ offset, limit }: Page): Promise<readonly JobStatus[]> {
-    return this.#jobs
-      .deadLetters()
-      .slice(offset, offset + limit)
-      .map(statusOf)
-  }
-
-  async retry(id: string): Promise<boolean> {
-    const entry = this.#jobs.get(id)
-    if (entry?.state !== 'failed') return false
-    this.#jobs.reopen(entry)
-    this.#wakeWorkers()
-    return true
-  }
-
-  async forget(id: string): Promise<boolean> {
-    const entry = this.#jobs.get(id)
-    if (entry?.state !== 'failed') return false
-    this.#jobs.forget(entry)
-    return true
-  }
-
-  async close(): Promise<void> {
-    this.#isClosed = true
-    await Promise.all([...this.#workers].map((worker) => worker.close()))
-    this.#jobs.close()
-  }
-
-  #fullBound(
-    { identity }: NewJob,
-    { maxDepth, maxDepthPerIdentity }: EnqueueTerms,
-  ): 'queue' | 'identity' | undefined {
-    if (this.#jobs.depth >= maxDepth) return 'queue'
-    return this.#jobs.depthOf(identity) >= maxDepthPerIdentity ? 'identity' : undefined
-  }
-
-  #end(entry: Entry, settlement: Settlement): void {
-    const nowMs = Date.now()
-    this.#jobs.settle(entry, settlement, nowMs)
-    if (!isOpen(entry)) this.#throughput.went(nowMs)
-    this.#wakeWorkers()
-  }
-
-  #wakeWorkers(): void {
+  async deliver(): Promise<void> {
     for (const worker of this.#workers) worker.wake()
   }
 
-  #checkOpen(): void {
-    if (this.#isClosed) throw new SluiceError('SLUICE_BROKER_CLOSED', 'the broker was closed')
+  async undo(): Promise<void> {
+    // A job that has its place is delivered.
+  }
+
+  async redeliver(): Promise<boolean> {
+    await this.deliver()
+    return true
+  }
+
+  work(terms: RunTerms, { concurrency }: WorkOptions): BrokerWorker {
+    const onEnd = (): void => void this.deliver()
+    const worker = new MemoryWorker(this.#table, new JobRuns(terms), { concurrency, onEnd })
+    this.#workers.push(worker)
+    return worker
+  }
+
+  async close(): Promise<void> {
+    this.#table.close()
   }
 }
 
-function ownerOf(identity: string, idempotencyKey: string): string {
-  return JSON.stringify([identity, idempotencyKey])
+interface MemoryWork {
+  readonly concurrency: number
+  /** Called when a run has ended, and its job may be due again. */
+  onEnd(): void
 }
 
-/** One run of a job. No run is interrupted here: the jobs end with the process. */
-async function settled(run: RunJob, entry: Entry, signal: AbortSignal): Promise<Settlement> {
-  const delivery = {
-    hasBegun: entry.hasBegun,
-    interrupted: 0,
-    async begin() {
-      entry.hasBegun = true
-    },
-  }
-  try {
-    const payload = JSON.parse(entry.payload ?? 'null')
-    return await run({ ...entry.job, payload, attempt: entry.attempts + 1 }, signal, delivery)
-  } catch (error) {
-    return { outcome: 'dead', error: errorText(error) }
-  }
-}
+/** Runs jobs of the memory broker, several at once. */
+class MemoryWorker implements BrokerWorker {
+  readonly #table: MemoryJobTable
+  readonly #runs: JobRuns
+  readonly #work: MemoryWork
+  #running = 0
+  #timer: NodeJS.Timeout | undefined
+  #isWoken = false
 
-function statusOf({ job, state, attempts, result, error }: Entry): JobStatus {
-  const { id, identity, enqueuedAt } = job
-  const known = result === undefined ? undefined : JSON.parse(result)
-  return { id, identity, state, enqueuedAt, attempts, result: known, error }
+  constructor(table: MemoryJobTable, runs: JobRuns, work: MemoryWork) {
+    this.#table = table
+    this.#runs = runs
+    this.#work = work
+    this.wake()
+  }
+
+  /** To be called when there may be a job to take. Never runs one within the call. */
+  wake(): void {
+    if (this.#isWoken || this.#runs.isClosing) return
+    this.#isWoken = true
+    setImmediate(() => {
+      this.#isWoken = false
+      this.#fill()
+    })
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#timer)
+    await this.#runs.close(async () => undefined)
+  }
+
+  abandon(): void {
+    this.#runs.abandon()
+  }
+
+  #fill(): void {
+    if (this.#runs.isClosing) return
+    clearTimeout(this.#timer)
+    while (this.#running < this.#work.concurrency) {
+      const taken = this.#table.take(Date.now())
+      if (!taken) {
+        this.#sleepUntilDue()
+        return
+      }
+      this.#running += 1
+      const run = this.#runs.run(taken.job, taken.controller, async () => undefined)
+      this.#runs.track(run)
+      void run.finally(() => {
+        this.#running -= 1
+        this.#work.onEnd()
+      })
+    }
+  }
+
+  #sleepUntilDue(): void {
+    const nextAt = this.#table.nextAt
+    if (nextAt === undefined) return
+    const delayMs = Math.min(Math.max(1, nextAt - Date.now()), maxTimerMs)
+    this.#timer = setTimeout(() => this.wake(), delayMs).unref()
+  }
 }

@@ -1,10 +1,25 @@
-import type { Settlement } from '../../broker.ts'
-import { isOpen, type JobState, type NewJob } from '../../job.ts'
-import { bytesOfEnded, type KeptBounds } from '../kept-bounds.ts'
+import { maxTimerMs } from '@sluice/core'
+import type { Depth, EnqueueTerms, Page } from '../../broker.ts'
+import { isOpen, type JobState } from '../../job.ts'
+import { cancellation } from '../job-runs.ts'
+import type {
+  Ending,
+  FoundJob,
+  JobTable,
+  Placed,
+  PutBack,
+  RunMark,
+  TakenJob,
+  WaitingEnd,
+  WaitingEnded,
+} from '../job-table.ts'
+import { bytesOfEnded, type KeptBounds } from '../options.ts'
+import { recordKey, type StoredJob } from '../stored-job.ts'
+import { Throughput } from './throughput.ts'
 
-/** A job of the memory broker, and its outcome. */
-export interface Entry {
-  readonly job: Omit<NewJob, 'payload'>
+/** A job, and its outcome. */
+interface Entry {
+  readonly job: Omit<StoredJob, 'payload'>
   /** The payload as JSON; dropped when the job ends and cannot be retried. */
   payload: string | undefined
   state: JobState
@@ -16,60 +31,33 @@ export interface Entry {
   /** As JSON. */
   result?: string
   error?: string | undefined
-  endedAt?: number
+  endedAt?: number | undefined
   /** Bytes, approximately, that the job takes after its end. */
-  keptBytes?: number
-  /** Cancels the run of the job, while it runs. */
+  keptBytes: number
+  /** Stops the run of the job, while it runs. */
   running?: AbortController | undefined
-  readonly retentionMs: number
-  /** Identity and idempotency key. */
-  readonly owner: string | undefined
-  readonly fingerprint: string | undefined
+  /** Forgets the job when its retention is over. */
+  forgetting?: NodeJS.Timeout | undefined
 }
 
-/**
- * Shortest time (ms) between two searches for expired jobs: many requests may find the queue full
- * at once.
- */
+/** Number of waiting jobs that one search for expired jobs looks at. */
 const lookedAtOnce = 100
 
-/** Longest time (ms) between two searches for outcomes to drop, because a clock may be set. */
-const maxLookMs = 60_000
-
 /** Jobs by id, in the order in which they came. */
-export class JobTable {
+export class MemoryJobTable implements JobTable {
   readonly #all = new Map<string, Entry>()
   readonly #waiting = new Set<Entry>()
   readonly #open = new Set<Entry>()
-  readonly #ended: Ended
-  readonly #dead: Ended
-  /** Ended jobs by their retention, in the order in which they are forgotten. */
-  readonly #byRetention = new Map<number, Set<Entry>>()
-  #timer: NodeJS.Timeout | undefined
-  #looksAt = Number.POSITIVE_INFINITY
-  readonly #byOwner = new Map<string, Entry>()
+  readonly #completed: Kept
+  readonly #dead: Kept
+  /** The jobs that idempotency keys stand for. */
+  readonly #byRecord = new Map<string, Entry>()
   readonly #depths = new Map<string, number>()
+  readonly #throughput = new Throughput()
 
   constructor({ maxKept, maxDeadLetters, maxKeptBytes }: KeptBounds) {
-    this.#ended = new Ended(maxKept, maxKeptBytes)
-    this.#dead = new Ended(maxDeadLetters, maxKeptBytes)
-  }
-
-  get depth(): number {
-    return this.#open.size
-  }
-
-  get running(): number {
-    return this.#open.size - this.#waiting.size
-  }
-
-  get dead(): number {
-    return this.#dead.entries.size
-  }
-
-  get oldestAt(): number | undefined {
-    for (const { job } of this.#open) return job.enqueuedAt
-    return undefined
+    this.#completed = new Kept(maxKept, maxKeptBytes)
+    this.#dead = new Kept(maxDeadLetters, maxKeptBytes)
   }
 
   /** Time at which the next waiting job is due. */
@@ -82,167 +70,210 @@ export class JobTable {
     return nextAt
   }
 
-  depthOf(identity: string): number {
-    return this.#depths.get(identity) ?? 0
-  }
-
-  get(id: string): Entry | undefined {
-    return this.#all.get(id)
-  }
-
-  /**
-   * Finds the job that an idempotency key stands for. Dead letters are kept longer than their keys.
-   */
-  firstWith(owner: string, nowMs: number): Entry | undefined {
-    const entry = this.#byOwner.get(owner)
-    if (entry && !isOpen(entry) && forgottenAt(entry) <= nowMs) {
-      this.#byOwner.delete(owner)
-      return undefined
+  async place(job: StoredJob, terms: EnqueueTerms): Promise<Placed> {
+    const { payload, ...others } = job
+    const { id, identity, record } = others
+    const first = record && this.#firstWith(record.key)
+    if (first) {
+      const isSame = first.job.record?.fingerprint === record.fingerprint
+      return isSame ? { outcome: 'known', id: first.job.id } : { outcome: 'mismatch' }
     }
-    return entry
-  }
-
-  deadLetters(): Entry[] {
-    return [...this.#dead.entries].reverse()
-  }
-
-  add(entry: Entry): void {
-    this.#all.set(entry.job.id, entry)
-    if (entry.owner !== undefined) this.#byOwner.set(entry.owner, entry)
+    const isFull = this.#open.size >= terms.maxDepth
+    if (isFull || this.#depthOf(identity) >= terms.maxDepthPerIdentity) {
+      return { outcome: 'full', bound: isFull ? 'queue' : 'identity', hasExpired: true }
+    }
+    this.#throughput.came(Date.now(), this.#open.size)
+    const entry: Entry = {
+      job: others,
+      // JSON, as with a real broker, so that development shows what production does.
+      payload: JSON.stringify(payload),
+      ...{ state: 'pending', dueAt: 0, attempts: 0, hasBegun: false, keptBytes: 0 },
+    }
+    this.#all.set(id, entry)
     this.#opened(entry)
+    return { outcome: 'placed', id, isKnown: false }
+  }
+
+  async expired(): Promise<readonly string[]> {
+    const nowMs = Date.now()
+    const ids: string[] = []
+    let looked = 0
+    for (const { job, hasBegun } of this.#waiting) {
+      if (!hasBegun && job.expiresAt !== undefined && job.expiresAt <= nowMs) ids.push(job.id)
+      looked += 1
+      if (looked === lookedAtOnce) break
+    }
+    return ids
+  }
+
+  async find(id: string): Promise<FoundJob | undefined> {
+    const entry = this.#all.get(id)
+    return entry && foundJob(entry)
+  }
+
+  async findByKey(identity: string, idempotencyKey: string): Promise<string | undefined> {
+    return this.#firstWith(recordKey(identity, idempotencyKey))?.job.id
+  }
+
+  async depth(): Promise<Depth> {
+    const nowMs = Date.now()
+    const depth = this.#open.size
+    const [oldest] = this.#open
+    return {
+      ...{ depth, running: depth - this.#waiting.size, dead: this.#dead.entries.size },
+      oldestMs: Math.max(0, nowMs - (oldest?.job.enqueuedAt ?? nowMs)),
+      ...this.#throughput.rates(nowMs),
+    }
+  }
+
+  async deadLetters({ offset, limit }: Page): Promise<readonly FoundJob[]> {
+    const newestFirst = [...this.#dead.entries].reverse()
+    return newestFirst.slice(offset, offset + limit).map(foundJob)
+  }
+
+  async endWaiting({ id }: StoredJob, how: WaitingEnd): Promise<WaitingEnded> {
+    const entry = this.#all.get(id)
+    if (!entry) return 'unknown'
+    if (!isOpen(entry)) return 'finished'
+    if (how === 'cancelled') entry.running?.abort(cancellation())
+    if (entry.running) return 'running'
+    this.#close(entry, how === 'cancelled' ? 'cancelled' : 'expired')
+    return 'ended'
+  }
+
+  async reopen({ id }: StoredJob): Promise<number> {
+    const entry = this.#all.get(id)
+    if (!entry || !this.#dead.delete(entry)) return 0
+    entry.state = 'pending'
+    entry.endedAt = undefined
+    entry.attempts = 0
+    entry.dueAt = 0
+    entry.hasBegun = true
+    this.#opened(entry)
+    return 1
+  }
+
+  async forget({ id }: StoredJob): Promise<boolean> {
+    const entry = this.#all.get(id)
+    if (!entry || !this.#dead.delete(entry)) return false
+    this.#forget(entry)
+    return true
   }
 
   /** Takes the first job that is due, to run it. */
-  take(nowMs: number): Entry | undefined {
+  take(nowMs: number): { job: TakenJob; controller: AbortController } | undefined {
     for (const entry of this.#waiting) {
       if (entry.dueAt > nowMs) continue
       this.#waiting.delete(entry)
       entry.state = 'running'
-      entry.running = new AbortController()
-      return entry
+      const controller = new AbortController()
+      entry.running = controller
+      const { attempts, hasBegun } = entry
+      // No run is interrupted here: the jobs end with the process.
+      const notes = { token: '', attempts, hasBegun, interrupted: 0, isToStop: false }
+      return { job: { job: storedJobOf(entry), ...notes }, controller }
     }
     return undefined
   }
 
-  settle(entry: Entry, settlement: Settlement, nowMs: number): void {
+  async begin({ id }: StoredJob): Promise<boolean> {
+    const entry = this.#all.get(id)
+    if (entry) entry.hasBegun = true
+    return entry !== undefined
+  }
+
+  async end({ id }: StoredJob, _run: RunMark, settlement: Ending): Promise<boolean> {
+    const entry = this.#all.get(id)
+    if (!entry) return false
     const { outcome } = settlement
-    entry.running = undefined
-    if (outcome === 'returned' || outcome === 'postponed' || outcome === 'retry') {
-      entry.state = 'pending'
-      if (outcome !== 'returned') entry.dueAt = nowMs + settlement.delayMs
-      if (outcome === 'retry') {
-        entry.attempts += 1
-        entry.error = settlement.error
-      }
-      this.#waiting.add(entry)
-      return
-    }
     if (outcome === 'done' || outcome === 'dead') entry.attempts += 1
     if (outcome === 'done') entry.result = JSON.stringify(settlement.result ?? null)
     if (outcome === 'dead') entry.error = settlement.error
-    entry.state = outcome === 'dead' ? 'failed' : outcome
-    entry.endedAt = nowMs
-    this.#closed(entry)
-    if (outcome === 'dead') {
-      for (const oldest of this.#dead.add(entry)) this.#forget(oldest)
-      return
-    }
-    entry.payload = undefined
-    const alike = this.#byRetention.get(entry.retentionMs) ?? new Set()
-    this.#byRetention.set(entry.retentionMs, alike.add(entry))
-    for (const oldest of this.#ended.add(entry)) this.#forget(oldest)
-    this.#forgetOnTime(nowMs)
+    this.#close(entry, outcome === 'dead' ? 'failed' : outcome)
+    return true
   }
 
-  /** Has a dead letter wait again. */
-  reopen(entry: Entry): void {
-    this.#dead.delete(entry)
+  async putBack({ id }: StoredJob, _run: RunMark, back: PutBack): Promise<number> {
+    const entry = this.#all.get(id)
+    if (!entry) return -1
+    entry.running = undefined
     entry.state = 'pending'
-    entry.attempts = 0
-    entry.dueAt = 0
-    entry.hasBegun = true
-    // The idempotency key may stand for a newer job by now, which keeps it.
-    if (entry.owner !== undefined && !this.#byOwner.has(entry.owner)) {
-      this.#byOwner.set(entry.owner, entry)
+    if (back.outcome !== 'returned') entry.dueAt = Date.now() + back.delayMs
+    if (back.outcome === 'retry') {
+      entry.attempts += 1
+      entry.error = back.error
     }
-    this.#opened(entry)
+    this.#waiting.add(entry)
+    return 1
   }
 
-  /** Forgets a dead letter. */
-  forget(entry: Entry): void {
-    this.#dead.delete(entry)
-    this.#forget(entry)
-  }
-
-  /** Finds some of the oldest jobs that have expired, and have never begun. */
-  overdue(nowMs: number): Entry[] {
-    const oldest: Entry[] = []
-    for (const entry of this.#waiting) {
-      oldest.push(entry)
-      if (oldest.length === lookedAtOnce) break
-    }
-    return oldest.filter((entry) => isOverdue(entry, nowMs))
-  }
-
-  /** Drops outcomes whose retention is over. Dead letters stay. */
-  forgetEnded(nowMs: number): void {
-    for (const alike of this.#byRetention.values()) {
-      for (const entry of alike) {
-        if (forgottenAt(entry) > nowMs) break
-        this.#forget(entry)
-      }
-    }
-  }
-
-  /** Stops the timer. */
+  /** Stops the timers. */
   close(): void {
-    clearTimeout(this.#timer)
+    for (const { forgetting } of this.#all.values()) clearTimeout(forgetting)
   }
 
-  /** Forgets outcomes on time, even if no other job ends and nobody asks. */
-  #forgetOnTime(nowMs: number): void {
-    let nextAt = Number.POSITIVE_INFINITY
-    for (const [first] of this.#byRetention.values()) {
-      if (first) nextAt = Math.min(nextAt, forgottenAt(first))
-    }
-    if (nextAt >= this.#looksAt) return
-    this.#looksAt = nextAt
-    clearTimeout(this.#timer)
-    const delayMs = Math.min(Math.max(nextAt - nowMs, 1), maxLookMs)
-    this.#timer = setTimeout(() => {
-      this.#looksAt = Number.POSITIVE_INFINITY
-      this.forgetEnded(Date.now())
-      this.#forgetOnTime(Date.now())
-    }, delayMs).unref()
+  /** Finds the job of an idempotency key. A dead letter is kept longer than its key. */
+  #firstWith(record: string): Entry | undefined {
+    const entry = this.#byRecord.get(record)
+    if (!entry || forgottenAt(entry) > Date.now()) return entry
+    this.#byRecord.delete(record)
+    return undefined
+  }
+
+  #depthOf(identity: string): number {
+    return this.#depths.get(identity) ?? 0
   }
 
   #opened(entry: Entry): void {
+    const { identity, record } = entry.job
+    // The idempotency key may stand for a newer job by now, which keeps it.
+    if (record && !this.#byRecord.has(record.key)) this.#byRecord.set(record.key, entry)
     this.#open.add(entry)
     this.#waiting.add(entry)
-    this.#depths.set(entry.job.identity, this.depthOf(entry.job.identity) + 1)
+    this.#depths.set(identity, this.#depthOf(identity) + 1)
   }
 
-  #closed(entry: Entry): void {
+  #close(entry: Entry, state: Exclude<JobState, 'pending' | 'running'>): void {
+    const nowMs = Date.now()
+    const { identity } = entry.job
+    entry.running = undefined
+    entry.state = state
+    entry.endedAt = nowMs
+    this.#throughput.went(nowMs)
     this.#open.delete(entry)
     this.#waiting.delete(entry)
-    const depth = this.depthOf(entry.job.identity) - 1
-    if (depth === 0) this.#depths.delete(entry.job.identity)
-    else this.#depths.set(entry.job.identity, depth)
+    const depth = this.#depthOf(identity) - 1
+    if (depth === 0) this.#depths.delete(identity)
+    else this.#depths.set(identity, depth)
+    const isDead = state === 'failed'
+    if (!isDead) {
+      entry.payload = undefined
+      this.#forgetOnTime(entry)
+    }
+    for (const oldest of (isDead ? this.#dead : this.#completed).add(entry)) this.#forget(oldest)
+  }
+
+  /** Forgets an outcome when its retention is over. Dead letters stay. */
+  #forgetOnTime(entry: Entry): void {
+    const leftMs = forgottenAt(entry) - Date.now()
+    const again = (): void => {
+      if (forgottenAt(entry) <= Date.now()) this.#forget(entry)
+      else this.#forgetOnTime(entry)
+    }
+    entry.forgetting = setTimeout(again, Math.min(leftMs, maxTimerMs)).unref()
   }
 
   #forget(entry: Entry): void {
-    this.#all.delete(entry.job.id)
-    this.#ended.delete(entry)
-    const alike = this.#byRetention.get(entry.retentionMs)
-    if (alike?.delete(entry) && alike.size === 0) this.#byRetention.delete(entry.retentionMs)
-    if (entry.owner !== undefined && this.#byOwner.get(entry.owner) === entry) {
-      this.#byOwner.delete(entry.owner)
-    }
+    const { id, record } = entry.job
+    clearTimeout(entry.forgetting)
+    this.#all.delete(id)
+    this.#completed.delete(entry)
+    if (record && this.#byRecord.get(record.key) === entry) this.#byRecord.delete(record.key)
   }
 }
 
 /** Ended jobs in the order of their ends, within their bounds. */
-class Ended {
+class Kept {
   readonly entries = new Set<Entry>()
   readonly #maxCount: number
   readonly #maxBytes: number
@@ -268,16 +299,25 @@ class Ended {
     return tooMuch
   }
 
-  delete(entry: Entry): void {
-    if (this.entries.delete(entry)) this.#bytes -= entry.keptBytes ?? 0
+  delete(entry: Entry): boolean {
+    const isKept = this.entries.delete(entry)
+    if (isKept) this.#bytes -= entry.keptBytes
+    return isKept
   }
 }
 
-function forgottenAt({ endedAt = 0, retentionMs }: Entry): number {
-  return endedAt + retentionMs
+function forgottenAt({ endedAt = Number.POSITIVE_INFINITY, job }: Entry): number {
+  return endedAt + job.retentionMs
 }
 
-/** True if a job still waits, has never begun, and is past its `expiresAt`. */
-export function isOverdue({ job: { expiresAt }, state, hasBegun }: Entry, nowMs: number): boolean {
-  return state === 'pending' && !hasBegun && expiresAt !== undefined && expiresAt <= nowMs
+function storedJobOf({ job, payload }: Entry): StoredJob {
+  return { ...job, payload: JSON.parse(payload ?? 'null') }
+}
+
+function foundJob(entry: Entry): FoundJob {
+  const { job, state, attempts, error, hasBegun, endedAt } = entry
+  const { id, identity, enqueuedAt } = job
+  const result = entry.result === undefined ? undefined : JSON.parse(entry.result)
+  const status = { id, identity, state, enqueuedAt, attempts, result, error }
+  return { job: { ...job, payload: undefined }, status, hasBegun, endedAt }
 }

@@ -1,2 +1,1 @@
-export { rabbitmqBroker } from './broker.ts'
-export type { RabbitmqBrokerOptions } from './options.ts'
+export { type RabbitmqBrokerOptions, rabbitmqBroker } from './broker.ts'

@@ -2,17 +2,13 @@ import { SluiceError, withDeadline } from '@sluice/core'
 import type { ConfirmChannel, Options } from 'amqplib'
 import type { RabbitmqServer } from './connection.ts'
 import { LastingChannel } from './lasting-channel.ts'
-
-/** A message of a job. Only the newest number of a job counts. */
-export interface Delivery {
-  readonly id: string
-  readonly number: number
-}
+import type { Message, MessageTable } from './message-table.ts'
 
 interface PublisherOptions {
   readonly server: RabbitmqServer
   /** The queue that workers take messages from. */
   readonly queue: string
+  readonly messages: MessageTable
   /** Longest time (ms) until the server confirms a message. */
   readonly deadlineMs: number
   readonly onError: (error: unknown) => void
@@ -66,13 +62,14 @@ export class Publisher {
    * @param expiresMs after this a message that nobody has taken is dropped
    */
   async publish(
-    delivery: Delivery,
+    message: Message,
     { delayMs = 0, expiresMs }: { delayMs?: number; expiresMs?: number | undefined } = {},
   ): Promise<void> {
-    const { deadlineMs } = this.#options
+    const { deadlineMs, messages, onError } = this.#options
     const late = () => new SluiceError('SLUICE_BROKER_FAILED', `no confirm within ${deadlineMs} ms`)
-    const published = this.#publish(delivery, stepOf(delayMs), expiresMs)
-    return withDeadline(published, deadlineMs, late)
+    await withDeadline(this.#publish(message, stepOf(delayMs), expiresMs), deadlineMs, late)
+    // If this is lost, the job gets one more message, and this one stands for nothing.
+    void messages.published(message).catch(onError)
   }
 
   /** Counts the messages that wait for a worker. */
@@ -85,16 +82,16 @@ export class Publisher {
     await this.#lasting.close()
   }
 
-  async #publish(delivery: Delivery, stepMs: number, expiresMs: number | undefined): Promise<void> {
+  async #publish(message: Message, stepMs: number, expiresMs: number | undefined): Promise<void> {
     const channel = await this.#lasting.ready()
     const queue = stepMs === 0 ? this.#options.queue : await this.#delayQueue(channel, stepMs)
-    const messageId = `${delivery.id}:${delivery.number}`
+    const messageId = `${message.id}:${message.number}`
     const options: Options.Publish = {
       ...{ messageId, persistent: true, mandatory: true, contentType: 'application/json' },
       ...(expiresMs === undefined ? {} : { expiration: expiresMs }),
     }
     await new Promise<void>((resolve, reject) => {
-      const content = Buffer.from(JSON.stringify(delivery))
+      const content = Buffer.from(JSON.stringify(message))
       channel.publish('', queue, content, options, (error: unknown) => {
         const wasReturned = this.#returned.delete(messageId)
         if (!error && !wasReturned) return resolve()

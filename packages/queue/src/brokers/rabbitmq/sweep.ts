@@ -1,8 +1,10 @@
-import { type JobTable, sweptAtOnce } from './job-table.ts'
+import type { RedisJobTable } from '../redis/job-table.ts'
+import { type MessageTable, sweptAtOnce } from './message-table.ts'
 import type { Publisher } from './publisher.ts'
 
 interface SweepOptions {
-  readonly jobs: JobTable
+  readonly table: RedisJobTable
+  readonly messages: MessageTable
   readonly publisher: Publisher
   readonly deadlineMs: number
   readonly onError: (error: unknown) => void
@@ -43,13 +45,13 @@ export class Sweep {
     if (this.#isSweeping) return
     this.#isSweeping = true
     try {
-      const { jobs, publisher, deadlineMs } = this.#options
+      const { table, publisher, deadlineMs } = this.#options
       await publisher.ready()
       // The process that recorded a job gives it up after the deadline.
       await this.#publishOverdue(Math.max(10_000, 2 * deadlineMs), false)
       this.#count += 1
       if (this.#count % thoroughly !== 1) return
-      await jobs.records.sweep()
+      await table.sweep()
       if ((await publisher.backlog()) === 0) await this.#publishOverdue(lostAfterMs, true)
     } catch (error) {
       this.#options.onError(error)
@@ -59,12 +61,11 @@ export class Sweep {
   }
 
   async #publishOverdue(afterMs: number, isEmpty: boolean): Promise<void> {
-    const { jobs, publisher } = this.#options
+    const { messages, publisher } = this.#options
     for (;;) {
-      const due = await jobs.overdueDeliveries(afterMs, isEmpty)
-      const published = due.map(async ({ dueAt, ...delivery }) => {
-        await publisher.publish(delivery, { delayMs: dueAt - Date.now() })
-        await jobs.published(delivery)
+      const due = await messages.overdue(afterMs, isEmpty)
+      const published = due.map(({ dueAt, ...message }) => {
+        return publisher.publish(message, { delayMs: dueAt - Date.now() })
       })
       await Promise.all(published)
       if (due.length < sweptAtOnce) return

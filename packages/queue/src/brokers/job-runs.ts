@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto'
+import { errorText, sleep } from '@sluice/core'
+import { LeaseLost, type RunJob, type Settlement } from '../broker.ts'
+import { isPutBack, type JobTable, type PutBack, type TakenJob } from './job-table.ts'
+
+/** Delay (ms) after an error that is not the job's: Redis was away, full, or loading. */
+export const infrastructureRetryMs = 1_000
+
+const watchMs = 500
+
+/** Parts that the runs of a worker need. */
+export interface RunTerms {
+  readonly table: JobTable
+  readonly run: RunJob
+  readonly onError: (error: unknown) => void
+}
+
+interface Run {
+  readonly taken: TakenJob
+  readonly id: string
+  readonly controller: AbortController
+  /** True once the handler was called. */
+  hasBegun: boolean
+}
+
+/** The runs of a worker: notes their beginnings, carries out their settlements, and stops them. */
+export class JobRuns {
+  readonly #terms: RunTerms
+  readonly #runs = new Set<Run>()
+  readonly #tracked = new Set<Promise<unknown>>()
+  readonly #stop = new AbortController()
+  readonly #abandoned: Promise<void>
+  #timer: NodeJS.Timeout | undefined
+  #letGo: () => void = () => undefined
+  #isClosing = false
+  #isWatching = false
+
+  constructor(terms: RunTerms) {
+    this.#terms = terms
+    this.#abandoned = new Promise((resolve) => {
+      this.#letGo = resolve
+    })
+    if (terms.table.watch) this.#timer = setInterval(() => void this.#watch(), watchMs).unref()
+  }
+
+  get isClosing(): boolean {
+    return this.#isClosing
+  }
+
+  /** Has `close` wait for some work. */
+  track(work: Promise<unknown>): void {
+    this.#tracked.add(work)
+    void work.finally(() => this.#tracked.delete(work))
+  }
+
+  /**
+   * Runs a job, and carries out its settlement. Resolves to false if that is unknown, since nobody
+   * waits any more.
+   * @param controller stops the run
+   * @param redeliver delivers a job that is put back
+   */
+  async run(
+    taken: TakenJob,
+    controller: AbortController,
+    redeliver: (back: PutBack, message: number) => Promise<void>,
+  ): Promise<boolean> {
+    const run: Run = { taken, controller, id: randomUUID(), hasBegun: false }
+    this.#runs.add(run)
+    try {
+      const settlement = await this.#settlementOf(run)
+      const { table } = this.#terms
+      const mark = { id: run.id, token: taken.token }
+      if (!isPutBack(settlement)) {
+        const isEnded = await this.insist(() => table.end(taken.job, mark, settlement))
+        if (isEnded) settlement.onSettled?.()
+        return isEnded !== undefined
+      }
+      const uncounts = run.hasBegun && settlement.outcome !== 'retry'
+      const message = await this.insist(() => table.putBack(taken.job, mark, settlement, uncounts))
+      if (message === undefined || message < 0) return message !== undefined
+      settlement.onSettled?.()
+      await redeliver(settlement, message)
+      return true
+    } finally {
+      this.#runs.delete(run)
+    }
+  }
+
+  async #settlementOf(run: Run): Promise<Settlement> {
+    const { table, onError } = this.#terms
+    const { taken, id, controller } = run
+    const { token, interrupted, hasBegun, attempts } = taken
+    if (taken.isToStop) return { outcome: 'cancelled' }
+    // It may have been taken just before the worker was closed.
+    if (this.#isClosing) return { outcome: 'returned' }
+    const { retentionMs: _, record: __, ...job } = taken.job
+    const delivery = {
+      ...{ interrupted, hasBegun },
+      async begin() {
+        try {
+          if (!(await table.begin(taken.job, { id, token }))) {
+            throw new LeaseLost('the job runs elsewhere by now, or has ended')
+          }
+          run.hasBegun = true
+        } catch (error) {
+          onError(error)
+          throw error
+        }
+      },
+    }
+    try {
+      return await this.#terms.run({ ...job, attempt: attempts + 1 }, controller.signal, delivery)
+    } catch (error) {
+      return { outcome: 'dead', error: errorText(error) }
+    }
+  }
+
+  /** Repeats a step until it succeeds. Resolves to `undefined` once nobody waits any more. */
+  async insist<T>(step: () => Promise<T>): Promise<T | undefined> {
+    while (!this.#stop.signal.aborted) {
+      try {
+        return await step()
+      } catch (error) {
+        this.#terms.onError(error)
+        await sleep(infrastructureRetryMs, this.#stop.signal)
+      }
+    }
+    return undefined
+  }
+
+  /** @param stopTaking has the worker take no more jobs */
+  async close(stopTaking: () => Promise<unknown>): Promise<void> {
+    this.#isClosing = true
+    const settled = async (): Promise<void> => {
+      await stopTaking()
+      while (this.#tracked.size > 0) await Promise.all(this.#tracked)
+    }
+    await Promise.race([settled(), this.#abandoned])
+    clearInterval(this.#timer)
+  }
+
+  abandon(): void {
+    this.#stop.abort()
+    this.#letGo()
+  }
+
+  /** Asks for all runs at once. */
+  async #watch(): Promise<void> {
+    if (this.#isWatching || this.#runs.size === 0) return
+    this.#isWatching = true
+    try {
+      const runs = [...this.#runs]
+      const marks = runs.map(({ taken }) => [taken.job.id, taken.token] as const)
+      const told = (await this.#terms.table.watch?.(marks)) ?? []
+      for (const [index, { controller }] of runs.entries()) {
+        if (told[index] === 'lost') controller.abort(new LeaseLost('the job runs elsewhere by now'))
+        if (told[index] === 'stop') controller.abort(cancellation())
+      }
+    } catch (error) {
+      this.#terms.onError(error)
+    } finally {
+      this.#isWatching = false
+    }
+  }
+}
+
+/** Makes the reason to stop the run of a cancelled job. */
+export function cancellation(): DOMException {
+  return new DOMException('the job was cancelled', 'AbortError')
+}

@@ -1,0 +1,101 @@
+import type { ControlCall } from '@sluice/core'
+import type { Depth, Enqueued, EnqueueTerms, Page, Settlement } from '../broker.ts'
+import type { JobStatus } from '../job.ts'
+import type { StoredJob } from './stored-job.ts'
+
+/** A job as its table has it. */
+export interface FoundJob {
+  readonly job: StoredJob
+  readonly status: JobStatus
+  /** True if any run of the job began. */
+  readonly hasBegun: boolean
+  /** Time of the end of the job, in milliseconds since 1970. */
+  readonly endedAt?: number | undefined
+}
+
+/**
+ * - `placed`: the job has a place, and is to be delivered under this id. It may be known already,
+ *   from a process that did not deliver it.
+ * - `full`: some jobs may have expired, and are to be ended to make room
+ */
+export type Placed =
+  | { readonly outcome: 'placed'; readonly id: string; readonly isKnown: boolean }
+  | {
+      readonly outcome: 'full'
+      readonly bound: 'queue' | 'identity'
+      readonly hasExpired: boolean
+    }
+  | Exclude<Enqueued, { outcome: 'full' }>
+
+/** An end of a job that no run brings about. `withdrawn`: as if it had never been. */
+export type WaitingEnd = 'cancelled' | 'expired' | 'withdrawn'
+
+/**
+ * - `ended`: it waited, and has ended now
+ * - `running`: a run has it, which a cancelled job tells to stop
+ */
+export type WaitingEnded = 'ended' | 'running' | 'finished' | 'unknown'
+
+/** A job that is taken for a run. */
+export interface TakenJob {
+  readonly job: StoredJob
+  /** Marks the job in the table while the run has it. */
+  readonly token: string
+  /** Runs that have ended. */
+  readonly attempts: number
+  /** Runs that began and never ended. */
+  readonly interrupted: number
+  readonly hasBegun: boolean
+  /** True if the job was cancelled. */
+  readonly isToStop: boolean
+}
+
+/** A run: its token, and an id that no other run has. */
+export interface RunMark {
+  readonly id: string
+  readonly token: string
+}
+
+/** A settlement that has the job run again. */
+export type PutBack = Extract<Settlement, { outcome: 'returned' | 'postponed' | 'retry' }>
+
+/** A settlement that ends the job. */
+export type Ending = Exclude<Settlement, PutBack>
+
+export function isPutBack(settlement: Settlement): settlement is PutBack {
+  const { outcome } = settlement
+  return outcome === 'returned' || outcome === 'postponed' || outcome === 'retry'
+}
+
+/** Keeps the jobs of a queue: their places, idempotency keys, states and outcomes. */
+export interface JobTable {
+  /** Takes a place for a job, unless its idempotency key stands for another one. */
+  place(job: StoredJob, terms: EnqueueTerms): Promise<Placed>
+  /** Finds jobs that have expired, and never began. */
+  expired(): Promise<readonly string[]>
+  find(id: string, control?: ControlCall): Promise<FoundJob | undefined>
+  findByKey(identity: string, idempotencyKey: string): Promise<string | undefined>
+  depth(): Promise<Depth>
+  deadLetters(page: Page): Promise<readonly FoundJob[]>
+  endWaiting(job: StoredJob, how: WaitingEnd, control?: ControlCall): Promise<WaitingEnded>
+  /** Has a dead letter wait. Resolves to the number of its next message, or to 0 if it is none. */
+  reopen(job: StoredJob, control: ControlCall): Promise<number>
+  /** Forgets a dead letter. Resolves to false if it is none. */
+  forget(job: StoredJob, control: ControlCall): Promise<boolean>
+
+  /** Notes that a run begins. Resolves to false if the run does not have the job. */
+  begin(job: StoredJob, run: RunMark): Promise<boolean>
+  /** Ends a job by its run. Resolves to false if the run does not have the job. */
+  end(job: StoredJob, run: RunMark, settlement: Ending): Promise<boolean>
+  /**
+   * Has the job of a run wait. Resolves to the number of its next message, to 0 for the same
+   * message, or to −1 if the run does not have the job.
+   * @param uncounts true if the run began, and does not count
+   */
+  putBack(job: StoredJob, run: RunMark, back: PutBack, uncounts: boolean): Promise<number>
+  /**
+   * Tells for each run whether it is to stop: `stop`, or `lost` to another run. Left out by a table
+   * that stops runs itself.
+   */
+  watch?(runs: readonly (readonly [id: string, token: string])[]): Promise<readonly string[]>
+}

@@ -1,0 +1,36 @@
+import type { ControlCall } from '@sluice/core'
+import { readLua } from '../../read-lua.ts'
+
+const first = ['begin', 'depth', 'end', 'enqueue', 'find', 'forget'] as const
+const second = ['overdue', 'put-back', 'read', 'reopen', 'sweep', 'watch'] as const
+
+export type SharedScript = (typeof first | typeof second)[number]
+
+/** The scripts of all brokers that keep jobs in Redis. */
+export const sharedScripts: readonly SharedScript[] = [...first, ...second]
+
+/**
+ * Runs a script over the keys of a queue, which are in one slot of a Cluster. A script of a control
+ * call does nothing after the deadline of the call.
+ */
+export type RunScript<Name extends string> = (
+  name: Name,
+  args?: object,
+  options?: { readonly text?: string; readonly control?: ControlCall | undefined },
+) => Promise<unknown>
+
+/** Reads a script of a broker, with what its scripts share. */
+export function scriptText(broker: 'bullmq' | 'rabbitmq', name: string): string {
+  return ['prelude', `${broker}/traits`, 'places', 'kept', name].map(readLua).join('\n')
+}
+
+/** Makes the key and the arguments of a script. */
+export function scriptInput(prefix: string, args: object = {}, text = ''): [string, string[]] {
+  const all = JSON.stringify({ now: Date.now(), ...args })
+  return [`${prefix}sluice:places`, [prefix, all, text]]
+}
+
+/** Decodes a reply that is a list of texts or integers. */
+export function texts(reply: unknown): string[] {
+  return Array.isArray(reply) ? reply.map((item) => String(item ?? '')) : []
+}
