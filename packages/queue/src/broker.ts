@@ -175,15 +175,9 @@ export interface Broker {
 }
 
 /** Returns an option that is a broker, else throws. */
-export function brokerOf(broker: unknown): Broker {
-  if (isBroker(broker)) return broker
-  throw invalid(
-    { option: 'broker' },
-    broker,
-    'a broker, such as memoryBroker(), bullmqBroker({ … }) or rabbitmqBroker({ … })',
-  )
-}
-
-function isBroker(broker: unknown): broker is Broker {
-  return typeof broker === 'object' && broker !== null && 'enqueue' in broker && 'work' in broker
+export function brokerOf(broker: Broker): Broker {
+  const found: unknown = broker
+  if (typeof found === 'object' && found && 'enqueue' in found && 'work' in found) return broker
+  const what = 'a broker, such as memoryBroker(), bullmqBroker({ … }) or rabbitmqBroker({ … })'
+  throw invalid({ option: 'broker' }, broker, what)
 }

@@ -1,81 +1,39 @@
-import { checkObserverList, invalid, joined, notify } from '@sluice/core'
+import { checkObserverList, joined, notify } from '@sluice/core'
 import type { Broker, Depth } from './broker.ts'
+import { checkFunction } from './checks.ts'
 
 /**
  * Events of jobs, for logs and metrics. They contain no identities and no payloads. Times are
  * milliseconds.
  */
-export type QueueEvent = { readonly queue: string } & (
-  | JobEnqueued
-  | JobRefused
-  | RunStarted
-  | RunDone
-  | RunRetried
-  | JobDead
-  | JobExpired
-  | JobEnded
+export type QueueEvent = { readonly queue: string } /** A job was accepted. */ & (
+  | { readonly type: 'enqueued'; readonly id: string }
+  /** A job was refused, since the queue had no room. */
+  | { readonly type: 'refused'; readonly bound: 'queue' | 'identity' }
+  /** A job expired before a run began. */
+  | { readonly type: 'expired'; readonly id: string; readonly waitMs: number }
+  /** `returned`: given back by a worker that closes; `stalled`: taken back from a dead worker. */
+  | { readonly type: 'cancelled' | 'returned' | 'stalled'; readonly id: string }
+  | RunEvent
 )
 
-/** A job was accepted. */
-export interface JobEnqueued {
-  readonly type: 'enqueued'
-  readonly id: string
-}
-
-/** A job was refused, since the queue had no room. */
-export interface JobRefused {
-  readonly type: 'refused'
-  readonly bound: 'queue' | 'identity'
-}
-
-/** A run of a job begins. */
-export interface RunStarted {
-  readonly type: 'started'
+/** A run of a job begins, or has ended. */
+export type RunEvent = {
   readonly id: string
   readonly attempt: number
-  /** Time since the job was enqueued. */
-  readonly waitMs: number
-}
-
-/** A run has ended with success. */
-export interface RunDone {
-  readonly type: 'done'
-  readonly id: string
-  readonly attempt: number
-  readonly runMs: number
-}
-
-/** A run failed, and there will be another. */
-export interface RunRetried {
-  readonly type: 'retried'
-  readonly id: string
-  readonly attempt: number
-  readonly runMs: number
-  readonly delayMs: number
-  readonly error: unknown
-}
-
-/** The last run failed: the job is a dead letter. */
-export interface JobDead {
-  readonly type: 'dead'
-  readonly id: string
-  readonly attempt: number
-  readonly runMs: number
-  readonly error: unknown
-}
-
-/** A job expired before a run began. */
-export interface JobExpired {
-  readonly type: 'expired'
-  readonly id: string
-  readonly waitMs: number
-}
-
-/** `returned`: given back by a worker that closes; `stalled`: taken back from a dead worker. */
-export interface JobEnded {
-  readonly type: 'cancelled' | 'returned' | 'stalled'
-  readonly id: string
-}
+} /** `waitMs`: time since the job was enqueued. */ & (
+  | { readonly type: 'started'; readonly waitMs: number }
+  | { readonly type: 'done'; readonly runMs: number }
+  /** The run failed, and there will be another. */
+  | {
+      readonly type: 'retried'
+      readonly runMs: number
+      readonly delayMs: number
+      readonly error: unknown
+    }
+  /** The last run failed: the job is a dead letter. */
+  | { readonly type: 'dead'; readonly runMs: number; readonly error: unknown }
+)
 
 /**
  * Function that receives events. An error of it is reported once as a warning, and changes nothing.
@@ -119,11 +77,9 @@ type WithoutQueue<E> = E extends QueueEvent ? Omit<E, 'queue'> : never
 export type Emit = (event: WithoutQueue<QueueEvent>) => void
 
 /** @throws SluiceError when an observer has another form */
-export function checkObservers({ onEvent, observers }: QueueObserverOptions): void {
-  if (onEvent !== undefined && typeof onEvent !== 'function') {
-    throw invalid({ option: 'onEvent' }, onEvent, 'a function')
-  }
-  checkObserverList(observers, ['onEvent', 'onQueue'])
+export function checkObservers(options: QueueObserverOptions): void {
+  checkFunction(options, 'onEvent', 'a function')
+  checkObserverList(options.observers, ['onEvent', 'onQueue'])
 }
 
 /** Tells observers of a broker's queue. Returns the function that sends them events. */

@@ -17,22 +17,15 @@ export type { BullmqBrokerOptions } from './brokers/bullmq/broker.ts'
 export { bullmqBroker } from './brokers/bullmq/broker.ts'
 export { type MemoryBrokerOptions, memoryBroker } from './brokers/memory/broker.ts'
 export type {
-  JobDead,
-  JobEnded,
-  JobEnqueued,
-  JobExpired,
-  JobRefused,
   ObservedQueue,
   QueueEvent,
   QueueObserver,
   QueueObserverOptions,
   QueueObservers,
-  RunDone,
-  RunRetried,
-  RunStarted,
+  RunEvent,
 } from './event.ts'
 export { createAdmission } from './http/admission.ts'
-export type { JobResponse } from './http/ended-answer.ts'
+export type { JobResponse } from './http/answers.ts'
 export type { RequestEnvelope } from './http/envelope.ts'
 export type { AdmissionOptions, Admit, IdempotencyOptions } from './http/options.ts'
 export { type StatusMonitorOptions, statusMonitor } from './http/status-monitor.ts'

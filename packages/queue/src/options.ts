@@ -1,16 +1,15 @@
 import {
   checkSecret,
   type Duration,
-  invalid,
   knownFields,
   type MaybePromise,
   orDefault,
   warnOnce,
-  wholeNumber,
   windowMsOf,
 } from '@sluice/core'
 import { checkResolver, type KeyResolver } from '@sluice/http'
 import { type Broker, brokerOf } from './broker.ts'
+import { checkFunction, whole } from './checks.ts'
 import { checkObservers, type QueueObserverOptions } from './event.ts'
 import type { JobStatus } from './job.ts'
 
@@ -55,30 +54,19 @@ export interface QueueOptions<Native = unknown> extends QueueObserverOptions {
 }
 
 /** The checked options of a queue, with the defaults filled in. */
-export interface QueueSetup<Native> {
+export interface QueueSetup<Native>
+  extends Pick<QueueOptions<Native>, 'identity' | 'secret' | 'resultUrl'> {
   readonly broker: Broker
   readonly maxDepth: number
   readonly maxDepthPerIdentity: number
   readonly maxAgeMs: number
   readonly retentionMs: number
   readonly maxJobBytes: number
-  readonly identity: KeyResolver<Native> | undefined
-  readonly secret: string | undefined
-  readonly resultUrl: FindResultUrl | undefined
 }
 
 const queueFields: readonly (keyof QueueOptions)[] = [
-  'broker',
-  'maxDepth',
-  'maxDepthPerIdentity',
-  'maxAge',
-  'retention',
-  'maxJobBytes',
-  'identity',
-  'secret',
-  'resultUrl',
-  'onEvent',
-  'observers',
+  ...(['broker', 'maxDepth', 'maxDepthPerIdentity', 'maxAge', 'retention', 'maxJobBytes'] as const),
+  ...(['identity', 'secret', 'resultUrl', 'onEvent', 'observers'] as const),
 ]
 
 export function setUpQueue<Native>(options: QueueOptions<Native>): QueueSetup<Native> {
@@ -86,43 +74,26 @@ export function setUpQueue<Native>(options: QueueOptions<Native>): QueueSetup<Na
   const { identity, secret, resultUrl } = options
   if (identity !== undefined) checkResolver(identity, 'identity')
   checkSecret(secret, 'createQueue')
-  if (resultUrl !== undefined && typeof resultUrl !== 'function') {
-    throw invalid({ option: 'resultUrl' }, resultUrl, 'a function of the job')
-  }
+  checkFunction(options, 'resultUrl', 'a function of the job')
   checkObservers(options)
   const broker = brokerOf(options.broker)
-  if (broker.isShared && secret === undefined) warnAboutGuessableIdentities()
-  const maxDepth = wholeNumber(
-    orDefault(options.maxDepth, 1_000),
-    { option: 'maxDepth' },
-    { min: 1 },
-  )
+  if (broker.isShared && secret === undefined && process.env.NODE_ENV === 'production') {
+    warnOnce(
+      'createQueue has no secret: whoever can read jobs can guess identities such as IPs; set { secret }, the same in all processes',
+    )
+  }
+  const maxDepth = whole(options, 'maxDepth', { otherwise: 1_000, min: 1 })
+  const ofIdentity = { otherwise: Math.ceil(maxDepth / 10), min: 1, max: maxDepth }
+  const ofJob = { otherwise: 100_000, min: 100, max: 100_000_000 }
   return {
     broker,
     maxDepth,
-    maxDepthPerIdentity: wholeNumber(
-      orDefault(options.maxDepthPerIdentity, Math.ceil(maxDepth / 10)),
-      { option: 'maxDepthPerIdentity' },
-      { min: 1, max: maxDepth },
-    ),
+    maxDepthPerIdentity: whole(options, 'maxDepthPerIdentity', ofIdentity),
     maxAgeMs: windowMsOf(orDefault(options.maxAge, '1h'), 'maxAge'),
     retentionMs: windowMsOf(orDefault(options.retention, '1h'), 'retention'),
-    maxJobBytes: wholeNumber(
-      orDefault(options.maxJobBytes, 100_000),
-      { option: 'maxJobBytes' },
-      { min: 100, max: 100_000_000 },
-    ),
-    identity,
-    secret,
-    resultUrl,
+    maxJobBytes: whole(options, 'maxJobBytes', ofJob),
+    ...{ identity, secret, resultUrl },
   }
-}
-
-function warnAboutGuessableIdentities(): void {
-  if (process.env.NODE_ENV !== 'production') return
-  warnOnce(
-    'createQueue has no secret: whoever can read jobs can guess identities such as IPs; set { secret }, the same in all processes',
-  )
 }
 
 /** Finds the URL of the result of a job. */

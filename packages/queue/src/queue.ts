@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { errorText, type MaybePromise, noteRelease, SluiceError, sleep } from '@sluice/core'
 import { type HttpRequest, resolveKey } from '@sluice/http'
 import type { Broker, Cancelled, Depth } from './broker.ts'
-import { digest, identityDigest } from './digest.ts'
+import { digest } from './digest.ts'
 import { emitterOf } from './event.ts'
 import { isOpen, type JobStatus } from './job.ts'
 import { jsonText } from './json-text.ts'
 import { type QueueOptions, resultUrlOf, setUpQueue } from './options.ts'
-import { WaitEstimate } from './wait-estimate.ts'
+import { waitEstimateOf } from './wait-estimate.ts'
 
 /** A job to be queued. */
 export interface JobRequest {
@@ -91,8 +91,9 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
   noteRelease('@sluice/queue')
   const setup = setUpQueue(options)
   const { broker, maxDepth, maxDepthPerIdentity, maxAgeMs, retentionMs, maxJobBytes } = setup
-  const digestOf = (identity: string): string => identityDigest(identity, setup.secret)
-  const estimate = new WaitEstimate(broker)
+  // An identity may be an API key, which must not stand in Redis or in a handler's log.
+  const digestOf = (identity: string): string => digest(identity, setup.secret)
+  const waitMs = waitEstimateOf(broker)
   const emit = emitterOf(broker, options)
 
   function onExpired(job: { readonly id: string; readonly enqueuedAt: number }): void {
@@ -112,7 +113,7 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
     find: (identity, idempotencyKey) => broker.find(digestOf(identity), idempotencyKey),
     resultUrl: (job) => resultUrlOf(setup.resultUrl, job),
     depth: () => broker.depth(),
-    expectedWaitMs: () => estimate.waitMs('polling'),
+    expectedWaitMs: () => waitMs('polling'),
     identifies: setup.identity !== undefined,
     identityOf: (native, request) => setup.identity && resolveKey(setup.identity, native, request),
 
@@ -138,10 +139,10 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
       if (answer.outcome === 'mismatch') return answer
       if (answer.outcome === 'full') {
         emit({ type: 'refused', bound: answer.bound })
-        return { ...answer, retryAfterMs: await estimate.waitMs('refused') }
+        return { ...answer, retryAfterMs: await waitMs('refused') }
       }
       if (answer.outcome === 'enqueued') emit({ type: 'enqueued', id: answer.id })
-      return { ...answer, retryAfterMs: await estimate.waitMs('polling') }
+      return { ...answer, retryAfterMs: await waitMs('polling') }
     },
 
     async cancel(id, identity) {

@@ -9,10 +9,7 @@ const unknownRateMs = { refused: 5_000, polling: 2_000 } as const
 const minMs = 1_000
 const maxMs = 3_600_000
 
-/**
- * Time (ms) for which a reading of the depth is reused, because many clients may be refused at
- * once.
- */
+/** Time (ms) for which a reading of the depth is reused: many clients may be refused at once. */
 const freshMs = 500
 
 /**
@@ -29,40 +26,33 @@ function expectedWaitMs(
   return Math.min(Math.max(estimateMs, minMs), maxMs)
 }
 
-/** Reads a broker's depth from time to time, and not for every client. */
-export class WaitEstimate {
-  readonly #broker: Broker
-  #looked: Promise<Depth> | undefined
-  #lookedAt = 0
+/** Estimates a wait in ms. Never rejects: an accepted job stays accepted without an estimate. */
+export type WaitEstimate = (asking: keyof typeof unknownRateMs) => Promise<number>
 
-  constructor(broker: Broker) {
-    this.#broker = broker
+/** Makes an estimate that reads the depth of a broker from time to time, not for every client. */
+export function waitEstimateOf(broker: Broker): WaitEstimate {
+  let looked: Promise<Depth> | undefined
+  let lookedAt = 0
+
+  /** Returns the depth, at most half a second old. */
+  function recentDepth(): Promise<Depth> {
+    const nowMs = Date.now()
+    const isFresh = nowMs >= lookedAt && nowMs < lookedAt + freshMs
+    if (looked && isFresh) return looked
+    lookedAt = nowMs
+    looked = broker.depth()
+    looked.catch(() => {
+      looked = undefined
+    })
+    return looked
   }
 
-  /**
-   * Estimates the wait in ms. Never rejects: an accepted job stays accepted, with or without an
-   * estimate.
-   */
-  async waitMs(asking: keyof typeof unknownRateMs): Promise<number> {
+  return async (asking) => {
     try {
-      return expectedWaitMs(await this.#recent(), asking)
+      return expectedWaitMs(await recentDepth(), asking)
     } catch {
       // The caller of `depth` gets the error.
       return unknownRateMs[asking]
     }
-  }
-
-  /** Returns the depth, at most half a second old. */
-  #recent(): Promise<Depth> {
-    const nowMs = Date.now()
-    const isFresh = nowMs >= this.#lookedAt && nowMs < this.#lookedAt + freshMs
-    if (this.#looked && isFresh) return this.#looked
-    const looked = this.#broker.depth()
-    this.#looked = looked
-    this.#lookedAt = nowMs
-    looked.catch(() => {
-      this.#looked = undefined
-    })
-    return looked
   }
 }

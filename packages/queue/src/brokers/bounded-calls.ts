@@ -10,8 +10,8 @@ const probeEveryMs = 250
 const probeLostMs = 10_000
 
 /** A call that waits for its start. */
-interface Started {
-  start(): Promise<boolean>
+interface WaitingCall {
+  start(): Promise<void>
   refuse(cause?: unknown): void
 }
 
@@ -23,10 +23,10 @@ interface Started {
  */
 export class BoundedCalls {
   readonly #deadlineMs: number
-  readonly #waiting = new Set<Started>()
+  readonly #waiting = new Set<WaitingCall>()
   #underWay = 0
   #isStuck = false
-  #probe: Started | undefined
+  #probe: WaitingCall | undefined
   #probedAt = 0
 
   /** @param deadlineMs longest time (ms) that a call may take */
@@ -35,36 +35,57 @@ export class BoundedCalls {
   }
 
   /** @throws SluiceError */
-  async ask<T>(work: (ask: ControlCall) => Promise<T>): Promise<T> {
+  async ask<T>(work: (control: ControlCall) => Promise<T>): Promise<T> {
     const isProbe = this.#isStuck
     if (isProbe && !this.#mayProbe()) throw brokerFailure('the broker does not answer')
-    const asked: TimedCall<T> = new TimedCall(work, this.#deadlineMs, (hasStarted) => {
-      this.#waiting.delete(asked)
-      if (hasStarted) this.#getStuck()
+    return new Promise((resolve, reject) => {
+      const control = new BrokerCall(this.#deadlineMs)
+      let hasStarted = false
+      const call: WaitingCall = {
+        start: async () => {
+          hasStarted = true
+          this.#underWay += 1
+          try {
+            resolve(await work(control))
+            // It was answered, even if it was late.
+            this.#isStuck = false
+          } catch (error) {
+            reject(isSluiceError(error) ? error : control.failure(error))
+          }
+          clearTimeout(timer)
+          this.#ended(call)
+        },
+        refuse(cause) {
+          clearTimeout(timer)
+          reject(control.failure(cause))
+        },
+      }
+      const timer = setTimeout(() => {
+        this.#waiting.delete(call)
+        call.refuse()
+        if (hasStarted) this.#getStuck()
+      }, this.#deadlineMs)
+      if (isProbe) {
+        this.#probe = call
+        this.#probedAt = performance.now()
+      }
+      if (isProbe || this.#underWay < maxUnderWay) void call.start()
+      else this.#waiting.add(call)
     })
-    if (isProbe) {
-      this.#probe = asked
-      this.#probedAt = performance.now()
-    }
-    if (isProbe || this.#underWay < maxUnderWay) void this.#start(asked)
-    else this.#waiting.add(asked)
-    return asked.answer
   }
 
-  async #start(asked: Started): Promise<void> {
-    this.#underWay += 1
-    if (await asked.start()) this.#isStuck = false
+  #ended(call: WaitingCall): void {
     this.#underWay -= 1
-    if (this.#probe === asked) this.#probe = undefined
+    if (this.#probe === call) this.#probe = undefined
     const [next] = this.#waiting
     if (!next || this.#underWay >= maxUnderWay) return
     this.#waiting.delete(next)
-    void this.#start(next)
+    void next.start()
   }
 
   #getStuck(): void {
     this.#isStuck = true
-    for (const asked of this.#waiting) asked.refuse(brokerFailure('the broker does not answer'))
+    for (const call of this.#waiting) call.refuse(brokerFailure('the broker does not answer'))
     this.#waiting.clear()
   }
 
@@ -74,51 +95,7 @@ export class BoundedCalls {
   }
 }
 
-/** One call and its timer. */
-class TimedCall<T> extends ControlCall implements Started {
-  readonly answer: Promise<T>
-  readonly #work: (ask: ControlCall) => Promise<T>
-  readonly #timer: NodeJS.Timeout
-  #resolve: (answer: T) => void = () => undefined
-  #reject: (error: unknown) => void = () => undefined
-  #hasStarted = false
-
-  constructor(
-    work: (ask: ControlCall) => Promise<T>,
-    deadlineMs: number,
-    onLate: (hasStarted: boolean) => void,
-  ) {
-    super(deadlineMs)
-    this.#work = work
-    this.answer = new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-    })
-    this.#timer = setTimeout(() => {
-      this.refuse()
-      onLate(this.#hasStarted)
-    }, deadlineMs)
-  }
-
-  /** Resolves to true if the call was answered, even late. Never rejects. */
-  async start(): Promise<boolean> {
-    this.#hasStarted = true
-    try {
-      this.#resolve(await this.#work(this))
-      return true
-    } catch (error) {
-      this.#reject(isSluiceError(error) ? error : this.failure(error))
-      return false
-    } finally {
-      clearTimeout(this.#timer)
-    }
-  }
-
-  refuse(cause?: unknown): void {
-    clearTimeout(this.#timer)
-    this.#reject(this.failure(cause))
-  }
-
+class BrokerCall extends ControlCall {
   override failure(cause: unknown = brokerFailure('the broker did not answer in time')): unknown {
     if (isSluiceError(cause)) return super.failure(cause)
     return super.failure(brokerFailure(`the broker failed: ${errorText(cause)}`, cause))

@@ -30,17 +30,18 @@ export class JobRuns {
   readonly #tracked = new Set<Promise<unknown>>()
   readonly #stop = new AbortController()
   readonly #abandoned: Promise<void>
-  #timer: NodeJS.Timeout | undefined
+  #stopWatching: (() => void) | undefined
   #letGo: () => void = () => undefined
   #isClosing = false
-  #isWatching = false
 
   constructor(terms: RunTerms) {
     this.#terms = terms
     this.#abandoned = new Promise((resolve) => {
       this.#letGo = resolve
     })
-    if (terms.table.watch) this.#timer = setInterval(() => void this.#watch(), watchMs).unref()
+    if (terms.table.watch) {
+      this.#stopWatching = repeat(watchMs, () => this.#watch(), terms.onError)
+    }
   }
 
   get isClosing(): boolean {
@@ -136,7 +137,7 @@ export class JobRuns {
       while (this.#tracked.size > 0) await Promise.all(this.#tracked)
     }
     await Promise.race([settled(), this.#abandoned])
-    clearInterval(this.#timer)
+    this.#stopWatching?.()
   }
 
   abandon(): void {
@@ -146,22 +147,32 @@ export class JobRuns {
 
   /** Asks for all runs at once. */
   async #watch(): Promise<void> {
-    if (this.#isWatching || this.#runs.size === 0) return
-    this.#isWatching = true
-    try {
-      const runs = [...this.#runs]
-      const marks = runs.map(({ taken }) => [taken.job.id, taken.token] as const)
-      const told = (await this.#terms.table.watch?.(marks)) ?? []
-      for (const [index, { controller }] of runs.entries()) {
-        if (told[index] === 'lost') controller.abort(new LeaseLost('the job runs elsewhere by now'))
-        if (told[index] === 'stop') controller.abort(cancellation())
-      }
-    } catch (error) {
-      this.#terms.onError(error)
-    } finally {
-      this.#isWatching = false
+    if (this.#runs.size === 0) return
+    const runs = [...this.#runs]
+    const marks = runs.map(({ taken }) => [taken.job.id, taken.token] as const)
+    const told = (await this.#terms.table.watch?.(marks)) ?? []
+    for (const [index, { controller }] of runs.entries()) {
+      if (told[index] === 'lost') controller.abort(new LeaseLost('the job runs elsewhere by now'))
+      if (told[index] === 'stop') controller.abort(cancellation())
     }
   }
+}
+
+/** Repeats work, one at a time. Returns a function that ends that. */
+export function repeat(
+  everyMs: number,
+  work: () => Promise<void>,
+  onError: (error: unknown) => void,
+): () => void {
+  let isBusy = false
+  const again = async (): Promise<void> => {
+    if (isBusy) return
+    isBusy = true
+    await work().catch(onError)
+    isBusy = false
+  }
+  const timer = setInterval(() => void again(), everyMs).unref()
+  return () => clearInterval(timer)
 }
 
 /** Makes the reason to stop the run of a cancelled job. */

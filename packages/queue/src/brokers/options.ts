@@ -1,4 +1,5 @@
-import { invalid, orDefault, wholeNumber } from '@sluice/core'
+import { invalid, orDefault } from '@sluice/core'
+import { checkFunction, whole } from '../checks.ts'
 
 /** Options of all brokers. */
 export interface KeptOptions {
@@ -39,8 +40,9 @@ export interface SharedOptions extends KeptOptions {
 export type KeptBounds = { readonly [option in keyof KeptOptions]-?: number }
 
 /** The checked options, with the defaults filled in. */
-export interface SharedSetup extends KeptBounds {
+export interface SharedSetup {
   readonly name: string
+  readonly bounds: KeptBounds
   readonly deadlineMs: number
   readonly onError: ((error: Error) => void) | undefined
 }
@@ -63,26 +65,20 @@ export const sharedOptionNames: readonly (keyof SharedOptions)[] = [
 export const bytesOfEnded = 2_000
 
 export function keptBounds(options: KeptOptions): KeptBounds {
-  const count = (option: keyof KeptOptions, otherwise: number): number =>
-    wholeNumber(orDefault(options[option], otherwise), { option }, { min: 0 })
   return {
-    maxDeadLetters: count('maxDeadLetters', 10_000),
-    maxKept: count('maxKept', 100_000),
-    maxKeptBytes: count('maxKeptBytes', 50_000_000),
+    maxDeadLetters: whole(options, 'maxDeadLetters', { otherwise: 10_000, min: 0 }),
+    maxKept: whole(options, 'maxKept', { otherwise: 100_000, min: 0 }),
+    maxKeptBytes: whole(options, 'maxKeptBytes', { otherwise: 50_000_000, min: 0 }),
   }
 }
 
 export function sharedSetup(options: SharedOptions): SharedSetup {
-  const { onError } = options
-  const deadlineMs = orDefault(options.deadlineMs, 2_000)
-  if (onError !== undefined && typeof onError !== 'function') {
-    throw invalid({ option: 'onError' }, onError, 'a function of the error')
-  }
+  checkFunction(options, 'onError', 'a function of the error')
   return {
     name: nameOf(orDefault(options.name, 'jobs')),
-    ...keptBounds(options),
-    deadlineMs: wholeNumber(deadlineMs, { option: 'deadlineMs' }, { min: 1, max: 60_000 }),
-    onError,
+    bounds: keptBounds(options),
+    deadlineMs: whole(options, 'deadlineMs', { otherwise: 2_000, min: 1, max: 60_000 }),
+    onError: options.onError,
   }
 }
 

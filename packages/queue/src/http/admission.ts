@@ -11,6 +11,7 @@ import type { EnqueueResult, JobRequest } from '../queue.ts'
 import {
   acceptedAnswer,
   bodyProblem,
+  endedAnswer,
   type JobAnswer,
   notEnqueued,
   orUnavailable,
@@ -19,17 +20,17 @@ import {
   retryIn,
   taken,
 } from './answers.ts'
-import { endedAnswer } from './ended-answer.ts'
 import { envelopeOf, fingerprintOf } from './envelope.ts'
-import { HeldRequests } from './held-requests.ts'
+import { type HoldRequest, holdRequests } from './held-requests.ts'
 import {
   type AdmissionOptions,
   type AdmissionSetup,
+  checkSoft,
+  isSoft,
   pollPolicy,
   setUpAdmission,
 } from './options.ts'
 import { parseIdempotencyKey, parsePrefer } from './request-headers.ts'
-import { checkSoft, isSoft } from './soft-policies.ts'
 
 /**
  * Lets a guard put requests into a queue, and answer them with 202.
@@ -51,11 +52,11 @@ class QueueAdmission<Native> implements Admission<Native> {
   readonly overflows = true
   readonly #setup: AdmissionSetup<Native>
   readonly #lookups = createLimiter(pollPolicy)
-  readonly #held: HeldRequests<Native>
+  readonly #hold: HoldRequest<Native>
 
   constructor(setup: AdmissionSetup<Native>) {
     this.#setup = setup
-    this.#held = new HeldRequests(setup)
+    this.#hold = holdRequests(setup)
   }
 
   checkPolicies(policies: readonly Policy[]): void {
@@ -168,7 +169,7 @@ class QueueAdmission<Native> implements Admission<Native> {
       return problem(409, { detail }, retryIn(1_000))
     }
     const { respondAsync, waitMs = 0 } = parsePrefer(asked.request.header('prefer'))
-    const ended = await this.#held.ended({ id, identity }, waitMs, asked)
+    const ended = await this.#hold({ id, identity }, waitMs, asked)
     if (ended) return endedAnswer(ended, this.#setup)
     const accepted = acceptedAnswer({ id }, { monitor: `${monitor}/${id}`, expectedWaitMs })
     if (!respondAsync) return accepted

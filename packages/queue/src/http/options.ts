@@ -1,4 +1,5 @@
 import {
+  type Decision,
   type Duration,
   flag,
   invalid,
@@ -6,13 +7,15 @@ import {
   type MaybePromise,
   oneOf,
   orDefault,
+  type Policy,
   SluiceError,
   waitBoundMs,
-  wholeNumber,
 } from '@sluice/core'
+import { algorithmOf } from '@sluice/core/backend'
+import { checkFunction, whole } from '../checks.ts'
 import type { JobStatus } from '../job.ts'
 import type { Queue } from '../queue.ts'
-import type { JobResponse } from './ended-answer.ts'
+import type { JobResponse } from './answers.ts'
 import type { RequestEnvelope } from './envelope.ts'
 
 /** Options of `createAdmission`. */
@@ -89,16 +92,13 @@ export type Admit = 'always' | 'overflow' | 'preferred'
 const admits: readonly Admit[] = ['always', 'overflow', 'preferred']
 
 /** The checked options of an admission, with the defaults filled in. */
-export interface AdmissionSetup<Native> {
-  readonly queue: Queue<Native>
+export interface AdmissionSetup<Native>
+  extends Pick<AdmissionOptions<Native>, 'queue' | 'soft' | 'toJob' | 'toAnswer'> {
   /** The option `monitor` without a slash at its end. */
   readonly monitor: string
   readonly admit: Admit
-  readonly soft: readonly string[] | undefined
   readonly headers: readonly string[]
   readonly maxBodyBytes: number
-  readonly toJob: AdmissionOptions<Native>['toJob']
-  readonly toAnswer: AdmissionOptions<Native>['toAnswer']
   readonly isRequired: boolean
   readonly isStrict: boolean
   readonly whileRunning: 'same' | 'conflict'
@@ -107,17 +107,8 @@ export interface AdmissionSetup<Native> {
 }
 
 const admissionFields: readonly (keyof AdmissionOptions)[] = [
-  'queue',
-  'monitor',
-  'admit',
-  'soft',
-  'headers',
-  'maxBodyBytes',
-  'toJob',
-  'toAnswer',
-  'idempotency',
-  'maxWait',
-  'maxHeld',
+  ...(['queue', 'monitor', 'admit', 'soft', 'headers', 'maxBodyBytes'] as const),
+  ...(['toJob', 'toAnswer', 'idempotency', 'maxWait', 'maxHeld'] as const),
 ]
 
 export function setUpAdmission<Native>(options: AdmissionOptions<Native>): AdmissionSetup<Native> {
@@ -127,12 +118,8 @@ export function setUpAdmission<Native>(options: AdmissionOptions<Native>): Admis
   if (options.soft !== undefined && admit !== 'overflow') {
     throw invalid({ option: 'soft' }, options.soft, "left out unless admit is 'overflow'")
   }
-  if (toJob !== undefined && typeof toJob !== 'function') {
-    throw invalid({ option: 'toJob' }, toJob, 'a function of the envelope')
-  }
-  if (toAnswer !== undefined && typeof toAnswer !== 'function') {
-    throw invalid({ option: 'toAnswer' }, toAnswer, 'a function of the job')
-  }
+  checkFunction(options, 'toJob', 'a function of the envelope')
+  checkFunction(options, 'toAnswer', 'a function of the job')
   const queue = queueOf(options.queue)
   knownFields(idempotency, 'idempotency', ['required', 'strict', 'whileRunning'])
   return {
@@ -154,20 +141,17 @@ export function setUpAdmission<Native>(options: AdmissionOptions<Native>): Admis
       ['same', 'conflict'],
     ),
     maxWaitMs: waitBoundMs(orDefault(options.maxWait, '30s'), 'maxWait'),
-    maxHeld: wholeNumber(orDefault(options.maxHeld, 1_000), { option: 'maxHeld' }, { min: 0 }),
+    maxHeld: whole(options, 'maxHeld', { otherwise: 1_000, min: 0 }),
   }
 }
 
 /** Returns the longest body. The job could not carry a longer one; only `toJob` may shorten it. */
-function maxBodyBytesOf<Native>(
-  { maxBodyBytes, toJob }: AdmissionOptions<Native>,
-  maxJobBytes: number,
-): number {
+function maxBodyBytesOf<Native>(options: AdmissionOptions<Native>, maxJobBytes: number): number {
   const asBase64 = Math.floor((maxJobBytes * 3) / 4)
   const option = 'maxBodyBytes'
-  const found = orDefault(maxBodyBytes, Math.min(65_536, asBase64))
-  const bytes = wholeNumber(found, { option }, { min: 0, max: 100_000_000 })
-  if (toJob || bytes <= asBase64) return bytes
+  const range = { otherwise: Math.min(65_536, asBase64), min: 0, max: 100_000_000 }
+  const bytes = whole(options, option, range)
+  if (options.toJob || bytes <= asBase64) return bytes
   const legal = `at most ${asBase64}, three quarters of the queue's maxJobBytes (bytes are carried as base64), unless toJob makes less of it`
   throw invalid({ option }, bytes, legal)
 }
@@ -208,4 +192,33 @@ function names(value: unknown, option: string): readonly string[] {
     Array.isArray(value) && value.every((name) => typeof name === 'string' && name !== '')
   if (isList) return value
   throw invalid({ option }, value, 'an array of names')
+}
+
+/** Tells whether only soft policies deny the request. */
+export function isSoft(
+  { outcomes, source }: Decision,
+  soft: readonly string[] | undefined,
+): boolean {
+  if (source === 'closed' || source === 'shed' || outcomes.length === 0) return false
+  return outcomes.every(
+    ({ allowed, policy }) =>
+      allowed || (mayBeSoft(policy) && (soft?.includes(policy.name) ?? true)),
+  )
+}
+
+/** @throws SluiceError when no policy has the name */
+export function checkSoft(
+  soft: readonly string[] | undefined = [],
+  policies: readonly Policy[],
+): void {
+  const names = policies.filter(mayBeSoft).map(({ name }) => name)
+  const wrong = soft.find((name) => !names.includes(name))
+  if (wrong === undefined) return
+  const legal = `names of policies that are limits: ${names.map((name) => `'${name}'`).join(', ')}`
+  throw invalid({ option: 'soft' }, wrong, legal)
+}
+
+/** A request that a penalty blocks is refused. */
+function mayBeSoft(policy: Policy): boolean {
+  return algorithmOf(policy).counts !== 'strikes'
 }

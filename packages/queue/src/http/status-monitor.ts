@@ -10,8 +10,15 @@ import type { Handler, HandlerRequest, HandlerResponse } from '@sluice/http'
 import type { Cancelled } from '../broker.ts'
 import { isOpen } from '../job.ts'
 import type { Queue } from '../queue.ts'
-import { type JobAnswer, jobAnswer, json, orUnavailable, problem, quotaProblem } from './answers.ts'
-import { endedAnswer } from './ended-answer.ts'
+import {
+  endedAnswer,
+  type JobAnswer,
+  jobAnswer,
+  json,
+  orUnavailable,
+  problem,
+  quotaProblem,
+} from './answers.ts'
 import { pollPolicy, queueOf } from './options.ts'
 
 /** Options of `statusMonitor`. */
@@ -84,12 +91,8 @@ const cancelAnswers: { readonly [outcome in Cancelled]: (id: string) => JobAnswe
 function pollLimiter<Native>({ poll, store }: StatusMonitorOptions<Native>): Limiter {
   if (poll !== undefined) knownFields(poll, 'poll', ['limit', 'window'])
   const { limit, window } = poll ?? pollPolicy
-  return createLimiter({
-    ...pollPolicy,
-    limit,
-    window,
-    ...(store ? { store: withoutRegions(store) } : {}),
-  })
+  const counted = store ? { store: withoutRegions(store) } : {}
+  return createLimiter({ ...pollPolicy, limit, window, ...counted })
 }
 
 function response({ status, headers, body }: JobAnswer, method: string): HandlerResponse {

@@ -14,6 +14,7 @@ import {
   withoutRegions,
 } from '@sluice/core'
 import { type Broker, brokerOf } from '../broker.ts'
+import { whole } from '../checks.ts'
 import { checkObservers, type QueueObserverOptions } from '../event.ts'
 import type { Backoff, JobHandler, RunSetup } from './run.ts'
 
@@ -83,19 +84,8 @@ export interface WorkerSetup extends Omit<RunSetup, 'emit'> {
 }
 
 const workerFields: readonly (keyof WorkerOptions)[] = [
-  'broker',
-  'handler',
-  'limit',
-  'window',
-  'store',
-  'concurrency',
-  'attempts',
-  'backoff',
-  'timeout',
-  'lease',
-  'maxResultBytes',
-  'onEvent',
-  'observers',
+  ...(['broker', 'handler', 'limit', 'window', 'store', 'concurrency', 'attempts'] as const),
+  ...(['backoff', 'timeout', 'lease', 'maxResultBytes', 'onEvent', 'observers'] as const),
 ]
 
 const minLeaseMs = 1_000
@@ -112,24 +102,12 @@ export function setUpWorker<Payload, Result>(options: WorkerOptions<Payload, Res
     broker,
     handler,
     rate: rateOf(options, broker),
-    concurrency: wholeNumber(
-      orDefault(options.concurrency, 10),
-      { option: 'concurrency' },
-      { min: 1, max: 10_000 },
-    ),
-    attempts: wholeNumber(
-      orDefault(options.attempts, 5),
-      { option: 'attempts' },
-      { min: 1, max: 1_000 },
-    ),
+    concurrency: whole(options, 'concurrency', { otherwise: 10, min: 1, max: 10_000 }),
+    attempts: whole(options, 'attempts', { otherwise: 5, min: 1, max: 1_000 }),
     backoff: backoffOf(options.backoff),
     timeoutMs: timerMs(orDefault(options.timeout, '5m'), 'timeout'),
     leaseMs: leaseOf(orDefault(options.lease, '30s')),
-    maxResultBytes: wholeNumber(
-      orDefault(options.maxResultBytes, 1_000_000),
-      { option: 'maxResultBytes' },
-      { min: 2 },
-    ),
+    maxResultBytes: whole(options, 'maxResultBytes', { otherwise: 1_000_000, min: 2 }),
   }
 }
 

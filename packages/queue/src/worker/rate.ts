@@ -16,76 +16,69 @@ export type Pass =
   | { readonly outcome: 'later'; readonly delayMs: number }
 
 /** Lets runs wait for a unit of the rate that all workers of the queue share. */
-export class StartRate {
-  readonly #turns: TurnQueue<Decision> | undefined
-  readonly #maxHeldMs: number | undefined
-  /** Time of the next unit, as far as it is known. */
-  #nextAt = 0
-  #isClosed = false
-
-  /**
-   * @param limiter `undefined`: no rate
-   * @param maxHeldMs the longest wait (ms) of a run. @default any time
-   */
-  constructor(limiter: Limiter | undefined, maxHeldMs?: number) {
-    this.#maxHeldMs = maxHeldMs
-    if (!limiter) return
-    const turns = new TurnQueue<Decision>({
-      ask: async () => {
-        const decision = await limiter.consume(everyWorker)
-        if (decision.allowed) return { grant: decision }
-        const waitMs = retryMs(decision)
-        this.#nextAt = performance.now() + waitMs
-        // Nobody can begin in time.
-        if (this.#isTooLong(waitMs)) turns.close()
-        return { retryMs: waitMs }
-      },
-      giveBack: (decision) => limiter.refund(decision),
-    })
-    this.#turns = turns
-  }
-
+export interface StartRate {
   /** Number of waiting runs. */
-  get waiting(): number {
-    return this.#turns?.waiting ?? 0
-  }
-
+  readonly waiting: number
   /**
    * Resolves when a run has begun, or when it cannot begin now.
    * @param begin notes that the run begins. Until `begin` has resolved, no other run of this
    * process has a unit, so at most one start is late. If `begin` rejects, so does the wait, and its
    * unit is lost.
    */
-  async pass(signal: AbortSignal, begin: () => Promise<void>): Promise<Pass> {
-    if (this.#isClosed || signal.aborted) return { outcome: 'refused' }
-    if (!this.#turns) {
-      await begin()
-      return { outcome: 'begun' }
-    }
-    if (this.#isTooLong(this.#nextInMs())) return this.#later()
-    const maxWaitMs = this.#maxHeldMs
-    const bound = maxWaitMs === undefined ? {} : { maxWaitMs }
-    const turn = await this.#turns.wait({ signal, begin, ...bound })
-    if ('grant' in turn) return { outcome: 'begun' }
-    return this.#isClosed || turn.left === 'aborted' ? { outcome: 'refused' } : this.#later()
-  }
-
+  pass(signal: AbortSignal, begin: () => Promise<void>): Promise<Pass>
   /** Refuses all waiting runs, and each later one. */
-  close(): void {
-    this.#isClosed = true
-    this.#turns?.close()
+  close(): void
+}
+
+/**
+ * @param limiter `undefined`: no rate
+ * @param maxHeldMs the longest wait (ms) of a run. @default any time
+ */
+export function startRateOf(limiter: Limiter | undefined, maxHeldMs?: number): StartRate {
+  /** Time of the next unit, as far as it is known. */
+  let nextAt = 0
+  let isClosed = false
+  const turns = limiter && turnsOf(limiter)
+  const bound = maxHeldMs === undefined ? {} : { maxWaitMs: maxHeldMs }
+  const isTooLong = (waitMs: number): boolean => maxHeldMs !== undefined && waitMs > maxHeldMs
+  const nextInMs = (): number => Math.max(0, nextAt - performance.now())
+  const later = (): Pass => ({ outcome: 'later', delayMs: nextInMs() })
+
+  function turnsOf(asked: Limiter): TurnQueue<Decision> {
+    const queue = new TurnQueue<Decision>({
+      ask: async () => {
+        const decision = await asked.consume(everyWorker)
+        if (decision.allowed) return { grant: decision }
+        const waitMs = retryMs(decision)
+        nextAt = performance.now() + waitMs
+        // Nobody can begin in time.
+        if (isTooLong(waitMs)) queue.close()
+        return { retryMs: waitMs }
+      },
+      giveBack: (decision) => asked.refund(decision),
+    })
+    return queue
   }
 
-  #isTooLong(waitMs: number): boolean {
-    return this.#maxHeldMs !== undefined && waitMs > this.#maxHeldMs
-  }
-
-  #nextInMs(): number {
-    return Math.max(0, this.#nextAt - performance.now())
-  }
-
-  #later(): Pass {
-    return { outcome: 'later', delayMs: this.#nextInMs() }
+  return {
+    get waiting() {
+      return turns?.waiting ?? 0
+    },
+    async pass(signal, begin) {
+      if (isClosed || signal.aborted) return { outcome: 'refused' }
+      if (!turns) {
+        await begin()
+        return { outcome: 'begun' }
+      }
+      if (isTooLong(nextInMs())) return later()
+      const turn = await turns.wait({ signal, begin, ...bound })
+      if ('grant' in turn) return { outcome: 'begun' }
+      return isClosed || turn.left === 'aborted' ? { outcome: 'refused' } : later()
+    },
+    close() {
+      isClosed = true
+      turns?.close()
+    },
   }
 }
 

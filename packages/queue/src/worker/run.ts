@@ -76,9 +76,10 @@ export async function runOnce(
   }
   try {
     // A handler that does not listen to its signal is not waited for.
-    const work = Promise.race([invoke(handler, job, { signal }), stopped(shutDown)])
+    const invoke = async (): Promise<unknown> => handler(job, { signal })
+    const work = Promise.race([invoke(), stopped(shutDown)])
     const result = await withDeadline(work, timeoutMs, late)
-    const text = asJson(result, setup.maxResultBytes)
+    const text = resultText(result, setup.maxResultBytes)
     const done = { type: 'done', id, attempt, runMs: runMs() } as const
     return { outcome: 'done', result: JSON.parse(text), onSettled: () => emit(done) }
   } catch (error) {
@@ -89,26 +90,22 @@ export async function runOnce(
     if (shutDown.aborted) {
       return { outcome: 'returned', onSettled: () => emit({ type: 'returned', id }) }
     }
-    return failed({ id, attempt, setup, error, runMs: runMs() })
+    return failed(job, setup, { error, runMs: runMs() })
   }
 }
 
-interface Failure {
-  readonly id: string
-  readonly attempt: number
-  readonly setup: RunSetup
-  readonly error: unknown
-  readonly runMs: number
-}
-
-function failed({ id, attempt, setup, error, runMs }: Failure): Settlement {
+function failed(
+  { id, attempt }: Job,
+  { attempts, backoff, emit }: RunSetup,
+  { error, runMs }: { readonly error: unknown; readonly runMs: number },
+): Settlement {
+  const ended = { id, attempt, runMs, error }
   const reason = errorText(error)
-  if (isPermanent(error) || attempt >= setup.attempts) {
-    const onSettled = (): void => setup.emit({ type: 'dead', id, attempt, runMs, error })
-    return { outcome: 'dead', error: reason, onSettled }
+  if (isPermanent(error) || attempt >= attempts) {
+    return { outcome: 'dead', error: reason, onSettled: () => emit({ type: 'dead', ...ended }) }
   }
-  const delayMs = backoffMs(setup.backoff, attempt)
-  const onSettled = (): void => setup.emit({ type: 'retried', id, attempt, runMs, delayMs, error })
+  const delayMs = backoffMs(backoff, attempt)
+  const onSettled = (): void => emit({ type: 'retried', ...ended, delayMs })
   return { outcome: 'retry', delayMs, error: reason, onSettled }
 }
 
@@ -119,15 +116,6 @@ function isPermanent(error: unknown): boolean {
     // A Proxy may throw in `instanceof`.
     return false
   }
-}
-
-/** Turns a synchronous throw of a handler into a rejection. */
-async function invoke(
-  handler: RunSetup['handler'],
-  job: Job,
-  context: RunContext,
-): Promise<unknown> {
-  return handler(job, context)
 }
 
 /** Rejects if a handler does not stop within `stopGraceMs` after the shutdown. */
@@ -145,20 +133,17 @@ function stopped(shutDown: AbortSignal): Promise<never> {
  * @throws PermanentError for a value that JSON cannot carry, or that is too long: another run would
  * hardly shorten it
  */
-function asJson(result: unknown, maxBytes: number): string {
-  const text = jsonOf(result)
+function resultText(result: unknown, maxBytes: number): string {
+  let text: string
+  try {
+    text = jsonText(result)
+  } catch (cause) {
+    throw new PermanentError(`the result cannot be written as JSON: ${errorText(cause)}`, { cause })
+  }
   if (Buffer.byteLength(text) <= maxBytes) return text
   throw new PermanentError(
     `the result is longer than maxResultBytes (${maxBytes}); store it, and return where it is`,
   )
-}
-
-function jsonOf(result: unknown): string {
-  try {
-    return jsonText(result)
-  } catch (cause) {
-    throw new PermanentError(`the result cannot be written as JSON: ${errorText(cause)}`, { cause })
-  }
 }
 
 /** Waits of a failed job before it runs again. */

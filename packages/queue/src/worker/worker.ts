@@ -3,7 +3,7 @@ import type { Broker, RunJob, Settlement } from '../broker.ts'
 import { emitterOf } from '../event.ts'
 import type { Job } from '../job.ts'
 import { type Rate, setUpWorker, type WorkerOptions } from './options.ts'
-import { StartRate } from './rate.ts'
+import { startRateOf } from './rate.ts'
 import { type RunSetup, runOnce, stopGraceMs } from './run.ts'
 
 /** A worker that runs the jobs of a queue. */
@@ -53,7 +53,7 @@ export function createWorker<Payload = unknown, Result = unknown>(
   const { broker, rate, concurrency, leaseMs } = setup
   const emit = emitterOf(broker, options)
   const runSetup: RunSetup = { ...setup, emit }
-  const startRate = new StartRate(rate && limiterOf(broker, rate), broker.maxHeldMs)
+  const startRate = startRateOf(rate && limiterOf(broker, rate), broker.maxHeldMs)
   /** Controllers that stop the runs when the worker cannot wait any longer. */
   const running = new Set<AbortController>()
   let isOver = false

@@ -1,15 +1,13 @@
 import { endsWithin, invalid, knownFields, SluiceError } from '@sluice/core'
-import type { Queue } from 'bullmq'
-import type { Broker, BrokerWorker, WorkOptions } from '../../broker.ts'
-import { brokerFrom, type Transport } from '../job-broker.ts'
-import type { RunTerms } from '../job-runs.ts'
+import type { IRedisClient, Queue } from 'bullmq'
+import type { Broker } from '../../broker.ts'
+import { brokerOver, type Report, type Transport } from '../job-broker.ts'
 import { type SharedOptions, type SharedSetup, sharedOptionNames, sharedSetup } from '../options.ts'
 import { scriptJob, writeJob } from '../redis/job-fields.ts'
-import { RedisJobTable } from '../redis/job-table.ts'
+import { type RedisJobTable, redisJobTable } from '../redis/job-table.ts'
 import type { RunScript } from '../redis/scripts.ts'
-import type { StoredJob } from '../stored-job.ts'
 import { type BullmqConnection, type Connect, connectOf } from './connection.ts'
-import { BullmqScripts, type ScriptName } from './scripts.ts'
+import { runScript, type ScriptName, withScripts } from './scripts.ts'
 import { type Bullmq, BullmqWorker } from './worker.ts'
 
 /** Options of `bullmqBroker`. */
@@ -58,117 +56,101 @@ export function bullmqBroker(options: BullmqBrokerOptions): Broker {
     throw invalid({ option: 'prefix' }, prefix, "a text, as in 'bull' or '{bull}'")
   }
   const setup = { ...sharedSetup(options), prefix, connect: connectOf(connection, prefix) }
-  return brokerFrom({
-    ...setup,
-    isShared: true,
-    make(report) {
-      const transport = new BullmqTransport(setup, report)
-      return { table: transport.table, transport }
-    },
-  })
+  const { name, deadlineMs, onError } = setup
+  return brokerOver({ name, isShared: true, deadlineMs, onError }, (report) => open(setup, report))
 }
 
 interface Opened {
   readonly bullmq: Bullmq
   readonly connected: BullmqConnection
   readonly queue: Queue
-  readonly scripts: BullmqScripts
+  readonly client: Promise<IRedisClient>
 }
 
-class BullmqTransport implements Transport {
-  readonly table: RedisJobTable
-  readonly #setup: BullmqSetup
-  readonly #report: (error: unknown) => void
-  #opened: Promise<Opened> | undefined
-
-  constructor(setup: BullmqSetup, report: (error: unknown) => void) {
-    this.#setup = setup
-    this.#report = report
-    this.table = new RedisJobTable({ bounds: setup, run: this.#run, writesJobs: false })
-  }
-
-  async ready(): Promise<void> {
-    await (await this.#open()).scripts.client
-  }
-
-  async deliver(job: StoredJob): Promise<void> {
-    const { maxKept, maxDeadLetters } = this.#setup
-    const { queue } = await this.#open()
-    await queue.add('job', writeJob(job), {
-      jobId: job.id,
-      timestamp: job.enqueuedAt,
-      attempts: attemptsOfBullmq,
-      // For workers of earlier versions, which have BullMQ end jobs.
-      backoff: { type: 'sluice' },
-      stackTraceLimit: 0,
-      removeOnComplete: { age: Math.ceil(job.retentionMs / 1_000), count: maxKept },
-      removeOnFail: { count: maxDeadLetters },
-    })
-  }
-
-  async undo(job: StoredJob, claim: string): Promise<void> {
-    await this.#run('bullmq/undo', { job: scriptJob(job), claim })
-  }
-
-  async redeliver({ id }: StoredJob): Promise<boolean> {
-    const { queue } = await this.#open()
-    try {
-      // This step is BullMQ's own, which knows no deadline.
-      await (await queue.getJob(id))?.retry('failed', { resetAttemptsMade: true })
-      return true
-    } catch (error) {
-      // Another process was first.
-      if ((await this.table.find(id))?.status.state !== 'failed') return false
-      throw error
-    }
-  }
-
-  work(terms: RunTerms, options: WorkOptions): BrokerWorker {
-    const { table } = this
-    return new BullmqWorker({
-      ...{ terms, options, table, queue: this.#setup, script: this.#run },
-      open: () => this.#open(),
-    })
-  }
-
-  async close(): Promise<void> {
-    // A queue that could not be opened was reported to its caller, and has nothing to close.
-    const opened = await this.#opened?.catch(() => undefined)
-    if (!opened) return
-    const { queue, scripts, connected } = opened
-    if (!(await endsWithin(queue.close(), connectionPatienceMs))) {
-      // It waits for an answer to its farewell.
-      scripts.client.then(
-        (client) => client.disconnect(),
-        () => undefined,
-      )
-    }
-    connected.end()
-  }
-
-  readonly #run: RunScript<ScriptName> = async (...call) => {
-    const { name, prefix } = this.#setup
-    return (await this.#open()).scripts.run(`${prefix}:${name}:`, ...call)
-  }
+function open(setup: BullmqSetup, onError: Report): { table: RedisJobTable; transport: Transport } {
+  const { name, prefix, bounds } = setup
+  let opening: Promise<Opened> | undefined
 
   /** Opens the queue on first use: a broker without use has no connection. */
-  #open(): Promise<Opened> {
-    this.#opened ??= this.#connect()
-    return this.#opened
+  function opened(): Promise<Opened> {
+    opening ??= connect()
+    return opening
   }
 
-  async #connect(): Promise<Opened> {
+  async function connect(): Promise<Opened> {
     const bullmq = await loadBullmq()
-    const { name, connect, prefix } = this.#setup
-    const connected = connect()
+    const connected = setup.connect()
     const queue = new bullmq.Queue(name, {
       ...{ connection: connected.ofQueue, prefix },
       // Sluice does not read the events.
       streams: { events: { maxLen: eventsKept } },
     })
-    queue.on('error', this.#report)
-    return { bullmq, connected, queue, scripts: new BullmqScripts(queue) }
+    queue.on('error', onError)
+    const client = withScripts(queue)
+    // The queue reports the error. Without this it would be an unhandled rejection if no script
+    // runs meanwhile.
+    client.catch(() => undefined)
+    return { bullmq, connected, queue, client }
   }
+
+  const run: RunScript<ScriptName> = async (script, args, options) => {
+    // A look-up changes nothing: the change that follows keeps the deadline.
+    if (script === 'read') options?.control?.promise()
+    const { client } = await opened()
+    return runScript(await client, `${prefix}:${name}:`, script, args, options)
+  }
+  const table = redisJobTable({ bounds, run, writesJobs: false })
+
+  const transport: Transport = {
+    async ready() {
+      await (await opened()).client
+    },
+    async deliver(job) {
+      const { queue } = await opened()
+      await queue.add('job', writeJob(job), {
+        jobId: job.id,
+        timestamp: job.enqueuedAt,
+        attempts: attemptsOfBullmq,
+        // For workers of earlier versions, which have BullMQ end jobs.
+        backoff: { type: 'sluice' },
+        stackTraceLimit: 0,
+        removeOnComplete: { age: Math.ceil(job.retentionMs / 1_000), count: bounds.maxKept },
+        removeOnFail: { count: bounds.maxDeadLetters },
+      })
+    },
+    async undo(job, claim) {
+      await run('bullmq/undo', { job: scriptJob(job), claim })
+    },
+    async redeliver({ id }) {
+      const { queue } = await opened()
+      try {
+        // This step is BullMQ's own, which knows no deadline.
+        await (await queue.getJob(id))?.retry('failed', { resetAttemptsMade: true })
+        return true
+      } catch (error) {
+        // Another process was first.
+        if ((await table.find(id))?.status.state !== 'failed') return false
+        throw error
+      }
+    },
+    work: (terms, options) =>
+      new BullmqWorker({ terms, options, table, queue: setup, script: run, open: opened }),
+    async close() {
+      // A queue that could not be opened was reported to its caller, and has nothing to close.
+      const last = await opening?.catch(() => undefined)
+      if (!last) return
+      const { queue, client, connected } = last
+      if (!(await endsWithin(queue.close(), connectionPatienceMs))) {
+        // It waits for an answer to its farewell.
+        client.then(
+          (connection) => connection.disconnect(),
+          () => undefined,
+        )
+      }
+      connected.end()
+    },
+  }
+  return { table, transport }
 }
 
 async function loadBullmq(): Promise<Bullmq> {

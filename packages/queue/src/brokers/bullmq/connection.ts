@@ -74,10 +74,9 @@ function made(client: unknown, prefix: string): BullmqConnection {
     const what = 'a function that makes a client of ioredis or node-redis'
     throw invalid({ option: 'connection()' }, client, what)
   }
-  if (isNodeRedisCluster(client)) {
-    const clusters =
-      'a function that makes a Cluster of ioredis: BullMQ knows no Cluster of node-redis'
-    throw invalid({ option: 'connection()' }, client, clusters)
+  if ('masters' in client && 'nodeClient' in client) {
+    const what = 'a function that makes a Cluster of ioredis: BullMQ knows no Cluster of node-redis'
+    throw invalid({ option: 'connection()' }, client, what)
   }
   checkClient(client, prefix)
   // The queue reports its errors. After the queue's end an error without a listener would end the
@@ -95,10 +94,6 @@ function made(client: unknown, prefix: string): BullmqConnection {
 function checkNoKeyPrefix({ keyPrefix }: ClientOptions): void {
   if (keyPrefix === undefined || keyPrefix === '') return
   throw invalid({ option: 'connection.keyPrefix' }, keyPrefix, 'left out; use prefix instead')
-}
-
-function isNodeRedisCluster(client: object): boolean {
-  return 'masters' in client && 'nodeClient' in client
 }
 
 function checkClient({ isCluster, options = {} }: Client, prefix: string): void {

@@ -1,6 +1,6 @@
 import type { Job as BullmqJob, Worker } from 'bullmq'
 import type { BrokerWorker, WorkOptions } from '../../broker.ts'
-import { infrastructureRetryMs, JobRuns, type RunTerms } from '../job-runs.ts'
+import { infrastructureRetryMs, JobRuns, type RunTerms, repeat } from '../job-runs.ts'
 import type { PutBack } from '../job-table.ts'
 import { readJob, scriptJob } from '../redis/job-fields.ts'
 import type { RedisJobTable } from '../redis/job-table.ts'
@@ -31,7 +31,7 @@ export class BullmqWorker implements BrokerWorker {
   readonly #work: BullmqWork
   readonly #runs: JobRuns
   readonly #opening: Promise<RenewingWorker>
-  readonly #sweeping: NodeJS.Timeout
+  readonly #stopSweeping: () => void
   #isShared = false
 
   constructor(work: BullmqWork) {
@@ -39,9 +39,8 @@ export class BullmqWorker implements BrokerWorker {
     this.#runs = new JobRuns(work.terms)
     this.#opening = this.#open()
     this.#opening.catch(work.terms.onError)
-    const sweep = (): void => void work.table.sweep().catch(work.terms.onError)
-    sweep()
-    this.#sweeping = setInterval(sweep, sweepMs).unref()
+    work.table.sweep().catch(work.terms.onError)
+    this.#stopSweeping = repeat(sweepMs, () => work.table.sweep(), work.terms.onError)
   }
 
   async #open(): Promise<RenewingWorker> {
@@ -69,7 +68,7 @@ export class BullmqWorker implements BrokerWorker {
   async close(): Promise<void> {
     // A worker that could not be opened was reported, and has nothing to close.
     await this.#runs.close(async () => (await this.#opening.catch(() => undefined))?.close())
-    clearInterval(this.#sweeping)
+    this.#stopSweeping()
   }
 
   abandon(): void {

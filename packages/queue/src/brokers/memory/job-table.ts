@@ -161,7 +161,7 @@ export class MemoryJobTable implements JobTable {
   }
 
   /** Takes the first job that is due, to run it. */
-  take(nowMs: number): { job: TakenJob; controller: AbortController } | undefined {
+  take(nowMs: number): (TakenJob & { readonly controller: AbortController }) | undefined {
     for (const entry of this.#waiting) {
       if (entry.dueAt > nowMs) continue
       this.#waiting.delete(entry)
@@ -171,7 +171,8 @@ export class MemoryJobTable implements JobTable {
       const { attempts, hasBegun } = entry
       // No run is interrupted here: the jobs end with the process.
       const notes = { token: '', attempts, hasBegun, interrupted: 0, isToStop: false }
-      return { job: { job: storedJobOf(entry), ...notes }, controller }
+      const job = { ...entry.job, payload: JSON.parse(entry.payload ?? 'null') }
+      return { job, ...notes, controller }
     }
     return undefined
   }
@@ -275,13 +276,11 @@ export class MemoryJobTable implements JobTable {
 /** Ended jobs in the order of their ends, within their bounds. */
 class Kept {
   readonly entries = new Set<Entry>()
-  readonly #maxCount: number
-  readonly #maxBytes: number
+  readonly #max: { readonly count: number; readonly bytes: number }
   #bytes = 0
 
-  constructor(maxCount: number, maxBytes: number) {
-    this.#maxCount = maxCount
-    this.#maxBytes = maxBytes
+  constructor(count: number, bytes: number) {
+    this.#max = { count, bytes }
   }
 
   /** Takes out the oldest outcomes that exceed the bounds. */
@@ -292,7 +291,7 @@ class Kept {
     this.entries.add(entry)
     const tooMuch: Entry[] = []
     for (const oldest of this.entries) {
-      if (this.entries.size <= this.#maxCount && this.#bytes <= this.#maxBytes) break
+      if (this.entries.size <= this.#max.count && this.#bytes <= this.#max.bytes) break
       this.delete(oldest)
       tooMuch.push(oldest)
     }
@@ -308,10 +307,6 @@ class Kept {
 
 function forgottenAt({ endedAt = Number.POSITIVE_INFINITY, job }: Entry): number {
   return endedAt + job.retentionMs
-}
-
-function storedJobOf({ job, payload }: Entry): StoredJob {
-  return { ...job, payload: JSON.parse(payload ?? 'null') }
 }
 
 function foundJob(entry: Entry): FoundJob {

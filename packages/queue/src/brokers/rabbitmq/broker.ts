@@ -9,17 +9,15 @@ import {
   warnOnce,
   withoutRegions,
 } from '@sluice/core'
-import type { Broker, BrokerWorker, WorkOptions } from '../../broker.ts'
-import { brokerFrom, type Transport } from '../job-broker.ts'
-import type { RunTerms } from '../job-runs.ts'
+import type { Broker, WorkOptions } from '../../broker.ts'
+import { brokerOver, type Report, type Transport } from '../job-broker.ts'
+import { repeat } from '../job-runs.ts'
 import { type SharedOptions, type SharedSetup, sharedOptionNames, sharedSetup } from '../options.ts'
-import { RedisJobTable } from '../redis/job-table.ts'
+import { type RedisJobTable, redisJobTable } from '../redis/job-table.ts'
 import { type RunScript, scriptInput, scriptText } from '../redis/scripts.ts'
-import type { StoredJob } from '../stored-job.ts'
 import { type RabbitmqServer, serverOf } from './connection.ts'
-import { MessageTable, type ScriptName } from './message-table.ts'
-import { Publisher } from './publisher.ts'
-import { Sweep } from './sweep.ts'
+import { Publisher, type ScriptName } from './publisher.ts'
+import { sweepMs, sweepOf } from './sweep.ts'
 import { RabbitmqWorker } from './worker.ts'
 
 /** Options of `rabbitmqBroker`. */
@@ -45,7 +43,7 @@ interface RabbitmqSetup extends SharedSetup {
   readonly server: RabbitmqServer
   /** The queue of RabbitMQ. */
   readonly queue: string
-  readonly runScript: RunScript<ScriptName>
+  readonly script: RunScript<ScriptName>
   readonly consumerTimeoutMs: number
 }
 
@@ -71,12 +69,10 @@ const messageMarginMs = 600_000
  */
 export function rabbitmqBroker(options: RabbitmqBrokerOptions): Broker {
   const setup = setUpRabbitmq(options)
-  const table = new RedisJobTable({ bounds: setup, run: setup.runScript, writesJobs: true })
-  return brokerFrom({
-    ...setup,
-    ...{ isShared: true, maxHeldMs },
-    make: (report) => ({ table, transport: new RabbitmqTransport(setup, table, report) }),
-  })
+  const table = redisJobTable({ bounds: setup.bounds, run: setup.script, writesJobs: true })
+  const { name, deadlineMs, onError } = setup
+  const traits = { name, isShared: true, maxHeldMs, deadlineMs, onError }
+  return brokerOver(traits, (report) => ({ table, transport: transportOf(setup, table, report) }))
 }
 
 function setUpRabbitmq(options: RabbitmqBrokerOptions): RabbitmqSetup {
@@ -91,7 +87,7 @@ function setUpRabbitmq(options: RabbitmqBrokerOptions): RabbitmqSetup {
     server: serverOf(options.connection),
     queue: `${prefix}.${shared.name}`,
     // All keys are in one slot of a Cluster.
-    runScript: scriptsIn(withoutRegions(options.store), `{${prefix}:${shared.name}}:`),
+    script: scriptsIn(withoutRegions(options.store), `{${prefix}:${shared.name}}:`),
     consumerTimeoutMs: durationMs(orDefault(options.consumerTimeout, '30m'), 'consumerTimeout'),
   }
 }
@@ -111,67 +107,51 @@ function scriptsIn(store: Store | undefined, prefix: string): RunScript<ScriptNa
   }
 }
 
-class RabbitmqTransport implements Transport {
-  readonly #setup: RabbitmqSetup
-  readonly #table: RedisJobTable
-  readonly #messages: MessageTable
-  readonly #publisher: Publisher
-  readonly #sweep: Sweep
-  readonly #report: (error: unknown) => void
+function transportOf(setup: RabbitmqSetup, table: RedisJobTable, onError: Report): Transport {
+  const { name, server, queue, script, deadlineMs, consumerTimeoutMs } = setup
+  const publisher = new Publisher({ server, queue, script, deadlineMs, onError })
+  const sweep = sweepOf({ table, script, publisher, deadlineMs })
+  let stopSweeping: (() => void) | undefined
 
-  constructor(setup: RabbitmqSetup, table: RedisJobTable, report: (error: unknown) => void) {
-    const { server, queue, deadlineMs } = setup
-    const messages = new MessageTable(setup.runScript)
-    this.#setup = setup
-    this.#table = table
-    this.#messages = messages
-    this.#report = report
-    this.#publisher = new Publisher({ server, queue, messages, deadlineMs, onError: report })
-    const publisher = this.#publisher
-    this.#sweep = new Sweep({ table, messages, publisher, deadlineMs, onError: report })
+  function startSweeping(): void {
+    stopSweeping ??= repeat(sweepMs, sweep, onError)
   }
 
-  /** Nothing is written while nothing can be delivered. */
-  async ready(): Promise<void> {
-    await this.#publisher.ready()
-    this.#sweep.start()
-  }
-
-  async deliver({ id, enqueuedAt, expiresAt }: StoredJob): Promise<void> {
-    const expiresMs = expiresAt === undefined ? undefined : expiresAt - enqueuedAt + messageMarginMs
-    await this.#publisher.publish({ id, number: 1 }, { expiresMs })
-  }
-
-  async undo(job: StoredJob): Promise<void> {
-    if (!job.record) await this.#table.endWaiting(job, 'withdrawn')
-  }
-
-  async redeliver({ id }: StoredJob, number: number): Promise<boolean> {
-    this.#sweep.start()
-    // The job waits again by now. Jobs that are not published are swept.
-    await this.#publisher.publish({ id, number }).catch(this.#report)
-    return true
-  }
-
-  work(terms: RunTerms, options: WorkOptions): BrokerWorker {
-    this.#warnOfLongRuns(options)
-    this.#sweep.start()
-    const { server, queue } = this.#setup
-    const messages = this.#messages
-    const publisher = this.#publisher
-    return new RabbitmqWorker({ terms, options, server, queue, messages, publisher })
-  }
-
-  async close(): Promise<void> {
-    this.#sweep.stop()
-    await this.#publisher.close()
-  }
-
-  #warnOfLongRuns({ timeoutMs = 0 }: WorkOptions): void {
-    const { consumerTimeoutMs, name } = this.#setup
+  function warnOfLongRuns({ timeoutMs = 0 }: WorkOptions): void {
     if (timeoutMs + maxHeldMs <= consumerTimeoutMs) return
     warnOnce(
       `the queue '${name}': a run may take ${timeoutMs} ms, and a job wait ${maxHeldMs} ms for its rate; RabbitMQ takes it back after ${consumerTimeoutMs} ms. Lower the worker's timeout, or raise consumer_timeout in rabbitmq.conf and consumerTimeout of rabbitmqBroker`,
     )
+  }
+
+  return {
+    // Nothing is written while nothing can be delivered.
+    async ready() {
+      await publisher.ready()
+      startSweeping()
+    },
+    async deliver({ id, enqueuedAt, expiresAt }) {
+      const lastsMs = expiresAt === undefined ? undefined : expiresAt - enqueuedAt
+      const expiresMs = lastsMs === undefined ? undefined : lastsMs + messageMarginMs
+      await publisher.publish({ id, number: 1 }, { expiresMs })
+    },
+    async undo(job) {
+      if (!job.record) await table.endWaiting(job, 'withdrawn')
+    },
+    async redeliver({ id }, number) {
+      startSweeping()
+      // The job waits again by now. Jobs that are not published are swept.
+      await publisher.publish({ id, number }).catch(onError)
+      return true
+    },
+    work(terms, options) {
+      warnOfLongRuns(options)
+      startSweeping()
+      return new RabbitmqWorker({ terms, options, server, queue, script, publisher })
+    },
+    async close() {
+      stopSweeping?.()
+      await publisher.close()
+    },
   }
 }

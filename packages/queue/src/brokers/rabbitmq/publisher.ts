@@ -1,14 +1,22 @@
 import { SluiceError, withDeadline } from '@sluice/core'
 import type { ConfirmChannel, Options } from 'amqplib'
+import type { RunScript, SharedScript } from '../redis/scripts.ts'
 import type { RabbitmqServer } from './connection.ts'
 import { LastingChannel } from './lasting-channel.ts'
-import type { Message, MessageTable } from './message-table.ts'
+
+/** A message of a job. Only the newest number of a job counts. */
+export interface Message {
+  readonly id: string
+  readonly number: number
+}
+
+export type ScriptName = SharedScript | `rabbitmq/${'published' | 'take' | 'overdue-messages'}`
 
 interface PublisherOptions {
   readonly server: RabbitmqServer
   /** The queue that workers take messages from. */
   readonly queue: string
-  readonly messages: MessageTable
+  readonly script: RunScript<ScriptName>
   /** Longest time (ms) until the server confirms a message. */
   readonly deadlineMs: number
   readonly onError: (error: unknown) => void
@@ -65,11 +73,11 @@ export class Publisher {
     message: Message,
     { delayMs = 0, expiresMs }: { delayMs?: number; expiresMs?: number | undefined } = {},
   ): Promise<void> {
-    const { deadlineMs, messages, onError } = this.#options
+    const { deadlineMs, script, onError } = this.#options
     const late = () => new SluiceError('SLUICE_BROKER_FAILED', `no confirm within ${deadlineMs} ms`)
     await withDeadline(this.#publish(message, stepOf(delayMs), expiresMs), deadlineMs, late)
     // If this is lost, the job gets one more message, and this one stands for nothing.
-    void messages.published(message).catch(onError)
+    script('rabbitmq/published', { message: textOf(message) }).catch(onError)
   }
 
   /** Counts the messages that wait for a worker. */
@@ -85,7 +93,7 @@ export class Publisher {
   async #publish(message: Message, stepMs: number, expiresMs: number | undefined): Promise<void> {
     const channel = await this.#lasting.ready()
     const queue = stepMs === 0 ? this.#options.queue : await this.#delayQueue(channel, stepMs)
-    const messageId = `${message.id}:${message.number}`
+    const messageId = textOf(message)
     const options: Options.Publish = {
       ...{ messageId, persistent: true, mandatory: true, contentType: 'application/json' },
       ...(expiresMs === undefined ? {} : { expiration: expiresMs }),
@@ -122,6 +130,10 @@ export class Publisher {
     }
     return name
   }
+}
+
+function textOf({ id, number }: Message): string {
+  return `${id}:${number}`
 }
 
 /** A queue that is full for an operator's policy refuses messages, and drops none. */

@@ -1,17 +1,16 @@
 import type { RedisJobTable } from '../redis/job-table.ts'
-import { type MessageTable, sweptAtOnce } from './message-table.ts'
-import type { Publisher } from './publisher.ts'
+import { type RunScript, texts } from '../redis/scripts.ts'
+import type { Publisher, ScriptName } from './publisher.ts'
 
 interface SweepOptions {
   readonly table: RedisJobTable
-  readonly messages: MessageTable
+  readonly script: RunScript<ScriptName>
   readonly publisher: Publisher
   readonly deadlineMs: number
-  readonly onError: (error: unknown) => void
 }
 
 /** Time (ms) between two sweeps. */
-const everyMs = 5_000
+export const sweepMs = 5_000
 
 /** Number of sweeps after which places and the server's queue are looked at too. */
 const thoroughly = 6
@@ -19,56 +18,40 @@ const thoroughly = 6
 /** Age (ms) of a message that may have been lost with its queue. */
 const lostAfterMs = 60_000
 
+/** Most messages that a sweep publishes in one step. */
+const sweptAtOnce = 100
+
 /**
- * Publishes the messages of jobs that were recorded, and whose process died before RabbitMQ
- * confirmed them. Every process of a queue does so.
+ * Makes a function that publishes the messages of jobs that were recorded, and whose process died
+ * before RabbitMQ confirmed them. Every process of a queue does so.
  */
-export class Sweep {
-  readonly #options: SweepOptions
-  #timer: NodeJS.Timeout | undefined
-  #count = 0
-  #isSweeping = false
+export function sweepOf(options: SweepOptions): () => Promise<void> {
+  const { table, script, publisher, deadlineMs } = options
+  let count = 0
 
-  constructor(options: SweepOptions) {
-    this.#options = options
-  }
-
-  start(): void {
-    this.#timer ??= setInterval(() => void this.#sweep(), everyMs).unref()
-  }
-
-  stop(): void {
-    clearInterval(this.#timer)
-  }
-
-  async #sweep(): Promise<void> {
-    if (this.#isSweeping) return
-    this.#isSweeping = true
-    try {
-      const { table, publisher, deadlineMs } = this.#options
-      await publisher.ready()
-      // The process that recorded a job gives it up after the deadline.
-      await this.#publishOverdue(Math.max(10_000, 2 * deadlineMs), false)
-      this.#count += 1
-      if (this.#count % thoroughly !== 1) return
-      await table.sweep()
-      if ((await publisher.backlog()) === 0) await this.#publishOverdue(lostAfterMs, true)
-    } catch (error) {
-      this.#options.onError(error)
-    } finally {
-      this.#isSweeping = false
-    }
-  }
-
-  async #publishOverdue(afterMs: number, isEmpty: boolean): Promise<void> {
-    const { messages, publisher } = this.#options
+  /** @param isEmpty true if RabbitMQ has no message: then jobs that wait have lost theirs */
+  async function publishOverdue(afterMs: number, isEmpty: boolean): Promise<void> {
     for (;;) {
-      const due = await messages.overdue(afterMs, isEmpty)
-      const published = due.map(({ dueAt, ...message }) => {
-        return publisher.publish(message, { delayMs: dueAt - Date.now() })
-      })
+      const args = { before: Date.now() - afterMs, count: sweptAtOnce, isEmpty }
+      const found = texts(await script('rabbitmq/overdue-messages', args))
+      const published: Promise<void>[] = []
+      for (let i = 0; i + 2 < found.length; i += 3) {
+        const [id = '', number, dueAt] = found.slice(i, i + 3)
+        const delayMs = Number(dueAt) - Date.now()
+        published.push(publisher.publish({ id, number: Number(number) }, { delayMs }))
+      }
       await Promise.all(published)
-      if (due.length < sweptAtOnce) return
+      if (published.length < sweptAtOnce) return
     }
+  }
+
+  return async () => {
+    await publisher.ready()
+    // The process that recorded a job gives it up after the deadline.
+    await publishOverdue(Math.max(10_000, 2 * deadlineMs), false)
+    count += 1
+    if (count % thoroughly !== 1) return
+    await table.sweep()
+    if ((await publisher.backlog()) === 0) await publishOverdue(lostAfterMs, true)
   }
 }

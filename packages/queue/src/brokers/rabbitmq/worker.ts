@@ -1,29 +1,39 @@
 import { randomUUID } from 'node:crypto'
+import { maxTimerMs } from '@sluice/core'
 import type { Channel, ConsumeMessage } from 'amqplib'
 import { type BrokerWorker, LeaseLost, type WorkOptions } from '../../broker.ts'
 import { JobRuns, type RunTerms } from '../job-runs.ts'
-import type { PutBack } from '../job-table.ts'
+import type { PutBack, TakenJob } from '../job-table.ts'
+import { parsed, readJob } from '../redis/job-fields.ts'
+import { type RunScript, texts } from '../redis/scripts.ts'
 import type { RabbitmqServer } from './connection.ts'
 import { LastingChannel } from './lasting-channel.ts'
-import type { Message, MessageTable } from './message-table.ts'
-import { declareQueue, type Publisher } from './publisher.ts'
-import { Subscription } from './subscription.ts'
+import { declareQueue, type Message, type Publisher, type ScriptName } from './publisher.ts'
 
 export interface RabbitmqWork {
   readonly terms: RunTerms
   readonly options: WorkOptions
   readonly server: RabbitmqServer
   readonly queue: string
-  readonly messages: MessageTable
+  readonly script: RunScript<ScriptName>
   readonly publisher: Publisher
 }
+
+/** A message stands for a job to run, for one that is due later, or for nothing any more. */
+type Taken =
+  /** `wasRunning`: another run had the job, and its worker was lost. */
+  | { readonly outcome: 'run'; readonly job: TakenJob; readonly wasRunning: boolean }
+  | { readonly outcome: 'early'; readonly next: Message; readonly delayMs: number }
+  | { readonly outcome: 'stale' }
 
 /** Runs jobs as RabbitMQ delivers their ids. */
 export class RabbitmqWorker implements BrokerWorker {
   readonly #work: RabbitmqWork
   readonly #runs: JobRuns
   readonly #lasting: LastingChannel<Channel>
-  readonly #subscription: Subscription
+  #consumerTag = ''
+  /** Subscribes again after a pause, in which the messages stay where they are. */
+  #resuming: NodeJS.Timeout | undefined
   /** The runs whose messages came by each channel, until it is lost. */
   readonly #byChannel = new Map<Channel, Set<AbortController>>()
 
@@ -32,10 +42,6 @@ export class RabbitmqWorker implements BrokerWorker {
     this.#runs = new JobRuns(work.terms)
     const { server, queue, options } = work
     const { onError } = work.terms
-    this.#subscription = new Subscription({
-      ...{ queue, onError, current: () => this.#lasting.current },
-      receive: (channel, message) => this.#receive(channel, message),
-    })
     this.#lasting = new LastingChannel({
       ...{ server, onError, heartbeatSeconds: heartbeatOf(options.leaseMs) },
       create: (connection) => connection.createChannel(),
@@ -45,7 +51,7 @@ export class RabbitmqWorker implements BrokerWorker {
         await declareQueue(channel, queue)
         await channel.prefetch(options.concurrency)
         this.#byChannel.set(channel, new Set())
-        await this.#subscription.open(channel)
+        await this.#subscribe(channel)
       },
       onLost: (channel) => this.#lose(channel),
     })
@@ -53,13 +59,47 @@ export class RabbitmqWorker implements BrokerWorker {
   }
 
   async close(): Promise<void> {
-    await this.#runs.close(() => this.#subscription.close())
+    await this.#runs.close(() => this.#unsubscribe())
     await this.#lasting.close()
   }
 
   abandon(): void {
     this.#runs.abandon()
     void this.#lasting.close()
+  }
+
+  async #subscribe(channel: Channel): Promise<void> {
+    this.#endPause()
+    const receive = (message: ConsumeMessage | null): void => this.#receive(channel, message)
+    const { consumerTag } = await channel.consume(this.#work.queue, receive)
+    this.#consumerTag = consumerTag
+  }
+
+  async #unsubscribe(): Promise<void> {
+    this.#endPause()
+    try {
+      await this.#lasting.current?.cancel(this.#consumerTag)
+    } catch {
+      // A lost channel delivers nothing any more.
+    }
+  }
+
+  /** Receives nothing for a time. Messages that are under way arrive all the same. */
+  #pause(delayMs: number): void {
+    if (this.#runs.isClosing || this.#resuming) return
+    const channel = this.#lasting.current
+    void this.#unsubscribe()
+    const resume = (): void => {
+      // A new channel has subscribed already.
+      if (!channel || channel !== this.#lasting.current) return
+      this.#subscribe(channel).catch(this.#work.terms.onError)
+    }
+    this.#resuming = setTimeout(resume, Math.min(delayMs, maxTimerMs)).unref()
+  }
+
+  #endPause(): void {
+    clearTimeout(this.#resuming)
+    this.#resuming = undefined
   }
 
   #receive(channel: Channel, message: ConsumeMessage | null): void {
@@ -76,7 +116,7 @@ export class RabbitmqWorker implements BrokerWorker {
   }
 
   async #process(channel: Channel, received: ConsumeMessage): Promise<void> {
-    const { messages, options, terms } = this.#work
+    const { options, terms } = this.#work
     let answer = (): void => channel.ack(received)
     const message = messageIn(received)
     if (!message) {
@@ -84,7 +124,7 @@ export class RabbitmqWorker implements BrokerWorker {
       return give(answer)
     }
     const token = randomUUID()
-    const taken = await this.#runs.insist(() => messages.take(message, token))
+    const taken = await this.#runs.insist(() => this.#take(message, token))
     if (!taken) return
     if (taken.outcome === 'early') await this.#publish(taken.next, taken.delayMs)
     if (taken.outcome !== 'run') return give(answer)
@@ -95,13 +135,27 @@ export class RabbitmqWorker implements BrokerWorker {
     if (!siblings) controller.abort(channelLost())
     const redeliver = async (back: PutBack, number: number): Promise<void> => {
       const delayMs = back.outcome === 'returned' ? 0 : back.delayMs
-      if (back.outcome === 'postponed' && back.pausesWorker) this.#subscription.pause(delayMs)
+      if (back.outcome === 'postponed' && back.pausesWorker) this.#pause(delayMs)
       if (number === 0) answer = () => channel.nack(received)
       else await this.#publish({ id: message.id, number }, delayMs)
     }
     const isOver = await this.#runs.run(taken.job, controller, redeliver)
     siblings?.delete(controller)
     if (isOver) give(answer)
+  }
+
+  /** Takes the job of a message for a run. */
+  async #take({ id, number }: Message, token: string): Promise<Taken> {
+    const args = { job: { id }, number, token }
+    const [outcome, first = '', ...rest] = texts(await this.#work.script('rabbitmq/take', args))
+    const [attempts = 0, interrupted = 0, began, stop, was] = rest.map(Number)
+    if (outcome === 'early') {
+      return { outcome, next: { id, number: Number(first) }, delayMs: attempts }
+    }
+    if (outcome !== 'run') return { outcome: 'stale' }
+    const notes = { token, attempts, interrupted, hasBegun: began === 1, isToStop: stop === 1 }
+    const job = readJob(id, parsed(first))
+    return { outcome, job: { job, ...notes }, wasRunning: was === 1 }
   }
 
   /** Publishes a message of a job that is put back. A job that fails here is swept later. */
