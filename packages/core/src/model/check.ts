@@ -43,11 +43,6 @@ export interface Check {
   readonly terms?: GrantTerms | undefined
 }
 
-/** A key of a policy. */
-export function keyId({ policy, key }: Pick<Check, 'policy' | 'key'>): string {
-  return `${policy.id}\0${key}`
-}
-
 /**
  * The proof of units that were taken, for refunds. Opaque to users; a store reads only the receipts
  * that it wrote itself.

@@ -4,7 +4,7 @@ import { SluiceError } from '../options/errors.ts'
 import { processWide } from '../runtime/process-wide.ts'
 import { StoreAccess } from './store-access.ts'
 
-const accesses = processWide('@sluice/core/accesses/2', () => new WeakMap<object, StoreAccess>())
+const accesses = processWide('@sluice/core/accesses/3', () => new WeakMap<object, StoreAccess>())
 
 /**
  * Returns the access to a store. All limiters of a store share it, and all stores that count in the
