@@ -6,8 +6,6 @@ import { circlesIn, crumbsIn, foldersOf, type Graph, graphOf } from './graph.ts'
 
 /** Packages with short files that one other file alone imports, and why. */
 const withCrumbs: Readonly<Record<string, string>> = {
-  'packages/core':
-    'two algorithms are the bucket and a few lines, and a store has one access for all limiters',
   'packages/headers': 'a dialect has a file of its own, however short',
 }
 

@@ -6,9 +6,8 @@ import type { Policy } from '../model/policy.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
 import { appliedLimitsOf, noteLimits } from './applied-limits.ts'
-import { byKnownStates } from './async.ts'
 import { freshStarts, type Reset, type Strike, strikes } from './fresh-start.ts'
-import { byGrants } from './grants.ts'
+import { byGrants, byKnownStates } from './from-ledger.ts'
 import { shadows, unlimitedChecks } from './set-apart.ts'
 
 /** The way of a decision, put together once from what the policies ask for. */

@@ -1,4 +1,4 @@
-import { byGrants } from '../deciders/grants.ts'
+import { byGrants } from '../deciders/from-ledger.ts'
 import { type Check, giveBack, type Home, Receipt } from '../model/check.ts'
 import type { Decide } from '../model/decide.ts'
 import type { Policy } from '../model/policy.ts'

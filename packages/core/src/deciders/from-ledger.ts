@@ -1,5 +1,6 @@
 import type { StoreWay } from '../ledger/local-units.ts'
 import type { Prefetcher } from '../ledger/prefetcher.ts'
+import type { Uncounted } from '../ledger/uncounted.ts'
 import { giveBack, type Receipt } from '../model/check.ts'
 import type { Decide, Decider } from '../model/decide.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
@@ -60,4 +61,22 @@ function notTaken(outcome: Outcome, undo: (receipt: Receipt) => boolean): Outcom
   if (!receipt) return outcome
   const left = undo(receipt) ? Math.min(limit, remaining + receipt.check.cost) : remaining
   return { ...outcome, remaining: left, receipt: undefined }
+}
+
+/** Decides by the last known states of keys, and learns from the answers of the store. */
+export function byKnownStates(uncounted: Uncounted, way: StoreWay): Decider {
+  return (next) => (op, checks, request) => {
+    const outcomes = uncounted.answer(op, checks, way)
+    if (outcomes) return decisionOf(outcomes, checks, 'store')
+    const questions = checks.map((check) => uncounted.begin(check, way))
+    return andThen(next(op, checks, request), (decision) => {
+      // A denial may be a remembered one, with numbers of an older answer.
+      if (decision.source !== 'store' || !decision.allowed) return decision
+      for (const [index, outcome] of decision.outcomes.entries()) {
+        const question = questions[index]
+        question?.key.learn(question.number, outcome)
+      }
+      return decision
+    })
+  }
 }
