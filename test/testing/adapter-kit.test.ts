@@ -62,122 +62,100 @@ class SettlesWithConnection extends NodeContext {
   }
 }
 
-const flawed: Readonly<Record<string, readonly [Flaws, message: RegExp]>> = {
+const flawed: Readonly<Record<string, readonly [Flaws | typeof NodeContext, message: RegExp]>> = {
   'adds a charset to the type of a problem': [
-    {
-      Context: class extends NodeContext {
-        override send(status: number, { contentType, text }: Body) {
-          super.send(status, { contentType: `${contentType}; charset=utf-8`, text })
-        }
-      },
+    class extends NodeContext {
+      override send(status: number, { contentType, text }: Body) {
+        super.send(status, { contentType: `${contentType}; charset=utf-8`, text })
+      }
     },
     /Content-Type: expected 'application\/problem\+json', but got 'application\/problem\+json; charset/,
   ],
   'refuses with one status only': [
-    {
-      Context: class extends NodeContext {
-        override send(_status: number, body: Body) {
-          super.send(429, body)
-        }
-      },
+    class extends NodeContext {
+      override send(_status: number, body: Body) {
+        super.send(429, body)
+      }
     },
     /the status: expected 503, but got 429/,
   ],
   'answers HEAD without a length': [
-    {
-      Context: class extends NodeContext {
-        override send(status: number, body: Body) {
-          if (this.method !== 'HEAD') return super.send(status, body)
-          this.response.statusCode = status
-          this.response.end()
-        }
-      },
+    class extends NodeContext {
+      override send(status: number, body: Body) {
+        if (this.method !== 'HEAD') return super.send(status, body)
+        this.response.statusCode = status
+        this.response.end()
+      }
     },
     /Content-Length: expected '143', but got undefined/,
   ],
   'believes X-Forwarded-For': [
-    {
-      Context: class extends NodeContext {
-        override get ip() {
-          return this.header('x-forwarded-for') ?? super.ip
-        }
-      },
+    class extends NodeContext {
+      override get ip() {
+        return this.header('x-forwarded-for') ?? super.ip
+      }
     },
     /x-forwarded-for makes no new client: expected \[ 429 \], but got \[ 200 \]/,
   ],
   'takes all clients for one': [
-    {
-      Context: class extends NodeContext {
-        override get ip() {
-          return '127.0.0.1'
-        }
-      },
+    class extends NodeContext {
+      override get ip() {
+        return '127.0.0.1'
+      }
     },
     /another address: expected \[ 200, 429 \], but got \[ 429, 429 \]/,
   ],
   'reads no headers': [
-    {
-      Context: class extends NodeContext {
-        override header() {
-          return undefined
-        }
-      },
+    class extends NodeContext {
+      override header() {
+        return undefined
+      }
     },
     /another client: expected \[ 200, 429 \]/,
   ],
   'takes every request for a GET': [
-    {
-      Context: class extends NodeContext {
-        override get method() {
-          return 'GET'
-        }
-      },
+    class extends NodeContext {
+      override get method() {
+        return 'GET'
+      }
     },
     /the fields of a preflight that passes: expected \{\}, but got/,
   ],
   'settles nothing': [
-    {
-      Context: class extends NodeContext {
-        override settleAtEnd() {
-          // It forgets to.
-        }
-      },
+    class extends NodeContext {
+      override settleAtEnd() {
+        // It forgets to.
+      }
     },
     /the lease ends when the client has left/,
   ],
   'ends leases when the connection closes': [
-    { Context: SettlesWithConnection },
+    SettlesWithConnection,
     /the first lease ends while the connection carries the next request/,
   ],
   'gives back units when the connection closes': [
-    { Context: SettlesWithConnection },
+    SettlesWithConnection,
     /units come back while the connection carries the next request/,
   ],
   'takes each path for a route': [
-    {
-      Context: class extends NodeContext {
-        override readonly route: undefined = this.path as never
-      },
+    class extends NodeContext {
+      override readonly route: undefined = this.path as never
     },
     /another path of no route: expected \[ 429 \], but got \[ 404 \]/,
   ],
   'sees one path only': [
-    {
-      Context: class extends NodeContext {
-        override get path() {
-          return '/'
-        }
-      },
+    class extends NodeContext {
+      override get path() {
+        return '/'
+      }
     },
     /its rule, with another query: expected \[ 429 \], but got \[ 404 \]/,
   ],
   'takes some spellings of a path for one': [
-    {
-      Context: class extends NodeContext {
-        override get path() {
-          return super.path.toLowerCase()
-        }
-      },
+    class extends NodeContext {
+      override get path() {
+        return super.path.toLowerCase()
+      }
     },
     /\/nowhere\/, if \/NOWHERE is answered 429: expected \[ 429 \], but got \[ 404 \]/,
   ],
@@ -204,8 +182,8 @@ const flawed: Readonly<Record<string, readonly [Flaws, message: RegExp]>> = {
 }
 
 describe('the kit for adapters', () => {
-  it.each(Object.entries(flawed))('catches an adapter that %s', async (_, [flaws, message]) => {
-    const serve = serveWith(flaws)
+  it.each(Object.entries(flawed))('catches an adapter that %s', async (_, [flaw, message]) => {
+    const serve = serveWith(typeof flaw === 'function' ? { Context: flaw } : flaw)
     const { messages } = await runKit(
       // Only what never comes is waited for.
       (runner) => adapterConformance({ ...runner, serve, waitMs: 300 }),
