@@ -28,7 +28,8 @@ const bounds = {
  * `_total`. A name with `_seconds` tells the unit; another metric without a unit is a plain number.
  */
 interface Row extends Pick<Instrument, 'unit' | 'aggregator' | 'help'> {
-  readonly labels?: readonly string[]
+  /** Its labels. */
+  readonly by?: readonly string[]
   readonly buckets?: keyof typeof bounds
 }
 
@@ -36,46 +37,42 @@ interface Row extends Pick<Instrument, 'unit' | 'aggregator' | 'help'> {
 const rows = {
   sluice_requests_total: {
     unit: '{request}',
-    labels: ['route', 'method_class', 'result'],
+    by: ['route', 'method_class', 'result'],
     help: 'HTTP requests by route pattern, method class and result',
   },
   sluice_checks_total: {
     unit: '{check}',
-    labels: ['policy', 'result'],
+    by: ['policy', 'result'],
     help: 'Checks of one policy for one request',
   },
   sluice_denials_total: {
     unit: '{request}',
-    labels: ['policy', 'route'],
+    by: ['policy', 'route'],
     help: 'Denied requests by the policy that denies for the longest, and by route',
   },
   sluice_penalties_total: {
     unit: '{request}',
-    labels: ['policy'],
+    by: ['policy'],
     help: 'Requests that a penalty denied, since their identity is blocked',
   },
   sluice_used_ratio: {
-    labels: ['policy'],
+    by: ['policy'],
     buckets: 'share',
     help: 'Share of the limit that an allowed request leaves used: near misses',
   },
   sluice_decision_seconds: {
-    labels: ['answered_by'],
+    by: ['answered_by'],
     buckets: 'decision',
     help: 'Time from the question to the decision, by who answered',
   },
-  sluice_policy_limit: {
-    unit: '{unit}',
-    labels: ['policy'],
-    help: 'Limit that the policy declares',
-  },
-  sluice_policy_window_seconds: { labels: ['policy'], help: 'Window of the policy' },
+  sluice_policy_limit: { unit: '{unit}', by: ['policy'], help: 'Limit that the policy declares' },
+  sluice_policy_window_seconds: { by: ['policy'], help: 'Window of the policy' },
   sluice_policy_info: {
-    labels: ['policy', 'mode', 'algorithm', 'version'],
+    by: ['policy', 'mode', 'algorithm', 'version'],
     help: 'Always 1; the labels describe the policy that is in force',
   },
   sluice_hot_key_share: {
-    labels: ['policy'],
+    by: ['policy'],
     help: 'Share of the requests of one or two minutes that the busiest identity made, in this process',
   },
   sluice_store_call_seconds: {
@@ -105,7 +102,7 @@ const rows = {
   },
   sluice_prefetch_units_total: {
     unit: '{unit}',
-    labels: ['event'],
+    by: ['event'],
     help: 'Units of grants: taken from the store, spent without asking it, returned, or lapsed',
   },
   sluice_prefetch_hot_keys: {
@@ -130,97 +127,90 @@ const rows = {
     help: 'Processes that share the store, as last seen',
   },
   sluice_region_share: {
-    labels: ['region'],
+    by: ['region'],
     help: 'Share of each limit that is guaranteed to the region of this process',
   },
   sluice_region_units_total: {
     unit: '{unit}',
-    labels: ['region', 'source'],
+    by: ['region', 'source'],
     help: 'Units that this process took from the share of its region, or borrowed from the pool',
   },
   sluice_region_held_units: {
     unit: '{unit}',
-    labels: ['region'],
+    by: ['region'],
     aggregator: 'sum',
     help: 'Units of the pool that this process holds, and has not spent',
   },
   sluice_region_bound_units: {
     unit: '{unit}',
-    labels: ['policy', 'region', 'part'],
+    by: ['policy', 'region', 'part'],
     help: 'Bound in force of a policy: share of the region and pool of all regions, or the whole limit, by reach: global, or region for each region',
   },
   sluice_region_global_away: {
-    labels: ['region'],
+    by: ['region'],
     help: '1 while the global store does not answer this process, else 0',
   },
   sluice_jobs_total: {
     unit: '{job}',
-    labels: ['queue', 'event'],
+    by: ['queue', 'event'],
     help: 'What happened to jobs of queues',
   },
   sluice_job_wait_seconds: {
-    labels: ['queue'],
+    by: ['queue'],
     buckets: 'work',
     help: 'Time from the arrival of a job to each of its runs',
   },
-  sluice_job_run_seconds: {
-    labels: ['queue'],
-    buckets: 'work',
-    help: 'Time that a run of a job took',
-  },
-  sluice_queue_depth: { unit: '{job}', labels: ['queue'], help: 'Jobs that wait or run' },
+  sluice_job_run_seconds: { by: ['queue'], buckets: 'work', help: 'Time that a run of a job took' },
+  sluice_queue_depth: { unit: '{job}', by: ['queue'], help: 'Jobs that wait or run' },
   sluice_queue_dead_letters: {
     unit: '{job}',
-    labels: ['queue'],
+    by: ['queue'],
     help: 'Jobs that failed for good and are kept',
   },
-  sluice_queue_oldest_seconds: {
-    labels: ['queue'],
-    help: 'Age of the oldest job that has not ended',
-  },
+  sluice_queue_oldest_seconds: { by: ['queue'], help: 'Age of the oldest job that has not ended' },
   sluice_outbound_calls_total: {
     unit: '{call}',
-    labels: ['outbound', 'answer'],
+    by: ['outbound', 'answer'],
     help: 'Calls to third parties by the class of the answer',
   },
   sluice_outbound_refusals_total: {
     unit: '{call}',
-    labels: ['outbound', 'reason'],
+    by: ['outbound', 'reason'],
     help: 'Calls to third parties that were not made',
   },
   sluice_outbound_pause_seconds_total: {
-    labels: ['outbound'],
+    by: ['outbound'],
     help: 'Time for which third parties asked for no calls',
   },
   sluice_outbound_wait_seconds: {
-    labels: ['outbound'],
+    by: ['outbound'],
     buckets: 'work',
     help: 'Time that a call to a third party waited for its quota',
   },
   sluice_outbound_run_seconds: {
-    labels: ['outbound'],
+    by: ['outbound'],
     buckets: 'work',
     help: 'Time that a call to a third party took',
   },
   sluice_outbound_waiting: {
     unit: '{call}',
-    labels: ['outbound'],
+    by: ['outbound'],
     aggregator: 'sum',
     help: 'Calls that wait for the quota of a third party in this process',
   },
   sluice_client_wait_seconds: {
-    labels: ['reason'],
+    by: ['reason'],
     buckets: 'work',
     help: 'Waits of calls of the client, by reason',
   },
   sluice_client_give_ups_total: {
     unit: '{call}',
-    labels: ['reason'],
+    by: ['reason'],
     help: 'Calls of the client that were not sent again although their answer suggested it',
   },
   sluice_series_overflow_total: {
     unit: '{series}',
-    labels: ['metric'],
+    by: ['metric'],
     help: 'Times that a label found no room and became other',
   },
 } as const
@@ -238,7 +228,7 @@ export const instruments: Readonly<Record<InstrumentName, Instrument>> = Object.
   instrumentNames.map((name) => [name, instrumentOf(name, rows[name])]),
 ) as Record<InstrumentName, Instrument>
 
-function instrumentOf(name: InstrumentName, { buckets, labels = [], ...row }: Row): Instrument {
+function instrumentOf(name: InstrumentName, { buckets, by: labels = [], ...row }: Row): Instrument {
   const unit = name.includes('_seconds') ? {} : { unit: '1' }
   const single = name.endsWith('_total') ? 'counter' : 'gauge'
   if (!buckets) return { kind: single, labels, ...unit, ...row }

@@ -48,17 +48,20 @@ export function applyPlan(situation: Situation): ApplyPlan {
   const before = byName(inForce)
   const steps = placedPolicies(wanted).flatMap(({ policy }) => {
     const current = before.get(policy.name)
-    return current ? [ofPolicy(policy, current, situation)] : []
+    if (!current) return []
+    return [
+      ofField('limit', policy, current, situation),
+      ofField('burst', policy, current, situation),
+      ofMode(policy, current, situation),
+    ]
   })
   const overrides = ofOverrides(situation)
-  const made = new Set(steps.flatMap(({ paths }) => paths))
+  const made = new Set(['overrides', ...steps.flatMap(({ paths }) => paths)])
+  const others = differences(inForce, wanted).filter(({ path }) => !made.has(path))
   return {
     set: [...steps.flatMap(({ set }) => set), ...overrides.set],
     remove: steps.flatMap(({ remove }) => remove),
-    needDeploy: [
-      ...differences(inForce, wanted).filter(({ path }) => path !== 'overrides' && !made.has(path)),
-      ...overrides.needDeploy,
-    ],
+    needDeploy: [...others, ...overrides.needDeploy],
     kept: overrides.kept,
   }
 }
@@ -71,19 +74,6 @@ interface Step {
 }
 
 const nothing: Step = { set: [], remove: [], paths: [] }
-
-function ofPolicy(wanted: PolicyEntry, current: PolicyEntry, situation: Situation): Step {
-  const steps = [
-    ofField('limit', wanted, current, situation),
-    ofField('burst', wanted, current, situation),
-    ofMode(wanted, current, situation),
-  ]
-  return {
-    set: steps.flatMap(({ set }) => set),
-    remove: steps.flatMap(({ remove }) => remove),
-    paths: steps.flatMap(({ paths }) => paths),
-  }
-}
 
 function ofField(
   field: 'limit' | 'burst',
@@ -133,18 +123,12 @@ function shareOf({ enforce }: PolicyEntry): number | undefined {
 }
 
 function ofOverrides({ wanted, inForce, entries }: Situation) {
-  const changed = new Map(
-    entries.flatMap(({ policy, field, value, until }): [string, OverrideEntry][] =>
-      field === 'override' && isOverride(value)
-        ? [
-            [
-              idOf({ ...value, policy }),
-              { ...value, policy, ...(until !== undefined && { until }) },
-            ],
-          ]
-        : [],
-    ),
-  )
+  const changed = new Map<string, OverrideEntry>()
+  for (const { policy, field, value, until } of entries) {
+    if (field !== 'override' || !isOverride(value)) continue
+    const override = { ...value, policy, ...(until !== undefined && { until }) }
+    changed.set(idOf(override), override)
+  }
   const current = new Map<string, OverrideEntry>()
   for (const override of inForce.overrides ?? []) {
     const id = idOf(override)
@@ -163,12 +147,12 @@ function ofOverrides({ wanted, inForce, entries }: Situation) {
         const value = { key, ...(limit !== undefined && { limit }), ...(mode && { mode }) }
         return { policy, field: 'override', value, ...(until !== undefined && { until }) }
       }),
-    needDeploy: missing
-      .filter(([id]) => !changed.has(id))
-      .map(([, from]): Difference => ({ path: 'overrides', from, to: undefined, newCount: false })),
-    kept: missing
-      .filter(([id]) => changed.has(id))
-      .map(([, { policy, key }]) => `${policy} of ${JSON.stringify(key)}`),
+    needDeploy: missing.flatMap(([id, from]): readonly Difference[] =>
+      changed.has(id) ? [] : [{ path: 'overrides', from, to: undefined, newCount: false }],
+    ),
+    kept: missing.flatMap(([id, { policy, key }]) =>
+      changed.has(id) ? [`${policy} of ${JSON.stringify(key)}`] : [],
+    ),
   }
 }
 

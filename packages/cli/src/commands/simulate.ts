@@ -6,7 +6,7 @@ import { htmlReport } from '../report/html-report.ts'
 import { type SimulateOptions, simulateLog } from '../simulate/simulate-log.ts'
 import { textReport } from '../simulate/text-report.ts'
 import { type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
-import { checkOutputs, writing } from '../terminal/files.ts'
+import { checkOutputs, withFile } from '../terminal/files.ts'
 import { styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { jsonText } from '../terminal/text.ts'
@@ -60,7 +60,8 @@ async function simulateFiles(
   const { stdout, stderr } = terminal
   const { html } = options
   // Before the log is read, which may take minutes.
-  if (html !== undefined) await writing(html, () => access(dirname(html), constants.W_OK))
+  if (html !== undefined)
+    await withFile(html, 'written', () => access(dirname(html), constants.W_OK))
   checkOutputs({
     outputs: { '--html': html, '--decisions': options.decisions },
     inputs: [...files, options.policies],
@@ -69,7 +70,7 @@ async function simulateFiles(
   const report = await simulateLog(terminal, { files, policyFile: options.policies }, options)
   stdout.write(options.json ? jsonText(report) : textReport(report, styleOf(stdout, terminal)))
   if (html !== undefined) {
-    await writing(html, () => writeFile(html, htmlReport(report)))
+    await withFile(html, 'written', () => writeFile(html, htmlReport(report)))
     stderr.write(`The report is in ${html}\n`)
   }
   return exitCodes.ok

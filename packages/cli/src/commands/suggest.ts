@@ -3,7 +3,7 @@ import { addLogOptions, logNotes } from '../input/log-options.ts'
 import { type SuggestOptions, suggestFrom } from '../suggest/suggest-log.ts'
 import { policyFileText, suggestionText } from '../suggest/suggestion-text.ts'
 import { type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
-import { checkOutputs, writing } from '../terminal/files.ts'
+import { checkOutputs, withFile } from '../terminal/files.ts'
 import { styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { jsonText } from '../terminal/text.ts'
@@ -52,7 +52,7 @@ async function suggestLimits(
   )
   if (output === undefined) return exitCodes.ok
   const flag = force ? 'w' : 'wx'
-  await writing(output, () => writeFile(output, policyFileText(suggestion), { flag }))
+  await withFile(output, 'written', () => writeFile(output, policyFileText(suggestion), { flag }))
   if (!options.json) stdout.write(`\nwrote ${output}; next: sluice simulate … -p ${output}\n`)
   return exitCodes.ok
 }

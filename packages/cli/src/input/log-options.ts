@@ -7,6 +7,7 @@ import { CliError, exitCodes } from '../terminal/exit-codes.ts'
 import { Progress } from '../terminal/progress.ts'
 import type { Style } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
+import { section } from '../terminal/text.ts'
 import { LogReader } from './log-reader.ts'
 import { behindProxies } from './proxies.ts'
 
@@ -95,12 +96,8 @@ export async function readAll(
 /** The section of a result that counts the lines that cannot be read, and shows the first few. */
 export function unreadableSection({ unreadable }: LogReport, style: Style): readonly string[] {
   const { lines, examples } = unreadable
-  if (lines === 0) return []
-  return [
-    '',
-    style('bold', `Lines that cannot be read: ${countText(lines)}`),
-    ...examples.map(textOf),
-  ]
+  const title = style('bold', `Lines that cannot be read: ${countText(lines)}`)
+  return section(title, examples.map(textOf))
 }
 
 function textOf({ file, line, reason, text }: UnreadableLine): string {

@@ -1,10 +1,9 @@
 import { stat } from 'node:fs/promises'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
-import { errorText } from '@sluice/core'
 import { chooseFormat, type FormatOptions } from '../formats/choose-format.ts'
 import { LogRequest } from '../formats/log-request.ts'
 import type { LogReport, UnreadableLine } from '../report/simulation-report.ts'
-import { CliError, exitCodes } from '../terminal/exit-codes.ts'
+import { withFile } from '../terminal/files.ts'
 import type { ClientAddress } from './proxies.ts'
 import { eachLine, fileStream, wholeLines } from './read-lines.ts'
 import { TimeOrder } from './time-order.ts'
@@ -220,11 +219,7 @@ async function sizeOf(files: readonly string[]): Promise<number | undefined> {
   let bytes = 0
   for (const file of files) {
     if (file === '-') return undefined
-    try {
-      bytes += (await stat(file)).size
-    } catch (cause) {
-      throw new CliError(`${file} cannot be read: ${errorText(cause)}`, exitCodes.usage, { cause })
-    }
+    bytes += (await withFile(file, 'read', () => stat(file))).size
   }
   return bytes
 }

@@ -3,25 +3,24 @@ import { readFile } from 'node:fs/promises'
 import { errorText } from '@sluice/core'
 import { CliError, exitCodes } from './exit-codes.ts'
 
-/** @throws CliError when the file cannot be read */
-export async function textOf(file: string): Promise<string> {
+/**
+ * Does something with a file.
+ * @throws CliError that names the file when it cannot be done
+ */
+export async function withFile<T>(
+  file: string,
+  what: 'read' | 'written',
+  act: () => Promise<T>,
+): Promise<T> {
   try {
-    return await readFile(file, 'utf8')
+    return await act()
   } catch (cause) {
-    throw new CliError(`${file} cannot be read: ${errorText(cause)}`, exitCodes.usage, { cause })
+    throw new CliError(`${file} cannot be ${what}: ${errorText(cause)}`, exitCodes.usage, { cause })
   }
 }
 
-/**
- * Does something that writes a file.
- * @throws CliError when the file cannot be written
- */
-export async function writing(file: string, act: () => Promise<unknown>): Promise<void> {
-  try {
-    await act()
-  } catch (cause) {
-    throw new CliError(`${file} cannot be written: ${errorText(cause)}`, exitCodes.usage, { cause })
-  }
+export function textOf(file: string): Promise<string> {
+  return withFile(file, 'read', () => readFile(file, 'utf8'))
 }
 
 interface Files {
