@@ -48,9 +48,7 @@ local function report_of(allowed, amount, detail)
 end
 
 -- The most units that a window can count exactly (core: maxUnits).
-local function max_units(window)
-  return min(floor(MAX_SAFE / window), 140737488355327)
-end
+local function max_units(window) return min(floor(MAX_SAFE / window), 140737488355327) end
 
 local function write_string(key, value, ttl)
   redis_call('SET', key, value, 'PX', ttl + ttl_margin)

@@ -109,9 +109,7 @@ define['concurrency'] = function()
   end
 
   -- The units that count, and the part of the number of a new lease that lease-number.lua tells.
-  function concurrency.report(cell)
-    return cell.used, cell.detail
-  end
+  function concurrency.report(cell) return cell.used, cell.detail end
 
   return concurrency
 end

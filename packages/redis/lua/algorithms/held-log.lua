@@ -36,9 +36,7 @@ define['held-log'] = function()
   end
 
   -- A policy with some fields of its own.
-  local function altered(policy, fields)
-    return setmetatable(fields, { __index = policy })
-  end
+  local function altered(policy, fields) return setmetatable(fields, { __index = policy }) end
 
   -- Records all units, even where the limit has become smaller since they were granted.
   local function record(cell, policy, units)
@@ -76,9 +74,7 @@ define['held-log'] = function()
 
   held_log.persist, held_log.take, held_log.give_back = log.persist, log.take, log.give_back
 
-  function held_log.fits(cell, policy)
-    return log.fits(cell, policy) - cell.held
-  end
+  function held_log.fits(cell, policy) return log.fits(cell, policy) - cell.held end
 
   -- Until k units have left: those that were taken, and then those of grants, from their ends on.
   local function ms_until_gone(cell, policy, k)

@@ -44,9 +44,7 @@ define['penalty'] = function()
   end
 
   -- It does not matter how many are asked for: they are all denied, or none.
-  function penalty.fits(cell)
-    return now < cell.blocked_until and 0 or MAX_SAFE
-  end
+  function penalty.fits(cell) return now < cell.blocked_until and 0 or MAX_SAFE end
 
   local function begin_block(cell, policy, duration)
     cell.strikes, cell.blocked_until, cell.asked = 0, now + duration, duration

@@ -28,9 +28,7 @@ define['block-log'] = function()
     return form
   end
 
-  local function entries_in(form, block)
-    return (#block - form.header_size) / form.entry_size
-  end
+  local function entries_in(form, block) return (#block - form.header_size) / form.entry_size end
 
   local function absolute(time)
     time = EPOCH + time

@@ -49,9 +49,7 @@ define['layouts'] = function()
     if policy.is_short then read_low(cell, key, policy) else read_high(cell, key, policy) end
   end
 
-  function layouts.forget(cell)
-    cell.layout, cell.used, cell.first = short_log, 0, nil
-  end
+  function layouts.forget(cell) cell.layout, cell.used, cell.first = short_log, 0, nil end
 
   return layouts
 end

@@ -76,9 +76,7 @@ define['layouts'] = function()
     reject()
   end
 
-  function layouts.forget(cell)
-    cell.used, cell.first = 0, nil
-  end
+  function layouts.forget(cell) cell.used, cell.first = 0, nil end
 
   function set_log.persist(cell, policy)
     local ahead = redis_call('ZCOUNT', cell.key, after(policy.stamp), '+inf')

@@ -31,9 +31,7 @@ local function fits(cell, policy, cost)
 end
 
 -- As in core: nothing is written for cost 0, nor for limit 0.
-local function leaves_trace(policy, cost)
-  return cost > 0 and policy.limit > 0
-end
+local function leaves_trace(policy, cost) return cost > 0 and policy.limit > 0 end
 
 -- The cost of a check, from the costs of all keys; 1 where they are left out.
 local function cost_at(costs, i)

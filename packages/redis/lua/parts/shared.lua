@@ -4,9 +4,8 @@ local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
 -- Leases that the call has taken; the window of the last lease, and the texts of its bounds.
 local lease_count, lease_window, lease_end, after_now = 0, nil, nil, nil
 
--- A key outlives its last unit by `ttl_margin` ms at least. The key of a log lives longer, by the
--- window divided by `ttl_parts`, so that its time to live is set only once in that time. Both are
--- larger with a caller's clock, because it may be set back, and its call may arrive late.
+-- A key outlives its last unit by `ttl_margin` ms at least, and that of a log by the window divided
+-- by `ttl_parts`, so that its time to live is set rarely. Both are larger with a caller's clock.
 local now, server_micros, ttl_parts, ttl_margin = caller_ms, nil, 2, 10000
 if not now or now == '' then
   local time = redis_call('TIME')

@@ -6,7 +6,6 @@ import type { Scripts } from '../scripts/scripts.ts'
 import { leaseSetting, mayHaveGrants } from '../scripts/usual-states.ts'
 import { generalCall } from './general-call.ts'
 
-/** The fields of a call beside its asks. */
 export interface CallHeader {
   /** Milliseconds since the epoch; `undefined` for the server's clock. */
   readonly now: number | undefined
@@ -64,7 +63,6 @@ export class CallEncoder {
     return { script, args, keyCount, callId: isLone ? '' : callId }
   }
 
-  /** The call that reads what processes hold of a key. */
   readHeldUnits(key: string): EncodedCall {
     const script = this.#scripts.heldUnits
     return { script, args: [script.sha1, '1', grantsKey(key)], keyCount: 1, callId: '' }

@@ -43,12 +43,11 @@ export class ClientConnection {
     return () => this.#observers.delete(observer)
   }
 
-  /** The last error, unless Redis has answered since. */
   get last(): Error | undefined {
     return this.#last
   }
 
-  /** Redis has answered. */
+  /** Forgets the last error: Redis has answered. */
   clear(): void {
     this.#last = undefined
   }

@@ -6,7 +6,6 @@ export interface GlideLike {
   invokeScript(...args: never[]): unknown
 }
 
-/** A GLIDE client, known by its methods: `customCommand` takes any command. */
 export function isGlide(client: object): client is GlideLike {
   return hasMethods(client, 'customCommand', 'invokeScript')
 }

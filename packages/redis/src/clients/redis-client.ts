@@ -3,7 +3,6 @@ export function hasMethods(client: object, ...names: readonly string[]): boolean
   return names.every((name) => typeof Reflect.get(client, name) === 'function')
 }
 
-/** All that the store needs of a client. */
 export interface RedisClient {
   /**
    * True if keys are spread over several nodes, so that one command may name keys of one slot only.

@@ -9,7 +9,6 @@ interface Item {
   readonly place: number
 }
 
-/** The checks of a request that live in one shard. */
 type Part = readonly Item[]
 
 /**

@@ -54,12 +54,11 @@ export class Fleet {
     return Math.floor(offset === undefined ? Date.now() : performance.now() + offset)
   }
 
-  /** Ms by which the clock of Redis is ahead of the one of this process, as far as it is known. */
+  /** Ms by which the clock of Redis is ahead, as far as it is known. */
   get skewMs(): number {
     return Math.round(this.now() - Date.now())
   }
 
-  /** @returns what ends it */
   observe(observer: (event: ClockSkewEvent) => void): () => void {
     this.#observers.add(observer)
     return () => this.#observers.delete(observer)
@@ -74,7 +73,7 @@ export class Fleet {
     void this.#beat()
   }
 
-  /** Leaves with the last store: then the others need not wait to notice. */
+  /** Leaves with the last store, so that others need not wait to notice. */
   leave(): void {
     this.#members -= 1
     if (this.#members > 0 || this.#beatMs === 0) return

@@ -16,7 +16,6 @@ export function hashTagOf(key: string): string {
 
 const slots = new Map(hashTags.map((tag, index) => [tag, 256 * index + 128]))
 
-/** The Cluster slot of a key that was made with a tag. */
 export function slotOf(key: string): number {
   return slots.get(hashTagOf(key)) ?? -1
 }

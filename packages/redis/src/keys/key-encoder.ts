@@ -16,7 +16,7 @@ export interface KeyOptions {
 const identitiesOfGeneration = 16_384
 /** A caller that makes up policies without end must not fill the cache with them. */
 const mostKeysOfIdentity = 16
-/** Longer identities are not worth their room in the cache. */
+/** Longer identities would take too much room. */
 const longestCached = 256
 
 interface Identity {
@@ -47,7 +47,6 @@ export class KeyEncoder {
     this.#options = options
   }
 
-  /** The keys of the checks of one request. */
   keysOf(checks: readonly Check[]): readonly string[] {
     const [only] = checks
     if (only && checks.length === 1) return this.#keyOf(only)
@@ -79,7 +78,6 @@ export class KeyEncoder {
     return identity.key
   }
 
-  /** Keeps the latest key of an identity that has several. */
   #keep(identity: Identity, policy: Policy): void {
     identity.keys ??= new Map()
     if (identity.keys.size >= mostKeysOfIdentity) return
@@ -110,10 +108,7 @@ export class KeyEncoder {
     return { tag: hashTagOf(digested), text, policy: undefined, key: [''], keys: undefined }
   }
 
-  /**
-   * The policy with all that its stored value depends on, so that no value is read by an algorithm
-   * that did not write it.
-   */
+  /** The policy with all that its stored value depends on: others must not read it. */
   #policyPart(policy: Policy): string {
     const known = this.#policies.get(policy)
     if (known !== undefined) return known

@@ -9,19 +9,15 @@ import {
   waitMs,
 } from '@sluice/core/backend'
 
-/** The script's report of one key, after all checks of its request. */
+/** The report of one key, after all checks of its request. */
 export interface KeyReport {
   /** Two numbers whose meaning the `report` function of the algorithm in Lua gives. */
   readonly amount: number
   readonly detail: number
   readonly incarnation: number
-  /**
-   * Milliseconds to wait, or to be held, where only the script can tell; `undefined` where `amount`
-   * and `detail` tell. It is 0, too, where nothing has to wait, and the report has a place for it
-   * since the key is in a later incarnation.
-   */
+  /** Ms to wait, or to be held; `undefined` where `amount` and `detail` tell. */
   readonly explicitMs: number | undefined
-  /** Milliseconds by which the time of the key is ahead of a clock that was set back. */
+  /** Ms by which the time of the key is ahead of a clock that was set back. */
   readonly aheadMs: number
 }
 
@@ -123,10 +119,7 @@ function fromBucket(
   return fromState(check, state, decided, receiptOf(check, decided, endsAt, incarnation), delayMs)
 }
 
-/**
- * Returns the ms that an allowed request of a leaky bucket is held: until all units before it have
- * drained.
- */
+/** An allowed request of a leaky bucket is held until all units before it have drained. */
 function heldMs({ policy, cost, limit }: Check, { amount }: KeyReport): number {
   return Math.ceil(Math.max(0, amount - cost * policy.windowMs) / limit)
 }

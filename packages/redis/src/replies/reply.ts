@@ -11,7 +11,6 @@ export interface CallReply {
   readonly unreadable: number
 }
 
-/** Gives each ask its result. */
 export function passOn(results: readonly AskResult[], asks: readonly Ask[]): void {
   for (let i = 0; i < asks.length; i += 1) {
     const result = results[i] ?? []
@@ -74,7 +73,6 @@ function notFound(op: StoreOp, outcome: Outcome): Outcome {
   return { ...outcome, allowed: false, retryAfterMs }
 }
 
-/** Goes through the reports of a reply. */
 class ReportReader {
   readonly #reply: readonly unknown[]
   readonly #callId: string

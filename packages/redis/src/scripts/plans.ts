@@ -38,7 +38,6 @@ interface Branch {
 /** Limits may be computed for each request: when a list has more branches, they are forgotten. */
 const maxBranches = 64
 
-/** The plans of a store, by the lists of policies and limits that were asked for. */
 export class Plans {
   readonly #scripts: Scripts
   readonly #settings: StoreSettings

@@ -21,7 +21,6 @@ const maxUsual = 20
 
 /** The scripts of one store. Only those of lists are too many to be generated whole. */
 export class Scripts {
-  /** Reads the grants of a key. */
   readonly heldUnits: Script = scriptOf(lua.heldUnits)
   /** Decides any call without grants. */
   readonly general: Script

@@ -144,7 +144,6 @@ export function usualOf(check: Check, settings: StoreSettings): UsualModule | un
   return found && { ...found, ...traits }
 }
 
-/** Returns the arguments of a module: the limit, the window and the setting. */
 export function usualFields(check: Check): readonly string[] {
   const { policy, limit } = check
   return [limit, policy.windowMs, luaTwins[policy.counting].usual?.setting(check) ?? 0].map(String)

@@ -104,10 +104,7 @@ export type RedisStoreSetup = {
       : Exclude<RedisStoreOptions[option], undefined>
 }
 
-/**
- * The largest limit of a log in a sorted set. A charge may write twice as many members, which
- * blocks Redis for about 50 ms.
- */
+/** A charge may write twice as many members of a sorted set, which takes Redis about 50 ms. */
 const maxSortedSetLimit = 10_000
 
 const encodings: readonly Encoding[] = ['packed', 'sorted-set']
@@ -117,7 +114,6 @@ const fields: readonly (keyof RedisStoreOptions)[] = [
   ...(['batch', 'denialTtlMs', 'heartbeatMs', 'onInvalid'] as const),
 ]
 
-/** Checks the options of a Redis store, and fills in the defaults. */
 export function setUpRedisStore(options: RedisStoreOptions): RedisStoreSetup {
   noteRelease('@sluice/redis')
   knownFields(options, 'redisStore', fields)

@@ -93,9 +93,7 @@ report = amount * 134217728 + detail
 end
 return report
 end
-local function max_units(window)
-return min(floor(MAX_SAFE / window), 140737488355327)
-end
+local function max_units(window) return min(floor(MAX_SAFE / window), 140737488355327) end
 local function write_string(key, value, ttl)
 redis_call('SET', key, value, 'PX', ttl + ttl_margin)
 end
@@ -165,9 +163,7 @@ end
 local function fits(cell, policy, cost)
 return policy.limit > 0 and (cost == 0 or policy.algorithm.fits(cell, policy) >= cost)
 end
-local function leaves_trace(policy, cost)
-return cost > 0 and policy.limit > 0
-end
+local function leaves_trace(policy, cost) return cost > 0 and policy.limit > 0 end
 local function cost_at(costs, i)
 if costs then return costs[i] end
 return 1
@@ -613,9 +609,7 @@ function concurrency.clear(cell)
 redis_call('DEL', cell.key)
 cell.used, cell.expired = 0, nil
 end
-function concurrency.report(cell)
-return cell.used, cell.detail
-end
+function concurrency.report(cell) return cell.used, cell.detail end
 return concurrency
 end`,
 'fixed-window': `define['fixed-window'] = function()
@@ -691,9 +685,7 @@ for i, grant in ipairs(cell.grants) do parts[i + 1] = pack(FORMAT, grant.ends_at
 local ttl = last.ends_at - now + policy.window + policy.resolution
 redis_call('SET', cell.grants_key, table.concat(parts), 'PX', ttl + ttl_margin)
 end
-local function altered(policy, fields)
-return setmetatable(fields, { __index = policy })
-end
+local function altered(policy, fields) return setmetatable(fields, { __index = policy }) end
 local function record(cell, policy, units)
 log.take(cell, altered(policy, { limit = max(policy.limit, cell.used + units) }), units)
 end
@@ -722,9 +714,7 @@ log.load(cell, key, policy)
 record_ended(cell, key, policy)
 end
 held_log.persist, held_log.take, held_log.give_back = log.persist, log.take, log.give_back
-function held_log.fits(cell, policy)
-return log.fits(cell, policy) - cell.held
-end
+function held_log.fits(cell, policy) return log.fits(cell, policy) - cell.held end
 local function ms_until_gone(cell, policy, k)
 if k <= cell.used then return log.wait(cell, policy, k + policy.limit - cell.used) end
 local left = k - cell.used
@@ -825,9 +815,7 @@ local ttl = max(0, max(strikes_end_at, forgotten_at(cell, policy)) - now)
 local value = pack(FORMAT, VERSION, cell.since, cell.strikes, cell.blocked_until, cell.asked, cell.last)
 write_string(cell.key, value, ttl)
 end
-function penalty.fits(cell)
-return now < cell.blocked_until and 0 or MAX_SAFE
-end
+function penalty.fits(cell) return now < cell.blocked_until and 0 or MAX_SAFE end
 local function begin_block(cell, policy, duration)
 cell.strikes, cell.blocked_until, cell.asked = 0, now + duration, duration
 penalty.persist(cell, policy)
@@ -924,9 +912,7 @@ local entries = (#block - form.header_size) / form.entry_size
 if entries < 1 or entries % 1 ~= 0 then return nil end
 return form
 end
-local function entries_in(form, block)
-return (#block - form.header_size) / form.entry_size
-end
+local function entries_in(form, block) return (#block - form.header_size) / form.entry_size end
 local function absolute(time)
 time = EPOCH + time
 if time - now >= HALF_SPAN then return time - TIME_SPAN end
@@ -1214,9 +1200,7 @@ end
 function layouts.read(cell, key, policy)
 if policy.is_short then read_low(cell, key, policy) else read_high(cell, key, policy) end
 end
-function layouts.forget(cell)
-cell.layout, cell.used, cell.first = short_log, 0, nil
-end
+function layouts.forget(cell) cell.layout, cell.used, cell.first = short_log, 0, nil end
 return layouts
 end`,
 'sliding-log-sorted-set': `define['layouts'] = function()
@@ -1281,9 +1265,7 @@ end
 end
 reject()
 end
-function layouts.forget(cell)
-cell.used, cell.first = 0, nil
-end
+function layouts.forget(cell) cell.used, cell.first = 0, nil end
 function set_log.persist(cell, policy)
 local ahead = redis_call('ZCOUNT', cell.key, after(policy.stamp), '+inf')
 redis_call('ZREMRANGEBYSCORE', cell.key, after(policy.stamp), '+inf')
