@@ -1,7 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { Server } from 'node:net'
 import { join } from 'node:path'
-import { afterEach, beforeAll, beforeEach, describe, expect, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, vi } from 'vitest'
+import type { RedisServer } from '../support/redis-server.ts'
 import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 import { readText, root } from '../support/workspace.ts'
@@ -26,8 +27,11 @@ const blocks = new Map(
 const tried = new Set<string>()
 const servers: Server[] = []
 let folder: string
+let redisServer: RedisServer
 
-beforeAll(async () => {
+// The server starts here, before the tests replace `listen`.
+it.beforeAll(async ({ redis }) => {
+  redisServer = redis
   // Inside the tests' folder, where its imports resolve as a user's do.
   folder = await mkdtemp(join(root, 'test/examples/.start-'))
   const compilerOptions = { experimentalDecorators: true }
@@ -310,7 +314,7 @@ describe('the block of the page', () => {
     expect(await leftOf(askServer, { 'x-user': 'ada' })).toBe('98')
   })
 
-  it('start/redis.md counts in Redis, by either client', async ({ redis: redisServer }) => {
+  it('start/redis.md counts in Redis, by either client', async () => {
     vi.stubEnv('REDIS_URL', redisServer.url)
     for (const [tab, end] of [
       ['ioredis', 'disconnect'],
@@ -344,7 +348,7 @@ describe('the block of the page', () => {
     expect(headers.get('ratelimit-policy')).toBe('"burst";q=10;w=1, "sustained";q=600;w=60')
   })
 
-  it('start/redis.md shuts down', async ({ redis: redisServer }) => {
+  it('start/redis.md shuts down', async () => {
     vi.stubEnv('REDIS_URL', redisServer.url)
     const once = vi.spyOn(process, 'once').mockReturnThis()
     const { redis } = await runBlock('start/redis.md > Shut down', {

@@ -4,7 +4,8 @@ import { startRedis } from './redis-server.ts'
 
 /**
  * `it` for tests that need Redis. The first test or hook of a file that asks for `redis` starts a server, and for `client` connects to it;
- * both end with the file. Helpers that need them are told in a hook: `it.beforeAll(({ client }) => …)`.
+ * both end with the file. A hook tells helpers of them: `it.beforeAll(({ client }) => …)`. A file whose tests replace clocks or `listen`
+ * asks for them in such a hook, so that the server starts before.
  */
 export const it = test
   // biome-ignore lint/correctness/noEmptyPattern: Vitest reads from the pattern what a fixture needs.
