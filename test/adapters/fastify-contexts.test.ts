@@ -115,7 +115,7 @@ describe('where the plugin applies', () => {
     await app.register(rateLimitPlugin, { ...two, key: () => 'outer' })
     app.register(async (child) => {
       await child.register(rateLimitPlugin, { limit: 9, window: '1m', key: () => 'inner' })
-      child.get('/own', { config: { rateLimit: { ...two, onDecision } } }, hello)
+      child.get('/own', { config: { rateLimit: { ...two, observers: { onDecision } } } }, hello)
     })
     const onDecision = vi.fn()
 

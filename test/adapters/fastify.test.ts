@@ -268,7 +268,7 @@ describe('what is held for a stream of HTTP/2', () => {
       limit: 1,
       window: 200,
       key: () => 'ada',
-      onDecision,
+      observers: { onDecision },
     })
     app.get('/', async () => reached())
     const session = connect(await app.listen({ port: 0, host: '127.0.0.1' }))

@@ -86,7 +86,7 @@ describe('the address of a client', () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     const seen: (string | undefined)[] = []
     const onDecision = ({ key }: { key?: string | undefined }) => void seen.push(key)
-    await rateLimit({ ...one, onDecision })(hello)(spoofed, info)
+    await rateLimit({ ...one, observers: { onDecision } })(hello)(spoofed, info)
 
     expect(seen).toEqual(['@ip/203.0.113.9'])
     expect(warn.mock.calls.flat().join()).toMatch(/behind a proxy give the option addressOf/)

@@ -43,7 +43,9 @@ describe('a limiter of Hono', () => {
       ...one,
       limit: 9,
       key: route(),
-      onDecision: ({ route: found }: { route?: string | undefined }) => void keys.push(found),
+      observers: {
+        onDecision: ({ route: found }: { route?: string | undefined }) => void keys.push(found),
+      },
     }
     const inner = new Hono().get('/items/:id', (c) => c.text(c.req.param('id')))
     const app = new Hono().use(rateLimit(observed)).route('/shop', inner)
@@ -129,7 +131,7 @@ describe('a limiter of Hono', () => {
   ])('finds the address of a connection by %s', async (_, env) => {
     const keys: (string | undefined)[] = []
     const onDecision = ({ key }: { key?: string | undefined }) => void keys.push(key)
-    const app = new Hono().use(rateLimit({ ...one, onDecision }))
+    const app = new Hono().use(rateLimit({ ...one, observers: { onDecision } }))
     await ask(app, '/', {}, env)
 
     expect(keys).toEqual(['@ip/203.0.113.9'])

@@ -68,7 +68,7 @@ describe.each(['sliding-log', 'sliding-counter', 'fixed-window'] as const)('%s',
     const events: DecisionEvent[] = []
     const limiter = limiterWith({
       policies: [{ ...loose, algorithm }],
-      onDecision: (event) => void events.push(event),
+      observers: { onDecision: (event) => void events.push(event) },
     })
     expect(await consume(limiter, 5)).toBe(5)
     const others = Array.from({ length: 4 }, () => 'async')
@@ -286,7 +286,9 @@ describe('resets', () => {
 
   it('work by the digest of a key', async () => {
     const digests: string[] = []
-    const limiter = limiterWith({ onDecision: (event) => void digests.push(event.digest ?? '') })
+    const limiter = limiterWith({
+      observers: { onDecision: (event) => void digests.push(event.digest ?? '') },
+    })
     await consume(limiter, 10)
     const [digest = ''] = digests
     expect(await limiter.reset({ digest })).toBe(true)
@@ -312,7 +314,11 @@ describe.each(['fallback', 'open', 'closed'] as const)('in an outage, mode %s', 
     const own = new Redis(proxy.port, { retryStrategy: () => 50, maxRetriesPerRequest: 0 })
     own.on('error', () => undefined)
     store = storeOn(own)
-    const limiter = limiterWith({ failureMode, deadlineMs: 5_000, onStoreError: () => undefined })
+    const limiter = limiterWith({
+      failureMode,
+      deadlineMs: 5_000,
+      observers: { onStoreError: () => undefined },
+    })
     await limiter.consume('k')
     await proxy.refuse()
     for (let i = 0; i < 10; i += 1) void decideAtOnce(limiter)

@@ -68,7 +68,7 @@ class Fleet {
         instances: processes,
         // What failure modes admit would come on top.
         failureMode: 'closed',
-        onStoreError: () => undefined,
+        observers: { onStoreError: () => undefined },
       }),
     )
   }

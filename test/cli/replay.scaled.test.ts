@@ -137,11 +137,13 @@ async function overHttp(policyFile: string, log: readonly Entry[]): Promise<read
     policies,
     keys: { method: ({ method }) => method },
     values: { failed: (_, { status }) => status === 500 },
-    onDecision: ({ decision }) => {
-      told.last.outcomes = decision.outcomes
-    },
-    onShadow: ({ outcomes }) => {
-      told.last.shadow = outcomes
+    observers: {
+      onDecision: ({ decision }) => {
+        told.last.outcomes = decision.outcomes
+      },
+      onShadow: ({ outcomes }) => {
+        told.last.shadow = outcomes
+      },
     },
   })
   await policies.close()

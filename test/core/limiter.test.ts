@@ -171,7 +171,7 @@ describe('observers', () => {
     const limiter = createLimiter({
       limit: 1,
       window: '1m',
-      onDecision: (event) => events.push(event),
+      observers: { onDecision: (event) => events.push(event) },
     })
     await limiter.consume('k')
     await limiter.consume('k')
@@ -191,8 +191,10 @@ describe('observers', () => {
         { name: 'hour', limit: 3, window: '1h' },
         { name: 'day', limit: 2, window: '1d' },
       ],
-      onDecision: ({ policy, decision: { limit, remaining } }) =>
-        void told.push([policy?.name, limit, remaining]),
+      observers: {
+        onDecision: ({ policy, decision: { limit, remaining } }) =>
+          void told.push([policy?.name, limit, remaining]),
+      },
     })
     for (const waitMs of [0, 0, 1_000, 0]) {
       vi.advanceTimersByTime(waitMs)
@@ -213,8 +215,10 @@ describe('observers', () => {
     const limiter = createLimiter({
       limit: 5,
       window: '1m',
-      onDecision: () => {
-        throw new Error('an observer of a test')
+      observers: {
+        onDecision: () => {
+          throw new Error('an observer of a test')
+        },
       },
     })
     expect((await limiter.consume('k')).allowed).toBe(true)
@@ -225,7 +229,7 @@ describe('observers', () => {
   it('that reject are reported like those that throw, and end no process', async () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     const reject = async (): Promise<void> => Promise.reject(new Error('metrics are down'))
-    const limiter = createLimiter({ limit: 1, window: '1m', onDecision: reject })
+    const limiter = createLimiter({ limit: 1, window: '1m', observers: { onDecision: reject } })
     expect((await limiter.consume('k')).allowed).toBe(true)
     expect(warn.mock.calls.length).toBeLessThanOrEqual(1)
   })
@@ -252,7 +256,7 @@ describe.each([
         name: 'p',
         limit: 2,
         window: '1m',
-        onStoreError: (event) => errors.push(event),
+        observers: { onStoreError: (event) => errors.push(event) },
       })
     })
     const first = await one?.consume('k')

@@ -18,8 +18,7 @@ describe('the option observers', () => {
     const limiter = createLimiter({
       limit: 1,
       window: '1m',
-      onDecision: shorthand,
-      observers: [{ onDecision: first }, { onDecision: second }],
+      observers: [{ onDecision: first }, { onDecision: second }, { onDecision: shorthand }],
     })
     await limiter.consume('a')
     await limiter.consume('a')
@@ -67,8 +66,11 @@ describe('the option observers', () => {
     async (failureMode) => {
       const told: DecisionEvent[] = []
       const store = { apply: () => Promise.reject(new Error('gone')) }
-      const observers = [{ onDecision: (event: DecisionEvent) => void told.push(event) }]
-      const options = { failureMode, store, observers, onStoreError: () => undefined }
+      const observers = [
+        { observers: { onDecision: (event: DecisionEvent) => void told.push(event) } },
+        { observers: { onStoreError: () => undefined } },
+      ]
+      const options = { failureMode, store, observers }
       const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', ...options })
       await limiter.consume('a')
       expect(told).toMatchObject([{ policy: undefined, key: undefined, digest: undefined }])
@@ -76,12 +78,13 @@ describe('the option observers', () => {
   )
 
   it.each([
-    [{ onDecision: vi.fn() }, /observers must be a list of observers/],
+    ['all', /observers must be a list of observers/],
+    [{ onDecison: vi.fn() }, /observers must be an object with at least one of the methods/],
     [[undefined], /observers\[0\] must be an object with at least one of the methods onDecision/],
     [[{}, {}], /observers\[0\] must be/],
-    [[{ onDecision: vi.fn() }, { onDecison: vi.fn() }], /observers\[1\] must be/],
-    [[{ onDecision: 5, onSkip: vi.fn() }], /observers\[0\]\.onDecision must be a function/],
-    [[{ onDecision: vi.fn(), onSkip: null }], /observers\[0\]\.onSkip must be a function/],
+    [[{ observers: { onDecision: vi.fn() } }, { onDecison: vi.fn() }], /observers\[1\] must be/],
+    [[{ observers: { onDecision: 5, onSkip: vi.fn() } }], /observers\[0\]\.onDecision must be a function/],
+    [[{ observers: { onDecision: vi.fn(), onSkip: null } }], /observers\[0\]\.onSkip must be a function/],
   ])('refuses %j', (observers, message) => {
     const options = { limit: 1, window: '1m', observers } as const
     expect(() => Reflect.apply(createLimiter, undefined, [options])).toThrow(message)
@@ -89,11 +92,11 @@ describe('the option observers', () => {
 
   it('tells an observer of several limiters on one store once of what the store does', async () => {
     const onResilience = vi.fn()
-    const observer = { onResilience }
+    const observer = { observers: { onResilience } }
     const store = {
       apply: () => Promise.reject(new Error('gone')),
     }
-    const options = { store, observers: [observer], onStoreError: () => undefined }
+    const options = { store, observers: [observer, { onStoreError: () => undefined }] }
     const limiters = [1, 2].map((limit) => patientLimiter({ ...options, limit, window: '1m' }))
     for (let i = 0; i < 3; i += 1) await limiters[0]?.consume('a')
     const entered = onResilience.mock.calls.filter(([{ type }]) => type === 'fallback-entered')
@@ -119,7 +122,7 @@ describe('the option observers', () => {
 describe('the event of a decision', () => {
   it('says who answered, how long it took, and what stands for the key', async () => {
     const events: DecisionEvent[] = []
-    const observers = [{ onDecision: (event: DecisionEvent) => events.push(event) }]
+    const observers = { observers: { onDecision: (event: DecisionEvent) => events.push(event) } }
     const limiter = createLimiter({ limit: 1, window: '1m', observers })
     await limiter.consume('user:42')
     const [event] = events
@@ -132,7 +135,7 @@ describe('the event of a decision', () => {
     vi.useFakeTimers()
     try {
       const timesMs: (number | undefined)[] = []
-      const observers = [{ onDecision: ({ atMs }: DecisionEvent) => void timesMs.push(atMs) }]
+      const observers = [{ observers: { onDecision: ({ atMs }: DecisionEvent) => void timesMs.push(atMs) } }]
       const limiter = createLimiter({ limit: 1, window: '1m', observers })
       for (let decision = 1; decision <= 20; decision += 1) {
         await limiter.consume('a')
@@ -151,12 +154,13 @@ describe('the event of a decision', () => {
   it('names the store that the user wrote, or the failure mode that answered in its stead', async () => {
     const names: string[] = []
     const observers = [
-      { onDecision: ({ answeredBy }: DecisionEvent) => void names.push(answeredBy) },
+      { observers: { onDecision: ({ answeredBy }: DecisionEvent) => void names.push(answeredBy) } },
+      { observers: { onStoreError: () => undefined } },
     ]
     const shop = { ...memoryStore(), name: 'shop' }
     const broken = { apply: () => Promise.reject(new Error('gone')) }
     for (const store of [shop, broken]) {
-      const options = { store, observers, onStoreError: () => undefined }
+      const options = { store, observers }
       await createLimiter({ ...options, limit: 1, window: '1m' }).consume('a')
     }
     expect(names).toEqual(['shop', 'fallback'])

@@ -297,7 +297,13 @@ it('a block of thenReset tells the wait of the window where the store cleared no
   }
   const onStoreError = vi.fn()
   const penalty = { after: 1, within: '1m', for: '5s', thenReset: true } as const
-  const limiter = createLimiter({ limit: 1, window: '1m', store, penalty, onStoreError })
+  const limiter = createLimiter({
+    limit: 1,
+    window: '1m',
+    store,
+    penalty,
+    observers: { onStoreError },
+  })
   await limiter.consume('k')
 
   expect((await limiter.consume('k')).retryAfterMs).toBe(60_000)

@@ -277,7 +277,7 @@ describe('options', () => {
     [{ ...good, store: {} }, 'store must be a store, such as memoryStore()'],
     [{ ...good, store: Map }, 'store must be a store'],
     [{ ...good, failureMode: 'ignore' }, "failureMode must be one of 'fallback', 'open', 'closed'"],
-    [{ ...good, onDecision: true }, 'onDecision must be a function'],
+    [{ ...good, observers: { onDecision: true } }, 'onDecision must be a function'],
   ])('%j: %s', (options, message) => {
     expect(() => make(options)).toThrow(message)
   })

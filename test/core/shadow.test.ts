@@ -18,12 +18,12 @@ afterEach(() => void vi.useRealTimers())
 
 function observed(options: LimiterOptions) {
   const onShadow = vi.fn<(event: ShadowEvent) => void>()
-  const limiter = createLimiter({ onShadow, ...options })
+  const limiter = createLimiter({ observers: { onShadow }, ...options })
   const told = () =>
     onShadow.mock.calls.map(([{ outcomes }]) =>
       outcomes.map(({ policy, allowed }) => `${policy.name} ${allowed ? 'allows' : 'denies'}`),
     )
-  return { limiter, onShadow, told }
+  return { limiter, observers: { onShadow }, told }
 }
 
 describe('a policy in shadow', () => {
@@ -92,7 +92,7 @@ describe('a policy in shadow', () => {
 
   it('is not part of what the observer of decisions is told', async () => {
     const onDecision = vi.fn()
-    const { limiter } = observed({ policies: [tight, loose], onDecision })
+    const { limiter } = observed({ policies: [tight, loose], observers: { onDecision } })
     await limiter.consume('ada')
 
     const [{ checks, decision }] = onDecision.mock.calls[0] ?? []
@@ -225,7 +225,12 @@ describe('a remote store', () => {
   it('that fails is told of as ever, and of no outcome', async () => {
     const onStoreError = vi.fn()
     const store = { apply: () => Promise.reject(new Error('gone')) }
-    const { limiter, told } = observed({ ...tight, store, onStoreError, failureMode: 'closed' })
+    const { limiter, told } = observed({
+      ...tight,
+      store,
+      observers: { onStoreError },
+      failureMode: 'closed',
+    })
 
     expect((await limiter.consume('ada')).allowed).toBe(true)
     await until('it is told', () => onStoreError.mock.calls.length > 0)

@@ -82,10 +82,12 @@ function routeOf(mode: ApiSettings['modes'][number], index: number) {
       failureMode: mode,
       deadlineMs,
       ...(instances === undefined ? {} : { instances }),
-      onStoreError: ({ error }: { error: { code: string } }) =>
-        tell({ type: 'store-error', at: monotonicMs(), code: error.code }),
+      observers: {
+        onStoreError: ({ error }: { error: { code: string } }) =>
+          tell({ type: 'store-error', at: monotonicMs(), code: error.code }),
+      },
       // The limiters share the store, and so its events.
-      ...(index === 0 ? { onResilience } : {}),
+      ...(index === 0 ? { observers: { onResilience } } : {}),
     },
   }
 }

@@ -30,7 +30,7 @@ const limiter = createLimiter({
   limit: 1_000,
   window: 1_000,
   deadlineMs: 20,
-  onStoreError: () => undefined,
+  observers: { onStoreError: () => undefined },
 })
 process.on('unhandledRejection', (reason) => tellParent(String(reason)))
 answerParent<LeakProtocol>({ ask, measure, close })

@@ -29,12 +29,12 @@ describe('the option headers', () => {
     [['draft-8', 'draft-6']],
     [['legacy', 'draft-6', 'draft-7']],
   ])('refuses two IETF generations: %j', (value) => {
-    expect(() => checkDialects(value)).toThrow(/keep either 'draft-.*two types/)
+    expect(() => checkDialects(value)).toThrow(/keep either 'draft-.*the same fields/)
   })
 
   it('refuses both meanings of X-RateLimit-Reset', () => {
     expect(() => checkDialects(['legacy', 'legacy-delta'])).toThrow(
-      /keep either 'legacy' or 'legacy-delta'.*two meanings/,
+      /keep either 'legacy' or 'legacy-delta': both write the same fields/,
     )
   })
 
@@ -66,7 +66,7 @@ describe('the option headers', () => {
   it('explains the option, the value, what is legal and what to do', () => {
     expect(() => checkDialects('draft-11')).toThrow(
       "headers must be an array of distinct dialects ('draft-11', 'draft-10', 'draft-9', 'draft-8', 'draft-7', " +
-        "'draft-6', 'legacy', 'legacy-delta'), but is 'draft-11'; " +
+        "'draft-6', 'legacy', 'legacy-delta', 'legacy-github'), but is 'draft-11'; " +
         "write an array such as ['draft-11', 'legacy'], or [] to send no such fields",
     )
   })

@@ -96,7 +96,7 @@ describe('the list of policies', () => {
       const state = { ...perMinute, name }
 
       expect(format([state])).toEqual([])
-      expect(format([state], { dialects: ['legacy'], githubExtras: true })).toEqual([
+      expect(format([state], { dialects: ['legacy-github'] })).toEqual([
         'X-RateLimit-Limit: 100',
         'X-RateLimit-Remaining: 50',
         'X-RateLimit-Reset: 1795195831',
@@ -195,24 +195,21 @@ describe('GitHub’s extra fields', () => {
   it('H31: tell what is used, and of which policy', () => {
     const states = statesOf(vectorOf('V02'))
 
-    expect(format(states, { dialects: ['legacy'], githubExtras: true })).toEqual([
+    expect(format(states, { dialects: ['legacy-github'] })).toEqual([
       ...vectorOf('V02')['legacy-epoch'],
       'X-RateLimit-Used: 50',
       'X-RateLimit-Resource: default',
     ])
   })
 
-  it('are not sent unless asked for, nor without the legacy fields', () => {
+  it('are not sent unless asked for', () => {
     expect(format([perMinute], { dialects: ['legacy'] })).toHaveLength(3)
-    expect(format([perMinute], { githubExtras: true })).toHaveLength(2)
   })
 
   it('add up with what the remaining says', () => {
     const states = statesOf(vectorOf('V31'))
 
-    expect(format(states, { dialects: ['legacy'], githubExtras: true })).toContain(
-      'X-RateLimit-Used: 100',
-    )
+    expect(format(states, { dialects: ['legacy-github'] })).toContain('X-RateLimit-Used: 100')
   })
 })
 

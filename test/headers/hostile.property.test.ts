@@ -41,7 +41,6 @@ describe('formatting whatever the types let through', () => {
       nowMs: anyTime,
       rejected: fc.boolean(),
       retryJitterMs: fc.option(anyTime, { nil: undefined }),
-      githubExtras: fc.boolean(),
     })
     .map(({ states, ietf, legacy, ...options }) => ({
       states,

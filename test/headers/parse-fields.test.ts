@@ -52,6 +52,14 @@ describe('parsing RateLimit', () => {
     },
   )
 
+  it('H34: reads the parameters of the draft after draft-11', () => {
+    const state = { name: 'default', remaining: 95, resetMs: 60_000, cost: 5 }
+    expect(parseRateLimit('"default";a=95;w=60;c=5')).toEqual([state])
+    expect(parseRateLimit('"default";r=95;t=60;w=1')).toEqual([{ ...state, cost: undefined }])
+    expect(parseRateLimit('"default";a=95;w=60;c=-5;x')).toEqual([{ ...state, cost: undefined }])
+    expect(parseRateLimit('"x";a=-1, "y";w=5, "z";a=1.5')).toEqual([])
+  })
+
   it('P07: ignores an item whose partition key is not a Byte Sequence', () => {
     expect(parseRateLimit('"x";r=1;pk="QQ=="')).toEqual([])
   })

@@ -55,6 +55,23 @@ describe('draft-8 to draft-11', () => {
     ])
   })
 
+  it('H35: reads what the draft after draft-11 says of partitions', () => {
+    const fields = (partition: string) => ({
+      'RateLimit-Policy': '"api";q=100;w=60;pk=:R0VUH2FsaWNl:',
+      RateLimit: '"api";a=50;w=30;pk=:R0VUH2FsaWNl:',
+      'RateLimit-Partition': partition,
+    })
+    const pk = new TextEncoder().encode('GET\u001falice')
+    const policy = { name: 'api', limit: 100, windowMs: 60_000, remaining: 50, resetMs: 30_000, pk }
+    const partition = { user_id: true, method: 'GET' }
+    expect(parseHeaders(fields('"api";user_id;method="GET"')).policies).toEqual([
+      { ...policy, partition },
+    ])
+    for (const malformed of ['"api";user_id=1', '"other";user_id', 'api;user_id', '"api']) {
+      expect(parseHeaders(fields(malformed)).policies).toEqual([policy])
+    }
+  })
+
   it('joins items of one name in their order', () => {
     const { policies } = parseHeaders({
       'RateLimit-Policy': '"x";q=10;w=1, "x";q=20;w=1',

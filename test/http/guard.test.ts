@@ -77,7 +77,7 @@ describe('a guard', () => {
     const guard = guardOf({
       ...good,
       limit: 1,
-      onDecision: ({ checks }) => void keys.push(checks[0]?.key ?? ''),
+      observers: { onDecision: ({ checks }) => void keys.push(checks[0]?.key ?? '') },
     })
     now(guard.check(exchange({ ip: undefined })))
     now(guard.check(exchange({ ip: 'not an address' })))

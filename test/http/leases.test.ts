@@ -146,7 +146,7 @@ describe('renewal', () => {
 
   it('survives a store that fails for less than a lease, with nothing unhandled', async () => {
     const onStoreError = vi.fn()
-    const { check, apply } = guarded({ limit: 1, onStoreError })
+    const { check, apply } = guarded({ limit: 1, observers: { onStoreError } })
     const { hold } = check()
     apply.mockImplementationOnce(() => {
       throw new Error('gone')

@@ -7,8 +7,7 @@ function listening() {
   const decisions: DecisionEvent[] = []
   const skips: SkipEvent[] = []
   const observer: Observers = {
-    onDecision: (event) => void decisions.push(event),
-    onSkip: (event) => void skips.push(event),
+    observers: { onDecision: (event) => void decisions.push(event), onSkip: (event) => void skips.push(event) },
   }
   return { decisions, skips, observers: [observer] }
 }
@@ -59,8 +58,7 @@ describe('observers of a guard', () => {
       const guard = guardOf({
         policies: drawn.map((fields, index) => ({ name: `p${index}`, ...fields })),
         penalty: { after: 2, within: '1m', for: '1s' },
-        headers: ['legacy'],
-        githubExtras: true,
+        headers: ['legacy-github'],
         observers,
       })
       for (const ms of steps) {
@@ -111,8 +109,7 @@ describe('observers of a guard', () => {
     const options = {
       failureMode: 'closed',
       store,
-      observers,
-      onStoreError: () => undefined,
+      observers: [...observers, { onStoreError: () => undefined }],
     } as const
     const guard = guardOf({ name: 'api', limit: 1, window: '1m', ...options })
     const { decision } = await guard.check(exchange())
@@ -123,7 +120,7 @@ describe('observers of a guard', () => {
   it('are told of a limiter once, although retries are free', () => {
     const onLimiter = vi.fn()
     const shorthand = vi.fn()
-    const observed = { observers: [{ onLimiter }], onLimiter: shorthand }
+    const observed = { observers: [{ onLimiter }, { onLimiter: shorthand }] }
     guardOf({ limit: 1, window: '1m', idempotencyKey: true, ...observed })
     expect([onLimiter, shorthand].map(({ mock }) => mock.calls.length)).toEqual([1, 1])
   })
@@ -152,9 +149,9 @@ describe('observers of a guard', () => {
 
   it('may throw without hurting the request', async () => {
     const broken = {
-      onSkip: () => {
+      observers: { onSkip: () => {
         throw new Error('broken')
-      },
+      } },
     }
     const guard = guardOf({ limit: 1, window: '1m', skip: () => true, observers: [broken] })
     const passage = await guard.check(exchange())

@@ -57,7 +57,13 @@ describe("preflights: 'pass'", () => {
     const ban = { name: 'ban', after: 'never' } as const
     const limiter = createLimiter({ ...one, store, penalty: ban })
     await limiter.block('@ip/203.0.113.9', '1m')
-    const guarded = { ...one, ...options, store, penalty: { ...ban, key: ip() }, onDecision }
+    const guarded = {
+      ...one,
+      ...options,
+      store,
+      penalty: { ...ban, key: ip() },
+      observers: { onDecision },
+    }
     expect(await treatment(guarded)).toBe('reject')
     expect(onDecision).toHaveBeenCalledTimes(3)
     await limiter.unblock('@ip/203.0.113.9')

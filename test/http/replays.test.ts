@@ -44,7 +44,7 @@ describe('a guard with an idempotency key', () => {
     const apply = vi.fn<Store['apply']>(async (op, checks) =>
       isFrozen ? never : memory.apply(op, checks),
     )
-    const options = { store: { apply }, onStoreError: () => undefined }
+    const options = { store: { apply }, observers: { onStoreError: () => undefined } }
     const { guard, left } = guarded(options)
     await left('a')
     isFrozen = true
@@ -61,7 +61,11 @@ describe('a guard with an idempotency key', () => {
   })
 
   it('charges the first attempt also where a process decides with its share alone', async () => {
-    const { left } = guarded({ store: gone, instances: 4, onStoreError: () => undefined })
+    const { left } = guarded({
+      store: gone,
+      instances: 4,
+      observers: { onStoreError: () => undefined },
+    })
 
     expect(await left('a')).toBe(1)
     expect(await left('b')).toBe(0)
@@ -74,8 +78,7 @@ describe('a guard with an idempotency key', () => {
       const { check } = guarded({
         store: gone,
         failureMode,
-        onDecision,
-        onStoreError: () => undefined,
+        observers: { onDecision, onStoreError: () => undefined },
       })
 
       expect((await check('k'))?.source).toBe(failureMode)
@@ -92,7 +95,7 @@ describe('a guard with an idempotency key', () => {
     ] as const
     const onShadow = vi.fn()
     const shadow = { name: 'new', limit: 5, window: '1m', mode: 'shadow' } as const
-    const { check } = guarded({ policies: [...policies, shadow], onShadow })
+    const { check } = guarded({ policies: [...policies, shadow], observers: { onShadow } })
     await check('k')
     vi.setSystemTime(1_000_000 + 3_600_000)
     const retry = await check('k')

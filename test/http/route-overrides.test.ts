@@ -57,11 +57,6 @@ const options: Record<
     { exposeHeaders: false },
     (o, r) => last(o, r).fields.has('Access-Control-Expose-Headers'),
   ],
-  githubExtras: [
-    { githubExtras: true },
-    { githubExtras: false },
-    (o, r) => last(o, r).fields.has('X-RateLimit-Used'),
-  ],
   statusCode: [{ ...zero, statusCode: 420 }, { statusCode: 430 }, (o, r) => last(o, r).status],
   message: [{ ...zero, message: 'a' }, { message: 'b' }, (o, r) => last(o, r).text],
   handler: [{ ...zero, handler: ours }, { handler: theirs }, (o, r) => last(o, r).handler],

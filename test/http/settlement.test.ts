@@ -125,7 +125,7 @@ describe('what a request took', () => {
   it('tells of what failed on one line, whatever the name of the error', async () => {
     const told: string[] = []
     const { check } = guarded({
-      onInvalid: ({ message }) => told.push(message),
+      observers: { onInvalid: ({ message }) => told.push(message) },
       refundWhen: () => {
         throw Object.assign(new Error('x'), { name: 'a\nb' })
       },
@@ -240,11 +240,6 @@ describe('options', () => {
       { idempotencyKey: 'idempotency-key' },
       /^idempotencyKey must be true for the header Idempotency-Key, a resolver/,
     ],
-    [
-      { idempotencyKey: true, idempotentRetries: 0 },
-      /^idempotentRetries must be a whole number from 1 to 100, but is 0$/,
-    ],
-    [{ idempotentRetries: 1.5 }, /but is 1\.5$/],
     [{ enforce: 0.5 }, /^enforce must be a plain object/],
     [{ enforce: () => true, mode: 'shadow' }, /^enforce stands beside mode 'shadow'/],
   ])('refuses %o', (options, message) => {

@@ -80,10 +80,9 @@ it('no identity, key or secret is in metrics, logs, traces or Redis', async () =
     '/customers/:id',
     rateLimit({
       store,
-      observers: [metrics, denials, traces({ trace })],
+      observers: [metrics, denials, traces({ trace }), { onStoreError: () => undefined }],
       idempotencyKey: true,
       penalty: { name: 'ban', after: 2, within: '1m', for: '1m' },
-      onStoreError: () => undefined,
       policies: [
         { name: 'by-address', limit: 2, window: '1m' },
         { name: 'by-key', limit: 3, window: '1m', key: apiKey() },

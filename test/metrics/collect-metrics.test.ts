@@ -60,7 +60,7 @@ describe('metrics of a guard', () => {
   ] as const)('tell of requests that the failure mode %s decides', async (failureMode, result) => {
     const metrics = collectMetrics()
     const store = { apply: () => Promise.reject(new Error('gone')) }
-    const options = { failureMode, store, observers: [metrics], onStoreError: () => undefined }
+    const options = { failureMode, store, observers: [metrics, { onStoreError: () => undefined }] }
     const guard = guardOf({ limit: 1, window: '1m', ...options })
     for (let i = 0; i < 4; i += 1) await guard.check(exchange())
     const series = `sluice_requests_total{route="unmatched",method_class="read",result="${result}"}`
@@ -145,9 +145,9 @@ describe('metrics of a limiter', () => {
     const metrics = collectMetrics()
     const some = {
       ...metrics,
-      onDecision: (event: DecisionEvent) => {
+      observers: { onDecision: (event: DecisionEvent) => {
         if (event.key !== 'probe') metrics.onDecision(event)
-      },
+      } },
     }
     const limiter = createLimiter({ name: 'api', limit: 9, window: '1m', observers: [some] })
     for (const key of ['a', 'probe', 'b']) await limiter.consume(key)

@@ -81,7 +81,7 @@ const limiter = createLimiter({
   // Large grants, so that a fault in them shows.
   ...(region ? { deadlineMs: 200 } : { instances: 1, deadlineMs: 50 }),
   failureMode: 'closed',
-  onStoreError: () => undefined,
+  observers: { onStoreError: () => undefined },
 })
 const [oracle, wide, hot = oracle, central = oracle] = limiter.policies
 if (!oracle || !wide || !hot || !central) throw new Error('no policies')

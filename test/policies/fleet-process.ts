@@ -37,11 +37,13 @@ const guard = createGuard<object>(
     fallback: memoryStore(),
     key: () => 'one',
     ...(keyName && { keys: { [keyName]: () => 'two' } }),
-    onDecision({ decision }) {
-      decided += 1
-      // Both limits of a version are equal: a mixture would have two.
-      const [one, other] = decision.outcomes.map(({ limit }) => limit)
-      if (one !== other) mixed.push({ limit: one ?? 0, other: other ?? 0 })
+    observers: {
+      onDecision({ decision }) {
+        decided += 1
+        // Both limits of a version are equal: a mixture would have two.
+        const [one, other] = decision.outcomes.map(({ limit }) => limit)
+        if (one !== other) mixed.push({ limit: one ?? 0, other: other ?? 0 })
+      },
     },
   },
   {

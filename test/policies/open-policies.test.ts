@@ -2,7 +2,7 @@ import { memoryStore } from '@sluice/core'
 import { rateLimit, tenant } from '@sluice/express'
 import { openPolicies } from '@sluice/policies'
 import type { Request } from 'express'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { burst, expressOf, note, openInTest } from './live-policies.ts'
 import { policyFolder } from './policy-folder.ts'
 
@@ -20,6 +20,19 @@ describe('openPolicies', () => {
     expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 429])
     await change(burst(3))
     expect([await ask(), await ask()]).toEqual([200, 429])
+  })
+
+  it('reads the fields of earlier releases, with one warning for each', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+    const removed = { githubExtras: true, idempotentRetries: 5 }
+    const policies = [{ name: 'burst', limit: 1, window: '1h' }]
+    const own = [{ name: 'own', limit: 9, window: '1h' }]
+    const routes = { '/r': { idempotentRetries: 1, policies: own } }
+    const { ask } = await app(JSON.stringify({ ...removed, policies, routes }))
+    expect([await ask(), await ask(), await ask({}, '/r')]).toEqual([200, 429, 200])
+    const warned = warn.mock.calls.map(([text]) => /has (\w+), which is ignored/.exec(text)?.[1])
+    expect(warned.filter(Boolean).sort()).toEqual(Object.keys(removed))
+    warn.mockRestore()
   })
 
   it('changes a limit at run time, in force at the next request', async () => {

@@ -6,8 +6,6 @@ import { policySchema } from '../../packages/policies/src/schema/policy-schema.t
 
 /** Options that are code: a file cannot hold them. In a file, `default` of a limit is `defaultLimit`. */
 const code = ['admission', 'defaultLimit', 'fallback', 'handler', 'observers', 'shed', 'store']
-/** Observers are code too. */
-const isObserver = (option: string) => /^on[A-Z]/.test(option) && option !== 'onMissingKey'
 /** A policy without a name may stand beside the settings in code, and not in a file. */
 const isShorthand = (option: string) => policyFields.some((field) => field === option)
 /** Fields that only files have. */
@@ -34,8 +32,7 @@ const fields: Readonly<Record<OptionOwner, readonly string[]>> = {
 
 describe.each(['guard', 'route', 'policy'] as const)('the fields of a %s in a file', (place) => {
   const data = optionsOf(place).filter(
-    (option) =>
-      !code.includes(option) && !isObserver(option) && (place === 'policy' || !isShorthand(option)),
+    (option) => !code.includes(option) && (place === 'policy' || !isShorthand(option)),
   )
 
   it('are the options in code that are data', () => {

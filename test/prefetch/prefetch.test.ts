@@ -114,7 +114,7 @@ describe('a policy with prefetch', () => {
     const events: DecisionEvent[] = []
     const limiter = limiterWith({
       policies: [minutely],
-      onDecision: (event) => void events.push(event),
+      observers: { onDecision: (event) => void events.push(event) },
     })
     await heat(limiter)
     expect(events.at(0)?.answeredBy).toBe('redis')
@@ -213,7 +213,7 @@ describe('while Redis is away', () => {
     const limiter = patientLimiter({
       policies: [minutely],
       store: redisStore(toOwn, { heartbeatMs: 0 }),
-      onStoreError: () => undefined,
+      observers: { onStoreError: () => undefined },
     })
     await heat(limiter)
     await own.stop()

@@ -55,7 +55,12 @@ export class SimulatedStore implements Store {
   }
 
   limiter(options: SomeOptions): Limiter {
-    return patientLimiter({ store: this, instances: 1, onStoreError: () => undefined, ...options })
+    return patientLimiter({
+      store: this,
+      instances: 1,
+      observers: { onStoreError: () => undefined },
+      ...options,
+    })
   }
 }
 

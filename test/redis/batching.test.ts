@@ -80,7 +80,7 @@ async function open(options: RedisStoreOptions = {}) {
     limit: 1_000,
     window: '1m',
     failureMode: 'closed',
-    onStoreError: (event) => errors.push(event),
+    observers: { onStoreError: (event) => errors.push(event) },
   })
   const both = [limiter, patientLimiter({ store, name: 'short', limit: 10, window: '1m' })]
   for (const one of both) await one.consume('warm')

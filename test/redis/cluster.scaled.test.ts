@@ -54,7 +54,7 @@ function limiterOn(
     store: redisStore(client, { prefix: `cluster${opened}`, ...options }),
     policies: names.map((name, index) => ({ name, limit: limit + index, window: '1h' })),
     failureMode: 'closed',
-    onStoreError: ({ error }: StoreErrorEvent) => void errors.push(error.message),
+    observers: { onStoreError: ({ error }: StoreErrorEvent) => void errors.push(error.message) },
   })
   return { limiter, errors }
 }

@@ -55,7 +55,7 @@ function limitersOver(store: Store) {
   const [limiter, hasty] = [60_000, deadlineMs].map((deadlineMs) =>
     createLimiter({
       ...{ ...policy, store, penalty: { after: 'never', name: 'blocks' }, deadlineMs },
-      onStoreError: () => undefined,
+      observers: { onStoreError: () => undefined },
     }),
   )
   if (!limiter || !hasty) throw new Error('no limiters')

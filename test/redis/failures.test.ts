@@ -36,7 +36,7 @@ async function failureOf(client: UserClient): Promise<StoreErrorEvent['error'] |
     limit: 5,
     window: '1m',
     deadlineMs: 5_000,
-    onStoreError: (event) => errors.push(event),
+    observers: { onStoreError: (event) => errors.push(event) },
   })
   expect(await limiter.consume('k')).toMatchObject({ allowed: true, source: 'fallback' })
   return errors[0]?.error
@@ -187,9 +187,11 @@ it.each([
     store: redisStore(client, { heartbeatMs: 0 }),
     limit: 1_000,
     window: '1m',
-    onStoreError: () => undefined,
-    onResilience: (event) => {
-      if (event.type === 'breaker') opened.push(event.retryInMs)
+    observers: {
+      onStoreError: () => undefined,
+      onResilience: (event) => {
+        if (event.type === 'breaker') opened.push(event.retryInMs)
+      },
     },
   })
   await limiter.consume('k')

@@ -98,7 +98,7 @@ describe('the size of the fleet', () => {
       name: 'p',
       limit: 40,
       window: '1m',
-      onStoreError: () => undefined,
+      observers: { onStoreError: () => undefined },
     })
     await limiter.consume('k')
     await until('the fleet has 4', () => store.fleet?.instances === 4)
@@ -164,8 +164,10 @@ describe('the clock of Redis', () => {
       store,
       limit: 1,
       window: '1m',
-      onResilience: (event) => {
-        if (event.type === 'clock-skew') events.push(event)
+      observers: {
+        onResilience: (event) => {
+          if (event.type === 'clock-skew') events.push(event)
+        },
       },
     })
     await limiter.consume('k')

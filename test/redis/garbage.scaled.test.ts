@@ -101,7 +101,7 @@ function open(options: LimiterOptions, storeOptions: RedisStoreOptions): Opened 
   const limiter = patientLimiter({
     store,
     ...options,
-    onStoreError: (event) => void errors.push(event),
+    observers: { onStoreError: (event) => void errors.push(event) },
   })
   const isPenalty = options.penalty !== undefined
   return {

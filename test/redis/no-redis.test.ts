@@ -86,7 +86,7 @@ async function failureOf(client: UserClient, says: RegExp): Promise<StoreErrorEv
     store: redisStore(client, { heartbeatMs: 0 }),
     limit: 5,
     window: '1m',
-    onStoreError: ({ error }) => void errors.push(error),
+    observers: { onStoreError: ({ error }) => void errors.push(error) },
   })
   const found = () => errors.find(({ message }) => says.test(message))
   await until(`a failure that says ${says}`, async () => {

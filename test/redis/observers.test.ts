@@ -23,8 +23,7 @@ function listening() {
   const decisions: DecisionEvent[] = []
   const calls: StoreCall[] = []
   const observer = {
-    onDecision: (event: DecisionEvent) => void decisions.push(event),
-    onStoreCall: (call: StoreCall) => void calls.push(call),
+    observers: { onDecision: (event: DecisionEvent) => void decisions.push(event), onStoreCall: (call: StoreCall) => void calls.push(call) },
   }
   return { decisions, calls, observer }
 }
@@ -62,7 +61,7 @@ describe('observers of limiters on Redis', () => {
     const { calls, observer } = listening()
     const client = { defineCommand: () => undefined, call: () => Promise.reject(new Error('gone')) }
     const store = redisStore(client, { heartbeatMs: 0 })
-    const own = { onStoreError: () => undefined, observers: [observer] }
+    const own = { observers: [observer, { onStoreError: () => undefined }] }
     await createLimiter({ store, limit: 1, window: '1m', ...own }).consume('a')
     expect(calls).toMatchObject([{ failed: true, requests: 1 }])
   })

@@ -89,7 +89,7 @@ describe('a Redis behind HTTP that fails', () => {
     const limiter = createLimiter({
       ...{ store: storeOf(client), limit: 5, window: '1m', deadlineMs: 20_000 },
       failureMode: 'closed',
-      onStoreError: (event) => told.push(event),
+      observers: { onStoreError: (event) => told.push(event) },
     })
     expect(await limiter.consume('a')).toMatchObject({ allowed: false, source: 'closed' })
     const [event] = told

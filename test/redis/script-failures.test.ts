@@ -40,8 +40,10 @@ function observed(store: RedisStore, policy: PolicyOptions = { limit: 10, window
   const limiter = patientLimiter({
     store,
     policies: [policy],
-    onStoreError: (event) => void errors.push(event),
-    onResilience: (event) => void events.push(event),
+    observers: {
+      onStoreError: (event) => void errors.push(event),
+      onResilience: (event) => void events.push(event),
+    },
   })
   return { limiter, errors, events }
 }

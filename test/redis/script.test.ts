@@ -118,7 +118,7 @@ describe('the script', () => {
       store: redisStore(client),
       limit: 10,
       window: '1m',
-      onStoreError: (event) => errors.push(event),
+      observers: { onStoreError: (event) => errors.push(event) },
     })
     await limiter.consume('k')
     await server.cli('CONFIG', 'SET', 'maxmemory', '1')
@@ -344,7 +344,7 @@ describe('a store that is closed', () => {
       limit: 1,
       window: '1m',
       failureMode: 'closed',
-      onStoreError: (event) => errors.push(event),
+      observers: { onStoreError: (event) => errors.push(event) },
     })
     const underWay = limiter.consume('k')
     await limiter.close()
@@ -363,7 +363,7 @@ describe('a Redis that is gone', () => {
       store: redisStore(client),
       limit: 1,
       window: '1m' as const,
-      onStoreError: (event: StoreErrorEvent) => errors.push(event),
+      observers: { onStoreError: (event: StoreErrorEvent) => errors.push(event) },
     }
     const fallback = patientLimiter(options)
     const decision = await fallback.consume('k')

@@ -56,7 +56,7 @@ function load({ name, client, close }: Connected) {
     limit,
     window: '1h',
     failureMode: 'closed',
-    onStoreError: ignore,
+    observers: { onStoreError: ignore },
   })
   const admittedAt: number[] = []
   let isOver = false

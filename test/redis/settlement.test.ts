@@ -81,7 +81,7 @@ describe('a guard on Redis', () => {
   it('asks about policies in shadow when the request has been answered', async () => {
     const onShadow = vi.fn<(event: ShadowEvent) => void>()
     const shadow = { name: 'new', limit: 1, window: '1h', mode: 'shadow' } as const
-    const { request } = guarded({ policies: [policy, shadow], onShadow })
+    const { request } = guarded({ policies: [policy, shadow], observers: { onShadow } })
     for (let i = 1; i <= 3; i += 1) {
       const { passage } = await request()
       expect(passage.decision?.outcomes).toHaveLength(1)
@@ -93,12 +93,12 @@ describe('a guard on Redis', () => {
   })
 
   it('charges a retry nothing, and so many that come at once as may be free', async () => {
-    const { request, used } = guarded({ idempotencyKey: true, idempotentRetries: 2 })
+    const { request, used } = guarded({ idempotencyKey: true })
     expect((await request(withKey('k'))).allowed).toBe(true)
     await used()
     const retries = await Promise.all(Array.from({ length: 50 }, () => request(withKey('k'))))
 
-    expect(retries.filter(({ allowed }) => allowed)).toHaveLength(2 + 4)
+    expect(retries.filter(({ allowed }) => allowed)).toHaveLength(3 + 4)
     expect(await used()).toBe(5)
   })
 
@@ -125,11 +125,13 @@ describe('a guard on a Cluster', () => {
 
   it('charges a retry nothing, whose mark lives on another node', async () => {
     const store = redisStore(clusterClient, { prefix: 'retries', heartbeatMs: 0 })
-    const { request, used } = guarded({ idempotencyKey: true, idempotentRetries: 1 }, store)
+    const { request, used } = guarded({ idempotencyKey: true }, store)
     for (let i = 1; i <= 4; i += 1) {
       await request(withKey(`k${i}`))
       await used()
-      expect((await request(withKey(`k${i}`))).allowed).toBe(true)
+      for (let retry = 1; retry <= 3; retry += 1) {
+        expect((await request(withKey(`k${i}`))).allowed).toBe(true)
+      }
     }
     expect(await used()).toBe(4)
     expect((await request(withKey('k4'))).allowed).toBe(true)

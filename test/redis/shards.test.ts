@@ -44,7 +44,7 @@ function open(
       policy.algorithm === 'concurrency' ? policy : { window: '1h', ...policy },
     ),
     failureMode: 'closed',
-    onStoreError: () => undefined,
+    observers: { onStoreError: () => undefined },
     ...(penalty && { penalty }),
   })
   const checkOf = (policy: Policy, key: string): Check => ({

@@ -13,12 +13,7 @@ import type {
 import type { RateLimitOptions as ForExpress } from '@sluice/express'
 import type { RateLimitPluginOptions, RouteRateLimitOptions } from '@sluice/fastify'
 import type { RateLimitOptions as ForFetch } from '@sluice/fetch'
-import type {
-  ExposeOptions,
-  FormatOptions,
-  MergeRetryAfterOptions,
-  ParseOptions,
-} from '@sluice/headers'
+import type { FormatOptions, MergeRetryAfterOptions, ParseOptions } from '@sluice/headers'
 import type { RateLimitOptions as ForHono } from '@sluice/hono'
 import type {
   AccessListOptions,
@@ -76,7 +71,7 @@ export type Checked = [
   None<Strict<ForExpress | ForFetch | ForHono | ForKoa>>,
   None<Strict<RateLimitPluginOptions | RouteRateLimitOptions>>,
   None<Strict<RateLimitModuleOptions | HandlerRateLimit>>,
-  None<Strict<ExposeOptions | FormatOptions | MergeRetryAfterOptions | ParseOptions>>,
+  None<Strict<FormatOptions | MergeRetryAfterOptions | ParseOptions>>,
   None<Strict<AccessListOptions | IpOptions | ApiKeyOptions<object> | CredentialOptions<object>>>,
   None<Strict<HttpPolicyOptions<object> | ShedOptions<object>>>,
   None<Strict<AdaptiveOptions | CpuOptions | SignalOptions | ScheduleOptions | ScheduleRule>>,

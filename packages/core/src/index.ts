@@ -73,6 +73,7 @@ export {
   type LimiterEvent,
   type ObserverOptions,
   type Observers,
+  observerList,
   type ShadowEvent,
   type SkipEvent,
   type StoreErrorEvent,

@@ -1,26 +1,15 @@
+import type { Dialect } from './formats/dialect-format.ts'
 import { formats } from './formats/formats.ts'
-import { githubFieldNames } from './formats/legacy.ts'
-import { type Dialect, isLegacy } from './values/dialect.ts'
-
-/** Options of `exposeHeaders`. */
-export interface ExposeOptions {
-  /** True if `X-RateLimit-Used` and `X-RateLimit-Resource` are sent too. @default false */
-  readonly githubExtras?: boolean | undefined
-}
 
 /**
  * The fields that a cross-origin page can read only if Access-Control-Expose-Headers lists them.
  * The IETF's fields come first, then the legacy ones, then Retry-After.
  */
-export function exposedHeaders(
-  dialects: readonly Dialect[],
-  { githubExtras = false }: ExposeOptions = {},
-): readonly string[] {
-  const ietf = dialects.filter((dialect) => !isLegacy(dialect))
-  const legacy = dialects.filter(isLegacy)
-  const names = [...ietf, ...legacy].flatMap((dialect) => formats[dialect].fieldNames)
-  if (githubExtras && legacy.length > 0) names.push(...githubFieldNames)
-  return [...new Set(names), 'Retry-After']
+export function exposedHeaders(dialects: readonly Dialect[]): readonly string[] {
+  const all = dialects.map((dialect) => formats[dialect])
+  const ietf = all.filter(({ family }) => family === 'ietf')
+  const legacy = all.filter(({ family }) => family === 'legacy')
+  return [...[...ietf, ...legacy].flatMap(({ fieldNames }) => fieldNames), 'Retry-After']
 }
 
 /**

@@ -1,6 +1,5 @@
-import type { FieldOptions, FormatOptions, HeaderLine } from './formats/dialect-format.ts'
+import type { Dialect, FieldOptions, FormatOptions, HeaderLine } from './formats/dialect-format.ts'
 import { formats } from './formats/formats.ts'
-import type { Dialect } from './values/dialect.ts'
 import type { PolicyState } from './values/policy-state.ts'
 import { formatRetryAfter, longestWaitMs } from './values/retry-after.ts'
 

@@ -1,10 +1,10 @@
+import type { ParsedPolicy, ParsedRateLimit } from './parsers/parsed-rate-limit.ts'
 import { parseDraft6 } from './parsers/draft-6.ts'
 import { parseDraft7 } from './parsers/draft-7.ts'
 import { type FieldLookup, fieldLookup, type HeaderSource } from './parsers/header-source.ts'
 import { joinByLimit, joinByName } from './parsers/join-policies.ts'
 import { parseLegacy } from './parsers/legacy.ts'
-import type { ParsedPolicy, ParsedRateLimit } from './parsers/parsed-rate-limit.ts'
-import { parseRateLimit } from './parsers/rate-limit.ts'
+import { parsePartitions, parseRateLimit } from './parsers/rate-limit.ts'
 import { parseRateLimitPolicy } from './parsers/rate-limit-policy.ts'
 import { parseRetryAfter } from './parsers/retry-after.ts'
 
@@ -39,7 +39,13 @@ function parsePolicies(field: FieldLookup, nowMs: number): ParsedPolicy[] {
   const listed = parseRateLimitPolicy(field('RateLimit-Policy'))
   const named = listed.filter(({ name }) => name !== undefined)
   const states = parseRateLimit(field('RateLimit'))
-  if (states.length > 0) return joinByName(named, states)
+  if (states.length > 0) {
+    const partitions = parsePartitions(field('RateLimit-Partition'))
+    return joinByName(named, states).map((policy) => {
+      const partition = partitions.get(policy.name ?? '')
+      return partition ? { ...policy, partition } : policy
+    })
+  }
 
   const state =
     parseDraft7(field('RateLimit')) ?? parseDraft6(field, nowMs) ?? parseLegacy(field, nowMs)

@@ -25,7 +25,7 @@ export const accessLists: Behaviour = ({ driver, start, limited }) => {
     const reached = vi.fn()
     const block = { ips: ['127.0.0.2/31'] }
     const onDecision = vi.fn()
-    const answers = { statusCode: 420, message: 'slow down', onDecision }
+    const answers = { statusCode: 420, message: 'slow down', observers: { onDecision } }
     const limits = { limit: 1, window: '1m', store, block, ...answers } as const
     const app = await start({ limits: [limits], routes: [{ path: '/', reached }] })
 

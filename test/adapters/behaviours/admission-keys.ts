@@ -135,7 +135,7 @@ export const admissionKeys: Behaviour = ({ start }) => {
     it('takes it for no denial and no strike, but refuses whom a penalty blocks', async () => {
       const onDecision = vi.fn()
       const penalty = { after: 2, within: '1h', for: '1h' } as const
-      const { app } = await full({ limits: { penalty, onDecision } })
+      const { app } = await full({ limits: { penalty, observers: { onDecision } } })
       expect(await app.statuses(3, '/reports', keyed('"1"'))).toEqual([202, 202, 202])
       expect(onDecision.mock.calls.map(([{ decision }]) => decision.allowed)).not.toContain(false)
       const malformed = keyed('"9"', { body: '{"page":' })

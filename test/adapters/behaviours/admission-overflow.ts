@@ -93,7 +93,7 @@ export const admissionOverflow: Behaviour = ({ start }) => {
           { name: 'soft', limit: 1, window: '1m' },
           { name: 'hard', limit: 10, window: '1m' },
         ],
-        onDecision,
+        observers: { onDecision },
         ...more,
       },
     })
@@ -115,7 +115,7 @@ export const admissionOverflow: Behaviour = ({ start }) => {
           throw new Error('no job')
         },
       },
-      limits: { limit: 1, window: '1m', onDecision },
+      limits: { limit: 1, window: '1m', observers: { onDecision } },
     })
     expect(await app.statuses(2, '/reports', post())).toEqual([200, 500])
     expect(onDecision).toHaveBeenCalledTimes(2)
@@ -140,7 +140,7 @@ export const admissionOverflow: Behaviour = ({ start }) => {
           { name: 'soft', limit: 1, window: '1m' },
           { name: 'hard', limit: 5, window: '1m' },
         ],
-        onDecision,
+        observers: { onDecision },
       },
     })
     expect(await app.statuses(2, '/reports', post())).toEqual([200, 429])

@@ -133,7 +133,7 @@ export const afterTheResponse: Behaviour = ({ start }) => {
     process.on('unhandledRejection', unhandled)
     onTestFinished(() => void process.off('unhandledRejection', unhandled))
     const onInvalid = vi.fn()
-    const { ask, used } = await counted({ refundWhen, onInvalid })
+    const { ask, used } = await counted({ refundWhen, observers: { onInvalid } })
     expect((await ask(500)).status).toBe(500)
     await until('it is reported', () => onInvalid.mock.calls.length === 1)
 

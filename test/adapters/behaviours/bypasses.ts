@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net'
 import {
   createLimiter,
   type Decision,
+  type DecisionEvent,
   type LimiterOptions,
   memoryStore,
   type Store,
@@ -323,7 +324,7 @@ export const bypasses: Behaviour = ({ driver, start, limited }) => {
         limits: [
           {
             ...{ name: 'login', limit: 5, window: '1h', store },
-            onDecision: ({ decision }) => void decisions.push(decision),
+            observers: { onDecision: ({ decision }) => void decisions.push(decision) },
           },
         ],
         routes: [
@@ -349,8 +350,8 @@ export const bypasses: Behaviour = ({ driver, start, limited }) => {
       const policy = { name: 'api', limit: 3, window: '1h', store: memoryStore() } as const
       const limiter = createLimiter(policy)
       const decisions: Decision[] = []
-      const onDecision: Limits['onDecision'] = ({ decision }) => void decisions.push(decision)
-      const app = await limited({ ...policy, onDecision })
+      const onDecision = ({ decision }: DecisionEvent) => void decisions.push(decision)
+      const app = await limited({ ...policy, observers: { onDecision } })
       await app.statuses(3)
       const [first, second] = decisions as [Decision, Decision]
 

@@ -130,7 +130,7 @@ export const leases: Behaviour = ({ driver, start }) => {
     }
     const onDecision = vi.fn()
     const { app, free } = await inFlight({ reached: () => undefined }, (leases) => [
-      { ...leases, key, onDecision },
+      { ...leases, key, observers: { onDecision } },
     ])
     const answer = app.ask('/', { signal: client.signal })
     await until('the key is asked for', () => asked.mock.calls.length === 1)
@@ -194,7 +194,7 @@ export const leases: Behaviour = ({ driver, start }) => {
     onTestFinished(() => void process.off('unhandledRejection', unhandled))
     const onStoreError = vi.fn()
     const store = memoryStore()
-    const limits = { ...policy, store, onStoreError }
+    const limits = { ...policy, store, observers: { onStoreError } }
     const app = await start({ limits: [limits] })
     const { apply } = store
     vi.spyOn(store, 'apply').mockImplementation((op, checks) => {

@@ -1,5 +1,5 @@
 import type { Decision } from '@sluice/core'
-import type { DecisionEvent, RequestDecision } from '@sluice/http'
+import type { DecisionEvent, RequestDecision, ShadowEvent } from '@sluice/http'
 import { expect, it, vi } from 'vitest'
 import type { Behaviour } from '../adapter-conformance.ts'
 import {
@@ -21,17 +21,17 @@ export const logging: Behaviour = ({ driver, start, limited }) => {
       const { decision, request, route, policy, key: found } = event
       if (!decision.allowed) lines.push([request && sentPath(request), route, policy?.name, found])
     }
-    return { lines, onDecision }
+    return { lines, observers: { onDecision } }
   }
 
   it('tells an observer the request, its route, the policy and the key', async () => {
-    const { lines, onDecision } = logged()
+    const { lines, observers } = logged()
     const policies = [
       { limit: 1, window: '1s' },
       { name: 'minute', limit: 1, window: '1m' },
     ] as const
     const app = await start({
-      routes: [{ path: '/items/:id', limits: { policies, key, onDecision } }],
+      routes: [{ path: '/items/:id', limits: { policies, key, observers } }],
     })
     await app.statuses(2, '/items/7?full', ada)
 
@@ -41,9 +41,9 @@ export const logging: Behaviour = ({ driver, start, limited }) => {
   it.skipIf(driver.answersUnknown)(
     'tells an observer the rule, where no route is matched',
     async () => {
-      const { lines, onDecision } = logged()
+      const { lines, observers } = logged()
       const routes = { '/nowhere/*': { limit: 1, window: '1m' } } as const
-      const app = await limited({ limit: 9, window: '1m', key, onDecision, routes })
+      const app = await limited({ limit: 9, window: '1m', key, observers, routes })
       await app.statuses(2, '/nowhere/1', ada)
 
       expect(lines).toEqual([['/nowhere/1', '/nowhere/*', 'default', 'ada']])
@@ -55,8 +55,8 @@ export const logging: Behaviour = ({ driver, start, limited }) => {
     ['a list blocks', { limit: 9, window: '1m', block: { ips: ['127.0.0.1'] } }, undefined],
     ['goes over its limit', { limit: 0, window: '1m', key: () => 'ada' }, 'ada'],
   ])('tells an observer once of a request that %s', async (_, limits, found) => {
-    const { lines, onDecision } = logged()
-    const app = await limited({ ...limits, onDecision })
+    const { lines, observers } = logged()
+    const app = await limited({ ...limits, observers })
     await app.ask('/', {})
 
     const route = driver.knowsRoutes ? 'GET /' : undefined
@@ -64,8 +64,14 @@ export const logging: Behaviour = ({ driver, start, limited }) => {
   })
 
   it('tells an observer of policies in shadow the request too', async () => {
-    const onShadow = vi.fn<Limits['onShadow'] & object>()
-    const app = await limited({ limit: 0, window: '1m', mode: 'shadow', key, onShadow })
+    const onShadow = vi.fn<(event: ShadowEvent<NativeRequest>) => void>()
+    const app = await limited({
+      limit: 0,
+      window: '1m',
+      mode: 'shadow',
+      key,
+      observers: { onShadow },
+    })
     await app.ask('/', ada)
 
     const told = onShadow.mock.calls[0]?.[0]

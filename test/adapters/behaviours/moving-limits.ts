@@ -17,7 +17,7 @@ export const movingLimits: Behaviour = ({ start, limited }) => {
     const onInvalid = vi.fn<(event: InvalidEvent) => void>()
     const key = (request: NativeRequest) => `plan:${planOf(request)}`
     const limit = tiers({ free: 2, root: unlimited, default: 1 }, planOf)
-    const app = await limited({ window: '1m', limit, key, onInvalid })
+    const app = await limited({ window: '1m', limit, key, observers: { onInvalid } })
 
     expect(await app.statuses(3, '/', plan('free'))).toEqual([200, 200, 429])
     expect(await app.statuses(9, '/', plan('root'))).toEqual(Array(9).fill(200))
@@ -203,7 +203,7 @@ export const movingLimits: Behaviour = ({ start, limited }) => {
 
   it('sheds the least important class with 503, and neither charges it nor speaks of policies', async () => {
     const onDecision = vi.fn<(event: DecisionEvent) => void>()
-    const app = await shedding({ onDecision })
+    const app = await shedding({ observers: { onDecision } })
     onDecision.mockClear()
     const answer = await app.ask('/', batch)
 

@@ -16,7 +16,7 @@ export const queues: Behaviour = ({ start }) => {
     const reached = vi.fn()
     const onDecision = ({ decision }: { decision: Decision }) => void decisions.push(decision)
     const app = await start({
-      limits: [{ ...limits, onDecision }, ...more],
+      limits: [{ ...limits, observers: { onDecision } }, ...more],
       routes: [{ path: '/', reached: () => reached(performance.now()) }],
     })
     return { app, decisions, reached, delays: () => decisions.map(({ delayMs }) => delayMs) }
@@ -128,7 +128,9 @@ export const queues: Behaviour = ({ start }) => {
       { name: 'sum', ...fixed },
     ]
     const later = vi.fn()
-    const subject = await queued({ policies }, [{ name: 'later', ...fixed, onDecision: later }])
+    const subject = await queued({ policies }, [
+      { name: 'later', ...fixed, observers: { onDecision: later } },
+    ])
     await subject.app.ask()
     const { answer } = await asked(subject)
 

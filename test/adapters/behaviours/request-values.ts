@@ -48,7 +48,7 @@ export const requestValues: Behaviour = ({ start, limited }) => {
     async (value) => {
       const onInvalid = vi.fn<(event: InvalidEvent) => void>()
       const cost = () => value as number
-      const app = await limited({ limit: 5, window: '1m', cost, onInvalid })
+      const app = await limited({ limit: 5, window: '1m', cost, observers: { onInvalid } })
 
       expect((await app.ask()).field('x-ratelimit-remaining')).toBe('4')
       expect(onInvalid).toHaveBeenCalledExactlyOnceWith({
@@ -92,7 +92,7 @@ export const requestValues: Behaviour = ({ start, limited }) => {
     async (value) => {
       const onInvalid = vi.fn<(event: InvalidEvent) => void>()
       const limit = () => value as number
-      const app = await limited({ limit, defaultLimit: 2, window: '1m', onInvalid })
+      const app = await limited({ limit, defaultLimit: 2, window: '1m', observers: { onInvalid } })
 
       expect(await app.statuses(3)).toEqual([200, 200, 429])
       expect(onInvalid).toHaveBeenCalledTimes(3)

@@ -165,7 +165,7 @@ export const responseHeaders: Behaviour = ({ driver, start, limited }) => {
   )
 
   it('H31: sends the extras of GitHub', async () => {
-    const app = await limited({ ...fixed, limit: 100, headers: ['legacy'], githubExtras: true })
+    const app = await limited({ ...fixed, limit: 100, headers: ['legacy-github'] })
 
     expect(limitFields(await app.ask())).toEqual({
       'x-ratelimit-limit': '100',

@@ -259,7 +259,7 @@ export const routeRules: Behaviour = ({ start }) => {
     const store = memoryStore()
     const subject = await app({
       ...of(100_000, { store, key: route() }),
-      onDecision: ({ checks }) => void keys.add(checks[0]?.key ?? ''),
+      observers: { onDecision: ({ checks }) => void keys.add(checks[0]?.key ?? '') },
       routes: { 'GET /report/:id': of(100_000) },
     })
 

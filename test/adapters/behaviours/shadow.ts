@@ -1,4 +1,4 @@
-import { createLimiter, memoryStore } from '@sluice/core'
+import { createLimiter, memoryStore, type ShadowEvent } from '@sluice/core'
 import { expect, it, vi } from 'vitest'
 import { until } from '../../support/until.ts'
 import type { Behaviour } from '../adapter-conformance.ts'
@@ -12,15 +12,20 @@ const enforced = { name: 'default', limit: 100, window: '1m', algorithm: 'fixed-
 export const shadows: Behaviour = ({ limited, start }) => {
   function told() {
     const outcomes: string[] = []
-    const onShadow: Limits['onShadow'] = (event) => {
+    const onShadow = (event: ShadowEvent) => {
       for (const { policy, allowed } of event.outcomes) outcomes.push(`${policy.name} ${allowed}`)
     }
-    return { onShadow, outcomes }
+    return { observers: { onShadow }, outcomes }
   }
 
   it('H12: shows nothing of a policy in shadow, and refuses nothing', async () => {
     const { onShadow, outcomes } = told()
-    const app = await limited({ ...shadow, onShadow, exposeHeaders: true, hideOnRedirect: true })
+    const app = await limited({
+      ...shadow,
+      observers: { onShadow },
+      exposeHeaders: true,
+      hideOnRedirect: true,
+    })
     for (let i = 0; i < 3; i += 1) {
       const answer = await app.ask()
       expect(answer.status).toBe(200)
@@ -34,7 +39,7 @@ export const shadows: Behaviour = ({ limited, start }) => {
   it('H13: shows only the policy that is enforced beside it', async () => {
     const { onShadow, outcomes } = told()
     const policies = [{ ...shadow, limit: 0 }, enforced]
-    const answer = await (await limited({ policies, onShadow })).ask()
+    const answer = await (await limited({ policies, observers: { onShadow } })).ask()
 
     expect(limitFields(answer)).toEqual({
       'ratelimit-policy': '"default";q=100;w=60',
@@ -72,7 +77,7 @@ export const shadows: Behaviour = ({ limited, start }) => {
       { ...shadow, limit: 5 },
       { ...enforced, limit: 2 },
     ]
-    const app = await limited({ policies, onShadow })
+    const app = await limited({ policies, observers: { onShadow } })
 
     expect(await app.statuses(4)).toEqual([200, 200, 429, 429])
     expect(outcomes).toEqual(['new true', 'new true'])
@@ -88,7 +93,7 @@ export const shadows: Behaviour = ({ limited, start }) => {
       limit: 1,
       window: '1m',
       enforce,
-      onShadow,
+      observers: { onShadow },
       key: ({ headers }) => String(headers['x-tenant']),
     })
     const beta = await app.statuses(2, '/', { headers: { 'x-tenant': 'beta' } })
@@ -104,7 +109,13 @@ export const shadows: Behaviour = ({ limited, start }) => {
   it('is enforced where such a function says neither, and that is reported', async () => {
     const onInvalid = vi.fn()
     const enforce = () => undefined as never
-    const app = await limited({ name: 'new', limit: 1, window: '1m', enforce, onInvalid })
+    const app = await limited({
+      name: 'new',
+      limit: 1,
+      window: '1m',
+      enforce,
+      observers: { onInvalid },
+    })
 
     expect(await app.statuses(2)).toEqual([200, 429])
     expect(onInvalid).toHaveBeenCalledTimes(2)
@@ -163,7 +174,12 @@ export const shadows: Behaviour = ({ limited, start }) => {
       store: memoryStore(),
     } as const
     const limiter = createLimiter(inFlight)
-    const app = await limited({ ...inFlight, key: () => 'ada', mode: 'shadow', onShadow })
+    const app = await limited({
+      ...inFlight,
+      key: () => 'ada',
+      mode: 'shadow',
+      observers: { onShadow },
+    })
     for (let i = 0; i < 3; i += 1) {
       expect((await app.ask()).status).toBe(200)
       await until('the lease has ended', async () => (await limiter.peek('ada')).allowed === true)
@@ -175,12 +191,18 @@ export const shadows: Behaviour = ({ limited, start }) => {
   it('counts what is settled after the response too', async () => {
     const { onShadow, outcomes } = told()
     const over = vi.fn(() => true)
-    const refunded = await limited({ ...shadow, onShadow, refundWhen: over })
+    const refunded = await limited({ ...shadow, observers: { onShadow }, refundWhen: over })
     for (let i = 1; i <= 3; i += 1) {
       await refunded.ask()
       await until('the response is over', () => over.mock.calls.length === i)
     }
-    const charged = { ...shadow, limit: 3, onShadow, chargeWhen: over, store: memoryStore() }
+    const charged = {
+      ...shadow,
+      limit: 3,
+      observers: { onShadow },
+      chargeWhen: over,
+      store: memoryStore(),
+    }
     const app = await start({
       limits: [charged],
       routes: [{ path: '/', reached: ({ rateLimit }) => rateLimit?.charge(1) }],

@@ -16,7 +16,7 @@ export const storeFailures: Behaviour = ({ limited }) => {
       store: failingStore(how),
       failureMode: 'open',
       exposeHeaders: true,
-      onStoreError,
+      observers: { onStoreError },
     })
 
     const answer = await app.ask()
@@ -38,8 +38,7 @@ export const storeFailures: Behaviour = ({ limited }) => {
       limit: 1,
       window: '1m',
       store: failingStore('rejects'),
-      onStoreError: fail,
-      onDecision: fail,
+      observers: { onStoreError: fail, onDecision: fail },
     })
 
     expect(await app.statuses(2)).toEqual([200, 429])

@@ -21,7 +21,7 @@ export function sluiceExpress(setting: HttpSetting): Promise<Listening> {
       ...(redis
         ? { store: redisStore(redis, { prefix, secret: 'in production there is one' }) }
         : {}),
-      onStoreError: ({ error }) => onStoreError?.(error),
+      observers: { onStoreError: ({ error }) => onStoreError?.(error) },
     }),
   ])
 }

@@ -15,11 +15,11 @@ export async function sluiceFastify(setting: HttpSetting): Promise<Listening> {
   const app = fastify()
   await app.register(rateLimitPlugin, {
     policies: [{ limit, window: windowMs }],
+    observers: { onStoreError: ({ error }) => onStoreError?.(error) },
     key: apiKey({ header: clientHeader, verify: false }),
     ...(redis
       ? { store: redisStore(redis, { prefix, secret: 'in production there is one' }) }
       : {}),
-    onStoreError: ({ error }) => onStoreError?.(error),
   })
   return listen(app)
 }

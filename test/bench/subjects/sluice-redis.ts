@@ -80,8 +80,10 @@ function limiterOf(
       policies: named,
       failureMode: 'closed',
       deadlineMs: 60_000,
-      onStoreError: ({ error }) => {
-        storeError = error
+      observers: {
+        onStoreError: ({ error }) => {
+          storeError = error
+        },
       },
     })
 

@@ -32,8 +32,7 @@ function limit(options: SomeOptions = {}): Limiter {
     limit: 10,
     window: '10m',
     store,
-    onStoreError: () => undefined,
-    onResilience: (event) => events.push(event),
+    observers: { onStoreError: () => undefined, onResilience: (event) => events.push(event) },
     ...options,
   })
 }
@@ -110,9 +109,11 @@ it('a charge is owed where requests are refused too, and kept when it was charge
 it('an observer may ask a limiter of the same store about every event', async () => {
   let told = 0
   const limiter = limit({
-    onResilience: () => {
-      told += 1
-      void limiter.consume('may-i-log')
+    observers: {
+      onResilience: () => {
+        told += 1
+        void limiter.consume('may-i-log')
+      },
     },
   })
   await cutOff(limiter)
@@ -318,7 +319,7 @@ it('a lease that came too late for a request that was let pass is ended', async 
     policies: [{ name: 'p', algorithm: 'concurrency', limit: 10 }],
     store,
     failureMode: 'open',
-    onStoreError: () => undefined,
+    observers: { onStoreError: () => undefined },
   })
   await limiter.peek('k')
   const { decision, call } = await missed(() => limiter.consume('k'))

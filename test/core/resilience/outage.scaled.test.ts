@@ -51,8 +51,7 @@ it('an outage adds at most one limit, and when it is over the store knows of all
           limit: quota,
           window: '10m',
           store,
-          onStoreError: () => undefined,
-          onResilience: (event) => events.push(event),
+          observers: { onStoreError: () => undefined, onResilience: (event) => events.push(event) },
         })
         const [policy] = limiter.policies
         if (!policy) throw new Error('a policy')

@@ -21,7 +21,7 @@ function limit(options: SomeOptions = {}): Limiter {
     limit: 2,
     window: '10s',
     penalty: { after: 3, within: '1m', for: '5m' },
-    onStoreError: () => undefined,
+    observers: { onStoreError: () => undefined },
     ...options,
   })
 }
@@ -123,7 +123,7 @@ describe('while the store is away', () => {
       store,
       policies: [quota],
       penalty: { after: 1, within: '1m', for: '1h' },
-      onStoreError: () => undefined,
+      observers: { onStoreError: () => undefined },
     })
     await cutOff(limiter)
     for (let i = 0; i < 9; i += 1) {
@@ -135,7 +135,7 @@ describe('while the store is away', () => {
     const limiter = createLimiter({
       store,
       penalty: { after: 'never' },
-      onStoreError: () => undefined,
+      observers: { onStoreError: () => undefined },
     })
     await limiter.block('k', '1h')
     await cutOff(limiter)

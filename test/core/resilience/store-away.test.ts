@@ -3,6 +3,8 @@ import {
   type Decision,
   type Limiter,
   memoryStore,
+  type Observers,
+  observerList,
   type PolicyOptions,
   type ResilienceEvent,
 } from '@sluice/core'
@@ -23,13 +25,13 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-function limit(options: SomeOptions = {}): Limiter {
+function limit({ observers, ...options }: SomeOptions = {}): Limiter {
+  const own: Observers = { observers: { onResilience: (event) => events.push(event) } }
   const shorthand = options.policies ? {} : { name: 'p', limit: 10, window: '1m' as const }
   return limiterOf({
     ...shorthand,
     store,
-    onStoreError: () => undefined,
-    onResilience: (event) => events.push(event),
+    observers: [own, { onStoreError: () => undefined }, ...observerList({ observers })],
     ...options,
   })
 }
@@ -61,7 +63,7 @@ function types(): string[] {
 describe('a deadline', () => {
   it('lets a request go on after 100 ms, as the failure mode decides', async () => {
     const onStoreError = vi.fn()
-    const limiter = limit({ onStoreError })
+    const limiter = limit({ observers: { onStoreError } })
     store.mood = 'hangs'
     const decided = vi.fn()
     void limiter.consume('k').then(decided)

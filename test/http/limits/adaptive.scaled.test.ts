@@ -22,13 +22,13 @@ const range = { low: 10, high: 20, min: 100, max: 1_000 }
 
 function asker(limit: AdaptiveLimit) {
   const onInvalid = vi.fn<(event: InvalidEvent) => void>()
-  const guard = guardOf({ window: '1m', limit, onInvalid })
+  const guard = guardOf({ window: '1m', limit, observers: { onInvalid } })
   /** The limit of a request that comes so much later. */
   function after(ms: number): number | undefined {
     vi.setSystemTime(Date.now() + ms)
     return now(guard.check(exchange()) as never).decision?.outcomes[0]?.limit
   }
-  return { after, onInvalid }
+  return { after, observers: { onInvalid } }
 }
 
 /** The limits of so many seconds with a request in each. */

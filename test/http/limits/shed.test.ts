@@ -20,7 +20,7 @@ function shedder(shed: Partial<ShedOptions<object>>, more: GuardFields<object> =
   const guard = guardOf({
     limit: 1_000_000,
     window: '1m',
-    onInvalid,
+    observers: { onInvalid },
     shed: { signal: () => 0, low: 10, high: 20, priority: classOf, classes, ...shed },
     ...more,
   })
@@ -36,7 +36,7 @@ function shedder(shed: Partial<ShedOptions<object>>, more: GuardFields<object> =
   function seconds(count: number): readonly (readonly string[])[] {
     return Array.from({ length: count }, () => passing(1_000))
   }
-  return { passes, passing, seconds, onInvalid }
+  return { passes, passing, seconds, observers: { onInvalid } }
 }
 
 describe('under pressure', () => {

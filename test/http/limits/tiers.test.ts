@@ -20,11 +20,11 @@ const planOf = (request: object) => (request as Client).plan as string
 /** Asks for clients of the plans that it is given, one after the other, each of them the same client. */
 function asker(options: GuardFields<object>) {
   const onInvalid = vi.fn<(event: InvalidEvent) => void>()
-  const guard = guardOf({ window: '1m', onInvalid, ...options })
+  const guard = guardOf({ window: '1m', observers: { onInvalid }, ...options })
   function ask(plan: unknown) {
     return now(guard.check({ ...exchange(), native: { plan } }) as never).decision
   }
-  return { ask, limit: (plan: unknown) => ask(plan)?.outcomes[0]?.limit, onInvalid }
+  return { ask, limit: (plan: unknown) => ask(plan)?.outcomes[0]?.limit, observers: { onInvalid } }
 }
 
 function failure(make: () => unknown): SluiceError {

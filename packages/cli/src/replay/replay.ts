@@ -130,7 +130,7 @@ function replayOf(policies: Policies, options: ReplayOptions, ends: readonly str
       ...(file.headers === undefined && { headers: [] }),
       ...(file.key === undefined && { key: clientKey }),
       // The notes say which functions a log cannot call.
-      onInvalid: () => undefined,
+      observers: { onInvalid: () => undefined },
     },
     { where: 'the policy file', routing: laxRouting },
   )

@@ -2,7 +2,7 @@ import { algorithmOf } from '../algorithms/table.ts'
 import { isMemoryStore, type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
 import { type FailureMode, failureModes, type Policy } from '../model/policy.ts'
 import type { Store } from '../model/store.ts'
-import { checkObservers, type ObserverOptions, observerFields } from '../observers/observers.ts'
+import { checkObservers, type ObserverOptions } from '../observers/observers.ts'
 import { SluiceError } from '../options/errors.ts'
 import { invalid, knownFields, oneOf, orDefault, wholeNumber } from '../options/options.ts'
 import { definePenalty, type PenaltyOptions } from '../policy/penalty.ts'
@@ -91,7 +91,7 @@ export const limiterFields: readonly (keyof LimiterSettings)[] = [
   'deadlineMs',
   'instances',
   'fallback',
-  ...observerFields,
+  'observers',
 ]
 
 /** Checks the options of a limiter, and fills in the defaults. */

@@ -2,7 +2,7 @@ import type { FailureMode, Policy } from '../model/policy.ts'
 import type { Store, StoreCall, StoreOp } from '../model/store.ts'
 import type { JoinedObservers } from '../observers/join-observers.ts'
 import { notify } from '../observers/notify.ts'
-import type { ObserverOptions } from '../observers/observers.ts'
+import { type ObserverOptions, observerList } from '../observers/observers.ts'
 import { warnOnce } from '../options/warn.ts'
 import { versionBeingMade } from '../policy/policy-registry.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
@@ -33,12 +33,10 @@ export function listenToStore(
   const version = versionBeingMade()
   const { region } = store
   const told = { policies, space, version, region, storeHealth: () => access.health(store) }
-  for (const each of [options, ...(options.observers ?? [])]) {
-    const { onResilience, onStoreCall, onLimiter } = each
-    const isOwn = each === options
-    if (onResilience) access.monitor.observe(onResilience.bind(each), isOwn ? onResilience : each)
-    if (onStoreCall) listenToCalls(store, onStoreCall.bind(each), isOwn ? onStoreCall : each)
-    notify(onLimiter?.bind(each), told)
+  for (const each of observerList(options)) {
+    if (each.onResilience) access.monitor.observe(each.onResilience.bind(each), each)
+    if (each.onStoreCall) listenToCalls(store, each.onStoreCall.bind(each), each)
+    notify(each.onLimiter?.bind(each), told)
   }
 }
 

@@ -1,14 +1,16 @@
 import { processWide } from '../runtime/process-wide.ts'
 import { notify } from './notify.ts'
-import type { CountedDecision, ObserverOptions, Observers } from './observers.ts'
+import {
+  type CountedDecision,
+  type ObserverOptions,
+  type Observers,
+  observerList,
+} from './observers.ts'
 
 /** Counts decisions in place of an observer. It must not throw. */
 type DecisionCounter = (decision: CountedDecision) => void
 
-/**
- * The observers of a list and of the shorthand as one; a field without an observer stays
- * `undefined`.
- */
+/** The observers of a list as one; a field without an observer stays `undefined`. */
 export type JoinedObservers<Request> = {
   readonly [Field in TellingField]: Observers<Request>[Field] | undefined
 } & {
@@ -40,7 +42,7 @@ export function countInstead(
 export function joinObservers<Request>(
   options: ObserverOptions<Request>,
 ): JoinedObservers<Request> {
-  const all = [options, ...(options.observers ?? [])]
+  const all = observerList(options)
   const counting = all.map(({ onDecision }) => onDecision && counters.get(onDecision))
   return {
     onDecision: joined(

@@ -177,14 +177,14 @@ export interface Observers<Request = unknown> {
   onLimiter?: Observe<LimiterEvent> | undefined
 }
 
-/** Observers as options: a list, and functions as shorthand for one more. */
-export interface ObserverOptions<Request = unknown> extends Observers<Request> {
+/** Observers as options. */
+export interface ObserverOptions<Request = unknown> {
   /**
-   * Objects with methods such as `onDecision`. Each object is called for every event that it has a
-   * method for.
+   * An object with methods such as `onDecision`, or a list of such objects. Each object is called
+   * for every event that it has a method for.
    * @default none
    */
-  observers?: readonly Observers<Request>[] | undefined
+  observers?: Observers<Request> | readonly Observers<Request>[] | undefined
 }
 
 const eventFields: readonly (keyof Observers)[] = [
@@ -198,20 +198,21 @@ const eventFields: readonly (keyof Observers)[] = [
   'onLimiter',
 ]
 
-export const observerFields: readonly (keyof ObserverOptions)[] = ['observers', ...eventFields]
+/** The observers of the option, which takes one object or a list of them. */
+export function observerList<Request>({
+  observers = [],
+}: ObserverOptions<Request>): readonly Observers<Request>[] {
+  return 'length' in observers ? observers : [observers]
+}
 
 /**
- * Checks the options that name observers.
+ * Checks the option `observers`.
  * @throws SluiceError that names the option, its value and the legal form
  */
-export function checkObservers(options: ObserverOptions<never>): void {
-  for (const field of eventFields) {
-    const observer: unknown = options[field]
-    if (observer !== undefined && typeof observer !== 'function') {
-      throw invalid({ option: field }, observer, 'a function')
-    }
-  }
-  checkObserverList(options.observers, eventFields)
+export function checkObservers({ observers }: { readonly observers?: unknown }): void {
+  if (typeof observers === 'object' && observers !== null && !Array.isArray(observers)) {
+    checkObserver(observers, 'observers', eventFields)
+  } else checkObserverList(observers, eventFields)
 }
 
 /**
@@ -223,11 +224,12 @@ export function checkObserverList(observers: unknown, methods: readonly string[]
   if (!Array.isArray(observers)) {
     throw invalid({ option: 'observers' }, observers, 'a list of observers, such as [metrics]')
   }
-  for (const [index, observer] of observers.entries()) checkListed(observer, index, methods)
+  for (const [index, observer] of observers.entries()) {
+    checkObserver(observer, `observers[${index}]`, methods)
+  }
 }
 
-function checkListed(observer: unknown, index: number, methods: readonly string[]): void {
-  const option = `observers[${index}]`
+function checkObserver(observer: unknown, option: string, methods: readonly string[]): void {
   const isObject = typeof observer === 'object' && observer !== null
   const present = isObject
     ? methods.filter((method) => Reflect.get(observer, method) !== undefined)

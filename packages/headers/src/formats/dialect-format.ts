@@ -1,5 +1,29 @@
-import type { Dialect } from '../values/dialect.ts'
 import type { PolicyState } from '../values/policy-state.ts'
+
+/**
+ * A family of header fields that clients read.
+ *
+ * - `draft-11`: `RateLimit` and `RateLimit-Policy` in the syntax of
+ *   draft-ietf-httpapi-ratelimit-headers-11, which has
+ *   not changed since -08; `draft-8` to `draft-10` are other names for it.
+ * - `draft-7`: the same two fields in the incompatible types of revision 07.
+ * - `draft-6`: `RateLimit-Limit`, `-Remaining`, `-Reset` and `-Policy`, as in revisions 04 to 06.
+ * - `legacy`: `X-RateLimit-Limit`, `-Remaining`, `-Reset`, where the reset is in epoch seconds
+ *   (GitHub, express-rate-limit).
+ * - `legacy-delta`: the same names, where the reset is in seconds from now (what
+ *   `@fastify/rate-limit` sends).
+ * - `legacy-github`: the fields of `legacy`, and `X-RateLimit-Used` and `-Resource`.
+ */
+export type Dialect =
+  | 'draft-11'
+  | 'draft-10'
+  | 'draft-9'
+  | 'draft-8'
+  | 'draft-7'
+  | 'draft-6'
+  | 'legacy'
+  | 'legacy-delta'
+  | 'legacy-github'
 
 /** Name and value of a header field. */
 export type HeaderLine = readonly [name: string, value: string]
@@ -10,11 +34,6 @@ export interface FieldOptions {
   readonly nowMs: number
   /** True if the response refuses the request; Retry-After is sent only then. */
   readonly rejected: boolean
-  /**
-   * `X-RateLimit-Used` and `X-RateLimit-Resource` beside the `legacy` fields, as GitHub sends them.
-   * @default false
-   */
-  readonly githubExtras?: boolean | undefined
 }
 
 /** Options of `formatHeaders`. */
@@ -25,10 +44,22 @@ export interface FormatOptions extends FieldOptions {
   readonly retryJitterMs?: number | undefined
 }
 
-/** Writer of one dialect. */
+/** All that is special about one dialect. */
 export interface DialectFormat {
+  /** Its own name: it may have others. */
+  readonly name: Dialect
+  /**
+   * Dialects of one family share field names with other meanings, so a response carries one of them
+   * at most.
+   */
+  readonly family: 'ietf' | 'legacy'
   /** The fields it may write, in the order of Access-Control-Expose-Headers. */
   readonly fieldNames: readonly string[]
   /** Appends the lines of this dialect. */
   add(lines: HeaderLine[], states: readonly PolicyState[], options: FieldOptions): void
+  /**
+   * Joins a list of ours with the lines that another limiter, or a proxy, has put on the response.
+   * @default ours alone
+   */
+  join?(name: string, theirs: readonly string[], ours: string | undefined): string | undefined
 }

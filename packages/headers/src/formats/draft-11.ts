@@ -1,9 +1,6 @@
-import {
-  countsRequests,
-  type PolicyState,
-  shownLimit,
-  shownRemaining,
-} from '../values/policy-state.ts'
+import { parseRateLimit } from '../parsers/rate-limit.ts'
+import { parseRateLimitPolicy } from '../parsers/rate-limit-policy.ts'
+import { countsRequests, type PolicyState, shownLimit, shownRemaining } from '../values/policy-state.ts'
 import { effectiveResetMs } from '../values/retry-after.ts'
 import { wholeSeconds } from '../values/seconds.ts'
 import { isKey, serialiseBytes, serialiseString } from '../values/structured-field.ts'
@@ -11,8 +8,11 @@ import type { DialectFormat, FieldOptions, HeaderLine } from './dialect-format.t
 
 /** draft-ietf-httpapi-ratelimit-headers-11: every visible policy, in the order of configuration. */
 export const draft11: DialectFormat = {
+  name: 'draft-11',
+  family: 'ietf',
   fieldNames: ['RateLimit', 'RateLimit-Policy'],
   add: addLists,
+  join: joinLists,
 }
 
 function addLists(
@@ -131,4 +131,28 @@ function isDuplicate(state: PolicyState, index: number, states: readonly PolicyS
  */
 function unitsLeft(state: PolicyState): number {
   return shownRemaining(state, shownLimit(state) ?? 0) ?? Number.MAX_VALUE
+}
+
+const member = /(?:"(?:\\.|[^"\\])*"|[^",])+/g
+
+/**
+ * Joins two lists: theirs comes first. Items of another type than in the drafts since -08, and
+ * items with a name of our list, are dropped, since no client could read them.
+ */
+function joinLists(
+  name: string,
+  theirs: readonly string[],
+  ours: string | undefined,
+): string | undefined {
+  if (theirs.length === 0) return ours
+  const parse = name === 'RateLimit' ? parseRateLimit : parseRateLimitPolicy
+  const taken = new Set(ours === undefined ? [] : parse(ours).map((item) => item.name))
+  const members = (theirs.join(',').match(member) ?? []).flatMap((text) => {
+    const [item] = parse(text)
+    if (item?.name === undefined || taken.has(item.name)) return []
+    taken.add(item.name)
+    return [text.trim()]
+  })
+  if (ours !== undefined) members.push(ours)
+  return members.length === 0 ? undefined : members.join(', ')
 }

@@ -6,6 +6,8 @@ import { addIntegerPolicies } from './integer-policies.ts'
 
 /** Revisions 04 to 06: one policy, a field per number; a limit without a reset is forbidden. */
 export const draft6: DialectFormat = {
+  name: 'draft-6',
+  family: 'ietf',
   fieldNames: ['RateLimit-Limit', 'RateLimit-Policy', 'RateLimit-Remaining', 'RateLimit-Reset'],
   add: addFields,
 }

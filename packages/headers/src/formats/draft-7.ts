@@ -6,6 +6,8 @@ import { addIntegerPolicies } from './integer-policies.ts'
 
 /** Revision 07: one policy, as a dictionary whose `reset` is required. */
 export const draft7: DialectFormat = {
+  name: 'draft-7',
+  family: 'ietf',
   fieldNames: ['RateLimit', 'RateLimit-Policy'],
   add: addDictionary,
 }

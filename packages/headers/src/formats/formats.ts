@@ -1,10 +1,10 @@
-import type { Dialect } from '../values/dialect.ts'
-import type { DialectFormat } from './dialect-format.ts'
+import type { Dialect, DialectFormat } from './dialect-format.ts'
 import { draft6 } from './draft-6.ts'
 import { draft7 } from './draft-7.ts'
 import { draft11 } from './draft-11.ts'
-import { legacy, legacyDelta } from './legacy.ts'
+import { legacy, legacyDelta, legacyGithub } from './legacy.ts'
 
+/** The dialects by all of their names. */
 export const formats: Readonly<Record<Dialect, DialectFormat>> = {
   'draft-11': draft11,
   'draft-10': draft11,
@@ -14,4 +14,15 @@ export const formats: Readonly<Record<Dialect, DialectFormat>> = {
   'draft-6': draft6,
   legacy,
   'legacy-delta': legacyDelta,
+  'legacy-github': legacyGithub,
 }
+
+/** A field that some dialect writes. */
+type RateLimitField = Pick<DialectFormat, 'family'> & { readonly name: string }
+
+/** The fields of all dialects, by their names in lower case. */
+export const rateLimitFields: ReadonlyMap<string, RateLimitField> = new Map(
+  Object.values(formats).flatMap(({ family, fieldNames }) =>
+    fieldNames.map((name) => [name.toLowerCase(), { name, family }]),
+  ),
+)

@@ -6,23 +6,38 @@ import type { DialectFormat, FieldOptions, HeaderLine } from './dialect-format.t
 
 const fieldNames = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
 
-/** The fields that the option `githubExtras` adds. */
-export const githubFieldNames: readonly string[] = ['X-RateLimit-Used', 'X-RateLimit-Resource']
-
 /**
  * The reset in epoch seconds: Octokit reads nothing else, and retries at once when it is a delta.
  */
 export const legacy: DialectFormat = {
+  name: 'legacy',
+  family: 'legacy',
   fieldNames,
   add: (lines, states, options) =>
-    addFields(lines, { states, options, resetSeconds: epochSeconds }),
+    void addFields(lines, { states, options, resetSeconds: epochSeconds }),
+}
+
+/** The fields of `legacy`, and what is used of which policy, as GitHub sends it. */
+export const legacyGithub: DialectFormat = {
+  name: 'legacy-github',
+  family: 'legacy',
+  fieldNames: [...fieldNames, 'X-RateLimit-Used', 'X-RateLimit-Resource'],
+  add(lines, states, options) {
+    const binding = addFields(lines, { states, options, resetSeconds: epochSeconds })
+    if (binding === undefined) return
+    const { limit, name } = binding
+    lines.push(['X-RateLimit-Used', `${limit - legacyRemaining(binding)}`])
+    if (policyNameProblem(name) !== 'illegal') lines.push(['X-RateLimit-Resource', name])
+  },
 }
 
 /** The reset in seconds from now. */
 export const legacyDelta: DialectFormat = {
+  name: 'legacy-delta',
+  family: 'legacy',
   fieldNames,
   add: (lines, states, options) =>
-    addFields(lines, { states, options, resetSeconds: wholeSeconds }),
+    void addFields(lines, { states, options, resetSeconds: wholeSeconds }),
 }
 
 interface LegacyFields {
@@ -31,18 +46,19 @@ interface LegacyFields {
   resetSeconds(resetMs: number, nowMs: number): number | undefined
 }
 
-function addFields(lines: HeaderLine[], { states, options, resetSeconds }: LegacyFields): void {
+/** Appends the lines that all legacy dialects have. Returns the policy that they tell of. */
+function addFields(
+  lines: HeaderLine[],
+  { states, options, resetSeconds }: LegacyFields,
+): BindingPolicy | undefined {
   const binding = bindingPolicy(states, options.rejected)
-  if (binding === undefined) return
+  if (binding === undefined) return undefined
   const { limit, resetMs } = binding
   const remaining = legacyRemaining(binding)
   const reset = resetMs === undefined ? undefined : resetSeconds(resetMs, options.nowMs)
   lines.push(['X-RateLimit-Limit', `${limit}`], ['X-RateLimit-Remaining', `${remaining}`])
   if (reset !== undefined) lines.push(['X-RateLimit-Reset', `${reset}`])
-  if (options.githubExtras !== true) return
-  lines.push(['X-RateLimit-Used', `${limit - remaining}`])
-  if (policyNameProblem(binding.name) !== 'illegal')
-    lines.push(['X-RateLimit-Resource', binding.name])
+  return binding
 }
 
 /**

@@ -47,6 +47,7 @@ function statesByName(states: readonly ParsedPolicy[]): Map<string | undefined, 
 function stateFields({
   remaining,
   resetMs,
-}: ParsedPolicy): Pick<ParsedPolicy, 'remaining' | 'resetMs'> {
-  return { remaining, resetMs }
+  cost,
+}: ParsedPolicy): Pick<ParsedPolicy, 'remaining' | 'resetMs' | 'cost'> {
+  return { remaining, resetMs, ...(cost !== undefined && { cost }) }
 }

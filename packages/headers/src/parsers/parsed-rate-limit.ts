@@ -16,6 +16,13 @@ export interface ParsedPolicy {
   readonly unit?: string | undefined
   /** Partition key. */
   readonly pk?: Uint8Array | undefined
+  /** Units that this request took. */
+  readonly cost?: number | undefined
+  /**
+   * Dimensions by which the quota is partitioned, such as `user_id`. True: each value has a quota
+   * of its own. A text: the quota is for this value alone.
+   */
+  readonly partition?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** The rate limits of a response. */

@@ -9,16 +9,18 @@ import {
 } from './structured-text.ts'
 
 /**
- * `RateLimit` of draft-8 to draft-11. A malformed item is ignored, and so is a field that is no
- * List.
+ * `RateLimit` of draft-8 to draft-11, and of the draft after them, which calls `r` and `t` `a` and
+ * `w`, and adds the cost `c`. A malformed item is ignored, and so is a field that is no List.
  */
 export function parseRateLimit(text: string | undefined): ParsedPolicy[] {
   return text === undefined ? [] : listItems(text).flatMap(stateOf)
 }
 
 function stateOf({ value: name, parameters }: FieldItem): ParsedPolicy[] {
-  const remaining = parameters.get('r')
-  const reset = parameters.get('t')
+  const [left, window] = parameters.has('r') ? (['r', 't'] as const) : (['a', 'w'] as const)
+  const remaining = parameters.get(left)
+  const reset = parameters.get(window)
+  const cost = parameters.get('c')
   const pk = parameters.get('pk')
   if (typeof name !== 'string' || !isInteger(remaining, 0)) return []
   if (!isOptionalInteger(reset, 0) || !isOptionalBytes(pk)) return []
@@ -28,6 +30,21 @@ function stateOf({ value: name, parameters }: FieldItem): ParsedPolicy[] {
       remaining,
       resetMs: reset === undefined ? undefined : reset * 1000,
       pk: bytesOf(pk),
+      ...(isInteger(cost, 0) && { cost }),
     },
   ]
+}
+
+/**
+ * `RateLimit-Partition` of the draft after draft-11: the dimensions by which each policy counts
+ * apart, by the names of policies.
+ */
+export function parsePartitions(text: string | undefined): Map<string, ParsedPolicy['partition']> {
+  const items = text === undefined ? [] : listItems(text)
+  return new Map(
+    items.flatMap(({ value: name, parameters }) => {
+      const isLegal = [...parameters.values()].every((of) => of === true || typeof of === 'string')
+      return typeof name === 'string' && isLegal ? [[name, Object.fromEntries(parameters)]] : []
+    }),
+  )
 }

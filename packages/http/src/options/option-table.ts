@@ -38,10 +38,8 @@ export interface Settings {
   readonly allow: AccessList | undefined
   readonly block: AccessList | undefined
   readonly exposeHeaders: boolean
-  readonly githubExtras: boolean
   readonly headers: readonly Dialect[]
   readonly hideOnRedirect: boolean
-  readonly idempotentRetries: number
   readonly maxWaiting: number
   readonly onMissingKey: MissingKey
   /** `undefined`: they count, and the first one causes a warning. */
@@ -87,7 +85,6 @@ const table: { readonly [Name in HttpOption]: OptionRow<Checked[Name]> } = {
   },
   defaultLimit: { owners: everywhere, check: whereItIsRead },
   exposeHeaders: { owners: inGuards, check: (value, option) => flag(value, { option }, false) },
-  githubExtras: { owners: inGuards, check: (value, option) => flag(value, { option }, false) },
   handler: {
     owners: inGuards,
     check(value, option) {
@@ -104,10 +101,6 @@ const table: { readonly [Name in HttpOption]: OptionRow<Checked[Name]> } = {
       const legal = 'true for the header Idempotency-Key, a resolver such as header(name), or false'
       throw invalid({ option }, value, legal)
     },
-  },
-  idempotentRetries: {
-    owners: inGuards,
-    check: (value, option) => wholeNumber(orDefault(value, 3), { option }, { min: 1, max: 100 }),
   },
   key: {
     owners: everywhere,
@@ -192,10 +185,8 @@ export function settingsOf(options: Partial<Record<keyof Settings, unknown>>): S
     allow: read('allow'),
     block: read('block'),
     exposeHeaders: read('exposeHeaders'),
-    githubExtras: read('githubExtras'),
     headers: read('headers'),
     hideOnRedirect: read('hideOnRedirect'),
-    idempotentRetries: read('idempotentRetries'),
     maxWaiting: read('maxWaiting'),
     onMissingKey: read('onMissingKey'),
     preflights: read('preflights'),

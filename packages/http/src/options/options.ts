@@ -33,17 +33,11 @@ export interface IdempotencyOptions<Native> {
   /**
    * The key that a client sends again with a retry, so that both are charged once: `true` for the
    * header Idempotency-Key, or a resolver. A retry has the key, the method, the path, the cost and
-   * the identity of the request before it. `false`: none, for a route.
+   * the identity of the request before it. In the longest window of the policies, three retries are
+   * free. `false`: none, for a route.
    * @default none: every request is charged
    */
   idempotencyKey?: boolean | KeyResolver<Native> | undefined
-  /**
-   * Number of retries with one key that are free in the longest window of the policies: a whole
-   * number from 1 to 100. A client that makes up keys gets this many free requests for each charged
-   * one.
-   * @default 3
-   */
-  idempotentRetries?: number | undefined
 }
 
 /** The body of a refusal: a text, or an object that is sent as JSON. */
@@ -61,7 +55,7 @@ export type Preflights = 'pass' | 'count'
 interface PolicyGuardSettings<Native, Handler = never>
   extends SettlementOptions<Native>,
     IdempotencyOptions<Native>,
-    Omit<LimiterSettings, 'penalty' | keyof ObserverOptions>,
+    Omit<LimiterSettings, 'penalty' | 'observers'>,
     ObserverOptions<Native>,
     ListOptions {
   /**
@@ -108,8 +102,6 @@ interface PolicyGuardSettings<Native, Handler = never>
    * false
    */
   hideOnRedirect?: boolean | undefined
-  /** Adds `X-RateLimit-Used` and `X-RateLimit-Resource` to the legacy headers. @default false */
-  githubExtras?: boolean | undefined
   /**
    * Adds up to this share of the wait to Retry-After, at random, so that clients do not come back
    * all at once: 0 to 1.

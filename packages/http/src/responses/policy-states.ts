@@ -1,6 +1,6 @@
 import { type Decision, type Outcome, type Policy, warnOnce } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
-import type { Dialect, PolicyState } from '@sluice/headers'
+import { type Dialect, type DialectFormat, formats, type PolicyState } from '@sluice/headers'
 import { type Scope, scopedName } from '../request/scope.ts'
 
 /** The state of a policy that was applied to the request, for clients. */
@@ -13,11 +13,7 @@ interface Entry extends PolicyState {
   readonly dialects: readonly Dialect[]
 }
 
-/**
- * The dialects of one kind have field names in common, so a response carries one of each kind at
- * most.
- */
-export type FieldKind = 'ietf' | 'legacy'
+type Family = DialectFormat['family']
 
 /** The policies that one guard adds to a response. */
 export interface Applied {
@@ -38,7 +34,7 @@ export class PolicyStates {
   #dialects: readonly Dialect[] | undefined
   #isUniform = true
 
-  /** The first guard to speak of a kind decides its dialect: no client could read two. */
+  /** The first guard to speak of a family decides its dialect: no client could read two. */
   get dialects(): readonly Dialect[] {
     return this.#dialects ?? []
   }
@@ -70,9 +66,9 @@ export class PolicyStates {
     return entries
   }
 
-  /** Returns the states for fields of a kind, in the order in which the guards were asked. */
-  states(kind: FieldKind): readonly PolicyState[] {
-    return this.#entries.filter(({ dialects }) => speaks(dialects, kind))
+  /** Returns the states for fields of a family, in the order in which the guards were asked. */
+  states(family: Family): readonly PolicyState[] {
+    return this.#entries.filter(({ dialects }) => speaks(dialects, family))
   }
 
   /** The names of the visible policies that deny. */
@@ -91,8 +87,8 @@ export class PolicyStates {
     )
   }
 
-  speaks(kind: FieldKind): boolean {
-    return speaks(this.dialects, kind)
+  speaks(family: Family): boolean {
+    return speaks(this.dialects, family)
   }
 
   /**
@@ -118,25 +114,23 @@ export class PolicyStates {
   #speak(dialects: readonly Dialect[]): void {
     const spoken = this.#dialects
     this.#dialects ??= dialects
-    if (!spoken || haveSameKinds(dialects, spoken)) return
+    if (!spoken || haveSameFamilies(dialects, spoken)) return
     this.#isUniform = false
-    const more = dialects.filter((dialect) => !speaks(spoken, kindOf(dialect)))
+    const more = dialects.filter((dialect) => !speaks(spoken, formats[dialect].family))
     this.#dialects = [...spoken, ...more]
   }
 }
 
 const none: readonly never[] = []
 
-export function kindOf(dialect: Dialect): FieldKind {
-  return dialect.startsWith('legacy') ? 'legacy' : 'ietf'
+function speaks(dialects: readonly Dialect[], family: Family): boolean {
+  return dialects.some((dialect) => formats[dialect].family === family)
 }
 
-function speaks(dialects: readonly Dialect[], kind: FieldKind): boolean {
-  return dialects.some((dialect) => kindOf(dialect) === kind)
-}
-
-function haveSameKinds(one: readonly Dialect[], other: readonly Dialect[]): boolean {
-  return one.length === other.length && one.every((dialect) => speaks(other, kindOf(dialect)))
+function haveSameFamilies(one: readonly Dialect[], other: readonly Dialect[]): boolean {
+  return (
+    one.length === other.length && one.every((dialect) => speaks(other, formats[dialect].family))
+  )
 }
 
 /**

@@ -3,14 +3,14 @@ import {
   exposedHeaders,
   formatFields,
   formatRetryAfter,
+  formats,
   mergeExposed,
   mergeRetryAfter,
-  parseRateLimit,
-  parseRateLimitPolicy,
+  rateLimitFields,
 } from '@sluice/headers'
 import type { RequestContext } from '../request/context.ts'
 import { fieldLines, type HttpResponse, type ResponseField } from '../request/response.ts'
-import { type FieldKind, kindOf, PolicyStates } from './policy-states.ts'
+import { PolicyStates } from './policy-states.ts'
 
 export interface RenderOptions {
   readonly rejected: boolean
@@ -18,7 +18,6 @@ export interface RenderOptions {
   readonly retryAfter: string | undefined
   readonly nowMs: number
   readonly exposeHeaders: boolean
-  readonly githubExtras: boolean
 }
 
 /**
@@ -49,7 +48,7 @@ export class ResponseFields {
     }
     this.#written = this.#written.length === 0 ? fields : [...fields, ...this.#written]
     return options.exposeHeaders && fields.length > 0
-      ? [...fields, this.#exposed(response, options)]
+      ? [...fields, this.#exposed(response)]
       : fields
   }
 
@@ -76,8 +75,8 @@ export class ResponseFields {
   #hasOthers(response: HttpResponse): boolean {
     if (this.#theirs) return true
     for (const lowerCase of response.getHeaderNames()) {
-      const field = limitField(lowerCase)
-      if (!field || !this.policies.speaks(field.kind)) continue
+      const field = rateLimitFields.get(lowerCase)
+      if (!field || !this.policies.speaks(field.family)) continue
       if (response.getHeader(lowerCase) !== this.#lastWritten(field.name)) return true
     }
     return false
@@ -86,15 +85,15 @@ export class ResponseFields {
   #joined(response: HttpResponse, options: RenderOptions): ResponseField[] {
     const fields: ResponseField[] = []
     for (const dialect of this.policies.dialects) {
-      const kind = kindOf(dialect)
-      const states = this.policies.states(kind)
-      const ours = new Map(formatFields(states, [dialect], options))
+      const { family, fieldNames, join } = formats[dialect]
+      const ours = new Map(formatFields(this.policies.states(family), [dialect], options))
       if (ours.size === 0) continue
-      for (const name of fieldsOfKind[kind]) {
+      // A limiter that writes one field of a family is responsible for all fields of the family.
+      for (const { name, family: other } of rateLimitFields.values()) {
+        if (other !== family) continue
         const theirs = this.#others(response, name)
-        const isList =
-          dialect === 'draft-11' && (name === 'RateLimit' || name === 'RateLimit-Policy')
-        const value = isList ? joinLists(name, theirs, ours.get(name)) : ours.get(name)
+        const isJoined = join && fieldNames.includes(name)
+        const value = isJoined ? join(name, theirs, ours.get(name)) : ours.get(name)
         if (value !== undefined || theirs.length > 0) fields.push([name, value])
       }
     }
@@ -116,11 +115,11 @@ export class ResponseFields {
     return undefined
   }
 
-  #exposed(response: HttpResponse, { githubExtras }: RenderOptions): ResponseField {
+  #exposed(response: HttpResponse): ResponseField {
     const existing = fieldLines(response, 'Access-Control-Expose-Headers').join(', ')
     return [
       'Access-Control-Expose-Headers',
-      mergeExposed(existing, exposedHeaders(this.policies.dialects, { githubExtras })),
+      mergeExposed(existing, exposedHeaders(this.policies.dialects)),
     ]
   }
 }
@@ -170,67 +169,6 @@ export function fieldsOnHead(shown: object | undefined, status: number): readonl
   const fields = fieldsOf(shown)
   const isRedirect = status >= 300 && status < 400 && status !== 304
   return isRedirect && fields?.hideOnRedirect ? fields.undo() : []
-}
-
-/**
- * The rate-limit fields that exist. A limiter that writes one field of a kind is responsible for
- * all fields of that kind.
- */
-const fieldsOfKind: Readonly<Record<FieldKind, readonly string[]>> = {
-  ietf: [
-    'RateLimit-Policy',
-    'RateLimit',
-    'RateLimit-Limit',
-    'RateLimit-Remaining',
-    'RateLimit-Reset',
-  ],
-  legacy: [
-    'X-RateLimit-Limit',
-    'X-RateLimit-Remaining',
-    'X-RateLimit-Reset',
-    'X-RateLimit-Used',
-    'X-RateLimit-Resource',
-  ],
-}
-
-interface LimitField {
-  readonly name: string
-  readonly kind: FieldKind
-}
-
-const byLowerCase = new Map<string, LimitField>()
-for (const kind of ['ietf', 'legacy'] as const) {
-  for (const name of fieldsOfKind[kind]) byLowerCase.set(name.toLowerCase(), { name, kind })
-}
-
-/** The rate-limit field of a name in lower case; `undefined` for all others. */
-function limitField(lowerCase: string): LimitField | undefined {
-  return byLowerCase.get(lowerCase)
-}
-
-const member = /(?:"(?:\\.|[^"\\])*"|[^",])+/g
-
-/**
- * Joins a list of ours with one that another limiter, or a proxy, has put on the response: theirs
- * comes first. Items of another type than in the drafts since -08, and items with a name of our
- * list, are dropped, since no client could read them.
- */
-function joinLists(
-  name: 'RateLimit' | 'RateLimit-Policy',
-  theirs: readonly string[],
-  ours: string | undefined,
-): string | undefined {
-  if (theirs.length === 0) return ours
-  const parse = name === 'RateLimit' ? parseRateLimit : parseRateLimitPolicy
-  const taken = new Set(ours === undefined ? [] : parse(ours).map((item) => item.name))
-  const members = (theirs.join(',').match(member) ?? []).flatMap((text) => {
-    const [item] = parse(text)
-    if (item?.name === undefined || taken.has(item.name)) return []
-    taken.add(item.name)
-    return [text.trim()]
-  })
-  if (ours !== undefined) members.push(ours)
-  return members.length === 0 ? undefined : members.join(', ')
 }
 
 /** Jitter only adds: a client that waits longer than needed is admitted. */

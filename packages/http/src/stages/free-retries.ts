@@ -9,6 +9,7 @@ import {
   type MaybePromise,
   type Observers,
   type Outcome,
+  observerList,
   type Policy,
   unlimited,
 } from '@sluice/core'
@@ -24,12 +25,15 @@ import type { RequestContext } from '../request/context.ts'
 
 /** A guard whose retries are told from other requests. */
 export interface RetriedGuard<Native> {
-  readonly idempotency: Idempotency<Native>
+  readonly key: KeyResolver<Native>
   readonly limiter: Limiter
   readonly policies: readonly BoundPolicy<Native>[]
   /** The options of its limiter, but its policies. */
   readonly options: LimiterSettings
 }
+
+/** Retries with one key that are free in the longest window of the policies. */
+const freeRetries = 3
 
 /**
  * Decides requests so that a retry costs nothing. A request that has passed leaves a mark, which
@@ -43,16 +47,15 @@ export class FreeRetries<Native extends object> {
   readonly #mark: Policy
 
   constructor(guard: RetriedGuard<Native>) {
-    const { idempotency, policies, options } = guard
+    const { policies, options } = guard
     this.#guard = guard
     // The guard's own limiter tells of the store; an unlimited policy counts nothing.
-    const { onResilience: _, onStoreCall: __, onLimiter: ___, observers = [], ...own } = options
-    const failures = { observers: observers.flatMap(toldOfFailures) }
-    this.#marks = createLimiter({ ...own, ...failures, limit: unlimited, window: '1s' })
+    const observers = observerList(options).flatMap(toldOfFailures)
+    this.#marks = createLimiter({ ...options, observers, limit: unlimited, window: '1s' })
     const mark = definePolicy(
       {
         algorithm: 'fixed-window',
-        limit: 1 + idempotency.retries,
+        limit: 1 + freeRetries,
         window: `${Math.max(...policies.map(({ policy }) => policy.windowMs))}ms`,
         // It has no say while the store is away.
         failureMode: 'open',
@@ -71,8 +74,7 @@ export class FreeRetries<Native extends object> {
     checks: readonly PolicyCheck<Native>[],
   ): MaybePromise<Decided<Native>> {
     const { native, request } = context
-    const { key: resolver } = this.#guard.idempotency
-    return andThen(resolveKey(resolver, native, request), (key) => {
+    return andThen(resolveKey(this.#guard.key, native, request), (key) => {
       const asked = { context, checks }
       if (key === undefined) return this.#charged(asked)
       const mark = this.#markOf(asked, unquoted(key))
@@ -180,12 +182,6 @@ function isFirst(seen: Outcome | undefined): boolean {
  */
 function isMarked(seen: Outcome | undefined): boolean {
   return seen?.remaining !== undefined && seen.remaining < seen.limit
-}
-
-/** Tells the retries of a guard from other requests. */
-interface Idempotency<Native> {
-  readonly key: KeyResolver<Native>
-  readonly retries: number
 }
 
 /** Returns the resolver of the option; `undefined` where every request is charged. */

@@ -179,13 +179,12 @@ export class Responder<Native extends object, Handler> {
   }
 
   #renderOptions(decision: Decision): RenderOptions {
-    const { retryJitter, exposeHeaders, githubExtras } = this.#setup
+    const { retryJitter, exposeHeaders } = this.#setup
     return {
       rejected: !decision.allowed,
       retryAfter: decision.allowed ? undefined : retryAfter(decision, retryJitter),
       nowMs: Date.now(),
       exposeHeaders,
-      githubExtras,
     }
   }
 

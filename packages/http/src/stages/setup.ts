@@ -136,8 +136,7 @@ export function setUpGuard<Native extends object, Handler>(
   const { admission } = options
   if (checksAdmission) admission?.checkPolicies?.(policies.map(({ policy }) => policy))
   const observers = joinObservers(options)
-  const retryKey = idempotencyKeyOf(options)
-  const idempotency = retryKey && { key: retryKey, retries: settings.idempotentRetries }
+  const key = idempotencyKeyOf(options)
   return {
     ...settings,
     limiter,
@@ -146,8 +145,7 @@ export function setUpGuard<Native extends object, Handler>(
     policies,
     penalty,
     freeRetries:
-      idempotency &&
-      new FreeRetries({ idempotency, limiter, policies, options: limiterFieldsOf(options) }),
+      key && new FreeRetries({ key, limiter, policies, options: limiterFieldsOf(options) }),
     lists: accessLists(settings),
     report: reporter(observers),
     where,

@@ -17,6 +17,7 @@ import type {
   PolicyFile,
   ScheduleEntry,
 } from '../file/policy-file.ts'
+import { withoutRemoved } from '../file/removed-fields.ts'
 import { NamedParts } from './keys.ts'
 import { checkOverrides, limitValue, overridden } from './overrides.ts'
 
@@ -30,7 +31,7 @@ export function bindPolicies<Native, Handler>(
   code: NamedCode<Native>,
 ): GuardFields<Native, Handler> {
   const parts = new NamedParts(code)
-  const { $schema: _schema, overrides = [], ...rest } = file
+  const { $schema: _schema, overrides = [], ...rest } = withoutRemoved(file)
   checkOverrides(overrides, parts)
   const policy = (entry: PolicyEntry) => bindPolicy(entry, overrides, parts)
   const { profiles, routes, ...settings } = withPolicies(rest, policy)

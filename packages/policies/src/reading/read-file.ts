@@ -15,6 +15,7 @@ import {
 } from 'yaml'
 import { type Fault, optionOf, schemaFaults } from '../file/explain.ts'
 import type { PolicyFile } from '../file/policy-file.ts'
+import { withoutRemoved } from '../file/removed-fields.ts'
 import { fileSchema } from '../schema/file-schema.ts'
 import { ruleFaults } from './rules.ts'
 
@@ -117,7 +118,7 @@ function parse(text: string): Parsed {
   }
   // A value without a fault has this form.
   const value: PolicyFile = document.toJS({ maxAliasCount })
-  const faults = schemaFaults(fileSchema, value, { name: '', most: maxProblems })
+  const faults = schemaFaults(fileSchema, withoutRemoved(value), { name: '', most: maxProblems })
   const found = faults.length > 0 ? faults : ruleFaults(value)
   if (found.length === 0) return { value, problems: [] }
   const problems = found

@@ -84,7 +84,7 @@ const penalty = Type.Union(
 
 const dialects = [
   ...['draft-11', 'draft-10', 'draft-9', 'draft-8', 'draft-7', 'draft-6'],
-  ...['legacy', 'legacy-delta'],
+  ...['legacy', 'legacy-delta', 'legacy-github'],
 ]
 
 /** Settings that stand for all requests, or for those of a route. */
@@ -102,7 +102,6 @@ const settings: TProperties = optional({
   headers: Type.Array(oneOf(dialects), { description: 'The rate-limit headers to send.' }),
   exposeHeaders: flag('Lists the headers in Access-Control-Expose-Headers.'),
   hideOnRedirect: flag('Takes the headers off a redirect.'),
-  githubExtras: flag('Adds X-RateLimit-Used and X-RateLimit-Resource.'),
   retryJitter: share,
   maxWaiting: whole('The most requests that are held at once in a process.'),
   statusCode: whole('The status of a refused request.', 400, 599),
@@ -114,7 +113,6 @@ const settings: TProperties = optional({
     title: 'true, false, or a key',
     description: 'The key that a client sends again with a retry.',
   }),
-  idempotentRetries: whole('Retries with one key that are free.', 1, 100),
   allow: list,
   block: list,
   failureMode,

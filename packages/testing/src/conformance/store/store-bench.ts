@@ -66,8 +66,10 @@ export class StoreBench {
     return createLimiter({
       store,
       deadlineMs: 60_000,
-      onStoreError: ({ error }) => {
-        this.#failure ??= new Error(`the store failed: ${describeCause(error)}`, { cause: error })
+      observers: {
+        onStoreError: ({ error }) => {
+          this.#failure ??= new Error(`the store failed: ${describeCause(error)}`, { cause: error })
+        },
       },
       policies: policies.map((policy) => policyOf(this.algorithm, policy)),
     })

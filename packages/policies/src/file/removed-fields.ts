@@ -1,0 +1,32 @@
+import { isOptions, warnOnce } from '@sluice/core'
+import { mapped } from './named-policies.ts'
+import type { PolicyFile } from './policy-file.ts'
+
+/** Fields that earlier releases had, and what replaces them. */
+const removed: Readonly<Record<string, string>> = {
+  githubExtras: `write 'legacy-github' in headers`,
+  idempotentRetries: 'three retries are free',
+}
+
+/**
+ * Leaves the fields of earlier releases out, and warns of each once. The file itself keeps them, so
+ * that a fleet of two releases sees one version.
+ */
+export function withoutRemoved(file: PolicyFile): PolicyFile {
+  if (!isOptions(file)) return file
+  const { routes } = file
+  return withoutFields(
+    isOptions(routes) ? { ...file, routes: mapped(routes, withoutFields) } : file,
+  )
+}
+
+function withoutFields<Fields>(fields: Fields): Fields {
+  if (!isOptions(fields)) return fields
+  const kept = { ...fields }
+  for (const [field, instead] of Object.entries(removed)) {
+    if (!Reflect.has(kept, field)) continue
+    Reflect.deleteProperty(kept, field)
+    warnOnce(`a policy file has ${field}, which is ignored: ${instead}`, `removed field ${field}`)
+  }
+  return kept
+}
