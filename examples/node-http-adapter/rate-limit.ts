@@ -1,16 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { GuardOptions, MaybePromise } from '@sluice/http'
-import {
-  createGuard,
-  FrameworkContext,
-  type Hold,
-  type Reject,
-  type RequestContent,
-  type ResponseBody,
-  sendByNode,
-  serve,
-  settleAfter,
-} from '@sluice/http/adapter'
+import { createGuard, NodeRequestContext, type Refusal, serve } from '@sluice/http/adapter'
 
 /** A request of `node:http`, with its method, which servers always have. */
 type NodeRequest = IncomingMessage & { readonly method: string; readonly url: string }
@@ -54,7 +44,7 @@ function whole(request: IncomingMessage): NodeRequest {
 }
 
 /** One request of `node:http`, as Sluice sees it. Extend it to change how a request is read. */
-export class NodeContext extends FrameworkContext<NodeRequest, RateLimitHandler> {
+export class NodeContext extends NodeRequestContext<NodeRequest, RateLimitHandler> {
   readonly response: ServerResponse
   readonly scope = ''
   readonly route = undefined
@@ -72,24 +62,8 @@ export class NodeContext extends FrameworkContext<NodeRequest, RateLimitHandler>
     return this.native.socket.remoteAddress
   }
 
-  get content(): RequestContent {
-    return { url: this.native.url, parsed: undefined, stream: this.native }
-  }
-
-  settleAtEnd(hold: Hold): void {
-    settleAfter(this.response, this.native.socket, hold)
-  }
-
-  send(status: number, { contentType, text }: ResponseBody): void {
-    sendByNode(this.response, { status, headers: { 'Content-Type': contentType }, body: text })
-  }
-
-  setStatus(status: number): void {
-    this.response.statusCode = status
-  }
-
-  callHandler(handler: RateLimitHandler, { status }: Reject<RateLimitHandler>): unknown {
-    this.response.statusCode = status
+  callHandler(handler: RateLimitHandler, { status }: Refusal): unknown {
+    this.setStatus(status)
     return handler(this.native, this.response)
   }
 }

@@ -70,7 +70,10 @@ function otherThanReExports(fileName: string, source: string): string[] {
     .filter((statement) => {
       // What every adapter exports is listed once, by the kit.
       if (statement.type === 'ExportAllDeclaration') {
-        return statement.exported !== null || statement.source.value !== '@sluice/http/exports'
+        return (
+          statement.exported !== null ||
+          !/^(@sluice\/http|\.\/adapter)\/exports(\.ts)?$/.test(statement.source.value)
+        )
       }
       if (statement.type !== 'ExportNamedDeclaration') return true
       // `export {}` is how an empty file says that it is a module.

@@ -93,7 +93,6 @@ describe('the waiting room', () => {
 
     expect(refused.verdict).toEqual({
       action: 'reject',
-      decision: refused.decision,
       status: 503,
       fields: [
         ['Retry-After', '3'],

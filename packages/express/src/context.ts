@@ -1,17 +1,12 @@
 import { METHODS } from 'node:http'
 import { processWide } from '@sluice/http'
 import {
-  FrameworkContext,
-  type Hold,
+  NodeRequestContext,
   ProxyWatch,
-  type Reject,
-  type RequestContent,
+  type Refusal,
   type RequestDecision,
-  type ResponseBody,
   routeScope,
   type Scope,
-  sendByNode,
-  settleAfter,
 } from '@sluice/http/adapter'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import type { RateLimitHandler } from './options.ts'
@@ -38,7 +33,7 @@ interface MiddlewareCall {
 }
 
 /** A request of Express at one middleware of ours. */
-export class ExpressContext extends FrameworkContext<Request, RateLimitHandler> {
+export class ExpressContext extends NodeRequestContext<Request, RateLimitHandler> {
   readonly response: Response
   readonly scope: Scope
   readonly #call: MiddlewareCall
@@ -71,18 +66,13 @@ export class ExpressContext extends FrameworkContext<Request, RateLimitHandler> 
     return ip
   }
 
-  get content(): RequestContent {
-    const { originalUrl: url, body: parsed } = this.native
-    return { url, parsed, stream: this.native }
+  protected override get url(): string {
+    return this.native.originalUrl
   }
 
   /** Express takes both spellings for one header. */
   override header(name: string): string | undefined {
     return name === 'referer' || name === 'referrer' ? this.native.get(name) : super.header(name)
-  }
-
-  settleAtEnd(hold: Hold): void {
-    settleAfter(this.response, this.native.socket, hold)
   }
 
   protected override get shownBefore(): RequestDecision | undefined {
@@ -97,17 +87,8 @@ export class ExpressContext extends FrameworkContext<Request, RateLimitHandler> 
     Reflect.set(this.native, this.#call.property, decision)
   }
 
-  /** Not by Express' `send`, which would add a charset: problem+json does not have one. */
-  send(status: number, { contentType, text }: ResponseBody): void {
-    sendByNode(this.response, { status, headers: { 'Content-Type': contentType }, body: text })
-  }
-
-  setStatus(status: number): void {
-    this.response.status(status)
-  }
-
-  callHandler(handler: RateLimitHandler, { status, decision }: Reject<RateLimitHandler>): unknown {
-    this.response.status(status)
+  callHandler(handler: RateLimitHandler, { status, decision }: Refusal): unknown {
+    this.setStatus(status)
     return handler(this.native, this.response, this.#call.next, decision)
   }
 }

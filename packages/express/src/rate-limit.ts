@@ -1,6 +1,6 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
-import { andThen, invalid, isOptions, type Limiter, orDefault, type Peeked } from '@sluice/http'
+import { andThen, invalid, isOptions, orDefault } from '@sluice/http'
 import {
   beforeHead,
   continueWith,
@@ -8,24 +8,18 @@ import {
   type Handler,
   handlerRequest,
   hideOnRedirect,
+  type Limiting,
   laxRouting,
   sendByNode,
   serve,
+  withLimiter,
 } from '@sluice/http/adapter'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { decisionProperties, ExpressContext } from './context.ts'
 import type { RateLimitHandler, RateLimitOptions } from './options.ts'
 
 /** Middleware of Express, and the limiter behind it. */
-export interface RateLimit extends RequestHandler {
-  /**
-   * The limiter: to refund `req.rateLimit`, or to peek at a key or reset it. A policy on a route
-   * has keys of its own there unless it has a name.
-   */
-  readonly limiter: Limiter
-  /** Answers what a request would get, by its own key, limit and cost. Takes nothing. */
-  peek(req: Request, res: Response): Promise<Peeked>
-}
+export type RateLimit = RequestHandler & Limiting<[req: Request, res: Response]>
 
 /**
  * Middleware that limits requests.
@@ -50,12 +44,10 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     continueWith(next, () => serve(context, guard.check))
   }
 
-  async function peek(req: Request, res: Response): Promise<Peeked> {
-    const call = { middleware: sluiceRateLimit, next: () => undefined, property }
-    return guard.peek(new ExpressContext(req, res, call))
-  }
-
-  return Object.assign(sluiceRateLimit, { limiter: guard.limiter, peek })
+  const call = { middleware: sluiceRateLimit, next: () => undefined, property }
+  return withLimiter(sluiceRateLimit, guard, (req: Request, res: Response) => {
+    return new ExpressContext(req, res, call)
+  })
 }
 
 /**
@@ -75,14 +67,15 @@ export function mount(handler: Handler<Request>): RequestHandler {
   }
 }
 
-/** A request without a client, and the properties that Express adds: they must stay as they are. */
-const bareRequest = new IncomingMessage(new Socket())
+/** The properties that Express adds to requests: they must stay as they are. */
 const ofExpress =
   'accepts app baseUrl body cookies fresh get header host hostname ip ips is next originalUrl param params path protocol query range res route secure signedCookies stale subdomains xhr'
 
 function propertyOf(value: unknown): string {
   const name = orDefault(value, 'rateLimit')
-  const isFree = (text: string) => !(text in bareRequest) && !ofExpress.split(' ').includes(text)
+  if (name === 'rateLimit') return name
+  const isFree = (text: string) =>
+    !(text in new IncomingMessage(new Socket())) && !ofExpress.split(' ').includes(text)
   if (typeof name === 'string' && name !== '' && isFree(name)) return name
   const legal = `a name that requests of Express do not have, such as 'apiLimit'`
   throw invalid({ option: 'requestPropertyName' }, value, legal)

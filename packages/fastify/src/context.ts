@@ -4,7 +4,7 @@ import {
   type Hold,
   type HttpResponse,
   ProxyWatch,
-  type Reject,
+  type Refusal,
   type RequestContent,
   type ResponseBody,
   type Routing,
@@ -81,8 +81,7 @@ export class FastifyContext extends FrameworkContext<FastifyRequest, RateLimitHa
   }
 
   /** Calls the user's handler. Its errors go to the error handler of Fastify. */
-  async callHandler(handler: RateLimitHandler, refusal: Reject<RateLimitHandler>): Promise<void> {
-    const { status, decision } = refusal
+  async callHandler(handler: RateLimitHandler, { status, decision }: Refusal): Promise<void> {
     const reply = this.#reply
     // Not `code`, after which a redirect would keep the status.
     reply.raw.statusCode = status

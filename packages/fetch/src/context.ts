@@ -2,7 +2,7 @@ import {
   fieldsOn,
   hideOnRedirect,
   type MaybePromise,
-  type Reject,
+  type Refusal,
   type RequestDecision,
   type Scope,
   setFields,
@@ -62,10 +62,7 @@ export class WebContext<Info extends object> extends FetchContext<Request, RateL
     return new Response(body, { status, headers: this.#headers })
   }
 
-  protected reply(
-    handler: RateLimitHandler<Info>,
-    { decision }: Reject<RateLimitHandler<Info>>,
-  ): MaybePromise<Response> {
+  protected reply(handler: RateLimitHandler<Info>, { decision }: Refusal): MaybePromise<Response> {
     return handler(this.native, this.#info, decision)
   }
 

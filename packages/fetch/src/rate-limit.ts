@@ -1,10 +1,10 @@
 import {
   type Handler,
   invalid,
-  type Limiter,
-  type Peeked,
+  type Limiting,
   type RequestDecision,
   routeScope,
+  withLimiter,
 } from '@sluice/http'
 import { answerOf, createFetchGuard } from './adapter/index.ts'
 import { type Place, WebContext } from './context.ts'
@@ -22,7 +22,8 @@ export interface FetchPassage {
   fail(): void
 }
 
-export interface RateLimit<Info extends object = FetchInfo> {
+export interface RateLimit<Info extends object = FetchInfo>
+  extends Limiting<[request: Request, info: Info]> {
   /** Wraps a handler. */
   (handler: FetchHandler<Info>): (request: Request, info: Info) => Promise<Response>
   /**
@@ -30,10 +31,6 @@ export interface RateLimit<Info extends object = FetchInfo> {
    * @throws what a function of the options throws
    */
   decide(request: Request, info: Info): Promise<FetchPassage>
-  /** The limiter: to refund a decision, or to peek at a key or reset it. */
-  readonly limiter: Limiter
-  /** Answers what a request would get, by its own key, limit and cost. Takes nothing. */
-  peek(request: Request, info: Info): Promise<Peeked>
 }
 
 /**
@@ -74,9 +71,9 @@ export function rateLimit<Info extends object = FetchInfo>(
     }
   }
 
-  const peek = async (request: Request, info: Info) =>
-    guard.peek(new WebContext(request, info, place))
-  return Object.assign(limit, { decide, limiter: guard.limiter, peek })
+  return withLimiter(Object.assign(limit, { decide }), guard, (request: Request, info: Info) => {
+    return new WebContext(request, info, place)
+  })
 }
 
 /**

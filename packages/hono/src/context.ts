@@ -3,7 +3,7 @@ import {
   fieldsOn,
   hideOnRedirect,
   type MaybePromise,
-  type Reject,
+  type Refusal,
   type RequestDecision,
   routeScope,
   type Scope,
@@ -62,10 +62,7 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
     return new Response(body, { status, headers: this.native.res.headers })
   }
 
-  protected reply(
-    handler: RateLimitHandler,
-    { decision }: Reject<RateLimitHandler>,
-  ): MaybePromise<Response> {
+  protected reply(handler: RateLimitHandler, { decision }: Refusal): MaybePromise<Response> {
     this.#attach()
     return handler(this.native, this.#next, decision)
   }

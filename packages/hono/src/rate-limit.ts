@@ -1,19 +1,11 @@
 import { answerOf, createFetchGuard } from '@sluice/fetch/adapter'
-import { type Handler, type Limiter, type Peeked, RateLimitError } from '@sluice/http'
+import { type Handler, type Limiting, RateLimitError, withLimiter } from '@sluice/http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { HonoContext, scopeOf } from './context.ts'
 import type { RateLimitOptions } from './options.ts'
 
 /** Middleware of Hono, and the limiter behind it. */
-export interface RateLimit extends MiddlewareHandler {
-  /**
-   * The limiter: to refund `c.get('rateLimit')`, or to peek at a key or reset it. A policy on a
-   * route has keys of its own there unless it has a name.
-   */
-  readonly limiter: Limiter
-  /** Answers what a request would get, by its own key, limit and cost. Takes nothing. */
-  peek(context: Context): Promise<Peeked>
-}
+export type RateLimit = MiddlewareHandler & Limiting<[context: Context]>
 
 /**
  * Middleware that limits requests.
@@ -43,15 +35,13 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     return undefined
   }
 
-  async function peek(context: Context): Promise<Peeked> {
+  return withLimiter(sluiceRateLimit, guard, (context: Context) => {
     const asked = new HonoContext(context, async () => undefined, addressOf)
     // The handler that asks may stand on another route than the limiter.
     const own = context.req.matchedRoutes.find(({ handler }) => handler === sluiceRateLimit)
     asked.scope = own ? scopeOf(own, asked.method) : ''
-    return guard.peek(asked)
-  }
-
-  return Object.assign(sluiceRateLimit, { limiter: guard.limiter, peek })
+    return asked
+  })
 }
 
 /** The answer of Hono to an error that nobody handles. */

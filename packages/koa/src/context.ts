@@ -3,7 +3,7 @@ import {
   FrameworkContext,
   type Hold,
   ProxyWatch,
-  type Reject,
+  type Refusal,
   type RequestContent,
   type ResponseBody,
   routeScope,
@@ -76,7 +76,7 @@ export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
     this.native.status = status
   }
 
-  callHandler(handler: RateLimitHandler, { status, decision }: Reject<RateLimitHandler>): unknown {
+  callHandler(handler: RateLimitHandler, { status, decision }: Refusal): unknown {
     this.native.status = status
     return handler(this.native, this.#next, decision)
   }

@@ -1,28 +1,23 @@
-import { fieldsOn, type Limiter, type Peeked, setFields } from '@sluice/http'
+import { fieldsOn, setFields } from '@sluice/http'
 import {
   beforeHead,
   createGuard,
   type Handler,
   handlerRequest,
   hideOnRedirect,
+  type Limiting,
   laxRouting,
   serve,
   throwingObjects,
+  withLimiter,
 } from '@sluice/http/adapter'
 import type { Context, Middleware, Next } from 'koa'
 import { KoaContext } from './context.ts'
 import type { RateLimitHandler, RateLimitOptions } from './options.ts'
 
 /** Middleware of Koa, and the limiter behind it. */
-export interface RateLimit {
+export interface RateLimit extends Limiting<[context: Context]> {
   (context: Context, next: Next): Promise<void>
-  /**
-   * The limiter: to refund `ctx.rateLimit`, or to peek at a key or reset it. A policy on a route
-   * has keys of its own there unless it has a name.
-   */
-  readonly limiter: Limiter
-  /** Answers what a request would get, by its own key, limit and cost. Takes nothing. */
-  peek(context: Context): Promise<Peeked>
 }
 
 /**
@@ -49,9 +44,9 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     }
   }
 
-  const peek = async (context: Context) =>
-    guard.peek(new KoaContext(context, async () => undefined, sluiceRateLimit))
-  return Object.assign(sluiceRateLimit, { limiter: guard.limiter, peek })
+  return withLimiter(sluiceRateLimit, guard, (context: Context) => {
+    return new KoaContext(context, async () => undefined, sluiceRateLimit)
+  })
 }
 
 /**

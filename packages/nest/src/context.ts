@@ -6,7 +6,7 @@ import {
   type HttpResponse,
   headerOf,
   ProxyWatch,
-  type Reject,
+  type Refusal,
   type RequestContent,
   type RequestDecision,
   type ResponseBody,
@@ -112,10 +112,7 @@ export class NestContext extends GuardedContext<ExecutionContext, RateLimitHandl
     // The exception that is thrown carries its status.
   }
 
-  callHandler(
-    handler: RateLimitHandler,
-    { status, decision }: Reject<RateLimitHandler>,
-  ): MaybePromise<never> {
+  callHandler(handler: RateLimitHandler, { status, decision }: Refusal): MaybePromise<never> {
     const plain = { contentType: problemMediaType, text: JSON.stringify(plainProblem(status)) }
     return andThen(handler(this.native, decision), (made) => {
       throw made ?? new RateLimitException(status, plain, decision)

@@ -6,7 +6,7 @@ import {
   type MaybePromise,
   type Passage,
   ProxyWatch,
-  type Reject,
+  type Refusal,
   type RequestContent,
   type RequestContext,
   type ResponseBody,
@@ -90,7 +90,7 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
   /** Makes the response to send of one of the application's, and settles when that is over. */
   abstract finish(response: Response): Response
   /** Has the user's handler reply. */
-  protected abstract reply(handler: Handler, refusal: Reject<Handler>): MaybePromise<Response>
+  protected abstract reply(handler: Handler, refusal: Refusal): MaybePromise<Response>
 
   get method(): string {
     return this.#asked.request.method
@@ -162,7 +162,7 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
     // The error that is thrown carries its status.
   }
 
-  callHandler(handler: Handler, refusal: Reject<Handler>): unknown {
+  callHandler(handler: Handler, refusal: Refusal): unknown {
     return andThen(this.reply(handler, refusal), (response) => {
       this.#answer = this.finish(response)
     })

@@ -1,10 +1,11 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Hold } from '../request/hold.ts'
-import type { Reject, RequestDecision } from '../request/passage.ts'
+import type { RequestDecision } from '../request/passage.ts'
 import type { HttpRequest, RequestContent } from '../request/request.ts'
-import { type HttpResponse, headerOf, type ResponseBody } from '../request/response.ts'
+import { type HttpResponse, headerOf, type ResponseBody, sendByNode } from '../request/response.ts'
 import type { Scope } from '../request/scope.ts'
-import type { AdapterContext } from './serve.ts'
+import { settleAfter } from './response-end.ts'
+import type { AdapterContext, Refusal } from './serve.ts'
 
 /**
  * One request of any framework at one limiter. It is its own `HttpRequest`, which spares an object.
@@ -30,7 +31,7 @@ export abstract class GuardedContext<Native extends object, Handler>
   abstract settleAtEnd(hold: Hold): void
   abstract send(status: number, body: ResponseBody): void
   abstract setStatus(status: number): void
-  abstract callHandler(handler: Handler, refusal: Reject<Handler>): unknown
+  abstract callHandler(handler: Handler, refusal: Refusal): unknown
   /** The decision of a limiter before this one. */
   protected abstract get shownBefore(): RequestDecision | undefined
   /** Puts the decision where the application and later limiters find it. */
@@ -77,5 +78,36 @@ export abstract class FrameworkContext<
 
   protected show(decision: RequestDecision): void {
     this.native.rateLimit = decision
+  }
+}
+
+/** One request of a framework whose requests and responses are those of Node. */
+export abstract class NodeRequestContext<
+  Native extends FrameworkRequest & IncomingMessage & { readonly url: string },
+  Handler,
+> extends FrameworkContext<Native, Handler> {
+  abstract override readonly response: ServerResponse
+
+  get content(): RequestContent {
+    const { url, native } = this
+    return { url, parsed: Reflect.get(native, 'body'), stream: native }
+  }
+
+  /** Path and query, as they were sent. */
+  protected get url(): string {
+    return this.native.url
+  }
+
+  settleAtEnd(hold: Hold): void {
+    settleAfter(this.response, this.native.socket, hold)
+  }
+
+  /** Not by the framework, which may add a charset: problem+json does not have one. */
+  send(status: number, { contentType, text }: ResponseBody): void {
+    sendByNode(this.response, { status, headers: { 'Content-Type': contentType }, body: text })
+  }
+
+  setStatus(status: number): void {
+    this.response.statusCode = status
   }
 }

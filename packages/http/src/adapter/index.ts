@@ -17,9 +17,9 @@ export {
 export { routeScope, type Scope } from '../request/scope.ts'
 export { nodeRouter } from '../routes/node-router.ts'
 export { laxRouting, type Routing } from '../routes/router.ts'
-export { passes } from '../stages/peek-at-request.ts'
+export { passes } from '../stages/stages.ts'
 export { createGuard } from './create-guard.ts'
-export { FrameworkContext, GuardedContext } from './framework-context.ts'
+export { FrameworkContext, GuardedContext, NodeRequestContext } from './framework-context.ts'
 export { type RequestKeys, requestKeys } from './keys.ts'
 export { type Handler, type HandlerRequest, type HandlerResponse, handlerRequest } from './mount.ts'
 export { fastifyTrustsAll, ProxyWatch } from './proxy-watch.ts'
@@ -28,6 +28,9 @@ export {
   type AdapterContext,
   continueWith,
   hideOnRedirect,
+  type Limiting,
+  type Refusal,
   serve,
   throwingObjects,
+  withLimiter,
 } from './serve.ts'

@@ -1,6 +1,14 @@
-import { andThen, isPromise, type MaybePromise, quote } from '@sluice/core'
+import {
+  andThen,
+  isPromise,
+  type Limiter,
+  type MaybePromise,
+  type Peeked,
+  quote,
+} from '@sluice/core'
+import type { Guard } from '../guard/guard.ts'
 import type { RequestContext } from '../request/context.ts'
-import type { Passage, Reject, RequestDecision } from '../request/passage.ts'
+import type { Passage, RequestDecision } from '../request/passage.ts'
 import { type ResponseBody, setFields } from '../request/response.ts'
 import { RateLimitError } from '../responses/rate-limit-error.ts'
 import { fieldsOnHead } from '../responses/response-fields.ts'
@@ -14,7 +22,38 @@ export interface AdapterContext<Native extends object, Handler> extends RequestC
   /** Sets the status that the error handling of the framework begins with. */
   setStatus(status: number): void
   /** Sets the status, and has the user's handler reply. */
-  callHandler(handler: Handler, refusal: Reject<Handler>): unknown
+  callHandler(handler: Handler, refusal: Refusal): unknown
+}
+
+/** A refused request, as a handler of the user gets it. */
+export interface Refusal {
+  readonly status: number
+  readonly decision: RequestDecision
+}
+
+/** The limiter behind a middleware. */
+export interface Limiting<Exchange extends readonly unknown[]> {
+  /**
+   * The limiter: to refund a decision, or to peek at a key or reset it. A policy on a route has
+   * keys of its own there unless it has a name.
+   */
+  readonly limiter: Limiter
+  /** Answers what a request would get, by its own key, limit and cost. Takes nothing. */
+  peek(...exchange: Exchange): Promise<Peeked>
+}
+
+/** Puts the limiter of a guard on a middleware. */
+export function withLimiter<
+  Middleware extends object,
+  Native extends object,
+  Exchange extends readonly unknown[],
+>(
+  middleware: Middleware,
+  { limiter, peek }: Pick<Guard<Native>, 'limiter' | 'peek'>,
+  contextOf: (...exchange: Exchange) => Parameters<Guard<Native>['peek']>[0],
+): Middleware & Limiting<Exchange> {
+  const asked = async (...exchange: Exchange) => peek(contextOf(...exchange))
+  return Object.assign(middleware, { limiter, peek: asked })
 }
 
 /**
@@ -43,12 +82,13 @@ function carryOut<Handler>(
   if (verdict.action === 'pass') return true
   if (verdict.action === 'delay') return verdict.turn
   if (context.response.headersSent) return false
-  if (verdict.action === 'reject' && verdict.handler) {
-    if (verdict.handler === 'throw') {
-      context.setStatus(verdict.status)
-      throw new RateLimitError(verdict)
+  if (verdict.action === 'reject' && verdict.handler && decision) {
+    const { handler, status, fields } = verdict
+    if (handler === 'throw') {
+      context.setStatus(status)
+      throw new RateLimitError({ status, fields, decision })
     }
-    return andThen(context.callHandler(verdict.handler, verdict), () => false)
+    return andThen(context.callHandler(handler, { status, decision }), () => false)
   }
   if (verdict.body) context.send(verdict.status, verdict.body)
   return false

@@ -12,7 +12,7 @@ import { shorthandFields } from '../options/bound-policy.ts'
 import type { LiveGuardFields } from '../options/live-options.ts'
 import { isLivePolicies, type NamedCode, type PolicyVersion } from '../options/live-policies.ts'
 import type { GuardFields, RouteOverride } from '../options/options.ts'
-import { passes } from '../stages/peek-at-request.ts'
+import { passes } from '../stages/stages.ts'
 import { createFixedGuard, type Guard, type GuardPlace } from './guard.ts'
 import type { PolicyGuard } from './policy-guard.ts'
 

@@ -57,100 +57,74 @@ type HttpOption = Exclude<
 /** The values that checks yield: nothing for an option that is read elsewhere. */
 type Checked = Settings & Record<Exclude<HttpOption, keyof Settings>, void>
 
-const inGuards = ['guard', 'route'] as const
-const everywhere = ['guard', 'route', 'policy'] as const
+/** A row of an option of guards and routes. */
+function inGuards<Value>(check: OptionRow<Value>['check']): OptionRow<Value> {
+  return { owners: ['guard', 'route'], check }
+}
+
+/** A row of an option that policies have too. */
+function everywhere<Value>(check: OptionRow<Value>['check']): OptionRow<Value> {
+  return { owners: ['guard', 'route', 'policy'], check }
+}
 
 /** One row for each option. A new option does not compile without one. */
 const table: { readonly [Name in HttpOption]: OptionRow<Checked[Name]> } = {
-  admission: {
-    owners: inGuards,
-    check(value) {
-      if (value === undefined || hasMethod(value, 'take')) return
-      throw invalid({ option: 'admission' }, value, 'what createAdmission({ queue, … }) makes')
-    },
-  },
-  allow: { owners: inGuards, check: accessList },
-  block: { owners: inGuards, check: accessList },
-  chargeWhen: {
-    owners: everywhere,
-    check: aFunction('a function of the request and its response'),
-  },
+  admission: inGuards((value) => {
+    if (value === undefined || hasMethod(value, 'take')) return
+    throw invalid({ option: 'admission' }, value, 'what createAdmission({ queue, … }) makes')
+  }),
+  allow: inGuards(accessList),
+  block: inGuards(accessList),
+  chargeWhen: everywhere(aFunction('a function of the request and its response')),
   combine: { owners: ['route'], check: whereItIsRead },
-  cost: {
-    owners: everywhere,
-    check(value, option) {
-      if (value === undefined || typeof value === 'function') return
-      wholeNumber(value, { option, code: 'SLUICE_COST_INVALID' }, { min: 0 })
-    },
-  },
-  defaultLimit: { owners: everywhere, check: whereItIsRead },
-  exposeHeaders: { owners: inGuards, check: (value, option) => flag(value, { option }, false) },
-  handler: {
-    owners: inGuards,
-    check(value, option) {
-      if (value === undefined || value === 'throw' || typeof value === 'function') return
-      throw invalid({ option }, value, `a function that replies, or 'throw'`)
-    },
-  },
-  headers: { owners: inGuards, check: dialects },
-  hideOnRedirect: { owners: inGuards, check: (value, option) => flag(value, { option }, false) },
-  idempotencyKey: {
-    owners: inGuards,
-    check(value, option) {
-      if (value === undefined || typeof value === 'boolean' || typeof value === 'function') return
-      const legal = 'true for the header Idempotency-Key, a resolver such as header(name), or false'
-      throw invalid({ option }, value, legal)
-    },
-  },
-  key: {
-    owners: everywhere,
-    check(value, option) {
-      if (value !== undefined) checkResolver(value, option)
-    },
-  },
-  maxWaiting: {
-    owners: inGuards,
-    check: (value, option) => wholeNumber(orDefault(value, 10_000), { option }, { min: 0 }),
-  },
-  message: {
-    owners: inGuards,
-    check(value, option) {
-      const isMessage = ['undefined', 'string', 'object', 'function'].includes(typeof value)
-      if (isMessage && value !== null) return
-      throw invalid({ option }, value, 'a text, an object, or a function that finds one')
-    },
-  },
-  onMissingKey: {
-    owners: inGuards,
-    check: (value, option) => oneOf(orDefault(value, 'ip'), { option }, missingKeyModes),
-  },
-  policies: { owners: inGuards, check: whereItIsRead },
-  preflights: {
-    owners: inGuards,
-    check: (value, option) =>
-      value === undefined ? undefined : oneOf<Preflights>(value, { option }, ['pass', 'count']),
-  },
+  cost: everywhere((value, option) => {
+    if (value === undefined || typeof value === 'function') return
+    wholeNumber(value, { option, code: 'SLUICE_COST_INVALID' }, { min: 0 })
+  }),
+  defaultLimit: everywhere(whereItIsRead),
+  exposeHeaders: inGuards((value, option) => flag(value, { option }, false)),
+  handler: inGuards((value, option) => {
+    if (value === undefined || value === 'throw' || typeof value === 'function') return
+    throw invalid({ option }, value, `a function that replies, or 'throw'`)
+  }),
+  headers: inGuards(dialects),
+  hideOnRedirect: inGuards((value, option) => flag(value, { option }, false)),
+  idempotencyKey: inGuards((value, option) => {
+    if (value === undefined || typeof value === 'boolean' || typeof value === 'function') return
+    const legal = 'true for the header Idempotency-Key, a resolver such as header(name), or false'
+    throw invalid({ option }, value, legal)
+  }),
+  key: everywhere((value, option) => {
+    if (value !== undefined) checkResolver(value, option)
+  }),
+  maxWaiting: inGuards((value, option) =>
+    wholeNumber(orDefault(value, 10_000), { option }, { min: 0 }),
+  ),
+  message: inGuards((value, option) => {
+    const isMessage = ['undefined', 'string', 'object', 'function'].includes(typeof value)
+    if (isMessage && value !== null) return
+    throw invalid({ option }, value, 'a text, an object, or a function that finds one')
+  }),
+  onMissingKey: inGuards((value, option) =>
+    oneOf(orDefault(value, 'ip'), { option }, missingKeyModes),
+  ),
+  policies: inGuards(whereItIsRead),
+  preflights: inGuards((value, option) =>
+    value === undefined ? undefined : oneOf<Preflights>(value, { option }, ['pass', 'count']),
+  ),
   profiles: { owners: ['guard'], check: whereItIsRead },
-  refundWhen: {
-    owners: everywhere,
-    check: aFunction('a function of the request and its response'),
-  },
-  retryJitter: {
-    owners: inGuards,
-    check(value, option) {
-      const share = orDefault(value, 0)
-      if (typeof share === 'number' && share >= 0 && share <= 1) return share
-      throw invalid({ option }, share, 'a number from 0 to 1')
-    },
-  },
+  refundWhen: everywhere(aFunction('a function of the request and its response')),
+  retryJitter: inGuards((value, option) => {
+    const share = orDefault(value, 0)
+    if (typeof share === 'number' && share >= 0 && share <= 1) return share
+    throw invalid({ option }, share, 'a number from 0 to 1')
+  }),
   routes: { owners: ['guard'], check: whereItIsRead },
-  shed: { owners: inGuards, check: whereItIsRead },
-  skip: { owners: inGuards, check: aFunction('a function of the request') },
-  statusCode: {
-    owners: inGuards,
-    check: (value, option) =>
-      wholeNumber(orDefault(value, 429), { option }, { min: 400, max: 599 }),
-  },
+  shed: inGuards(whereItIsRead),
+  skip: inGuards(aFunction('a function of the request')),
+  statusCode: inGuards((value, option) =>
+    wholeNumber(orDefault(value, 429), { option }, { min: 400, max: 599 }),
+  ),
 }
 
 const rows: readonly (readonly [name: string, row: OptionRow<unknown>])[] = Object.entries(table)

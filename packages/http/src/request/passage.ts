@@ -54,8 +54,6 @@ export interface Delay {
 /** The request is refused. */
 export interface Reject<Handler = unknown> {
   readonly action: 'reject'
-  /** The reason, for a handler of the user. */
-  readonly decision: RequestDecision
   readonly status: number
   readonly fields: readonly ResponseField[]
   /** The body to send; `undefined` where a handler of the user's replies instead. */

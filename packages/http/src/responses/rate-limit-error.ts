@@ -1,6 +1,13 @@
 import { SluiceError } from '@sluice/core'
-import type { Reject, RequestDecision } from '../request/passage.ts'
+import type { RequestDecision } from '../request/passage.ts'
+import type { ResponseField } from '../request/response.ts'
 import { reasonPhrase } from './reason-phrases.ts'
+
+interface Refused {
+  readonly status: number
+  readonly fields: readonly ResponseField[]
+  readonly decision: RequestDecision
+}
 
 /**
  * A refused request as an error, where `handler` is `'throw'`: the error handling of the framework
@@ -14,7 +21,7 @@ export class RateLimitError extends SluiceError {
   readonly headers: Readonly<Record<string, string>>
   readonly decision: RequestDecision
 
-  constructor({ status, fields, decision }: Pick<Reject, 'status' | 'fields' | 'decision'>) {
+  constructor({ status, fields, decision }: Refused) {
     super('SLUICE_REFUSED', reasonPhrase(status) ?? 'Too Many Requests')
     this.status = status
     this.statusCode = status

@@ -134,7 +134,6 @@ export function forbidden<Native, Handler>(
     decision: blocked,
     verdict: {
       action: 'reject',
-      decision: blocked,
       status,
       fields: [['Cache-Control', 'no-store']],
       body: known,

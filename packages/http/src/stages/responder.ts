@@ -141,7 +141,6 @@ export class Responder<Native extends object, Handler> {
       decision,
       verdict: {
         action: 'reject',
-        decision,
         status,
         fields: [
           ...fields.render(response, this.#renderOptions(decision)),

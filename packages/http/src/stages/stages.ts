@@ -1,159 +1,215 @@
 import {
   andThen,
-  type DecisionTiming,
+  DecisionTiming,
   isPromise,
-  type Limiter,
   type MaybePromise,
+  type Peeked,
+  warnOnce,
 } from '@sluice/core'
-import type { Access, AccessLists } from '../access/lists.ts'
+import type { Access } from '../access/lists.ts'
 import { deniedWithoutKey } from '../keys/missing-key.ts'
 import type { Decided } from '../lifecycle/decided.ts'
+import type { DelayQueue } from '../lifecycle/delay-queue.ts'
 import type { LoadShedder } from '../limits/shedder.ts'
 import type { PolicyCheck } from '../options/bound-policy.ts'
+import type { PolicyGuardOptions } from '../options/options.ts'
+import { withoutStrike } from '../options/penalty.ts'
 import type { RequestContext } from '../request/context.ts'
-import type { Passage } from '../request/passage.ts'
-import type { Report } from '../request/user-functions.ts'
-import type { FreeRetries } from './free-retries.ts'
-import type { FoundChecks, RequestChecks } from './request-checks.ts'
-
-// A guard is a chain of stages, put together once: skip, lists, preflights that pass, shed, checks,
-// decide, respond. Each one answers a request, or hands it to the next. A stage that no option asks
-// for is left out.
+import { type Passage, passWithoutFields } from '../request/passage.ts'
+import { isPreflight } from '../request/request.ts'
+import { admitOrRespond, admitUnlimited } from './admit.ts'
+import { type Asking, type FoundChecks, RequestChecks } from './request-checks.ts'
+import { Responder } from './responder.ts'
+import type { GuardSetup } from './setup.ts'
 
 /** Decides on one request. */
 export type Stage<Native extends object, Handler> = (
   context: RequestContext<Native>,
 ) => MaybePromise<Passage<Handler>>
 
-/** Turns a request into checks. `access` is the answer of the lists for its address. */
-export type CheckStage<Native extends object, Handler> = (
-  context: RequestContext<Native>,
-  access?: Access,
-) => MaybePromise<Passage<Handler>>
-
-/** Decides the checks of a request. */
-export type DecideStage<Native extends object, Handler> = (
-  context: RequestContext<Native>,
-  checks: readonly PolicyCheck<Native>[],
-) => MaybePromise<Passage<Handler>>
-
-/** Asks for the decision on the checks of a request, and hands it to `respond`. */
-export type Ask<Native extends object, Handler> = (
-  context: RequestContext<Native>,
-  checks: readonly PolicyCheck<Native>[],
-  respond: RespondStage<Native, Handler>,
-) => MaybePromise<Passage<Handler>>
-
-/** Makes the passage of a decision. */
-export type RespondStage<Native extends object, Handler> = (
-  decided: Decided<Native>,
-) => MaybePromise<Passage<Handler>>
-
-/** Lets requests pass uncounted that the user's `skip` names. */
-export function skipSome<Native extends object, Handler>(
-  skip: (native: Native) => MaybePromise<boolean>,
-  passUncounted: Stage<Native, Handler>,
-  next: Stage<Native, Handler>,
-): Stage<Native, Handler> {
-  return (context) =>
-    andThen(skip(context.native), (isSkipped) =>
-      isSkipped ? passUncounted(context) : next(context),
-    )
+/** The parts that guards of routes may share with the guard around them. */
+interface SharedParts<Native> {
+  readonly delayQueue: DelayQueue
+  readonly shedder: LoadShedder<Native> | undefined
 }
 
-interface AccessStages<Native extends object, Handler> {
-  readonly forbid: Stage<Native, Handler>
-  readonly passUncounted: Stage<Native, Handler>
-  readonly checkStage: CheckStage<Native, Handler>
-  readonly next: Stage<Native, Handler>
+/** The answer for a request that passes uncounted. */
+export const passes: Peeked = {
+  allowed: true,
+  outcomes: [],
+  retryAfterMs: 0,
+  delayMs: 0,
+  source: 'store',
 }
 
-/** Asks the lists about the address, which costs no key. An allowed request is not shed either. */
-export function askLists<Native extends object, Handler>(
-  lists: AccessLists,
-  { forbid, passUncounted, checkStage, next }: AccessStages<Native, Handler>,
-): Stage<Native, Handler> {
-  return (context) => {
-    const access = lists.ofAddress(context.request)
-    if (access === 'unlisted') return next(context)
-    if (access === 'block') return forbid(context)
-    return lists.blockKeys ? checkStage(context, access) : passUncounted(context)
+/** The answer for a request that a list blocks, or that has no key: no wait helps. */
+const refused: Peeked = { ...passes, allowed: false, retryAfterMs: Number.POSITIVE_INFINITY }
+
+/**
+ * The stages of a guard, in this order: skip, lists, preflights that pass, shed, checks, decide,
+ * respond. Each one answers a request, or hands it to the next.
+ */
+export class Stages<Native extends object, Handler> {
+  readonly #setup: GuardSetup<Native>
+  readonly #options: PolicyGuardOptions<Native, Handler>
+  readonly #shedder: LoadShedder<Native> | undefined
+  readonly #requestChecks: RequestChecks<Native>
+  readonly #responder: Responder<Native, Handler>
+  /** Let a request pass uncounted, by the reason. */
+  readonly #pass: Readonly<
+    Record<'skip' | 'allow' | 'no-key' | 'preflight', Stage<Native, Handler>>
+  >
+
+  constructor(
+    setup: GuardSetup<Native>,
+    options: PolicyGuardOptions<Native, Handler>,
+    { delayQueue, shedder }: SharedParts<Native>,
+  ) {
+    const { observation } = setup
+    const { admission } = options
+    this.#setup = setup
+    this.#options = options
+    this.#shedder = shedder
+    this.#requestChecks = new RequestChecks(setup)
+    this.#responder = new Responder(setup, options, delayQueue)
+    const uncounted: Stage<Native, Handler> = admission
+      ? (context) => admitUnlimited(context, admission, passWithoutFields)
+      : () => passWithoutFields
+    this.#pass = {
+      skip: observation.skipping('skip', uncounted),
+      allow: observation.skipping('allow', uncounted),
+      'no-key': observation.skipping('no-key', uncounted),
+      preflight: observation.skipping('preflight', () => passWithoutFields),
+    }
   }
-}
 
-/** Refuses requests of the less important classes under pressure. They are not counted. */
-export function shedSome<Native extends object, Handler>(
-  shedder: LoadShedder<Native>,
-  { report, respond }: { report: Report; respond: RespondStage<Native, Handler> },
-  next: Stage<Native, Handler>,
-): Stage<Native, Handler> {
-  return (context) =>
-    andThen(shedder.refuses(context.native, report), (isRefused) => {
-      if (!isRefused) return next(context)
-      return respond({ context, decision: shedder.refusal, checks: [] })
+  /** @throws or rejects with the errors of users' functions */
+  check(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
+    const { skip } = this.#options
+    if (!skip) return this.#askLists(context)
+    return andThen(skip(context.native), (isSkipped) =>
+      isSkipped ? this.#pass.skip(context) : this.#askLists(context),
+    )
+  }
+
+  /** Answers what a request would get by its own key, limit and cost, and takes nothing. */
+  peek(asking: Asking<Native>): MaybePromise<Peeked> {
+    const { lists, limiter } = this.#setup
+    return andThen(this.#options.skip?.(asking.native), (isSkipped) => {
+      const access = lists?.ofAddress(asking.request)
+      if (isSkipped || (access === 'allow' && !lists?.blockKeys)) return passes
+      if (access === 'block') return refused
+      return andThen(this.#requestChecks.find(asking, access), (found) => {
+        if (found === 'block' || found === 'deny') return refused
+        return found === 'allow' || found.length === 0 ? passes : limiter.peekChecks(found)
+      })
     })
-}
+  }
 
-interface CheckStages<Native extends object, Handler> {
-  readonly forbid: Stage<Native, Handler>
-  readonly passUncounted: Stage<Native, Handler>
-  readonly passKeyless: Stage<Native, Handler>
-  readonly respond: RespondStage<Native, Handler>
-  readonly next: DecideStage<Native, Handler>
-}
+  /** Asks the lists about the address: it costs no key. An allowed request is not shed either. */
+  #askLists(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
+    const { lists } = this.#setup
+    const access = lists ? lists.ofAddress(context.request) : 'unlisted'
+    if (access === 'unlisted') return this.#passPreflights(context)
+    if (access === 'block') return this.#responder.forbid(context)
+    return lists?.blockKeys ? this.#findChecks(context, access) : this.#pass.allow(context)
+  }
 
-/** Finds the checks of a request: identity, cost and limit. */
-export function findChecks<Native extends object, Handler>(
-  requestChecks: RequestChecks<Native>,
-  { forbid, passUncounted, passKeyless, respond, next }: CheckStages<Native, Handler>,
-): CheckStage<Native, Handler> {
-  function goOn(
+  /** Lets preflights pass without limits. Blocked keys are refused, by a list or by a penalty. */
+  #passPreflights(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
+    const { preflights, penalty, lists, limiter } = this.#setup
+    if (preflights !== 'pass' || !isPreflight(context.request)) return this.#shed(context)
+    if (!penalty && !lists?.blockKeys) return this.#pass.preflight(context)
+    return andThen(this.#requestChecks.find(context), (found) => {
+      if (found === 'block') return this.#responder.forbid(context)
+      const check =
+        typeof found === 'string' ? undefined : found.find(({ bound }) => bound === penalty)
+      if (!check) return this.#pass.preflight(context)
+      const checks = [withoutStrike(check)]
+      return andThen(limiter.decide(checks, context.native), (decision) =>
+        decision.allowed
+          ? this.#pass.preflight(context)
+          : this.#responder.respond({ context, decision, checks }),
+      )
+    })
+  }
+
+  /** Refuses requests of the less important classes under pressure. They are not counted. */
+  #shed(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
+    const shedder = this.#shedder
+    if (!shedder) return this.#findChecks(context)
+    return andThen(shedder.refuses(context.native, this.#setup.report), (isRefused) => {
+      if (!isRefused) return this.#findChecks(context)
+      return this.#responder.respond({ context, decision: shedder.refusal, checks: [] })
+    })
+  }
+
+  /** Finds the checks of a request: identity, cost and limit. */
+  #findChecks(context: RequestContext<Native>, access?: Access): MaybePromise<Passage<Handler>> {
+    const found = this.#requestChecks.find(context, access)
+    return isPromise(found)
+      ? found.then((known) => this.#goOn(context, known))
+      : this.#goOn(context, found)
+  }
+
+  #goOn(
     context: RequestContext<Native>,
     found: FoundChecks<Native>,
   ): MaybePromise<Passage<Handler>> {
-    if (found === 'block') return forbid(context)
-    if (found === 'deny') return respond({ context, decision: deniedWithoutKey, checks: [] })
-    if (found === 'allow') return passUncounted(context)
-    return found.length === 0 ? passKeyless(context) : next(context, found)
+    if (found === 'block') return this.#responder.forbid(context)
+    if (found === 'allow') return this.#pass.allow(context)
+    if (found === 'deny') {
+      return this.#responder.respond({ context, decision: deniedWithoutKey, checks: [] })
+    }
+    return found.length === 0 ? this.#pass['no-key'](context) : this.#decide(context, found)
   }
 
-  return (context, access) => {
-    const found = requestChecks.find(context, access)
-    return isPromise(found) ? found.then((known) => goOn(context, known)) : goOn(context, found)
-  }
-}
-
-/** Asks the limiter. */
-export function askLimiter<Native extends object, Handler>(limiter: Limiter): Ask<Native, Handler> {
-  return (context, checks, respond) => {
+  #decide(
+    context: RequestContext<Native>,
+    checks: readonly PolicyCheck<Native>[],
+  ): MaybePromise<Passage<Handler>> {
+    const { freeRetries, limiter, preflights } = this.#setup
+    if (preflights === undefined && isPreflight(context.request)) warnOfPreflight()
+    const timing = this.#begin()
+    if (freeRetries) {
+      const decided = freeRetries.decide(context, checks)
+      if (!isPromise(decided)) return this.#answer(decided, timing)
+      if (timing) timing.isImmediate = false
+      return decided.then((known) => this.#answer(known, timing))
+    }
     const decision = limiter.decide(checks, context.native)
-    return isPromise(decision)
-      ? decision.then((known) => respond({ context, decision: known, checks }))
-      : respond({ context, decision, checks })
+    if (!isPromise(decision)) return this.#answer({ context, decision, checks }, timing)
+    if (timing) timing.isImmediate = false
+    return decision.then((known) => this.#answer({ context, decision: known, checks }, timing))
+  }
+
+  /** A decision with free retries is several calls of the store: it has a timing of its own. */
+  #begin(): DecisionTiming | undefined {
+    const { freeRetries, observation } = this.#setup
+    if (!observation.isObserved) return undefined
+    const timing = freeRetries ? new DecisionTiming() : observation.time()
+    timing.isImmediate = true
+    return timing
+  }
+
+  #answer(
+    { context, decision, checks, mayGiveBack }: Decided<Native>,
+    timing: DecisionTiming | undefined,
+  ): MaybePromise<Passage<Handler>> {
+    timing?.end()
+    const decided = { context, decision, checks, mayGiveBack, timing }
+    const { admission } = this.#options
+    if (!admission) return this.#responder.respond(decided)
+    const { limiter } = this.#setup
+    return admitOrRespond(decided, { admission, limiter, responder: this.#responder })
   }
 }
 
-/** Asks the limiter, so that a retry costs nothing. */
-export function askOnce<Native extends object, Handler>(
-  freeRetries: FreeRetries<Native>,
-): Ask<Native, Handler> {
-  return (context, checks, respond) => andThen(freeRetries.decide(context, checks), respond)
-}
-
-/** Notes how long a decision takes: for observers. */
-export function timed<Native extends object, Handler>(
-  ask: Ask<Native, Handler>,
-  begin: () => DecisionTiming,
-): Ask<Native, Handler> {
-  return (context, checks, respond) => {
-    const timing = begin()
-    let isImmediate = true
-    const passage = ask(context, checks, ({ context, decision, checks, mayGiveBack }) => {
-      timing.isImmediate = isImmediate
-      timing.end()
-      return respond({ context, decision, checks, mayGiveBack, timing })
-    })
-    isImmediate = false
-    return passage
-  }
+/** A preflight is counted, although nobody has chosen to count preflights. */
+function warnOfPreflight(): void {
+  warnOnce(
+    `a limiter counted a CORS preflight, and a browser reports a refused preflight as a network error. Run the CORS middleware before the limiter, ` +
+      `so that it answers preflights first; or set preflights: 'pass', after which whatever runs for OPTIONS behind the limiter is not limited`,
+    'preflight that is counted',
+  )
 }
