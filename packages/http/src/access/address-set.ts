@@ -2,10 +2,7 @@ import { invalid } from '@sluice/core'
 import ipaddr from 'ipaddr.js'
 import { type IpAddress, isTranslated, readIp, remember } from '../keys/canonical-ip.ts'
 
-/**
- * Addresses and networks. A look-up takes as long as there are different prefix lengths in it,
- * however many networks that are.
- */
+/** Addresses and networks. A look-up takes one step for each different length of a prefix. */
 export class AddressSet {
   /** The leading bits of each network as text of '0' and '1', under what family they are of. */
   readonly #networks: Readonly<Record<Family, Set<string>>> = { ipv4: new Set(), ipv6: new Set() }
@@ -21,10 +18,7 @@ export class AddressSet {
     for (const [index, text] of texts.entries()) this.#add(text, `${option}[${index}]`)
   }
 
-  /**
-   * Tells whether an address, in whatever notation, is in one of them. An invalid address is in no
-   * set.
-   */
+  /** Tells whether an address is in one of them, in any notation; an invalid address is in none. */
   has(address: string): boolean {
     return this.#known.get(address) ?? remember(this.#known, address, this.#find(address))
   }

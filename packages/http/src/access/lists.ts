@@ -8,9 +8,7 @@ export type Access = 'allow' | 'block' | 'unlisted'
 
 /** The lists that a guard may have. */
 export interface ListOptions {
-  /**
-   * Clients that pass uncounted, without headers: addresses and networks, and keys. @default nobody
-   */
+  /** Addresses, networks and keys that pass uncounted and without headers. @default nobody */
   allow?: AccessListOptions | undefined
   /**
    * Clients that are refused at once, with 403 and at no cost for the store; also if `allow` names
@@ -20,9 +18,7 @@ export interface ListOptions {
   block?: AccessListOptions | undefined
 }
 
-/**
- * The clients that pass uncounted, and those that are refused. A client in both lists is refused.
- */
+/** The clients that pass uncounted, and those that are refused, even if both lists name them. */
 export class AccessLists {
   readonly #allow: AccessList
   readonly #block: AccessList
@@ -85,10 +81,7 @@ export function accessLists({
 export interface AccessListOptions {
   /** Addresses and networks: `203.0.113.9`, `10.0.0.0/8`, `2001:db8::/32`. @default none */
   readonly ips?: readonly string[] | undefined
-  /**
-   * Keys, as `limiter.reset` takes them: `@key/partner`, `@user/42`, and the texts of your own key
-   * functions. @default none
-   */
+  /** Keys, as `limiter.reset` takes them: `@key/partner`, `@user/42`. @default none */
   readonly keys?: readonly string[] | undefined
 }
 
@@ -99,10 +92,7 @@ export class AccessList implements AccessListOptions {
   readonly #addresses: AddressSet
   readonly #keys: ReadonlySet<string>
 
-  /**
-   * @param option what the list is called, for messages
-   * @throws SluiceError that names the entry which is no address, network or key
-   */
+  /** @throws SluiceError that names the entry which is no address, network or key */
   static read(options: unknown, option: string): AccessList {
     if (options instanceof AccessList) return options
     if (!isOptions(options)) {

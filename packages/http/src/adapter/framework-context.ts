@@ -7,9 +7,7 @@ import type { Scope } from '../request/scope.ts'
 import { settleAfter } from './response-end.ts'
 import type { AdapterContext, Refusal } from './serve.ts'
 
-/**
- * One request of any framework at one limiter. It is its own `HttpRequest`, which spares an object.
- */
+/** One request of any framework at one limiter. It is its own `HttpRequest`: one object less. */
 export abstract class GuardedContext<Native extends object, Handler>
   implements AdapterContext<Native, Handler>, HttpRequest
 {
@@ -51,7 +49,6 @@ export abstract class GuardedContext<Native extends object, Handler>
   }
 }
 
-/** The part that the requests of Node's frameworks share. */
 interface FrameworkRequest {
   readonly method: string
   readonly headers: IncomingHttpHeaders

@@ -6,10 +6,7 @@ import type { IdentityResolver, KeyResolver } from '../keys/resolver.ts'
 import type { LimitSource } from '../limits/source.ts'
 import { type TierTable, tiers } from '../limits/tiers.ts'
 
-/**
- * The generic keys and limits, bound to the request of a framework, so that a function written
- * inside knows its type.
- */
+/** The generic keys and limits, with the type of a framework's request. */
 export interface RequestKeys<Native> {
   /** Joins several identities to one, such as account and address; missing when any of them is. */
   all(...resolvers: KeyResolver<Native>[]): IdentityResolver<Native, unknown[]>

@@ -1,10 +1,7 @@
 import type { MaybePromise } from '@sluice/core'
 import type { HttpRequest } from '../request/request.ts'
 
-/**
- * A request as a `Handler` sees it: `path` is relative to where the handler is mounted, and begins
- * with a slash.
- */
+/** A request as a `Handler` sees it. `path` is relative to its mount, and begins with a slash. */
 export interface HandlerRequest<Native = unknown> extends HttpRequest {
   /** The framework's request, for functions of the user's. */
   readonly native: Native
@@ -35,32 +32,25 @@ export type Handler<Native = unknown> = (
   request: HandlerRequest<Native>,
 ) => MaybePromise<HandlerResponse | undefined>
 
-/** A view of a request, and the request that it shows. */
 interface Mounted<Native> {
   readonly native: Native
   readonly request: HttpRequest
 }
 
-/** The part that is read of the request of one of Node's frameworks. */
 interface NativeRequest {
   readonly url: string
   readonly originalUrl: string
   readonly socket: { readonly remoteAddress?: string | undefined }
 }
 
-/** A request as the client sent it. */
 interface Sent {
-  /** Path and query. */
   readonly url: string
   readonly originalUrl: string
   /** See `HandlerRequest`. */
   readonly peer: () => string | undefined
 }
 
-/**
- * Makes the request that a handler is given.
- * @param prefix the path under which the handler is mounted, where the view has the whole path
- */
+/** Makes a handler's request. @param prefix the path of the mount, if the view has all of it */
 export function handlerRequest<Native extends NativeRequest>(
   mounted: Mounted<Native>,
   prefix = '',

@@ -12,10 +12,7 @@ interface ProxySettings {
   readonly trustAll: string
 }
 
-/**
- * Number of requests that are looked at before anything is said, and how many forwarded lists must
- * differ among them.
- */
+/** Number of requests of one look, and of the forwarded lists that must differ in it. */
 const window = 500
 const differentLists = 20
 const nearlyAll = 0.95
@@ -32,10 +29,7 @@ export class ProxyWatch {
   readonly #settings: ProxySettings
   #isDone = false
   #seen = 0
-  /**
-   * The address of the first request of a window: if one takes nearly all of them, it is nearly
-   * always this one.
-   */
+  /** The address of the first request of a window: one that takes nearly all is this one. */
   #address: string | undefined
   #ofAddress = 0
   readonly #lists = new Set<string>()
@@ -44,10 +38,7 @@ export class ProxyWatch {
     this.#settings = settings
   }
 
-  /**
-   * Looks at a request that came with X-Forwarded-For, and at the address that the framework made
-   * of it.
-   */
+  /** Compares a request's X-Forwarded-For with the address that the framework made of it. */
   see(forwarded: string, address: string | undefined, trust: unknown): void {
     if (!trust) warnOnce(untrusted(this.#settings))
     else if (!this.#isDone) this.#count(forwarded, address)

@@ -75,10 +75,7 @@ function textOf(bytes: Buffer): string | undefined {
   }
 }
 
-/**
- * Deepest nesting of lists and objects. A parser reads any depth; `JSON.stringify` needs stack for
- * each level.
- */
+/** Deepest nesting of lists and objects: `JSON.stringify` needs stack for each level. */
 const maxLevels = 500
 
 function isNested(value: unknown, levels: number): boolean {

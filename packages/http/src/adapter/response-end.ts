@@ -12,10 +12,7 @@ interface EndingResponse {
   off(event: 'finish' | 'close', listener: () => void): unknown
 }
 
-/**
- * The connection of a request, or, in HTTP/2, its stream. Serverless platforms have none, or one
- * without events.
- */
+/** The connection, or the stream of HTTP/2. Serverless platforms may have none, or no events. */
 interface ClosingSocket {
   readonly destroyed: boolean
   once?(event: 'close', listener: () => void): unknown
@@ -54,7 +51,6 @@ export function settleAfter(
   response.once('close', settle)
 }
 
-/** A response that is not over. */
 interface OpenResponse extends UnderWayEntry {
   readonly settle: () => void
 }
@@ -64,10 +60,7 @@ const openBySocket = processWide(
   () => new WeakMap<object, UnderWay<OpenResponse>>(),
 )
 
-/**
- * The responses to settle when a connection closes: one listener for all, since a client may
- * pipeline as much as it likes.
- */
+/** Responses to settle when a connection closes: one listener for all that is pipelined. */
 function openOn(socket: ClosingSocket): UnderWay<OpenResponse> | undefined {
   const known = openBySocket.get(socket)
   if (known) return known
@@ -85,10 +78,7 @@ interface HeadedResponse {
   writeHead: (...args: never[]) => unknown
 }
 
-/**
- * Calls `change` with the status just before the head is written, when fields can be changed for
- * the last time.
- */
+/** Calls `change` with the status just before the head is written: the last time for changes. */
 export function beforeHead(response: HeadedResponse, change: (status: number) => void): void {
   const { writeHead } = response
   response.writeHead = (...args: unknown[]) => {

@@ -94,10 +94,7 @@ function carryOut<Handler>(
   return false
 }
 
-/**
- * Takes our fields off a redirect, just before its head is written, where a guard has
- * `hideOnRedirect`.
- */
+/** Removes our fields from a redirect just before its head is written, with `hideOnRedirect`. */
 export function hideOnRedirect(
   { shown, response }: Pick<AdapterContext<object, never>, 'shown' | 'response'>,
   status: number,

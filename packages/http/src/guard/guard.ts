@@ -26,10 +26,7 @@ import { RouteRules } from './route-rules.ts'
 /** Limiter + key resolution + headers: an HTTP request in, a passage out. */
 export interface Guard<Native extends object, Handler = never> {
   readonly limiter: Limiter
-  /**
-   * Number of requests that are held now, not counting those of routes with a `maxWaiting` of their
-   * own.
-   */
+  /** Number of requests held now, without those of routes with a `maxWaiting` of their own. */
   readonly waiting: number
   /** Tells whether redirects may have to lose their headers again. */
   readonly hidesOnRedirect: boolean
@@ -39,10 +36,7 @@ export interface Guard<Native extends object, Handler = never> {
    * @throws or rejects with the errors of users' functions
    */
   check(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
-  /**
-   * Answers what a request would get: by the key, the limit and the cost that the guard finds for
-   * it. Takes nothing.
-   */
+  /** Answers what a request would get by its own key, limit and cost. Takes nothing. */
   peek(asking: Asking<Native>): MaybePromise<Peeked>
   /** Lets a request pass that no limit applies to, and tells observers that it is skipped. */
   pass(context: RequestContext<Native>): Passage<Handler>
@@ -56,10 +50,7 @@ export interface Guard<Native extends object, Handler = never> {
     override: RouteOverride<Native, Handler> | string,
     where: string,
   ): PolicyGuard<Native, Handler>
-  /**
-   * A guard with limits of its own like those of a route, which is mounted by hand: made anew with
-   * each call.
-   */
+  /** Makes a guard like that of a route, which is mounted by hand: a new one with each call. */
   derive(
     override: RouteOverride<Native, Handler> | string,
     where: string,
@@ -76,22 +67,13 @@ export interface GuardPlace {
   readonly routing: Routing
   /** The router for `routes`. @default none: there can be no `routes` */
   readonly router?: Router
-  /**
-   * The place of the guard, if the adapter knows it beforehand; '' for the whole application.
-   * @default that of each context
-   */
+  /** The place of the guard; '' for the whole application. @default that of each context */
   readonly scope?: Scope
-  /**
-   * Tells whether requests that no rule of `routes` matches are limited; if not, there need be no
-   * policies. @default true
-   */
+  /** Tells whether requests that no rule of `routes` matches are limited. @default true */
   readonly isGlobal?: boolean
 }
 
-/**
- * Makes a guard whose policies stay as they are.
- * @throws SluiceError when an option is unknown, missing or out of range
- */
+/** Makes a guard of fixed policies. @throws SluiceError when an option is wrong */
 export function createFixedGuard<Native extends object, Handler = never>(
   options: GuardFields<Native, Handler>,
   { routing, router, scope, isGlobal = true, ...place }: GuardPlace,
@@ -142,7 +124,6 @@ export function createFixedGuard<Native extends object, Handler = never>(
   }
 }
 
-/** Decides on a request by its rule in `routes`, where there is one. */
 function ruled<Native extends object, Handler>(
   context: RequestContext<Native>,
   rules: RouteRules<Native, Handler>,

@@ -1,13 +1,4 @@
-import {
-  givenFields,
-  isOptions,
-  isPromise,
-  type Limiter,
-  noteRelease,
-  type Policy,
-  SluiceError,
-  type Store,
-} from '@sluice/core'
+import { givenFields, isOptions, isPromise, noteRelease, SluiceError } from '@sluice/core'
 import { shorthandFields } from '../options/bound-policy.ts'
 import type { LiveGuardFields } from '../options/live-options.ts'
 import { isLivePolicies, type NamedCode, type PolicyVersion } from '../options/live-policies.ts'
@@ -43,7 +34,6 @@ function refused(message: string): SluiceError {
   return new SluiceError('SLUICE_OPTION_INVALID', message)
 }
 
-/** A place that has limits of its own over those of the version. */
 interface Asked<Native extends object, Handler> {
   readonly override: RouteOverride<Native, Handler> | string
   readonly where: string
@@ -51,11 +41,9 @@ interface Asked<Native extends object, Handler> {
   readonly by: 'ofRoute' | 'derive'
 }
 
-/** All that a guard has of one version. */
 interface InForce<Native extends object, Handler> {
   readonly version: PolicyVersion
   readonly guard: Guard<Native, Handler>
-  /** By the number of the place. */
   readonly places: PolicyGuard<Native, Handler>[]
 }
 
@@ -78,10 +66,11 @@ function createLiveGuard<Native extends object, Handler>(
   const ofRoutes = new Map<unknown, PolicyGuard<Native, Handler>>()
   const made: { now?: InForce<Native, Handler> } = {}
 
-  const limiter = liveLimiter(() => current().guard.limiter)
   policies.attach({
     code,
-    limiter,
+    get limiter() {
+      return current().guard.limiter
+    },
     prepare(version) {
       const next = build(version)
       return () => {
@@ -126,7 +115,10 @@ function createLiveGuard<Native extends object, Handler>(
   }
 
   return {
-    limiter,
+    // Always that of the version in force.
+    limiter: new Proxy(current().guard.limiter, {
+      get: (_first, field) => Reflect.get(current().guard.limiter, field),
+    }),
     // Adapters ask once, and a later version may have `hideOnRedirect`.
     hidesOnRedirect: true,
     get waiting() {
@@ -155,38 +147,6 @@ function placed<Native extends object, Handler>(
   { override, where, by }: Asked<Native, Handler>,
 ): PolicyGuard<Native, Handler> {
   return guard[by](override, where)
-}
-
-/** A limiter that is always that of the version in force. */
-function liveLimiter(now: () => Limiter): Limiter {
-  return {
-    get policies(): readonly Policy[] {
-      return now().policies
-    },
-    get penalty() {
-      return now().penalty
-    },
-    get store(): Store {
-      return now().store
-    },
-    consume: (key, options) => now().consume(key, options),
-    peek: (key, options) => now().peek(key, options),
-    charge: (key, options) => now().charge(key, options),
-    refund: (decision, options) => now().refund(decision, options),
-    release: (decision) => now().release(decision),
-    renew: (decision) => now().renew(decision),
-    reset: (key) => now().reset(key),
-    block: (key, duration) => now().block(key, duration),
-    unblock: (key) => now().unblock(key),
-    peekChecks: (checks) => now().peekChecks(checks),
-    decide: (checks, request) => now().decide(checks, request),
-    chargeChecks: (checks) => now().chargeChecks(checks),
-    resetChecks: (checks) => now().resetChecks(checks),
-    blockChecks: (checks) => now().blockChecks(checks),
-    strike: (check, beside) => now().strike(check, beside),
-    storeHealth: () => now().storeHealth(),
-    close: () => now().close(),
-  }
 }
 
 /** Options that belong into live policies. */

@@ -27,10 +27,7 @@ export interface OpenPolicyGuard<Native extends object, Handler>
   readonly shedder: LoadShedder<Native> | undefined
 }
 
-/**
- * Makes a guard of one list of policies.
- * @throws SluiceError when an option is unknown, missing or out of range
- */
+/** Makes a guard. @throws SluiceError when an option is unknown, missing or out of range */
 export function createPolicyGuard<Native extends object, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
   place: PolicyGuardPlace<Native>,

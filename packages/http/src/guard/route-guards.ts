@@ -20,7 +20,6 @@ export interface ParentGuard<Native extends object, Handler> {
   readonly isApplied: boolean
 }
 
-/** The place of the guard of a route. */
 type RoutePlace = Pick<PolicyGuardPlace<never>, 'where' | 'scope' | 'identifiedByScope'>
 
 /** The guards of routes that have limits of their own. */
@@ -44,10 +43,7 @@ export class RouteGuards<Native extends object, Handler> {
     return guard
   }
 
-  /**
-   * @throws SluiceError that names the place, when an option of the override is unknown, missing or
-   * out of range
-   */
+  /** @throws SluiceError that names the place and the option that is wrong */
   create(
     override: RouteOverride<Native, Handler> | string,
     place: RoutePlace,

@@ -17,7 +17,6 @@ export interface RouteRule<Native extends object, Handler> {
 export class RouteRules<Native extends object, Handler> {
   readonly hidesOnRedirect: boolean
   readonly #table: RouteTable<RouteRule<Native, Handler>>
-  /** The rules that limit something. */
   readonly #limits: RouteTable<RouteRule<Native, Handler>>
   /** Finds only what is written, where the others are lenient. */
   readonly #exactTable: RouteTable<RouteRule<Native, Handler>> | undefined

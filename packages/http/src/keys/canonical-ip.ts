@@ -35,10 +35,7 @@ export function readIp(text: string): IpAddress | undefined {
   return embeddedIpv4(ipv6) ?? ipv6
 }
 
-/**
- * The text of an IPv6 whose last four bytes may be written as an IPv4: that is read as strictly as
- * one that stands alone.
- */
+/** The IPv6 without dots: an IPv4 at its end is read as strictly as one that stands alone. */
 function withoutDots(address: string): string | undefined {
   if (!address.includes('.')) return address
   const start = address.lastIndexOf(':') + 1
@@ -48,10 +45,7 @@ function withoutDots(address: string): string | undefined {
   return `${address.slice(0, start)}${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`
 }
 
-/**
- * Tells whether an IPv6 is of a prefix that translators (NAT64, SIIT) put before the IPv4 of a
- * client: RFC 6052 §2.1, and RFC 8215.
- */
+/** Tells whether an IPv6 has the prefix of a translator (RFC 6052 §2.1, RFC 8215). */
 export function isTranslated(address: IpAddress): boolean {
   const bytes = address.toByteArray()
   const isOf = (prefix: readonly number[]): boolean =>
@@ -62,10 +56,7 @@ export function isTranslated(address: IpAddress): boolean {
 const wellKnown = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0]
 const localUse = [0, 0x64, 0xff, 0x9b, 0, 1]
 
-/**
- * Positions of the IPv4 bytes behind a local prefix of 48, 56 or 64 bits (RFC 6052 §2.2). Byte 8,
- * and all bytes after the address, are 0.
- */
+/** Positions of the IPv4 behind 48, 56 or 64 bits (RFC 6052 §2.2). All other bytes are 0. */
 const positions = [
   [6, 7, 9, 10],
   [7, 9, 10, 11],
@@ -118,10 +109,7 @@ function maskOf(bits: number): number {
   return bits >= 8 ? 0xff : bits <= 0 ? 0 : (0xff << (8 - bits)) & 0xff
 }
 
-/**
- * Clients come back, and reading an IPv6 takes microseconds. When these are known, all are
- * forgotten.
- */
+/** Number of addresses to remember, since clients come back. At this number all are forgotten. */
 const maxKnown = 4_096
 
 /** The longest text of an address: others are not worth remembering. */

@@ -30,7 +30,6 @@ export function identityText(value: unknown, option: string): string {
   throw invalid({ option }, typeof value === 'string' ? '' : typeof value, 'text that is not empty')
 }
 
-/** The value of a header, `undefined` when it is absent or blank. */
 function present(request: HttpRequest, field: string): string | undefined {
   const value = request.header(field)
   return value === undefined || value.trim() === '' ? undefined : value
@@ -40,7 +39,6 @@ function tagged(tag: string, value: string | undefined): string | undefined {
   return value === undefined ? undefined : `${tag}${value}`
 }
 
-/** The lower-case name of a header field. */
 function headerName(name: unknown, option: string): string {
   if (typeof name === 'string' && /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(name)) {
     return name.toLowerCase()
@@ -69,7 +67,6 @@ interface Credential<Native> {
   find(request: HttpRequest): string | undefined
 }
 
-/** A resolver of credentials that clients send. */
 function credentialKey<Native>({
   name,
   tag,

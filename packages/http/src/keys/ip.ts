@@ -4,19 +4,13 @@ import { defineIdentity, type IdentityResolver, withEvidence } from './resolver.
 
 /** Options of `ip`. */
 export interface IpOptions {
-  /**
-   * Leading bits of an IPv6 that count: a customer is given a whole /64 or more. 1 to 128. @default
-   * 64
-   */
+  /** Leading bits of an IPv6 that count: a customer has a /64 or more. 1 to 128. @default 64 */
   prefix6?: number | undefined
   /** Leading bits of an IPv4 that count. 1 to 32. @default 32 */
   prefix4?: number | undefined
 }
 
-/**
- * The one key of all invalid addresses. With a key for each such text, a client could make up any
- * number of keys.
- */
+/** The one key of all invalid addresses: a client could make up any number of them. */
 const invalidIp = '@ip/invalid'
 
 /**

@@ -33,10 +33,7 @@ export function insteadOfKey(mode: MissingKey, request: HttpRequest): MaybePromi
   })
 }
 
-/**
- * The decision on a request that is refused because it has no key: no policy was asked, and no wait
- * helps.
- */
+/** The refusal of a request without a key: no policy was asked, and no wait helps. */
 export const deniedWithoutKey: Decision = {
   allowed: false,
   outcomes: [],

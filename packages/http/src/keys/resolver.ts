@@ -8,10 +8,7 @@ import {
 } from '@sluice/core'
 import type { HttpRequest } from '../request/request.ts'
 
-/**
- * The result of a resolver; all but a non-empty string mean that the request does not have this
- * key.
- */
+/** The result of a resolver; all but a non-empty string mean that the request has no such key. */
 export type ResolvedKey = string | null | undefined
 
 /**
@@ -57,19 +54,13 @@ export function withEvidence<R extends object>(resolver: R, found: Evidence | un
   return resolver
 }
 
-/**
- * Returns the evidence behind the keys of resolvers, where it is known; of several, one that is
- * unverified is enough.
- */
+/** Returns the evidence behind the keys of resolvers; one that is unverified is enough. */
 export function evidenceOf(...resolvers: readonly object[]): Evidence | undefined {
   const known = resolvers.map((resolver) => evidence.get(resolver))
   return known.includes('unverified') ? 'unverified' : known.length === 1 ? known[0] : undefined
 }
 
-/**
- * Marks a resolver whose keys begin with `@` and its kind (`@ip/…`), so that keys of two kinds
- * never meet.
- */
+/** Marks a resolver whose keys begin with `@` and its kind, so that two kinds never meet. */
 export function defineKey<Native>(resolver: KeyResolver<Native>): KeyResolver<Native> {
   readyMade.add(resolver)
   return resolver
@@ -126,10 +117,7 @@ export function keyOfIdentity<Native>(resolver: KeyResolver<Native>, value: unkn
   throw invalid({ option: 'a value of keyOf(…)' }, value, 'text that is not empty')
 }
 
-/**
- * Many databases have numbers as keys. Without the warning, all these users would share the quota
- * of one address unnoticed.
- */
+/** Keys of databases may be numbers: unnoticed, these users would share one quota. */
 function warnAboutType(key: unknown): void {
   warnOnce(
     `a key function yielded ${typeof key === 'number' ? 'a number' : `a ${typeof key}`}, and not text: it counts as missing; write user((req) => …), which takes ids, or String(id)`,

@@ -23,10 +23,7 @@ export interface AccountSetup<Native> {
   readonly report: Report
 }
 
-/**
- * The units that one request took. They are settled once, when its response is over; units that are
- * added later are charged at once.
- */
+/** The units of one request, settled when its response is over. Later units are charged at once. */
 export class RequestAccount<Native extends object> implements Hold {
   readonly #setup: AccountSetup<Native>
   readonly #decided: Decided<Native>
@@ -41,10 +38,7 @@ export class RequestAccount<Native extends object> implements Hold {
     this.#decided = decided
   }
 
-  /**
-   * @throws SluiceError when `units` is no whole number ≥ 0, or no policy can be charged under the
-   * name
-   */
+  /** @throws SluiceError when `units` is no whole number ≥ 0, or no such policy can be charged */
   charge(units: number, policyName: string | undefined): void {
     const place = { option: 'the units of charge()', code: 'SLUICE_COST_INVALID' } as const
     wholeNumber(units, place, { min: 0 })
@@ -79,10 +73,7 @@ export class RequestAccount<Native extends object> implements Hold {
     return andThen(refunded, (known) => this.#settle(known))
   }
 
-  /**
-   * Charges a client that leaves before the answer. Else a client that guesses passwords would
-   * leave early and pay nothing.
-   */
+  /** Charges a client that leaves early: guesses of passwords would be free otherwise. */
   abort(): unknown {
     if (this.#isOver) return undefined
     this.#isOver = true
@@ -174,10 +165,7 @@ function refundedPolicies<Native>(
   )
 }
 
-/**
- * Asks a function of the user's; `undefined`, and a report, when it says nothing: then the
- * charge is kept.
- */
+/** Asks a function of the user's. Without an answer it reports that, and the charge is kept. */
 function answerOf<Native>(
   { option, ask }: PolicySettlement<Native>,
   { native, status, report }: Ended<Native>,

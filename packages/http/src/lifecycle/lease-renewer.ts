@@ -6,15 +6,11 @@ import { UnderWay, type UnderWayEntry } from './under-way.ts'
 /** Renewed this often while a lease runs, so that one renewal may fail. */
 const renewalsPerLease = 3
 
-/** The leases of one request. */
 interface Lease extends UnderWayEntry {
   readonly decision: Decision
 }
 
-/**
- * Keeps the leases of requests under way: renews them all by one timer, and releases each when its
- * response is over.
- */
+/** Renews the leases of all requests by one timer, and releases each with its response. */
 export class LeaseRenewer {
   readonly #limiter: Limiter
   readonly #periodMs: number
@@ -82,10 +78,7 @@ function countsLeases(policy: Policy): boolean {
   return algorithmOf(policy).counts === 'leases'
 }
 
-/**
- * Timers of Node keep a process alive unless they are told not to; those of other runtimes are
- * numbers.
- */
+/** Timers of Node keep a process alive; those of other runtimes are numbers. */
 function unreferenced<Timer>(timer: Timer): Timer {
   if (typeof timer === 'object' && timer !== null && 'unref' in timer) {
     if (typeof timer.unref === 'function') timer.unref()

@@ -10,16 +10,10 @@ export interface AdaptiveOptions extends SignalOptions {
   max: number
 }
 
-/**
- * Half of the limit goes with one change at most, and a twentieth at least, so that it has an
- * effect.
- */
+/** One change takes half of the limit at most, and a twentieth at least, to have an effect. */
 const steepest = 0.5
 const gentlest = 0.95
-/**
- * One step grows the limit by at most a tenth of itself and a twentieth of the range from `min` to
- * `max`, so that it cannot leap over the band.
- */
+/** One step grows the limit by a tenth of itself, and a twentieth of the range, at most. */
 const stepsUp = 20
 const growth = 0.1
 

@@ -4,10 +4,7 @@ import type { Signal } from './signal.ts'
 
 /** Options of `cpu`. */
 export interface CpuOptions {
-  /**
-   * The cores that the process may fill: more than 1 with worker threads, less where a container
-   * allows less. @default 1
-   */
+  /** Cores that the process may fill: more with threads, less in containers. @default 1 */
   cores?: number | undefined
 }
 

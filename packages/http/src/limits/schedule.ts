@@ -18,7 +18,6 @@ export interface ScheduleOptions {
   rules: readonly ScheduleRule[]
 }
 
-/** A rule, made ready. */
 interface Rule {
   readonly slot: TimeSlot
   readonly limit: LimitValue
@@ -113,16 +112,12 @@ export interface ScheduleRule {
   days?: readonly Weekday[] | undefined
   /** Time of day at which it begins: `'09:00'`. @default '00:00' */
   from?: string | undefined
-  /**
-   * Time of day at which it ends, `'24:00'` at most: `'18:00'`. Before `from`: on the next day.
-   * @default '24:00'
-   */
+  /** Time of day at which it ends. Before `from`: on the next day. @default '24:00' */
   to?: string | undefined
   /** The limit meanwhile: a whole number ≥ 0, or `unlimited`. */
   limit: LimitValue
 }
 
-/** A part of the week. */
 interface TimeSlot {
   /** @param local a date whose fields in UTC show what clocks show */
   covers(local: Date): boolean
@@ -130,10 +125,7 @@ interface TimeSlot {
 
 const dayMinutes = 24 * 60
 
-/**
- * @throws SluiceError that names the rule and the fix, when a day or a time is none, or both times
- * are the same
- */
+/** @throws SluiceError that names the rule, when a day or a time is wrong, or no time is left */
 function timeSlot({ days, from, to }: Omit<ScheduleRule, 'limit'>, where: string): TimeSlot {
   if (days === undefined && from === undefined && to === undefined) {
     throw new SluiceError(

@@ -14,20 +14,14 @@ import { type Reading, type SignalOptions, SmoothedSignal, signalFields } from '
 
 /** Options for refusing the less important requests under pressure. */
 export interface ShedOptions<Native> extends SignalOptions {
-  /**
-   * The classes of requests, the least important first: `['batch', 'normal', 'critical']`. The last
-   * one is never refused.
-   */
+  /** The classes, the least important first: `['batch', 'critical']`. The last is never refused. */
   classes: readonly string[]
   /**
    * The class of a request. A request without a class, or with an unknown one, belongs to the least
    * important class. Asked under pressure only.
    */
   priority: (native: Native) => MaybePromise<string | null | undefined>
-  /**
-   * The wait that a refused client is told, and the shortest time for which a class is refused.
-   * @default '5s'
-   */
+  /** The wait that a refused client is told, and the shortest refusal of a class. @default '5s' */
   retryAfter?: Duration | undefined
 }
 

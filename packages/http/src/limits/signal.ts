@@ -9,10 +9,7 @@ import {
 } from '@sluice/core'
 import type { Report } from '../request/user-functions.ts'
 
-/**
- * A number that tells how busy the process is, or something that it depends on: the higher, the
- * busier.
- */
+/** A number that tells how busy the process, or a dependency, is: the higher, the busier. */
 export interface Signal {
   /** The user's name for it. */
   readonly name: string
@@ -31,20 +28,11 @@ export interface SignalOptions {
    * which needs `low` and `high`.
    */
   signal: Signal | (() => MaybePromise<number>)
-  /**
-   * Below it there is room for more, in the unit of the signal: a number ≥ 0. @default the signal's
-   * own
-   */
+  /** There is room for more below it: a number ≥ 0. @default the signal's own */
   low?: number | undefined
-  /**
-   * Above it there is too much to do, in the unit of the signal: more than `low`. @default the
-   * signal's own
-   */
+  /** There is too much to do above it: more than `low`. @default the signal's own */
   high?: number | undefined
-  /**
-   * The shortest time between two samples of the signal; only while there are requests. @default
-   * '1s'
-   */
+  /** Shortest time between two samples, which need requests. @default '1s' */
   interval?: Duration | undefined
   /**
    * Smoothing time. Time in which older values fade from the average of the signal. After a change,
@@ -71,7 +59,6 @@ export interface SignalSetup extends Omit<Signal, 'sample'> {
   readonly smoothingMs: number
 }
 
-/** @throws SluiceError that names the option and the fix */
 function setUpSignal(options: SignalOptions, where: string): SignalSetup {
   const { signal } = options
   if (!isSignal(signal) && typeof signal !== 'function') {
@@ -133,7 +120,6 @@ export class SmoothedSignal {
   readonly #onReading: (reading: Reading) => void
   #value: number | undefined
   #valueMs = 0
-  /** Time of the last sample. */
   #sampledMs = Number.NEGATIVE_INFINITY
   #refreshedMs = 0
   #isPending = false

@@ -14,10 +14,7 @@ import type { PerRequest, Report } from '../request/user-functions.ts'
 /** A limit as a function of the request yields it. */
 export type LimitValue = number | typeof unlimited
 
-/**
- * A limit, or how it is found: a function of the framework's request, `tiers(…)`, `schedule(…)` or
- * `adaptive(…)`.
- */
+/** A limit, or a way to find it: a function, `tiers(…)`, `schedule(…)` or `adaptive(…)`. */
 export type LimitOption<Native> = PerRequest<Native, LimitValue> | LimitSource<Native>
 
 /**
@@ -40,10 +37,7 @@ export type LimitFinder<Native> = (
   request: HttpRequest,
 ) => MaybePromise<FoundLimit>
 
-/**
- * A limit that Sluice finds itself: `tiers`, `schedule`, `adaptive`. It knows beforehand what
- * stands in when nothing is found.
- */
+/** A limit that Sluice finds itself: `tiers`, `schedule`, `adaptive`. It has its own default. */
 export interface LimitSource<Native = unknown> {
   /** The user's name for it. */
   readonly kind: string
@@ -58,10 +52,7 @@ export function isLimitSource<Native>(limit: unknown): limit is LimitSource<Nati
   return typeof limit === 'object' && limit !== null && 'declared' in limit && 'find' in limit
 }
 
-/**
- * Tells whether a value may stand for a limit: the range that a window allows is for the policy to
- * check.
- */
+/** Tells whether a value may be a limit. The range of a window is for the policy to check. */
 export function isLimitValue(value: unknown): value is LimitValue {
   return value === unlimited || isWholeNumber(value, { min: 0 })
 }
@@ -90,16 +81,12 @@ function unreduced(value: LimitValue): FoundLimit {
   return { value, reduced: false }
 }
 
-/** The options that say how much is allowed. */
 interface Limits<Native> {
   readonly limit: LimitOption<Native>
   readonly defaultLimit?: number | undefined
 }
 
-/**
- * Checks that there is one default for a limit that may not be found, and not two.
- * @throws SluiceError that names the place and the fix
- */
+/** Checks that a limit has one default, where it needs one. @throws SluiceError with the fix */
 export function checkDefault<Native>(
   { limit, defaultLimit }: Limits<Native>,
   option: string,
@@ -131,10 +118,7 @@ export function isPerRequest<Native>(
   return typeof limit === 'function' || isLimitSource(limit)
 }
 
-/**
- * @throws SluiceError when a limit that stands in a source is too large for the window of its
- * policy
- */
+/** @throws SluiceError when a limit of a source is too large for the window of its policy */
 export function checkLargest<Native>(
   limit: LimitOption<Native> | undefined,
   { name, windowMs }: Policy,

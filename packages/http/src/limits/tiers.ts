@@ -12,10 +12,7 @@ import {
   largestOf,
 } from './source.ts'
 
-/**
- * Limits by tier. `default` is for those without a tier, and for tiers that the table does not
- * have.
- */
+/** Limits by tier. `default` is for clients without a tier, or with an unknown one. */
 export interface TierTable<Native> {
   readonly [tier: string]: LimitOption<Native>
 }
@@ -76,7 +73,6 @@ function checkTable(table: unknown): void {
   }
 }
 
-/** Returns the default of the table. */
 function declaredBy<Native>(table: TierTable<Native>): LimitValue | undefined {
   const limit = Object.hasOwn(table, 'default') ? table.default : undefined
   if (isLimitSource(limit)) return limit.declared

@@ -30,10 +30,7 @@ export interface Admission<Native> {
   ): MaybePromise<boolean | Taken>
   /** Takes a request, and answers it. */
   take(asked: AdmissionRequest<Native>): MaybePromise<Taken>
-  /**
-   * Tells whether the client's preferences decide if such a request is taken, so that caches have
-   * to know.
-   */
+  /** Tells whether it depends on the client's preferences: caches have to know. */
   varies(request: HttpRequest): boolean
 }
 

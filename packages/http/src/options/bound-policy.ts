@@ -103,10 +103,7 @@ export function bindPolicy<Native>(
   }
 }
 
-/**
- * The cost to ask for: 1 where a function yields what is no whole number ≥ 0, so that bad numbers
- * never open the gate.
- */
+/** The cost to ask for: 1 for all but whole numbers ≥ 0, so that they never open the gate. */
 export function validCost(cost: unknown, report: Report): number {
   if (isWholeNumber(cost, { min: 0 })) return cost
   report(
@@ -117,10 +114,7 @@ export function validCost(cost: unknown, report: Report): number {
   return 1
 }
 
-/**
- * The limit in force: `Infinity` for `unlimited`, the declared default if no limit or an invalid
- * one is found.
- */
+/** The limit in force: `Infinity` for `unlimited`, the default if none or a wrong one is found. */
 export function validLimit(
   found: FoundLimit,
   { limit: otherwise, headroom, name, windowMs }: Policy,
@@ -141,10 +135,7 @@ export function validLimit(
   return { limit: otherwise }
 }
 
-/**
- * Tells whether a policy is enforced for a request: a function that does not say so must not open
- * the gate.
- */
+/** Tells whether a policy is enforced for a request. Any other answer must not open the gate. */
 export function validEnforcement(answer: unknown, { name }: Policy, report: Report): boolean {
   if (typeof answer === 'boolean') return answer
   report(

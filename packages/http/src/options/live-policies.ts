@@ -50,10 +50,7 @@ export interface LiveGuard {
   prepare(version: PolicyVersion): () => void
 }
 
-/**
- * Policies that change while the application runs: the result of `openPolicies` of
- * `@sluice/policies`.
- */
+/** Policies that change at run time: the result of `openPolicies` of `@sluice/policies`. */
 export interface LivePolicies {
   /**
    * Registers a guard, and puts the version in force into it at once.

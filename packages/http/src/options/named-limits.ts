@@ -1,6 +1,5 @@
 import { type Policy, processWide, versionBeingMade, warnOnce } from '@sluice/core'
 
-/** A limit that a name was given, and where. */
 interface NamedLimit {
   readonly limit: number
   readonly place: string

@@ -21,12 +21,9 @@ import { type MissingKey, missingKeyModes } from '../keys/missing-key.ts'
 import { route } from '../keys/route.ts'
 import type { GuardFields, Preflights } from './options.ts'
 
-/**
- * The owner of options: a guard, a route, or one policy in `policies` or `profiles`.
- */
+/** The owner of options: a guard, a route, or one policy in `policies` or `profiles`. */
 export type OptionOwner = 'guard' | 'route' | 'policy'
 
-/** All that is said of one option. */
 interface OptionRow<Value> {
   readonly owners: readonly OptionOwner[]
   /** Checks the option, and fills in its default. `option` names it in messages. */
@@ -57,12 +54,10 @@ type HttpOption = Exclude<
 /** The values that checks yield: nothing for an option that is read elsewhere. */
 type Checked = Settings & Record<Exclude<HttpOption, keyof Settings>, void>
 
-/** A row of an option of guards and routes. */
 function inGuards<Value>(check: OptionRow<Value>['check']): OptionRow<Value> {
   return { owners: ['guard', 'route'], check }
 }
 
-/** A row of an option that policies have too. */
 function everywhere<Value>(check: OptionRow<Value>['check']): OptionRow<Value> {
   return { owners: ['guard', 'route', 'policy'], check }
 }

@@ -58,10 +58,7 @@ interface PolicyGuardSettings<Native, Handler = never>
     Omit<LimiterSettings, 'penalty' | 'observers'>,
     ObserverOptions<Native>,
     ListOptions {
-  /**
-   * The client that is counted: a resolver such as `user(fn)`, or a function of the request.
-   * @default ip()
-   */
+  /** The client that is counted: `user(fn)`, or a function of the request. @default ip() */
   key?: KeyResolver<Native> | undefined
   /**
    * Blocks clients that are denied too often, each time for longer, and keys that `limiter.block`
@@ -92,15 +89,9 @@ interface PolicyGuardSettings<Native, Handler = never>
    * @default ['draft-11', 'legacy']
    */
   headers?: readonly Dialect[] | undefined
-  /**
-   * Lists the headers in Access-Control-Expose-Headers, so that browsers show them to other
-   * origins. @default false
-   */
+  /** Lists the headers in Access-Control-Expose-Headers, for other origins. @default false */
   exposeHeaders?: boolean | undefined
-  /**
-   * Takes the headers off a redirect, which some clients would wait before following. @default
-   * false
-   */
+  /** Removes the headers from redirects: some clients wait before they follow. @default false */
   hideOnRedirect?: boolean | undefined
   /**
    * Adds up to this share of the wait to Retry-After, at random, so that clients do not come back
@@ -169,7 +160,6 @@ interface RouteSettings<Native, Handler> extends PolicyGuardSettings<Native, Han
   combine?: 'replace' | 'add' | undefined
 }
 
-/** The fields of one policy that differ from the options around the route. */
 type RoutePolicy<Native> = Without<'policies'> &
   Optional<Omit<HttpPolicyFields<Native>, keyof LimitForm<Native>>> &
   (LimitForm<Native> | Without<'limit'>)
@@ -217,7 +207,6 @@ export type GuardFields<Native, Handler = never> = PolicyGuardOptions<Native, Ha
 /** No policies for all requests. */
 export type NoPolicies = Without<Shorthand | 'policies'>
 
-/** Policies for all requests: a list, or the fields of one policy as shorthand. */
 type GuardPolicies<Native> =
   | (HttpPolicyOptions<Native> & Without<'policies'>)
   | ({

@@ -10,7 +10,6 @@ import { type BoundPolicy, bindPolicy, type PolicyCheck } from './bound-policy.t
 import { checkResolver } from './option-table.ts'
 import type { GuardPenalty } from './options.ts'
 
-/** The options of a guard that say what penalty it has. */
 interface WithPenalty<Native> {
   readonly penalty?: GuardPenalty<Native> | false | undefined
 }
@@ -62,10 +61,7 @@ export function penaltyOfRoute<Native, Options extends WithPenalty<Native>>(
   return { options: { ...options, penalty: false }, penalty: around }
 }
 
-/**
- * A denial by a reduced limit is no strike, since the client did nothing wrong: which limit denies
- * is known when all are decided.
- */
+/** Counts no strike for a denial by a reduced limit, which is not the client's fault. */
 export function withoutUndueStrikes<Native>(
   checks: readonly PolicyCheck<Native>[],
 ): readonly PolicyCheck<Native>[] {
@@ -81,10 +77,7 @@ export function withStrikesLater<Native>(
   )
 }
 
-/**
- * The strike for a refused request, if strikes are counted later. `undefined` if the strike was
- * counted already, or the key is blocked.
- */
+/** The strike for a refused request, unless it was counted before, or the key is blocked. */
 export function strikeDue<Native>(
   { outcomes }: Decision,
   checks: readonly PolicyCheck<Native>[],
@@ -102,10 +95,7 @@ export function withoutStrike<C extends Check>(check: C): C {
   return { ...check, policy: madeOnce(check.policy, lenientPolicies) }
 }
 
-/**
- * Penalties that count nothing, by those that do: since a retry is no strike, and since strikes are
- * counted later.
- */
+/** Penalties that count nothing, by those that do: for retries, and for strikes counted later. */
 const lenientPolicies = new WeakMap<Policy, Policy>()
 const patientPolicies = new WeakMap<Policy, Policy>()
 

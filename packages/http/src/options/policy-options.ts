@@ -21,10 +21,7 @@ export interface HttpPolicyFields<Native>
   defaultLimit?: number | undefined
   /** The client that is counted. @default the guard's `key` */
   key?: KeyResolver<Native> | undefined
-  /**
-   * Units that a request takes: a whole number ≥ 0, or a function that finds it. @default the
-   * guard's `cost`
-   */
+  /** Units that a request takes: a whole number ≥ 0, or a function. @default the guard's `cost` */
   cost?: PerRequest<Native, number> | undefined
   /**
    * The clients for which the policy is enforced: a share of the keys, or a function of the
@@ -50,10 +47,7 @@ export type HttpPolicyOptions<Native> = Omit<
   WindowForm &
   LimitForm<Native>
 
-/**
- * Fields that are shorthand for a single policy; the others stand among the settings of a guard
- * too.
- */
+/** Fields that are shorthand for a single policy. The others are settings of a guard too. */
 export type Shorthand = Exclude<
   keyof HttpPolicyFields<never>,
   'key' | 'cost' | 'chargeWhen' | 'refundWhen' | 'failureMode'

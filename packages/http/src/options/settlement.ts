@@ -12,10 +12,7 @@ export type ResponseCondition<Native> = (
   response: EndedResponse,
 ) => MaybePromise<boolean>
 
-/**
- * Conditions for giving units back. It is taken at the decision, and given back, if at all, when
- * the response is over.
- */
+/** Conditions on which the units of a decision are given back when the response is over. */
 export interface SettlementOptions<Native> {
   /**
    * Gives the units of a request back unless this is true of its response: `(req, { status }) =>

@@ -6,9 +6,7 @@ import type { Scope } from './scope.ts'
 
 /** One request and its response, as an adapter shows them to a guard. */
 export interface RequestContext<Native> {
-  /**
-   * The framework's request, which users' functions are given.
-   */
+  /** The framework's request, which users' functions are given. */
   readonly native: Native
   readonly request: HttpRequest
   readonly response: HttpResponse

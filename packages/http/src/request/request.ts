@@ -4,15 +4,9 @@ import type { Readable } from 'node:stream'
 export interface HttpRequest {
   /** Upper case. */
   readonly method: string
-  /**
-   * The path without the query, as it was sent and as the framework's router sees it: for `routes`,
-   * never for keys.
-   */
+  /** The path as it was sent, without the query: for `routes`, never for keys. */
   readonly path: string
-  /**
-   * The pattern that the router matched, such as `/users/:id`; `undefined` where nothing is matched
-   * (yet).
-   */
+  /** The pattern that the router matched, such as `/users/:id`; `undefined` before any match. */
   readonly route: string | undefined
   /** The client's address as the framework's own proxy settings give it. */
   readonly ip: string | undefined

@@ -1,7 +1,4 @@
-/**
- * All that Sluice needs of the response that is under way, whatever the framework. Names are in any
- * case.
- */
+/** All that Sluice needs of a response, whatever the framework. Names are in any case. */
 export interface HttpResponse {
   /** Tells whether the head is on its way, so that no field can be set any more. */
   readonly headersSent: boolean
@@ -21,10 +18,7 @@ export interface ResponseBody {
   readonly text: string
 }
 
-/**
- * Sets the fields of a verdict. Once the head is sent nothing happens: the fields must not stand in
- * trailers either.
- */
+/** Sets the fields of a verdict, unless the head is sent: they must not become trailers. */
 export function setFields(response: HttpResponse, fields: readonly ResponseField[]): void {
   if (response.headersSent) return
   for (const [name, value] of fields) {
@@ -52,17 +46,13 @@ export function headerOf(
   return Array.isArray(value) ? value.join(', ') : value
 }
 
-/** The response of Node, as frameworks hand it out. */
 interface WritableResponse {
   statusCode: number
   setHeader(name: string, value: number | string): unknown
   end(body?: string | Uint8Array): unknown
 }
 
-/**
- * Answers by Node's response. Its length is that of the body, also where Node sends none, to a
- * HEAD.
- */
+/** Answers by Node's response, with the length of the body: Node sends none to a HEAD. */
 export function sendByNode(
   response: WritableResponse,
   {

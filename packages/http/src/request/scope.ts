@@ -14,25 +14,17 @@ export function routeScope(method: string | undefined, pattern: string): Scope {
   return `${method === 'HEAD' ? 'GET' : method} ${pattern}`
 }
 
-/**
- * The route of a request: the match of the framework, else its rule in `routes`; `undefined` while
- * neither is known.
- */
+/** The route that the framework matched, or its rule in `routes`; `undefined` before both. */
 export function matchedRoute({ method, route, rule }: HttpRequest): Scope | undefined {
   return route === undefined ? rule : routeScope(method, route)
 }
 
-/**
- * Injective: keys that users choose never begin with a single `@`, and a scope ends where its
- * length says.
- */
+/** Injective: keys of users never begin with one `@`, and a scope ends where its length says. */
 export function scopedKey(scope: Scope, key: string): string {
   return scope === '' ? key : `@scope/${scope.length}/${scope}/${key}`
 }
 
-/**
- * The key as its resolver found it, of one that `scopedKey` made; any other is returned as it is.
- */
+/** The key as its resolver found it, of one that `scopedKey` made; any other is returned. */
 export function unscopedKey(key: string): string {
   const [head, length] = /^@scope\/(\d+)\//.exec(key) ?? []
   return head === undefined ? key : key.slice(head.length + Number(length) + 1)

@@ -64,15 +64,10 @@ function located(error: unknown, place: string): unknown {
 /** A value, or a function of the framework's request that finds it. */
 export type PerRequest<Native, Value> = Value | ((native: Native) => MaybePromise<Value>)
 
-/**
- * Reports values that cannot be used. `place` never varies with the value, `detail`
- * does.
- */
+/** Reports a value that cannot be used. `place` never varies with the value, `detail` does. */
 export type Report = (code: ErrorCode, place: string, detail: string) => void
 
-/**
- * Tells the observer. Without an observer, it warns once for each place, whatever the values are.
- */
+/** Tells the observer. Without one it warns once for each place, whatever the values are. */
 export function reporter({ onInvalid }: Pick<JoinedObservers<never>, 'onInvalid'>): Report {
   return (code, place, detail) => {
     if (onInvalid) notify(onInvalid, { code, message: onOneLine(`${place}: ${detail}`) })

@@ -3,13 +3,11 @@ import { algorithmOf } from '@sluice/core/backend'
 import { type Dialect, type DialectFormat, formats, type PolicyState } from '@sluice/headers'
 import { type Scope, scopedName } from '../request/scope.ts'
 
-/** The state of a policy that was applied to the request, for clients. */
 interface Entry extends PolicyState {
   /** Given when all entries are known. */
   name: string
   readonly policy: Policy
   readonly scope: Scope
-  /** The dialects in which it is told. */
   readonly dialects: readonly Dialect[]
 }
 
@@ -23,10 +21,7 @@ export interface Applied {
   readonly dialects: readonly Dialect[]
 }
 
-/**
- * All that the guards of one response have to tell, so that it is told as a whole: limiters can
- * stand in a chain.
- */
+/** All that the guards of one response tell, so that a chain of limiters tells it as a whole. */
 export class PolicyStates {
   #applied: readonly Applied[] = none
   /** Made when somebody reads them: few requests of a guard without headers are asked for them. */
@@ -39,10 +34,7 @@ export class PolicyStates {
     return this.#dialects ?? []
   }
 
-  /**
-   * All states, if all are told in all dialects; `undefined` when guards differ in
-   * that.
-   */
+  /** All states, if all are told in all dialects; else `undefined`. */
   get uniformStates(): readonly PolicyState[] | undefined {
     return this.#isUniform ? this.#entries : undefined
   }

@@ -1,7 +1,4 @@
-/**
- * The phrases of refusals (RFC 9110 §15) from 400 and from 500 on, as Node has them: a guard runs
- * where there is no Node, too.
- */
+/** The phrases of RFC 9110 §15 from 400 and from 500 on: a guard also runs without Node. */
 const phrases = [
   'Bad Request,Unauthorized,Payment Required,Forbidden,Not Found,Method Not Allowed,' +
     'Not Acceptable,Proxy Authentication Required,Request Timeout,Conflict,Gone,' +

@@ -12,10 +12,7 @@ import {
   reducedCapacity,
 } from './problem.ts'
 
-/**
- * Why a request is refused: it took too much, the process has too much to do, or something of ours
- * failed.
- */
+/** The reason of a refusal: the client's quota, a lack of capacity, or a failure of ours. */
 export type RefusalCause = 'quota' | 'capacity' | 'failure'
 
 export interface Refusal<Native> {
@@ -37,10 +34,7 @@ export function turnedAway({ delayMs }: Decision): Decision {
   return { allowed: false, outcomes: [], retryAfterMs: delayMs, delayMs: 0, source: 'closed' }
 }
 
-/**
- * A request over reduced limits alone would pass in quiet times; over any other limit, it is the
- * client's own doing.
- */
+/** Finds the cause. A request over reduced limits alone would pass in quiet times. */
 export function refusalCause(
   { source, outcomes }: Decision,
   checks: readonly LimitInForce[],
@@ -56,18 +50,12 @@ export function refusalCause(
   return cause
 }
 
-/**
- * The status of a refusal. A failed store, a full delay queue and shed load are problems of the
- * server, not of the client.
- */
+/** The status of a refusal. Failures, full queues and shed load are problems of the server. */
 export function refusalStatus(cause: RefusalCause, statusCode: number): number {
   return cause === 'quota' ? statusCode : 503
 }
 
-/**
- * Returns the body of a refusal: the user's message, or a problem. A fixed message speaks of
- * limits, so a 503 does without.
- */
+/** The body of a refusal. A fixed message speaks of limits, so a 503 does without. */
 export function refusalBody<Native>(
   message: PolicyGuardOptions<Native>['message'],
   { native, decision, cause, status, violated, penalties = [] }: Refusal<Native>,

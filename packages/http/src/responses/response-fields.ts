@@ -20,17 +20,11 @@ export interface RenderOptions {
   readonly exposeHeaders: boolean
 }
 
-/**
- * The rate-limit fields of one response: those of our guards, joined with those that others have
- * set.
- */
+/** The rate-limit fields of one response: ours, joined with those that others have set. */
 export class ResponseFields {
   readonly policies: PolicyStates = new PolicyStates()
   hideOnRedirect = false
-  /**
-   * The lines that we wrote, the newest first, and the lines of others: other code may add lines
-   * between two of our guards.
-   */
+  /** Our lines, the newest first, and those of others, which may come between two guards. */
   #written: readonly ResponseField[] = none
   #theirs: Map<string, readonly string[]> | undefined
   #options: RenderOptions | undefined
@@ -161,10 +155,7 @@ export function fieldsOn(
   return fieldsOf(shown)?.renderOn(response) ?? []
 }
 
-/**
- * The fields to set when the head of a response is sent. There are none, except on a redirect with
- * `hideOnRedirect`: then they remove ours.
- */
+/** The fields to set with the head: none, except those that `hideOnRedirect` removes. */
 export function fieldsOnHead(shown: object | undefined, status: number): readonly ResponseField[] {
   const fields = fieldsOf(shown)
   const isRedirect = status >= 300 && status < 400 && status !== 304

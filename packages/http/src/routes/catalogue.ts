@@ -49,7 +49,6 @@ export class PolicyCatalogue<Native> {
 
 type Named<Native> = HttpPolicyOptions<Native> & { name: string }
 
-/** The options that may give policies a name. */
 type NamedBy<Native> = Pick<PolicyGuardOptions<Native, unknown>, 'name' | 'policies'>
 
 /** The policies of a guard's options that have a name: each is one quota, wherever it stands. */
@@ -68,7 +67,6 @@ function isNamed<Native>(policy: unknown): policy is Named<Native> {
   )
 }
 
-/** The fields of the only policy, which stand among the other options. */
 function shorthandOf(options: object): object {
   return Object.fromEntries(givenFields(options, shorthandFields))
 }

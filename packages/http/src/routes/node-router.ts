@@ -20,12 +20,9 @@ function routable(): ReadonlySet<string> {
   return known
 }
 
-/**
- * The method under which routes without one are found for methods that find-my-way does not know.
- */
+/** The method of routes without one, for methods that find-my-way does not know. */
 const anyMethod: Method = 'GET'
 
-/** A value, and the text that it stands under. */
 interface Entry<Value> {
   readonly text: string
   readonly value: Value
@@ -37,7 +34,6 @@ export const nodeRouter: Router = {
   createTable: (entries, routing) => new MatchingTable(entries, routing),
 }
 
-/** A table over find-my-way. */
 class MatchingTable<Value> implements RouteTable<Value> {
   readonly #byMethod: Matcher
   readonly #byPath: Matcher
@@ -71,7 +67,6 @@ class MatchingTable<Value> implements RouteTable<Value> {
     }
   }
 
-  /** Returns the value for a request; HEAD is GET. */
   find(method: string, path: string): Value | undefined {
     if (this.#isEmpty) return undefined
     const asked = method === 'HEAD' ? 'GET' : method
@@ -107,13 +102,13 @@ class MatchingTable<Value> implements RouteTable<Value> {
 
   #add(router: Matcher, { method = anyMethod, path }: RoutePattern, entry: Entry<Value>): void {
     if (!isKnown(method)) {
-      throw notAdded(entry.text, `this version of find-my-way does not know the method ${method}`)
+      throw notRoute(entry.text, `this version of find-my-way does not know the method ${method}`)
     }
     for (const full of this.#fullPaths(path)) {
       try {
         router.on(method, full, noHandler, entry)
       } catch (error) {
-        if (!isDuplicate(error)) throw notAdded(entry.text, reasonOf(error))
+        if (!isDuplicate(error)) throw notRoute(entry.text, reasonOf(error))
         const other: Entry<Value> | undefined = (
           router.findRoute(method, full) ?? router.find(method, full)
         )?.store
@@ -185,35 +180,28 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : quote(error)
 }
 
-function notAdded(text: string, reason: string): SluiceError {
+function notRoute(text: string, reason: string): SluiceError {
   return new SluiceError('SLUICE_ROUTE_INVALID', `routes: ${quote(text)} is no route: ${reason}`)
 }
 
 const shape = /^(?:(\S+)\s+)?(\/\S*|\*)$/
 
-/**
- * Reads a key of `routes`, such as `POST /login` or `/health`.
- * @throws SluiceError when it is none
- */
+/** Reads a key of `routes`, such as `POST /login`. @throws SluiceError when it is none */
 function routePattern(text: string): RoutePattern {
   const [, method, path = ''] = shape.exec(text) ?? []
   if (path === '') {
-    throw wrong(text, `it must be a path, or a method and a path: '/health', 'POST /login'`)
+    throw notRoute(text, `it must be a path, or a method and a path: '/health', 'POST /login'`)
   }
   if (method !== undefined && !METHODS.includes(method)) {
     const meant = METHODS.includes(method.toUpperCase()) ? `write ${method.toUpperCase()}` : ''
-    throw wrong(text, `${quote(method)} is no method of HTTP${meant ? `; ${meant}` : ''}`)
+    throw notRoute(text, `${quote(method)} is no method of HTTP${meant ? `; ${meant}` : ''}`)
   }
-  if (method === 'HEAD') throw wrong(text, 'HEAD counts as GET; write GET')
+  if (method === 'HEAD') throw notRoute(text, 'HEAD counts as GET; write GET')
   if (/[{}\\]/.test(path.replace(/\(.*\)/, ''))) {
-    throw wrong(
+    throw notRoute(
       text,
       `paths have parameters (/users/:id), optional ones last (/users/:id?), and a wildcard at their end (/files/*)`,
     )
   }
   return { method, path }
-}
-
-function wrong(text: string, reason: string): SluiceError {
-  return new SluiceError('SLUICE_ROUTE_INVALID', `routes: ${quote(text)} is no route: ${reason}`)
 }

@@ -11,7 +11,6 @@ import {
 } from '../options/settlement.ts'
 import { namedPolicies, type PolicyCatalogue } from './catalogue.ts'
 
-/** The conditions on which shared policies give units back, by their names. */
 type SharedSettlements<Native> = ReadonlyMap<string, PolicySettlement<Native> | undefined>
 
 /** An override made whole. */
@@ -100,7 +99,6 @@ function writtenIn<Native, Handler>(
   return Object.fromEntries(Object.entries(override).filter(([, value]) => value !== undefined))
 }
 
-/** Fields that every algorithm has. */
 const generalFields = ['limit', 'defaultLimit', 'window', 'headroom', 'hidden', 'mode', 'enforce']
 
 /**
@@ -141,9 +139,7 @@ function hasNoWindow(name: AlgorithmName | undefined): boolean {
   return name !== undefined && algorithms[name]?.counts === 'leases'
 }
 
-/**
- * Only one of these is ever in force: the option of an override replaces the other one around it.
- */
+/** Only one of these is in force: the option of an override replaces the other one. */
 const rivals = [
   ['chargeWhen', 'refundWhen'],
   ['message', 'handler'],

@@ -43,15 +43,9 @@ export interface RouteTable<Value> {
   find(method: string, path: string): Value | undefined
 }
 
-/**
- * Reads the keys of `routes`, and matches requests with them. An adapter passes it in, since it
- * needs Node.
- */
+/** Reads the keys of `routes`, and matches requests. An adapter passes it in: it needs Node. */
 export interface Router {
-  /**
-   * Reads a key of `routes`, such as `POST /login` or `/health`.
-   * @throws SluiceError when it is none
-   */
+  /** Reads a key of `routes`, such as `POST /login`. @throws SluiceError when it is none */
   patternOf(text: string): RoutePattern
   /**
    * Makes a table.

@@ -106,10 +106,7 @@ export class FreeRetries<Native extends object> {
     })
   }
 
-  /**
-   * Removes a mark, unless retries have passed on it: the units of the first attempt pay for them
-   * too.
-   */
+  /** Removes a mark, unless the units of the first attempt pay for retries too. */
   #takenOff(mark: Check, charged: Decision): MaybePromise<boolean> {
     void this.#marks.refund(charged)
     return andThen(this.#marks.decide([{ ...mark, cost: 0 }]), ({ outcomes: [left] }) => {
@@ -147,10 +144,7 @@ export class FreeRetries<Native extends object> {
   }
 }
 
-/**
- * Observers of the marks. They hear of failures of the marks' store, which no other limiter
- * notices.
- */
+/** Observers of the marks: they get the failures of a store that no other limiter notices. */
 function toldOfFailures(observer: Observers<never>): readonly Observers<never>[] {
   const { onStoreError } = observer
   return onStoreError ? [{ onStoreError: onStoreError.bind(observer) }] : []
@@ -176,10 +170,7 @@ function isFirst(seen: Outcome | undefined): boolean {
   return seen?.remaining === (seen?.limit ?? 0) - 1
 }
 
-/**
- * With the limit that was applied: a process that decides without the store has a share of the mark
- * too.
- */
+/** Compares with the limit applied: a process without the store has a share of the mark. */
 function isMarked(seen: Outcome | undefined): boolean {
   return seen?.remaining !== undefined && seen.remaining < seen.limit
 }
@@ -192,9 +183,7 @@ export function idempotencyKeyOf<Native>({
   return idempotencyKey === false ? undefined : idempotencyKey
 }
 
-/**
- * A quoted key is the same as a bare one: many clients leave the quotes of a structured field out.
- */
+/** Takes the quotes off a key: many clients leave those of a structured field out. */
 function unquoted(key: string): string {
   const [, tag = '', text] = /^(@header\/[^/]*\/)?\s*"((?:[^"\\]|\\["\\])*)"\s*$/.exec(key) ?? []
   return text === undefined ? key : tag + text.replace(/\\(.)/g, '$1')

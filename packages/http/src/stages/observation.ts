@@ -11,12 +11,9 @@ import type { RequestContext } from '../request/context.ts'
 import type { HttpRequest } from '../request/request.ts'
 import { routeScope } from '../request/scope.ts'
 
-/** Lets a request pass. */
 type Pass<Native extends object, Passed> = (context: RequestContext<Native>) => Passed
 
-/**
- * Tells the observers of a guard what becomes of its requests. Costs nothing without an observer.
- */
+/** Tells the observers of a guard what becomes of its requests. Free without an observer. */
 export class Observation<Native extends object> {
   readonly #observers: JoinedObservers<Native>
   readonly #notifier: DecisionNotifier<Native>
@@ -64,9 +61,7 @@ export class Observation<Native extends object> {
   }
 }
 
-/**
- * The methods that the name of a route may have: on one for all methods, clients make up others.
- */
+/** The methods that the name of a route may have: clients can make up others. */
 const toldMethods: ReadonlySet<string> = new Set(
   'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT QUERY'.split(' '),
 )

@@ -38,25 +38,15 @@ export type FoundChecks<Native extends object> =
 /** So many requests without a key, and none with one, are no coincidence. */
 const requestsWithoutKey = 3
 
-/**
- * Turns a request into checks: its keys first, then its costs, then its limits. Values that
- * policies share are found once.
- */
+/** Turns a request into checks. Keys, costs and limits that policies share are found once. */
 export class RequestChecks<Native extends object> {
   readonly #setup: GuardSetup<Native>
   readonly #keys: readonly KeyResolver<Native>[]
   readonly #costs: readonly PerRequest<Native, number>[]
-  /**
-   * The one resolver of all policies, where nothing else depends on the request: as it nearly
-   * always is.
-   */
+  /** The one resolver of all policies, if nothing else depends on the request: nearly always. */
   readonly #onlyKey: KeyResolver<Native> | undefined
-  /** Tells whether the `enforce` of some policy is a function of the request. */
   readonly #asksEnforcement: boolean
-  /**
-   * Keys that only policies in shadow need: a request without such a key is not refused, since
-   * these policies refuse nothing.
-   */
+  /** Keys that only policies in shadow need: without them no request is refused. */
   readonly #shadowKeys: ReadonlySet<KeyResolver<Native>>
 
   /** Resolvers that have not found a key yet, with the requests for which they found none. */
@@ -209,10 +199,7 @@ export class RequestChecks<Native extends object> {
     )
   }
 
-  /**
-   * A request that passes by its address alone does not need a key, and policies in shadow refuse
-   * nothing. A preflight has no credentials.
-   */
+  /** An allowed address needs no key, a shadow refuses nothing, a preflight has no credentials. */
   #without(
     resolver: KeyResolver<Native>,
     { request, access }: Asking<Native>,
@@ -245,11 +232,9 @@ interface Found {
   readonly key: string
   readonly cost: number
   readonly found: LimitInForce
-  /** The place of the guard. */
   readonly place: Scope
 }
 
-/** Makes the check of a policy by what was found for a request. */
 function checkOf<Native>(
   bound: BoundPolicy<Native>,
   { key: identity, cost, found: { limit, reduced = false, shadow }, place }: Found,

@@ -73,10 +73,7 @@ export class Responder<Native extends object, Handler> {
     if (hold) charged.context.settleAtEnd(hold)
   }
 
-  /**
-   * The decision and the header fields of a request that somebody else answers, and that is not
-   * refused.
-   */
+  /** The decision and the fields of a request that another part answers without a refusal. */
   fieldsFor(decided: Decided<Native>): {
     readonly decision: RequestDecision
     readonly fields: readonly ResponseField[]
@@ -205,7 +202,6 @@ export class Responder<Native extends object, Handler> {
 
 interface Refused<Native> {
   readonly decision: RequestDecision
-  /** The checks of the policies that are enforced. */
   readonly checks: readonly PolicyCheck<Native>[]
   readonly fields: ResponseFields
 }

@@ -43,9 +43,7 @@ export interface PolicyGuardPlace<Native extends object> {
   readonly where: string
   /** Options of the adapter's own, which the guard leaves alone. */
   readonly adapterFields?: readonly string[] | undefined
-  /**
-   * The place where its private policies count apart. @default where each request finds the guard
-   */
+  /** The place of its private policies. @default where each request finds the guard */
   readonly scope?: Scope | undefined
   /**
    * Only the scope tells its private policies from those of others, and not the order in which
@@ -53,22 +51,15 @@ export interface PolicyGuardPlace<Native extends object> {
    * @default false
    */
   readonly identifiedByScope?: boolean | undefined
-  /**
-   * Tells whether an admission was given here, beside the policies that it may name. @default true
-   */
+  /** Tells whether an admission was given here, beside its policies. @default true */
   readonly checksAdmission?: boolean | undefined
   /** The parts that the guard of a route has from the guard around it. */
   readonly inherited?: Inherited<Native> | undefined
 }
 
-/** The parts that the guard of a route has from the guard around it. */
 interface Inherited<Native extends object> {
-  /** Policies that the guard's own are added to. */
   readonly addedTo: readonly BoundPolicy<Native>[]
-  /**
-   * Policies by name that are one quota with the routes around, and when they give back: the
-   * options of the guard do not say so.
-   */
+  /** Policies by name that are one quota with the routes around, and when they give back. */
   readonly shared: ReadonlyMap<string, PolicySettlement<Native> | undefined>
   readonly penalty: BoundPolicy<Native> | undefined
   /** `undefined`: the guard has a delay queue, or a shedder, of its own. */
@@ -106,10 +97,7 @@ function checkReplies<Native extends object, Handler>({
   )
 }
 
-/**
- * Checks the options of a guard.
- * @throws SluiceError that names the option, its value, the legal range and the fix
- */
+/** Checks the options of a guard. @throws SluiceError with option, value, range and fix */
 export function setUpGuard<Native extends object, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
   place: PolicyGuardPlace<Native>,
@@ -154,12 +142,10 @@ export function setUpGuard<Native extends object, Handler>(
 
 interface Defined<Native extends object> {
   readonly limiter: Limiter
-  /** The user's options for each policy of the limiter. */
   readonly written: readonly HttpPolicyOptions<Native>[]
   readonly place: PolicyGuardPlace<Native>
 }
 
-/** Joins the policies of the limiter, and its penalty, with their HTTP options. */
 function boundPolicies<Native extends object, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
   { limiter, written, place }: Defined<Native>,
@@ -195,10 +181,7 @@ function boundPolicies<Native extends object, Handler>(
   return { own, penalty }
 }
 
-/**
- * The limiter's part of the options, in the form that the user chose, so that its messages name
- * what the user wrote.
- */
+/** The options of the limiter in the form that the user chose, for its messages. */
 function limiterOptions<Native, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
   policies: readonly ReturnType<typeof corePolicy>[],
@@ -208,7 +191,6 @@ function limiterOptions<Native, Handler>(
   return only && options.policies === undefined ? { ...all, ...only } : { ...all, policies }
 }
 
-/** The options of the limiter beside its policies and its penalty. */
 function limiterFieldsOf<Native, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
 ): LimiterSettings {
@@ -217,19 +199,14 @@ function limiterFieldsOf<Native, Handler>(
   return Object.fromEntries(Object.entries(others).filter(([field]) => fields.includes(field)))
 }
 
-/**
- * Core tells private policies of one shape apart by a number, in the order in which they were made.
- */
+/** Gives private policies an id by their place: core numbers them in the order of making. */
 function scopedPolicy(policy: Policy, index: number): Policy {
   if (policy.named) return policy
   const { algorithm, limit, windowMs } = policy
   return { ...policy, id: `~scoped-${algorithm}-${limit}-${windowMs}-${index}` }
 }
 
-/**
- * Core refuses what no header can carry; this is about names that a later draft, or a metrics
- * system, may not like.
- */
+/** Warns of legal names that a later draft, or a metrics system, may not like. */
 function checkName(name: string): void {
   if (policyNameProblem(name) === undefined) return
   warnOnce(

@@ -17,7 +17,7 @@ import { withoutStrike } from '../options/penalty.ts'
 import type { RequestContext } from '../request/context.ts'
 import { type Passage, passWithoutFields } from '../request/passage.ts'
 import { isPreflight } from '../request/request.ts'
-import { admitOrRespond, admitUnlimited } from './admit.ts'
+import { Admitting } from './admit.ts'
 import { type Asking, type FoundChecks, RequestChecks } from './request-checks.ts'
 import { Responder } from './responder.ts'
 import type { GuardSetup } from './setup.ts'
@@ -27,7 +27,6 @@ export type Stage<Native extends object, Handler> = (
   context: RequestContext<Native>,
 ) => MaybePromise<Passage<Handler>>
 
-/** The parts that guards of routes may share with the guard around them. */
 interface SharedParts<Native> {
   readonly delayQueue: DelayQueue
   readonly shedder: LoadShedder<Native> | undefined
@@ -55,6 +54,7 @@ export class Stages<Native extends object, Handler> {
   readonly #shedder: LoadShedder<Native> | undefined
   readonly #requestChecks: RequestChecks<Native>
   readonly #responder: Responder<Native, Handler>
+  readonly #admitting: Admitting<Native, Handler> | undefined
   /** Let a request pass uncounted, by the reason. */
   readonly #pass: Readonly<
     Record<'skip' | 'allow' | 'no-key' | 'preflight', Stage<Native, Handler>>
@@ -72,8 +72,10 @@ export class Stages<Native extends object, Handler> {
     this.#shedder = shedder
     this.#requestChecks = new RequestChecks(setup)
     this.#responder = new Responder(setup, options, delayQueue)
-    const uncounted: Stage<Native, Handler> = admission
-      ? (context) => admitUnlimited(context, admission, passWithoutFields)
+    const admitting = admission && new Admitting(admission, setup.limiter, this.#responder)
+    this.#admitting = admitting
+    const uncounted: Stage<Native, Handler> = admitting
+      ? (context) => admitting.admitUnlimited(context)
       : () => passWithoutFields
     this.#pass = {
       skip: observation.skipping('skip', uncounted),
@@ -144,7 +146,6 @@ export class Stages<Native extends object, Handler> {
     })
   }
 
-  /** Finds the checks of a request: identity, cost and limit. */
   #findChecks(context: RequestContext<Native>, access?: Access): MaybePromise<Passage<Handler>> {
     const found = this.#requestChecks.find(context, access)
     return isPromise(found)
@@ -198,10 +199,8 @@ export class Stages<Native extends object, Handler> {
   ): MaybePromise<Passage<Handler>> {
     timing?.end()
     const decided = { context, decision, checks, mayGiveBack, timing }
-    const { admission } = this.#options
-    if (!admission) return this.#responder.respond(decided)
-    const { limiter } = this.#setup
-    return admitOrRespond(decided, { admission, limiter, responder: this.#responder })
+    if (!this.#admitting) return this.#responder.respond(decided)
+    return this.#admitting.admitOrRespond(decided)
   }
 }
 
