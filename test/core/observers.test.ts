@@ -67,8 +67,8 @@ describe('the option observers', () => {
       const told: DecisionEvent[] = []
       const store = { apply: () => Promise.reject(new Error('gone')) }
       const observers = [
-        { observers: { onDecision: (event: DecisionEvent) => void told.push(event) } },
-        { observers: { onStoreError: () => undefined } },
+        { onDecision: (event: DecisionEvent) => void told.push(event) },
+        { onStoreError: () => undefined },
       ]
       const options = { failureMode, store, observers }
       const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', ...options })
@@ -82,9 +82,9 @@ describe('the option observers', () => {
     [{ onDecison: vi.fn() }, /observers must be an object with at least one of the methods/],
     [[undefined], /observers\[0\] must be an object with at least one of the methods onDecision/],
     [[{}, {}], /observers\[0\] must be/],
-    [[{ observers: { onDecision: vi.fn() } }, { onDecison: vi.fn() }], /observers\[1\] must be/],
-    [[{ observers: { onDecision: 5, onSkip: vi.fn() } }], /observers\[0\]\.onDecision must be a function/],
-    [[{ observers: { onDecision: vi.fn(), onSkip: null } }], /observers\[0\]\.onSkip must be a function/],
+    [[{ onDecision: vi.fn() }, { onDecison: vi.fn() }], /observers\[1\] must be/],
+    [[{ onDecision: 5, onSkip: vi.fn() }], /observers\[0\]\.onDecision must be a function/],
+    [[{ onDecision: vi.fn(), onSkip: null }], /observers\[0\]\.onSkip must be a function/],
   ])('refuses %j', (observers, message) => {
     const options = { limit: 1, window: '1m', observers } as const
     expect(() => Reflect.apply(createLimiter, undefined, [options])).toThrow(message)
@@ -92,7 +92,7 @@ describe('the option observers', () => {
 
   it('tells an observer of several limiters on one store once of what the store does', async () => {
     const onResilience = vi.fn()
-    const observer = { observers: { onResilience } }
+    const observer = { onResilience }
     const store = {
       apply: () => Promise.reject(new Error('gone')),
     }
@@ -122,7 +122,7 @@ describe('the option observers', () => {
 describe('the event of a decision', () => {
   it('says who answered, how long it took, and what stands for the key', async () => {
     const events: DecisionEvent[] = []
-    const observers = { observers: { onDecision: (event: DecisionEvent) => events.push(event) } }
+    const observers = { onDecision: (event: DecisionEvent) => events.push(event) }
     const limiter = createLimiter({ limit: 1, window: '1m', observers })
     await limiter.consume('user:42')
     const [event] = events
@@ -135,7 +135,7 @@ describe('the event of a decision', () => {
     vi.useFakeTimers()
     try {
       const timesMs: (number | undefined)[] = []
-      const observers = [{ observers: { onDecision: ({ atMs }: DecisionEvent) => void timesMs.push(atMs) } }]
+      const observers = [{ onDecision: ({ atMs }: DecisionEvent) => void timesMs.push(atMs) }]
       const limiter = createLimiter({ limit: 1, window: '1m', observers })
       for (let decision = 1; decision <= 20; decision += 1) {
         await limiter.consume('a')
@@ -154,8 +154,8 @@ describe('the event of a decision', () => {
   it('names the store that the user wrote, or the failure mode that answered in its stead', async () => {
     const names: string[] = []
     const observers = [
-      { observers: { onDecision: ({ answeredBy }: DecisionEvent) => void names.push(answeredBy) } },
-      { observers: { onStoreError: () => undefined } },
+      { onDecision: ({ answeredBy }: DecisionEvent) => void names.push(answeredBy) },
+      { onStoreError: () => undefined },
     ]
     const shop = { ...memoryStore(), name: 'shop' }
     const broken = { apply: () => Promise.reject(new Error('gone')) }

@@ -23,7 +23,7 @@ function observed(options: LimiterOptions) {
     onShadow.mock.calls.map(([{ outcomes }]) =>
       outcomes.map(({ policy, allowed }) => `${policy.name} ${allowed ? 'allows' : 'denies'}`),
     )
-  return { limiter, observers: { onShadow }, told }
+  return { limiter, onShadow, told }
 }
 
 describe('a policy in shadow', () => {

@@ -7,7 +7,8 @@ function listening() {
   const decisions: DecisionEvent[] = []
   const skips: SkipEvent[] = []
   const observer: Observers = {
-    observers: { onDecision: (event) => void decisions.push(event), onSkip: (event) => void skips.push(event) },
+    onDecision: (event) => void decisions.push(event),
+    onSkip: (event) => void skips.push(event),
   }
   return { decisions, skips, observers: [observer] }
 }
@@ -149,9 +150,9 @@ describe('observers of a guard', () => {
 
   it('may throw without hurting the request', async () => {
     const broken = {
-      observers: { onSkip: () => {
+      onSkip: () => {
         throw new Error('broken')
-      } },
+      },
     }
     const guard = guardOf({ limit: 1, window: '1m', skip: () => true, observers: [broken] })
     const passage = await guard.check(exchange())

@@ -145,9 +145,9 @@ describe('metrics of a limiter', () => {
     const metrics = collectMetrics()
     const some = {
       ...metrics,
-      observers: { onDecision: (event: DecisionEvent) => {
+      onDecision: (event: DecisionEvent) => {
         if (event.key !== 'probe') metrics.onDecision(event)
-      } },
+      },
     }
     const limiter = createLimiter({ name: 'api', limit: 9, window: '1m', observers: [some] })
     for (const key of ['a', 'probe', 'b']) await limiter.consume(key)

@@ -23,7 +23,8 @@ function listening() {
   const decisions: DecisionEvent[] = []
   const calls: StoreCall[] = []
   const observer = {
-    observers: { onDecision: (event: DecisionEvent) => void decisions.push(event), onStoreCall: (call: StoreCall) => void calls.push(call) },
+    onDecision: (event: DecisionEvent) => void decisions.push(event),
+    onStoreCall: (call: StoreCall) => void calls.push(call),
   }
   return { decisions, calls, observer }
 }

@@ -15,7 +15,7 @@ export const shadows: Behaviour = ({ limited, start }) => {
     const onShadow = (event: ShadowEvent) => {
       for (const { policy, allowed } of event.outcomes) outcomes.push(`${policy.name} ${allowed}`)
     }
-    return { observers: { onShadow }, outcomes }
+    return { onShadow, outcomes }
   }
 
   it('H12: shows nothing of a policy in shadow, and refuses nothing', async () => {

@@ -26,9 +26,9 @@ answerParent<HttpProtocol>({
     const { port } = await contender.listen({
       ...quota,
       ...(contender.store === 'redis' ? { redis: new Redis(redisPort) } : {}),
-      observers: { onStoreError: () => {
+      onStoreError: () => {
         storeErrors += 1
-      } },
+      },
     })
     return port
   },

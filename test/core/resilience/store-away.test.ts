@@ -26,7 +26,7 @@ afterEach(() => {
 })
 
 function limit({ observers, ...options }: SomeOptions = {}): Limiter {
-  const own: Observers = { observers: { onResilience: (event) => events.push(event) } }
+  const own: Observers = { onResilience: (event) => events.push(event) }
   const shorthand = options.policies ? {} : { name: 'p', limit: 10, window: '1m' as const }
   return limiterOf({
     ...shorthand,

@@ -28,7 +28,7 @@ function asker(limit: AdaptiveLimit) {
     vi.setSystemTime(Date.now() + ms)
     return now(guard.check(exchange()) as never).decision?.outcomes[0]?.limit
   }
-  return { after, observers: { onInvalid } }
+  return { after, onInvalid }
 }
 
 /** The limits of so many seconds with a request in each. */

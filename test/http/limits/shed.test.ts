@@ -36,7 +36,7 @@ function shedder(shed: Partial<ShedOptions<object>>, more: GuardFields<object> =
   function seconds(count: number): readonly (readonly string[])[] {
     return Array.from({ length: count }, () => passing(1_000))
   }
-  return { passes, passing, seconds, observers: { onInvalid } }
+  return { passes, passing, seconds, onInvalid }
 }
 
 describe('under pressure', () => {

@@ -24,7 +24,7 @@ function asker(options: GuardFields<object>) {
   function ask(plan: unknown) {
     return now(guard.check({ ...exchange(), native: { plan } }) as never).decision
   }
-  return { ask, limit: (plan: unknown) => ask(plan)?.outcomes[0]?.limit, observers: { onInvalid } }
+  return { ask, limit: (plan: unknown) => ask(plan)?.outcomes[0]?.limit, onInvalid }
 }
 
 function failure(make: () => unknown): SluiceError {

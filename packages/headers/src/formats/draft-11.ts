@@ -1,6 +1,11 @@
 import { parseRateLimit } from '../parsers/rate-limit.ts'
 import { parseRateLimitPolicy } from '../parsers/rate-limit-policy.ts'
-import { countsRequests, type PolicyState, shownLimit, shownRemaining } from '../values/policy-state.ts'
+import {
+  countsRequests,
+  type PolicyState,
+  shownLimit,
+  shownRemaining,
+} from '../values/policy-state.ts'
 import { effectiveResetMs } from '../values/retry-after.ts'
 import { wholeSeconds } from '../values/seconds.ts'
 import { isKey, serialiseBytes, serialiseString } from '../values/structured-field.ts'
