@@ -11,7 +11,7 @@ const everyWorker = 'workers'
  * - `refused`: the worker closes, or the run was aborted
  * - `later`: the rate has no unit for a run within `delayMs`
  */
-export type Pass =
+type Pass =
   | { readonly outcome: 'begun' | 'refused' }
   | { readonly outcome: 'later'; readonly delayMs: number }
 
