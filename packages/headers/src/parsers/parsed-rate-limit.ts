@@ -18,10 +18,7 @@ export interface ParsedPolicy {
   readonly pk?: Uint8Array | undefined
   /** Units that this request took. */
   readonly cost?: number | undefined
-  /**
-   * Dimensions by which the quota is partitioned, such as `user_id`. True: each value has a quota
-   * of its own. A text: the quota is for this value alone.
-   */
+  /** Dimensions such as `user_id`. True: a quota for each value. A text: for this value alone. */
   readonly partition?: Readonly<Record<string, unknown>> | undefined
 }
 
