@@ -97,7 +97,7 @@ describe.each(storeKinds)('a key of two parts, with a store in %s', (kind) => {
     const refund = await act('refund', { policy: 'seat', units: 1 })
     expect(refund.body).toMatchObject({ found: true, policies: [{ units: 1 }] })
     expect(await visits(2)).toEqual([200, 429])
-    const { overrides } = (await call('GET', 'overrides')).body
+    const { overrides } = (await call('GET', 'policies')).body
     expect(overrides.map(({ key }: { key: object }) => key)).toEqual([
       { tenant: 'acme', user: 'ada' },
       eve,

@@ -86,7 +86,7 @@ describe.each(storeKinds)('many operators at once, with a store in %s', (kind) =
       }),
     )
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409])
-    expect((await call('GET', 'policies/history')).body.versions).toHaveLength(2)
+    expect((await call('GET', 'audit')).body.records).toHaveLength(2)
   })
 })
 

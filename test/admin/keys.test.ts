@@ -55,6 +55,12 @@ describe.each(storeKinds)('keys by the admin API, with a store in %s', (kind) =>
     expect(await stateOf(started, 'ip 203.0.113.9', 'anybody')).toMatchObject({ used: 0 })
     expect(await stateOf(started, '203.0.113.9', 'anybody')).toMatchObject({ used: 0 })
     expect(await stateOf(started, 'user vip')).toMatchObject({ limit: 50 })
+    for (const key of ['ada', '@user/ada']) {
+      const { body } = await call('POST', 'keys/lookup', { body: { key } })
+      expect(body).toMatchObject({ digest, policies: [{ used: 5 }, {}] })
+    }
+    expect(typed.body.key).toEqual({ user: 'ada' })
+    expect((await call('POST', 'keys/lookup', { body: { key: 'stranger' } })).status).toBe(400)
     const none = await call('POST', 'keys/lookup', { body: { key: 'user vip, ip ::1' } })
     expect(none.body.detail).toContain('keys here: user, tenant and user, tenant, ip.')
     for (const key of ['user vip, ip ::1', 'nobody ada', 'user', '']) {

@@ -17,10 +17,10 @@ const later = '2096-12-31T23:59:59Z'
 export const operations: Readonly<Record<string, Operation>> = {
   session: { method: 'GET', path: 'session', role: 'read' },
   live: { method: 'GET', path: 'live', role: 'read' },
+  traffic: { method: 'GET', path: 'traffic', role: 'read' },
   fleet: { method: 'GET', path: 'fleet', role: 'read' },
   top: { method: 'GET', path: 'top?by=asked&window=10m&most=5', role: 'read' },
   policies: { method: 'GET', path: 'policies', role: 'read' },
-  overrides: { method: 'GET', path: 'overrides', role: 'read' },
   change: {
     ...{ method: 'POST', path: 'policies/changes', role: 'policies', ifMatch: true },
     body: { set: [{ policy: 'burst', field: 'limit', value: 6 }], reason },
@@ -33,7 +33,6 @@ export const operations: Readonly<Record<string, Operation>> = {
     ...{ method: 'POST', path: 'policies/kill', role: 'policies', ifMatch: true },
     body: { kill: 'shadow', reason },
   },
-  history: { method: 'GET', path: 'policies/history', role: 'read' },
   diff: { method: 'GET', path: 'policies/diff?from=now', role: 'read' },
   export: { method: 'GET', path: 'policies/export', role: 'policies' },
   lookup: { method: 'POST', path: 'keys/lookup', role: 'keys', body: { key: 'user ada' } },

@@ -46,7 +46,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
       change(started, limitOf(7), version),
     ])
     expect([one.status, other.status].sort()).toEqual([200, 409])
-    expect((await call('GET', 'policies/history')).body.versions).toHaveLength(2)
+    expect((await call('GET', 'audit')).body.records).toHaveLength(2)
     const unnamed = await call('POST', 'policies/changes', { body: { ...limitOf(8), reason } })
     expect(unnamed.status).toBe(428)
     for (const text of ['6', '"6"', '"x.y"', '*', '"a.1\\"']) {
@@ -71,7 +71,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
       { policy: 'burst', newlyDenied: [{ digest, perWindow: 4 }], newlyAllowed: [] },
     ])
     expect(policies.version).toBe(version)
-    expect((await call('GET', 'policies/history')).body.versions).toHaveLength(1)
+    expect((await call('GET', 'audit')).body.records).toHaveLength(1)
     const killed = await call('POST', 'policies/kill', {
       headers: { 'if-match': `"${version}"` },
       body: { kill: 'off', reason, dryRun: true },
@@ -112,7 +112,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
     const override = { policy: 'burst', field: 'override', value }
     await change(started, { set: [...limitOf(6).set, override] })
     const second = policies.version
-    const { body: shown } = await call('GET', 'overrides')
+    const { body: shown } = await call('GET', 'policies')
     expect(shown.overrides).toMatchObject([
       { key: { user: 'ada' }, limit: 9, origin: 'change', reason },
       { key: { user: 'vip' }, limit: 50, origin: 'file' },
@@ -128,12 +128,26 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
     })
     expect(back.status).toBe(200)
     expect(policies.file.policies?.[0]?.limit).toBe(5)
-    const { body: history } = await call('GET', 'policies/history')
-    expect(history.versions).toMatchObject([
-      { kind: 'rollback', author: 'ada', inForce: true },
-      { kind: 'change', id: second, inForce: false },
-      { kind: 'file' },
+    const killed = await call('POST', 'policies/kill', {
+      headers: { 'if-match': `"${policies.version}"` },
+      body: { kill: 'shadow', reason },
+    })
+    expect(killed.status).toBe(200)
+    const { records } = (await call('GET', 'audit')).body
+    const override9 = { path: 'overrides', to: [{ policy: 'burst', key: { user: 'vip' } }] }
+    expect(records).toMatchObject([
+      { action: 'policies.kill', changes: [{ path: 'kill', from: 'none', to: 'shadow' }] },
+      {
+        ...{ action: 'policies.rollback', actor: 'ada', before: second },
+        changes: [{ path: 'policies.burst.limit', from: 6, to: 5 }, override9],
+      },
+      {
+        ...{ action: 'policies.change', target: { version: second }, before: first },
+        changes: [{ path: 'policies.burst.limit', from: 5, to: 6 }, { path: 'overrides' }],
+      },
+      { action: 'policies.file' },
     ])
+    expect(records.at(-1)).not.toHaveProperty('before')
     const { body: text } = await call('GET', `policies/export?version=${second}`)
     expect(text.text).toContain('limit: 6')
     expect((await call('GET', 'policies/export?version=nothing')).status).toBe(400)
@@ -148,7 +162,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
     const value = { key: { user: 'sk_live_ada' }, limit: 9 }
     await change(started, { set: [{ policy: 'burst', field: 'override', value }] })
     who.now = { actor: 'eve', may: ['read'] }
-    const paths = ['policies', 'overrides', 'policies/history', `policies/diff?from=${first}`]
+    const paths = ['policies', `policies/diff?from=${first}`]
     for (const path of [...paths, 'audit']) {
       const { status, body } = await call('GET', path)
       expect(status).toBe(200)
@@ -170,7 +184,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
 describe('policies by the admin API', () => {
   it('are said to be missing where there are none', async () => {
     const { call } = await startAdmin({ admin: { policies: undefined } as never })
-    for (const path of ['policies', 'overrides', 'policies/history', 'fleet']) {
+    for (const path of ['policies', 'fleet']) {
       expect((await call('GET', path)).status, path).toBe(404)
     }
     expect((await call('GET', 'session')).body.features).toMatchObject({

@@ -126,10 +126,10 @@ describe('the views of the admin API', () => {
     const { call } = await startAdmin({ store })
     await call('GET', 'policies')
     count.isAway = true
-    for (const path of ['session', 'live', 'policies', 'overrides', 'fleet', 'top', 'queues']) {
+    for (const path of ['session', 'live', 'traffic', 'policies', 'fleet', 'top', 'queues']) {
       expect((await call('GET', path)).status, path).toBe(200)
     }
-    for (const path of ['policies/history', 'audit']) {
+    for (const path of [`policies/diff?from=none`, 'audit']) {
       const { status, body } = await call('GET', path)
       expect(status, path).toBe(503)
       expect(JSON.stringify(body)).not.toContain('password')

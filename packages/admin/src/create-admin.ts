@@ -15,6 +15,8 @@ import { crossSiteProblem } from './access/cross-site.ts'
 import { answer } from './api/api.ts'
 import { ApiError, refusalOf } from './api/api-error.ts'
 import type { Admin } from './api/context.ts'
+import { liveOf } from './api/live.ts'
+import { sampled } from './api/traffic.ts'
 import { viewsOf } from './api/views.ts'
 import { type AuditSink, AuditTrail } from './audit/audit-trail.ts'
 import { pageAnswer } from './page-files.ts'
@@ -130,8 +132,10 @@ function adminOf<Native>({
   // Without a store that keeps documents the trail ends with the process.
   const { documents: own } = memoryStore()
   const audit = new AuditTrail(() => limiter()?.store.documents ?? own, auditSink)
+  const instance = policies?.id ?? randomUUID()
   return {
-    ...{ instance: policies?.id ?? randomUUID(), policies, metrics, queues, audit },
+    ...{ instance, policies, metrics, queues, audit },
+    history: metrics && sampled(() => liveOf({ instance, metrics })),
     views: viewsOf({ policies, audit, queues }),
     store: () => limiter()?.store,
     storeHealth: () => limiter()?.storeHealth(),

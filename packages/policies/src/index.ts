@@ -13,6 +13,12 @@ export { type Problem, policyFileProblems, readPolicyFile } from './reading/read
 export type { CountedKey, NamedIdentity } from './versions/counted-keys.ts'
 export { type Difference, differences } from './versions/diff.ts'
 export type { ChangeOptions, PolicyEdit } from './versions/edit.ts'
-export { type Entry, type EntryTarget, isNoteText, type Kill } from './versions/layer.ts'
+export {
+  type Entry,
+  type EntryTarget,
+  effective,
+  isNoteText,
+  type Kill,
+} from './versions/layer.ts'
 export type { Member, VersionRecord } from './versions/shared-layer.ts'
 export type { Refused } from './versions/version-switch.ts'

@@ -85,17 +85,19 @@ describe('policies', () => {
     await text('policies.change')
   }, 60_000)
 
-  it('are rolled back', async () => {
+  it('tell what was changed, and are put back', async () => {
     const { page } = suite.watched
     const mistake = await set(0)
     await suite.api.policies.remove({ policy: 'login', field: 'limit' }, note)
-    await show(page, 'Policies')
+    const mended = suite.api.policies.version
+    await show(page, 'Audit')
+    await text('login limit 5 → 0')
     await page.getByRole('button', { name: `Diff of ${mistake}` }).click()
     await text('policies.login.limit')
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).first().click()
-    await page.getByRole('button', { name: `Roll back to ${mistake}` }).click()
+    await page.getByRole('button', { name: `Undo ${mended}` }).click()
     await text('policies.login.limit')
-    await confirm(page, 'Roll back')
+    await confirm(page, 'Undo')
     expect(await login('cleo')).toBe(429)
   }, 60_000)
 
@@ -117,7 +119,10 @@ describe('policies', () => {
     await exhaust('dora')
     await show(page, 'Policies')
     await page.getByRole('button', { name: 'Kill switch' }).click()
-    await confirm(page, 'Switch to shadow')
+    await page.getByText('Let everything pass', { exact: true }).click()
+    await text('Every request passes, uncounted.')
+    await page.getByText('Count only', { exact: true }).click()
+    await confirm(page, 'Count only')
     await text('The kill switch is thrown')
     expect(await login('dora')).toBe(200)
     await show(page, 'Overview')
@@ -149,8 +154,8 @@ describe('policies', () => {
   }, 60_000)
 })
 
-/** Waits for the verdict on a key. The plan in `sustained` is known from a request alone. */
-const verdict = (words: string) => suite.watched.page.getByText(words, { exact: true }).waitFor()
+/** The verdict on a key: the plan in `sustained` is known from a request alone. */
+const unclear = 'It depends on the request: the limit of sustained does.'
 
 describe('a key', () => {
   it('is looked up as it is typed, and unlocked', async () => {
@@ -159,10 +164,11 @@ describe('a key', () => {
     await show(page, 'Keys')
     await page.getByLabel('Key', { exact: true }).fill('user frida')
     await page.keyboard.press('Enter')
-    await text('denied now')
+    await text('Denied by login for 15 min: 1 denial in a minute, mostly login.')
     await page.getByRole('button', { name: 'Reset' }).click()
     await confirm(page, 'Reset')
-    await verdict('depends on the request')
+    await text(unclear)
+    await text('keys.reset')
     expect(await login('frida')).toBe(200)
     expect(page.url()).not.toContain('frida')
   }, 60_000)
@@ -175,16 +181,29 @@ describe('a key', () => {
     await page.getByRole('button', { name: 'Look up' }).click()
     await page.getByRole('button', { name: 'Block', exact: true }).click()
     await confirm(page, 'Block')
-    await text('denied now')
+    await text('Blocked by penalty for 60 min.')
     expect(await ask()).toBe(429)
     await page.getByRole('button', { name: 'Unblock' }).click()
     await confirm(page, 'Unblock')
-    await verdict('depends on the request')
-    await page.getByRole('button', { name: 'Temporary limit' }).click()
-    await page.getByLabel('Policy').first().selectOption('sustained')
-    await page.getByLabel('Limit', { exact: true }).fill('0')
-    await confirm(page, 'Set the limit')
+    await text(unclear)
+    await page.getByRole('button', { name: 'Raise the limit' }).click()
+    await page.getByRole('dialog').getByLabel('Policy').selectOption('sustained')
+    await page.getByText('Other', { exact: true }).click()
+    await page.getByLabel('Other limit').fill('0')
+    expect(await hindrances(page), 'the dialog').toEqual([])
+    await confirm(page, 'Raise')
     expect(await ask()).toBe(429)
+  }, 60_000)
+
+  it('is raised for an hour from the list of those who are limited, in three clicks', async () => {
+    const { page } = suite.watched
+    await exhaust('hugo')
+    await show(page, 'Overview')
+    await page.getByRole('link', { name: 'user hugo' }).click()
+    await page.getByRole('button', { name: 'Raise the limit' }).click()
+    await text('user hugo: login 5 → 10 until')
+    await confirm(page, 'Raise')
+    expect(await login('hugo')).toBe(200)
   }, 60_000)
 
   it('is found by the list of those who are limited; of a long list few rows are drawn', async () => {
@@ -200,7 +219,7 @@ describe('a key', () => {
     })
     expect(await table.getByRole('row').count()).toBeLessThan(60)
     await table.getByRole('link').first().click()
-    await text('denied now')
+    await text('Denied by login')
   }, 60_000)
 })
 

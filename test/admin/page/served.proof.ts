@@ -20,6 +20,34 @@ describe('the page', () => {
     await watched.page.getByText('Offline.').waitFor({ state: 'detached' })
   }, 60_000)
 
+  it.each([
+    [401, 'Your session ended.'],
+    [403, 'You may not see this page.'],
+    [429, 'Too many requests came from here.'],
+    [302, 'Your session ended.'],
+  ])(
+    'stops asking after %d, and says how to go on',
+    async (status, words) => {
+      const { page, asked } = suite.watched
+      await text('Latency by who answered')
+      await page.clock.install()
+      await page.route('**/api/v1/**', (route) => {
+        return route.fulfill({ status, headers: { Location: 'http://login.invalid/' } })
+      })
+      await text(words)
+      await text('Latency by who answered')
+      const { length } = asked
+      await page.clock.runFor(60_000)
+      await show(page, 'Audit')
+      expect(asked.slice(length)).toEqual([])
+      expect(await page.getByRole('button', { name: 'Sign in again' }).count()).toBe(1)
+      await page.unroute('**/api/v1/**')
+      await page.getByRole('button', { name: 'Sign in again' }).click()
+      await page.getByRole('heading', { name: 'Audit', level: 1 }).waitFor()
+    },
+    60_000,
+  )
+
   it('can be read while Redis is away, and says so', async () => {
     const { api, redis, watched } = suite
     redis.pause()

@@ -1,11 +1,10 @@
+import type { Static } from '@sinclair/typebox'
 import { describe, expect, it } from 'vitest'
-import type { Live, Policy } from '../../../packages/admin/src/page/api/types.ts'
+import { readKey } from '../../../packages/admin/src/api/key-reference.ts'
+import type { liveAnswer } from '../../../packages/admin/src/api/schemas/views.ts'
+import { quantileMs, TrafficHistory } from '../../../packages/admin/src/api/traffic.ts'
+import type { Policy } from '../../../packages/admin/src/page/api/types.ts'
 import { duration, latency, percent } from '../../../packages/admin/src/page/format.ts'
-import { namedKeyOf } from '../../../packages/admin/src/page/views/keys/typed-key.ts'
-import {
-  LiveHistory,
-  quantileMs,
-} from '../../../packages/admin/src/page/views/overview/live-window.ts'
 import {
   entriesOf,
   faultsOf,
@@ -15,37 +14,41 @@ import {
   limitText,
 } from '../../../packages/admin/src/page/views/policies/policy-values.ts'
 
-describe('the live counts', () => {
-  it('are those since the start of the process, until a second answer is there', () => {
-    const history = new LiveHistory()
-    history.note(live('a', 90), 1_000)
-    expect(history.window).toMatchObject({ isSinceStart: true, requests: 100, points: [] })
+type Live = Parameters<TrafficHistory['note']>[0]
+
+describe('the traffic', () => {
+  it('is the difference of two samples, as rates per second', () => {
+    const history = new TrafficHistory()
+    for (const [allowed, at] of [
+      [90, 1_000],
+      [130, 6_000],
+    ] as const)
+      history.note(live(allowed, at))
+    expect(history.traffic).toMatchObject({ spanMs: 5_000, requests: 40, denied: 0 })
+    expect(history.traffic?.points).toEqual([[6, 8, 0, 0, 0]])
   })
 
-  it('are differences of two answers of one process, as rates per second', () => {
-    const history = new LiveHistory()
-    history.note(live('a', 90), 1_000)
-    history.note(live('b', 5_000), 2_000)
-    history.note(live('a', 130), 3_000)
-    const { window } = history
-    expect(window).toMatchObject({ isSinceStart: false, spanMs: 2_000, requests: 40, denied: 0 })
-    expect(window?.points).toEqual([
-      { at: 3, requests: 20, denied: 0, shadowDenied: 0, nearMisses: 0 },
-    ])
+  it('has a minute for its numbers and 15 for the lines', () => {
+    const history = new TrafficHistory()
+    for (let turn = 0; turn < 400; turn += 1) history.note(live(turn, turn * 5_000))
+    expect(history.traffic?.points).toHaveLength(180)
+    expect(history.traffic?.spanMs).toBe(60_000)
   })
 
-  it('begin anew with a process that was started again', () => {
-    const history = new LiveHistory()
-    history.note(live('a', 90), 1_000)
-    history.note({ ...live('a', 3), since: 2_000 }, 3_000)
-    expect(history.window).toMatchObject({ isSinceStart: true, requests: 13 })
-  })
-
-  it('keep a minute for their numbers and five for the lines', () => {
-    const history = new LiveHistory()
-    for (let turn = 0; turn < 400; turn += 1) history.note(live('a', turn), turn * 2_000)
-    expect(history.window?.points).toHaveLength(150)
-    expect(history.window?.spanMs).toBe(60_000)
+  it('has a gap where a part of the fleet is not visible, instead of half the requests', () => {
+    const history = new TrafficHistory()
+    const note = (turn: number, processes: number, fallback: boolean) => {
+      const sample = live(turn * processes * 10, turn * 5_000)
+      history.note({ ...sample, processes, store: { ...sample.store, fallback } })
+    }
+    for (let turn = 0; turn < 4; turn += 1) note(turn, 2, false)
+    for (let turn = 4; turn < 40; turn += 1) note(turn, 1, true)
+    expect(history.traffic).toMatchObject({ processes: 1, knownProcesses: 2, fallback: true })
+    const requests = history.traffic?.points.map(([, each]) => each)
+    expect(requests?.slice(0, 5)).toEqual([4, 4, 4, null, null])
+    expect(requests?.at(-1)).toBeNull()
+    for (let turn = 40; turn < 43; turn += 1) note(turn, 2, false)
+    expect(history.traffic?.points.at(-1)).toEqual([210, 4, 0, 0, 0])
   })
 })
 
@@ -109,33 +112,40 @@ describe('the form of a policy', () => {
   })
 })
 
-describe('namedKeyOf', () => {
-  const names = ['user', 'tenant', 'ip']
+describe('a typed key', () => {
+  const read = (typed: string) => readKey(typed, ['user', 'tenant', 'ip'])
 
   it('reads one value or several; a comma may stand within a value', () => {
-    expect(namedKeyOf('user ada', names)).toEqual({ user: 'ada' })
-    expect(namedKeyOf('tenant acme, ip 203.0.113.9', names)).toEqual({
-      tenant: 'acme',
-      ip: '203.0.113.9',
+    expect(read('user ada')).toEqual({ key: { user: 'ada' } })
+    expect(read('tenant acme, ip 203.0.113.9')).toEqual({
+      key: {
+        tenant: 'acme',
+        ip: '203.0.113.9',
+      },
     })
-    expect(namedKeyOf('user Lovelace, Ada', names)).toEqual({ user: 'Lovelace, Ada' })
-    expect(namedKeyOf('user Lovelace,Ada', names)).toEqual({ user: 'Lovelace,Ada' })
-    expect(namedKeyOf('tenant "a, user b" ,  user "c\\"d"', names)).toEqual({
-      tenant: 'a, user b',
-      user: 'c"d',
+    expect(read('user Lovelace, Ada')).toEqual({ key: { user: 'Lovelace, Ada' } })
+    expect(read('user Lovelace,Ada')).toEqual({ key: { user: 'Lovelace,Ada' } })
+    expect(read('tenant "a, user b" ,  user "c\\"d"')).toEqual({
+      key: {
+        tenant: 'a, user b',
+        user: 'c"d',
+      },
     })
   })
 
   it('reads an address alone, and a value in quotes', () => {
-    expect(['203.0.113.9', '2001:db8::1'].map((typed) => namedKeyOf(typed, names))).toEqual([
-      { ip: '203.0.113.9' },
-      { ip: '2001:db8::1' },
+    expect(['203.0.113.9', '2001:db8::1'].map((typed) => read(typed))).toEqual([
+      { key: { ip: '203.0.113.9' } },
+      { key: { ip: '2001:db8::1' } },
     ])
-    expect(namedKeyOf('user "ada, x"', names)).toEqual({ user: 'ada, x' })
+    expect(read('@user/ada lovelace')).toEqual({ key: { user: 'ada lovelace' } })
+    expect(read('user "ada, x"')).toEqual({ key: { user: 'ada, x' } })
   })
 
   it('knows no values of a digest', () => {
-    expect(namedKeyOf('q83vEjRWeJCrze8SNFZ4kA', names)).toBeUndefined()
+    expect(read('q83vEjRWeJCrze8SNFZ4kA')).toEqual({
+      digest: 'q83vEjRWeJCrze8SNFZ4kA',
+    })
   })
 })
 
@@ -150,14 +160,14 @@ it('writes numbers with their units', () => {
   expect([0.006, 0.25, 12, 2_000].map(latency)).toEqual(['6 µs', '0.25 ms', '12 ms', '2 s'])
 })
 
-function live(instance: string, allowed: number): Live {
+function live(allowed: number, at: number): Live {
   const none = { queued: 0, skipped: 0, shed: 0, failed_open: 0, failed_closed: 0 }
   return {
     ...{
-      instance,
+      instance: 'a',
       scope: 'process',
       processes: 1,
-      at: 60_000,
+      at,
       since: 0,
       routes: [],
       policies: [],

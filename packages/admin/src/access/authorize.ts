@@ -63,21 +63,10 @@ function readGrant(grant: unknown): Granted | undefined {
 
 /** A proxy adds one of them: then the request may come from anywhere. */
 const forwardingHeaders = [
-  'forwarded',
-  'via',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-forwarded-port',
-  'x-forwarded-server',
-  'x-real-ip',
-  'x-client-ip',
-  'x-cluster-client-ip',
-  'x-original-forwarded-for',
-  'true-client-ip',
-  'cf-connecting-ip',
-  'fastly-client-ip',
-  'fly-client-ip',
+  ...['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host'],
+  ...['x-forwarded-proto', 'x-forwarded-port', 'x-forwarded-server', 'x-real-ip'],
+  ...['x-client-ip', 'x-cluster-client-ip', 'x-original-forwarded-for', 'true-client-ip'],
+  ...['cf-connecting-ip', 'fastly-client-ip', 'fly-client-ip'],
 ]
 
 /** Names of this machine. A page of another site that resolves to it has another Host. */

@@ -4,6 +4,7 @@ import type { Policies } from '@sluice/policies'
 import type { Queue } from '@sluice/queue'
 import type { Granted } from '../access/authorize.ts'
 import type { AuditTrail } from '../audit/audit-trail.ts'
+import type { TrafficHistory } from './traffic.ts'
 import type { Views } from './views.ts'
 
 /** All that the operations of the API work with. */
@@ -14,6 +15,8 @@ export interface Admin {
   readonly queues: readonly Pick<Queue, 'broker'>[]
   readonly audit: AuditTrail
   readonly views: Views
+  /** The counters of the last minutes; `undefined` without metrics. */
+  readonly history: TrafficHistory | undefined
   /** The store of the counts; `undefined` while no limiter uses the policies. */
   readonly store: () => Store | undefined
   readonly storeHealth: () => StoreHealth | undefined

@@ -18,40 +18,12 @@ export interface Endpoint {
   readonly ifMatch?: boolean
 }
 
-/** The names of the operations. */
-export type EndpointName =
-  | 'session'
-  | 'live'
-  | 'fleet'
-  | 'top'
-  | 'policies'
-  | 'overrides'
-  | 'change'
-  | 'rollback'
-  | 'kill'
-  | 'history'
-  | 'diff'
-  | 'export'
-  | 'lookup'
-  | 'reset'
-  | 'block'
-  | 'unblock'
-  | 'refund'
-  | 'temporaryLimit'
-  | 'unlock'
-  | 'queues'
-  | 'deadLetters'
-  | 'retryDead'
-  | 'deleteDead'
-  | 'audit'
-
 /** Describes an operation: with a body it is a POST. */
 function at(path: string, role: Role, rest: Omit<Endpoint, 'method' | 'path' | 'role'>): Endpoint {
   return { method: rest.body ? 'POST' : 'GET', path, role, ...rest }
 }
 
-/** All operations by name. */
-export const endpoints: Readonly<Record<EndpointName, Endpoint>> = {
+const all = {
   session: at('session', 'read', {
     summary: 'Who asks, what they may do, and what there is to see',
     answer: views.sessionAnswer,
@@ -60,6 +32,10 @@ export const endpoints: Readonly<Record<EndpointName, Endpoint>> = {
     summary:
       'Requests, denials, near misses and latency of the fleet, and the store as this process sees it',
     answer: views.liveAnswer,
+  }),
+  traffic: at('traffic', 'read', {
+    summary: 'Rates of the last minute, and of the last 15 minutes as lines',
+    answer: views.trafficAnswer,
   }),
   fleet: at('fleet', 'read', {
     summary: 'Instances, the versions that they run, and the health of the store',
@@ -73,10 +49,6 @@ export const endpoints: Readonly<Record<EndpointName, Endpoint>> = {
   policies: at('policies', 'read', {
     summary: 'The policies in force. Its ETag goes into If-Match',
     answer: policies.policiesAnswer,
-  }),
-  overrides: at('overrides', 'read', {
-    summary: 'The overrides of the file and of changes',
-    answer: policies.overridesAnswer,
   }),
   change: at('policies/changes', 'policies', {
     summary: 'Sets or removes fields and overrides, all in one version',
@@ -95,10 +67,6 @@ export const endpoints: Readonly<Record<EndpointName, Endpoint>> = {
     body: policies.killRequest,
     answer: policies.changeAnswer,
     ifMatch: true,
-  }),
-  history: at('policies/history', 'read', {
-    summary: 'The versions that the store keeps',
-    answer: policies.historyAnswer,
   }),
   diff: at('policies/diff', 'read', {
     summary: 'The differences between two versions',
@@ -170,4 +138,9 @@ export const endpoints: Readonly<Record<EndpointName, Endpoint>> = {
     query: views.auditQuery,
     answer: views.auditAnswer,
   }),
-}
+} satisfies Readonly<Record<string, Endpoint>>
+
+export type EndpointName = keyof typeof all
+
+/** All operations by name. */
+export const endpoints: Readonly<Record<EndpointName, Endpoint>> = all

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net'
 import type { NamedIdentity } from '@sluice/policies'
 import { ApiError } from './api-error.ts'
-import { readNames } from './typed-names.ts'
 
 /** The key of a request, as a body has it. */
 export type KeyReference =
@@ -10,9 +9,11 @@ export type KeyReference =
   | Readonly<Record<string, string | number>>
 
 const digestForm = /^[\w-]{22}$/
+/** A key as counts and the busiest keys have it: `@user/ada`. */
+const canonicalForm = /^@([\w-]+)\/(.+)$/s
 
 /**
- * Reads a key as it is typed, an address alone, `digest …` and the forms with fields.
+ * Reads a key as it is typed or shown, an address alone, `digest …` and the forms with fields.
  * @param names the names of keys
  * @throws ApiError that says how keys are written
  */
@@ -24,9 +25,22 @@ export function readKey(reference: KeyReference, names: readonly string[]): Name
   if (isIP(typed) !== 0) return { key: { ip: typed } }
   const [, digest = typed] = /^digest\s+(\S+)$/.exec(typed) ?? []
   if (digestForm.test(digest)) return { digest }
-  const key = readNames(typed, names)
+  const [, kind = '', value = ''] = canonicalForm.exec(typed) ?? []
+  const key = names.includes(kind) ? { [kind]: value } : readNames(typed, names)
   if (!key) throw unreadable(names)
   return { key }
+}
+
+/** Tells whether a text is a value alone, such as `acme`: its name has to be found. */
+export function isBareValue(
+  reference: KeyReference,
+  names: readonly string[],
+): reference is string {
+  if (typeof reference !== 'string') return false
+  const typed = reference.trim()
+  return (
+    /^[^\s@"]+$/.test(typed) && !digestForm.test(typed) && ![...names, 'digest'].includes(typed)
+  )
 }
 
 /** The names of the key, for the audit trail. */
@@ -48,4 +62,43 @@ function unreadable(names: readonly string[]): ApiError {
     400,
     `key must be a name and a value, such as 'ip 203.0.113.9', several with commas between, or a digest; the names are ${known}.`,
   )
+}
+
+/**
+ * Reads `user ada` and `tenant acme, ip 203.0.113.9`. A value with a comma and a name in it stands
+ * in double quotes, as in JSON.
+ * @param names the names of keys
+ * @returns values by names; `undefined` for another form
+ */
+function readNames(
+  typed: string,
+  names: readonly string[],
+): Readonly<Record<string, string>> | undefined {
+  const text = typed.trim()
+  // A comma parts two keys only where the name of one follows, and never within quotes.
+  const end = `(?:,(?=\\s*(?:${names.map(escaped).join('|')})\\s)|$)`
+  const part = new RegExp(`\\s*(\\S+)\\s+("(?:[^"\\\\]|\\\\.)*"\\s*|.+?)${end}`, 'sy')
+  const key: Record<string, string> = Object.create(null)
+  do {
+    const [, name = '', typedValue = ''] = part.exec(text) ?? []
+    const value = unquoted(typedValue.trim())
+    if (!names.includes(name) || name in key || value === '') return undefined
+    key[name] = value
+  } while (part.lastIndex < text.length)
+  return { ...key }
+}
+
+/** Returns an empty text for quotes that are not as in JSON. */
+function unquoted(value: string): string {
+  if (!value.startsWith('"')) return value
+  try {
+    const text: unknown = JSON.parse(value)
+    return typeof text === 'string' ? text : ''
+  } catch {
+    return ''
+  }
+}
+
+function escaped(name: string): string {
+  return name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 }

@@ -5,7 +5,7 @@ import { topKeysWindows } from '@sluice/metrics'
 import type { CountedKey } from '@sluice/policies'
 import { ApiError, fromStore } from './api-error.ts'
 import type { Admin, Answering, Call } from './context.ts'
-import { type KeyReference, kindOf, readKey } from './key-reference.ts'
+import { isBareValue, type KeyReference, kindOf, readKey } from './key-reference.ts'
 import { policiesOf } from './policies.ts'
 import type * as schemas from './schemas/keys.ts'
 
@@ -16,6 +16,8 @@ const scanDeadlineMs = 15_000
 export interface Identity {
   readonly digest: string
   readonly kind: string
+  /** Values by the names of keys, where they are known. */
+  readonly key?: Readonly<Record<string, string | number>>
   readonly counted: readonly CountedKey[]
 }
 
@@ -23,13 +25,14 @@ export const lookup: Answering<unknown, Static<typeof schemas.lookupRequest>> = 
   admin,
   body,
 }) => {
-  const { digest, counted } = await identityOf(admin, body.key)
+  const { digest, key, counted } = await soughtBy(admin, body.key)
   const outcomes = await peek(counted)
   const states = counted.map((each, index) =>
     stateOf(admin, each, { digest, outcome: outcomes[index] }),
   )
   return {
     digest,
+    key,
     name: nameOf(admin, digest),
     found: outcomes.some(isUsed),
     ...(!outcomes.some(isUsed) && noteOn(counted)),
@@ -158,6 +161,22 @@ export async function clientOf(admin: Admin, reference: KeyReference): Promise<I
   )
 }
 
+/** Finds whom a value alone means, and whose the name of a digest is. */
+async function soughtBy(admin: Admin, reference: KeyReference): Promise<Identity> {
+  const { keyNames } = policiesOf(admin)
+  if (isBareValue(reference, keyNames)) {
+    for (const name of keyNames) {
+      const found = await identityOf(admin, { [name]: reference.trim() }).catch(() => undefined)
+      if (found && (await peek(found.counted)).some(isUsed)) return found
+    }
+  }
+  const identity = await identityOf(admin, reference)
+  const name = identity.key ? undefined : nameOf(admin, identity.digest)
+  if (name === undefined) return identity
+  const named = await identityOf(admin, name).catch(() => undefined)
+  return named?.digest === identity.digest ? named : identity
+}
+
 /** @throws ApiError when no policy counts such a key, or the store knows no digests */
 async function identityOf(admin: Admin, reference: KeyReference): Promise<Identity> {
   const live = policiesOf(admin)
@@ -171,7 +190,8 @@ async function identityOf(admin: Admin, reference: KeyReference): Promise<Identi
   }
   const { store } = first.limiter
   if (first.digest === undefined) {
-    return { digest: digestOf(first.key, store), kind: kindOf(named), counted }
+    const key = 'key' in named ? { key: named.key } : {}
+    return { digest: digestOf(first.key, store), kind: kindOf(named), ...key, counted }
   }
   const { digest } = first
   if (!store.keys?.keyFor)

@@ -14,7 +14,15 @@ const maxRoutes = 50
 const nearMiss = 0.9
 
 /** The counters of the fleet, and the store as this process sees it. */
-export const live: Answering = ({ admin }) => {
+export const live: Answering = ({ admin }) => liveOf(admin)
+
+/** Rates of what has been sampled: nothing is counted for it when somebody asks. */
+export const traffic: Answering = ({ admin }) => {
+  metricsOf(admin)
+  return admin.history?.traffic ?? {}
+}
+
+export function liveOf(admin: Pick<Admin, 'instance' | 'metrics'>): Live {
   const { scope, processes, families } = metricsOf(admin).fleetSnapshot()
   const read = reader(families)
   const routes = new Map<string, Results>()
@@ -35,7 +43,8 @@ export const live: Answering = ({ admin }) => {
     policies: policiesIn(read),
     latency: latencyIn(read),
     store: {
-      breaker: (['closed', 'half-open', 'open'] as const)[single('sluice_breaker_state')],
+      breaker:
+        (['closed', 'half-open', 'open'] as const)[single('sluice_breaker_state')] ?? 'closed',
       fallback: single('sluice_fallback_active') > 0,
       keysOwed: single('sluice_keys_owed'),
       instances: single('sluice_fleet_instances'),
@@ -48,17 +57,28 @@ export const live: Answering = ({ admin }) => {
 
 export const top: Answering<Static<typeof schemas.topQuery>> = ({ admin, query }) => {
   const metrics = metricsOf(admin)
+  const shadows = shadowPolicies(admin)
   const { policy, by = 'denied', window = '1m', most = 20 } = query
   const read = reader(metrics.fleetSnapshot().families)
   const labels = new Set(read('sluice_checks_total').map(({ labels: [label = ''] }) => label))
   const lists = [...(policy === undefined ? labels : [policy])].flatMap((name) => {
     const found = metrics.topKeys({ policy: name, by, window, most })
-    return found ? [{ policy: name, ...found }] : []
+    const mode = shadows.has(name) ? 'shadow' : 'enforce'
+    return found ? [{ policy: name, mode, ...found }] : []
   })
   return { by, window, lists }
 }
 
-function metricsOf({ metrics }: Admin): NonNullable<Admin['metrics']> {
+/** Names of policies that refuse nothing now. */
+function shadowPolicies({ policies }: Admin): ReadonlySet<string> {
+  const isKilled = policies !== undefined && policies.state.kill !== 'none'
+  const inForce = policies?.policies ?? []
+  return new Set(
+    inForce.filter((each) => isKilled || each.enforcedShare === 0).map(({ name }) => name),
+  )
+}
+
+function metricsOf({ metrics }: Pick<Admin, 'metrics'>): NonNullable<Admin['metrics']> {
   if (metrics) return metrics
   throw new ApiError(
     404,

@@ -1,7 +1,8 @@
 import type { Static } from '@sinclair/typebox'
-import type { AuditRecord } from '../audit/audit-trail.ts'
+import { type Difference, differences, effective, type VersionRecord } from '@sluice/policies'
 import type { Answering } from './context.ts'
 import { policiesOf } from './policies.ts'
+import { hiddenIn } from './policy-views.ts'
 import type * as schemas from './schemas/views.ts'
 
 /** Tells the page who asks, and which parts there are. */
@@ -47,17 +48,49 @@ export const fleet: Answering = async ({ admin }) => {
 }
 
 /** The actions on keys and jobs, and the versions of the policies, as one list. */
-export const audit: Answering<Static<typeof schemas.auditQuery>> = async ({ admin, query }) => {
+export const audit: Answering<Static<typeof schemas.auditQuery>> = async ({
+  admin,
+  who,
+  query,
+}) => {
   const { most = 200 } = query
   const [actions, versions] = await Promise.all([admin.views.audit(), admin.views.history()])
-  const changes = versions.map(
-    ({ id, kind, author, reason, at }): AuditRecord => ({
-      ...{ id, at, actor: author, reason },
-      action: `policies.${kind}`,
-      phase: 'done',
+  const changes = versions.map((version, index) => {
+    const { id, kind, author, reason, at } = version
+    const before = versions[index + 1]
+    return {
+      ...{ id, at, actor: author, reason, action: `policies.${kind}`, phase: 'done' },
       target: { version: id },
-    }),
-  )
+      ...(before && {
+        before: before.id,
+        changes: hiddenIn(changesBetween(before, version), who),
+      }),
+    }
+  })
   const records = [...actions, ...changes].sort((one, other) => other.at - one.at)
   return { records: records.slice(0, most) }
+}
+
+/** Versions do not change: what one changed is found once. */
+const knownChanges = new Map<string, readonly Difference[]>()
+const maxKnown = 200
+/** The most differences that a record tells: a file may change everything. */
+const maxChanges = 20
+
+function changesBetween(before: VersionRecord, after: VersionRecord): readonly Difference[] {
+  const id = JSON.stringify([before.id, before.at, after.id, after.at])
+  const known = knownChanges.get(id)
+  if (known) return known
+  const [from, to] = [before.layer.kill, after.layer.kill]
+  const found = [
+    ...(from === to ? [] : [{ path: 'kill', from, to, newCount: false }]),
+    ...differences(
+      effective(before.file, before.layer, before.at),
+      effective(after.file, after.layer, after.at),
+    ),
+  ].slice(0, maxChanges)
+  knownChanges.set(id, found)
+  for (const oldest of knownChanges.keys())
+    if (knownChanges.size > maxKnown) knownChanges.delete(oldest)
+  return found
 }

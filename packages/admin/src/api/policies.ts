@@ -17,22 +17,6 @@ export const policies: Answering = ({ admin, who }) => {
   }
 }
 
-export const overrides: Answering = ({ admin, who }) => {
-  const live = policiesOf(admin)
-  const { version, number, entries } = live.state
-  return { version, number, overrides: overridesOf(live.file, entries, who) }
-}
-
-export const history: Answering = async ({ admin }) => {
-  const { version } = policiesOf(admin)
-  const records = await admin.views.history()
-  return {
-    versions: records.map(({ id, number, kind, author, reason, at }) => {
-      return { id, number, kind, author, reason, at, inForce: id === version }
-    }),
-  }
-}
-
 export const diff: Answering<Static<typeof schemas.diffQuery>> = async ({ admin, who, query }) => {
   const live = policiesOf(admin)
   const { from, to = live.version } = query

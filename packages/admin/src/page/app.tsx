@@ -1,15 +1,15 @@
 import { useEffect, useRef } from 'preact/hooks'
-import { ApiError, wordsOf } from './api/client.ts'
+import { EndedError, wordsOf } from './api/client.ts'
 import { useLink, usePolled } from './api/poll.ts'
-import type { Live, Session } from './api/types.ts'
+import type { Session } from './api/types.ts'
 import { linkTo, themes, useNow, usePlace, useTheme, type View, views } from './app-state.ts'
 import { distance } from './format.ts'
-import { Blank, Notice } from './parts/basics.tsx'
+import { Blank, Button, Notice } from './parts/basics.tsx'
 import { Icon } from './parts/icons.tsx'
 import { Toasts } from './parts/toasts.tsx'
 import { Audit } from './views/audit.tsx'
 import { Keys } from './views/keys.tsx'
-import { Overview, useLiveWindow } from './views/overview.tsx'
+import { Overview } from './views/overview.tsx'
 import { Policies } from './views/policies.tsx'
 import { Queues } from './views/queues.tsx'
 import { Top } from './views/top.tsx'
@@ -45,9 +45,12 @@ export function App() {
       </button>
       <Side view={place.view} session={session.data} />
       <main class="content" ref={main} tabIndex={-1}>
-        <Offline at={session.at} />
-        <Refused error={session.error} hasSession={session.data !== undefined} />
-        {session.data && <Body view={place.view} detail={place.detail} session={session.data} />}
+        <LinkNotice at={session.at} />
+        {session.data ? (
+          <Body view={place.view} detail={place.detail} session={session.data} />
+        ) : (
+          <Unknown error={session.error} />
+        )}
       </main>
       <Toasts />
     </div>
@@ -61,9 +64,6 @@ interface BodyProps {
 }
 
 function Body({ view, detail, session }: BodyProps) {
-  // Asked for in every view, so that the lines of the overview have no gaps.
-  const live = usePolled<Live>('live')
-  const window = useLiveWindow(live)
   switch (view) {
     case 'policies':
       return <Policies session={session} />
@@ -74,9 +74,9 @@ function Body({ view, detail, session }: BodyProps) {
     case 'queues':
       return <Queues session={session} />
     case 'audit':
-      return <Audit />
+      return <Audit session={session} />
     default:
-      return <Overview session={session} live={live} window={window} />
+      return <Overview session={session} />
   }
 }
 
@@ -123,43 +123,57 @@ function Side({ view, session }: { view: View; session: Session | undefined }) {
 }
 
 const linkWords = {
-  waiting: ['wait', 'Connecting'],
-  online: ['', 'Live'],
-  offline: ['bad', 'Offline'],
+  waiting: ['none', 'Connecting'],
+  online: ['ok', 'Live'],
+  offline: ['deny', 'Offline'],
 } as const
 
 function LinkState() {
-  const [tone, words] = linkWords[useLink()]
+  const link = useLink()
+  const [tone, words] = link instanceof EndedError ? ['deny', 'Stopped'] : linkWords[link]
   return (
-    <div class="link-state">
+    <div class="row">
       <span class={`pip ${tone}`} /> {words}
     </div>
   )
 }
 
-/** Says that what is shown is old, and how old. */
-function Offline({ at }: { at: number | undefined }) {
+/** Says that what is shown is old, how old, and what helps. */
+function LinkNotice({ at }: { at: number | undefined }) {
   const link = useLink()
   const now = useNow()
-  if (link !== 'offline') return null
+  if (link === 'online' || link === 'waiting') return null
+  const age = at === undefined ? '' : ` It shows what it knew ${distance(at, now)}.`
   return (
     <div class="stack above">
-      <Notice tone="deny">
-        <p>
-          <strong>Offline.</strong> The server does not answer. The page tries again every two
-          seconds
-          {at === undefined ? '.' : `, and shows what it knew ${distance(at, now)}.`}
-        </p>
-      </Notice>
+      {link === 'offline' ? (
+        <Notice tone="deny">
+          <p>
+            <strong>Offline.</strong> The server does not answer. The page tries again every two
+            seconds.{age}
+          </p>
+        </Notice>
+      ) : (
+        <Notice
+          tone="deny"
+          action={
+            <Button look="main" onClick={() => location.reload()}>
+              Sign in again
+            </Button>
+          }
+        >
+          <p>
+            <strong>{link.title}.</strong> {wordsOf(link)} The page has stopped asking.{age}
+          </p>
+        </Notice>
+      )}
     </div>
   )
 }
 
-function Refused({ error, hasSession }: { error: unknown; hasSession: boolean }) {
-  if (error instanceof ApiError && (error.status === 401 || error.status === 403)) {
-    return <Blank title="You may not see this page">{wordsOf(error)}</Blank>
-  }
-  if (hasSession) return null
+/** Stands for the view as long as nobody knows who asks. */
+function Unknown({ error }: { error: unknown }) {
+  if (error instanceof EndedError) return null
   return error === undefined ? (
     <Blank title="Loading …" />
   ) : (

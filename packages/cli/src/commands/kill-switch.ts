@@ -14,19 +14,21 @@ ${fleetNotes}\nIt needs the role policies.`
 
 export const off: CliCommand = killSwitch('off', {
   usage: 'off',
-  summary: 'Switch all limits off: every request passes, uncounted',
-  examples: [['sluice off --reason "the limits refuse customers"', 'asks, and switches them off']],
+  summary: 'Let everything pass: no limit is in force, and nothing is counted',
+  examples: [
+    ['sluice off --reason "the limits refuse customers"', 'asks, and lets everything pass'],
+  ],
 })
 
 export const shadow: CliCommand = killSwitch('shadow', {
   usage: 'shadow',
-  summary: 'Put all limits into shadow: they count and report, and refuse nothing',
+  summary: 'Count only: all limits count and report, and refuse nothing',
   examples: [['sluice shadow --reason "a look at the new limits" --yes', 'unasked']],
 })
 
 export const on: CliCommand = killSwitch('none', {
   usage: 'on',
-  summary: 'Enforce the limits again, after off or shadow',
+  summary: 'Enforce: the limits refuse again, after off or shadow',
   examples: [['sluice on --reason "the file is right again"', 'asks, and enforces them again']],
 })
 

@@ -8,6 +8,7 @@ import {
   isDryRun,
   keyReference,
   namedKey,
+  oneOf,
   open,
   optional,
   policyName,
@@ -34,6 +35,11 @@ const leftOutWithLimit = 'Left out with limit: without a limit there is no verdi
 export const lookupRequest = closed({ key: keyReference })
 export const lookupAnswer = open({
   digest,
+  key: optional(
+    Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]), {
+      description: 'Values by the names of keys, where they are known: actions take them.',
+    }),
+  ),
   name: optional(Type.String({ description: 'What reveal yields.' })),
   found: Type.Boolean({ description: 'True if some policy has counted it, or blocks it.' }),
   note,
@@ -41,7 +47,7 @@ export const lookupAnswer = open({
     open({
       policy: policyName,
       isPenalty: Type.Boolean({ description: 'True for a penalty: used are strikes.' }),
-      mode: Type.Union([Type.Literal('enforce'), Type.Literal('shadow')]),
+      mode: oneOf(['enforce', 'shadow']),
       allowed: optional(
         Type.Boolean({ description: `False if a request is denied now. ${leftOutWithLimit}` }),
       ),
@@ -127,8 +133,8 @@ export const unlockAnswer = open({
   dryRun: isDryRun,
 })
 
-const by = Type.Union([Type.Literal('asked'), Type.Literal('denied'), Type.Literal('cost')])
-const window = Type.Union([Type.Literal('1m'), Type.Literal('10m'), Type.Literal('1h')])
+const by = oneOf(['asked', 'denied', 'cost'])
+const window = oneOf(['1m', '10m', '1h'])
 
 export const topQuery = closed({
   policy: optional(policyName),
@@ -142,7 +148,10 @@ export const topAnswer = open({
   lists: Type.Array(
     open({
       policy: policyName,
-      scope: Type.Union([Type.Literal('process'), Type.Literal('fleet')]),
+      mode: oneOf(['enforce', 'shadow'], {
+        description: 'shadow: the policy refuses nothing now, so denials were let through.',
+      }),
+      scope: oneOf(['process', 'fleet']),
       processes: count('Number of processes in the answer.'),
       sinceMs: instant,
       total: count('All counts together.'),

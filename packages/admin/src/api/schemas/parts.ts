@@ -1,4 +1,12 @@
-import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import {
+  type SchemaOptions,
+  type TLiteral,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  type TUnion,
+  Type,
+} from '@sinclair/typebox'
 import { pageUrl } from '@sluice/core'
 
 /** An object without other fields. */
@@ -23,6 +31,17 @@ export function text(description: string, maxLength = 256) {
 
 export function count(description: string) {
   return Type.Integer({ minimum: 0, description })
+}
+
+/** One of a few texts. */
+export function oneOf<const Texts extends string>(
+  texts: readonly Texts[],
+  options?: SchemaOptions,
+): TUnion<TLiteral<Texts>[]> {
+  return Type.Union(
+    texts.map((each) => Type.Literal(each)),
+    options,
+  )
 }
 
 /** Any value that JSON can carry. */
@@ -80,7 +99,7 @@ export const keyReference = Type.Union(
       minLength: 1,
       maxLength: 16_384,
       description:
-        'Typed: "user ada", "ip 203.0.113.9", "tenant acme, ip 203.0.113.9" for a key of both, or a digest.',
+        'Typed: "user ada", "ip 203.0.113.9", "tenant acme, ip 203.0.113.9" for a key of both, "@user/ada" as keys are shown, or a digest. A lookup finds the name of a value alone: "ada".',
     }),
     closed({ digest }, 'The digest of an identity.'),
     namedKey,

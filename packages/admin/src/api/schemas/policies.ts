@@ -5,9 +5,9 @@ import {
   count,
   digest,
   dryRun,
-  instant,
   isDryRun,
   namedKey,
+  oneOf,
   open,
   optional,
   policyName,
@@ -17,16 +17,11 @@ import {
   version,
 } from './parts.ts'
 
-const kill = Type.Union([Type.Literal('none'), Type.Literal('shadow'), Type.Literal('off')], {
+const kill = oneOf(['none', 'shadow', 'off'], {
   description: 'The kill switch: everything in shadow, or everything off.',
 })
-const mode = Type.Union([Type.Literal('enforce'), Type.Literal('shadow')])
-const fixedField = Type.Union([
-  Type.Literal('limit'),
-  Type.Literal('burst'),
-  Type.Literal('mode'),
-  Type.Literal('share'),
-])
+const mode = oneOf(['enforce', 'shadow'])
+const fixedField = oneOf(['limit', 'burst', 'mode', 'share'])
 const number = count('The number of the changes.')
 const refused = open(
   { version: Type.String(), message: Type.String() },
@@ -70,14 +65,14 @@ const override = open({
   mode: optional(mode),
   until: optional(Type.String()),
   reason: optional(Type.String()),
-  origin: Type.Union([Type.Literal('file'), Type.Literal('change')]),
+  origin: oneOf(['file', 'change']),
 })
 
 export const policiesAnswer = open({
   version,
   number,
   kill,
-  killedBy: optional(Type.Union([Type.Literal('environment'), Type.Literal('change')])),
+  killedBy: optional(oneOf(['environment', 'change'])),
   refused: optional(refused),
   policies: Type.Array(policyView),
   overrides: Type.Array(override, {
@@ -85,8 +80,6 @@ export const policiesAnswer = open({
   }),
   entries: Type.Array(entry),
 })
-
-export const overridesAnswer = open({ version, number, overrides: Type.Array(override) })
 
 /** An entry to set. policies checks the value against the schema of files. */
 const setEntry = closed({
@@ -112,7 +105,7 @@ export const changeRequest = closed({
 export const rollbackRequest = closed({ version, reason, dryRun })
 export const killRequest = closed({ kill, reason, dryRun })
 
-const difference = open({
+export const difference = open({
   path: Type.String({ description: 'policies.burst.limit, routes./health, overrides, kill.' }),
   from: optional(anything('Left out: it was not there.')),
   to: optional(anything('Left out: it is not there any more.')),
@@ -136,8 +129,8 @@ const affected = open(
     policies: Type.Array(
       open({
         policy: policyName,
-        basis: Type.Union([Type.Literal('1m'), Type.Literal('10m'), Type.Literal('1h')]),
-        scope: Type.Union([Type.Literal('process'), Type.Literal('fleet')]),
+        basis: oneOf(['1m', '10m', '1h']),
+        scope: oneOf(['process', 'fleet']),
         processes: count('Number of processes that were heard of.'),
         newlyDenied: Type.Array(touched),
         newlyAllowed: Type.Array(touched),
@@ -155,26 +148,6 @@ export const changeAnswer = open({
   affected,
 })
 
-export const historyAnswer = open({
-  versions: Type.Array(
-    open({
-      id: version,
-      number,
-      kind: Type.Union([
-        Type.Literal('file'),
-        Type.Literal('change'),
-        Type.Literal('rollback'),
-        Type.Literal('kill'),
-      ]),
-      author: Type.String(),
-      reason: Type.String(),
-      at: instant,
-      inForce: Type.Boolean({ description: 'True for the version of this process.' }),
-    }),
-    { description: 'The newest first, 100 at most.' },
-  ),
-})
-
 export const diffQuery = closed({
   from: version,
   to: optional(version),
@@ -187,7 +160,7 @@ export const exportAnswer = open({
 })
 
 export const fleetAnswer = open({
-  scope: Type.Union([Type.Literal('process'), Type.Literal('fleet')], {
+  scope: oneOf(['process', 'fleet'], {
     description: 'process: the store cannot be asked, or keeps no fleet.',
   }),
   instances: Type.Array(

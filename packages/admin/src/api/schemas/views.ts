@@ -7,14 +7,16 @@ import {
   dryRun,
   instant,
   isDryRun,
+  oneOf,
   open,
   optional,
   policyName,
   reason,
   text,
 } from './parts.ts'
+import { difference } from './policies.ts'
 
-const role = Type.Union([Type.Literal('read'), Type.Literal('keys'), Type.Literal('policies')])
+const role = oneOf(['read', 'keys', 'policies'])
 
 export const sessionAnswer = open({
   actor: Type.String(),
@@ -45,7 +47,7 @@ const results = {
 export const liveAnswer = open(
   {
     instance: Type.String({ description: 'The process that answers.' }),
-    scope: Type.Union([Type.Literal('fleet'), Type.Literal('process')], {
+    scope: oneOf(['fleet', 'process'], {
       description: '`process`: other processes cannot be heard of.',
     }),
     processes: count('Processes that the counters tell of.'),
@@ -83,11 +85,7 @@ export const liveAnswer = open(
       }),
     ),
     store: open({
-      breaker: Type.Union([
-        Type.Literal('closed'),
-        Type.Literal('half-open'),
-        Type.Literal('open'),
-      ]),
+      breaker: oneOf(['closed', 'half-open', 'open']),
       fallback: Type.Boolean({ description: 'True while failure modes decide requests.' }),
       keysOwed: count('Keys of which the store has to be told.'),
       instances: count('Processes that share the store, as last seen.'),
@@ -97,6 +95,46 @@ export const liveAnswer = open(
     }),
   },
   'Counters of the fleet since the start of the process that answers, with those of other processes some seconds late. Gauges tell of the process itself. A page shows the difference of two answers of one instance.',
+)
+
+const rates = {
+  checks: count('Checks of the policy.'),
+  denied: count('Checks that were denied.'),
+  shadowDenied: count('Checks in shadow that would have been denied.'),
+  nearMisses: count('Allowed requests that left over 90 % of the limit used.'),
+  fallback: count('Checks that the failure mode decided.'),
+}
+const quantiles = {
+  p50Ms: optional(Type.Number({ description: 'Left out: there was no decision.' })),
+  p99Ms: optional(Type.Number()),
+}
+
+export const trafficAnswer = open(
+  {
+    at: instant,
+    spanMs: count('The time (ms) that the counts are about: a minute, or less after a start.'),
+    fallback: Type.Boolean({ description: 'True while failure modes decide requests.' }),
+    processes: count('Processes that the counts tell of.'),
+    knownProcesses: count('Processes that there are, as last seen.'),
+    requests: count('Requests, whatever became of them.'),
+    denied: count('Requests that were refused.'),
+    shadowDenied: count('Requests that passed, and that a policy in shadow would have denied.'),
+    nearMisses: rates.nearMisses,
+    policies: Type.Array(open({ policy: policyName, ...rates }), {
+      description: 'The most refused first, 10 at most.',
+    }),
+    policiesInAll: count('Policies that were asked.'),
+    answerers: Type.Array(open({ name: Type.String(), count: count('Decisions.'), ...quantiles })),
+    ...quantiles,
+    points: Type.Array(
+      Type.Array(Type.Union([Type.Number(), Type.Null()]), { minItems: 5, maxItems: 5 }),
+      {
+        description:
+          'Every five seconds of the last 15 minutes: the time in seconds; requests, refusals, near misses and denials in shadow per second. null: a part of the fleet was not visible.',
+      },
+    ),
+  },
+  'Rates of the fleet, which the process that answers has sampled.',
 )
 
 export const queuesAnswer = open({
@@ -158,7 +196,7 @@ export const auditAnswer = open({
       at: instant,
       actor: Type.String(),
       action: Type.String({ description: 'policies.change, keys.reset, queues.retry, …' }),
-      phase: Type.Union([Type.Literal('begun'), Type.Literal('done'), Type.Literal('failed')], {
+      phase: oneOf(['begun', 'done', 'failed'], {
         description:
           'A change of policies has one record, done. Other actions have one before and one after.',
       }),
@@ -176,6 +214,12 @@ export const auditAnswer = open({
         }),
       ),
       result: optional(anything('What came of it.')),
+      before: optional(
+        Type.String({ description: 'The version before a change: a rollback to it undoes that.' }),
+      ),
+      changes: optional(
+        Type.Array(difference, { description: 'What a version changed: 20 differences at most.' }),
+      ),
     }),
     { description: 'The newest first.' },
   ),

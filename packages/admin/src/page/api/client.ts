@@ -13,6 +13,21 @@ export class ApiError extends Error {
 /** Tells that no answer came: the server, or the way to it, is away. */
 export class OfflineError extends Error {}
 
+/** Tells that asking again would only count against who asks. */
+export class EndedError extends Error {
+  readonly title: string
+
+  constructor({ status, message }: ApiError) {
+    super(message)
+    this.title = endings.get(status) ?? 'Your session ended'
+  }
+}
+
+const endings: ReadonlyMap<number, string> = new Map([
+  [403, 'You may not see this page'],
+  [429, 'Too many requests came from here'],
+])
+
 export interface Ask {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly body?: unknown
@@ -44,6 +59,8 @@ export async function ask<T>(path: string, options: Ask = {}): Promise<Answer<T>
     method,
     headers,
     cache: 'no-store',
+    // A way to a login is no answer, and may lead to another origin.
+    redirect: 'manual',
     credentials: 'same-origin',
     signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
     ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -51,6 +68,10 @@ export async function ask<T>(path: string, options: Ask = {}): Promise<Answer<T>
     if (signal?.aborted) throw cause
     throw new OfflineError('The server does not answer', { cause })
   })
+  const isPage = response.ok && (response.headers.get('Content-Type') ?? '').startsWith('text/html')
+  if (response.type === 'opaqueredirect' || isPage) {
+    throw new ApiError(401, 'The server asks for a login.', undefined)
+  }
   const tag = response.headers.get('ETag') ?? undefined
   if (response.status === 304) return { body: undefined, etag: tag ?? etag }
   const text = await response.text()

@@ -1,5 +1,5 @@
 import { useEffect, useReducer } from 'preact/hooks'
-import { ask, OfflineError } from './client.ts'
+import { ApiError, ask, EndedError, OfflineError } from './client.ts'
 
 /** The newest answer of one address of the API, and its state. */
 export interface Polled<T> {
@@ -12,7 +12,7 @@ export interface Polled<T> {
 }
 
 /** The state of the way to the server. */
-export type Link = 'waiting' | 'online' | 'offline'
+export type Link = 'waiting' | 'online' | 'offline' | EndedError
 
 const pollMs = 2_000
 
@@ -50,6 +50,7 @@ class Poll {
   async refresh(): Promise<void> {
     clearTimeout(this.#timer)
     if (document.hidden || this.#watchers.size === 0) return
+    if (link instanceof EndedError) return this.#fail(link)
     this.#again = this.#asking
     if (this.#asking) return
     this.#asking = true
@@ -58,17 +59,28 @@ class Poll {
       const data = body === undefined ? this.state.data : body
       this.state = { data, etag, error: undefined, at: Date.now() }
       setLink('online')
+      this.#tell()
     } catch (error) {
-      this.state = { ...this.state, error }
-      setLink(error instanceof OfflineError ? 'offline' : 'online')
+      const isEnd = error instanceof ApiError && [401, 403, 429].includes(error.status)
+      if (isEnd) setLink(new EndedError(error))
+      else setLink(error instanceof OfflineError ? 'offline' : 'online')
+      this.#fail(isEnd ? link : error)
     }
     this.#asking = false
-    for (const watcher of this.#watchers) watcher()
     if (this.#again) return this.refresh()
     clearTimeout(this.#timer)
     if (this.#watchers.size > 0) {
       this.#timer = setTimeout(() => void this.refresh(), this.#everyMs)
     }
+  }
+
+  #fail(error: unknown): void {
+    this.state = { ...this.state, error }
+    this.#tell()
+  }
+
+  #tell(): void {
+    for (const watcher of this.#watchers) watcher()
   }
 }
 
@@ -81,7 +93,8 @@ document.addEventListener('visibilitychange', refreshAll)
 window.addEventListener('online', refreshAll)
 
 function setLink(next: Link): void {
-  if (next === link) return
+  // Only a new page is a new session.
+  if (next === link || link instanceof EndedError) return
   link = next
   for (const watcher of linkWatchers) watcher()
 }

@@ -1,14 +1,14 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { ApiError, wordsOf } from '../api/client.ts'
+import { ApiError } from '../api/client.ts'
 import { refreshAll } from '../api/poll.ts'
-import { Notice } from './basics.tsx'
+import { Button, Fault } from './basics.tsx'
 import { Dialog, Field } from './forms.tsx'
 
 /** One way out of the dialog that changes something. */
 export interface Action {
   readonly label: string
-  readonly look?: 'main' | 'danger' | 'shadow'
+  readonly look?: 'main' | 'deny' | 'shadow'
   /** @param reason for the audit trail, without spaces around it */
   readonly run: (reason: string) => Promise<unknown>
   readonly title?: string
@@ -19,21 +19,25 @@ interface ActionDialogProps {
   /** The last one is what Enter does. */
   readonly actions: readonly Action[]
   readonly onClose: () => void
-  /** Something is missing or wrong: nothing can be done yet. */
-  readonly blocked?: boolean
+  /** Words for something that is missing or wrong: nothing can be done yet. */
+  readonly blocked?: string | false | undefined
   readonly broad?: boolean
   readonly children?: ComponentChildren
 }
 
+const conflictWords =
+  'Somebody else has changed the policies since you opened this. Nothing was changed: close it, look at the new values, and change them again.'
+
 /** Asks for a reason before anything is changed, and tells when the change was refused. */
 export function ActionDialog(props: ActionDialogProps) {
-  const { title, actions, onClose, blocked = false, broad = false, children } = props
+  const { title, actions, onClose, blocked, broad = false, children } = props
   const [reason, setReason] = useState('')
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>()
   const given = reason.trim()
+  const missing = blocked || (given === '' ? 'It needs a reason.' : undefined)
   const run = async (action: Action | undefined) => {
-    if (!action || isBusy || blocked || given === '') return
+    if (!action || isBusy || missing) return
     setBusy(true)
     setError(undefined)
     try {
@@ -54,20 +58,19 @@ export function ActionDialog(props: ActionDialogProps) {
       onSubmit={() => void run(actions.at(-1))}
       footer={
         <>
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
+          {missing && <span class="muted small grow">{missing}</span>}
+          <Button onClick={onClose}>Cancel</Button>
           {actions.map((action, index) => (
-            <button
+            <Button
               key={action.label}
-              type={index === actions.length - 1 ? 'submit' : 'button'}
-              class={`button ${action.look ?? 'main'}`}
+              type={index === actions.length - 1 ? 'submit' : undefined}
+              look={action.look ?? 'main'}
               title={action.title}
-              disabled={isBusy || blocked || given === ''}
+              disabled={isBusy || missing !== undefined}
               onClick={index === actions.length - 1 ? undefined : () => void run(action)}
             >
               {action.label}
-            </button>
+            </Button>
           ))}
         </>
       }
@@ -80,17 +83,7 @@ export function ActionDialog(props: ActionDialogProps) {
         placeholder="Why, for the audit trail"
         hint="It stands in the audit trail beside your name."
       />
-      {error !== undefined && (
-        <div role="alert">
-          <Notice tone="deny">
-            <p>
-              {isConflict
-                ? 'Somebody else has changed the policies since you opened this. Nothing was changed: close it, look at the new values, and change them again.'
-                : wordsOf(error)}
-            </p>
-          </Notice>
-        </div>
-      )}
+      <Fault error={isConflict ? conflictWords : error} />
     </Dialog>
   )
 }

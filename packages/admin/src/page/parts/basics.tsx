@@ -1,16 +1,53 @@
 import type { ComponentChildren } from 'preact'
-import { OfflineError, wordsOf } from '../api/client.ts'
+import { EndedError, OfflineError, wordsOf } from '../api/client.ts'
 import type { Polled } from '../api/poll.ts'
 import { Icon, type IconName } from './icons.tsx'
 
 export type Tone = 'ok' | 'deny' | 'near' | 'shadow' | 'accent' | 'none'
+
+interface ButtonProps {
+  readonly children: ComponentChildren
+  readonly onClick: (() => void) | undefined
+  readonly look?: 'main' | 'deny' | 'shadow' | 'plain' | undefined
+  /** The name of it, where its text alone does not tell. */
+  readonly label?: string
+  readonly little?: boolean
+  readonly disabled?: boolean
+  readonly type?: 'submit' | undefined
+  readonly title?: string | undefined
+}
+
+export function Button({ look, label, little, type, ...rest }: ButtonProps) {
+  const classes = `button ${look ?? ''} ${little ? 'little' : ''}`
+  return <button type={type ?? 'button'} class={classes} aria-label={label} {...rest} />
+}
+
+interface ViewProps {
+  readonly title: string
+  /** Stands at the end of the title. */
+  readonly aside?: ComponentChildren
+  readonly children: ComponentChildren
+}
+
+/** One view of the page. */
+export function View({ title, aside, children }: ViewProps) {
+  return (
+    <>
+      <div class="head">
+        <h1>{title}</h1>
+        {aside}
+      </div>
+      <div class="stack">{children}</div>
+    </>
+  )
+}
 
 interface PanelProps {
   readonly title: string
   /** Stands at the end of the header. */
   readonly aside?: ComponentChildren
   /** The columns of twelve that it takes. @default all */
-  readonly of?: 4 | 5 | 7 | 8 | 12
+  readonly of?: 4 | 5 | 7 | 12
   /** A table fills its panel from edge to edge. */
   readonly flush?: boolean
   readonly children: ComponentChildren
@@ -18,7 +55,7 @@ interface PanelProps {
 
 export function Panel({ title, aside, of = 12, flush = false, children }: PanelProps) {
   return (
-    <section class={`panel of-${of}`} aria-label={title}>
+    <section class="panel" style={{ '--of': of }} aria-label={title}>
       <header>
         <h2>{title}</h2>
         {aside && <div class="row">{aside}</div>}
@@ -30,6 +67,53 @@ export function Panel({ title, aside, of = 12, flush = false, children }: PanelP
 
 export function Badge({ tone = 'none', children }: { tone?: Tone; children: ComponentChildren }) {
   return <span class={`badge ${tone}`}>{children}</span>
+}
+
+interface FactsProps {
+  readonly facts: readonly (readonly [term: string, value: ComponentChildren] | false)[]
+  readonly look?: 'across'
+}
+
+/** Terms with their values. */
+export function Facts({ facts, look }: FactsProps) {
+  return (
+    <dl class={`facts ${look ?? ''}`}>
+      {facts.map(
+        (fact) =>
+          fact && (
+            <div key={fact[0]}>
+              <dt>{fact[0]}</dt>
+              <dd>{fact[1]}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  )
+}
+
+interface NameProps {
+  readonly href: string
+  readonly text: string | undefined
+  readonly digest: string
+}
+
+/** Letters at the end of a name that are seen even where it is cut. */
+const tail = 8
+
+/** Links to an identity. A long name is cut in its middle, and copied whole. */
+export function Name({ href, text, digest }: NameProps) {
+  const whole = text ?? digest
+  return (
+    <a
+      href={href}
+      class={text === undefined ? 'name mono' : 'name'}
+      title={whole}
+      aria-label={whole}
+    >
+      <span>{whole.slice(0, -tail)}</span>
+      {whole.slice(-tail)}
+    </a>
+  )
 }
 
 interface NoticeProps {
@@ -45,6 +129,18 @@ export function Notice({ tone, icon = 'alert', children, action }: NoticeProps) 
       <Icon name={icon} size={18} />
       <div class="grow">{children}</div>
       {action}
+    </div>
+  )
+}
+
+/** Says what went wrong; nothing for `undefined`. */
+export function Fault({ error }: { error: unknown }) {
+  if (error === undefined) return null
+  return (
+    <div role="alert">
+      <Notice tone="deny">
+        <p>{wordsOf(error)}</p>
+      </Notice>
     </div>
   )
 }
@@ -73,10 +169,11 @@ interface LoadedProps<T> {
 /** Shows what is loaded; until then, that it is being loaded or why it cannot be. */
 export function Loaded<T>({ polled: { data, error }, what, children }: LoadedProps<T>) {
   if (data !== undefined) {
-    const isStale = error !== undefined && !(error instanceof OfflineError)
+    // The head of the page tells both, once.
+    const isTold = error instanceof OfflineError || error instanceof EndedError
     return (
       <>
-        {isStale && (
+        {error !== undefined && !isTold && (
           <Notice tone="near">
             <p>
               {what} cannot be refreshed: {wordsOf(error)}. The page shows the last known state.

@@ -1,14 +1,16 @@
 import { useEffect, useState } from 'preact/hooks'
-import { call, wordsOf } from '../api/client.ts'
+import { call } from '../api/client.ts'
 import type { Affected, Change, Difference } from '../api/types.ts'
 import { brief, count, plain } from '../format.ts'
-import { Badge, Notice } from './basics.tsx'
+import { Badge, Fault } from './basics.tsx'
 
 interface PreviewState {
   readonly change: Change | undefined
-  readonly error: string | undefined
+  readonly error: unknown
   readonly isAsking: boolean
 }
+
+const unasked: PreviewState = { change: undefined, error: undefined, isAsking: false }
 
 /** A pause of the person who types, in ms. */
 const pauseMs = 250
@@ -18,15 +20,11 @@ const pauseMs = 250
  * @param body the request without its reason; `undefined`: there is nothing to ask
  */
 export function usePreview(path: string, body: object | undefined, ifMatch: string | undefined) {
-  const [state, setState] = useState<PreviewState>({
-    change: undefined,
-    error: undefined,
-    isAsking: false,
-  })
+  const [state, setState] = useState(unasked)
   const text = body && JSON.stringify({ ...body, reason: 'preview', dryRun: true })
   useEffect(() => {
     if (text === undefined) {
-      setState({ change: undefined, error: undefined, isAsking: false })
+      setState(unasked)
       return
     }
     const abort = new AbortController()
@@ -37,7 +35,7 @@ export function usePreview(path: string, body: object | undefined, ifMatch: stri
         (change) => setState({ change, error: undefined, isAsking: false }),
         (error: unknown) => {
           if (abort.signal.aborted) return
-          setState({ change: undefined, error: wordsOf(error), isAsking: false })
+          setState({ change: undefined, error, isAsking: false })
         },
       )
     }, pauseMs)
@@ -52,15 +50,7 @@ export function usePreview(path: string, body: object | undefined, ifMatch: stri
 /** Shows the effect of a change, and the clients that it would touch. */
 export function ChangePreview({ state }: { state: PreviewState }) {
   const { change, error, isAsking } = state
-  if (error !== undefined) {
-    return (
-      <div role="alert">
-        <Notice tone="deny">
-          <p>{error}</p>
-        </Notice>
-      </div>
-    )
-  }
+  if (error !== undefined) return <Fault error={error} />
   if (!change) return isAsking ? <p class="muted">Looking what would change …</p> : null
   return (
     <div class={isAsking ? 'stack tight faded' : 'stack tight'} aria-live="polite">
@@ -75,11 +65,11 @@ export function ChangePreview({ state }: { state: PreviewState }) {
 export function Differences({ differences }: { differences: readonly Difference[] }) {
   if (differences.length === 0) return <p class="muted">Nothing changes.</p>
   return (
-    <ul class="diff">
+    <ul class="diff stack">
       {differences.map(({ path, from, to, newCount }) => (
         <li key={path}>
           <span class="mono path">{path}</span> {newCount && <Badge tone="near">counts anew</Badge>}
-          <div class="mono sides">
+          <div class="mono sides stack tight">
             <del>
               <span class="unseen">from </span>
               {plain(from)}
@@ -130,7 +120,7 @@ function TouchedOf({ of }: { of: TouchedPolicy }) {
           by the last {basis}, from {count(processes)} {processes === 1 ? 'process' : 'processes'}
         </span>
       </p>
-      <ul class="touched">
+      <ul class="stack tight">
         {groups.map(([tone, words, keys]) => (
           <li key={tone}>
             <Badge tone={keys.length > 0 ? tone : 'none'}>

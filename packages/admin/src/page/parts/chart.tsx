@@ -6,7 +6,8 @@ import { brief, clockTime } from '../format.ts'
 export interface Line {
   readonly label: string
   readonly tone: 'accent' | 'deny' | 'near' | 'shadow'
-  readonly values: readonly number[]
+  /** `null`: nobody knows, and the line has a gap. */
+  readonly values: readonly (number | null)[]
 }
 
 interface ChartProps {

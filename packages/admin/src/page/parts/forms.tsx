@@ -1,5 +1,6 @@
 import type { ComponentChildren, TargetedInputEvent } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { Button } from './basics.tsx'
 import { Icon } from './icons.tsx'
 
 interface FieldProps {
@@ -46,7 +47,7 @@ export function Field(props: FieldProps) {
         <input type={type} {...attributes} />
       )}
       {note !== undefined && (
-        <p id={`${id}-note`} class={fault === undefined ? 'hint' : 'fault'}>
+        <p id={`${id}-note`} class={fault === undefined ? 'none' : 'deny'}>
           {note}
         </p>
       )}
@@ -92,7 +93,8 @@ export function Choice<T extends string>(props: ChoiceProps<T>) {
 interface SelectProps {
   readonly label: string
   readonly value: string
-  readonly options: readonly (readonly [value: string, label: string])[]
+  /** A value that is its own label stands alone. */
+  readonly options: readonly (string | readonly [value: string, label: string])[]
   readonly onValue: (value: string) => void
 }
 
@@ -108,11 +110,14 @@ export function Select({ label, value, options, onValue }: SelectProps) {
         value={value}
         onChange={({ currentTarget }) => onValue(currentTarget.value)}
       >
-        {options.map(([option, text]) => (
-          <option key={option} value={option} selected={option === value}>
-            {text}
-          </option>
-        ))}
+        {options.map((each) => {
+          const [option, text] = typeof each === 'string' ? [each, each] : each
+          return (
+            <option key={option} value={option} selected={option === value}>
+              {text}
+            </option>
+          )
+        })}
       </select>
     </div>
   )
@@ -149,9 +154,9 @@ export function Dialog(props: DialogProps) {
       >
         <header>
           <h2>{title}</h2>
-          <button type="button" class="button plain little" aria-label="Close" onClick={onClose}>
+          <Button look="plain" little label="Close" onClick={onClose}>
             <Icon name="close" />
-          </button>
+          </Button>
         </header>
         <div class="body">{children}</div>
         <footer>{footer}</footer>

@@ -5,10 +5,10 @@ export interface Column<T> {
   readonly title: string
   readonly cell: (item: T) => ComponentChildren
   /**
-   * `num`: to the right. `cut`: takes the room that is left. `wide`: not on narrow screens.
-   * `slim-cut`: cut there.
+   * `num`: to the right. `act`: to the right, and always in sight. `cut`: takes the room that is
+   * left. `wide`: not on narrow screens. `roomy`: on broad ones alone. `slim-cut`: cut there.
    */
-  readonly look?: 'num' | 'cut' | 'wide' | 'num wide' | 'cut wide' | 'slim-cut'
+  readonly look?: 'num' | 'act' | 'cut' | 'wide' | 'roomy' | 'num wide' | 'cut wide' | 'slim-cut'
 }
 
 interface TableProps<T> {
@@ -16,6 +16,8 @@ interface TableProps<T> {
   readonly items: readonly T[]
   readonly idOf: (item: T) => string
   readonly columns: readonly Column<T>[]
+  /** Stands in the place of a table without rows. */
+  readonly blank?: ComponentChildren
 }
 
 /** The height of a row in CSS (`--row`), and its line. */
@@ -26,7 +28,7 @@ const shortList = 60
 const spare = 12
 
 /** A table that draws the rows that are seen, and no others: a list may have thousands. */
-export function Table<T>({ label, items, idOf, columns }: TableProps<T>) {
+export function Table<T>({ label, items, idOf, columns, blank }: TableProps<T>) {
   const box = useRef<HTMLElement>(null)
   const isLong = items.length > shortList
   const [view, setView] = useState({ top: 0, height: 760 })
@@ -46,7 +48,8 @@ export function Table<T>({ label, items, idOf, columns }: TableProps<T>) {
       resize.disconnect()
       element.removeEventListener('scroll', update)
     }
-  }, [isLong])
+  }, [isLong, items.length === 0])
+  if (items.length === 0 && blank !== undefined) return <>{blank}</>
   const first = isLong ? Math.max(0, Math.floor(view.top / rowPx) - spare) : 0
   const last = isLong
     ? Math.min(items.length, Math.ceil((view.top + view.height) / rowPx) + spare)

@@ -1,30 +1,25 @@
 import { useMemo, useState } from 'preact/hooks'
 import { usePolled } from '../api/poll.ts'
-import type { Audit as AuditAnswer, AuditRecord } from '../api/types.ts'
-import { linkTo, useNow } from '../app-state.ts'
-import { count, distance, moment } from '../format.ts'
-import { Badge, Blank, Loaded, Panel } from '../parts/basics.tsx'
+import type { Audit as AuditAnswer, AuditRecord, Policies, Session } from '../api/types.ts'
+import { count } from '../format.ts'
+import { Blank, Button, Loaded, Panel, View } from '../parts/basics.tsx'
 import { Field } from '../parts/forms.tsx'
-import { type Column, Table } from '../parts/table.tsx'
+import { AuditTable, auditMs, newestOf } from './audit-table.tsx'
+import { changeWords } from './policies/change-words.ts'
+import { DiffDialog, type Opened, UndoDialog } from './policies/dialogs.tsx'
 
-/** The trail is longer than all else. An action on this page refreshes it at once. */
-const auditMs = 5_000
-
-const phaseTones = { begun: 'none', done: 'ok', failed: 'deny' } as const
-
-export function Audit() {
+export function Audit({ session }: { session: Session }) {
   const audit = usePolled<AuditAnswer>('audit?most=1000', auditMs)
+  const { etag } = usePolled<Policies>('policies')
   const [filter, setFilter] = useState('')
-  const now = useNow()
+  const [open, setOpen] = useState<Opened>()
   const records = useMemo(() => newestOf(audit.data?.records ?? []), [audit.data])
   const wanted = filter.trim().toLowerCase()
   const shown =
     wanted === '' ? records : records.filter((record) => textOf(record).includes(wanted))
+  const mayChange = session.may.includes('policies') && session.features.changes
   return (
-    <>
-      <div class="head">
-        <h1>Audit</h1>
-      </div>
+    <View title="Audit">
       <Panel
         title="Who did what, and why"
         flush
@@ -39,71 +34,78 @@ export function Audit() {
           />
         </div>
         <Loaded polled={audit} what="The audit trail">
-          {() =>
-            shown.length === 0 ? (
-              <Blank
-                title={records.length === 0 ? 'Nobody has done anything yet' : 'No action matches'}
-              />
-            ) : (
-              <Table
-                label="Audit trail"
-                items={shown}
-                idOf={({ id, phase }) => `${id} ${phase}`}
-                columns={columnsAt(now)}
-              />
-            )
-          }
+          {() => (
+            <AuditTable
+              label="Audit trail"
+              records={shown}
+              blank={
+                <Blank
+                  title={
+                    records.length === 0 ? 'Nobody has done anything yet' : 'No action matches'
+                  }
+                />
+              }
+              actionsOn={(record) => (
+                <VersionActions
+                  record={record}
+                  mayChange={mayChange}
+                  onOpen={(dialog) => setOpen(() => dialog)}
+                />
+              )}
+            />
+          )}
         </Loaded>
       </Panel>
-    </>
+      {open?.({ ifMatch: etag, onClose: () => setOpen(undefined) })}
+    </View>
   )
 }
 
-/** An action has a record before it and one after: the later one says how it ended. */
-function newestOf(records: readonly AuditRecord[]): readonly AuditRecord[] {
-  const ended = new Set(records.filter(({ phase }) => phase !== 'begun').map(({ id }) => id))
-  return records.filter(({ id, phase }) => phase !== 'begun' || !ended.has(id))
-}
-
-function textOf({ actor, action, phase, reason, target }: AuditRecord): string {
-  return [actor, action, phase, reason, JSON.stringify(target ?? '')].join(' ').toLowerCase()
-}
-
-function columnsAt(now: number): readonly Column<AuditRecord>[] {
-  return [
-    {
-      title: 'When',
-      cell: ({ at }) => <span title={moment(at)}>{distance(at, now)}</span>,
-    },
-    { title: 'Who', look: 'slim-cut', cell: ({ actor }) => actor },
-    { title: 'Action', cell: ({ action }) => <span class="mono">{action}</span> },
-    { title: 'Target', look: 'wide', cell: ({ target }) => <Target target={target} /> },
-    {
-      title: 'Reason',
-      look: 'cut wide',
-      cell: ({ reason }) => <span title={reason}>{reason}</span>,
-    },
-    {
-      title: 'Result',
-      look: 'num',
-      cell: ({ phase }) => <Badge tone={phaseTones[phase]}>{phase}</Badge>,
-    },
+function textOf({ actor, action, phase, reason, target, changes = [] }: AuditRecord): string {
+  const words = [
+    actor,
+    action,
+    phase,
+    reason,
+    JSON.stringify(target ?? ''),
+    ...changes.flatMap(changeWords),
   ]
+  return words.join(' ').toLowerCase()
 }
 
-function Target({ target }: { target: AuditRecord['target'] }) {
-  if (!target) return <>–</>
-  const { policy, policies, digest, kind, queue, version } = target
-  const words = [policy, ...(policies ?? []), queue && `queue ${queue}`, kind].filter(Boolean)
+interface VersionActionsProps {
+  readonly record: AuditRecord
+  readonly mayChange: boolean
+  readonly onOpen: (dialog: Opened) => void
+}
+
+/** A version can be compared with the one before it, and taken back. */
+function VersionActions({ record, mayChange, onOpen }: VersionActionsProps) {
+  const { before, target } = record
+  const version = target?.version
+  if (before === undefined || version === undefined) return null
   return (
     <>
-      {words.join(', ')}{' '}
-      {digest && (
-        <a class="mono" href={linkTo('keys', digest)}>
-          {digest.slice(0, 8)}
-        </a>
+      <Button
+        look="plain"
+        little
+        label={`Diff of ${version}`}
+        onClick={() => onOpen((props) => <DiffDialog {...props} record={record} />)}
+      >
+        Diff
+      </Button>
+      {mayChange && (
+        <Button
+          look="plain"
+          little
+          label={`Undo ${version}`}
+          onClick={() =>
+            onOpen((props) => <UndoDialog {...props} before={before} record={record} />)
+          }
+        >
+          Undo
+        </Button>
       )}
-      {version && <span class="mono">{version}</span>}
     </>
   )
 }

@@ -1,67 +1,49 @@
-import { useEffect, useState } from 'preact/hooks'
-import { type Polled, usePolled } from '../api/poll.ts'
-import type { Fleet, Live, Policies, Session } from '../api/types.ts'
+import { usePolled } from '../api/poll.ts'
+import type { Fleet, Policies, Session, Traffic } from '../api/types.ts'
 import { count, duration } from '../format.ts'
-import { Blank, Loaded, Panel } from '../parts/basics.tsx'
+import { Blank, Loaded, Panel, View } from '../parts/basics.tsx'
 import { FleetPanel } from './overview/fleet-panel.tsx'
 import { Limited } from './overview/limited.tsx'
-import { LiveHistory, type LiveWindow } from './overview/live-window.ts'
 import { Latency, Numbers } from './overview/numbers.tsx'
 import { StateNotices } from './state-notices.tsx'
 
-/** Goes on while another view is shown, and as long as the page is open. */
-const history = new LiveHistory()
-
-/** Makes rates of the live counts. */
-export function useLiveWindow({ data, at, error }: Polled<Live>): LiveWindow | undefined {
-  const [window, setWindow] = useState(history.window)
-  useEffect(() => {
-    if (!data || at === undefined || error !== undefined) return
-    history.note(data, at)
-    setWindow(history.window)
-  }, [data, at, error])
-  return window
-}
-
-interface OverviewProps {
-  readonly session: Session
-  readonly live: Polled<Live>
-  readonly window: LiveWindow | undefined
-}
-
-export function Overview({ session, live, window }: OverviewProps) {
+export function Overview({ session }: { session: Session }) {
+  const traffic = usePolled<Traffic>('traffic')
   const fleet = usePolled<Fleet>('fleet')
   const policies = usePolled<Policies>('policies')
+  const { metrics } = session.features
   return (
-    <>
-      <div class="head">
-        <h1>Overview</h1>
-        {window && (
-          <span class="muted small">
-            {window.isSinceStart ? 'since the start' : `the last ${duration(window.spanMs)}`} of{' '}
-            {window.processes === 1 ? 'this process' : `${count(window.processes)} processes`}
-          </span>
-        )}
+    <View title="Overview" aside={traffic.data && <Span traffic={traffic.data} />}>
+      <StateNotices policies={policies.data} traffic={traffic.data} fleet={fleet.data} />
+      {metrics ? (
+        <Loaded polled={traffic} what="Live counts">
+          {(data) => <Numbers traffic={data} />}
+        </Loaded>
+      ) : (
+        <Panel title="Live counts">
+          <Blank title="Nothing is counted">
+            Give createAdmin the metrics of collectMetrics, and rateLimit the same as an observer.
+          </Blank>
+        </Panel>
+      )}
+      <div class="grid">
+        {metrics && <Limited />}
+        <FleetPanel fleet={fleet} />
+        {metrics && traffic.data && <Latency answerers={traffic.data.answerers} />}
       </div>
-      <div class="stack">
-        <StateNotices policies={policies.data} live={live.data} fleet={fleet.data} />
-        {session.features.metrics ? (
-          <Loaded polled={live} what="Live counts">
-            {() => window && <Numbers window={window} />}
-          </Loaded>
-        ) : (
-          <Panel title="Live counts">
-            <Blank title="Nothing is counted">
-              Give createAdmin the metrics of collectMetrics, and rateLimit the same as an observer.
-            </Blank>
-          </Panel>
-        )}
-        <div class="grid">
-          {session.features.metrics && window && <Latency answerers={window.answerers} />}
-          {session.features.metrics && <Limited />}
-          <FleetPanel fleet={fleet} live={live.data} />
-        </div>
-      </div>
-    </>
+    </View>
+  )
+}
+
+/** Tells which processes, and how long, the numbers are about. */
+function Span({ traffic }: { traffic: Traffic }) {
+  const { spanMs, processes, knownProcesses } = traffic
+  const isPart = processes < knownProcesses
+  return (
+    <span class={isPart ? 'toned near small' : 'muted small'}>
+      the last {duration(spanMs)} of{' '}
+      {processes === 1 ? 'this process' : `${count(processes)} processes`}
+      {isPart && ` · ${processes} of ${knownProcesses} processes visible`}
+    </span>
   )
 }

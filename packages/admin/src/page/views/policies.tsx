@@ -2,74 +2,63 @@ import { useState } from 'preact/hooks'
 import { call, wordsOf } from '../api/client.ts'
 import { usePolled } from '../api/poll.ts'
 import type { Export, Policies as PoliciesAnswer, Session } from '../api/types.ts'
-import { Loaded } from '../parts/basics.tsx'
+import { Button, Loaded, View } from '../parts/basics.tsx'
 import { tell } from '../parts/toasts.tsx'
-import { HistoryPanel } from './policies/history.tsx'
+import { KillDialog, type Opened } from './policies/dialogs.tsx'
 import { Hidden, InForce } from './policies/in-force.tsx'
-import { type Open, OpenDialog } from './policies/open-dialog.tsx'
 import { Overrides } from './policies/overrides.tsx'
 import { StateNotices } from './state-notices.tsx'
 
 export function Policies({ session }: { session: Session }) {
   const policies = usePolled<PoliciesAnswer>('policies')
-  const [open, setOpen] = useState<Open>()
+  const [open, setOpen] = useState<Opened>()
   const mayChange = session.may.includes('policies') && session.features.changes
-  const close = () => setOpen(undefined)
+  const onOpen = (dialog: Opened) => setOpen(() => dialog)
   const { data, etag } = policies
   return (
-    <>
-      <div class="head">
-        <h1>Policies</h1>
+    <View
+      title="Policies"
+      aside={
         <div class="row">
-          {session.may.includes('policies') && <ExportButton />}
+          {session.may.includes('policies') && (
+            <Button onClick={() => void exportPolicies()}>Export</Button>
+          )}
           {mayChange && data && (
-            <button type="button" class="button danger" onClick={() => setOpen({ what: 'kill' })}>
+            <Button
+              look="deny"
+              onClick={() => onOpen((props) => <KillDialog {...props} now={data} />)}
+            >
               Kill switch
-            </button>
+            </Button>
           )}
         </div>
-      </div>
-      <div class="stack">
-        <StateNotices policies={data} />
-        <Loaded polled={policies} what="The policies">
-          {({ version, policies, overrides, entries }) => (
-            <>
-              <Hidden entries={entries} mayChange={mayChange} onOpen={setOpen} />
-              <InForce
-                version={version}
-                policies={policies}
-                entries={entries}
-                mayChange={mayChange}
-                onOpen={setOpen}
-              />
-              <Overrides overrides={overrides} mayChange={mayChange} onOpen={setOpen} />
-            </>
-          )}
-        </Loaded>
-        <HistoryPanel mayChange={mayChange} onOpen={setOpen} />
-      </div>
-      {open && <OpenDialog open={open} policies={data} ifMatch={etag} onClose={close} />}
-    </>
+      }
+    >
+      <StateNotices policies={data} />
+      <Loaded polled={policies} what="The policies">
+        {(data) => (
+          <>
+            <Hidden entries={data.entries} mayChange={mayChange} onOpen={onOpen} />
+            <InForce policies={data} mayChange={mayChange} onOpen={onOpen} />
+            <Overrides overrides={data.overrides} mayChange={mayChange} onOpen={onOpen} />
+          </>
+        )}
+      </Loaded>
+      {open?.({ ifMatch: etag, onClose: () => setOpen(undefined) })}
+    </View>
   )
 }
 
-function ExportButton() {
-  const run = async () => {
-    try {
-      const { version, text } = await call<Export>('policies/export')
-      const link = document.createElement('a')
-      const url = URL.createObjectURL(new Blob([text], { type: 'application/yaml' }))
-      link.href = url
-      link.download = `sluice-${version}.yaml`
-      link.click()
-      URL.revokeObjectURL(url)
-    } catch (error) {
-      tell(wordsOf(error))
-    }
+async function exportPolicies(): Promise<void> {
+  try {
+    const { version, text } = await call<Export>('policies/export')
+    const link = document.createElement('a')
+    const url = URL.createObjectURL(new Blob([text], { type: 'application/yaml' }))
+    link.href = url
+    link.download = `sluice-${version}.yaml`
+    link.click()
+    URL.revokeObjectURL(url)
+  } catch (error) {
+    tell(wordsOf(error))
   }
-  return (
-    <button type="button" class="button" onClick={() => void run()}>
-      Export
-    </button>
-  )
 }

@@ -3,47 +3,34 @@ import { call } from '../api/client.ts'
 import { usePolled } from '../api/poll.ts'
 import type { Dead, DeadAction, QueueState, Queues as QueuesAnswer, Session } from '../api/types.ts'
 import { useNow } from '../app-state.ts'
-import { brief, count, distance, duration, moment } from '../format.ts'
+import { brief, count, distance, duration, moment, plain } from '../format.ts'
 import { ActionDialog } from '../parts/action-dialog.tsx'
-import { Badge, Blank, Loaded, Notice, Panel } from '../parts/basics.tsx'
+import { Badge, Blank, Button, Facts, Loaded, Notice, Panel, View } from '../parts/basics.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { tell } from '../parts/toasts.tsx'
 
 export function Queues({ session }: { session: Session }) {
   const queues = usePolled<QueuesAnswer>('queues')
   return (
-    <>
-      <div class="head">
-        <h1>Queues</h1>
-      </div>
-      <div class="stack">
-        <Loaded polled={queues} what="The queues">
-          {({ queues }) =>
-            queues.length === 0 ? (
-              <Panel title="Queues">
-                <Blank title="There are no queues">Give createAdmin the queues of this API.</Blank>
-              </Panel>
-            ) : (
-              queues.map((queue) => <QueuePanel key={queue.name} queue={queue} session={session} />)
-            )
-          }
-        </Loaded>
-      </div>
-    </>
+    <View title="Queues">
+      <Loaded polled={queues} what="The queues">
+        {({ queues }) =>
+          queues.length === 0 ? (
+            <Panel title="Queues">
+              <Blank title="There are no queues">Give createAdmin the queues of this API.</Blank>
+            </Panel>
+          ) : (
+            queues.map((queue) => <QueuePanel key={queue.name} queue={queue} session={session} />)
+          )
+        }
+      </Loaded>
+    </View>
   )
 }
 
 function QueuePanel({ queue, session }: { queue: QueueState; session: Session }) {
   const { name, isAway, depth, running, dead, oldestMs, inPerSecond, outPerSecond } = queue
   const rate = (value: number | undefined) => (value === undefined ? '–' : `${brief(value)}/s`)
-  const facts: readonly (readonly [string, string])[] = [
-    ['Depth', depth === undefined ? '–' : count(depth)],
-    ['Running', running === undefined ? '–' : count(running)],
-    ['Oldest', oldestMs ? duration(oldestMs) : '–'],
-    ['In', rate(inPerSecond)],
-    ['Out', rate(outPerSecond)],
-    ['Dead letters', dead === undefined ? '–' : count(dead)],
-  ]
   return (
     <Panel
       title={name}
@@ -57,14 +44,17 @@ function QueuePanel({ queue, session }: { queue: QueueState; session: Session })
           </Notice>
         </div>
       )}
-      <dl class="facts across">
-        {facts.map(([term, value]) => (
-          <div key={term}>
-            <dt>{term}</dt>
-            <dd class={term === 'Dead letters' && dead ? 'tone-deny' : ''}>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts
+        look="across"
+        facts={[
+          ['Depth', plain(depth)],
+          ['Running', plain(running)],
+          ['Oldest', oldestMs ? duration(oldestMs) : '–'],
+          ['In', rate(inPerSecond)],
+          ['Out', rate(outPerSecond)],
+          ['Dead letters', <span class={dead ? 'toned deny' : ''}>{plain(dead)}</span>],
+        ]}
+      />
       {dead !== undefined && dead > 0 && (
         <DeadLetters queue={name} total={dead} mayAct={session.may.includes('keys')} />
       )}
@@ -98,36 +88,26 @@ function DeadLetters({ queue, total, mayAct }: { queue: string; total: number; m
         <h3 class="grow">Dead letters, the newest first</h3>
         {mayAct &&
           (['retry', 'delete'] as const).map((action) => (
-            <button
+            <Button
               key={action}
-              type="button"
-              class={action === 'delete' ? 'button little danger' : 'button little'}
+              little
+              look={action === 'delete' ? 'deny' : undefined}
               disabled={ids.length === 0}
               onClick={() => setOpen({ action, ids })}
             >
               {action === 'retry' ? 'Retry' : 'Delete'}{' '}
               {selected.length > 0 ? count(selected.length) : `all ${count(jobs.length)}`}
-            </button>
+            </Button>
           ))}
-        {total > pageSize && (
-          <>
-            <button
-              type="button"
-              class="button little"
-              disabled={offset === 0}
-              onClick={() => setOffset(offset - pageSize)}
-            >
-              Newer
-            </button>
-            <button
-              type="button"
-              class="button little"
-              disabled={offset + pageSize >= total}
-              onClick={() => setOffset(offset + pageSize)}
-            >
-              Older
-            </button>
-          </>
+        {offset > 0 && (
+          <Button little onClick={() => setOffset(offset - pageSize)}>
+            Newer
+          </Button>
+        )}
+        {offset + pageSize < total && (
+          <Button little onClick={() => setOffset(offset + pageSize)}>
+            Older
+          </Button>
         )}
       </div>
       <Loaded polled={dead} what="The dead letters">
@@ -155,7 +135,7 @@ function jobColumns(
     {
       title: 'Job',
       cell: ({ id }) => (
-        <span class="mono pick">
+        <span class="mono row">
           {mayAct && (
             <input
               type="checkbox"
@@ -204,7 +184,7 @@ function DeadDialog({ action, ids, path, onClose }: DeadDialogProps) {
       actions={[
         {
           label: isRetry ? 'Retry' : 'Delete',
-          look: isRetry ? 'main' : 'danger',
+          look: isRetry ? 'main' : 'deny',
           run: async (reason) => {
             const body = { ids, reason }
             const { done, missing } = await call<DeadAction>(`${path}/${action}`, {

@@ -1,18 +1,21 @@
-import type { Fleet, Live, Policies } from '../api/types.ts'
+import type { Fleet, Policies, Traffic } from '../api/types.ts'
 import { linkTo } from '../app-state.ts'
 import { count } from '../format.ts'
 import { Notice } from '../parts/basics.tsx'
+import { killModes } from './policies/change-words.ts'
 
 interface StateNoticesProps {
   readonly policies: Policies | undefined
-  readonly live?: Live | undefined
+  readonly traffic?: Traffic | undefined
   readonly fleet?: Fleet | undefined
 }
 
 /** Says what is not as usual: nothing else on the page may be overlooked less. */
-export function StateNotices({ policies, live, fleet }: StateNoticesProps) {
-  const isFallback = live?.store.fallback || fleet?.store?.isAway
+export function StateNotices({ policies, traffic, fleet }: StateNoticesProps) {
+  const isFallback = traffic?.fallback || fleet?.store?.isAway
+  const keysOwed = fleet?.store?.keysOwed ?? 0
   const versions = fleet?.versions ?? []
+  const killed = killModes.find(([mode]) => mode === policies?.kill)
   const refused = fleet?.instances.filter((each) => each.refused) ?? []
   return (
     <>
@@ -21,8 +24,7 @@ export function StateNotices({ policies, live, fleet }: StateNoticesProps) {
           <p>
             <strong>The store is away: failure modes decide.</strong> Each process enforces its
             share of the limits, and the store is told of it later
-            {live && live.store.keysOwed > 0 && ` (${count(live.store.keysOwed)} keys so far)`}.
-            Nothing can be changed meanwhile.
+            {keysOwed > 0 && ` (${count(keysOwed)} keys so far)`}. Nothing can be changed meanwhile.
           </p>
         </Notice>
       )}
@@ -32,10 +34,7 @@ export function StateNotices({ policies, live, fleet }: StateNoticesProps) {
           action={<a href={linkTo('policies')}>Kill switch</a>}
         >
           <p>
-            <strong>The kill switch is thrown: {policies.kill}.</strong>{' '}
-            {policies.kill === 'off'
-              ? 'Every request passes, uncounted.'
-              : 'All policies are counted, and refuse nothing.'}
+            <strong>The kill switch is thrown: {killed?.[1]}.</strong> {killed?.[2]}
             {policies.killedBy === 'environment' &&
               ' The environment variable of this process throws it.'}
           </p>

@@ -3,7 +3,7 @@ import { usePolled } from '../api/poll.ts'
 import type { Session, Top as TopAnswer } from '../api/types.ts'
 import { linkTo, useNow } from '../app-state.ts'
 import { brief, count, distance, percent } from '../format.ts'
-import { Badge, Blank, Loaded, Meter, Panel } from '../parts/basics.tsx'
+import { Badge, Blank, Loaded, Meter, Name, Panel, View } from '../parts/basics.tsx'
 import { Choice, Select } from '../parts/forms.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 
@@ -29,50 +29,45 @@ export function Top({ session }: { session: Session }) {
   const top = usePolled<TopAnswer>(`top?${query}`)
   const names = top.data?.lists.map((list) => list.policy) ?? []
   const lists = (top.data?.lists ?? []).filter((list) => policy === '' || list.policy === policy)
-  const busy = lists.filter(({ keys }) => keys.length > 0)
+  const busy = lists
+    .filter(({ keys }) => keys.length > 0)
+    .sort((one, other) => Number(one.mode === 'shadow') - Number(other.mode === 'shadow'))
   return (
-    <>
-      <div class="head">
-        <h1>Top</h1>
+    <View title="Top">
+      <div class="row ends filters">
+        <Choice label="By" value={by} options={bys} onValue={setBy} />
+        <Choice label="Within" value={window} options={windows} onValue={setWindow} />
+        <Select
+          label="Policy"
+          value={policy}
+          options={[['', 'All policies'], ...names]}
+          onValue={setPolicy}
+        />
       </div>
-      <div class="stack">
-        <div class="row ends filters">
-          <Choice label="By" value={by} options={bys} onValue={setBy} />
-          <Choice label="Within" value={window} options={windows} onValue={setWindow} />
-          <Select
-            label="Policy"
-            value={policy}
-            options={[['', 'All policies'], ...names.map((name) => [name, name] as const)]}
-            onValue={setPolicy}
-          />
-        </div>
-        {!session.features.metrics ? (
-          <Panel title="Busiest keys">
-            <Blank title="Nothing is counted">
-              Give createAdmin the metrics of collectMetrics.
-            </Blank>
-          </Panel>
-        ) : (
-          <Loaded polled={top} what="The top keys">
-            {() =>
-              busy.length === 0 ? (
-                <Panel title="Busiest keys">
-                  <Blank title={by === 'denied' ? 'Nobody is limited' : 'No requests'}>
-                    Nothing was counted within this time.
-                  </Blank>
-                </Panel>
-              ) : (
-                <div class="grid halves">
-                  {busy.map((list) => (
-                    <TopOf key={list.policy} list={list} by={by} />
-                  ))}
-                </div>
-              )
-            }
-          </Loaded>
-        )}
-      </div>
-    </>
+      {!session.features.metrics ? (
+        <Panel title="Busiest keys">
+          <Blank title="Nothing is counted">Give createAdmin the metrics of collectMetrics.</Blank>
+        </Panel>
+      ) : (
+        <Loaded polled={top} what="The top keys">
+          {() =>
+            busy.length === 0 ? (
+              <Panel title="Busiest keys">
+                <Blank title={by === 'denied' ? 'Nobody is limited' : 'No requests'}>
+                  Nothing was counted within this time.
+                </Blank>
+              </Panel>
+            ) : (
+              <div class="grid halves">
+                {busy.map((list) => (
+                  <TopOf key={list.policy} list={list} by={by} />
+                ))}
+              </div>
+            )
+          }
+        </Loaded>
+      )}
+    </View>
   )
 }
 
@@ -80,15 +75,13 @@ const verbs = { denied: 'denied', asked: 'asked', cost: 'units asked for' } as c
 
 function TopOf({ list, by }: { list: List; by: TopAnswer['by'] }) {
   const now = useNow()
-  const { policy, scope, processes, sinceMs, total, keys } = list
+  const { policy, mode, scope, processes, sinceMs, total, keys } = list
   const columns: readonly Column<Key>[] = [
     {
       title: 'Identity',
       look: 'cut',
       cell: ({ digest, name }) => (
-        <a href={linkTo('keys', digest)} class={name === undefined ? 'mono' : ''}>
-          {name ?? digest}
-        </a>
+        <Name href={linkTo('keys', digest)} text={name} digest={digest} />
       ),
     },
     {
@@ -122,6 +115,7 @@ function TopOf({ list, by }: { list: List; by: TopAnswer['by'] }) {
           <span class="muted small">
             {count(total)} {verbs[by]} since {distance(sinceMs, now)}
           </span>
+          {mode === 'shadow' && <Badge tone="shadow">shadow: let through</Badge>}
           <Badge>{scope === 'fleet' ? `${count(processes)} processes` : 'this process'}</Badge>
         </>
       }

@@ -1,20 +1,15 @@
 import { useState } from 'preact/hooks'
 import { call } from '../../api/client.ts'
-import type { KeyAction, Lookup } from '../../api/types.ts'
-import { count } from '../../format.ts'
-import { type Action, ActionDialog } from '../../parts/action-dialog.tsx'
-import { Field, Select } from '../../parts/forms.tsx'
+import type { KeyAction, KeyPolicy, Lookup } from '../../api/types.ts'
+import { clockTime, count, moment } from '../../format.ts'
+import { ActionDialog } from '../../parts/action-dialog.tsx'
+import { Choice, Field, Select } from '../../parts/forms.tsx'
 import { tell } from '../../parts/toasts.tsx'
-import { limitOf } from '../policies/policy-values.ts'
-import { PolicySelect } from './policy-select.tsx'
-import type { KeyReference } from './typed-key.ts'
+import { byCause } from './verdict.ts'
 
-export type KeyActionName = 'reset' | 'block' | 'unblock' | 'refund' | 'limit'
+export type KeyActionName = 'reset' | 'block' | 'unblock' | 'refund' | 'raise'
 
-export interface KeyDialogProps {
-  readonly keyReference: KeyReference
-  /** The values by the names of keys, where they are known. */
-  readonly namedKey: Readonly<Record<string, string>> | undefined
+interface KeyDialogProps {
   readonly label: string
   readonly lookup: Lookup
   /** Called after the state of the key has changed. */
@@ -22,205 +17,171 @@ export interface KeyDialogProps {
   readonly onClose: () => void
 }
 
+interface ActProps extends KeyDialogProps {
+  readonly action: Exclude<KeyActionName, 'raise'>
+}
+
 /** Asks before an action on a key, and tells the result. */
 export function KeyDialog({ action, ...props }: KeyDialogProps & { action: KeyActionName }) {
-  switch (action) {
-    case 'block':
-      return <BlockDialog {...props} />
-    case 'refund':
-      return <RefundDialog {...props} />
-    case 'limit':
-      return <LimitDialog {...props} />
-    case 'unblock':
-      return (
-        <Simple
-          {...props}
-          path="keys/unblock"
-          title={`Unblock ${props.label}`}
-          done="is not blocked any more"
-        >
-          Its block is lifted, and its strikes are forgotten. What it has taken still counts.
-        </Simple>
-      )
-    default:
-      return <ResetDialog {...props} />
-  }
+  return action === 'raise' ? <RaiseDialog {...props} /> : <ActDialog {...props} action={action} />
 }
 
-function send(
-  props: KeyDialogProps,
-  path: string,
-  body: object,
-  words: (answer: KeyAction) => string,
-) {
-  return async (reason: string) => {
-    const all = { key: props.keyReference, ...body, reason }
-    const answer = await call<KeyAction>(path, { method: 'POST', body: all })
-    tell(words(answer))
-    props.onDone()
-  }
-}
+const acts = {
+  reset: ['Reset', 'What the identity has taken is forgotten: it has its full limit again.'],
+  unblock: [
+    'Unblock',
+    'Its block is lifted, and its strikes are forgotten. What it has taken still counts.',
+  ],
+  block: ['Block', 'Every request of the identity is refused for this time, under each penalty.'],
+  refund: ['Refund', 'For one window of the policy the identity may take as many units more.'],
+} as const
 
-interface SimpleProps extends KeyDialogProps {
-  readonly path: string
-  readonly title: string
-  readonly done: string
-  readonly children: string
-}
-
-function Simple({ path, title, done, children, ...props }: SimpleProps) {
-  const words = ({ found, note = '' }: KeyAction) =>
-    found ? `${props.label} ${done}.` : `There was nothing to change for ${props.label}. ${note}`
-  const action: Action = { label: title.split(' ')[0] ?? title, run: send(props, path, {}, words) }
-  return (
-    <ActionDialog title={title} onClose={props.onClose} actions={[action]}>
-      <p>{children}</p>
-    </ActionDialog>
-  )
-}
-
-function ResetDialog(props: KeyDialogProps) {
-  const [policy, setPolicy] = useState('')
-  const words = ({ found, note = '' }: KeyAction) =>
-    found
-      ? `${props.label} is unlocked: what it had taken is forgotten.`
-      : `There was nothing to forget for ${props.label}. ${note}`
-  const body = policy === '' ? {} : { policies: [policy] }
-  return (
-    <ActionDialog
-      title={`Reset ${props.label}`}
-      onClose={props.onClose}
-      actions={[{ label: 'Reset', run: send(props, 'keys/reset', body, words) }]}
-    >
-      <p>What the identity has taken is forgotten: it has its full limit again.</p>
-      <Select
-        label="Policies"
-        value={policy}
-        options={[
-          ['', 'All policies, and its block'],
-          ...policiesOf(props.lookup).map((name) => [name, name] as const),
-        ]}
-        onValue={setPolicy}
-      />
-    </ActionDialog>
-  )
-}
-
-function BlockDialog(props: KeyDialogProps) {
-  const [duration, setDuration] = useState('1h')
-  const isRight = /^\d+(ms|s|m|h|d)$/.test(duration.trim())
-  const words = ({ found }: KeyAction) =>
-    found
-      ? `${props.label} is blocked for ${duration}.`
-      : `No policy has a penalty that could block ${props.label}.`
-  const run = send(props, 'keys/block', { for: duration.trim() }, words)
-  return (
-    <ActionDialog
-      title={`Block ${props.label}`}
-      onClose={props.onClose}
-      blocked={!isRight}
-      actions={[{ label: 'Block', look: 'danger', run }]}
-    >
-      <p>Every request of the identity is refused for this time, under each penalty.</p>
-      <Field
-        label="For"
-        value={duration}
-        onValue={setDuration}
-        hint="Such as 15m, 1h or 7d"
-        fault={isRight ? undefined : 'A number with a unit: 30s, 15m, 1h or 7d'}
-      />
-    </ActionDialog>
-  )
-}
-
-function RefundDialog(props: KeyDialogProps) {
-  const [policy, setPolicy] = useState(policiesOf(props.lookup)[0] ?? '')
+function ActDialog({ action, label, lookup, onDone, onClose }: ActProps) {
+  const names = limitsOf(lookup).map(({ policy }) => policy)
+  const [policy, setPolicy] = useState(action === 'refund' ? (names[0] ?? '') : '')
+  const [time, setTime] = useState('1h')
   const [units, setUnits] = useState('1')
-  const isRight = /^[1-9]\d*$/.test(units)
-  const words = ({ policies }: KeyAction) => {
-    const given = policies.reduce((sum, each) => sum + (each.units ?? 0), 0)
-    return `${count(given)} units of ${policy} are given back to ${props.label}.`
+  const [verb, effect] = acts[action]
+  const bodies = {
+    reset: policy === '' ? {} : { policies: [policy] },
+    unblock: {},
+    block: { for: time.trim() },
+    refund: { policy, units: Number(units) },
   }
-  const run = send(props, 'keys/refund', { policy, units: Number(units) }, words)
-  return (
-    <ActionDialog
-      title={`Refund ${props.label}`}
-      onClose={props.onClose}
-      blocked={!isRight || policy === ''}
-      actions={[{ label: 'Refund', run }]}
-    >
-      <p>For one window of the policy the identity may take as many units more.</p>
-      <div class="fields">
-        <PolicySelect names={policiesOf(props.lookup)} value={policy} onValue={setPolicy} />
-        <Field
-          label="Units"
-          value={units}
-          onValue={setUnits}
-          fault={isRight ? undefined : 'A whole number from 1 on'}
-        />
-      </div>
-    </ActionDialog>
-  )
-}
-
-/** A day, from the clock of the reader, in the form of the input. */
-function tomorrow(): string {
-  const now = new Date()
-  const local = new Date(now.getTime() + 86_400_000 - now.getTimezoneOffset() * 60_000)
-  return local.toISOString().slice(0, 16)
-}
-
-function LimitDialog(props: KeyDialogProps) {
-  const [policy, setPolicy] = useState(policiesOf(props.lookup)[0] ?? '')
-  const [limit, setLimit] = useState('')
-  const [until, setUntil] = useState(tomorrow)
-  const value = limitOf(limit)
-  const isRight = typeof value === 'number' || value === 'unlimited'
-  const ends = Date.parse(until)
-  const isFuture = ends > Date.now()
-  const { namedKey, label, onDone } = props
+  const fault =
+    action === 'block' && !/^\d+(ms|s|m|h|d)$/.test(time.trim())
+      ? 'A number with a unit: 30s, 15m, 1h or 7d'
+      : action === 'refund' && !/^[1-9]\d*$/.test(units)
+        ? 'A whole number from 1 on'
+        : undefined
   const run = async (reason: string) => {
-    const body = {
-      key: namedKey,
-      policy,
-      limit: value,
-      until: new Date(ends).toISOString(),
-      reason,
+    const body = { key: lookup.key ?? { digest: lookup.digest }, ...bodies[action], reason }
+    const answer = await call<KeyAction>(`keys/${action}`, { method: 'POST', body })
+    const given = answer.policies.reduce((sum, each) => sum + (each.units ?? 0), 0)
+    const words = {
+      reset: `${label} is unlocked: what it had taken is forgotten.`,
+      unblock: `${label} is not blocked any more.`,
+      block: `${label} is blocked for ${time}.`,
+      refund: `${count(given)} units of ${policy} are given back to ${label}.`,
     }
-    await call('keys/limit', { method: 'POST', body })
-    tell(`${label} has another limit of ${policy}, in force within a second.`)
+    const nothing = `There was nothing to change for ${label}. ${answer.note ?? ''}`
+    tell(answer.found || action === 'refund' ? words[action] : nothing)
     onDone()
   }
   return (
     <ActionDialog
-      title={`Temporary limit for ${label}`}
-      onClose={props.onClose}
-      blocked={!isRight || !isFuture || policy === ''}
-      actions={[{ label: 'Set the limit', run }]}
+      title={`${verb} ${label}`}
+      onClose={onClose}
+      blocked={fault}
+      actions={[{ label: verb, look: action === 'block' ? 'deny' : 'main', run }]}
     >
-      <p>An override for this identity, which ends by itself.</p>
-      <div class="fields">
-        <PolicySelect names={policiesOf(props.lookup)} value={policy} onValue={setPolicy} />
+      <p>{effect}</p>
+      {action === 'block' && (
         <Field
-          label="Limit"
-          value={limit}
-          onValue={setLimit}
-          hint="A number, or unlimited"
-          fault={limit === '' || isRight ? undefined : `A whole number from 0 on, or 'unlimited'`}
+          label="For"
+          value={time}
+          onValue={setTime}
+          hint="Such as 15m, 1h or 7d"
+          fault={fault}
         />
-        <Field
-          label="Until"
-          type="datetime-local"
-          value={until}
-          onValue={setUntil}
-          fault={isFuture ? undefined : 'A time in the future'}
+      )}
+      {(action === 'reset' || action === 'refund') && (
+        <Select
+          label="Policy"
+          value={policy}
+          options={action === 'reset' ? [['', 'All policies, and its block'], ...names] : names}
+          onValue={setPolicy}
         />
-      </div>
+      )}
+      {action === 'refund' && (
+        <Field label="Units" value={units} onValue={setUnits} fault={fault} />
+      )}
     </ActionDialog>
   )
 }
 
-/** A penalty is no policy: it is blocked and unblocked alone. */
-function policiesOf({ policies }: Lookup): readonly string[] {
-  return policies.filter(({ isPenalty }) => !isPenalty).map(({ policy }) => policy)
+const times = [
+  ['15', '15 min'],
+  ['60', '1 h'],
+  ['1440', '24 h'],
+] as const
+
+/** Gives an identity more for a time, of the policy that denies it or of another one. */
+function RaiseDialog({ label, lookup, onDone, onClose }: KeyDialogProps) {
+  const limits = limitsOf(lookup)
+  const [policy, setPolicy] = useState(limits[0]?.policy ?? '')
+  const [minutes, setMinutes] = useState<(typeof times)[number][0]>('60')
+  const now = limits.find((each) => each.policy === policy)?.limit
+  const [chosen, setAmount] = useState<'2' | '5' | 'unlimited' | 'other'>('2')
+  const [other, setOther] = useState('')
+  const amount = typeof now === 'number' || chosen === 'unlimited' ? chosen : 'other'
+  const isRight = amount !== 'other' || /^\d{1,15}$/.test(other)
+  const limit =
+    amount === 'unlimited'
+      ? amount
+      : amount === 'other'
+        ? Number(other)
+        : Number(now) * Number(amount)
+  const until = Date.now() + Number(minutes) * 60_000
+  const ends = minutes === '1440' ? moment(until) : clockTime(until)
+  const from = typeof now === 'number' ? `${count(now)} → ` : ''
+  const text = typeof limit === 'number' ? count(limit) : limit
+  const run = async (reason: string) => {
+    const at = new Date(Date.now() + Number(minutes) * 60_000).toISOString()
+    const body = { key: lookup.key, policy, limit, until: at, reason }
+    await call('keys/limit', { method: 'POST', body })
+    tell(`${label} may take ${text} under ${policy}, in force within a second.`)
+    onDone()
+  }
+  return (
+    <ActionDialog
+      title={`Raise the limit of ${label}`}
+      onClose={onClose}
+      blocked={policy === '' ? 'No policy limits it.' : !isRight && 'It needs a limit.'}
+      actions={[{ label: 'Raise', run }]}
+    >
+      <Select
+        label="Policy"
+        value={policy}
+        options={limits.map((each) => each.policy)}
+        onValue={setPolicy}
+      />
+      <div class="row ends filters">
+        <Choice
+          label="Limit"
+          value={amount}
+          options={[
+            ...(typeof now === 'number'
+              ? ([
+                  ['2', '×2'],
+                  ['5', '×5'],
+                ] as const)
+              : []),
+            ['unlimited', 'Unlimited'],
+            ['other', 'Other'],
+          ]}
+          onValue={setAmount}
+        />
+        <Choice label="For" value={minutes} options={times} onValue={setMinutes} />
+      </div>
+      {amount === 'other' && (
+        <Field
+          label="Other limit"
+          value={other}
+          onValue={setOther}
+          fault={other === '' || isRight ? undefined : 'A whole number from 0 on'}
+        />
+      )}
+      <p aria-live="polite">
+        {isRight &&
+          policy !== '' &&
+          `${label}: ${policy} ${from}${text} until ${ends}, then as before.`}
+      </p>
+    </ActionDialog>
+  )
+}
+
+/** The policies that have a limit, the one that denies first. A penalty is no policy. */
+function limitsOf({ policies }: Lookup): readonly KeyPolicy[] {
+  return byCause(policies).filter(({ isPenalty }) => !isPenalty)
 }

@@ -4,9 +4,9 @@ import { usePolled } from '../../api/poll.ts'
 import type { Policies, Unlock } from '../../api/types.ts'
 import { count } from '../../format.ts'
 import { ActionDialog } from '../../parts/action-dialog.tsx'
-import { Panel } from '../../parts/basics.tsx'
+import { Button, Panel } from '../../parts/basics.tsx'
+import { Select } from '../../parts/forms.tsx'
 import { tell } from '../../parts/toasts.tsx'
-import { PolicySelect } from './policy-select.tsx'
 
 /** Unlocks everybody under one policy: after a limit that was wrong, say. */
 export function UnlockEverybody() {
@@ -19,16 +19,13 @@ export function UnlockEverybody() {
     <Panel title="Unlock everybody under one policy">
       <div class="row ends">
         <div class="grow">
-          <PolicySelect names={names} value={policy} onValue={setChosen} />
+          <Select label="Policy" value={policy} options={names} onValue={setChosen} />
         </div>
-        <button
-          type="button"
-          class="button danger"
-          disabled={policy === ''}
-          onClick={() => setOpen(true)}
-        >
-          Unlock everybody
-        </button>
+        {policy !== '' && (
+          <Button look="deny" onClick={() => setOpen(true)}>
+            Unlock everybody
+          </Button>
+        )}
       </div>
       {isOpen && <UnlockDialog policy={policy} onClose={() => setOpen(false)} />}
     </Panel>
@@ -63,7 +60,7 @@ function UnlockDialog({ policy, onClose }: { policy: string; onClose: () => void
       actions={[
         {
           label: 'Unlock everybody',
-          look: 'danger',
+          look: 'deny',
           run: async (reason) => {
             const keys = await unlock(policy, { reason })
             tell(`${count(keys)} keys of ${policy} are forgotten.`)

@@ -1,7 +1,7 @@
 import type { Polled } from '../../api/poll.ts'
-import type { Fleet, Live } from '../../api/types.ts'
+import type { Fleet } from '../../api/types.ts'
 import { count, latency } from '../../format.ts'
-import { Badge, Loaded, Panel } from '../../parts/basics.tsx'
+import { Badge, Facts, Loaded, Panel } from '../../parts/basics.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 
 type Instance = Fleet['instances'][number]
@@ -36,7 +36,7 @@ const regionColumns: readonly Column<Region>[] = [
 ]
 
 /** The processes, the versions they run, and the store they count in. */
-export function FleetPanel({ fleet, live }: { fleet: Polled<Fleet>; live: Live | undefined }) {
+export function FleetPanel({ fleet }: { fleet: Polled<Fleet> }) {
   const versions = fleet.data?.versions ?? []
   const all = fleet.data?.instances.length ?? 0
   return (
@@ -69,7 +69,7 @@ export function FleetPanel({ fleet, live }: { fleet: Polled<Fleet>; live: Live |
                 columns={regionColumns}
               />
             )}
-            {(store || live) && <StoreHealth store={store} live={live} />}
+            {store && <StoreHealth store={store} />}
           </>
         )}
       </Loaded>
@@ -77,49 +77,27 @@ export function FleetPanel({ fleet, live }: { fleet: Polled<Fleet>; live: Live |
   )
 }
 
-function StoreHealth({ store, live }: { store: Fleet['store']; live: Live | undefined }) {
-  const breaker = store?.breaker ?? live?.store.breaker ?? 'closed'
-  const skewMs = store?.clockSkewMs ?? (live ? live.store.clockSkewSeconds * 1_000 : 0)
+function StoreHealth({ store }: { store: NonNullable<Fleet['store']> }) {
+  const { taken, spent, returned, lapsed } = store.grants
   return (
-    <dl class="facts">
-      <div>
-        <dt>Store</dt>
-        <dd>
-          {store?.name ?? 'memory'}{' '}
-          {store?.isAway ? <Badge tone="deny">away</Badge> : <Badge tone="ok">answers</Badge>}
-        </dd>
-      </div>
-      <div>
-        <dt>Breaker</dt>
-        <dd>{breaker}</dd>
-      </div>
-      <div>
-        <dt>Keys owed</dt>
-        <dd>{count(store?.keysOwed ?? live?.store.keysOwed ?? 0)}</dd>
-      </div>
-      <div>
-        <dt>Clock skew</dt>
-        <dd>{latency(Math.abs(Math.round(skewMs)))}</dd>
-      </div>
-      {store && store.grants.taken > 0 && <Grants store={store} />}
-    </dl>
-  )
-}
-
-function Grants({ store: { grants, hotKeys } }: { store: NonNullable<Fleet['store']> }) {
-  return (
-    <>
-      <div>
-        <dt>Hot keys</dt>
-        <dd>{count(hotKeys)}</dd>
-      </div>
-      <div>
-        <dt>Units of grants</dt>
-        <dd>
-          {count(grants.taken)} taken, {count(grants.spent)} spent, {count(grants.returned)}{' '}
-          returned, {count(grants.lapsed)} lapsed
-        </dd>
-      </div>
-    </>
+    <Facts
+      facts={[
+        [
+          'Store',
+          <>
+            {store.name}{' '}
+            {store.isAway ? <Badge tone="deny">away</Badge> : <Badge tone="ok">answers</Badge>}
+          </>,
+        ],
+        ['Breaker', store.breaker],
+        ['Keys owed', count(store.keysOwed)],
+        ['Clock skew', latency(Math.abs(Math.round(store.clockSkewMs)))],
+        taken > 0 && ['Hot keys', count(store.hotKeys)],
+        taken > 0 && [
+          'Units of grants',
+          `${count(taken)} taken, ${count(spent)} spent, ${count(returned)} returned, ${count(lapsed)} lapsed`,
+        ],
+      ]}
+    />
   )
 }

@@ -2,60 +2,60 @@ import { usePolled } from '../../api/poll.ts'
 import type { Top } from '../../api/types.ts'
 import { linkTo } from '../../app-state.ts'
 import { brief } from '../../format.ts'
-import { Blank, Loaded, Panel } from '../../parts/basics.tsx'
+import { Badge, Blank, Loaded, Name, Panel } from '../../parts/basics.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 
-interface LimitedKey {
-  readonly id: string
-  readonly policy: string
-  readonly digest: string
-  readonly name: string | undefined
-  readonly count: number
-}
+type LimitedKey = Top['lists'][number]['keys'][number] &
+  Pick<Top['lists'][number], 'policy' | 'mode'>
 
 const limitedColumns: readonly Column<LimitedKey>[] = [
   {
     title: 'Identity',
     look: 'cut',
-    cell: ({ digest, name }) => (
-      <a href={linkTo('keys', digest)} class={name === undefined ? 'mono' : ''}>
-        {name ?? digest}
-      </a>
+    cell: ({ digest, name }) => <Name href={linkTo('keys', digest)} text={name} digest={digest} />,
+  },
+  {
+    title: 'Policy',
+    cell: ({ policy, mode }) => (
+      <>
+        {policy} {mode === 'shadow' && <Badge tone="shadow">shadow</Badge>}
+      </>
     ),
   },
-  { title: 'Policy', cell: ({ policy }) => policy },
-  { title: 'Denied', look: 'num', cell: (each) => brief(each.count) },
+  {
+    title: 'Denied',
+    look: 'num',
+    cell: (each) => (
+      <span class={each.mode === 'shadow' ? 'toned shadow' : ''}>{brief(each.count)}</span>
+    ),
+  },
 ]
 
-/** Identities that were denied most in the last minute. */
+const shown = 6
+
+/** Identities that were denied most in the last minute, those that a shadow let pass at the end. */
 export function Limited() {
-  const top = usePolled<Top>('top?by=denied&window=1m&most=6')
+  const top = usePolled<Top>(`top?by=denied&window=1m&most=${shown}`)
   return (
     <Panel title="Limited in the last minute" of={4} aside={<a href={linkTo('top')}>All</a>} flush>
       <Loaded polled={top} what="The top keys">
-        {({ lists }) => {
-          const keys = lists
-            .flatMap(({ policy, keys }) =>
-              keys.map((key) => ({
-                ...key,
-                name: key.name,
-                policy,
-                id: `${policy} ${key.digest}`,
-              })),
-            )
-            .sort((one, other) => other.count - one.count)
-            .slice(0, 6)
-          if (keys.length === 0) return <Blank title="Nobody is limited" />
-          return (
-            <Table
-              label="Identities that were denied most"
-              items={keys}
-              idOf={({ id }) => id}
-              columns={limitedColumns}
-            />
-          )
-        }}
+        {({ lists }) => (
+          <Table
+            label="Identities that were denied most"
+            items={lists
+              .flatMap(({ policy, mode, keys }) => keys.map((key) => ({ ...key, policy, mode })))
+              .sort((one, other) => order(one) - order(other) || other.count - one.count)
+              .slice(0, shown)}
+            idOf={({ policy, digest }) => `${policy} ${digest}`}
+            columns={limitedColumns}
+            blank={<Blank title="Nobody is limited" />}
+          />
+        )}
       </Loaded>
     </Panel>
   )
+}
+
+function order({ mode }: LimitedKey): number {
+  return mode === 'shadow' ? 1 : 0
 }

@@ -1,13 +1,17 @@
+import type { Traffic as Rates } from '../../api/types.ts'
 import { brief, count, latency, percent } from '../../format.ts'
+
+type Answerer = Rates['answerers'][number]
+type PolicyRates = Rates['policies'][number]
+
 import { Badge, Blank, Panel, type Tone } from '../../parts/basics.tsx'
 import { Chart, type Line } from '../../parts/chart.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
-import type { Answerer, LiveWindow, PolicyRates } from './live-window.ts'
 
 /** Requests and refusals, now and over time. */
-export function Numbers({ window }: { window: LiveWindow }) {
-  const seconds = Math.max(1, window.spanMs / 1_000)
-  const { requests, denied, shadowDenied, nearMisses, points, p50Ms, p99Ms } = window
+export function Numbers({ traffic }: { traffic: Rates }) {
+  const seconds = Math.max(1, traffic.spanMs / 1_000)
+  const { requests, denied, shadowDenied, nearMisses, points, p50Ms, p99Ms } = traffic
   const share = requests === 0 ? 0 : denied / requests
   return (
     <>
@@ -43,7 +47,7 @@ export function Numbers({ window }: { window: LiveWindow }) {
       </div>
       <div class="grid">
         <Traffic points={points} />
-        <ByPolicy rates={window.policies} />
+        <ByPolicy rates={traffic.policies} all={traffic.policiesInAll} />
       </div>
     </>
   )
@@ -66,15 +70,24 @@ function Tile({ label, value, note, tone = 'none' }: TileProps) {
   )
 }
 
-function Traffic({ points }: { points: LiveWindow['points'] }) {
-  const lines: readonly Line[] = [
-    { label: 'Requests', tone: 'accent', values: points.map(({ requests }) => requests) },
-    { label: 'Denied', tone: 'deny', values: points.map(({ denied }) => denied) },
-    { label: 'Near misses', tone: 'near', values: points.map(({ nearMisses }) => nearMisses) },
-    { label: 'In shadow', tone: 'shadow', values: points.map(({ shadowDenied }) => shadowDenied) },
+function Traffic({ points }: { points: Rates['points'] }) {
+  const line = (label: string, tone: Line['tone'], place: 1 | 2 | 3 | 4): Line => ({
+    ...{ label, tone },
+    values: points.map((point) => point[place] ?? null),
+  })
+  const lines = [
+    line('Requests', 'accent', 1),
+    line('Denied', 'deny', 2),
+    line('Near misses', 'near', 3),
+    line('In shadow', 'shadow', 4),
   ]
   const legend = lines.map(({ label, tone, values }) => {
-    return { label, tone, now: `${brief(Math.round((values.at(-1) ?? 0) * 10) / 10)}/s` }
+    const now = values.at(-1)
+    return {
+      label,
+      tone,
+      now: typeof now === 'number' ? `${brief(now)}/s` : '–',
+    }
   })
   const words = legend.map(({ label, now }) => `${label} ${now}`).join(', ')
   return (
@@ -92,11 +105,11 @@ function Traffic({ points }: { points: LiveWindow['points'] }) {
       }
     >
       {points.length < 2 ? (
-        <Blank title="The line begins now">It grows while this page is open.</Blank>
+        <Blank title="The lines begin now">They grow while the process runs.</Blank>
       ) : (
         <Chart
           label={`Requests per second over time. Now: ${words}`}
-          times={points.map(({ at }) => at)}
+          times={points.map(([at]) => at ?? 0)}
           lines={lines}
         />
       )}
@@ -119,36 +132,32 @@ const policyColumns: readonly Column<PolicyRates>[] = [
   {
     title: 'Denied',
     look: 'num',
-    cell: ({ denied, shadowDenied }) => (
-      <span class={shadowDenied > 0 ? 'tone-shadow' : denied > 0 ? 'tone-deny' : ''}>
-        {brief(denied + shadowDenied)}
-      </span>
-    ),
+    cell: ({ denied }) => <span class={denied > 0 ? 'toned deny' : ''}>{brief(denied)}</span>,
   },
   {
     title: 'Share',
-    look: 'num',
-    cell: ({ checks, denied, shadowDenied }) =>
-      checks === 0 ? '–' : percent((denied + shadowDenied) / checks),
+    look: 'num wide',
+    cell: ({ checks, denied }) => (checks === 0 ? '–' : percent(denied / checks)),
+  },
+  {
+    title: 'Shadow',
+    look: 'num wide',
+    cell: ({ shadowDenied }) =>
+      shadowDenied > 0 ? <span class="toned shadow">{brief(shadowDenied)}</span> : '–',
   },
 ]
 
-function ByPolicy({ rates }: { rates: readonly PolicyRates[] }) {
-  const sorted = [...rates].sort(
-    (one, other) => other.denied - one.denied || other.checks - one.checks,
-  )
+function ByPolicy({ rates, all }: { rates: readonly PolicyRates[]; all: number }) {
+  const more = all > rates.length && `the ${count(rates.length)} most refused of ${count(all)}`
   return (
-    <Panel title="By policy" of={5} flush>
-      {sorted.length === 0 ? (
-        <Blank title="No policy has been asked yet" />
-      ) : (
-        <Table
-          label="Counts by policy"
-          items={sorted}
-          idOf={({ policy }) => policy}
-          columns={policyColumns}
-        />
-      )}
+    <Panel title="By policy" of={5} flush aside={<span class="muted small">{more}</span>}>
+      <Table
+        label="Counts by policy"
+        items={rates}
+        idOf={({ policy }) => policy}
+        columns={policyColumns}
+        blank={<Blank title="No policy has been asked yet" />}
+      />
     </Panel>
   )
 }
@@ -176,16 +185,13 @@ export function Latency({ answerers }: { answerers: readonly Answerer[] }) {
   ]
   return (
     <Panel title="Latency by who answered" of={4} flush>
-      {answerers.length === 0 ? (
-        <Blank title="No decision in this span" />
-      ) : (
-        <Table
-          label="Latency by who answered"
-          items={answerers}
-          idOf={({ name }) => name}
-          columns={columns}
-        />
-      )}
+      <Table
+        label="Latency by who answered"
+        items={answerers}
+        idOf={({ name }) => name}
+        columns={columns}
+        blank={<Blank title="No decision in this span" />}
+      />
     </Panel>
   )
 }

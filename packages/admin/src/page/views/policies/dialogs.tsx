@@ -1,127 +1,166 @@
+import type { ComponentChildren, VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { call } from '../../api/client.ts'
 import { usePolled } from '../../api/poll.ts'
-import type { Change, Diff, Policies, VersionRecord } from '../../api/types.ts'
-import { moment } from '../../format.ts'
+import type { AuditRecord, Change, Diff, Policies, Traffic } from '../../api/types.ts'
+import { brief, moment } from '../../format.ts'
 import { ActionDialog } from '../../parts/action-dialog.tsx'
-import { Loaded, Notice } from '../../parts/basics.tsx'
+import { Button, Loaded, Notice } from '../../parts/basics.tsx'
 import { ChangePreview, Differences, usePreview } from '../../parts/change-preview.tsx'
 import { Choice, Dialog } from '../../parts/forms.tsx'
 import { tell } from '../../parts/toasts.tsx'
+import { killModes } from './change-words.ts'
+
+/** Properties of every dialog about policies. */
+export interface OpenProps {
+  readonly ifMatch: string | undefined
+  readonly onClose: () => void
+}
+
+/** A dialog that is open, with its subject. */
+export type Opened = (props: OpenProps) => VNode
+
+/** Properties of the lists whose rows open dialogs. */
+export interface ListProps {
+  readonly mayChange: boolean
+  readonly onOpen: (dialog: Opened) => void
+}
+
+interface EditDialogProps extends OpenProps {
+  readonly title: string
+  readonly label: string
+  readonly path: string
+  /** The request without its reason. */
+  readonly body: object
+  /** Said when it is done. */
+  readonly done: (version: string) => string
+  readonly children: ComponentChildren
+}
+
+/** Shows the effect of an edit before it is made. */
+function EditDialog({
+  title,
+  label,
+  path,
+  body,
+  done,
+  ifMatch,
+  onClose,
+  children,
+}: EditDialogProps) {
+  const [base] = useState(ifMatch)
+  const preview = usePreview(path, body, base)
+  const run = async (reason: string) => {
+    const options = { body: { ...body, reason }, ifMatch: base }
+    const { version } = await call<Change>(path, { method: 'POST', ...options })
+    tell(done(version))
+  }
+  return (
+    <ActionDialog
+      title={title}
+      broad
+      onClose={onClose}
+      blocked={preview.error !== undefined && 'It cannot be done.'}
+      actions={[{ label, look: 'deny', run }]}
+    >
+      {children}
+      <ChangePreview state={preview} />
+    </ActionDialog>
+  )
+}
 
 /** An entry or an override, to be taken back. */
-export interface EntryToRemove {
+interface EntryToRemove {
   readonly policy: string
   readonly field: string
   readonly key?: Readonly<Record<string, string | number>>
 }
 
-interface DialogProps {
-  readonly ifMatch: string | undefined
-  readonly onClose: () => void
-}
-
 /** Takes a change back: the value of the file is in force again. */
-export function RemoveDialog({ entry, ifMatch, onClose }: DialogProps & { entry: EntryToRemove }) {
-  const [base] = useState(ifMatch)
-  const preview = usePreview('policies/changes', { remove: [entry] }, base)
+export function RemoveDialog({ entry, ...props }: OpenProps & { entry: EntryToRemove }) {
+  const what = `the ${entry.field} of ${entry.policy}`
   return (
-    <ActionDialog
-      title={`Take back the ${entry.field} of ${entry.policy}`}
-      onClose={onClose}
-      blocked={preview.error !== undefined}
-      actions={[
-        {
-          label: 'Take back',
-          run: async (reason) => {
-            const body = { remove: [entry], reason }
-            await call('policies/changes', { method: 'POST', body, ifMatch: base })
-            tell(`The ${entry.field} of ${entry.policy} is that of the file again.`)
-          },
-        },
-      ]}
+    <EditDialog
+      {...props}
+      title={`Take back ${what}`}
+      label="Take back"
+      path="policies/changes"
+      body={{ remove: [entry] }}
+      done={() => `T${what.slice(1)} is that of the file again.`}
     >
       <p>The value of the file is in force again.</p>
-      <ChangePreview state={preview} />
-    </ActionDialog>
+    </EditDialog>
   )
 }
 
-type RollbackProps = DialogProps & { readonly record: VersionRecord }
-
-/** Puts the changes of an earlier version in force again. */
-export function RollbackDialog({ record, ifMatch, onClose }: RollbackProps) {
-  const [base] = useState(ifMatch)
-  const preview = usePreview('policies/rollback', { version: record.id }, base)
+/** Puts the changes of the version before in force again. */
+export function UndoDialog({
+  record,
+  before,
+  ...props
+}: OpenProps & { record: AuditRecord; before: string }) {
   return (
-    <ActionDialog
-      title={`Roll back to ${record.id}`}
-      broad
-      onClose={onClose}
-      blocked={preview.error !== undefined}
-      actions={[
-        {
-          label: 'Roll back',
-          look: 'danger',
-          run: async (reason) => {
-            const body = { version: record.id, reason }
-            const options = { method: 'POST', body, ifMatch: base } as const
-            const { version } = await call<Change>('policies/rollback', options)
-            tell(`The changes of ${record.id} are in force again, as version ${version}.`)
-          },
-        },
-      ]}
+    <EditDialog
+      {...props}
+      title={`Undo ${record.target?.version ?? ''}`}
+      label="Undo"
+      path="policies/rollback"
+      body={{ version: before }}
+      done={(version) => `The changes of ${before} are in force again, as version ${version}.`}
     >
-      <p>
-        {record.author} made it on {moment(record.at)}: {record.reason}
+      <MadeBy record={record} />
+      <p class="muted">
+        The changes of {before}, the version before it, count again, over the file as it is today.
+        Later changes are undone too.
       </p>
-      <p class="muted">The changes of this version count again, over the file as it is today.</p>
-      <ChangePreview state={preview} />
-    </ActionDialog>
+    </EditDialog>
   )
 }
 
-type Kill = Policies['kill']
-
-const killWords: Readonly<Record<Kill, string>> = {
-  none: 'Everything is enforced again.',
-  shadow: 'All policies are evaluated, counted and reported, and refuse nothing.',
-  off: 'Every request passes, uncounted.',
+function MadeBy({ record: { actor, at, reason } }: { record: AuditRecord }) {
+  return (
+    <p>
+      {actor} made it on {moment(at)}: {reason}
+    </p>
+  )
 }
 
 /** The kill switch of the whole fleet. */
-export function KillDialog({ now, ifMatch, onClose }: DialogProps & { now: Policies }) {
-  const [kill, setKill] = useState<Kill>(now.kill === 'none' ? 'shadow' : 'none')
+export function KillDialog({ now, ifMatch, onClose }: OpenProps & { now: Policies }) {
+  const [kill, setKill] = useState(now.kill)
   const [base] = useState(ifMatch)
+  const { data } = usePolled<Traffic>('traffic')
+  const [, label, effect] = killModes.find(([mode]) => mode === kill) ?? killModes[0]
+  const perSecond = data ? (data.denied * 1_000) / Math.max(1_000, data.spanMs) : 0
+  const isPassing = kill !== 'none' && now.kill === 'none' && perSecond > 0
   return (
     <ActionDialog
       title="Kill switch"
       onClose={onClose}
-      blocked={kill === now.kill}
+      blocked={kill === now.kill && `“${label}” is in force.`}
       actions={[
         {
-          label: kill === 'none' ? 'Enforce again' : `Switch to ${kill}`,
-          look: kill === 'none' ? 'main' : 'danger',
+          label,
+          look: kill === 'none' ? 'main' : 'deny',
           run: async (reason) => {
             const body = { kill, reason }
             await call('policies/kill', { method: 'POST', body, ifMatch: base })
-            tell(`The kill switch is at ${kill}. ${killWords[kill]}`)
+            tell(`${label}: ${effect}`)
           },
         },
       ]}
     >
-      <p>It holds for the whole fleet, within a second. Now it is at {now.kill}.</p>
+      <p>It holds for the whole fleet, within a second.</p>
       <Choice
         label="Mode"
         value={kill}
-        options={[
-          ['none', 'None'],
-          ['shadow', 'Shadow'],
-          ['off', 'Off'],
-        ]}
+        options={killModes.map(([mode, text]) => [mode, text] as const)}
         onValue={setKill}
       />
-      <p class="muted">{killWords[kill]}</p>
+      <p class={kill === 'off' ? 'toned deny' : 'muted'}>
+        {effect}
+        {isPassing && ` About ${brief(perSecond)} refusals a second would pass.`}
+      </p>
       {now.killedBy === 'environment' && (
         <Notice tone="near">
           <p>
@@ -133,59 +172,37 @@ export function KillDialog({ now, ifMatch, onClose }: DialogProps & { now: Polic
   )
 }
 
-interface DiffDialogProps {
-  readonly record: VersionRecord
-  /** The version before it; `undefined`: it is the first that is kept. */
-  readonly before: VersionRecord | undefined
-  readonly onClose: () => void
-}
-
-/** Shows the changes of a version, or its differences from the version in force. */
-export function DiffDialog({ record, before, onClose }: DiffDialogProps) {
-  const [to, setTo] = useState<'before' | 'now'>(before ? 'before' : 'now')
-  const path =
-    to === 'before' && before
-      ? `policies/diff?${new URLSearchParams({ from: before.id, to: record.id })}`
-      : `policies/diff?${new URLSearchParams({ from: record.id })}`
-  return (
-    <Dialog
-      title={`Version ${record.id}`}
-      broad
-      onClose={onClose}
-      onSubmit={onClose}
-      footer={
-        <button type="submit" class="button">
-          Close
-        </button>
-      }
-    >
-      <p>
-        {record.author} on {moment(record.at)}: {record.reason}
-      </p>
-      {before && (
-        <Choice
-          label="Compare"
-          value={to}
-          options={[
-            ['before', 'What it changed'],
-            ['now', 'From it to now'],
-          ]}
-          onValue={setTo}
-        />
-      )}
-      <DiffOf key={path} path={path} />
-    </Dialog>
-  )
-}
-
 /** Versions do not change. */
 const diffMs = 60_000
 
-function DiffOf({ path }: { path: string }) {
-  const diff = usePolled<Diff>(path, diffMs)
+/** Shows the changes of a version, or its differences from the version in force. */
+export function DiffDialog({ record, onClose }: OpenProps & { record: AuditRecord }) {
+  const { before = '', target } = record
+  const version = target?.version ?? ''
+  const [to, setTo] = useState<'before' | 'now'>('before')
+  const query = to === 'before' ? { from: before, to: version } : { from: version }
+  const diff = usePolled<Diff>(`policies/diff?${new URLSearchParams(query)}`, diffMs)
   return (
-    <Loaded polled={diff} what="The difference">
-      {({ differences }) => <Differences differences={differences} />}
-    </Loaded>
+    <Dialog
+      title={`Version ${version}`}
+      broad
+      onClose={onClose}
+      onSubmit={onClose}
+      footer={<Button onClick={onClose}>Close</Button>}
+    >
+      <MadeBy record={record} />
+      <Choice
+        label="Compare"
+        value={to}
+        options={[
+          ['before', 'What it changed'],
+          ['now', 'From it to now'],
+        ]}
+        onValue={setTo}
+      />
+      <Loaded polled={diff} what="The difference">
+        {({ differences }) => <Differences differences={differences} />}
+      </Loaded>
+    </Dialog>
   )
 }

@@ -1,18 +1,19 @@
-import type { Entry, Policy } from '../../api/types.ts'
+import type { Entry, Policies, Policy } from '../../api/types.ts'
 import { plain } from '../../format.ts'
-import { Badge, Notice, Panel } from '../../parts/basics.tsx'
+import { Badge, Button, Notice, Panel } from '../../parts/basics.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
-import { isValueOf, type ListProps } from './open-dialog.tsx'
+import { type ListProps, RemoveDialog } from './dialogs.tsx'
+import { PolicyEditor } from './policy-editor.tsx'
 import { keyText, limitParts, windowText } from './policy-values.ts'
 
-interface InForceProps extends ListProps {
-  readonly version: string
-  readonly policies: readonly Policy[]
-  readonly entries: readonly Entry[]
-}
+type InForceProps = ListProps & { readonly policies: Policies }
 
 /** The policies as they are now. */
-export function InForce({ version, policies, entries, mayChange, onOpen }: InForceProps) {
+export function InForce({
+  policies: { version, policies, entries },
+  mayChange,
+  onOpen,
+}: InForceProps) {
   const columns: readonly Column<Policy>[] = [
     {
       title: 'Policy',
@@ -33,7 +34,7 @@ export function InForce({ version, policies, entries, mayChange, onOpen }: InFor
       cell: ({ routes }) => <span title={routes.join(', ')}>{routesText(routes)}</span>,
     },
     { title: 'Counts by', look: 'wide', cell: ({ key }) => keyText(key) },
-    { title: 'Algorithm', look: 'wide', cell: ({ algorithm }) => algorithm },
+    { title: 'Algorithm', look: 'roomy', cell: ({ algorithm }) => algorithm },
     {
       title: 'Limit',
       look: 'num',
@@ -54,25 +55,27 @@ export function InForce({ version, policies, entries, mayChange, onOpen }: InFor
           {policy.share !== undefined && policy.share < 1 && (
             <Badge>{Math.round(policy.share * 100)}%</Badge>
           )}{' '}
-          {entries.some((entry) => isValueOf(entry, policy)) && (
-            <Badge tone="accent">changed</Badge>
-          )}
+          {valuesOf(policy, entries).length > 0 && <Badge tone="accent">changed</Badge>}
         </>
       ),
     },
     {
       title: '',
-      look: 'num',
+      look: 'act',
       cell: (policy) =>
         mayChange && (
-          <button
-            type="button"
-            class="button little plain"
-            aria-label={`Change ${policy.name}`}
-            onClick={() => onOpen({ what: 'edit', policy })}
+          <Button
+            look="plain"
+            little
+            label={`Change ${policy.name}`}
+            onClick={() =>
+              onOpen((props) => (
+                <PolicyEditor {...props} policy={policy} entries={valuesOf(policy, entries)} />
+              ))
+            }
           >
             Change
-          </button>
+          </Button>
         ),
     },
   ]
@@ -86,6 +89,11 @@ export function InForce({ version, policies, entries, mayChange, onOpen }: InFor
       />
     </Panel>
   )
+}
+
+/** The changes of values of a policy itself. */
+function valuesOf({ name }: Policy, entries: readonly Entry[]): readonly Entry[] {
+  return entries.filter(({ policy, field }) => policy === name && field !== 'override')
 }
 
 /** Tiers take more room than a narrow screen has. */
@@ -116,13 +124,14 @@ export function Hidden({ entries, mayChange, onOpen }: ListProps & { entries: re
             tone="near"
             action={
               mayChange && (
-                <button
-                  type="button"
-                  class="button little"
-                  onClick={() => onOpen({ what: 'remove', entry: { policy, field } })}
+                <Button
+                  little
+                  onClick={() =>
+                    onOpen((props) => <RemoveDialog {...props} entry={{ policy, field }} />)
+                  }
                 >
                   Take the file’s
-                </button>
+                </Button>
               )
             }
           >

@@ -1,8 +1,9 @@
 import type { Override } from '../../api/types.ts'
 import { moment } from '../../format.ts'
-import { Badge, Blank, Panel } from '../../parts/basics.tsx'
+import { Badge, Blank, Button, Panel } from '../../parts/basics.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
-import type { ListProps } from './open-dialog.tsx'
+import { nameOf } from './change-words.ts'
+import { type ListProps, RemoveDialog } from './dialogs.tsx'
 import { limitText } from './policy-values.ts'
 
 type OverridesProps = ListProps & { readonly overrides: readonly Override[] }
@@ -13,10 +14,7 @@ export function Overrides({ overrides, mayChange, onOpen }: OverridesProps) {
     {
       title: 'Identity',
       look: 'cut',
-      cell: ({ key }) =>
-        Object.entries(key)
-          .map(([name, value]) => `${name} ${value}`)
-          .join(', '),
+      cell: ({ key }) => <span title={nameOf(key)}>{nameOf(key)}</span>,
     },
     { title: 'Policy', cell: ({ policy }) => policy },
     {
@@ -34,38 +32,45 @@ export function Overrides({ overrides, mayChange, onOpen }: OverridesProps) {
       look: 'wide',
       cell: ({ until }) => (until === undefined ? '–' : moment(Date.parse(until))),
     },
-    { title: 'Reason', look: 'wide', cell: ({ reason }) => reason ?? '–' },
-    { title: 'From', look: 'wide', cell: ({ origin }) => <Badge>{origin}</Badge> },
+    {
+      title: 'Reason',
+      look: 'cut wide',
+      cell: ({ reason }) => <span title={reason}>{reason ?? '–'}</span>,
+    },
+    { title: 'From', look: 'roomy', cell: ({ origin }) => <Badge>{origin}</Badge> },
     {
       title: '',
-      look: 'num',
+      look: 'act',
       cell: ({ policy, key, origin }) =>
         mayChange &&
         origin === 'change' && (
-          <button
-            type="button"
-            class="button little plain"
-            onClick={() => onOpen({ what: 'remove', entry: { policy, field: 'override', key } })}
+          <Button
+            look="plain"
+            little
+            onClick={() =>
+              onOpen((props) => (
+                <RemoveDialog {...props} entry={{ policy, field: 'override', key }} />
+              ))
+            }
           >
             Remove
-          </button>
+          </Button>
         ),
     },
   ]
   return (
     <Panel title="Overrides" flush>
-      {overrides.length === 0 ? (
-        <Blank title="No identity has a limit of its own">
-          A temporary limit is set at Keys; others stand in the file.
-        </Blank>
-      ) : (
-        <Table
-          label="Overrides"
-          items={overrides}
-          idOf={({ policy, key, origin }) => `${origin} ${policy} ${JSON.stringify(key)}`}
-          columns={columns}
-        />
-      )}
+      <Table
+        label="Overrides"
+        items={overrides}
+        idOf={({ policy, key, origin }) => `${origin} ${policy} ${JSON.stringify(key)}`}
+        columns={columns}
+        blank={
+          <Blank title="No identity has a limit of its own">
+            A limit is raised for a time at Keys; others stand in the file.
+          </Blank>
+        }
+      />
     </Panel>
   )
 }

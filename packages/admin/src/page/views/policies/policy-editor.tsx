@@ -40,7 +40,11 @@ export function PolicyEditor({ policy, entries, ifMatch, onClose }: PolicyEditor
     fault: faults[name],
     onValue: (value: string) => setForm((before) => ({ ...before, [name]: value })),
   })
-  const blocked = isWrong || isUnchanged || preview.error !== undefined
+  const blocked = isWrong
+    ? 'A value is wrong.'
+    : isUnchanged
+      ? 'Nothing is changed yet.'
+      : preview.error !== undefined && 'It cannot be done.'
   return (
     <ActionDialog
       title={`Change ${policy.name}`}

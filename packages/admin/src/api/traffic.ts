@@ -1,0 +1,171 @@
+import type { Static } from '@sinclair/typebox'
+import type { liveAnswer, trafficAnswer } from './schemas/views.ts'
+
+type Live = Static<typeof liveAnswer>
+type Traffic = Static<typeof trafficAnswer>
+type Point = Traffic['points'][number]
+type Rates = Traffic['policies'][number]
+
+/** The time (ms) between two samples, that of the numbers, and the points of the lines. */
+const sampleMs = 5_000
+const spanMs = 60_000
+const maxPoints = 180
+/** The policies that an answer names. */
+const maxPolicies = 10
+
+/** Samples the counters of the fleet as long as somebody holds the history. */
+export function sampled(take: () => Live): TrafficHistory {
+  const history = new TrafficHistory()
+  history.note(take())
+  const held = new WeakRef(history)
+  const timer = setInterval(() => {
+    const kept = held.deref()
+    if (kept) kept.note(take())
+    else clearInterval(timer)
+  }, sampleMs)
+  timer.unref()
+  return history
+}
+
+/** Makes rates of the counters of the last minutes: the page has lines as soon as it is opened. */
+export class TrafficHistory {
+  /** The samples of a minute, the oldest first. */
+  #samples: readonly Live[] = []
+  #points: readonly Point[] = []
+  /** The most processes that were visible within the span, or before the store went away. */
+  #known = 0
+
+  note(live: Live): void {
+    const before = this.#samples.at(-1)
+    const seen = this.#samples.map(({ processes }) => processes)
+    // A store that is away tells of no other process.
+    this.#known = Math.max(live.processes, live.store.fallback ? this.#known : 0, ...seen)
+    if (before) {
+      // Counts of another number of processes cannot be compared.
+      const isPart = live.processes !== before.processes || live.processes < this.#known
+      this.#points = [...this.#points, pointOf(before, live, isPart)].slice(-maxPoints)
+    }
+    const isFresh = ({ at }: Live) => live.at - at <= spanMs
+    this.#samples = [...this.#samples.filter(isFresh), live]
+  }
+
+  /** The counts of the span, and the points of all that is kept. */
+  get traffic(): Traffic | undefined {
+    const [base] = this.#samples
+    const live = this.#samples.at(-1)
+    if (!base || !live) return undefined
+    const policies = live.policies.map((policy) => ratesOf(policy, base))
+    const timed = live.latency.map((each) => bucketsOf(each, base))
+    return {
+      ...{ at: live.at, spanMs: live.at - base.at, fallback: live.store.fallback },
+      ...{ processes: live.processes, knownProcesses: this.#known },
+      requests: grown(requestsOf, base, live),
+      denied: grown(deniedOf, base, live),
+      shadowDenied: grown(({ requests }) => requests.shadow_denied, base, live),
+      nearMisses: sum(policies.map(({ nearMisses }) => nearMisses)),
+      policies: policies
+        .toSorted((one, other) => other.denied - one.denied || other.checks - one.checks)
+        .slice(0, maxPolicies),
+      policiesInAll: policies.length,
+      answerers: timed
+        .map(({ name, buckets }) => ({ name, count: countOf(buckets), ...quantilesOf(buckets) }))
+        .filter(({ count }) => count > 0)
+        .sort((one, other) => other.count - one.count),
+      ...quantilesOf(joined(timed.map(({ buckets }) => buckets))),
+      points: [...this.#points],
+    }
+  }
+}
+
+/** Number of requests, whatever became of them. */
+function requestsOf({ requests }: Live): number {
+  return sum(Object.values(requests))
+}
+
+function deniedOf({ requests }: Live): number {
+  return requests.denied + requests.shed + requests.failed_closed
+}
+
+/** A process that is gone takes its counts with it. */
+function grown(count: (live: Live) => number, before: Live, after: Live): number {
+  return Math.max(0, count(after) - count(before))
+}
+
+function pointOf(before: Live, after: Live, isPart: boolean): Point {
+  const seconds = Math.max(0.001, (after.at - before.at) / 1_000)
+  const rate = (count: (live: Live) => number) =>
+    isPart ? null : Math.round((grown(count, before, after) / seconds) * 10) / 10
+  return [
+    Math.round(after.at / 1_000),
+    rate(requestsOf),
+    rate(deniedOf),
+    rate(({ policies }) => sum(policies.map(({ nearMisses }) => nearMisses))),
+    rate(({ requests }) => requests.shadow_denied),
+  ]
+}
+
+function ratesOf(policy: Live['policies'][number], base: Live): Rates {
+  const before = base.policies.find((each) => each.policy === policy.policy)
+  const of = (
+    field: 'allowed' | 'denied' | 'shadowAllowed' | 'shadowDenied' | 'nearMisses' | 'fallback',
+  ) => Math.max(0, policy[field] - (before?.[field] ?? 0))
+  return {
+    policy: policy.policy,
+    checks: of('allowed') + of('denied') + of('shadowAllowed') + of('shadowDenied'),
+    ...{ denied: of('denied'), shadowDenied: of('shadowDenied') },
+    ...{ nearMisses: of('nearMisses'), fallback: of('fallback') },
+  }
+}
+
+/** Returns the buckets of one answerer, in the span. */
+function bucketsOf({ answeredBy, buckets }: Live['latency'][number], base: Live) {
+  const before = base.latency.find((each) => each.answeredBy === answeredBy)
+  const grown = buckets.map(({ le, count }, index): Bucket => {
+    return { le, count: Math.max(0, count - (before?.buckets[index]?.count ?? 0)) }
+  })
+  return { name: answeredBy, buckets: grown }
+}
+
+/** Joins histograms, whose buckets have the same bounds. */
+function joined(histograms: readonly (readonly Bucket[])[]): readonly Bucket[] {
+  const [first = []] = histograms
+  return first.map(({ le }, index) => ({
+    le,
+    count: sum(histograms.map((buckets) => buckets[index]?.count ?? 0)),
+  }))
+}
+
+function quantilesOf(buckets: readonly Bucket[]): Pick<Traffic, 'p50Ms' | 'p99Ms'> {
+  const [p50Ms, p99Ms] = [quantileMs(buckets, 0.5), quantileMs(buckets, 0.99)]
+  return p50Ms === undefined || p99Ms === undefined ? {} : { p50Ms, p99Ms }
+}
+
+interface Bucket {
+  readonly le?: number | undefined
+  readonly count: number
+}
+
+/** Estimates a quantile within its bucket, as Prometheus does. */
+export function quantileMs(buckets: readonly Bucket[], share: number): number | undefined {
+  const total = countOf(buckets)
+  if (total === 0) return undefined
+  let below = 0
+  let from = 0
+  for (const { le, count } of buckets) {
+    if (below + count >= total * share && count > 0) {
+      if (le === undefined) return from * 1_000
+      return (from + (le - from) * ((total * share - below) / count)) * 1_000
+    }
+    below += count
+    from = le ?? from
+  }
+  return from * 1_000
+}
+
+function countOf(buckets: readonly Bucket[]): number {
+  return sum(buckets.map(({ count }) => count))
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}

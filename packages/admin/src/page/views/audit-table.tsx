@@ -1,0 +1,100 @@
+import type { ComponentChildren } from 'preact'
+import type { AuditRecord, Lookup } from '../api/types.ts'
+import { linkTo, useNow } from '../app-state.ts'
+import { distance, moment } from '../format.ts'
+import { Badge } from '../parts/basics.tsx'
+import { type Column, Table } from '../parts/table.tsx'
+import { changeWords } from './policies/change-words.ts'
+
+/** The trail is longer than all else. An action on this page refreshes it at once. */
+export const auditMs = 5_000
+
+const phaseTones = { begun: 'none', done: 'ok', failed: 'deny' } as const
+
+interface AuditTableProps {
+  readonly label: string
+  readonly records: readonly AuditRecord[]
+  /** Buttons for a record. */
+  readonly actionsOn?: (record: AuditRecord) => ComponentChildren
+  readonly blank?: ComponentChildren
+}
+
+/** Lists who did what, and why. */
+export function AuditTable({ label, records, actionsOn, blank }: AuditTableProps) {
+  const now = useNow()
+  const columns: readonly Column<AuditRecord>[] = [
+    {
+      title: 'When',
+      cell: ({ at }) => <span title={moment(at)}>{distance(at, now)}</span>,
+    },
+    { title: 'Who', look: 'slim-cut', cell: ({ actor }) => actor },
+    {
+      title: 'What',
+      look: 'cut',
+      cell: (record) => (
+        <>
+          <span class="mono">{record.action}</span> <What record={record} />
+        </>
+      ),
+    },
+    {
+      title: 'Reason',
+      look: 'cut wide',
+      cell: ({ reason }) => <span title={reason}>{reason}</span>,
+    },
+    {
+      title: 'Result',
+      look: 'roomy',
+      cell: ({ phase }) => <Badge tone={phaseTones[phase]}>{phase}</Badge>,
+    },
+    ...(actionsOn ? [{ title: '', look: 'act', cell: actionsOn } as const] : []),
+  ]
+  return (
+    <Table
+      label={label}
+      items={records}
+      idOf={({ id, phase, at }) => `${id} ${phase} ${at}`}
+      columns={columns}
+      blank={blank}
+    />
+  )
+}
+
+/** Says what a record changed, or whom it was about. */
+function What({ record: { target, changes } }: { record: AuditRecord }) {
+  if (changes) {
+    const words = changes.flatMap(changeWords).join(', ') || 'nothing'
+    return <span title={words}>{words}</span>
+  }
+  if (!target) return null
+  const { policy, policies, digest, kind, queue } = target
+  const words = [policy, ...(policies ?? []), queue && `queue ${queue}`, kind].filter(Boolean)
+  return (
+    <>
+      {words.join(', ')}{' '}
+      {digest && (
+        <a class="mono" href={linkTo('keys', digest)}>
+          {digest.slice(0, 8)}
+        </a>
+      )}
+    </>
+  )
+}
+
+/** An action has a record before it and one after: the later one says how it ended. */
+export function newestOf(records: readonly AuditRecord[]): readonly AuditRecord[] {
+  const ended = new Set(records.filter(({ phase }) => phase !== 'begun').map(({ id }) => id))
+  return records.filter(({ id, phase }) => phase !== 'begun' || !ended.has(id))
+}
+
+/** Tells whether an action was about a key: on its counts, or on a limit of its own. */
+export function concerns({ target, changes = [] }: AuditRecord, { digest, key }: Lookup): boolean {
+  if (target?.digest === digest) return true
+  const text = key && JSON.stringify(key)
+  return (
+    text !== undefined &&
+    changes.some(({ path, from, to }) => {
+      return path === 'overrides' && JSON.stringify([from, to]).includes(`"key":${text}`)
+    })
+  )
+}
