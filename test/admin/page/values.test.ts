@@ -1,7 +1,5 @@
-import type { Static } from '@sinclair/typebox'
 import { describe, expect, it } from 'vitest'
 import { readKey } from '../../../packages/admin/src/api/key-reference.ts'
-import type { liveAnswer } from '../../../packages/admin/src/api/schemas/views.ts'
 import { quantileMs, TrafficHistory } from '../../../packages/admin/src/api/traffic.ts'
 import type { Policy } from '../../../packages/admin/src/page/api/types.ts'
 import { duration, latency, percent } from '../../../packages/admin/src/page/format.ts'
