@@ -14,7 +14,7 @@ const growMs = 75_000
 it.runIf(process.env.SCREENSHOTS)('the example is photographed', { timeout: 200_000 }, async () => {
   await using redis = await startRedis()
   const example = startInTest('admin', { PORT: '0', REDIS_URL: redis.url })
-  const [url = ''] = /http:\S+/.exec(await example.printed(/Open http/)) ?? []
+  const [url = ''] = /http:[^\s,]+/.exec(await example.printed(/Open http/)) ?? []
   const browser = await startBrowser()
   if (!browser) throw new Error('there is no Chrome')
   const { page, faults } = await openPage(browser, url)

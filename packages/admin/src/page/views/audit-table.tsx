@@ -33,7 +33,8 @@ export function AuditTable({ label, records, actionsOn, blank }: AuditTableProps
       look: 'cut',
       cell: (record) => (
         <>
-          <span class="mono">{record.action}</span> <What record={record} />
+          <span class={record.changes ? 'mono wide' : 'mono'}>{record.action}</span>{' '}
+          <What record={record} />
         </>
       ),
     },
