@@ -85,9 +85,9 @@ function routeOf(mode: ApiSettings['modes'][number], index: number) {
       observers: {
         onStoreError: ({ error }: { error: { code: string } }) =>
           tell({ type: 'store-error', at: monotonicMs(), code: error.code }),
+        // The limiters share the store, and so its events.
+        ...(index === 0 ? { onResilience } : {}),
       },
-      // The limiters share the store, and so its events.
-      ...(index === 0 ? { observers: { onResilience } } : {}),
     },
   }
 }
