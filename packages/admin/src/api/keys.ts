@@ -32,7 +32,8 @@ export const lookup: Answering<unknown, Static<typeof schemas.lookupRequest>> = 
   )
   return {
     digest,
-    key,
+    // Who gave the key by its names knows them.
+    key: typeof body.key === 'string' ? key : undefined,
     name: nameOf(admin, digest),
     found: outcomes.some(isUsed),
     ...(!outcomes.some(isUsed) && noteOn(counted)),

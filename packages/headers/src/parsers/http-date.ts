@@ -12,7 +12,7 @@ const forms = [
   new RegExp(`^[A-Z][a-z]{2} (?<month>[A-Z][a-z]{2}) (?<day>[ \\d]\\d) ${time} (?<year>\\d{4})$`),
 ]
 
-const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+const months = 'JanFebMarAprMayJunJulAugSepOctNovDec'
 
 /**
  * Milliseconds since 1970; `undefined` when the text is no HTTP-date or names a day that does not
@@ -32,7 +32,7 @@ function instantOf(groups: Readonly<Record<string, string>>, nowMs: number): num
   const [hours, minutes, seconds] = [Number(hour), Number(minute), Number(second)]
   // 60 is a leap second.
   if (hours > 23 || minutes > 59 || seconds > 60) return undefined
-  const midnight = new Date(Date.UTC(fullYear, months.indexOf(month), Number(day)))
+  const midnight = new Date(Date.UTC(fullYear, months.indexOf(month) / 3, Number(day)))
   const exists = midnight.getUTCDate() === Number(day) && midnight.getUTCFullYear() === fullYear
   if (!exists || !months.includes(month)) return undefined
   return midnight.getTime() + ((hours * 60 + minutes) * 60 + seconds) * 1000

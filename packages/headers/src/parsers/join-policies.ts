@@ -49,5 +49,5 @@ function stateFields({
   resetMs,
   cost,
 }: ParsedPolicy): Pick<ParsedPolicy, 'remaining' | 'resetMs' | 'cost'> {
-  return { remaining, resetMs, ...(cost !== undefined && { cost }) }
+  return { remaining, resetMs, cost }
 }

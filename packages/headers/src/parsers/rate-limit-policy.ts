@@ -14,7 +14,7 @@ import {
  * that is no List.
  */
 export function parseRateLimitPolicy(text: string | undefined): ParsedPolicy[] {
-  return text === undefined ? [] : listItems(text).flatMap(policyOf)
+  return listItems(text).flatMap(policyOf)
 }
 
 function policyOf({ value, parameters }: FieldItem): ParsedPolicy[] {

@@ -13,7 +13,7 @@ import {
  * `w`, and adds the cost `c`. A malformed item is ignored, and so is a field that is no List.
  */
 export function parseRateLimit(text: string | undefined): ParsedPolicy[] {
-  return text === undefined ? [] : listItems(text).flatMap(stateOf)
+  return listItems(text).flatMap(stateOf)
 }
 
 function stateOf({ value: name, parameters }: FieldItem): ParsedPolicy[] {
@@ -30,7 +30,7 @@ function stateOf({ value: name, parameters }: FieldItem): ParsedPolicy[] {
       remaining,
       resetMs: reset === undefined ? undefined : reset * 1000,
       pk: bytesOf(pk),
-      ...(isInteger(cost, 0) && { cost }),
+      cost: isInteger(cost, 0) ? cost : undefined,
     },
   ]
 }
@@ -40,9 +40,8 @@ function stateOf({ value: name, parameters }: FieldItem): ParsedPolicy[] {
  * apart, by the names of policies.
  */
 export function parsePartitions(text: string | undefined): Map<string, ParsedPolicy['partition']> {
-  const items = text === undefined ? [] : listItems(text)
   return new Map(
-    items.flatMap(({ value: name, parameters }) => {
+    listItems(text).flatMap(({ value: name, parameters }) => {
       const isLegal = [...parameters.values()].every((of) => of === true || typeof of === 'string')
       return typeof name === 'string' && isLegal ? [[name, Object.fromEntries(parameters)]] : []
     }),

@@ -10,10 +10,10 @@ export interface FieldItem {
 }
 
 /**
- * The members of a List (RFC 9651 §4.2.1); none when the text is not a List, since one error spoils
- * the whole field.
+ * The members of a List (RFC 9651 §4.2.1); none without a text, or when it is not a List, since one
+ * error spoils the whole field.
  */
-export function listItems(text: string): FieldItem[] {
+export function listItems(text = ''): FieldItem[] {
   const members = parsed(() => parseList(text)) ?? []
   return members.map(([value, parameters]) => ({
     value: withoutSignedZero(value),

@@ -37,7 +37,7 @@ export const lookupAnswer = open({
   digest,
   key: optional(
     Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]), {
-      description: 'Values by the names of keys, where they are known: actions take them.',
+      description: 'Values by the names of a key that was asked for by a text: actions take them.',
     }),
   ),
   name: optional(Type.String({ description: 'What reveal yields.' })),
