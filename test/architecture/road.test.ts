@@ -1,0 +1,56 @@
+import { Session } from 'node:inspector/promises'
+import { rateLimit } from '@sluice/express'
+import { redisStore } from '@sluice/redis'
+import express from 'express'
+import { Redis } from 'ioredis'
+import { expect, it, onTestFinished } from 'vitest'
+import { startRedis } from '../support/redis-server.ts'
+import { readText } from '../support/workspace.ts'
+
+it('the docs list the files that one decision passes, from Express to Redis and back', async () => {
+  const server = await startRedis()
+  const redis = new Redis(server.url)
+  const app = express()
+  app.use(rateLimit({ limit: 100, window: '1m', store: redisStore(redis, { heartbeatMs: 0 }) }))
+  app.get('/', (_request, response) => void response.end())
+  const http = app.listen(0)
+  const session = new Session()
+  onTestFinished(async () => {
+    session.disconnect()
+    http.close()
+    redis.disconnect()
+    await server.stop()
+  })
+  const address = http.address()
+  const port = typeof address === 'object' ? address?.port : undefined
+  const ask = async () => expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(200)
+  // The first requests load the script, and warn.
+  for (let request = 0; request < 3; request += 1) await ask()
+  session.connect()
+  await session.post('Profiler.enable')
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+  await ask()
+  const { result } = await session.post('Profiler.takePreciseCoverage')
+  const called = result.flatMap(({ url, functions }) => {
+    const [, file] = /packages\/(\w+\/src\/.+)\.ts$/.exec(url) ?? []
+    const ran = functions.some(
+      ({ functionName, ranges }) => functionName !== '' && ranges.some(({ count }) => count > 0),
+    )
+    return file && ran ? [file.replace('/src/', '/')] : []
+  })
+  expect(called.sort()).toEqual(listed())
+})
+
+/** The files of the list: a line for each folder, `core/limiter: create-limiter`. */
+function listed(): string[] {
+  const page = readText('docs/architecture.md')
+  const [, list = ''] = /The files of one decision\n.+?```text\n(.+?)```/s.exec(page) ?? []
+  return list
+    .trim()
+    .split('\n')
+    .flatMap((line) => {
+      const [folder = '', files = ''] = line.split(': ')
+      return files.split(' ').map((file) => `${folder}/${file}`)
+    })
+    .sort()
+}
