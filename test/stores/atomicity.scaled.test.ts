@@ -6,11 +6,15 @@ import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bundledScript } from '../support/bundled-script.ts'
+import { lastVersion } from '../support/last-version.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
-import { scaled } from '../support/scale.ts'
+import { isProof, scaled } from '../support/scale.ts'
 
-const script = await bundledScript(new URL('atomicity-worker.ts', import.meta.url))
+const worker = new URL('atomicity-worker.ts', import.meta.url)
+const script = await bundledScript(worker)
+const packagesBefore = isProof ? lastVersion() : undefined
+const scriptBefore = packagesBefore && (await bundledScript(worker, packagesBefore))
 let redis: RedisServer
 
 beforeAll(async () => {
@@ -25,8 +29,13 @@ afterAll(async () => {
 const processes = scaled(3, 8)
 
 /** How many of 500 requests of each process, all at once, a fleet admits. */
-async function admittedByFleet(policies: readonly PolicyOptions[]): Promise<number> {
-  const fleet = Array.from({ length: processes }, () => startWorker(redis.url, policies))
+async function admittedByFleet(
+  policies: readonly PolicyOptions[],
+  scripts: readonly string[] = [script],
+): Promise<number> {
+  const fleet = Array.from({ length: processes }, (_, index) =>
+    startWorker(scripts[index % scripts.length] ?? script, policies),
+  )
   for (const worker of fleet) expect((await worker.lines.next()).value).toBe('ready')
   for (const worker of fleet) worker.child.stdin.write('go\n')
   const counts = await Promise.all(
@@ -39,8 +48,8 @@ async function admittedByFleet(policies: readonly PolicyOptions[]): Promise<numb
   return counts.reduce((sum, count) => sum + count, 0)
 }
 
-function startWorker(url: string, policies: readonly PolicyOptions[]) {
-  const child = spawn(process.execPath, [script, url, JSON.stringify(policies)], {
+function startWorker(bundle: string, policies: readonly PolicyOptions[]) {
+  const child = spawn(process.execPath, [bundle, redis.url, JSON.stringify(policies)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
@@ -60,6 +69,24 @@ describe(`${processes} processes with 500 requests each on one key`, { timeout: 
   it.each(scaled([], hourly))('admit exactly the limit by $algorithm', async (policy) => {
     expect(await admittedByFleet([{ name: 'p', ...policy }])).toBe(1_234)
   })
+
+  it
+    .runIf(scriptBefore)
+    .each([
+      ...hourly,
+      { algorithm: 'sliding-log', limit: 1_234, window: '1h', prefetch: '1s' },
+    ] satisfies PolicyOptions[])(
+    'admit exactly the limit by $algorithm, half of them of the last version',
+    async (policy) => {
+      const admitted = await admittedByFleet(
+        [{ name: 'both', ...policy }],
+        [script, scriptBefore ?? script],
+      )
+      // What was granted to a process and not asked for ends unused.
+      if ('prefetch' in policy) expect(admitted).toBeLessThanOrEqual(1_234)
+      else expect(admitted).toBe(1_234)
+    },
+  )
 
   it('admit exactly the tighter of two limits, and charge the other exactly that', async () => {
     const policies: PolicyOptions[] = [

@@ -23,20 +23,31 @@ const ownSources: Plugin = {
 /**
  * Bundles a script with the sources that it imports. Its processes start in a third of the time that `--import tsx` takes, which finds and
  * transforms some 200 files in each process.
+ * @param packages the packages of another version, in place of those here
  * @returns the path of the bundle, for `fork` with no `execArgv`
  */
-export async function bundledScript(script: URL): Promise<string> {
+export async function bundledScript(script: URL, packages?: string): Promise<string> {
   const path = fileURLToPath(script)
   const folder = join(root, 'test/node_modules/.cache/sluice')
-  const bundle = join(folder, relative(root, path).replaceAll('/', '-').replace(/ts$/, 'mjs'))
+  const name = relative(root, path).replaceAll('/', '-').replace(/\.ts$/, '')
+  const bundle = join(folder, `${name}${packages ? '-of-another-version' : ''}.mjs`)
   const fresh = `${bundle}.${randomUUID()}`
   await mkdir(folder, { recursive: true })
   await build({
     ...{ entryPoints: [path], outfile: fresh, bundle: true },
     ...{ format: 'esm', platform: 'node', target: 'node20' },
+    ...(packages && { alias: sourcesIn(packages) }),
     ...{ conditions: ['@sluice/source'], plugins: [ownSources], logLevel: 'error' },
   })
   // Files of tests run side by side: none of their processes may load half of a bundle.
   await rename(fresh, bundle)
   return bundle
+}
+
+function sourcesIn(packages: string): Record<string, string> {
+  return {
+    '@sluice/core/backend': `${packages}/core/src/backend.ts`,
+    '@sluice/core': `${packages}/core/src/index.ts`,
+    '@sluice/redis': `${packages}/redis/src/index.ts`,
+  }
 }
