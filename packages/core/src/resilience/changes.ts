@@ -10,6 +10,9 @@ import { inTime } from './deadlines.ts'
 import { applyChange } from './denials-of-store.ts'
 import type { Caller } from './pending-ask.ts'
 
+/** Time (ms) for a reset or a block, which no request waits for: it asks the store twice. */
+const controlMs = 1_000
+
 /** Changes what a store has counted: by refunds, leases, resets and blocks. */
 export class Changes {
   readonly #asks: Asks
@@ -71,12 +74,13 @@ export class Changes {
   ): Promise<readonly Outcome[]> {
     const { outage, deadlines } = this.#asks
     const isControl = op === 'reset' || op === 'block'
-    const control = isControl ? new ControlCall(caller.deadlineMs) : undefined
+    const deadlineMs = isControl ? Math.max(caller.deadlineMs, controlMs) : caller.deadlineMs
+    const control = isControl ? new ControlCall(deadlineMs) : undefined
     let missed: unknown
     try {
       const answer = applyChange(caller.store, op, checks, control)
       if (!isPromise(answer)) return answer
-      const outcomes = await inTime(answer, deadlines.of(caller.deadlineMs), (error) => {
+      const outcomes = await inTime(answer, deadlines.of(deadlineMs), (error) => {
         missed = error
       })
       outage.succeed(caller, monotonicMs())
