@@ -58,6 +58,7 @@ describe('options that no guard is made of', () => {
       /^rateLimit: there is no option 'statusMessage'; the closest are 'message', 'statusCode'; all options are listed in https:\/\/sluice-js\.github\.io\/sluice\/options\.html$/,
     ],
     [{ ...good, imit: 1 }, 'SLUICE_OPTION_UNKNOWN', /\(did you mean 'limit'\?\)$/],
+    [{ ...good, onDecision: () => 1 }, 'SLUICE_OPTION_UNKNOWN', /\(did you mean 'observers'\?\)$/],
     [
       { ...good, zebra: 1 },
       'SLUICE_OPTION_UNKNOWN',

@@ -1,10 +1,10 @@
 import { redisStore, type UserClient } from '@sluice/redis'
-import { GlideClient, ProtocolVersion } from '@valkey/valkey-glide'
 import { Redis } from 'ioredis'
 import { Redis as Iovalkey } from 'iovalkey'
 import { createClient } from 'redis'
 import { createClient as createClient4 } from 'redis4'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { GlideClient, ProtocolVersion } from '../support/glide.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 

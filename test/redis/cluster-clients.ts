@@ -1,11 +1,11 @@
 import type { UserClient } from '@sluice/redis'
-import { GlideClusterClient } from '@valkey/valkey-glide'
 import { Cluster } from 'ioredis'
 import { Cluster as Cluster5 } from 'ioredis5'
 import { Cluster as IovalkeyCluster } from 'iovalkey'
 import { createCluster } from 'redis'
 import { createCluster as createCluster4 } from 'redis4'
 import { createCluster as createCluster5 } from 'redis5'
+import { GlideClusterClient } from '../support/glide.ts'
 
 interface Connected {
   readonly client: UserClient

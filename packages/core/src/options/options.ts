@@ -132,7 +132,8 @@ const maxListed = 12
 /** Names the option that was probably meant, or lists the options: a guard has fifty. */
 function suggestion(field: string, known: readonly string[]): string {
   const meant = proxyTrust.test(field) ? 'addressOf' : misnomers.get(field)
-  const near = [meant, known.find((name) => isNear(name, field))].find(
+  const observed = /^on[A-Z]/.test(field) ? 'observers' : undefined
+  const near = [meant, known.find((name) => isNear(name, field)), observed].find(
     (name) => name !== undefined && known.includes(name),
   )
   if (near !== undefined) return ` (did you mean '${near}'?)`
@@ -163,6 +164,7 @@ const frameworkTrust =
 /** The option names of other limiters, with the names that Sluice uses. */
 const misnomers: ReadonlyMap<string, string> = new Map([
   ['max', 'limit'],
+  ['githubExtras', 'headers'],
   ['points', 'limit'],
   ['windowMs', 'window'],
   ['timeWindow', 'window'],
