@@ -123,7 +123,7 @@ async function finishScripts(dist: string, version: string): Promise<void> {
   }
 }
 
-/** Shortens a script by a sixth. Names and lines stay, so that a stack trace can be read. */
+/** Shortens a script by a fifth. Names and lines stay, so that a stack trace can be read. */
 async function shortened(script: string, version: string): Promise<string> {
   const { code } = await transform(script.replace(/^[ \t]*\/\*\*[\s\S]*?\*\/\n/gm, ''), {
     minifySyntax: true,
@@ -131,7 +131,7 @@ async function shortened(script: string, version: string): Promise<string> {
     legalComments: 'inline',
     charset: 'utf8',
   })
-  const smaller = byTabs(code.replace(/^[ \t]*\/\/(?! @).*\n/gm, ''))
+  const smaller = code.replace(/^[ \t]*\/\/(?! @).*\n/gm, '').replace(/^[ \t]+/gm, '')
   // Texts over several lines may begin with spaces: such a script stays as it is.
   const [before, after] = await Promise.all([code, smaller].map(minified))
   return before === after ? smaller : code

@@ -10,7 +10,7 @@ const examples = '../../../examples'
 /** The blocks of each page that are whole files of tests, with the folders of the modules that they import. */
 const pages = [
   ['docs/testing.md', '.'],
-  ['docs/stores.md', `${examples}/map-store`],
+  ['docs/stores.md', `${examples}/store`],
   ['docs/adapters.md', `${examples}/node-http-adapter`],
   ['docs/brokers.md', `${examples}/array-broker`],
 ] as const

@@ -36,6 +36,8 @@ export async function openPage(
     viewport: { width, height: 800 },
     colorScheme: scheme,
     locale: 'en-GB',
+    // Half-way through a change of colours nothing can be read.
+    reducedMotion: 'reduce',
   })
   const { origin } = new URL(url)
   const faults: string[] = []

@@ -1,5 +1,5 @@
 import { byGrants } from '../deciders/from-ledger.ts'
-import { type Check, giveBack, type Home, Receipt } from '../model/check.ts'
+import { type Check, giveBack, type Held, type Home, Receipt } from '../model/check.ts'
 import type { Decide } from '../model/decide.ts'
 import type { Policy } from '../model/policy.ts'
 import type { StoreRegion } from '../model/region.ts'
@@ -7,12 +7,29 @@ import type { Outcome, Store } from '../model/store.ts'
 import { accessTo } from '../resilience/access-to.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
+import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { centralPolicy } from './regional-policies.ts'
 import type { Shares } from './shares.ts'
 
 /** Gives back units that the global store has counted. Never rejects. */
 export async function refundCentral({ receipt, ...check }: Check): Promise<boolean> {
   return (await receipt?.home?.giveBack({ ...check, receipt }, async () => false)) ?? false
+}
+
+/** Units that the global store has counted. A class, so that a copy of their receipt can be made. */
+class CentralUnits implements Home {
+  readonly #receipt: Receipt
+  readonly #caller: Caller
+
+  constructor(receipt: Receipt, caller: Caller) {
+    this.#receipt = receipt
+    this.#caller = caller
+  }
+
+  giveBack({ cost, refunded = 0 }: Held): MaybePromise<boolean> {
+    const receipt = this.#receipt
+    return giveBack({ ...receipt.check, cost, receipt, refunded }, this.#caller.change)
+  }
 }
 
 interface CentralOptions {
@@ -78,11 +95,7 @@ export class Central {
   /** The outcome of a central check, as that of the check of the limiter. */
   outcomeOf(check: Check, { receipt, ...outcome }: Outcome): Outcome {
     const { policy, limit } = check
-    const { change } = this.#caller
-    const home: Home | undefined = receipt && {
-      giveBack: ({ cost, refunded = 0 }) =>
-        giveBack({ ...receipt.check, cost, receipt, refunded }, change),
-    }
+    const home = receipt && new CentralUnits(receipt, this.#caller)
     const own = receipt && new Receipt(check, receipt.at, undefined, home)
     return { ...outcome, policy, limit, receipt: own }
   }
