@@ -40,6 +40,13 @@ describe('the option observers', () => {
     expect(observer.count).toBe(1)
   })
 
+  it('takes one object, whatever else it has', async () => {
+    const observer = { length: 0, onDecision: vi.fn() }
+    const limiter = createLimiter({ limit: 1, window: '1m', observers: observer })
+    await limiter.consume('a')
+    expect(observer.onDecision).toHaveBeenCalledOnce()
+  })
+
   it('tells the others although one throws or rejects, and answers as before', async () => {
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
     const told = vi.fn()
@@ -78,7 +85,7 @@ describe('the option observers', () => {
   )
 
   it.each([
-    ['all', /observers must be a list of observers/],
+    ['all', /observers must be an object with at least one of the methods/],
     [{ onDecison: vi.fn() }, /observers must be an object with at least one of the methods/],
     [[undefined], /observers\[0\] must be an object with at least one of the methods onDecision/],
     [[{}, {}], /observers\[0\] must be/],

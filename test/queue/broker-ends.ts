@@ -34,6 +34,13 @@ export function describeEnds(driver: BrokerDriver): void {
       await bench.reaches(job.id, 'done')
     })
 
+    it('ends a job whose error is half of a character, or is cut within one', async () => {
+      const job = await bench.enqueued(newJob())
+      worker(() => Promise.reject(new Error(`\ud83d${'x'.repeat(1_021)}😀😀`)))
+      await bench.reaches(job.id, 'failed')
+      expect(await bench.broker.status(job.id)).toMatchObject({ attempts: 2 })
+    })
+
     it('says of a job that nobody has begun to run in time that it expired, and gives its place away', async () => {
       const terms = { ...roomy, maxDepth: 2, maxDepthPerIdentity: 2 }
       const expiresAt = Date.now() + 60_000

@@ -80,6 +80,17 @@ describe.each(scaled(modernClients, clusterClients))('$name on a Cluster', (clus
     await close()
   })
 
+  it('forgets a policy on every node', async () => {
+    const { client, close } = await clusterClient.connect(cluster.ports)
+    const store = redisStore(client, { prefix: `forget${Math.random()}` })
+    const limiter = patientLimiter({ store, limit: 5, window: '1h', name: 'gone' })
+    await Promise.all(everywhere.map((key) => limiter.consume(key)))
+    const [policy] = limiter.policies
+    if (!policy) throw new Error('a policy')
+    expect(await store.keys?.forgetPolicy?.(policy, {})).toMatchObject({ keys: everywhere.length })
+    await close()
+  })
+
   it.runIf(clusterClient.begin)('decides what is asked before it has connected', async () => {
     const { client, close } =
       clusterClient.begin?.(cluster.ports) ?? (await clusterClient.connect(cluster.ports))

@@ -42,12 +42,14 @@ local function keep(set)
     for _, field in ipairs({ 'data', 'returnvalue', 'failedReason' }) do size = size + redis.call('HSTRLEN', key, field) end
     redis.call('HSET', bytes, id, size)
     redis.call('HINCRBY', bytes, '', size)
+    -- All that was kept before has expired.
+    if not is_dead and redis.call('EXISTS', kept) == 0 then redis.call('ZREMRANGEBYSCORE', ended, '-inf', '(' .. now) end
     redis.call('ZADD', kept, is_dead and now or now + job.retentionMs, id)
     if not is_dead then
       -- Records that are kept for a time end with all their keys at once.
       redis.call('PEXPIRE', key, job.retentionMs)
       local until_ms = math.max(job.retentionMs, redis.call('PTTL', kept))
-      for _, each in ipairs({ ended, kept, bytes }) do redis.call('PEXPIRE', each, until_ms) end
+      for _, each in ipairs(ended_expires and { ended, kept, bytes } or { kept, bytes }) do redis.call('PEXPIRE', each, until_ms) end
     end
   end
   for _ = 1, forgotten_at_once do

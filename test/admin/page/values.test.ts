@@ -33,6 +33,19 @@ describe('the traffic', () => {
     expect(history.traffic?.spanMs).toBe(60_000)
   })
 
+  it('begins anew when the clock is set back', () => {
+    const history = new TrafficHistory()
+    for (const [allowed, at] of [
+      [90, 100_000],
+      [130, 105_000],
+      [170, 50_000],
+      [210, 55_000],
+    ] as const)
+      history.note(live(allowed, at))
+    expect(history.traffic).toMatchObject({ spanMs: 5_000, requests: 40 })
+    expect(history.traffic?.points.map(([, rate]) => rate)).toEqual([8, 8])
+  })
+
   it('has a gap where a part of the fleet is not visible, instead of half the requests', () => {
     const history = new TrafficHistory()
     const note = (turn: number, processes: number, fallback: boolean) => {

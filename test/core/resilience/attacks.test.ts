@@ -7,6 +7,7 @@ import {
   memoryStore,
   type Outcome,
   type ResilienceEvent,
+  SluiceError,
   type Store,
 } from '@sluice/core'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
@@ -72,6 +73,20 @@ it.each(['sliding-log', 'token-bucket', 'fixed-window', 'sliding-counter'] as co
     await limiter.decide(checkOf(limiter, 5))
     await comeBack(limiter)
     expect(await left(limiter, 1_000)).toBeLessThan(70)
+  },
+)
+
+it.each([1, 3])(
+  'a refund reaches a unit whose debt the store refused 40,000 times, %i requests at once',
+  async (atOnce) => {
+    const refusal = new SluiceError('SLUICE_STORE_CHECK', 'this check alone')
+    const limiter = limit({ store: { name: 'refusing', apply: () => Promise.reject(refusal) } })
+    const decision = await limiter.consume('k')
+    for (let asked = 0; asked < 40_000; asked += atOnce) {
+      await Promise.all(Array.from({ length: atOnce }, () => limiter.consume('k')))
+    }
+    expect(await limiter.refund(decision)).toBe(true)
+    expect((await limiter.consume('k')).allowed).toBe(true)
   },
 )
 

@@ -14,20 +14,21 @@ interface Loan {
 }
 
 export interface Due extends Loan {
-  readonly part: LocalUnits
+  readonly part: DebtPart
 }
 
 /** The units of a debt that the store is told of together. */
 class DebtPart extends LocalUnits {
-  readonly #debt: Debt
+  /** The debt that the units are a part of now. */
+  debt: Debt
 
   constructor(debt: Debt) {
     super()
-    this.#debt = debt
+    this.debt = debt
   }
 
   protected override free(units: number): void {
-    this.#debt.take(units)
+    this.debt.take(units)
   }
 }
 
@@ -36,9 +37,9 @@ class Debt {
   check: Check
   local: Check
   /** Receipts of units that the store may have taken too: its answer is awaited. */
-  readonly doubtful = new Set<Receipt>()
+  readonly doubtful: Set<Receipt> = new Set()
   /** The other units. */
-  part: LocalUnits = new DebtPart(this)
+  part: DebtPart = new DebtPart(this)
   #units: OwedUnits | undefined = undefined
 
   constructor(check: Check) {
@@ -69,11 +70,19 @@ class Debt {
   }
 
   /** Takes out the part that is told now. Later units are another part. */
-  takePart(): LocalUnits {
+  takePart(): DebtPart {
     const { part } = this
     part.isTold = true
     this.part = new DebtPart(this)
     return part
+  }
+
+  /** Takes a part back that the store did not take. Returns the units that came back meanwhile. */
+  takeBack(part: DebtPart): number {
+    if (this.#units) return part.joinTo(this.part)
+    part.debt = this
+    this.part = part
+    return part.reopen()
   }
 }
 
@@ -109,7 +118,7 @@ export class Debts {
   /** Adds a debt again that the store did not take. */
   oweAgain(due: Due): void {
     const debt = this.#debts.of(due.check)
-    debt.add({ ...due, units: Math.max(0, due.units - due.part.joinTo(debt.part)) })
+    debt.add({ ...due, units: Math.max(0, due.units - debt.takeBack(due.part)) })
     this.#endIfPaid(debt)
   }
 
@@ -175,9 +184,9 @@ export class Debts {
   #takeOut(debt: Debt, doubtful: number): Due | undefined {
     const { check, local } = debt
     const units = debt.take(Math.max(0, debt.units - doubtful))
-    const part = debt.takePart()
+    const due = units === 0 ? undefined : { check, local, units, part: debt.takePart() }
     this.#endIfPaid(debt)
-    return units === 0 ? undefined : { check, local, units, part }
+    return due
   }
 
   #endIfPaid(debt: Debt): void {

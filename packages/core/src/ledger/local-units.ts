@@ -38,7 +38,7 @@ export abstract class LocalUnits implements Home {
 
   /** The receipt for the units: of the store, or of local memory in its place. */
   get recorded(): Receipt | undefined {
-    return this.#next ? this.#next.recorded : this.#recorded
+    return this.#whole().#recorded
   }
 
   /** True when units that come back do not become free here. */
@@ -51,7 +51,8 @@ export abstract class LocalUnits implements Home {
 
   /** While the answer of the store is awaited, units wait for it, and come back after it. */
   giveBack({ cost }: Pick<Held, 'cost'>, changeAtStore: ChangeAtStore): MaybePromise<boolean> {
-    if (this.#next) return this.#next.giveBack({ cost }, changeAtStore)
+    const whole = this.#whole()
+    if (whole !== this) return whole.giveBack({ cost }, changeAtStore)
     if (this.#recorded) return this.#giveBackThere(this.#recorded, cost, changeAtStore)
     if (this.isFinal) {
       this.#late += cost
@@ -74,6 +75,22 @@ export abstract class LocalUnits implements Home {
   joinTo(others: LocalUnits): number {
     this.#next = others
     return this.#late
+  }
+
+  /** Opens again, since the store could not be told. Returns the units that came back meanwhile. */
+  reopen(): number {
+    const late = this.#late
+    this.#late = 0
+    this.isTold = false
+    return late
+  }
+
+  /** The units that these are a part of now. There may be one for each failure of the store. */
+  #whole(): LocalUnits {
+    let whole: LocalUnits = this
+    while (whole.#next) whole = whole.#next
+    if (whole !== this) this.#next = whole
+    return whole
   }
 
   #giveBackThere(

@@ -202,7 +202,11 @@ const eventFields: readonly (keyof Observers)[] = [
 export function observerList<Request>({
   observers = [],
 }: ObserverOptions<Request>): readonly Observers<Request>[] {
-  return 'length' in observers ? observers : [observers]
+  return isList(observers) ? observers : [observers]
+}
+
+function isList<T>(value: T | readonly T[]): value is readonly T[] {
+  return Array.isArray(value)
 }
 
 /**
@@ -210,9 +214,9 @@ export function observerList<Request>({
  * @throws SluiceError that names the option, its value and the legal form
  */
 export function checkObservers({ observers }: { readonly observers?: unknown }): void {
-  if (typeof observers === 'object' && observers !== null && !Array.isArray(observers)) {
-    checkObserver(observers, 'observers', eventFields)
-  } else checkObserverList(observers, eventFields)
+  if (observers === undefined || Array.isArray(observers)) {
+    checkObserverList(observers, eventFields)
+  } else checkObserver(observers, 'observers', eventFields)
 }
 
 /**

@@ -93,7 +93,9 @@ const maxTextLength = 1_024
  */
 export function errorText(error: unknown): string {
   const text = textOf(error)
-  return text.length <= maxTextLength ? text : `${text.slice(0, maxTextLength - 1)}…`
+  if (text.length <= maxTextLength) return text
+  // No half of a character.
+  return `${text.slice(0, maxTextLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
 function textOf(error: unknown): string {

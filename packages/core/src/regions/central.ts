@@ -16,7 +16,7 @@ export async function refundCentral({ receipt, ...check }: Check): Promise<boole
   return (await receipt?.home?.giveBack({ ...check, receipt }, async () => false)) ?? false
 }
 
-/** Units that the global store has counted. A class, so that a copy of their receipt can be made. */
+/** Units that the global store has counted. A class: then a copy of their receipt can be made. */
 class CentralUnits implements Home {
   readonly #receipt: Receipt
   readonly #caller: Caller

@@ -53,8 +53,11 @@ export class LeaseRenewer {
   async #renew(): Promise<void> {
     if (this.#isRenewing) return
     this.#isRenewing = true
-    await Promise.all(this.#kept.entries().map(({ decision }) => this.#limiter.renew(decision)))
-    this.#isRenewing = false
+    try {
+      await Promise.all(this.#kept.entries().map(({ decision }) => this.#limiter.renew(decision)))
+    } finally {
+      this.#isRenewing = false
+    }
   }
 }
 

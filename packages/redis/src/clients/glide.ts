@@ -2,7 +2,7 @@ import { hasMethods, type RedisClient } from './redis-client.ts'
 
 /** The part that Sluice uses of a client of Valkey GLIDE 2, for a single node or a Cluster. */
 export interface GlideLike {
-  customCommand(args: string[]): Promise<unknown>
+  customCommand(args: string[], options?: object): Promise<unknown>
   invokeScript(...args: never[]): unknown
 }
 
@@ -10,13 +10,16 @@ export function isGlide(client: object): client is GlideLike {
   return hasMethods(client, 'customCommand', 'invokeScript')
 }
 
-/** GLIDE finds the node of a Cluster by the keys of a command. */
+/** GLIDE finds the node of a Cluster by the keys of a command; some commands have none. */
 export function glideClient(client: GlideLike): RedisClient {
+  const isCluster = hasMethods(client, 'invokeScriptWithRoute')
   return {
-    isCluster: hasMethods(client, 'invokeScriptWithRoute'),
-    async send(name, args) {
+    isCluster,
+    async send(name, args, key) {
+      const isRouted = isCluster && /^(scan|cluster|time)$/i.test(name)
+      const route = { type: 'primarySlotKey', key }
       try {
-        return await client.customCommand([name, ...args])
+        return await client.customCommand([name, ...args], isRouted ? { route } : undefined)
       } catch (error) {
         throw error instanceof Error ? new Error(replyOf(error.message), { cause: error }) : error
       }

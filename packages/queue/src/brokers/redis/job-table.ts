@@ -123,8 +123,9 @@ export function redisJobTable(options: RedisJobTableOptions): RedisJobTable {
       const delayMs = outcome === 'returned' ? 0 : back.delayMs
       const error = outcome === 'retry' ? back.error : ''
       const dueAt = Math.ceil(Date.now() + delayMs)
-      const args = { job: scriptJob(job), run: id, token, outcome, error, dueAt, uncounts }
-      return Number(await run('put-back', args))
+      const args = { job: scriptJob(job), run: id, token, outcome, dueAt, uncounts }
+      // Not among the arguments: JSON in Redis has no lone surrogates.
+      return Number(await run('put-back', args, { text: error }))
     },
 
     watch: async (runs) => texts(await run('watch', { runs })),
