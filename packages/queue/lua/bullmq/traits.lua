@@ -2,7 +2,6 @@
 -- one of four other keys.
 -- Processes of the last version look jobs up in the set of those that have ended, and never prolong it.
 local ended_expires = false
-
 local function owner_of(each) return redis.call('GET', prefix .. each .. ':lock') end
 local function is_running(each) return redis.call('LPOS', prefix .. 'active', each) end
 local function count_running() return redis.call('LLEN', prefix .. 'active') end

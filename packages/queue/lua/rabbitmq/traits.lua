@@ -1,7 +1,6 @@
 -- Traits of RabbitMQ's jobs: a job that a worker has is in the set `active`, and has the token of the run. Each message of a job
 -- carries a number: only the newest counts. It stands among the unpublished ones until the server has confirmed it.
 local ended_expires = true
-
 local function owner_of(each) return redis.call('HGET', prefix .. each, 'token') end
 local is_running = owner_of
 local function count_running() return redis.call('SCARD', prefix .. 'active') end

@@ -1,5 +1,4 @@
--- leaky-bucket: a bucket as a queue, from which requests leave one unit after the other
--- (token-bucket.lua).
+-- leaky-bucket: a bucket as a queue, from which units leave one by one (token-bucket.lua).
 define['leaky-bucket'] = function()
   local leaky_bucket = {}
   for name, part in pairs(require_part('token-bucket')) do leaky_bucket[name] = part end

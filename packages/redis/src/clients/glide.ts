@@ -3,7 +3,6 @@ import { hasMethods, type RedisClient } from './redis-client.ts'
 /** The part that Sluice uses of a client of Valkey GLIDE 2, for a single node or a Cluster. */
 export interface GlideLike {
   customCommand(args: string[], options?: object): Promise<unknown>
-  invokeScript(...args: never[]): unknown
 }
 
 export function isGlide(client: object): client is GlideLike {
@@ -16,10 +15,10 @@ export function glideClient(client: GlideLike): RedisClient {
   return {
     isCluster,
     async send(name, args, key) {
-      const isRouted = isCluster && /^(scan|cluster|time)$/i.test(name)
       const route = { type: 'primarySlotKey', key }
+      const isKeyless = isCluster && /^(scan|cluster|TIME)$/.test(name)
       try {
-        return await client.customCommand([name, ...args], isRouted ? { route } : undefined)
+        return await client.customCommand([name, ...args], isKeyless ? { route } : undefined)
       } catch (error) {
         throw error instanceof Error ? new Error(replyOf(error.message), { cause: error }) : error
       }
