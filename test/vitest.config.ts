@@ -64,11 +64,14 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** What a process does once (a warning, one pace for all clients) is tested in a process of its own. */
+/** What a process does once (a warning, one pace for all clients), or in all, is tested in a process of its own. */
 const apart = [
   'client/**/*.test.ts',
   'adapters/mistakes.test.ts',
   'core/{limiter,short-windows}.test.ts',
+  // They count what a whole process calls, and its timers.
+  'architecture/road.test.ts',
+  'core/resilience/store-away.test.ts',
   // A replay moves the clock of its process.
   'cli/{docs,escapes,formats,fuzz,simulate,suggest}.test.ts',
   'cli/report/simulate-html.test.ts',

@@ -43,7 +43,7 @@ describe('the traffic', () => {
     ] as const)
       history.note(live(allowed, at))
     expect(history.traffic).toMatchObject({ spanMs: 5_000, requests: 40 })
-    expect(history.traffic?.points.map(([, rate]) => rate)).toEqual([8, 8])
+    expect(history.traffic?.points).toEqual([[55, 8, 0, 0, 0]])
   })
 
   it('has a gap where a part of the fleet is not visible, instead of half the requests', () => {

@@ -32,7 +32,7 @@ export const lookup: Answering<unknown, Static<typeof schemas.lookupRequest>> = 
   )
   return {
     digest,
-    // Who gave the key by its names knows them.
+    // A caller that gives the names of a key knows its values.
     key: typeof body.key === 'string' ? key : undefined,
     name: nameOf(admin, digest),
     found: outcomes.some(isUsed),

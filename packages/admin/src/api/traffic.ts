@@ -36,8 +36,8 @@ export class TrafficHistory {
   #known = 0
 
   note(live: Live): void {
-    // The clock was set back: rates over it would be wrong.
-    if (live.at <= (this.#samples.at(-1)?.at ?? 0)) this.#samples = []
+    // The clock was set back: neither rates nor lines go over that.
+    if (live.at <= (this.#samples.at(-1)?.at ?? 0)) [this.#samples, this.#points] = [[], []]
     const before = this.#samples.at(-1)
     const seen = this.#samples.map(({ processes }) => processes)
     // A store that is away tells of no other process.

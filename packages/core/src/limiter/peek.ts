@@ -94,7 +94,7 @@ export function usageOf({
   const check = { policy, cost: 0, limit }
   const capacity = algorithm.capacity(check)
   const quota = algorithm.quota?.(check) ?? capacity
-  // What remains ends at the limit, and at 0 while more wait than leave in a window.
+  // `remaining` never exceeds the limit, nor falls below 0: then the level is unknown.
   const isCut = (remaining === limit && quota > limit) || (remaining === 0 && capacity > quota)
   const isKnown = remaining !== undefined && limit !== Number.POSITIVE_INFINITY && !isCut
   return { capacity, used: isKnown ? quota - remaining : undefined }

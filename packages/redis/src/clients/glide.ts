@@ -15,10 +15,10 @@ export function glideClient(client: GlideLike): RedisClient {
   return {
     isCluster,
     async send(name, args, key) {
-      const route = { type: 'primarySlotKey', key }
       const isKeyless = isCluster && /^(scan|cluster|TIME)$/.test(name)
+      const options = isKeyless ? { route: { type: 'primarySlotKey', key } } : undefined
       try {
-        return await client.customCommand([name, ...args], isKeyless ? { route } : undefined)
+        return await client.customCommand([name, ...args], options)
       } catch (error) {
         throw error instanceof Error ? new Error(replyOf(error.message), { cause: error }) : error
       }
