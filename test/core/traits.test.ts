@@ -7,7 +7,7 @@ import {
 } from '@sluice/core'
 import { algorithms } from '@sluice/core/backend'
 import { describe, expect, it } from 'vitest'
-import { testedAlgorithms } from '../stores/algorithm-policy.ts'
+import { algorithmPolicy, testedAlgorithms } from '../stores/algorithm-policy.ts'
 import { limiterOf } from '../support/patient-limiter.ts'
 
 function policyOf(options: PolicyFields): Policy {
@@ -17,18 +17,12 @@ function policyOf(options: PolicyFields): Policy {
 }
 
 describe('the names of algorithms in keys', () => {
-  it.each([
-    ['60000', { algorithm: 'sliding-log', window: '1m' }],
-    ['60000-r500', { algorithm: 'sliding-log', window: '1m', resolution: 500 }],
-    ['60000', { algorithm: 'sliding-counter', window: '1m' }],
-    ['60000', { algorithm: 'fixed-window', window: '1m' }],
-    ['60000-clock', { algorithm: 'fixed-window', window: '1m', align: 'clock' }],
-    ['60000', { algorithm: 'token-bucket', window: '1m', burst: 7 }],
-    ['60000', { algorithm: 'leaky-bucket', window: '1m', queue: 7 }],
-    ['30000', { algorithm: 'concurrency' }],
-  ] as const)('have the window and the settings beside them: %s, %j', (shape, options) => {
-    const policy = policyOf({ limit: 10, ...options })
-    expect(algorithms[policy.algorithm].keyShape(policy)).toBe(shape)
+  it.each(algorithmNames)('stay as they are, with the settings behind them: %s', (name) => {
+    const { counted } = testedAlgorithms[name]
+    for (const [place, options] of Object.entries(counted)) {
+      const policy = policyOf(algorithmPolicy(name, { limit: 10, window: '1m', ...options }))
+      expect(`${algorithms[name].keyName}-${algorithms[name].keyShape(policy)}`).toBe(place)
+    }
   })
 
   it('say nothing of the numbers of a penalty', () => {
@@ -41,10 +35,6 @@ describe('the names of algorithms in keys', () => {
     expect(algorithms.penalty.keyShape(penalty)).toBe('')
   })
 
-  it.each(algorithmNames)('stay as they are: %s', (name) => {
-    expect(algorithms[name].keyName).toBe(testedAlgorithms[name].keyName)
-  })
-
   it('are unlike each other', () => {
     // A log beside held units is the same log: a policy keeps its counts when grants are turned on.
     const { 'held-log': _, ...own } = algorithms
@@ -54,11 +44,7 @@ describe('the names of algorithms in keys', () => {
 })
 
 describe.each(algorithmNames)('the state of %s', (name) => {
-  const policy = policyOf({
-    algorithm: name,
-    limit: 5,
-    ...(name !== 'concurrency' && { window: '1m' }),
-  })
+  const policy = policyOf(algorithmPolicy(name, { limit: 5, window: '1m' }))
   const { codec, create, take, used, endsAt } = algorithms[name]
   const check = { policy, cost: 2, limit: 5 }
 

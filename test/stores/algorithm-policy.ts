@@ -2,21 +2,26 @@ import { type AlgorithmName, algorithmNames, type Policy, type PolicyFields } fr
 import { BucketLife } from './oracle/bucket-life.ts'
 import { LeaseLife } from './oracle/lease-life.ts'
 import type { Life } from './oracle/life.ts'
-import { UnitLife } from './oracle/unit-life.ts'
+
+/** The options that stand beside the limit and the window. */
+type OwnFields = Omit<PolicyFields, 'algorithm' | 'limit' | 'window'>
 
 /** All that the tests know of single algorithms. */
 interface TestedAlgorithm {
-  /** The name in keys: a key that changes empties all counts of a rolling deploy. */
-  readonly keyName: string
-  /** The naive model of a key. */
-  readonly newLife: () => Life
+  /**
+   * By its name in keys and what stands behind it: options that count there, with a window of a
+   * minute. A key that changes empties all counts of a rolling deploy.
+   */
+  readonly counted: { readonly [place: string]: OwnFields }
+  /** The naive model of a key. @default units that count for a window */
+  readonly newLife?: () => Life
   /**
    * Options beside the limit and the window that make it admit `limit` units at once.
    * @default none
    */
-  readonly atOnce?: (limit: number) => Partial<PolicyFields>
+  readonly atOnce?: (limit: number) => OwnFields
   /** Options of its own for random traces. @default none */
-  readonly drawn?: (numbers: DrawnNumbers) => Partial<PolicyFields>
+  readonly drawn?: (numbers: DrawnNumbers) => OwnFields
   /** The most units that are remembered before some are lost. @default more than tests take */
   readonly maxRemembered?: (limit: number) => number
   /** The longest time to live of a key, for limits of up to twice the declared one and one more, and clocks that are set back. */
@@ -32,37 +37,33 @@ interface DrawnNumbers {
   readonly share: number | undefined
 }
 
-const newUnitLife = (): Life => new UnitLife()
 const newBucketLife = (): Life => new BucketLife()
 
 export const testedAlgorithms: { readonly [name in AlgorithmName]: TestedAlgorithm } = {
   'sliding-log': {
-    keyName: 'log',
-    newLife: newUnitLife,
+    counted: { 'log-60000': {}, 'log-60000-r500': { resolution: 500 } },
     drawn: ({ window, steps }) => (steps > 0 ? { resolution: Math.ceil(window / steps) } : {}),
     maxRemembered: (limit) => 2 * limit,
     maxTtlMs: ({ windowMs, resolutionMs }) => Math.ceil(1.5 * windowMs) + resolutionMs,
   },
   'sliding-counter': {
-    keyName: 'counter',
-    newLife: newUnitLife,
+    counted: { 'counter-60000': {} },
     maxTtlMs: ({ windowMs }) => 3 * windowMs,
   },
   'fixed-window': {
-    keyName: 'window',
-    newLife: newUnitLife,
+    counted: { 'window-60000': {}, 'window-60000-clock': { align: 'clock' } },
     drawn: ({ aligned }) => (aligned ? { align: 'clock' } : {}),
     maxTtlMs: ({ windowMs, clockAligned }) => (clockAligned ? 2 : 1) * windowMs,
   },
   'token-bucket': {
-    keyName: 'bucket',
+    counted: { 'bucket-60000': { burst: 7 } },
     newLife: newBucketLife,
     drawn: ({ units }) => (units ? { burst: units } : {}),
     maxRemembered: (limit) => limit,
     maxTtlMs: ({ limit, windowMs, burst }) => ((burst ?? 2 * limit + 1) + 1) * windowMs,
   },
   'leaky-bucket': {
-    keyName: 'queue',
+    counted: { 'queue-60000': { queue: 7 } },
     newLife: newBucketLife,
     // One request leaves at once, the others wait.
     atOnce: (limit) => ({ queue: Math.max(0, limit - 1) }),
@@ -76,7 +77,7 @@ export const testedAlgorithms: { readonly [name in AlgorithmName]: TestedAlgorit
     maxTtlMs: ({ windowMs, maxDelayMs }) => maxDelayMs + 2 * windowMs,
   },
   concurrency: {
-    keyName: 'leases',
+    counted: { 'leases-60000': {} },
     newLife: () => new LeaseLife(),
     maxTtlMs: ({ windowMs }) => windowMs,
   },

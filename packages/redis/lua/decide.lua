@@ -5,8 +5,7 @@
 -- ARGV[1]  the call, as ARGV[4] of usual-one.lua
 -- ARGV[2]  milliseconds of the caller's clock; '' for the server's own
 -- ARGV[3]  the requests as JSON, which src/calls/general-call.ts writes:
---   { policies: [{ algorithm, limit, window, capacity, resolution, aligned, is_short, count_denied,
---                  block_for?, block_factor?, block_most? }],
+--   { policies: [{ algorithm, limit, window, setting?, is_short, count_denied }],
 --     groups: [{ op, policies, requests, costs?, receipts? }], apart? }
 --   policies   of a group: the policies of each of its requests, as numbers from 1
 --   requests   how many requests the group has; each has one key for each policy

@@ -23,6 +23,9 @@
 --                                 units are given back. A third one, if there is one, tells how far
 --                                 (ms) the time of the key is ahead of a clock that was set back
 --
+-- A policy has limit, window, count_denied, setting (what `luaSetting` of the twin in core returns;
+-- nil for undefined), and is_short, if a log is one string.
+--
 -- Cells are used again for the next request, since tables cost more than commands, so load sets
 -- every field: key, incarnation, exists (whether the key held anything), repaired, and its own.
 -- Every change is written at once, so that the next request sees it. Times and units are whole.

@@ -12,7 +12,7 @@ local caller_ms = ARGV[3 * WIDTH + 2]
 local call_text, repeats, costs = ARGV[3 * WIDTH + 1], ARGV[3 * WIDTH + 3] == '1', nil
 -- EACH
 local limit, window, setting = ARGV[3 * N - 2] + 0, ARGV[3 * N - 1] + 0, ARGV[3 * N]
-setting = tonumber(setting) or setting
+setting = setting ~= '' and (tonumber(setting) or setting) or nil
 -- END
 if ARGV[4 + 3 * WIDTH] then
   costs = {}

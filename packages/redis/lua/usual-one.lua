@@ -9,7 +9,7 @@
 -- KEYS     the key of each request
 -- ARGV[1]  the limit
 -- ARGV[2]  the window in ms
--- ARGV[3]  the setting, which only this module reads; left out if it is the usual one
+-- ARGV[3]  the setting, which only this module reads; '' or left out for the one that it assumes
 -- ARGV[4]  the call: 'c<number>'; with a caller's clock 'c<number>;<incarnation>', the u32 from
 --          which incarnations are counted
 -- ARGV[5]  milliseconds of the caller's clock; '' for the server's own
@@ -21,7 +21,7 @@
 --          there were any }; for an only key { the report, now, and maybe that number }
 local key, limit, window, setting, caller_ms = KEYS[1], ARGV[1] + 0, ARGV[2] + 0, ARGV[3], ARGV[5]
 local call_text = ARGV[4]
-if setting then setting = tonumber(setting) or setting end
+if setting then setting = setting ~= '' and (tonumber(setting) or setting) or nil end
 -- include parts/shared
 local values, value_index, units, is_charge = nil, 1, 1, false
 local key_count = HAS_GRANTS and #KEYS / 2 or #KEYS

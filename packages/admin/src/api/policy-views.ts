@@ -43,7 +43,7 @@ function keyOfRoute({ routes = {} }: PolicyFile, [place, name]: readonly unknown
 
 /** @param policy `undefined` while no limiter uses it: then the set decides when it is changed */
 function changeable(policy: Policy | undefined): readonly string[] {
-  const hasBurst = policy !== undefined && algorithmOf(policy).options.fields.includes('burst')
+  const hasBurst = policy !== undefined && 'burst' in algorithmOf(policy).options.fields
   return ['limit', ...(hasBurst ? ['burst'] : []), 'mode', 'share']
 }
 

@@ -20,8 +20,8 @@ export interface CountingCheck<Settings> {
 
 /** The options that only one algorithm has. */
 export interface OwnOptions<Options, Settings> {
-  /** Their names; other algorithms refuse them. */
-  readonly fields: readonly (keyof Options & string)[]
+  /** Their forms; other algorithms refuse them. */
+  readonly fields: { readonly [field in keyof Options & string]-?: OptionForm }
   /** The settings of a policy that counts in another way. */
   readonly neutral: Settings
   /**
@@ -35,6 +35,12 @@ export interface OwnOptions<Options, Settings> {
    */
   read(options: Options, windowMs: number, at: OptionPath): Settings
 }
+
+/** The form of an option, and a sentence on it, for the schema of policy files. */
+export type OptionForm =
+  | { readonly form: 'duration'; readonly about: string }
+  | { readonly form: 'units'; readonly min: number; readonly about: string }
+  | { readonly form: 'text'; readonly text: string }
 
 /** Names a field in a message as the user writes it: `policies[1].burst`. */
 export type OptionPath = (field: string) => string
@@ -82,6 +88,29 @@ interface Traits<State, Options, Settings extends object> {
   readonly options: OwnOptions<Options, Settings>
   /** Turns a state into whole numbers, and back, for stores that keep bytes. */
   readonly codec: Codec<State>
+}
+
+/** The report that the Lua twin of an algorithm makes of a key, after all checks of a request. */
+export interface KeyReport {
+  /** Two numbers whose meaning the `report` function of the twin gives. */
+  readonly amount: number
+  readonly detail: number
+  readonly incarnation: number
+  /** Ms to wait, or to be held; `undefined` if `amount` and `detail` tell. */
+  readonly explicitMs: number | undefined
+  /** Ms by which the time of the key is ahead of a clock that was set back. */
+  readonly aheadMs: number
+}
+
+/** A state with the usage of a report, to be read at the time of the report alone. */
+export interface Reported<State> {
+  readonly state: State
+  /** The value that a refund has to name, as `take` returns it. */
+  readonly at: number
+  /** Ms that a denied request has to wait. @default by the state */
+  readonly waitMs?: number | undefined
+  /** Ms that an allowed request is held. @default 0 */
+  readonly delayMs?: number
 }
 
 export interface Codec<State> {
@@ -180,4 +209,11 @@ export interface Algorithm<
   afterReset?(state: State, terms: GrantTerms | undefined): State | undefined
   /** The time from which the state is the same as none. */
   endsAt(state: State, check: CountingCheck<Settings>): number
+  /** Reads what the twin reports, at `now` by its clock. */
+  fromReport(check: CountingCheck<Settings>, report: KeyReport, now: number): Reported<State>
+  /**
+   * Returns what the twin reads of a check beside the limit and the window, as `policy.setting`;
+   * `undefined` for the value that it assumes. Left out by twins that read nothing else.
+   */
+  luaSetting?(check: CountingCheck<Settings>): number | string | undefined
 }

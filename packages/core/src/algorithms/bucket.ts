@@ -90,6 +90,20 @@ export function bucket<Settings extends object, Options>(
     },
 
     endsAt: ({ endsAt }) => endsAt,
+
+    fromReport(check, { amount, detail, explicitMs, aheadMs }, now) {
+      const at = now + detail
+      const state = { level: amount, at: now + aheadMs, endsAt: at, limit: check.limit }
+      if (!own.delayMs) return { state, at }
+      // It is held until all units before it have drained.
+      const before = Math.max(0, amount - check.cost * check.policy.windowMs)
+      return { state, at, delayMs: explicitMs ?? Math.ceil(before / check.limit) }
+    },
+
+    luaSetting(check) {
+      const level = capacityLevel(check)
+      return level === check.limit * check.policy.windowMs ? undefined : level
+    },
   }
   return self
 }

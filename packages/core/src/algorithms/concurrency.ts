@@ -47,7 +47,13 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
   keyName: 'leases',
   describe: ({ windowMs }) => `concurrency over ${windowMs} ms`,
   options: {
-    fields: ['lease', 'retryAfter'],
+    fields: {
+      lease: {
+        form: 'duration',
+        about: 'How long a request may be in flight without a sign of life.',
+      },
+      retryAfter: { form: 'duration', about: 'The wait that a refused client is told.' },
+    },
     neutral: { retryMs: 1_000 },
     windowMs({ lease, window }, at) {
       if (window === undefined) return windowMsOf(orDefault(lease, '30s'), at('lease'))
@@ -122,7 +128,16 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
   },
 
   endsAt: ({ running, endsAt }) => (running.size === 0 ? 0 : endsAt),
+
+  fromReport: ({ limit }, { amount, detail }, now) => ({
+    state: { running: none, units: amount, endsAt: 0, nextNumber: 0, limit },
+    // As `lua/parts/lease-number.lua` makes it.
+    at: (now % 2 ** 42) * 1000 + detail,
+  }),
 }
+
+/** Of all states that are read from reports, and never written to. */
+const none: Leases['running'] = new Map()
 
 function newLeases(): Leases {
   return { running: new Map(), units: 0, endsAt: 0, nextNumber: 1, limit: 0 }

@@ -36,7 +36,7 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
   describe: ({ windowMs, clockAligned }) =>
     `fixed-window over ${windowMs} ms${clockAligned ? ' aligned to the clock' : ''}`,
   options: {
-    fields: ['align'],
+    fields: { align: { form: 'text', text: 'clock' } },
     neutral: { clockAligned: false },
     read: ({ align }, _windowMs, at) => ({
       clockAligned:
@@ -87,6 +87,13 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
   },
 
   endsAt: (state, check) => state.startMs + check.policy.windowMs,
+
+  fromReport({ limit }, { amount, detail, aheadMs }, now) {
+    const startMs = detail === 0 ? -1 : now + aheadMs - detail + 1
+    return { state: { startMs, count: amount, limit }, at: startMs }
+  },
+
+  luaSetting: ({ policy }) => (policy.clockAligned ? 1 : undefined),
 }
 
 function newWindow(): FixedWindow {

@@ -1,4 +1,4 @@
-import type { Codec } from './algorithm.ts'
+import type { Codec, OwnOptions } from './algorithm.ts'
 
 type Flat<State> = { readonly [field in keyof State]: number }
 
@@ -31,9 +31,4 @@ export const plainWindow: {
 }
 
 /** For an algorithm without options of its own. */
-export const noOptions: OwnNone = { fields: [], neutral: {}, read: () => ({}) }
-interface OwnNone {
-  readonly fields: readonly never[]
-  readonly neutral: object
-  read(): object
-}
+export const noOptions: OwnOptions<object, object> = { fields: {}, neutral: {}, read: () => ({}) }

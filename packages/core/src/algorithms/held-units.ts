@@ -74,7 +74,16 @@ export function withHeldUnits<Inner extends KeyState, Settings extends object>(
     return algorithm.take(inner, { ...check, cost: units, limit }, now)
   }
 
-  const { counts, keepsEachUnit = false, keyName, keyShape, describe, lifeMs, capacity } = algorithm
+  const {
+    counts,
+    keepsEachUnit = false,
+    keyName,
+    keyShape,
+    describe,
+    lifeMs,
+    capacity,
+    luaSetting,
+  } = algorithm
   return {
     counts,
     keepsEachUnit,
@@ -83,7 +92,8 @@ export function withHeldUnits<Inner extends KeyState, Settings extends object>(
     describe,
     lifeMs,
     capacity,
-    options: { fields: [], neutral: algorithm.options.neutral, read: algorithm.options.read },
+    ...(luaSetting && { luaSetting }),
+    options: { fields: {}, neutral: algorithm.options.neutral, read: algorithm.options.read },
     codec: {
       save: ({ limit, inner, grants }) => [
         limit,
@@ -166,6 +176,11 @@ export function withHeldUnits<Inner extends KeyState, Settings extends object>(
       const closed = new Set(terms?.closed.map(({ id }) => id))
       const kept = grants.filter(({ id }) => !closed.has(id))
       return kept.length === 0 ? undefined : { limit, inner: algorithm.create(), grants: kept }
+    },
+
+    fromReport(check, report, now) {
+      const { state, ...others } = algorithm.fromReport(check, report, now)
+      return { state: { limit: check.limit, inner: state, grants: none }, ...others }
     },
   }
 }

@@ -40,7 +40,10 @@ export const leakyBucket: Algorithm<Bucket, LeakyBucketSettings, LeakyBucketOpti
   divide: ({ queue }, instances) =>
     Number.isFinite(queue) ? { queue: Math.floor(queue / instances) } : undefined,
   options: {
-    fields: ['queue', 'maxDelay'],
+    fields: {
+      queue: { form: 'units', min: 0, about: 'Requests that may wait.' },
+      maxDelay: { form: 'duration', about: 'The longest that a request waits.' },
+    },
     neutral: { queue: Number.POSITIVE_INFINITY, maxDelayMs: 30_000 },
     read(options, windowMs, at) {
       const queue =

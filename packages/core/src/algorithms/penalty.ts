@@ -115,6 +115,16 @@ export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
     const strikesEndAt = strikes > 0 ? sinceMs + withinMs : 0
     return Math.max(strikesEndAt, forgottenAt(state, withinMs))
   },
+
+  fromReport({ limit }, { amount, detail }, now) {
+    const blockedUntil = now + detail
+    const state = { ...newPenalised(), strikes: amount, sinceMs: now, blockedUntil, limit }
+    return { state, at: now }
+  },
+
+  luaSetting({ policy: { penalty } }) {
+    return penalty && `${penalty.forMs};${penalty.factor};${penalty.maxMs}`
+  },
 }
 
 function newPenalised(): Penalised {

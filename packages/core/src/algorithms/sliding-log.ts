@@ -52,7 +52,9 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
   describe: ({ windowMs, resolutionMs }) =>
     `sliding-log over ${windowMs} ms${resolutionMs > 1 ? ` at ${resolutionMs} ms` : ''}`,
   options: {
-    fields: ['resolution'],
+    fields: {
+      resolution: { form: 'duration', about: 'Rounds times up, to bound the bytes of a key.' },
+    },
     neutral: { resolutionMs: 1 },
     read: ({ resolution }, windowMs, at) => ({
       resolutionMs: resolutionOf(resolution, windowMs, at),
@@ -149,6 +151,15 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
   endsAt(state, check) {
     return state.lastMs < 0 ? 0 : state.lastMs + check.policy.windowMs
   },
+
+  // As if all units had the time of the oldest: the twin tells the wait for any more of them.
+  fromReport(check, { amount, detail, explicitMs }, now) {
+    const lastMs = now + detail - check.policy.windowMs
+    const state = { ...newLog(), lastMs, lastTotal: amount, limit: check.limit }
+    return { state, at: recordedAt(check, now), waitMs: explicitMs }
+  },
+
+  luaSetting: ({ policy }) => (policy.resolutionMs === 1 ? undefined : policy.resolutionMs),
 }
 
 function newLog(): SlidingLog {

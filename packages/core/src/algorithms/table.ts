@@ -1,5 +1,5 @@
 import { invalid } from '../options/options.ts'
-import type { Algorithm, KeyState, OptionPath, OwnOptions } from './algorithm.ts'
+import type { Algorithm, KeyState, OptionForm, OptionPath, OwnOptions } from './algorithm.ts'
 import { type ConcurrencyOptions, type ConcurrencySettings, concurrency } from './concurrency.ts'
 import { type FixedWindowOptions, type FixedWindowSettings, fixedWindow } from './fixed-window.ts'
 import { withHeldUnits } from './held-units.ts'
@@ -47,7 +47,9 @@ export interface AlgorithmSettings
 
 /** An algorithm of any state: it counts for any policy, and reads its own options as settings. */
 type AnyAlgorithm = Omit<Algorithm<KeyState, AlgorithmSettings>, 'options'> & {
-  readonly options: OwnOptions<AlgorithmOptions, Partial<AlgorithmSettings>>
+  readonly options: Omit<OwnOptions<AlgorithmOptions, Partial<AlgorithmSettings>>, 'fields'> & {
+    readonly fields: { readonly [field in keyof AlgorithmOptions]?: OptionForm }
+  }
 }
 
 /** The algorithm of each name. A state goes only to the algorithm that created it. */
@@ -75,9 +77,9 @@ export function algorithmOf({ counting }: { readonly counting: Counting }): AnyA
   return latest
 }
 
-export const algorithmFields: readonly (keyof AlgorithmOptions)[] = Object.values(
-  algorithms,
-).flatMap(({ options }) => options.fields)
+export const algorithmFields: readonly string[] = Object.values(algorithms).flatMap(({ options }) =>
+  Object.keys(options.fields),
+)
 
 /** The settings of a policy that gives no options of single algorithms. */
 export const neutralSettings: AlgorithmSettings = Object.assign(
@@ -92,14 +94,15 @@ export function algorithmSettings(
   at: OptionPath,
 ): AlgorithmSettings {
   for (const field of algorithmFields) {
-    if (options[field] === undefined || knows(algorithm, field)) continue
+    const value: unknown = Reflect.get(options, field)
+    if (value === undefined || knows(algorithm, field)) continue
     const owners = algorithmNames.filter((name) => knows(name, field)).map((name) => `'${name}'`)
     const legal = `left out with algorithm '${algorithm}': only ${owners.join(' or ')} has it`
-    throw invalid({ option: at(field) }, options[field], legal)
+    throw invalid({ option: at(field) }, value, legal)
   }
   return { ...neutralSettings, ...algorithms[algorithm].options.read(options, windowMs, at) }
 }
 
-function knows(name: CountingName, field: keyof AlgorithmOptions): boolean {
-  return algorithms[name].options.fields.includes(field)
+function knows(name: CountingName, field: string): boolean {
+  return Object.hasOwn(algorithms[name].options.fields, field)
 }

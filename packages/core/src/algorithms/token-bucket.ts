@@ -26,7 +26,9 @@ export const tokenBucket: Algorithm<Bucket, TokenBucketSettings, TokenBucketOpti
   divide: ({ burst }, instances) =>
     burst === undefined ? undefined : { burst: shareOf(burst, instances) },
   options: {
-    fields: ['burst'],
+    fields: {
+      burst: { form: 'units', min: 1, about: 'Units that may be taken at once after a pause.' },
+    },
     neutral: { burst: undefined },
     read({ burst: value }, windowMs, at) {
       if (value === undefined) return { burst: undefined }

@@ -1,4 +1,4 @@
-import type { AlgorithmName } from '../algorithms/table.ts'
+import { type AlgorithmName, algorithmNames, algorithms } from '../algorithms/table.ts'
 import type { Duration } from '../options/duration.ts'
 import { invalid, knownFields, wholeNumber } from '../options/options.ts'
 
@@ -12,10 +12,13 @@ export interface AsyncOptions {
 }
 
 /**
- * The algorithms that count every unit that is charged beyond the limit. A bucket does not: it is
- * full, and what is charged then would be admitted on top, again and again.
+ * Tells whether an algorithm counts every unit that is charged beyond the limit. A bucket does not:
+ * it is full, and what is charged then would be admitted on top, again and again.
  */
-const countingBeyond: readonly AlgorithmName[] = ['sliding-log', 'sliding-counter', 'fixed-window']
+export function countsBeyond(name: AlgorithmName): boolean {
+  const { counts, capacityLevel } = algorithms[name]
+  return counts === 'units' && capacityLevel === undefined
+}
 
 interface OptionsBeside {
   async?: AsyncOptions | undefined
@@ -35,8 +38,11 @@ export function maxUncountedOf(
   if (async === undefined) return 0
   const refusal = (legal: string) => invalid({ option }, async, legal)
   knownFields(async, option, ['maxUncounted'])
-  if (!countingBeyond.includes(algorithm)) {
-    const names = countingBeyond.map((name) => `'${name}'`).join(', ')
+  if (!countsBeyond(algorithm)) {
+    const names = algorithmNames
+      .filter(countsBeyond)
+      .map((name) => `'${name}'`)
+      .join(', ')
     throw refusal(`left out with algorithm '${algorithm}': only ${names} have it`)
   }
   if (countDenied) throw refusal('left out beside countDenied, which charges every denial at once')

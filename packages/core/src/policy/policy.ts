@@ -117,7 +117,7 @@ export type PolicyOptions = Omit<PolicyFields, keyof WindowForm> & WindowForm
  * The fields that may stand at the top level of a limiter's options. `failureMode` is the limiter's
  * there.
  */
-export const policyFields: readonly (keyof PolicyFields)[] = [
+export const policyFields: readonly string[] = [
   'name',
   'limit',
   'headroom',

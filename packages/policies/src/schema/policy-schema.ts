@@ -1,5 +1,6 @@
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { algorithmNames } from '@sluice/core'
+import { algorithms, besideGrants, countsBeyond, type OptionForm } from '@sluice/core/backend'
 import { limitSchema } from './limit-schema.ts'
 import {
   closed,
@@ -62,43 +63,36 @@ const windowed = {
   }),
 }
 
-/** The options that each algorithm adds. The first one stands for policies that name none. */
-const algorithmFields: Record<(typeof algorithmNames)[number], TProperties> = {
-  'sliding-log': {
-    ...windowed,
+/** The fields that an algorithm adds. */
+function fieldsOf(name: (typeof algorithmNames)[number]): TProperties {
+  const { counts, options } = algorithms[name]
+  const own = Object.entries(options.fields).map(([field, form]) => [field, schemaOf(form)])
+  return {
+    ...(counts === 'units' && windowed),
     ...optional({
-      resolution: duration('Rounds times up, to bound the bytes of a key.'),
-      prefetch: duration('Life of the grants that a process takes for hot keys.'),
-      async,
+      ...Object.fromEntries(own),
+      ...(besideGrants[name] && {
+        prefetch: duration('Life of the grants that a process takes for hot keys.'),
+      }),
+      ...(countsBeyond(name) && { async }),
     }),
-  },
-  'sliding-counter': { ...windowed, ...optional({ async }) },
-  'fixed-window': { ...windowed, ...optional({ async, align: Type.Literal('clock') }) },
-  'token-bucket': {
-    ...windowed,
-    ...optional({ burst: whole('Units that may be taken at once after a pause.', 1) }),
-  },
-  'leaky-bucket': {
-    ...windowed,
-    ...optional({
-      queue: whole('Requests that may wait.'),
-      maxDelay: duration('The longest that a request waits.'),
-    }),
-  },
-  concurrency: optional({
-    lease: duration('How long a request may be in flight without a sign of life.'),
-    retryAfter: duration('The wait that a refused client is told.'),
-  }),
+  }
+}
+
+function schemaOf(option: OptionForm): TSchema {
+  if (option.form === 'text') return Type.Literal(option.text)
+  return option.form === 'units' ? whole(option.about, option.min) : duration(option.about)
 }
 
 function variants(own: TProperties): TSchema[] {
+  // The first algorithm stands for policies that name none.
   return algorithmNames.map((algorithm, index) => {
     const literal = Type.Literal(algorithm, { description: 'The algorithm that counts.' })
     return closed({
       ...own,
       algorithm: index === 0 ? Type.Optional(literal) : literal,
       ...policyFields,
-      ...algorithmFields[algorithm],
+      ...fieldsOf(algorithm),
     })
   })
 }

@@ -66,7 +66,7 @@ define['concurrency'] = function()
     redis_call('PEXPIRE', cell.key, policy.window + ttl_margin)
   end
 
-  function concurrency.fits(cell, policy) return policy.capacity - cell.used end
+  function concurrency.fits(cell, policy) return policy.limit - cell.used end
 
   function concurrency.take(cell, policy, units)
     if cell.is_foreign then

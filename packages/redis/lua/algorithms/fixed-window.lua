@@ -9,14 +9,15 @@ define['fixed-window'] = function()
 
   function fixed_window.load(cell, key, policy)
     policy.most = max_units(policy.window)
-    policy.start = policy.aligned and now - now % policy.window or now
+    local is_aligned = policy.setting == 1
+    policy.start = is_aligned and now - now % policy.window or now
     cell.start, cell.count = nil, 0
     local value = read_string(cell, key, VERSION, LENGTH)
     if not value then return end
     local _, incarnation, start, count = unpack_struct(FORMAT, value)
     if count > policy.most then return reject() end
     -- A window of the clock ends once, also if the clock is set back to before its start.
-    local latest = policy.aligned and policy.start + policy.window or now
+    local latest = is_aligned and policy.start + policy.window or now
     if start > latest then start, cell.repaired = latest, true end
     if now < start + policy.window then
       cell.incarnation, cell.start, cell.count = incarnation, start, count
@@ -33,7 +34,7 @@ define['fixed-window'] = function()
     redis_call('SETRANGE', cell.key, '11', pack('<I7', cell.count))
   end
 
-  function fixed_window.fits(cell, policy) return policy.capacity - cell.count end
+  function fixed_window.fits(cell, policy) return policy.limit - cell.count end
 
   function fixed_window.take(cell, policy, units)
     cell.count = min(cell.count + units, policy.most)

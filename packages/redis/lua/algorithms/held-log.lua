@@ -66,6 +66,7 @@ define['held-log'] = function()
   end
 
   function held_log.load(cell, key, policy)
+    policy.resolution = policy.setting or 1
     cell.grants_key = key .. '~'
     read_grants(cell, policy)
     log.load(cell, key, policy)

@@ -52,12 +52,13 @@ define['penalty'] = function()
   end
 
   function penalty.take(cell, policy, strikes)
-    if not policy.block_for or now < cell.blocked_until then return end
+    if not policy.setting or now < cell.blocked_until then return end
     if not is_open(cell, policy) then cell.strikes, cell.since = 0, now end
     cell.strikes = cell.strikes + strikes
     if cell.strikes < policy.limit then return penalty.persist(cell, policy) end
     local last = now < forgotten_at(cell, policy) and cell.last or 0
-    cell.last = last == 0 and policy.block_for or min(policy.block_most, floor(last * policy.block_factor))
+    local block_for, factor, most = policy.setting:match('^(.+);(.+);(.+)$')
+    cell.last = last == 0 and block_for + 0 or min(most + 0, floor(last * factor))
     begin_block(cell, policy, cell.last)
   end
 

@@ -40,7 +40,7 @@ define['sliding-counter'] = function()
 
   function sliding_counter.fits(cell, policy)
     local left = policy.window - max(0, now - cell.start)
-    return policy.capacity - cell.current - floor(cell.previous * left / policy.window)
+    return policy.limit - cell.current - floor(cell.previous * left / policy.window)
   end
 
   function sliding_counter.take(cell, policy, units)

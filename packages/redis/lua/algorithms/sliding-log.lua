@@ -11,6 +11,7 @@ define['sliding-log'] = function()
   -- `dead_until` or before count no more. The first unit of each quarter window, which begins at
   -- `share_start`, sets the time to live.
   local function set_times(policy)
+    policy.resolution = policy.setting or 1
     local beyond = now % policy.resolution
     policy.stamp = beyond == 0 and now or now - beyond + policy.resolution
     policy.dead_until = now - policy.window

@@ -17,6 +17,7 @@ define['token-bucket'] = function()
   local bucket = {}
 
   function bucket.load(cell, key, policy)
+    policy.capacity = policy.setting or policy.limit * policy.window
     cell.at, cell.level, cell.ends_at, cell.lives_until, cell.version = now, 0, 0, 0, PLAIN
     local value = read_string(cell, key, PLAIN, LENGTH, SHIFTED)
     if not value then return end

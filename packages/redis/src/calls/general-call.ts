@@ -1,6 +1,5 @@
 import type { Ask, Check, Policy, StoreOp } from '@sluice/core'
-import type { AlgorithmSettings } from '@sluice/core/backend'
-import { capacityOf, isShortLog, mayHaveGrants } from '../scripts/usual-states.ts'
+import { isShortLog, luaSetting, mayHaveGrants } from '../scripts/usual-states.ts'
 
 /**
  * Asks that follow each other, of one operation on one list of policies: their keys travel without
@@ -47,35 +46,13 @@ function encodePolicy(check: Check): string {
     algorithm: policy.counting,
     limit,
     window: policy.windowMs,
-    capacity: capacityOf(check),
+    setting: luaSetting(check),
     is_short: isShortLog(check),
     count_denied: policy.countDenied,
-    ...Object.assign({}, ...settingReaders.map((fieldsOf) => fieldsOf(policy))),
   })
   encodedPolicies.set(policy, { limit, json })
   return json
 }
-
-/** Returns the fields that Lua reads of a setting, by the names that `lua/decide.lua` lists. */
-type SettingReader = (policy: Policy) => Readonly<Record<string, number | boolean | undefined>>
-
-/** Readers of all settings of algorithms: for a new one the compiler asks for its own. */
-const luaFields: { readonly [setting in keyof AlgorithmSettings]: SettingReader } = {
-  resolutionMs: ({ resolutionMs }) => ({ resolution: resolutionMs }),
-  clockAligned: ({ clockAligned }) => ({ aligned: clockAligned }),
-  penalty: ({ penalty }) => ({
-    block_for: penalty?.forMs,
-    block_factor: penalty?.factor,
-    block_most: penalty?.maxMs,
-  }),
-  // The capacity contains three of these, and the outcome alone has the last one.
-  burst: () => ({}),
-  queue: () => ({}),
-  maxDelayMs: () => ({}),
-  retryMs: () => ({}),
-}
-
-const settingReaders = Object.values(luaFields)
 
 /** The last form of each policy, since it is mostly the same for every call. */
 const encodedPolicies = new WeakMap<Policy, { readonly limit: number; readonly json: string }>()

@@ -1,5 +1,6 @@
 import { type Ask, type Check, type Outcome, SluiceError, type StoreOp } from '@sluice/core'
-import { type DecidedAsk, grantOutcome, type KeyReport, readOutcome } from './outcomes.ts'
+import type { KeyReport } from '@sluice/core/backend'
+import { type DecidedAsk, grantOutcome, readOutcome } from './outcomes.ts'
 
 /** The result of an ask; an error if the script could not decide it. */
 export type AskResult = readonly Outcome[] | SluiceError
@@ -108,7 +109,7 @@ class ReportReader {
     const isFound = verdict === 1
     const isAllowed = isFound || isChange
     const decided: DecidedAsk = { now: this.#now, isAllowed, isTaken: takes && isAllowed }
-    const outcome = readOutcome[check.policy.counting](check, this.#report, decided)
+    const outcome = readOutcome(check, this.#report, decided)
     if (verdict === 2) return { ...outcome, allowed: true }
     return isChange && !isFound ? notFound(op, outcome) : outcome
   }

@@ -1,7 +1,6 @@
 import type { Ask, Check, Policy } from '@sluice/core'
 import type { Script, Scripts } from './scripts.ts'
 import {
-  hasUsualSetting,
   isUsualCharge,
   leaseSetting,
   type StoreSettings,
@@ -78,7 +77,7 @@ export class Plans {
     const policies = checks.map(({ policy }) => policy)
     const hasGrants = modules.some((module) => module.hasGrants)
     const fields = checks.flatMap(usualFields)
-    const loneFields = checks.every(hasUsualSetting) ? fields.slice(0, 2) : fields
+    const loneFields = fields[2] === '' ? fields.slice(0, 2) : fields
     return { policies, script, fields, loneFields, width, hasGrants }
   }
 }

@@ -87,8 +87,9 @@ function usualText(list: readonly UsualModule[]): string {
 }
 
 /** The traits of a policy for the whole algorithms, as a table of Lua. */
-function luaPolicy({ algorithm, countsDenied, traits = '' }: UsualModule): string {
-  return `{ algorithm = '${algorithm}', count_denied = ${countsDenied}, ${traits} }`
+function luaPolicy({ file, algorithm, countsDenied }: UsualModule): string {
+  const isShort = file === 'sliding-log-string'
+  return `{ algorithm = '${algorithm}', count_denied = ${countsDenied}, is_short = ${isShort} }`
 }
 
 /** Returns the Lua function that defines how any request is decided. */

@@ -1,7 +1,7 @@
-import type { Ask, Check, Counting, StoreOp } from '@sluice/core'
+import { type Ask, algorithmNames, type Check, type Counting, type StoreOp } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import type { Encoding } from '../keys/key-encoder.ts'
-import type { algorithms, usual } from './generated/lua.ts'
+import { type algorithms, usual } from './generated/lua.ts'
 
 /** A file of `lua/algorithms/`. */
 export type AlgorithmFile = keyof typeof algorithms
@@ -10,17 +10,11 @@ export type AlgorithmFile = keyof typeof algorithms
  * A module in `lua/usual/`, which decides a key in a usual state: absent, live, full or expired, in
  * the first incarnation, in today's format.
  */
-interface Module {
-  readonly file: keyof typeof usual
-  /**
-   * Further arguments of the whole algorithm: whether a log is one string, and whether the third
-   * number is the level of a bucket.
-   */
-  readonly traits?: string
-}
+type ModuleFile = keyof typeof usual
 
 /** The module for one policy of a list. */
-export interface UsualModule extends Module {
+export interface UsualModule {
+  readonly file: ModuleFile
   readonly algorithm: Counting
   /** True if a request that is denied has to be charged, which only the whole algorithm does. */
   readonly countsDenied: boolean
@@ -43,40 +37,18 @@ export function isShortLog({ policy, limit }: Check): boolean {
   return limit <= maxStringLimit && policy.windowMs <= maxStringWindowMs
 }
 
-/** The level of a bucket, in units · ms; the limit of all others. */
-export function capacityOf(check: Check): number {
-  return algorithmOf(check.policy).capacityLevel?.(check) ?? check.limit
+/** The setting of a check, for the twin of its algorithm. */
+export function luaSetting(check: Check): number | string | undefined {
+  return algorithmOf(check.policy).luaSetting?.(check)
 }
 
-/** The files of an algorithm in Lua. */
+/** A twin that is more than one file of its name, and a module of that name where there is one. */
 interface LuaTwin {
   /** The files in `lua/algorithms/`, in the order in which they need each other. */
   files(encoding: Encoding): readonly AlgorithmFile[]
-  /** The modules for the usual states. Left out where the whole algorithm decides every state. */
-  readonly usual?: UsualStates
+  /** The module for the usual states. `undefined` if the whole algorithm has to decide. */
+  moduleOf(check: Check, settings: StoreSettings): ModuleFile | undefined
 }
-
-interface UsualStates {
-  /** Returns `undefined` if the whole algorithm has to decide. */
-  moduleOf(check: Check, settings: StoreSettings): Module | undefined
-  /** Returns the setting that the module uses beside the limit and the window. */
-  setting(check: Check): number | string
-  /** The setting that the module assumes where none is told. */
-  usualSetting(check: Check): number | string
-  /** True if a charge that fits is recorded and reported as a request is. */
-  readonly hasCharges?: boolean
-}
-
-const bucketStates: UsualStates = {
-  // With another clock the time to live is set every time.
-  moduleOf: ({ limit }, { isServerClock }) =>
-    isServerClock && limit > 0 ? { file: 'token-bucket', traits: 'has_level = true' } : undefined,
-  setting: capacityOf,
-  usualSetting: ({ policy, limit }) => policy.windowMs * limit,
-}
-
-const stringLog: Module = { file: 'sliding-log-string', traits: 'is_short = true' }
-const blockLog: Module = { file: 'sliding-log-blocks', traits: 'is_short = false' }
 
 const log: LuaTwin = {
   files: (encoding) => [
@@ -85,68 +57,59 @@ const log: LuaTwin = {
       ? (['sliding-log-string', 'sliding-log-blocks', 'sliding-log-packed'] as const)
       : (['sliding-log-sorted-set'] as const)),
   ],
-  usual: {
-    moduleOf(check, { encoding }) {
-      if (encoding !== 'packed') return undefined
-      return isShortLog(check) ? stringLog : blockLog
-    },
-    setting: ({ policy }) => policy.resolutionMs,
-    usualSetting: () => 1,
-    hasCharges: true,
+  moduleOf(check, { encoding }) {
+    if (encoding !== 'packed') return undefined
+    return isShortLog(check) ? 'sliding-log-string' : 'sliding-log-blocks'
   },
 }
 
-/** An algorithm of one file, whose module is one for all policies. */
-function twin(
-  file: AlgorithmFile & Module['file'],
-  own: Partial<Pick<UsualStates, 'setting' | 'hasCharges'>> = {},
-): LuaTwin {
-  const usual = { moduleOf: () => ({ file }), setting: () => 0, usualSetting: () => 0, ...own }
-  return { files: () => [file], usual }
+function bucket(...files: readonly AlgorithmFile[]): LuaTwin {
+  return {
+    files: () => files,
+    // With another clock the time to live is set every time.
+    moduleOf: ({ limit }, { isServerClock }) =>
+      isServerClock && limit > 0 ? 'token-bucket' : undefined,
+  }
 }
 
-const luaTwins: { readonly [name in Counting]: LuaTwin } = {
+const luaTwins: { readonly [name in Counting]?: LuaTwin } = {
   // Only scripts for grants have a further file.
   'held-log': log,
   'sliding-log': log,
-  'sliding-counter': twin('sliding-counter', { hasCharges: true }),
-  'fixed-window': twin('fixed-window', {
-    setting: ({ policy }) => (policy.clockAligned ? 1 : 0),
-    hasCharges: true,
-  }),
-  'token-bucket': { files: () => ['token-bucket'], usual: { ...bucketStates, hasCharges: true } },
-  'leaky-bucket': { files: () => ['token-bucket', 'leaky-bucket'], usual: bucketStates },
-  concurrency: twin('concurrency'),
-  // Always beside other policies, where no setting is left out.
-  penalty: twin('penalty', {
-    setting: ({ policy: { penalty } }) =>
-      penalty ? `${penalty.forMs};${penalty.factor};${penalty.maxMs}` : '',
-  }),
+  'token-bucket': bucket('token-bucket'),
+  'leaky-bucket': bucket('token-bucket', 'leaky-bucket'),
+}
+
+function twinOf(name: Counting): LuaTwin {
+  const own = isModule(name) ? name : undefined
+  return luaTwins[name] ?? { files: () => [name], moduleOf: () => own }
+}
+
+function isModule(name: string): name is ModuleFile {
+  return Object.hasOwn(usual, name)
 }
 
 /**
  * Returns the files in `lua/algorithms/`, each once.
- * @param names algorithms that the script may meet; `undefined` for all
+ * @param names algorithms that the script may meet @default all
  */
 export function algorithmFiles(
   encoding: Encoding,
-  names?: readonly Counting[],
+  names: readonly Counting[] = [...algorithmNames, 'penalty'],
 ): readonly AlgorithmFile[] {
-  const twins = names?.map((name) => luaTwins[name]) ?? Object.values(luaTwins)
-  return [...new Set(twins.flatMap(({ files }) => files(encoding)))]
+  return [...new Set(names.flatMap((name) => twinOf(name).files(encoding)))]
 }
 
 /** The module that decides the usual states of a check's key; `undefined` where there is none. */
 export function usualOf(check: Check, settings: StoreSettings): UsualModule | undefined {
   const { counting, countDenied, prefetchMs } = check.policy
-  const found = luaTwins[counting].usual?.moduleOf(check, settings)
+  const file = twinOf(counting).moduleOf(check, settings)
   const traits = { algorithm: counting, countsDenied: countDenied, hasGrants: prefetchMs > 0 }
-  return found && { ...found, ...traits }
+  return file && { file, ...traits }
 }
 
 export function usualFields(check: Check): readonly string[] {
-  const { policy, limit } = check
-  return [limit, policy.windowMs, luaTwins[policy.counting].usual?.setting(check) ?? 0].map(String)
+  return [check.limit, check.policy.windowMs, luaSetting(check) ?? ''].map(String)
 }
 
 /**
@@ -162,20 +125,18 @@ export function leaseSetting({ op, checks }: Ask): string | undefined {
   return `${sign}${receipt.at}:${Math.min(cost, limit)}`
 }
 
-/** Tells whether an ask is a charge of one policy, whose usual states a module decides. */
+/**
+ * Tells whether an ask is a charge of one policy that a module of usual states decides: a charge
+ * that fits is recorded and reported as a request is.
+ */
 export function isUsualCharge({ op, checks }: Ask): boolean {
   const [check] = checks
   if (op !== 'charge' || !check || checks.length > 1) return false
-  return check.cost > 0 && luaTwins[check.policy.counting].usual?.hasCharges === true
+  const { counts, delayMs } = algorithmOf(check.policy)
+  return check.cost > 0 && counts === 'units' && delayMs === undefined
 }
 
 const leaseSigns: { readonly [op in StoreOp]?: string } = { refund: '-', release: '-', renew: '+' }
-
-/** Tells whether the setting of a module may be left out. */
-export function hasUsualSetting(check: Check): boolean {
-  const { usual } = luaTwins[check.policy.counting]
-  return usual?.setting(check) === usual?.usualSetting(check)
-}
 
 /** Tells whether processes may hold units of one of the policies. */
 export function mayHaveGrants({ checks }: Ask): boolean {

@@ -308,7 +308,7 @@ return reply`
 
 export const usualOne = ({ countsDenied, decide, define, hasGrants, policies, readsStrings }: { readonly countsDenied: boolean; readonly decide: string; readonly define: string; readonly hasGrants: boolean; readonly policies: string; readonly readsStrings: boolean }): string => `local key, limit, window, setting, caller_ms = KEYS[1], ARGV[1] + 0, ARGV[2] + 0, ARGV[3], ARGV[5]
 local call_text = ARGV[4]
-if setting then setting = tonumber(setting) or setting end
+if setting then setting = setting ~= '' and (tonumber(setting) or setting) or nil end
 local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
 local lease_count, lease_window, lease_end, after_now = 0, nil, nil, nil
 local now, server_micros, ttl_parts, ttl_margin = caller_ms, nil, 2, 10000
@@ -390,12 +390,8 @@ ${define}
 decide_request, unreadable_values = define_general(reply)
 policies = { ${policies} }
 for i = 1, #policies do
-local policy, limit, window, setting = policies[i], fields[3 * i - 2], fields[3 * i - 1], fields[3 * i]
-local block_for, factor, most = tostring(setting):match('^(.+);(.+);(.+)$')
-policy.limit, policy.window = limit, window
-policy.capacity = policy.has_level and (setting or limit * window) or limit
-policy.aligned, policy.resolution = setting == 1, setting or 1
-policy.block_for, policy.block_factor, policy.block_most = tonumber(block_for), tonumber(factor), tonumber(most)
+local policy = policies[i]
+policy.limit, policy.window, policy.setting = fields[3 * i - 2], fields[3 * i - 1], fields[3 * i]
 end
 end
 local sign, lease, lease_units = tostring(setting):match('^([-+])(%d+):(%d+)$')
@@ -443,7 +439,7 @@ now = now + 0
 end
 local call_text, repeats, costs = ARGV[3 * ${width} + 1], ARGV[3 * ${width} + 3] == '1', nil
 ${each(modules, (n, suffix, decide) => `local limit${suffix}, window${suffix}, setting${suffix} = ARGV[3 * ${n} - 2] + 0, ARGV[3 * ${n} - 1] + 0, ARGV[3 * ${n}]
-setting${suffix} = tonumber(setting${suffix}) or setting${suffix}`)}
+setting${suffix} = setting${suffix} ~= '' and (tonumber(setting${suffix}) or setting${suffix}) or nil`)}
 if ARGV[4 + 3 * ${width}] then
 costs = {}
 for i = 1, #KEYS do costs[i] = tonumber(ARGV[3 + 3 * ${width} + i]) end
@@ -507,12 +503,8 @@ ${define}
 decide_request, unreadable_values = define_general(reply)
 policies = { ${policies} }
 for i = 1, #policies do
-local policy, limit, window, setting = policies[i], fields[3 * i - 2], fields[3 * i - 1], fields[3 * i]
-local block_for, factor, most = tostring(setting):match('^(.+);(.+);(.+)$')
-policy.limit, policy.window = limit, window
-policy.capacity = policy.has_level and (setting or limit * window) or limit
-policy.aligned, policy.resolution = setting == 1, setting or 1
-policy.block_for, policy.block_factor, policy.block_most = tonumber(block_for), tonumber(factor), tonumber(most)
+local policy = policies[i]
+policy.limit, policy.window, policy.setting = fields[3 * i - 2], fields[3 * i - 1], fields[3 * i]
 end
 end
 decide_request('consume', policies, request_start, costs, request_start)
@@ -571,7 +563,7 @@ if cell.used <= 0 then return redis_call('DEL', cell.key) end
 redis_call('ZADD', cell.key, integer(-cell.used), TOTAL)
 redis_call('PEXPIRE', cell.key, policy.window + ttl_margin)
 end
-function concurrency.fits(cell, policy) return policy.capacity - cell.used end
+function concurrency.fits(cell, policy) return policy.limit - cell.used end
 function concurrency.take(cell, policy, units)
 if cell.is_foreign then
 redis_call('DEL', cell.key)
@@ -617,13 +609,14 @@ local VERSION, FORMAT, LENGTH = 1, '<BI4I6I7', 18
 local fixed_window = {}
 function fixed_window.load(cell, key, policy)
 policy.most = max_units(policy.window)
-policy.start = policy.aligned and now - now % policy.window or now
+local is_aligned = policy.setting == 1
+policy.start = is_aligned and now - now % policy.window or now
 cell.start, cell.count = nil, 0
 local value = read_string(cell, key, VERSION, LENGTH)
 if not value then return end
 local _, incarnation, start, count = unpack_struct(FORMAT, value)
 if count > policy.most then return reject() end
-local latest = policy.aligned and policy.start + policy.window or now
+local latest = is_aligned and policy.start + policy.window or now
 if start > latest then start, cell.repaired = latest, true end
 if now < start + policy.window then
 cell.incarnation, cell.start, cell.count = incarnation, start, count
@@ -636,7 +629,7 @@ end
 local function write_count(cell)
 redis_call('SETRANGE', cell.key, '11', pack('<I7', cell.count))
 end
-function fixed_window.fits(cell, policy) return policy.capacity - cell.count end
+function fixed_window.fits(cell, policy) return policy.limit - cell.count end
 function fixed_window.take(cell, policy, units)
 cell.count = min(cell.count + units, policy.most)
 if cell.start then return write_count(cell) end
@@ -708,6 +701,7 @@ until not first or first.ends_at > now
 write_grants(cell, policy)
 end
 function held_log.load(cell, key, policy)
+policy.resolution = policy.setting or 1
 cell.grants_key = key .. '~'
 read_grants(cell, policy)
 log.load(cell, key, policy)
@@ -821,12 +815,13 @@ cell.strikes, cell.blocked_until, cell.asked = 0, now + duration, duration
 penalty.persist(cell, policy)
 end
 function penalty.take(cell, policy, strikes)
-if not policy.block_for or now < cell.blocked_until then return end
+if not policy.setting or now < cell.blocked_until then return end
 if not is_open(cell, policy) then cell.strikes, cell.since = 0, now end
 cell.strikes = cell.strikes + strikes
 if cell.strikes < policy.limit then return penalty.persist(cell, policy) end
 local last = now < forgotten_at(cell, policy) and cell.last or 0
-cell.last = last == 0 and policy.block_for or min(policy.block_most, floor(last * policy.block_factor))
+local block_for, factor, most = policy.setting:match('^(.+);(.+);(.+)$')
+cell.last = last == 0 and block_for + 0 or min(most + 0, floor(last * factor))
 begin_block(cell, policy, cell.last)
 end
 function penalty.give_back() end
@@ -871,7 +866,7 @@ redis_call('SETRANGE', cell.key, '11', pack('<I7', cell.current))
 end
 function sliding_counter.fits(cell, policy)
 local left = policy.window - max(0, now - cell.start)
-return policy.capacity - cell.current - floor(cell.previous * left / policy.window)
+return policy.limit - cell.current - floor(cell.previous * left / policy.window)
 end
 function sliding_counter.take(cell, policy, units)
 cell.current = min(cell.current + units, policy.most)
@@ -1409,6 +1404,7 @@ end`,
 'sliding-log': `define['sliding-log'] = function()
 local layouts, sliding_log = require_part('layouts'), {}
 local function set_times(policy)
+policy.resolution = policy.setting or 1
 local beyond = now % policy.resolution
 policy.stamp = beyond == 0 and now or now - beyond + policy.resolution
 policy.dead_until = now - policy.window
@@ -1463,6 +1459,7 @@ return level <= MAX_SAFE and at < ends_at and ends_at - at <= level and ends_at 
 end
 local bucket = {}
 function bucket.load(cell, key, policy)
+policy.capacity = policy.setting or policy.limit * policy.window
 cell.at, cell.level, cell.ends_at, cell.lives_until, cell.version = now, 0, 0, 0, PLAIN
 local value = read_string(cell, key, PLAIN, LENGTH, SHIFTED)
 if not value then return end
