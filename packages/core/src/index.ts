@@ -88,6 +88,22 @@ export {
   SluiceError,
 } from './options/errors.ts'
 export {
+  checkedElsewhere,
+  checkOptions,
+  choiceOption,
+  countOption,
+  durationOption,
+  flagOption,
+  functionOption,
+  type Option,
+  type OptionsOf,
+  objectOption,
+  type RequiredOption,
+  readOptions,
+  type SettingsOf,
+  textOption,
+} from './options/option-table.ts'
+export {
   flag,
   invalid,
   isOptions,

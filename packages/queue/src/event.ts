@@ -1,6 +1,12 @@
-import { checkObserverList, joined, notify } from '@sluice/core'
+import {
+  checkObserverList,
+  functionOption,
+  joined,
+  notify,
+  type Option,
+  type OptionsOf,
+} from '@sluice/core'
 import type { Broker, Depth } from './broker.ts'
-import { checkFunction } from './checks.ts'
 
 /**
  * Events of jobs, for logs and metrics. They contain no identities and no payloads. Times are
@@ -41,15 +47,20 @@ export type RunEvent = {
 export type QueueObserver = (event: QueueEvent) => void
 
 /** Options that name observers of jobs. */
-export interface QueueObserverOptions {
+export class QueueObserverTable {
   /** Called for the events of jobs on this side: queue or worker. */
-  onEvent?: QueueObserver | undefined
+  onEvent?: Option<QueueObserver> = functionOption('a function')
   /**
    * Objects with `onEvent` or `onQueue`: each gets the events that it has a method for.
    * @default none
    */
-  observers?: readonly QueueObservers[] | undefined
+  observers?: Option<readonly QueueObservers[]> = (observers) => {
+    checkObserverList(observers, ['onEvent', 'onQueue'])
+    return observers
+  }
 }
+
+export interface QueueObserverOptions extends OptionsOf<QueueObserverTable> {}
 
 /**
  * An observer of queues and workers. An error of its methods is reported once as a warning, and
@@ -75,12 +86,6 @@ export interface ObservedQueue {
 type WithoutQueue<E> = E extends QueueEvent ? Omit<E, 'queue'> : never
 
 export type Emit = (event: WithoutQueue<QueueEvent>) => void
-
-/** @throws SluiceError when an observer has another form */
-export function checkObservers(options: QueueObserverOptions): void {
-  checkFunction(options, 'onEvent', 'a function')
-  checkObserverList(options.observers, ['onEvent', 'onQueue'])
-}
 
 /** Tells observers of a broker's queue. Returns the function that sends them events. */
 export function emitterOf(broker: Broker, { onEvent, observers = [] }: QueueObserverOptions): Emit {

@@ -1,98 +1,90 @@
 import {
+  checkedElsewhere,
   checkSecret,
+  countOption,
   type Duration,
-  knownFields,
+  durationOption,
+  functionOption,
   type MaybePromise,
-  orDefault,
+  type Option,
+  type OptionsOf,
+  type RequiredOption,
+  readOptions,
+  type SettingsOf,
   warnOnce,
   windowMsOf,
 } from '@sluice/core'
 import { checkResolver, type KeyResolver } from '@sluice/http'
 import { type Broker, brokerOf } from './broker.ts'
-import { checkFunction, whole } from './checks.ts'
-import { checkObservers, type QueueObserverOptions } from './event.ts'
+import { QueueObserverTable } from './event.ts'
 import type { JobStatus } from './job.ts'
 
-export interface QueueOptions<Native = unknown> extends QueueObserverOptions {
+/** The options of `createQueue`. */
+class QueueTable<Native> extends QueueObserverTable {
   /** Broker that keeps the jobs. */
-  broker: Broker
+  broker: RequiredOption<Broker> = brokerOf
   /** Jobs that may wait or run at once: a whole number ≥ 1. @default 1_000 */
-  maxDepth?: number | undefined
+  maxDepth?: Option<number, number> = countOption(1_000, { min: 1 })
   /**
    * Jobs of one identity that may wait or run at once, so that nobody fills the queue alone.
    * @default a tenth of maxDepth, rounded up
    */
-  maxDepthPerIdentity?: number | undefined
+  maxDepthPerIdentity?: Option<number> = checkedElsewhere
   /** Longest wait of a job before it expires. @default '1h' */
-  maxAge?: Duration | undefined
+  maxAge?: Option<Duration, number> = durationOption('1h', windowMsOf)
   /**
    * Time for which the outcome and the idempotency key of a job are kept after its end.
    * @default '1h'
    */
-  retention?: Duration | undefined
+  retention?: Option<Duration, number> = durationOption('1h', windowMsOf)
   /** The longest job, as JSON, in bytes. @default 100_000 */
-  maxJobBytes?: number | undefined
+  maxJobBytes?: Option<number, number> = countOption(100_000, { min: 100, max: 100_000_000 })
   /**
    * Resolves the owner of the jobs that a request makes, reads or cancels. `createAdmission` and
    * `statusMonitor` need it: use the `key` of the limits. A request without a key has no jobs. With
    * `firstOf(apiKey({ verify }), ip())` it has those of its address, which many users may share.
    * @default none
    */
-  identity?: KeyResolver<Native> | undefined
+  identity?: Option<KeyResolver<Native>> = (resolver, option) => {
+    if (resolver !== undefined) checkResolver(resolver, option)
+    return resolver
+  }
   /**
    * Secret for the digests of identities in jobs, so that nobody can guess them. The same in all
    * processes.
    * @default none
    */
-  secret?: string | undefined
+  secret?: Option<string> = (secret) => {
+    checkSecret(secret, 'createQueue')
+    return secret
+  }
   /**
    * Finds the URL of the result of a job that is done; the monitor redirects clients there with
    * 303.
    * @default the result itself, with 200
    */
-  resultUrl?: FindResultUrl | undefined
+  resultUrl?: Option<FindResultUrl> = functionOption('a function of the job')
 }
 
-/** The checked options of a queue, with the defaults filled in. */
-export interface QueueSetup<Native>
-  extends Pick<QueueOptions<Native>, 'identity' | 'secret' | 'resultUrl'> {
-  readonly broker: Broker
-  readonly maxDepth: number
+export interface QueueOptions<Native = unknown> extends OptionsOf<QueueTable<Native>> {}
+
+/** The checked options of a queue, with the defaults filled in. Durations are in ms. */
+export interface QueueSetup<Native> extends SettingsOf<QueueTable<Native>> {
   readonly maxDepthPerIdentity: number
-  readonly maxAgeMs: number
-  readonly retentionMs: number
-  readonly maxJobBytes: number
 }
-
-const queueFields: readonly (keyof QueueOptions)[] = [
-  ...(['broker', 'maxDepth', 'maxDepthPerIdentity', 'maxAge', 'retention', 'maxJobBytes'] as const),
-  ...(['identity', 'secret', 'resultUrl', 'onEvent', 'observers'] as const),
-]
 
 export function setUpQueue<Native>(options: QueueOptions<Native>): QueueSetup<Native> {
-  knownFields(options, 'createQueue', queueFields)
-  const { identity, secret, resultUrl } = options
-  if (identity !== undefined) checkResolver(identity, 'identity')
-  checkSecret(secret, 'createQueue')
-  checkFunction(options, 'resultUrl', 'a function of the job')
-  checkObservers(options)
-  const broker = brokerOf(options.broker)
+  const settings = readOptions(new QueueTable<Native>(), options, 'createQueue')
+  const { broker, secret, maxDepth } = settings
   if (broker.isShared && secret === undefined && process.env.NODE_ENV === 'production') {
     warnOnce(
       'createQueue has no secret: whoever can read jobs can guess identities such as IPs; set { secret }, the same in all processes',
     )
   }
-  const maxDepth = whole(options, 'maxDepth', { otherwise: 1_000, min: 1 })
-  const ofIdentity = { otherwise: Math.ceil(maxDepth / 10), min: 1, max: maxDepth }
-  const ofJob = { otherwise: 100_000, min: 100, max: 100_000_000 }
+  const ofIdentity = countOption(Math.ceil(maxDepth / 10), { min: 1, max: maxDepth })
   return {
-    broker,
-    maxDepth,
-    maxDepthPerIdentity: whole(options, 'maxDepthPerIdentity', ofIdentity),
-    maxAgeMs: windowMsOf(orDefault(options.maxAge, '1h'), 'maxAge'),
-    retentionMs: windowMsOf(orDefault(options.retention, '1h'), 'retention'),
-    maxJobBytes: whole(options, 'maxJobBytes', ofJob),
-    ...{ identity, secret, resultUrl },
+    ...settings,
+    maxDepthPerIdentity: ofIdentity(settings.maxDepthPerIdentity, 'maxDepthPerIdentity'),
   }
 }
 

@@ -90,7 +90,8 @@ const slowestLookMs = 500
 export function createQueue<Native = unknown>(options: QueueOptions<Native>): Queue<Native> {
   noteRelease('@sluice/queue')
   const setup = setUpQueue(options)
-  const { broker, maxDepth, maxDepthPerIdentity, maxAgeMs, retentionMs, maxJobBytes } = setup
+  const { broker, maxDepth, maxDepthPerIdentity, maxJobBytes } = setup
+  const { maxAge: maxAgeMs, retention: retentionMs } = setup
   // An identity may be an API key, which must not stand in Redis or in a handler's log.
   const digestOf = (identity: string): string => digest(identity, setup.secret)
   const waitMs = waitEstimateOf(broker)

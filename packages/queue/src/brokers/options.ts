@@ -1,88 +1,54 @@
-import { invalid, orDefault } from '@sluice/core'
-import { checkFunction, whole } from '../checks.ts'
+import { countOption, functionOption, type Option, type SettingsOf, textOption } from '@sluice/core'
+
+const queueName = textOption(
+  'jobs',
+  /^[A-Za-z0-9._-]{1,128}$/,
+  "1 to 128 letters, digits, '.', '_' and '-'",
+)
 
 /** Options of all brokers. */
-export interface KeptOptions {
+export class KeptTable {
   /** Dead letters that are kept; the oldest go first. A whole number ≥ 0. @default 10_000 */
-  maxDeadLetters?: number | undefined
+  maxDeadLetters?: Option<number, number> = countOption(10_000, { min: 0 })
   /**
    * Outcomes of other jobs that are kept, within their retention; the oldest go first, and their
    * idempotency keys with them.
    * @default 100_000
    */
-  maxKept?: number | undefined
+  maxKept?: Option<number, number> = countOption(100_000, { min: 0 })
   /**
    * Most bytes of all outcomes, and of all dead letters: results, errors, payloads of dead letters,
    * and about 2,000 for each job. The oldest go first. A single longer one is not kept. A whole
    * number ≥ 0.
    * @default 50_000_000
    */
-  maxKeptBytes?: number | undefined
+  maxKeptBytes?: Option<number, number> = countOption(50_000_000, { min: 0 })
 }
 
 /** Options of the brokers that keep jobs in Redis. */
-export interface SharedOptions extends KeptOptions {
+export class SharedTable extends KeptTable {
   /** The name of the queue: letters, digits, `.`, `_` and `-`. @default 'jobs' */
-  name?: string | undefined
+  name?: Option<string, string> = queueName
   /**
    * The longest that enqueueing or a lookup may take, in ms, before it is an error: 1 to 60,000.
    * @default 2_000
    */
-  deadlineMs?: number | undefined
+  deadlineMs?: Option<number, number> = countOption(2_000, { min: 1, max: 60_000 })
   /**
    * Called for errors of the connections, which reconnect by themselves.
    * @default a warning, once for each message
    */
-  onError?: ((error: Error) => void) | undefined
+  onError?: Option<(error: Error) => void> = functionOption('a function of the error')
 }
 
 /** The checked bounds of what is kept, with the defaults filled in. */
-export type KeptBounds = { readonly [option in keyof KeptOptions]-?: number }
+export interface KeptBounds extends SettingsOf<KeptTable> {}
 
 /** The checked options, with the defaults filled in. */
-export interface SharedSetup {
-  readonly name: string
-  readonly bounds: KeptBounds
-  readonly deadlineMs: number
-  readonly onError: ((error: Error) => void) | undefined
-}
-
-export const keptOptionNames: readonly (keyof KeptOptions)[] = [
-  'maxDeadLetters',
-  'maxKept',
-  'maxKeptBytes',
-]
-
-export const sharedOptionNames: readonly (keyof SharedOptions)[] = [
-  ...(['name', 'deadlineMs', 'onError'] as const),
-  ...keptOptionNames,
-]
+export interface SharedSetup extends SettingsOf<SharedTable> {}
 
 /**
  * Bytes that an ended job takes beside its texts. In Redis these are BullMQ's fields, the record of
  * its idempotency key, and its counters.
  */
 export const bytesOfEnded = 2_000
-
-export function keptBounds(options: KeptOptions): KeptBounds {
-  return {
-    maxDeadLetters: whole(options, 'maxDeadLetters', { otherwise: 10_000, min: 0 }),
-    maxKept: whole(options, 'maxKept', { otherwise: 100_000, min: 0 }),
-    maxKeptBytes: whole(options, 'maxKeptBytes', { otherwise: 50_000_000, min: 0 }),
-  }
-}
-
-export function sharedSetup(options: SharedOptions): SharedSetup {
-  checkFunction(options, 'onError', 'a function of the error')
-  return {
-    name: nameOf(orDefault(options.name, 'jobs')),
-    bounds: keptBounds(options),
-    deadlineMs: whole(options, 'deadlineMs', { otherwise: 2_000, min: 1, max: 60_000 }),
-    onError: options.onError,
-  }
-}
-
-function nameOf(name: unknown): string {
-  if (typeof name === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(name)) return name
-  throw invalid({ option: 'name' }, name, "1 to 128 letters, digits, '.', '_' and '-'")
-}

@@ -160,11 +160,11 @@ class QueueAdmission<Native> implements Admission<Native> {
     { identity }: JobRequest,
     asked: AdmissionRequest<Native>,
   ): Promise<JobAnswer> {
-    const { queue, monitor, whileRunning } = this.#setup
+    const { queue, monitor, idempotency } = this.#setup
     const isKnown = outcome === 'known'
     const known = isKnown ? await orWithout(() => queue.status(id, identity), undefined) : undefined
     if (known && !isOpen(known)) return endedAnswer(known, this.#setup)
-    if (known && whileRunning === 'conflict') {
+    if (known && idempotency.whileRunning === 'conflict') {
       const detail = 'A request with this Idempotency-Key is under way.'
       return problem(409, { detail }, retryIn(1_000))
     }
@@ -178,10 +178,10 @@ class QueueAdmission<Native> implements Admission<Native> {
 
   /** Returns the idempotency key of a request, or the answer to an invalid one. */
   #keyOf(request: HttpRequest): string | undefined | JobAnswer {
-    const { isRequired, isStrict } = this.#setup
+    const { required, strict: isStrict } = this.#setup.idempotency
     const header = request.header('idempotency-key')
     if (header === undefined) {
-      return isRequired ? problem(400, { detail: 'Idempotency-Key is missing.' }) : undefined
+      return required ? problem(400, { detail: 'Idempotency-Key is missing.' }) : undefined
     }
     const key = parseIdempotencyKey(header, { isStrict })
     return (

@@ -3,7 +3,7 @@ import { isOpen, type JobStatus } from '../job.ts'
 import { orWithout } from './answers.ts'
 import type { AdmissionSetup } from './options.ts'
 
-type HoldingTerms<Native> = Pick<AdmissionSetup<Native>, 'queue' | 'maxWaitMs' | 'maxHeld'>
+type HoldingTerms<Native> = Pick<AdmissionSetup<Native>, 'queue' | 'maxWait' | 'maxHeld'>
 
 /**
  * Waits for the end of a job. If the job does not end in time, or the broker fails, the job stays
@@ -17,7 +17,7 @@ export type HoldRequest<Native> = (
 
 /** Holds requests until their jobs have ended, since their clients prefer to wait. */
 export function holdRequests<Native>(terms: HoldingTerms<Native>): HoldRequest<Native> {
-  const { queue, maxWaitMs, maxHeld } = terms
+  const { queue, maxWait: maxWaitMs, maxHeld } = terms
   let held = 0
   return async ({ id, identity }, waitMs, asked) => {
     if (waitMs === 0 || held >= maxHeld) return undefined

@@ -1,157 +1,140 @@
 import {
+  checkedElsewhere,
+  choiceOption,
+  countOption,
   type Decision,
   type Duration,
-  flag,
+  durationOption,
+  flagOption,
+  functionOption,
   invalid,
-  knownFields,
   type MaybePromise,
-  oneOf,
+  type Option,
+  type OptionsOf,
+  objectOption,
   orDefault,
   type Policy,
+  type RequiredOption,
+  readOptions,
+  type SettingsOf,
   SluiceError,
   waitBoundMs,
 } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
-import { checkFunction, whole } from '../checks.ts'
 import type { JobStatus } from '../job.ts'
 import type { Queue } from '../queue.ts'
 import type { JobResponse } from './answers.ts'
 import type { RequestEnvelope } from './envelope.ts'
 
-/** Options of `createAdmission`. */
-export interface AdmissionOptions<Native = unknown> {
-  queue: Queue<Native>
+/** The options of `createAdmission`. */
+class AdmissionTable<Native> {
+  queue: RequiredOption<Queue<Native>> = queueOf
   /**
    * Path or URL of the status monitor as clients see it, such as `'/jobs'`: the start of every
    * `Location`.
    */
-  monitor: string
+  monitor: RequiredOption<string> = monitorOf
   /**
    * Selects the requests to queue. `always`: all that pass the limits. `overflow`: those over a
    * soft limit, and those with `Prefer: respond-async`. `preferred`: only those with
    * `Prefer: respond-async`.
    * @default 'always'
    */
-  admit?: Admit | undefined
+  admit?: Option<Admit, Admit> = choiceOption('always', ['always', 'overflow', 'preferred'])
   /**
    * Names of the soft policies: a request over these alone is queued, and over any other refused.
    * `overflow` only.
    * @default all
    */
-  soft?: readonly string[] | undefined
+  soft?: Option<readonly string[]> = (soft, option) => soft && names(soft, option)
   /**
    * Names of request headers that jobs carry, in lower case.
    * @default ['content-type', 'accept-language']
    */
-  headers?: readonly string[] | undefined
+  headers?: Option<readonly string[], readonly string[]> = (headers, option) =>
+    names(orDefault(headers, ['content-type', 'accept-language']), option).map((name) =>
+      name.toLowerCase(),
+    )
   /**
    * The longest body, in bytes; a longer one gets 413. Without `toJob`, at most three quarters of
    * the queue's `maxJobBytes`, since bytes become base64.
    * @default 65_536, or as much as the queue takes
    */
-  maxBodyBytes?: number | undefined
+  maxBodyBytes?: Option<number> = checkedElsewhere
   /** Makes the payload of the job. @default the envelope */
-  toJob?: ((envelope: RequestEnvelope, native: Native) => MaybePromise<unknown>) | undefined
+  toJob?: Option<(envelope: RequestEnvelope, native: Native) => MaybePromise<unknown>> =
+    functionOption('a function of the envelope')
   /**
    * Makes the answer for a job that is done, after a wait or for a repeated request. It has a
    * status of 200 to 299, headers, and a body that is written as JSON.
    * @default 200 with { id, status, result }
    */
-  toAnswer?: ((job: JobStatus) => MaybePromise<JobResponse>) | undefined
+  toAnswer?: Option<(job: JobStatus) => MaybePromise<JobResponse>> =
+    functionOption('a function of the job')
   /** Reading of `Idempotency-Key`. */
-  idempotency?: IdempotencyOptions | undefined
+  idempotency?: Option<IdempotencyOptions, SettingsOf<IdempotencyTable>> = objectOption(
+    new IdempotencyTable(),
+  )
   /** The longest that a request is held for `Prefer: wait`. @default '30s' */
-  maxWait?: Duration | undefined
+  maxWait?: Option<Duration, number> = durationOption('30s', waitBoundMs)
   /**
    * Requests that are held for `Prefer: wait` at once in this process; one more is answered at
    * once.
    * @default 1_000
    */
-  maxHeld?: number | undefined
+  maxHeld?: Option<number, number> = countOption(1_000, { min: 0 })
 }
 
-/** Options of idempotency keys. */
-export interface IdempotencyOptions {
+class IdempotencyTable {
   /** Answers 400 to a request without a key. @default false */
-  required?: boolean | undefined
+  required?: Option<boolean, boolean> = flagOption(false)
   /**
    * Requires quotes around the key, as the draft does; many clients leave them out.
    * @default false
    */
-  strict?: boolean | undefined
+  strict?: Option<boolean, boolean> = flagOption(false)
   /**
    * Answer to a repeated request while its job has not ended: that job (202), or 409.
    * @default 'same'
    */
-  whileRunning?: 'same' | 'conflict' | undefined
+  whileRunning?: Option<'same' | 'conflict', 'same' | 'conflict'> = choiceOption('same', [
+    'same',
+    'conflict',
+  ])
 }
+
+/** Options of `createAdmission`. */
+export interface AdmissionOptions<Native = unknown> extends OptionsOf<AdmissionTable<Native>> {}
+
+/** Options of idempotency keys. */
+export interface IdempotencyOptions extends OptionsOf<IdempotencyTable> {}
 
 /** Requests that are queued: all, those over the limit, or those whose client prefers it. */
 export type Admit = 'always' | 'overflow' | 'preferred'
 
-const admits: readonly Admit[] = ['always', 'overflow', 'preferred']
-
-/** The checked options of an admission, with the defaults filled in. */
-export interface AdmissionSetup<Native>
-  extends Pick<AdmissionOptions<Native>, 'queue' | 'soft' | 'toJob' | 'toAnswer'> {
-  /** The option `monitor` without a slash at its end. */
-  readonly monitor: string
-  readonly admit: Admit
-  readonly headers: readonly string[]
+/** The checked options of an admission, with the defaults filled in. Durations are in ms. */
+export interface AdmissionSetup<Native> extends SettingsOf<AdmissionTable<Native>> {
   readonly maxBodyBytes: number
-  readonly isRequired: boolean
-  readonly isStrict: boolean
-  readonly whileRunning: 'same' | 'conflict'
-  readonly maxWaitMs: number
-  readonly maxHeld: number
 }
 
-const admissionFields: readonly (keyof AdmissionOptions)[] = [
-  ...(['queue', 'monitor', 'admit', 'soft', 'headers', 'maxBodyBytes'] as const),
-  ...(['toJob', 'toAnswer', 'idempotency', 'maxWait', 'maxHeld'] as const),
-]
-
 export function setUpAdmission<Native>(options: AdmissionOptions<Native>): AdmissionSetup<Native> {
-  knownFields(options, 'createAdmission', admissionFields)
-  const { toJob, toAnswer, idempotency = {} } = options
-  const admit = oneOf(orDefault(options.admit, 'always'), { option: 'admit' }, admits)
-  if (options.soft !== undefined && admit !== 'overflow') {
-    throw invalid({ option: 'soft' }, options.soft, "left out unless admit is 'overflow'")
+  const settings = readOptions(new AdmissionTable<Native>(), options, 'createAdmission')
+  if (settings.soft !== undefined && settings.admit !== 'overflow') {
+    throw invalid({ option: 'soft' }, settings.soft, "left out unless admit is 'overflow'")
   }
-  checkFunction(options, 'toJob', 'a function of the envelope')
-  checkFunction(options, 'toAnswer', 'a function of the job')
-  const queue = queueOf(options.queue)
-  knownFields(idempotency, 'idempotency', ['required', 'strict', 'whileRunning'])
-  return {
-    queue,
-    monitor: monitorOf(options.monitor),
-    admit,
-    soft: options.soft === undefined ? undefined : names(options.soft, 'soft'),
-    headers: names(orDefault(options.headers, ['content-type', 'accept-language']), 'headers').map(
-      (name) => name.toLowerCase(),
-    ),
-    maxBodyBytes: maxBodyBytesOf(options, queue.maxJobBytes),
-    toJob,
-    toAnswer,
-    isRequired: flag(idempotency.required, { option: 'idempotency.required' }, false),
-    isStrict: flag(idempotency.strict, { option: 'idempotency.strict' }, false),
-    whileRunning: oneOf(
-      orDefault(idempotency.whileRunning, 'same'),
-      { option: 'idempotency.whileRunning' },
-      ['same', 'conflict'],
-    ),
-    maxWaitMs: waitBoundMs(orDefault(options.maxWait, '30s'), 'maxWait'),
-    maxHeld: whole(options, 'maxHeld', { otherwise: 1_000, min: 0 }),
-  }
+  return { ...settings, maxBodyBytes: maxBodyBytesOf(settings, settings.queue.maxJobBytes) }
 }
 
 /** Returns the longest body. The job could not carry a longer one; only `toJob` may shorten it. */
-function maxBodyBytesOf<Native>(options: AdmissionOptions<Native>, maxJobBytes: number): number {
+function maxBodyBytesOf(
+  { maxBodyBytes, toJob }: Pick<AdmissionOptions<never>, 'maxBodyBytes' | 'toJob'>,
+  maxJobBytes: number,
+): number {
   const asBase64 = Math.floor((maxJobBytes * 3) / 4)
   const option = 'maxBodyBytes'
-  const range = { otherwise: Math.min(65_536, asBase64), min: 0, max: 100_000_000 }
-  const bytes = whole(options, option, range)
-  if (options.toJob || bytes <= asBase64) return bytes
+  const inRange = countOption(Math.min(65_536, asBase64), { min: 0, max: 100_000_000 })
+  const bytes = inRange(maxBodyBytes, option)
+  if (toJob || bytes <= asBase64) return bytes
   const legal = `at most ${asBase64}, three quarters of the queue's maxJobBytes (bytes are carried as base64), unless toJob makes less of it`
   throw invalid({ option }, bytes, legal)
 }

@@ -1,8 +1,13 @@
 import {
+  checkedElsewhere,
   createLimiter,
   type Duration,
   knownFields,
   type Limiter,
+  type Option,
+  type OptionsOf,
+  type RequiredOption,
+  readOptions,
   type Store,
   withoutRegions,
 } from '@sluice/core'
@@ -22,18 +27,21 @@ import {
 import { pollPolicy, queueOf } from './options.ts'
 
 /** Options of `statusMonitor`. */
-export interface StatusMonitorOptions<Native = unknown> {
-  queue: Queue<Native>
+export interface StatusMonitorOptions<Native = unknown> extends OptionsOf<MonitorTable<Native>> {}
+
+class MonitorTable<Native> {
+  queue: RequiredOption<Queue<Native>> = queueOf
   /**
    * Rate at which one identity may look, besides all other limits.
    * @default { limit: 20, window: '1s' }
    */
-  poll?: { limit: number; window: Duration } | undefined
+  poll?: Option<{ limit: number; window: Duration }> = (poll, option) => {
+    if (poll !== undefined) knownFields(poll, option, ['limit', 'window'])
+    return poll
+  }
   /** Store that counts `poll`. @default memoryStore(): in this process */
-  store?: Store | undefined
+  store?: Option<Store> = checkedElsewhere
 }
-
-const fields: readonly (keyof StatusMonitorOptions)[] = ['queue', 'poll', 'store']
 
 const ownPath = /^\/([A-Za-z0-9-]{1,64})\/?$/
 
@@ -47,9 +55,9 @@ const ownPath = /^\/([A-Za-z0-9-]{1,64})\/?$/
 export function statusMonitor<Native = unknown>(
   options: StatusMonitorOptions<Native>,
 ): Handler<Native> {
-  knownFields(options, 'statusMonitor', fields)
-  const queue = queueOf(options.queue)
-  const limiter = pollLimiter(options)
+  const settings = readOptions(new MonitorTable<Native>(), options, 'statusMonitor')
+  const { queue } = settings
+  const limiter = pollLimiter(settings)
 
   async function look(id: string, identity: string): Promise<JobAnswer> {
     const job = await queue.status(id, identity)
@@ -88,8 +96,7 @@ const cancelAnswers: { readonly [outcome in Cancelled]: (id: string) => JobAnswe
   unknown: () => problem(404),
 }
 
-function pollLimiter<Native>({ poll, store }: StatusMonitorOptions<Native>): Limiter {
-  if (poll !== undefined) knownFields(poll, 'poll', ['limit', 'window'])
+function pollLimiter({ poll, store }: Pick<StatusMonitorOptions, 'poll' | 'store'>): Limiter {
   const { limit, window } = poll ?? pollPolicy
   const counted = store ? { store: withoutRegions(store) } : {}
   return createLimiter({ ...pollPolicy, limit, window, ...counted })

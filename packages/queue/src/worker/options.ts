@@ -1,10 +1,17 @@
 import {
+  checkedElsewhere,
+  countOption,
   type Duration,
   durationMs,
+  durationOption,
   invalid,
-  knownFields,
   memoryStore,
-  orDefault,
+  type Option,
+  type OptionsOf,
+  objectOption,
+  type RequiredOption,
+  readOptions,
+  type SettingsOf,
   SluiceError,
   type Store,
   timerMs,
@@ -14,37 +21,52 @@ import {
   withoutRegions,
 } from '@sluice/core'
 import { type Broker, brokerOf } from '../broker.ts'
-import { whole } from '../checks.ts'
-import { checkObservers, type QueueObserverOptions } from '../event.ts'
-import type { Backoff, JobHandler, RunSetup } from './run.ts'
+import { QueueObserverTable } from '../event.ts'
+import type { Backoff, JobHandler } from './run.ts'
 
-interface WorkerSettings<Payload, Result> extends QueueObserverOptions {
+/** The options of `createWorker`. */
+class WorkerTable<Payload, Result> extends QueueObserverTable {
   /** Broker that the worker takes jobs from. */
-  broker: Broker
+  broker: RequiredOption<Broker> = brokerOf
   /** Does a job. */
-  handler: JobHandler<Payload, Result>
+  handler: RequiredOption<JobHandler<Payload, Result>> = (handler, option) => {
+    if (typeof handler === 'function') return handler
+    throw invalid({ option }, handler, 'a function of the job')
+  }
   /** Jobs that this worker runs at once: a whole number ≥ 1. @default 10 */
-  concurrency?: number | undefined
+  concurrency?: Option<number, number> = countOption(10, { min: 1, max: 10_000 })
   /** Runs that a job gets before it is a dead letter: a whole number ≥ 1. @default 5 */
-  attempts?: number | undefined
+  attempts?: Option<number, number> = countOption(5, { min: 1, max: 1_000 })
   /**
    * Before attempt n + 1 a job waits a random time up to `base` · 2^(n − 1), and `max` at most.
    * @default { base: '1s', max: '5m' }
    */
-  backoff?: { base?: Duration | undefined; max?: Duration | undefined } | undefined
+  backoff?: Option<OptionsOf<BackoffTable>, Backoff> = backoffOf
   /**
    * The longest that a run may take; then its signal is aborted, and it has failed.
    * @default '5m'
    */
-  timeout?: Duration | undefined
+  timeout?: Option<Duration, number> = durationOption('5m', timerMs)
   /**
    * Time after which a job of a silent worker runs elsewhere; at most twice that. At least a
    * second. Shared brokers only.
    * @default '30s'
    */
-  lease?: Duration | undefined
+  lease?: Option<Duration, number> = durationOption('30s', leaseMsOf)
   /** The longest result, as JSON, in bytes. @default 1_000_000 */
-  maxResultBytes?: number | undefined
+  maxResultBytes?: Option<number, number> = countOption(1_000_000, { min: 2 })
+}
+
+class BackoffTable {
+  base?: Option<Duration, number> = durationOption('1s', durationMs)
+  max?: Option<Duration, number> = durationOption('5m', timerMs)
+}
+
+/** Together, or none of them: a rate has both a limit and a window. */
+class RateTable {
+  limit?: Option<number> = checkedElsewhere
+  window?: Option<Duration> = checkedElsewhere
+  store?: Option<Store> = checkedElsewhere
 }
 
 interface RateOptions {
@@ -66,7 +88,9 @@ interface RateOptions {
 }
 
 /** A rate has both a limit and a window, or there is none. */
-export type WorkerOptions<Payload = unknown, Result = unknown> = WorkerSettings<Payload, Result> &
+export type WorkerOptions<Payload = unknown, Result = unknown> = OptionsOf<
+  WorkerTable<Payload, Result>
+> &
   (RateOptions | Without<keyof RateOptions>)
 
 export interface Rate {
@@ -75,40 +99,15 @@ export interface Rate {
   readonly store: Store
 }
 
-/** The checked options of a worker, with the defaults filled in. */
-export interface WorkerSetup extends Omit<RunSetup, 'emit'> {
-  readonly broker: Broker
+/** The checked options of a worker, with the defaults filled in. Durations are in ms. */
+export interface WorkerSetup extends SettingsOf<WorkerTable<never, unknown>> {
   readonly rate: Rate | undefined
-  readonly concurrency: number
-  readonly leaseMs: number
 }
 
-const workerFields: readonly (keyof WorkerOptions)[] = [
-  ...(['broker', 'handler', 'limit', 'window', 'store', 'concurrency', 'attempts'] as const),
-  ...(['backoff', 'timeout', 'lease', 'maxResultBytes', 'onEvent', 'observers'] as const),
-]
-
-const minLeaseMs = 1_000
-
 export function setUpWorker<Payload, Result>(options: WorkerOptions<Payload, Result>): WorkerSetup {
-  knownFields(options, 'createWorker', workerFields)
-  const { handler } = options
-  if (typeof handler !== 'function') {
-    throw invalid({ option: 'handler' }, handler, 'a function of the job')
-  }
-  checkObservers(options)
-  const broker = brokerOf(options.broker)
-  return {
-    broker,
-    handler,
-    rate: rateOf(options, broker),
-    concurrency: whole(options, 'concurrency', { otherwise: 10, min: 1, max: 10_000 }),
-    attempts: whole(options, 'attempts', { otherwise: 5, min: 1, max: 1_000 }),
-    backoff: backoffOf(options.backoff),
-    timeoutMs: timerMs(orDefault(options.timeout, '5m'), 'timeout'),
-    leaseMs: leaseOf(orDefault(options.lease, '30s')),
-    maxResultBytes: whole(options, 'maxResultBytes', { otherwise: 1_000_000, min: 2 }),
-  }
+  const table = { ...new WorkerTable<Payload, Result>(), ...new RateTable() }
+  const settings = readOptions(table, options, 'createWorker')
+  return { ...settings, rate: rateOf(settings, settings.broker) }
 }
 
 function rateOf(
@@ -131,18 +130,15 @@ function rateOf(
   return { limit: known, window: `${windowMs}ms`, store: withoutRegions(store) ?? memoryStore() }
 }
 
-function backoffOf(backoff: WorkerOptions['backoff'] = {}): Backoff {
-  knownFields(backoff, 'backoff', ['base', 'max'])
-  const { base = '1s', max = '5m' } = backoff
-  const baseMs = durationMs(base, 'backoff.base')
-  const maxMs = timerMs(max, 'backoff.max')
+function backoffOf(given: OptionsOf<BackoffTable> | undefined, option: string): Backoff {
+  const { base: baseMs, max: maxMs } = objectOption(new BackoffTable())(given, option)
   if (baseMs <= maxMs) return { baseMs, maxMs }
-  throw invalid({ option: 'backoff.base' }, base, 'at most backoff.max')
+  throw invalid({ option: `${option}.base` }, given?.base, `at most ${option}.max`)
 }
 
 /** Checks the lease. The worker renews it twice in its time, and may be busy. */
-function leaseOf(lease: unknown): number {
-  const leaseMs = timerMs(lease, 'lease')
-  if (leaseMs >= minLeaseMs) return leaseMs
-  throw invalid({ option: 'lease' }, lease, "at least '1s'")
+function leaseMsOf(lease: unknown, option: string): number {
+  const leaseMs = timerMs(lease, option)
+  if (leaseMs >= 1_000) return leaseMs
+  throw invalid({ option }, lease, "at least '1s'")
 }

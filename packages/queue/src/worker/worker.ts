@@ -50,9 +50,9 @@ export function createWorker<Payload = unknown, Result = unknown>(
   options: WorkerOptions<Payload, Result>,
 ): Worker {
   const setup = setUpWorker(options)
-  const { broker, rate, concurrency, leaseMs } = setup
+  const { broker, rate, concurrency, timeout: timeoutMs, lease: leaseMs } = setup
   const emit = emitterOf(broker, options)
-  const runSetup: RunSetup = { ...setup, emit }
+  const runSetup: RunSetup = { ...setup, timeoutMs, emit }
   const startRate = startRateOf(rate && limiterOf(broker, rate), broker.maxHeldMs)
   /** Controllers that stop the runs when the worker cannot wait any longer. */
   const running = new Set<AbortController>()
@@ -111,7 +111,7 @@ export function createWorker<Payload = unknown, Result = unknown>(
   }
 
   const work = broker.work(run, {
-    ...{ concurrency, leaseMs, timeoutMs: setup.timeoutMs },
+    ...{ concurrency, leaseMs, timeoutMs: timeoutMs },
     onStalled: (id) => emit({ type: 'stalled', id }),
   })
 

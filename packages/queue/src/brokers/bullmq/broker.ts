@@ -1,8 +1,18 @@
-import { endsWithin, invalid, knownFields, SluiceError } from '@sluice/core'
+import {
+  checkedElsewhere,
+  endsWithin,
+  type Option,
+  type OptionsOf,
+  type RequiredOption,
+  readOptions,
+  type SettingsOf,
+  SluiceError,
+  textOption,
+} from '@sluice/core'
 import type { IRedisClient, Queue } from 'bullmq'
 import type { Broker } from '../../broker.ts'
 import { brokerOver, type Report, type Transport } from '../job-broker.ts'
-import { type SharedOptions, type SharedSetup, sharedOptionNames, sharedSetup } from '../options.ts'
+import { SharedTable } from '../options.ts'
 import { scriptJob, writeJob } from '../redis/job-fields.ts'
 import { type RedisJobTable, redisJobTable } from '../redis/job-table.ts'
 import type { RunScript } from '../redis/scripts.ts'
@@ -10,29 +20,24 @@ import { type BullmqConnection, type Connect, connectOf } from './connection.ts'
 import { runScript, type ScriptName, withScripts } from './scripts.ts'
 import { type Bullmq, BullmqWorker } from './worker.ts'
 
-/** Options of `bullmqBroker`. */
-export interface BullmqBrokerOptions extends SharedOptions {
+class BullmqTable extends SharedTable {
   /**
    * Redis of the broker: `redis://…`, the options of an ioredis connection, or a function that
    * makes a client, for a Cluster or node-redis. The broker opens its own connections, and ends
    * them.
    */
-  connection: string | object | (() => object)
+  connection: RequiredOption<string | object | (() => object)> = checkedElsewhere
   /** Prefix of BullMQ's keys; in braces (`{bull}`) for a Cluster. @default 'bull' */
-  prefix?: string | undefined
+  prefix?: Option<string, string> = textOption('bull', /./, "a text, as in 'bull' or '{bull}'")
 }
+
+/** Options of `bullmqBroker`. */
+export interface BullmqBrokerOptions extends OptionsOf<BullmqTable> {}
 
 /** The checked options of a BullMQ broker, with the defaults filled in. */
-interface BullmqSetup extends SharedSetup {
-  readonly prefix: string
+interface BullmqSetup extends SettingsOf<BullmqTable> {
   readonly connect: Connect
 }
-
-const optionNames: readonly (keyof BullmqBrokerOptions)[] = [
-  'connection',
-  'prefix',
-  ...sharedOptionNames,
-]
 
 /** Attempts that BullMQ allows: so many that our worker decides, which counts them itself. */
 const attemptsOfBullmq = 1_000_000
@@ -50,12 +55,8 @@ const connectionPatienceMs = 1_000
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function bullmqBroker(options: BullmqBrokerOptions): Broker {
-  knownFields(options, 'bullmqBroker', optionNames)
-  const { connection, prefix = 'bull' } = options
-  if (typeof prefix !== 'string' || prefix === '') {
-    throw invalid({ option: 'prefix' }, prefix, "a text, as in 'bull' or '{bull}'")
-  }
-  const setup = { ...sharedSetup(options), prefix, connect: connectOf(connection, prefix) }
+  const settings = readOptions(new BullmqTable(), options, 'bullmqBroker')
+  const setup = { ...settings, connect: connectOf(settings.connection, settings.prefix) }
   const { name, deadlineMs, onError } = setup
   return brokerOver({ name, isShared: true, deadlineMs, onError }, (report) => open(setup, report))
 }
@@ -68,7 +69,7 @@ interface Opened {
 }
 
 function open(setup: BullmqSetup, onError: Report): { table: RedisJobTable; transport: Transport } {
-  const { name, prefix, bounds } = setup
+  const { name, prefix } = setup
   let opening: Promise<Opened> | undefined
 
   /** Opens the queue on first use: a broker without use has no connection. */
@@ -99,7 +100,7 @@ function open(setup: BullmqSetup, onError: Report): { table: RedisJobTable; tran
     const { client } = await opened()
     return runScript(await client, `${prefix}:${name}:`, script, args, options)
   }
-  const table = redisJobTable({ bounds, run, writesJobs: false })
+  const table = redisJobTable({ bounds: setup, run, writesJobs: false })
 
   const transport: Transport = {
     async ready() {
@@ -114,8 +115,8 @@ function open(setup: BullmqSetup, onError: Report): { table: RedisJobTable; tran
         // For workers of earlier versions, which have BullMQ end jobs.
         backoff: { type: 'sluice' },
         stackTraceLimit: 0,
-        removeOnComplete: { age: Math.ceil(job.retentionMs / 1_000), count: bounds.maxKept },
-        removeOnFail: { count: bounds.maxDeadLetters },
+        removeOnComplete: { age: Math.ceil(job.retentionMs / 1_000), count: setup.maxKept },
+        removeOnFail: { count: setup.maxDeadLetters },
       })
     },
     async undo(job, claim) {

@@ -1,23 +1,25 @@
-import { knownFields, maxTimerMs } from '@sluice/core'
+import { maxTimerMs, type Option, type OptionsOf, readOptions, textOption } from '@sluice/core'
 import type { Broker, BrokerWorker } from '../../broker.ts'
 import { brokerOver, type Transport } from '../job-broker.ts'
 import { JobRuns } from '../job-runs.ts'
-import { type KeptOptions, keptBounds, keptOptionNames } from '../options.ts'
+import { KeptTable } from '../options.ts'
 import { MemoryJobTable } from './job-table.ts'
 
-/** Options of `memoryBroker`. */
-export interface MemoryBrokerOptions extends KeptOptions {
+class MemoryBrokerTable extends KeptTable {
   /** Names the queue, in events and for the limits of its workers. @default 'jobs' */
-  name?: string | undefined
+  name?: Option<string, string> = textOption('jobs', /./, 'a text')
 }
+
+/** Options of `memoryBroker`. */
+export interface MemoryBrokerOptions extends OptionsOf<MemoryBrokerTable> {}
 
 /**
  * Keeps jobs in this process, for development and tests. The jobs end with the process.
  * @throws SluiceError when an option is unknown or out of range
  */
 export function memoryBroker(options: MemoryBrokerOptions = {}): Broker {
-  knownFields(options, 'memoryBroker', ['name', ...keptOptionNames])
-  const table = new MemoryJobTable(keptBounds(options))
+  const { name, ...bounds } = readOptions(new MemoryBrokerTable(), options, 'memoryBroker')
+  const table = new MemoryJobTable(bounds)
   const workers: MemoryWorker[] = []
   const wakeAll = (): void => {
     for (const worker of workers) worker.wake()
@@ -35,7 +37,6 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): Broker {
     },
     close: async () => table.close(),
   }
-  const name = options.name ?? 'jobs'
   return brokerOver({ name, isShared: false }, () => ({ table, transport }))
 }
 

@@ -1,18 +1,23 @@
 import {
+  checkedElsewhere,
   type Duration,
   durationMs,
+  durationOption,
   invalid,
-  knownFields,
-  orDefault,
+  type Option,
+  type OptionsOf,
+  type RequiredOption,
+  readOptions,
   type Store,
   type StoreScripts,
+  textOption,
   warnOnce,
   withoutRegions,
 } from '@sluice/core'
 import type { Broker, WorkOptions } from '../../broker.ts'
 import { brokerOver, type Report, type Transport } from '../job-broker.ts'
 import { repeat } from '../job-runs.ts'
-import { type SharedOptions, type SharedSetup, sharedOptionNames, sharedSetup } from '../options.ts'
+import { type SharedSetup, SharedTable } from '../options.ts'
 import { type RedisJobTable, redisJobTable } from '../redis/job-table.ts'
 import { type RunScript, scriptInput, scriptText } from '../redis/scripts.ts'
 import { type RabbitmqServer, serverOf } from './connection.ts'
@@ -20,23 +25,29 @@ import { Publisher, type ScriptName } from './publisher.ts'
 import { sweepMs, sweepOf } from './sweep.ts'
 import { RabbitmqWorker } from './worker.ts'
 
-/** Options of `rabbitmqBroker`. */
-export interface RabbitmqBrokerOptions extends SharedOptions {
+class RabbitmqTable extends SharedTable {
   /**
    * RabbitMQ: `amqp://…` or `amqps://…`, the options of a connection of amqplib, or a function that
    * makes a connection, as for a certificate of your own. The broker ends what it opens.
    */
-  connection: string | object | (() => Promise<object>)
+  connection: RequiredOption<string | object | (() => Promise<object>), RabbitmqServer> = serverOf
   /** Redis, where jobs are kept: `redisStore(client)`. The client stays yours. */
-  store: Store
+  store: RequiredOption<Store> = checkedElsewhere
   /** Begins the names of RabbitMQ's queues and of the keys in Redis. @default 'sluice' */
-  prefix?: string | undefined
+  prefix?: Option<string, string> = textOption(
+    'sluice',
+    /^[A-Za-z0-9._-]{1,100}$/,
+    "1 to 100 letters, digits, '.', '_' and '-'",
+  )
   /**
    * The server's `consumer_timeout`: it takes a job from a worker that holds it for longer.
    * @default '30m', as the server's
    */
-  consumerTimeout?: Duration | undefined
+  consumerTimeout?: Option<Duration, number> = durationOption('30m', durationMs)
 }
+
+/** Options of `rabbitmqBroker`. */
+export interface RabbitmqBrokerOptions extends OptionsOf<RabbitmqTable> {}
 
 /** The checked options of a RabbitMQ broker, with the defaults filled in. */
 interface RabbitmqSetup extends SharedSetup {
@@ -46,11 +57,6 @@ interface RabbitmqSetup extends SharedSetup {
   readonly script: RunScript<ScriptName>
   readonly consumerTimeoutMs: number
 }
-
-const optionNames: readonly (keyof RabbitmqBrokerOptions)[] = [
-  ...(['connection', 'store', 'prefix', 'consumerTimeout'] as const),
-  ...sharedOptionNames,
-]
 
 /**
  * Longest time (ms) for which a worker holds a job that waits for its rate. RabbitMQ ends the
@@ -69,27 +75,18 @@ const messageMarginMs = 600_000
  */
 export function rabbitmqBroker(options: RabbitmqBrokerOptions): Broker {
   const setup = setUpRabbitmq(options)
-  const table = redisJobTable({ bounds: setup.bounds, run: setup.script, writesJobs: true })
+  const table = redisJobTable({ bounds: setup, run: setup.script, writesJobs: true })
   const { name, deadlineMs, onError } = setup
   const traits = { name, isShared: true, maxHeldMs, deadlineMs, onError }
   return brokerOver(traits, (report) => ({ table, transport: transportOf(setup, table, report) }))
 }
 
 function setUpRabbitmq(options: RabbitmqBrokerOptions): RabbitmqSetup {
-  knownFields(options, 'rabbitmqBroker', optionNames)
-  const prefix = orDefault(options.prefix, 'sluice')
-  if (typeof prefix !== 'string' || !/^[A-Za-z0-9._-]{1,100}$/.test(prefix)) {
-    throw invalid({ option: 'prefix' }, prefix, "1 to 100 letters, digits, '.', '_' and '-'")
-  }
-  const shared = sharedSetup(options)
-  return {
-    ...shared,
-    server: serverOf(options.connection),
-    queue: `${prefix}.${shared.name}`,
-    // All keys are in one slot of a Cluster.
-    script: scriptsIn(withoutRegions(options.store), `{${prefix}:${shared.name}}:`),
-    consumerTimeoutMs: durationMs(orDefault(options.consumerTimeout, '30m'), 'consumerTimeout'),
-  }
+  const settings = readOptions(new RabbitmqTable(), options, 'rabbitmqBroker')
+  const { connection: server, name, prefix, store, consumerTimeout: consumerTimeoutMs } = settings
+  // All keys are in one slot of a Cluster.
+  const script = scriptsIn(withoutRegions(store), `{${prefix}:${name}}:`)
+  return { ...settings, server, queue: `${prefix}.${name}`, script, consumerTimeoutMs }
 }
 
 function scriptsIn(store: Store | undefined, prefix: string): RunScript<ScriptName> {

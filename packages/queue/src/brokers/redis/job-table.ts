@@ -39,7 +39,8 @@ export interface RedisJobTable extends JobTable {
  */
 export function redisJobTable(options: RedisJobTableOptions): RedisJobTable {
   const { run, writesJobs } = options
-  const bounds = { ...options.bounds, bytesOfEnded }
+  const { maxDeadLetters, maxKept, maxKeptBytes } = options.bounds
+  const bounds = { maxDeadLetters, maxKept, maxKeptBytes, bytesOfEnded }
   let sweepFrom = 0
 
   async function read(which: object, control?: ControlCall): Promise<readonly FoundJob[]> {
