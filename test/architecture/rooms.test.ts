@@ -69,9 +69,6 @@ const floors: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/** Packages whose folders still import each other in both directions. */
-const withTwoWays: readonly string[] = ['admin'].map((name) => `packages/${name}`)
-
 /** The most files that one file of a package imports, entries exempt. */
 const maxImports: Readonly<Record<string, number>> = { 'packages/core': 12 }
 
@@ -85,8 +82,8 @@ describe.each(packages())('the files of $folder', ({ folder, manifest }) => {
     expect(circlesIn(graph)).toEqual([])
   })
 
-  it('import across folders in one direction, but for packages that are listed here', () => {
-    expect(circlesIn(folders).length > 0).toBe(withTwoWays.includes(folder))
+  it('import across folders in one direction', () => {
+    expect(circlesIn(folders)).toEqual([])
   })
 
   it.runIf(floors[folder])('import no folder above theirs', () => {

@@ -13,13 +13,13 @@ import type { Queue } from '@sluice/queue'
 import { type Authorize, checkAuthorize, granted } from './access/authorize.ts'
 import { crossSiteProblem } from './access/cross-site.ts'
 import { answer } from './api/api.ts'
-import { ApiError, refusalOf } from './api/api-error.ts'
 import type { Admin } from './api/context.ts'
 import { liveOf } from './api/live.ts'
 import { sampled } from './api/traffic.ts'
-import { viewsOf } from './api/views.ts'
-import { type AuditSink, AuditTrail } from './audit/audit-trail.ts'
 import { pageAnswer } from './page-files.ts'
+import { ApiError, refusalOf } from './stores/api-error.ts'
+import { type AuditSink, AuditTrail } from './stores/audit-trail.ts'
+import { sharedReadsOf } from './stores/shared-reads.ts'
 
 /** Options of `createAdmin`. */
 export interface AdminOptions<Native = unknown> {
@@ -136,7 +136,7 @@ function adminOf<Native>({
   return {
     ...{ instance, policies, metrics, queues, audit },
     history: metrics && sampled(() => liveOf({ instance, metrics })),
-    views: viewsOf({ policies, audit, queues }),
+    reads: sharedReadsOf({ policies, audit, queues }),
     store: () => limiter()?.store,
     storeHealth: () => limiter()?.storeHealth(),
   }

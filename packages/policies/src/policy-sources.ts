@@ -231,7 +231,7 @@ export class PolicySources {
       else this.#takeOver(this.#file, found)
       return
     }
-    const note = { layer, author: this.id, reason: 'the store had lost the changes' }
+    const note = { layer, author: 'recovery', reason: 'the store had lost the changes' }
     const record = this.recordOf(this.versionWith(layer), 'change', note)
     const shared = await document.write(found, layer, record)
     if (shared) this.#shared = shared

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { readKey } from '../../../packages/admin/src/api/key-reference.ts'
 import { quantileMs, TrafficHistory } from '../../../packages/admin/src/api/traffic.ts'
 import type { Policy } from '../../../packages/admin/src/page/api/types.ts'
-import { duration, latency, percent } from '../../../packages/admin/src/page/format.ts'
+import { duration, latency, percent } from '../../../packages/admin/src/page/words/format.ts'
 import {
   entriesOf,
   faultsOf,
@@ -10,7 +10,7 @@ import {
   keyText,
   limitOf,
   limitText,
-} from '../../../packages/admin/src/page/views/policies/policy-values.ts'
+} from '../../../packages/admin/src/page/words/policy-values.ts'
 
 type Live = Parameters<TrafficHistory['note']>[0]
 

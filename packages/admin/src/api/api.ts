@@ -5,12 +5,12 @@ import { onOneLine } from '@sluice/core'
 import { type HandlerRequest, type HandlerResponse, readBody } from '@sluice/http'
 import { isNoteText } from '@sluice/policies'
 import type { Granted } from '../access/authorize.ts'
-import { ApiError } from './api-error.ts'
+import { ApiError } from '../stores/api-error.ts'
 import type { Admin, Answering } from './context.ts'
 import { type Endpoint, type EndpointName, endpoints } from './endpoints.ts'
 import * as keyLimits from './key-limits.ts'
 import * as keys from './keys.ts'
-import * as views from './live.ts'
+import * as live from './live.ts'
 import * as overview from './overview.ts'
 import * as policies from './policies.ts'
 import * as queues from './queues.ts'
@@ -19,10 +19,10 @@ import { reason } from './schemas/parts.ts'
 // biome-ignore lint/suspicious/noExplicitAny: queries and bodies are checked against their schemas
 const answering: Readonly<Record<EndpointName, Answering<any, any>>> = {
   session: overview.session,
-  live: views.live,
-  traffic: views.traffic,
+  live: live.live,
+  traffic: live.traffic,
   fleet: overview.fleet,
-  top: views.top,
+  top: live.top,
   policies: policies.policies,
   change: policies.change,
   rollback: policies.rollback,

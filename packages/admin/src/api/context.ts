@@ -3,9 +3,9 @@ import type { Metrics } from '@sluice/metrics'
 import type { Policies } from '@sluice/policies'
 import type { Queue } from '@sluice/queue'
 import type { Granted } from '../access/authorize.ts'
-import type { AuditTrail } from '../audit/audit-trail.ts'
+import type { AuditTrail } from '../stores/audit-trail.ts'
+import type { SharedReads } from '../stores/shared-reads.ts'
 import type { TrafficHistory } from './traffic.ts'
-import type { Views } from './views.ts'
 
 /** All that the operations of the API work with. */
 export interface Admin {
@@ -14,7 +14,7 @@ export interface Admin {
   readonly metrics: Metrics | undefined
   readonly queues: readonly Pick<Queue, 'broker'>[]
   readonly audit: AuditTrail
-  readonly views: Views
+  readonly reads: SharedReads
   /** The counters of the last minutes; `undefined` without metrics. */
   readonly history: TrafficHistory | undefined
   /** The store of the counts; `undefined` while no limiter uses the policies. */

@@ -1,8 +1,8 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
 import type { Role } from '../access/authorize.ts'
+import * as fleet from './schemas/fleet.ts'
 import * as keys from './schemas/keys.ts'
 import * as policies from './schemas/policies.ts'
-import * as views from './schemas/views.ts'
 
 /** One operation of the API: the routes, the checks and openapi.json are made of this table. */
 export interface Endpoint {
@@ -26,16 +26,16 @@ function at(path: string, role: Role, rest: Omit<Endpoint, 'method' | 'path' | '
 const all = {
   session: at('session', 'read', {
     summary: 'Who asks, what they may do, and what there is to see',
-    answer: views.sessionAnswer,
+    answer: fleet.sessionAnswer,
   }),
   live: at('live', 'read', {
     summary:
       'Requests, denials, near misses and latency of the fleet, and the store as this process sees it',
-    answer: views.liveAnswer,
+    answer: fleet.liveAnswer,
   }),
   traffic: at('traffic', 'read', {
     summary: 'Rates of the last minute, and of the last 15 minutes as lines',
-    answer: views.trafficAnswer,
+    answer: fleet.trafficAnswer,
   }),
   fleet: at('fleet', 'read', {
     summary: 'Instances, the versions that they run, and the health of the store',
@@ -116,27 +116,27 @@ const all = {
   }),
   queues: at('queues', 'read', {
     summary: 'How full the queues are',
-    answer: views.queuesAnswer,
+    answer: fleet.queuesAnswer,
   }),
   deadLetters: at('queues/{queue}/dead', 'read', {
     summary: 'The dead letters of a queue',
-    query: views.deadQuery,
-    answer: views.deadAnswer,
+    query: fleet.deadQuery,
+    answer: fleet.deadAnswer,
   }),
   retryDead: at('queues/{queue}/dead/retry', 'keys', {
     summary: 'Has dead letters run again',
-    body: views.deadRequest,
-    answer: views.deadActionAnswer,
+    body: fleet.deadRequest,
+    answer: fleet.deadActionAnswer,
   }),
   deleteDead: at('queues/{queue}/dead/delete', 'keys', {
     summary: 'Forgets dead letters',
-    body: views.deadRequest,
-    answer: views.deadActionAnswer,
+    body: fleet.deadRequest,
+    answer: fleet.deadActionAnswer,
   }),
   audit: at('audit', 'read', {
     summary: 'Who changed what, when and why',
-    query: views.auditQuery,
-    answer: views.auditAnswer,
+    query: fleet.auditQuery,
+    answer: fleet.auditAnswer,
   }),
 } satisfies Readonly<Record<string, Endpoint>>
 

@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox'
 import { algorithmOf } from '@sluice/core/backend'
 import type { CountedKey, OverrideEntry } from '@sluice/policies'
-import { ApiError } from './api-error.ts'
+import { ApiError } from '../stores/api-error.ts'
 import type { Admin, Answering, Call } from './context.ts'
 import { type KeyReference, readKey } from './key-reference.ts'
 import { clientOf, peek } from './keys.ts'

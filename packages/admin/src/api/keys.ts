@@ -3,7 +3,7 @@ import { type Check, digestOf, type PeekedOutcome, type Policy, windowMsOf } fro
 import { algorithmOf, peekAt, usageOf } from '@sluice/core/backend'
 import { topKeysWindows } from '@sluice/metrics'
 import type { CountedKey } from '@sluice/policies'
-import { ApiError, fromStore } from './api-error.ts'
+import { ApiError, fromStore } from '../stores/api-error.ts'
 import type { Admin, Answering, Call } from './context.ts'
 import { isBareValue, type KeyReference, kindOf, readKey } from './key-reference.ts'
 import { policiesOf } from './policies.ts'
@@ -133,7 +133,7 @@ async function acted(
   const policies = counted.map(({ policy }) => policy.name)
   const target = { digest, kind, policies }
   const result = await admin.audit.recorded({ actor: who.actor, action, reason, target }, run)
-  admin.views.audit.forget()
+  admin.reads.audit.forget()
   return result
 }
 

@@ -1,9 +1,9 @@
 import type { Static } from '@sinclair/typebox'
 import { type Family, type InstrumentName, instruments, type Sample } from '@sluice/metrics'
-import { ApiError } from './api-error.ts'
+import { ApiError } from '../stores/api-error.ts'
 import type { Admin, Answering } from './context.ts'
+import type { liveAnswer } from './schemas/fleet.ts'
 import type * as schemas from './schemas/keys.ts'
-import type { liveAnswer } from './schemas/views.ts'
 
 type Live = Static<typeof liveAnswer>
 type Results = Live['requests']

@@ -2,8 +2,8 @@ import type { Static } from '@sinclair/typebox'
 import { type Difference, differences, effective, type VersionRecord } from '@sluice/policies'
 import type { Answering } from './context.ts'
 import { policiesOf } from './policies.ts'
-import { hiddenIn } from './policy-views.ts'
-import type * as schemas from './schemas/views.ts'
+import { hiddenIn } from './policy-lists.ts'
+import type * as schemas from './schemas/fleet.ts'
 
 /** Tells the page who asks, and which parts there are. */
 export const session: Answering = ({ admin, who }) => {
@@ -27,7 +27,7 @@ export const session: Answering = ({ admin, who }) => {
 /** Instances, their versions, and the store. */
 export const fleet: Answering = async ({ admin }) => {
   const { version, refused } = policiesOf(admin).state
-  const members = await admin.views.members()
+  const members = await admin.reads.members()
   const self = { id: admin.instance, version, refused }
   const instances = members.length > 0 ? members : [self]
   const versions = new Map<string, number>()
@@ -54,7 +54,7 @@ export const audit: Answering<Static<typeof schemas.auditQuery>> = async ({
   query,
 }) => {
   const { most = 200 } = query
-  const [actions, versions] = await Promise.all([admin.views.audit(), admin.views.history()])
+  const [actions, versions] = await Promise.all([admin.reads.audit(), admin.reads.history()])
   const changes = versions.map((version, index) => {
     const { id, kind, author, reason, at } = version
     const before = versions[index + 1]

@@ -1,9 +1,9 @@
 import type { Static } from '@sinclair/typebox'
 import type { PolicyEdit } from '@sluice/policies'
+import { ApiError, fromStore } from '../stores/api-error.ts'
 import { affectedBy } from './affected.ts'
-import { ApiError, fromStore } from './api-error.ts'
 import type { Admin, Answering, Call } from './context.ts'
-import { hiddenIn, overridesOf, policyViews, shownEntries } from './policy-views.ts'
+import { hiddenIn, listedPolicies, overridesOf, shownEntries } from './policy-lists.ts'
 import type * as schemas from './schemas/policies.ts'
 
 export const policies: Answering = ({ admin, who }) => {
@@ -11,7 +11,7 @@ export const policies: Answering = ({ admin, who }) => {
   const { version, number, kill, killedBy, refused, entries } = live.state
   return {
     ...{ version, number, kill, killedBy, refused },
-    policies: policyViews(live.file, live.policies),
+    policies: listedPolicies(live.file, live.policies),
     overrides: overridesOf(live.file, entries, who),
     entries: shownEntries(entries, who),
   }
@@ -75,8 +75,8 @@ export async function changed(
     const target = { version: live.version }
     const action = `policies.${kindOf(edit)}`
     await admin.audit.told({ actor: who.actor, action, phase: 'done', reason, target })
-    admin.views.members.forget()
-    admin.views.history.forget()
+    admin.reads.members.forget()
+    admin.reads.history.forget()
   }
   const { version } = preview
   const differences = hiddenIn(preview.differences, who)

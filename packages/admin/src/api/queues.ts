@@ -1,19 +1,19 @@
 import type { Static } from '@sinclair/typebox'
 import type { Broker } from '@sluice/queue'
-import { ApiError, fromStore } from './api-error.ts'
+import { ApiError, fromStore } from '../stores/api-error.ts'
 import type { Admin, Answering, Call } from './context.ts'
-import { seesIdentities } from './policy-views.ts'
-import type * as schemas from './schemas/views.ts'
+import { seesIdentities } from './policy-lists.ts'
+import type * as schemas from './schemas/fleet.ts'
 
 export const queues: Answering = async ({ admin }) => {
-  const depths = await admin.views.depths()
+  const depths = await admin.reads.depths()
   return { queues: depths.map(({ name, depth }) => ({ name, isAway: !depth, ...depth })) }
 }
 
 export const deadLetters: Answering<Static<typeof schemas.deadQuery>> = async (call) => {
   const broker = brokerOf(call)
   const { offset = 0, limit = 50 } = call.query
-  const jobs = await call.admin.views.deadLetters(broker, { offset, limit })
+  const jobs = await call.admin.reads.deadLetters(broker, { offset, limit })
   return {
     ...{ queue: broker.name, offset },
     jobs: jobs.map(({ id, identity, enqueuedAt, attempts, error }) => {
@@ -54,9 +54,9 @@ async function acted(
   if (dryRun) return run()
   const target = { queue: broker.name }
   const result = await admin.audit.recorded({ actor: who.actor, action, reason, target }, run)
-  admin.views.depths.forget()
-  admin.views.deadLetters.forget()
-  admin.views.audit.forget()
+  admin.reads.depths.forget()
+  admin.reads.deadLetters.forget()
+  admin.reads.audit.forget()
   return result
 }
 

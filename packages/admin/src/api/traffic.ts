@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import type { liveAnswer, trafficAnswer } from './schemas/views.ts'
+import type { liveAnswer, trafficAnswer } from './schemas/fleet.ts'
 
 type Live = Static<typeof liveAnswer>
 type Traffic = Static<typeof trafficAnswer>

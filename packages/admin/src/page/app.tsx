@@ -2,8 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { EndedError, wordsOf } from './api/client.ts'
 import { useLink, usePolled } from './api/poll.ts'
 import type { Session } from './api/types.ts'
-import { linkTo, themes, useNow, usePlace, useTheme, type View, views } from './app-state.ts'
-import { distance } from './format.ts'
+import { linkTo, themes, useNow, usePlace, useTheme, type View, views } from './parts/app-state.ts'
 import { Blank, Button, Notice } from './parts/basics.tsx'
 import { Icon } from './parts/icons.tsx'
 import { Toasts } from './parts/toasts.tsx'
@@ -13,6 +12,7 @@ import { Overview } from './views/overview.tsx'
 import { Policies } from './views/policies.tsx'
 import { Queues } from './views/queues.tsx'
 import { Top } from './views/top.tsx'
+import { distance } from './words/format.ts'
 
 const titles: Readonly<Record<View, string>> = {
   overview: 'Overview',

@@ -43,7 +43,7 @@ const entry = open(
   'A change over the file.',
 )
 
-const policyView = open({
+const listedPolicy = open({
   name: policyName,
   routes: Type.Array(Type.String(), {
     description: 'The routes that it applies to: * for all requests.',
@@ -74,7 +74,7 @@ export const policiesAnswer = open({
   kill,
   killedBy: optional(oneOf(['environment', 'change'])),
   refused: optional(refused),
-  policies: Type.Array(policyView),
+  policies: Type.Array(listedPolicy),
   overrides: Type.Array(override, {
     description: 'In the order of the file; those of changes first.',
   }),

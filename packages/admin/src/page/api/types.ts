@@ -1,12 +1,12 @@
 import type { Static } from '@sinclair/typebox'
+import type * as fleet from '../../api/schemas/fleet.ts'
 import type * as keys from '../../api/schemas/keys.ts'
 import type * as policies from '../../api/schemas/policies.ts'
-import type * as views from '../../api/schemas/views.ts'
 
 // The types of the answers, as the OpenAPI file has them: both are made of the schemas.
 
-export type Session = Static<typeof views.sessionAnswer>
-export type Traffic = Static<typeof views.trafficAnswer>
+export type Session = Static<typeof fleet.sessionAnswer>
+export type Traffic = Static<typeof fleet.trafficAnswer>
 export type Policies = Static<typeof policies.policiesAnswer>
 export type Policy = Policies['policies'][number]
 export type Entry = Policies['entries'][number]
@@ -22,9 +22,9 @@ export type KeyPolicy = Lookup['policies'][number]
 export type KeyAction = Static<typeof keys.actionAnswer>
 export type Unlock = Static<typeof keys.unlockAnswer>
 export type Top = Static<typeof keys.topAnswer>
-export type Queues = Static<typeof views.queuesAnswer>
+export type Queues = Static<typeof fleet.queuesAnswer>
 export type QueueState = Queues['queues'][number]
-export type Dead = Static<typeof views.deadAnswer>
-export type DeadAction = Static<typeof views.deadActionAnswer>
-export type Audit = Static<typeof views.auditAnswer>
+export type Dead = Static<typeof fleet.deadAnswer>
+export type DeadAction = Static<typeof fleet.deadActionAnswer>
+export type Audit = Static<typeof fleet.auditAnswer>
 export type AuditRecord = Audit['records'][number]

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { call } from '../api/client.ts'
 import type { Affected, Change, Difference } from '../api/types.ts'
-import { brief, count, plain } from '../format.ts'
+import { brief, count, plain } from '../words/format.ts'
 import { Badge, Fault } from './basics.tsx'
 
 interface PreviewState {

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import UPlot from 'uplot'
-import { brief, clockTime } from '../format.ts'
+import { brief, clockTime } from '../words/format.ts'
 
 /** One line of a chart; `tone` is the name of a colour in CSS. */
 export interface Line {

@@ -1,11 +1,11 @@
 import { useMemo, useState } from 'preact/hooks'
 import { usePolled } from '../api/poll.ts'
 import type { Audit as AuditAnswer, AuditRecord, Policies, Session } from '../api/types.ts'
-import { count } from '../format.ts'
+import { AuditTable, auditMs, newestOf } from '../parts/audit-table.tsx'
 import { Blank, Button, Loaded, Panel, View } from '../parts/basics.tsx'
 import { Field } from '../parts/forms.tsx'
-import { AuditTable, auditMs, newestOf } from './audit-table.tsx'
-import { changeWords } from './policies/change-words.ts'
+import { changeWords } from '../words/change-words.ts'
+import { count } from '../words/format.ts'
 import { DiffDialog, type Opened, UndoDialog } from './policies/dialogs.tsx'
 
 export function Audit({ session }: { session: Session }) {

@@ -1,11 +1,11 @@
 import { usePolled } from '../api/poll.ts'
 import type { Fleet, Policies, Session, Traffic } from '../api/types.ts'
-import { count, duration } from '../format.ts'
 import { Blank, Loaded, Panel, View } from '../parts/basics.tsx'
+import { StateNotices } from '../parts/state-notices.tsx'
+import { count, duration } from '../words/format.ts'
 import { FleetPanel } from './overview/fleet-panel.tsx'
 import { Limited } from './overview/limited.tsx'
 import { Latency, Numbers } from './overview/numbers.tsx'
-import { StateNotices } from './state-notices.tsx'
 
 export function Overview({ session }: { session: Session }) {
   const traffic = usePolled<Traffic>('traffic')

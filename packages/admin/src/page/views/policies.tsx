@@ -3,11 +3,11 @@ import { call, wordsOf } from '../api/client.ts'
 import { usePolled } from '../api/poll.ts'
 import type { Export, Policies as PoliciesAnswer, Session } from '../api/types.ts'
 import { Button, Loaded, View } from '../parts/basics.tsx'
+import { StateNotices } from '../parts/state-notices.tsx'
 import { tell } from '../parts/toasts.tsx'
 import { KillDialog, type Opened } from './policies/dialogs.tsx'
 import { Hidden, InForce } from './policies/in-force.tsx'
 import { Overrides } from './policies/overrides.tsx'
-import { StateNotices } from './state-notices.tsx'
 
 export function Policies({ session }: { session: Session }) {
   const policies = usePolled<PoliciesAnswer>('policies')

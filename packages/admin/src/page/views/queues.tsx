@@ -2,12 +2,12 @@ import { useState } from 'preact/hooks'
 import { call } from '../api/client.ts'
 import { usePolled } from '../api/poll.ts'
 import type { Dead, DeadAction, QueueState, Queues as QueuesAnswer, Session } from '../api/types.ts'
-import { useNow } from '../app-state.ts'
-import { brief, count, distance, duration, moment, plain } from '../format.ts'
 import { ActionDialog } from '../parts/action-dialog.tsx'
+import { useNow } from '../parts/app-state.ts'
 import { Badge, Blank, Button, Facts, Loaded, Notice, Panel, View } from '../parts/basics.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { tell } from '../parts/toasts.tsx'
+import { brief, count, distance, duration, moment, plain } from '../words/format.ts'
 
 export function Queues({ session }: { session: Session }) {
   const queues = usePolled<QueuesAnswer>('queues')

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
 import { usePolled } from '../api/poll.ts'
 import type { Session, Top as TopAnswer } from '../api/types.ts'
-import { linkTo, useNow } from '../app-state.ts'
-import { brief, count, distance, percent } from '../format.ts'
+import { linkTo, useNow } from '../parts/app-state.ts'
 import { Badge, Blank, Loaded, Meter, Name, Panel, View } from '../parts/basics.tsx'
 import { Choice, Select } from '../parts/forms.tsx'
 import { type Column, Table } from '../parts/table.tsx'
+import { brief, count, distance, percent } from '../words/format.ts'
 
 type List = TopAnswer['lists'][number]
 type Key = List['keys'][number]

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
 import { call } from '../../api/client.ts'
 import type { KeyAction, KeyPolicy, Lookup } from '../../api/types.ts'
-import { clockTime, count, moment } from '../../format.ts'
 import { ActionDialog } from '../../parts/action-dialog.tsx'
 import { Choice, Field, Select } from '../../parts/forms.tsx'
 import { tell } from '../../parts/toasts.tsx'
+import { clockTime, count, moment } from '../../words/format.ts'
 import { byCause } from './verdict.ts'
 
 export type KeyActionName = 'reset' | 'block' | 'unblock' | 'refund' | 'raise'

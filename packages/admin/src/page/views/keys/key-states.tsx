@@ -1,6 +1,6 @@
 import type { KeyPolicy } from '../../api/types.ts'
-import { count, duration, percent } from '../../format.ts'
 import { Badge, Meter } from '../../parts/basics.tsx'
+import { count, duration, percent } from '../../words/format.ts'
 import { shareUsed } from './verdict.ts'
 
 /** The state of a key under each policy, as bars. */

@@ -1,8 +1,8 @@
 import { usePolled } from '../../api/poll.ts'
 import type { Audit, Lookup } from '../../api/types.ts'
-import { linkTo } from '../../app-state.ts'
+import { linkTo } from '../../parts/app-state.ts'
+import { AuditTable, auditMs, concerns, newestOf } from '../../parts/audit-table.tsx'
 import { Panel } from '../../parts/basics.tsx'
-import { AuditTable, auditMs, concerns, newestOf } from '../audit-table.tsx'
 
 const shown = 5
 

@@ -2,11 +2,11 @@ import { useEffect, useState } from 'preact/hooks'
 import { call, wordsOf } from '../../api/client.ts'
 import { usePolled } from '../../api/poll.ts'
 import type { Policies, Unlock } from '../../api/types.ts'
-import { count } from '../../format.ts'
 import { ActionDialog } from '../../parts/action-dialog.tsx'
 import { Button, Panel } from '../../parts/basics.tsx'
 import { Select } from '../../parts/forms.tsx'
 import { tell } from '../../parts/toasts.tsx'
+import { count } from '../../words/format.ts'
 
 /** Unlocks everybody under one policy: after a limit that was wrong, say. */
 export function UnlockEverybody() {

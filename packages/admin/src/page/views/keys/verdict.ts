@@ -1,5 +1,5 @@
 import type { KeyPolicy } from '../../api/types.ts'
-import { count, duration, percent } from '../../format.ts'
+import { count, duration, percent } from '../../words/format.ts'
 
 const spans = [
   ['1m', 'a minute'],

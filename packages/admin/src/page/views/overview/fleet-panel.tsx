@@ -1,8 +1,8 @@
 import type { Polled } from '../../api/poll.ts'
 import type { Fleet } from '../../api/types.ts'
-import { count, latency } from '../../format.ts'
 import { Badge, Facts, Loaded, Panel } from '../../parts/basics.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
+import { count, latency } from '../../words/format.ts'
 
 type Instance = Fleet['instances'][number]
 type Region = NonNullable<Fleet['store']>['regions'][number]

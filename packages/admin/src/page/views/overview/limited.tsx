@@ -1,9 +1,9 @@
 import { usePolled } from '../../api/poll.ts'
 import type { Top } from '../../api/types.ts'
-import { linkTo } from '../../app-state.ts'
-import { brief } from '../../format.ts'
+import { linkTo } from '../../parts/app-state.ts'
 import { Badge, Blank, Loaded, Name, Panel } from '../../parts/basics.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
+import { brief } from '../../words/format.ts'
 
 type LimitedKey = Top['lists'][number]['keys'][number] &
   Pick<Top['lists'][number], 'policy' | 'mode'>

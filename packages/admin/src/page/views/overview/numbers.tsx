@@ -1,5 +1,5 @@
 import type { Traffic as Rates } from '../../api/types.ts'
-import { brief, count, latency, percent } from '../../format.ts'
+import { brief, count, latency, percent } from '../../words/format.ts'
 
 type Answerer = Rates['answerers'][number]
 type PolicyRates = Rates['policies'][number]

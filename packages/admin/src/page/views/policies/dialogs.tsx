@@ -3,13 +3,13 @@ import { useState } from 'preact/hooks'
 import { call } from '../../api/client.ts'
 import { usePolled } from '../../api/poll.ts'
 import type { AuditRecord, Change, Diff, Policies, Traffic } from '../../api/types.ts'
-import { brief, moment } from '../../format.ts'
 import { ActionDialog } from '../../parts/action-dialog.tsx'
 import { Button, Loaded, Notice } from '../../parts/basics.tsx'
 import { ChangePreview, Differences, usePreview } from '../../parts/change-preview.tsx'
 import { Choice, Dialog } from '../../parts/forms.tsx'
 import { tell } from '../../parts/toasts.tsx'
-import { killModes } from './change-words.ts'
+import { killModes } from '../../words/change-words.ts'
+import { brief, moment } from '../../words/format.ts'
 
 /** Properties of every dialog about policies. */
 export interface OpenProps {

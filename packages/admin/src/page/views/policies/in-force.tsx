@@ -1,10 +1,10 @@
 import type { Entry, Policies, Policy } from '../../api/types.ts'
-import { plain } from '../../format.ts'
 import { Badge, Button, Notice, Panel } from '../../parts/basics.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
+import { plain } from '../../words/format.ts'
+import { keyText, limitParts, windowText } from '../../words/policy-values.ts'
 import { type ListProps, RemoveDialog } from './dialogs.tsx'
 import { PolicyEditor } from './policy-editor.tsx'
-import { keyText, limitParts, windowText } from './policy-values.ts'
 
 type InForceProps = ListProps & { readonly policies: Policies }
 

@@ -1,10 +1,10 @@
 import type { Override } from '../../api/types.ts'
-import { moment } from '../../format.ts'
 import { Badge, Blank, Button, Panel } from '../../parts/basics.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
-import { nameOf } from './change-words.ts'
+import { nameOf } from '../../words/change-words.ts'
+import { moment } from '../../words/format.ts'
+import { limitText } from '../../words/policy-values.ts'
 import { type ListProps, RemoveDialog } from './dialogs.tsx'
-import { limitText } from './policy-values.ts'
 
 type OverridesProps = ListProps & { readonly overrides: readonly Override[] }
 

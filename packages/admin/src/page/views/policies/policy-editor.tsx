@@ -1,13 +1,19 @@
 import { useState } from 'preact/hooks'
 import { call } from '../../api/client.ts'
 import type { Change, Entry, Policy } from '../../api/types.ts'
-import { plain } from '../../format.ts'
 import { ActionDialog } from '../../parts/action-dialog.tsx'
 import { Badge } from '../../parts/basics.tsx'
 import { ChangePreview, usePreview } from '../../parts/change-preview.tsx'
 import { Choice, Field } from '../../parts/forms.tsx'
 import { tell } from '../../parts/toasts.tsx'
-import { type EntryToSet, entriesOf, faultsOf, formOf, windowText } from './policy-values.ts'
+import { plain } from '../../words/format.ts'
+import {
+  type EntryToSet,
+  entriesOf,
+  faultsOf,
+  formOf,
+  windowText,
+} from '../../words/policy-values.ts'
 
 interface PolicyEditorProps {
   readonly policy: Policy

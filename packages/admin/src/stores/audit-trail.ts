@@ -6,7 +6,7 @@ import {
   type MaybePromise,
   warnOnce,
 } from '@sluice/core'
-import { ApiError, fromStore } from '../api/api-error.ts'
+import { ApiError, fromStore } from './api-error.ts'
 
 /** One step of an action. */
 export interface AuditRecord {

@@ -1,5 +1,5 @@
-import type { Policy } from '../../api/types.ts'
-import { count, plain } from '../../format.ts'
+import type { Policy } from '../api/types.ts'
+import { count, plain } from './format.ts'
 
 /** The texts of the form for one policy. */
 export interface PolicyForm {

@@ -1,21 +1,21 @@
 import type { Policies, PolicyStatus, VersionRecord } from '@sluice/policies'
 import type { Broker, Depth, Queue } from '@sluice/queue'
-import type { AuditRecord, AuditTrail } from '../audit/audit-trail.ts'
 import { fromStore } from './api-error.ts'
+import type { AuditRecord, AuditTrail } from './audit-trail.ts'
 
-/** A view of a store that all tabs share: it is asked once in a while, however many they are. */
-interface View<T> {
+/** An answer of a store that all tabs share, however many they are. */
+interface Shared<T> {
   (): Promise<T>
   /** Has the store asked anew: after a change the answer would be old. */
   forget(): void
 }
 
-export interface Views {
-  readonly members: View<PolicyStatus['fleet']>
-  readonly history: View<readonly VersionRecord[]>
-  readonly audit: View<readonly AuditRecord[]>
-  readonly depths: View<readonly QueueDepth[]>
-  readonly deadLetters: DeadLetterViews
+export interface SharedReads {
+  readonly members: Shared<PolicyStatus['fleet']>
+  readonly history: Shared<readonly VersionRecord[]>
+  readonly audit: Shared<readonly AuditRecord[]>
+  readonly depths: Shared<readonly QueueDepth[]>
+  readonly deadLetters: DeadLetterReads
 }
 
 interface QueueDepth {
@@ -27,7 +27,7 @@ interface QueueDepth {
 type Dead = Awaited<ReturnType<Broker['deadLetters']>>
 type Page = Parameters<Broker['deadLetters']>[0]
 
-interface DeadLetterViews {
+interface DeadLetterReads {
   (broker: Broker, page: Page): Promise<Dead>
   forget(): void
 }
@@ -47,14 +47,14 @@ interface Sources {
   readonly queues: readonly Pick<Queue, 'broker'>[]
 }
 
-export function viewsOf({ policies, audit, queues }: Sources): Views {
+export function sharedReadsOf({ policies, audit, queues }: Sources): SharedReads {
   return {
     members: shared(ttlMs, async () => (await policies?.status())?.fleet ?? []),
     history: shared(ttlMs, async () =>
       policies?.canChange ? fromStore(() => policies.history()) : [],
     ),
     audit: shared(ttlMs, () => audit.records()),
-    deadLetters: deadLetterViews(),
+    deadLetters: deadLetterReads(),
     depths: shared(Math.max(ttlMs, queues.length * ttlOfQueueMs), () =>
       Promise.all(
         queues.map(async ({ broker }) => {
@@ -66,8 +66,8 @@ export function viewsOf({ policies, audit, queues }: Sources): Views {
   }
 }
 
-function deadLetterViews(): DeadLetterViews {
-  const lists = new Map<string, View<Dead>>()
+function deadLetterReads(): DeadLetterReads {
+  const lists = new Map<string, Shared<Dead>>()
 
   function deadLetters(broker: Broker, page: Page): Promise<Dead> {
     const key = JSON.stringify([broker.name, page.offset, page.limit])
@@ -92,10 +92,10 @@ function shared<T>(
   lifeMs: number,
   take: () => Promise<T>,
   longerMs: (value: T) => number = () => 0,
-): View<T> {
+): Shared<T> {
   let kept: { untilMs: number; readonly value: Promise<T> } | undefined
 
-  function view(): Promise<T> {
+  function read(): Promise<T> {
     const nowMs = performance.now()
     if (kept && kept.untilMs > nowMs) return kept.value
     const taken = { untilMs: nowMs + lifeMs, value: take() }
@@ -111,7 +111,7 @@ function shared<T>(
     return taken.value
   }
 
-  return Object.assign(view, {
+  return Object.assign(read, {
     forget() {
       kept = undefined
     },

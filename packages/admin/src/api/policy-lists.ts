@@ -10,7 +10,7 @@ import {
 import type { Granted } from '../access/authorize.ts'
 
 /** The policies of a file as the page lists them. */
-export function policyViews(file: PolicyFile, inForce: readonly Policy[]): readonly object[] {
+export function listedPolicies(file: PolicyFile, inForce: readonly Policy[]): readonly object[] {
   const made = new Map(inForce.map((policy) => [policy.name, policy]))
   return placedPolicies(file).map(({ policy, path }) => {
     const { name, limit, key, enforce } = policy

@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact'
 import type { AuditRecord, Lookup } from '../api/types.ts'
-import { linkTo, useNow } from '../app-state.ts'
-import { distance, moment } from '../format.ts'
 import { Badge } from '../parts/basics.tsx'
 import { type Column, Table } from '../parts/table.tsx'
-import { changeWords } from './policies/change-words.ts'
+import { changeWords } from '../words/change-words.ts'
+import { distance, moment } from '../words/format.ts'
+import { linkTo, useNow } from './app-state.ts'
 
 /** The trail is longer than all else. An action on this page refreshes it at once. */
 export const auditMs = 5_000

@@ -1,5 +1,5 @@
-import type { Difference, Override } from '../../api/types.ts'
-import { plain } from '../../format.ts'
+import type { Difference, Override } from '../api/types.ts'
+import { plain } from './format.ts'
 import { limitText } from './policy-values.ts'
 
 /** The kill switch in words: the mode, its name, and its effect. */

@@ -1,8 +1,8 @@
 import type { Fleet, Policies, Traffic } from '../api/types.ts'
-import { linkTo } from '../app-state.ts'
-import { count } from '../format.ts'
 import { Notice } from '../parts/basics.tsx'
-import { killModes } from './policies/change-words.ts'
+import { killModes } from '../words/change-words.ts'
+import { count } from '../words/format.ts'
+import { linkTo } from './app-state.ts'
 
 interface StateNoticesProps {
   readonly policies: Policies | undefined
