@@ -47,6 +47,7 @@ const sections: { readonly [title: string]: readonly Link[] } = {
     ['List of metrics', '/metrics'],
     ['Command line', '/cli'],
     ['Glossary', '/glossary'],
+    ['Runtimes', '/runtimes'],
     ['Upgrading and stability', '/stability'],
   ],
   'How it works': [

@@ -28,7 +28,7 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
     super(native, {
       request: native.req.raw,
       addressOf: addressOf && (() => addressOf(native)),
-      remoteAddress: () => connectionOf(native.env),
+      remoteAddress: () => connectionOf(native),
       waitUntil: (work) => waitUntil(native, work),
     })
     if (native.req.raw.headers.has('upgrade')) this.#detached = new Headers()
@@ -121,7 +121,7 @@ export function scopeOf({ path, method }: Registered, asked: string): Scope {
   return routeScope(method === 'ALL' ? undefined : asked, path)
 }
 
-/** The connection in `env`, as `@hono/node-server` and Deno put it there. */
+/** The connection in `env`, as `@hono/node-server`, Deno and Bun put it there. */
 interface Env {
   readonly server?: Env
   readonly incoming?: { readonly socket?: { readonly remoteAddress?: string } }
@@ -131,15 +131,18 @@ interface Env {
     once?(event: 'close', listener: () => void): unknown
   }
   readonly remoteAddr?: { readonly hostname?: string }
+  requestIP?(request: Request): { readonly address: string } | null
 }
 
 function nodeOf(env: Env | undefined): Env {
   return env?.server ?? env ?? {}
 }
 
-function connectionOf(env: Env | undefined): string | undefined {
-  const { incoming, remoteAddr } = nodeOf(env)
-  return incoming?.socket?.remoteAddress ?? remoteAddr?.hostname
+function connectionOf({ env, req }: Context): string | undefined {
+  const node = nodeOf(env)
+  const { incoming, remoteAddr } = node
+  const address = incoming?.socket?.remoteAddress ?? remoteAddr?.hostname
+  return address ?? node.requestIP?.(req.raw)?.address
 }
 
 function waitUntil(context: Context, work: Promise<unknown>): void {

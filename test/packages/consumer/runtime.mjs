@@ -1,0 +1,155 @@
+// Runs the kits of @sluice/testing on Bun or Deno: prints what passed and failed, as JSON by subject.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { createFetch } from '@sluice/client'
+import { memoryStore } from '@sluice/core'
+import { rateLimit as limitExpress } from '@sluice/express'
+import { rateLimitPlugin } from '@sluice/fastify'
+import { rateLimit as limitFetch } from '@sluice/fetch'
+import { rateLimit as limitHono } from '@sluice/hono'
+import { nodeRouter } from '@sluice/http/adapter'
+import { redisStore } from '@sluice/redis'
+import { adapterConformance, storeConformance } from '@sluice/testing'
+import express from 'express'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import { Redis } from 'ioredis'
+import { createClient } from 'redis'
+import { runKit } from './run-kit.mjs'
+
+const ignore = () => undefined
+
+/** A server for fetch handlers, which get the address of the connection. */
+function serveFetch(handler) {
+  if (globalThis.Bun) {
+    const server = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch: (request, self) => handler(request, self.requestIP(request).address, self),
+    })
+    return { url: `http://127.0.0.1:${server.port}`, close: () => server.stop(true) }
+  }
+  const server = Deno.serve({ hostname: '127.0.0.1', port: 0, onListen: ignore }, (request, info) =>
+    handler(request, info.remoteAddr.hostname, info),
+  )
+  return { url: `http://127.0.0.1:${server.addr.port}`, close: () => server.shutdown() }
+}
+
+async function overFetch({ limits, handle, onError }) {
+  let app = async ({ url, method }) => {
+    const isServed = new URL(url).pathname === '/' && /GET|HEAD/.test(method)
+    const status = isServed ? await handle() : 404
+    return new Response(status === 304 ? null : 'hello', { status })
+  }
+  const router = nodeRouter
+  for (const options of [...limits].reverse()) app = limitFetch({ router, ...options })(app)
+  return serveFetch(async (request, remoteAddress) => {
+    try {
+      return await app(request, { remoteAddress })
+    } catch (error) {
+      onError(error)
+      return new Response(error.message, { status: 500 })
+    }
+  })
+}
+
+async function overHono({ limits, handle, onError }) {
+  const app = new Hono()
+  for (const options of limits) app.use(limitHono({ router: nodeRouter, ...options }))
+  app.get('/', async (c) => {
+    const status = await handle()
+    return status === 304 ? c.body(null, 304) : c.text('hello', status)
+  })
+  app.onError((error, c) => {
+    onError(error)
+    return c.text(error.message, 500)
+  })
+  return serveFetch((request, _address, info) => app.fetch(request, info))
+}
+
+async function overExpress({ limits, handle, onError }) {
+  const app = express()
+  for (const options of limits) app.use(limitExpress(options))
+  app.get('/', async (_request, response) => response.status(await handle()).send('hello'))
+  app.use((error, _request, response, _next) => {
+    onError(error)
+    response.status(500).type('text').send(error.message)
+  })
+  const server = createServer(app)
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const close = () => {
+    server.closeAllConnections()
+    return new Promise((resolve) => server.close(resolve))
+  }
+  return { url: `http://127.0.0.1:${server.address().port}`, close }
+}
+
+async function overFastify({ limits, handle, onError }) {
+  const app = fastify({ forceCloseConnections: true })
+  app.setErrorHandler((error, _request, reply) => {
+    onError(error)
+    return reply.code(500).type('text/plain').send(error.message)
+  })
+  for (const options of limits) await app.register(rateLimitPlugin, options)
+  app.get('/', async (_request, reply) => reply.code(await handle()).send('hello'))
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  return { url: `http://127.0.0.1:${app.server.address().port}`, close: () => app.close() }
+}
+
+const [url, prefix] = process.argv.slice(2)
+const heartbeatMs = 0
+const denialTtlMs = 0
+let opened = 0
+async function overIoredis(clock) {
+  const client = new Redis(url)
+  const store = redisStore(client, {
+    clock,
+    heartbeatMs,
+    denialTtlMs,
+    prefix: `${prefix}${opened++}`,
+  })
+  return { store, close: () => store.close().then(() => client.disconnect()) }
+}
+async function overNodeRedis(clock) {
+  const client = createClient({ url })
+  await client.connect()
+  const store = redisStore(client, {
+    clock,
+    heartbeatMs,
+    denialTtlMs,
+    prefix: `${prefix}${opened++}`,
+  })
+  return { store, close: () => store.close().then(() => client.destroy()) }
+}
+
+function clients({ it }) {
+  it('waits until it is admitted', async () => {
+    const limits = [{ limit: 2, window: '1s' }]
+    const app = await overFetch({ limits, handle: () => 200, onError: ignore })
+    const call = createFetch()
+    const beganMs = performance.now()
+    for (let i = 0; i < 3; i += 1) assert.equal((await call(app.url)).status, 200)
+    assert.ok(performance.now() - beganMs >= 990)
+    await app.close()
+  })
+}
+
+const stores = (open) => (kit) => storeConformance({ ...kit, open })
+const adapters = (serve) => (kit) => adapterConformance({ ...kit, serve })
+const subjects = {
+  'memory store': stores(() => ({ store: memoryStore() })),
+  'Redis by ioredis': stores(overIoredis),
+  'Redis by node-redis': stores(overNodeRedis),
+  '@sluice/fetch': adapters(overFetch),
+  '@sluice/hono': adapters(overHono),
+  '@sluice/express': adapters(overExpress),
+  '@sluice/fastify': adapters(overFastify),
+  '@sluice/client': clients,
+}
+
+const results = {}
+for (const [subject, describeAll] of Object.entries(subjects)) {
+  results[subject] = await runKit(describeAll)
+}
+console.log(JSON.stringify(results))
+process.exit(0)
