@@ -103,7 +103,7 @@ export interface KeyReport {
 }
 
 /** A state with the usage of a report, to be read at the time of the report alone. */
-export interface Reported<State> {
+interface Reported<State> {
   readonly state: State
   /** The value that a refund has to name, as `take` returns it. */
   readonly at: number

@@ -200,7 +200,7 @@ function maxRecorded({ limit }: Check): number {
  * The time under which a unit taken at `now` is recorded: rounded up, so that it never leaves too
  * early.
  */
-export function recordedAt(check: Check, now: number): number {
+function recordedAt(check: Check, now: number): number {
   const { resolutionMs } = check.policy
   if (resolutionMs === 1) return now
   const beyond = now % resolutionMs
