@@ -42,7 +42,9 @@ describe.each(frameworks)('the admin API in %s', (framework) => {
     expect(page.field('content-security-policy')).toContain("default-src 'none'")
     const again = { headers: { 'if-none-match': page.field('etag') ?? '' } }
     expect((await ask(port, '/limits/', again)).status).toBe(304)
-    expect((await ask(port, '/limits/page.js')).status).toBe(200)
+    const packed = await ask(port, '/limits/page.js', { headers: { 'accept-encoding': 'gzip' } })
+    expect([packed.status, packed.field('content-encoding')]).toEqual([200, 'gzip'])
+    expect((await ask(port, '/limits/page.js')).field('content-encoding')).toBeUndefined()
     expect((await ask(port, '/limits/page.css')).status).toBe(200)
     expect((await ask(port, '/limits/', { method: 'HEAD' })).status).toBe(200)
   })

@@ -20,6 +20,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   traffic: { method: 'GET', path: 'traffic', role: 'read' },
   fleet: { method: 'GET', path: 'fleet', role: 'read' },
   top: { method: 'GET', path: 'top?by=asked&window=10m&most=5', role: 'read' },
+  near: { method: 'GET', path: 'near', role: 'read' },
   policies: { method: 'GET', path: 'policies', role: 'read' },
   change: {
     ...{ method: 'POST', path: 'policies/changes', role: 'policies', ifMatch: true },
@@ -44,10 +45,6 @@ export const operations: Readonly<Record<string, Operation>> = {
   unblock: {
     ...{ method: 'POST', path: 'keys/unblock', role: 'keys' },
     body: { key: 'user ada', reason },
-  },
-  refund: {
-    ...{ method: 'POST', path: 'keys/refund', role: 'keys' },
-    body: { key: 'user ada', policy: 'burst', units: 1, reason },
   },
   temporaryLimit: {
     ...{ method: 'POST', path: 'keys/limit', role: 'keys' },

@@ -14,7 +14,7 @@ afterAll(() => server.stop())
 
 /** Reads that need no store, or know what to show without it. */
 const readable = new Set([
-  ...['session', 'live', 'traffic', 'fleet', 'top', 'policies', 'queues', 'deadLetters'],
+  ...['session', 'live', 'traffic', 'fleet', 'top', 'near', 'policies', 'queues', 'deadLetters'],
   ...['export', 'diff'],
 ])
 

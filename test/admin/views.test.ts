@@ -1,4 +1,5 @@
-import { memoryStore, regionalStore, type Store } from '@sluice/core'
+import { createLimiter, memoryStore, regionalStore, type Store } from '@sluice/core'
+import { collectMetrics } from '@sluice/metrics'
 import { createWorker } from '@sluice/queue'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { until } from '../support/until.ts'
@@ -42,6 +43,38 @@ describe('the views of the admin API', () => {
     const names = asked.body.lists.map(({ policy }: { policy: string }) => policy)
     expect(names).toEqual(expect.arrayContaining(['burst', 'account', 'anybody']))
     expect((await call('GET', 'top?policy=nothing')).body.lists).toEqual([])
+  })
+
+  it('name who is near a limit, with the hours of the policies', async () => {
+    const { call, visit } = await startAdmin()
+    for (let i = 0; i < 7; i += 1) await visit('ada')
+    await visit('bob')
+    const { digest } = (await call('POST', 'keys/lookup', { body: { key: 'user ada' } })).body
+    const { body } = await call('GET', 'near')
+    const shares = body.identities.filter((each: { policy: string }) => each.policy === 'burst')
+    expect(shares).toMatchObject([
+      { digest, mode: 'enforce', share: 1.4, denied: 2 },
+      { share: 0.2 },
+    ])
+    const burst = body.policies.find(({ policy }: { policy: string }) => policy === 'burst')
+    expect(burst.hours).toHaveLength(24)
+    expect(burst.hours.at(-1)).toEqual([8, 2, 1])
+  })
+
+  it('take at most 20 KB for live counts of 1,000 policies', async () => {
+    const metrics = collectMetrics()
+    for (let each = 0; each < 1_000; each += 1) {
+      const name = `policy-of-tenant-${each}`
+      const options = { name, limit: 1, window: '1m', store: memoryStore() } as const
+      const limiter = createLimiter({ ...options, observers: [metrics] })
+      for (let i = 0; i < 2; i += 1) await limiter.consume('ada')
+    }
+    const { call } = await startAdmin({ admin: { metrics, authorize: 'localhost' } })
+    for (const path of ['live', 'traffic']) {
+      const { body } = await call('GET', path)
+      expect(body.policiesInAll, path).toBeGreaterThanOrEqual(1_000)
+      expect(JSON.stringify(body).length, path).toBeLessThanOrEqual(20_480)
+    }
   })
 
   it('tell who runs which version, and the health of the store', async () => {

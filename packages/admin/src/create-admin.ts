@@ -15,6 +15,7 @@ import { crossSiteProblem } from './access/cross-site.ts'
 import { answer } from './api/api.ts'
 import type { Admin } from './api/context.ts'
 import { liveOf } from './api/live.ts'
+import { versionChanges } from './api/overview.ts'
 import { sampled } from './api/traffic.ts'
 import { pageAnswer } from './page-files.ts'
 import { ApiError, refusalOf } from './stores/api-error.ts'
@@ -135,7 +136,13 @@ function adminOf<Native>({
   const instance = policies?.id ?? randomUUID()
   return {
     ...{ instance, policies, metrics, queues, audit },
-    history: metrics && sampled(() => liveOf({ instance, metrics })),
+    changesBetween: versionChanges(),
+    history:
+      metrics &&
+      sampled(
+        () => liveOf({ instance, metrics }),
+        () => limiter()?.store.fleet,
+      ),
     reads: sharedReadsOf({ policies, audit, queues }),
     store: () => limiter()?.store,
     storeHealth: () => limiter()?.storeHealth(),

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import type { HandlerRequest, HandlerResponse } from '@sluice/http/adapter'
 import { readPage } from './read-page.ts'
 
@@ -24,6 +25,7 @@ const policy = [
 
 interface PageFile {
   readonly body: string
+  readonly packed: Uint8Array
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -35,9 +37,11 @@ export function pageAnswer(
 ): HandlerResponse | undefined {
   const found = files.get(request.path)
   if (!found || (request.method !== 'GET' && request.method !== 'HEAD')) return undefined
-  const { body, headers } = fileOf(...found)
+  const { body, packed, headers } = fileOf(...found)
   if (request.header('if-none-match') === headers.ETag) return { status: 304, headers }
-  return { status: 200, headers, body }
+  if (!/\bgzip\b(?!;\s*q=0)/.test(request.header('accept-encoding') ?? ''))
+    return { status: 200, headers, body }
+  return { status: 200, headers: { ...headers, 'Content-Encoding': 'gzip' }, body: packed }
 }
 
 function fileOf(name: string, type: string): PageFile {
@@ -47,6 +51,7 @@ function fileOf(name: string, type: string): PageFile {
   const hash = createHash('sha256').update(body).digest('base64url').slice(0, 22)
   const file: PageFile = {
     body,
+    packed: gzipSync(body, { level: 9 }),
     headers: {
       'Content-Type': type,
       'Content-Security-Policy': policy,
@@ -55,6 +60,7 @@ function fileOf(name: string, type: string): PageFile {
       'Cross-Origin-Resource-Policy': 'same-origin',
       ETag: `"${hash}"`,
       'Referrer-Policy': 'no-referrer',
+      Vary: 'Accept-Encoding',
       'X-Content-Type-Options': 'nosniff',
     },
   }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { Day } from '../../../packages/admin/src/api/day.ts'
 import { readKey } from '../../../packages/admin/src/api/key-reference.ts'
 import { quantileMs, TrafficHistory } from '../../../packages/admin/src/api/traffic.ts'
 import type { Policy } from '../../../packages/admin/src/page/api/types.ts'
@@ -58,8 +59,76 @@ describe('the traffic', () => {
     const requests = history.traffic?.points.map(([, each]) => each)
     expect(requests?.slice(0, 5)).toEqual([4, 4, 4, null, null])
     expect(requests?.at(-1)).toBeNull()
+    expect(history.traffic?.outages).toEqual([[20, 195]])
     for (let turn = 40; turn < 43; turn += 1) note(turn, 2, false)
     expect(history.traffic?.points.at(-1)).toEqual([210, 4, 0, 0, 0])
+  })
+})
+
+describe('the day', () => {
+  const hourMs = 3_600_000
+  const sample = (at: number, allowed: number) => {
+    const of = { policy: 'api', allowed, denied: allowed / 10, nearMisses: 0 }
+    return { at, policies: [{ ...of, shadowAllowed: 0, shadowDenied: 0, fallback: 0 }] }
+  }
+  /** A store that keeps reports as Redis does, and a clock. */
+  const reports = new Map<string, string>()
+  const fleet = {
+    instances: 2,
+    async shareReport({ member, ttlMs, text }: { member: string; ttlMs: number; text: string }) {
+      const others = [...reports].flatMap(([other, each]) => (other === member ? [] : [each]))
+      if (ttlMs > 1) reports.set(member, text)
+      return others
+    },
+  }
+  const hoursOf = (day: Day) => day.policies.flatMap(([, hours]) => [...hours])
+
+  it('has the hours of a policy that had traffic, and forgets them after 24', () => {
+    const day = new Day()
+    for (let hour = 0; hour < 30; hour += 1) day.note(sample(hour * hourMs, hour * 100))
+    expect(hoursOf(day)).toHaveLength(24)
+    expect(hoursOf(day).at(-1)).toEqual([29, [110, 10, 0]])
+    day.note({ at: 60 * hourMs, policies: [] })
+    expect(day.policies).toEqual([])
+  })
+
+  it('goes on in a process that starts after all others have left', async () => {
+    const [old, young, late] = [new Day(), new Day(), new Day()]
+    const minute = (turn: number) => 50 * hourMs + turn * 60_000
+    old.note(sample(minute(0), 0))
+    old.note(sample(minute(0), 500))
+    for (let turn = 0; turn < 4; turn += 1) await old.share(fleet, minute(turn))
+    // Two of them at once, of which neither hides from the other what the fleet knew.
+    for (let turn = 9; turn < 12; turn += 1) {
+      await Promise.all([young, late].map((day) => day.share(fleet, minute(turn))))
+    }
+    expect(hoursOf(young)).toEqual([[50, [550, 50, 0]]])
+    expect(hoursOf(late)).toEqual(hoursOf(young))
+    young.note(sample(minute(12), 40))
+    young.note(sample(minute(12), 50))
+    expect(hoursOf(young)).toEqual([[50, [561, 51, 0]]])
+    expect([...reports.keys()].sort()).toEqual(['turn-0', 'turn-1'])
+  })
+
+  it('reads no report that another version or somebody else wrote, and sends a bounded one', async () => {
+    const day = new Day()
+    const policies = Array.from({ length: 2_000 }, (_, each) => each)
+    const note = (at: number, allowed: number) => {
+      const named = (each: number) =>
+        sample(0, allowed).policies.map((of) => ({ ...of, policy: `policy-${each}` }))
+      day.note({ at, policies: policies.flatMap(named) })
+    }
+    for (let hour = 0; hour < 24; hour += 1) note(hour * hourMs, hour * 1_000)
+    const broken = ['{', '[[]]', '[7]', '[["api",[[23,1,null]]]]', '[["api",[[99,1,1,1]]]]']
+    const sent: string[] = []
+    const shareReport = async ({ text }: { text: string }) => {
+      sent.push(text)
+      return broken
+    }
+    for (const turn of [0, 1]) await day.share({ instances: 1, shareReport }, turn * 60_000)
+    expect(day.policies).toHaveLength(2_000)
+    expect(sent[1]?.length).toBeLessThan(65_536)
+    expect(sent[1]?.length).toBeGreaterThan(30_000)
   })
 })
 
@@ -85,17 +154,32 @@ describe('the form of a policy', () => {
   it('sends the fields that were changed, and no others', () => {
     const form = formOf(policy)
     expect(entriesOf(policy, form)).toEqual([])
-    expect(entriesOf(policy, { ...form, limit: '1,200', share: '50' })).toEqual([
+    expect(entriesOf(policy, { ...form, limits: { '': '1,200' }, share: '50' })).toEqual([
       { policy: 'burst', field: 'limit', value: 1_200 },
       { policy: 'burst', field: 'share', value: 0.5 },
     ])
   })
 
+  it('has a number for each tier, and keeps what is around them', () => {
+    const schedule = { timeZone: 'UTC', default: 9, rules: [{ from: '08:00', limit: 'unlimited' }] }
+    const limit = { tiers: { free: 600, 'pro 2': { schedule } }, by: 'plan', default: 60 }
+    const tiered = { ...policy, limit }
+    const form = formOf(tiered)
+    const [night, day] = ['tiers pro 2 schedule default', 'tiers pro 2 schedule rules 0 limit']
+    const limits = { 'tiers free': '600', [night]: '9', [day]: 'unlimited', default: '60' }
+    expect(form.limits).toEqual(limits)
+    const changed = { ...limits, 'tiers free': '700', [day]: '20' }
+    const rules = [{ from: '08:00', limit: 20 }]
+    const value = {
+      ...{ ...limit, tiers: { free: 700, 'pro 2': { schedule: { ...schedule, rules } } } },
+    }
+    expect(entriesOf(tiered, { ...form, limits: changed })).toMatchObject([{ value }])
+    expect(entriesOf(tiered, form)).toEqual([])
+    const wrong = { ...limits, default: 'x' }
+    expect(Object.keys(faultsOf({ ...form, limits: wrong }))).toEqual(['limit default'])
+  })
+
   it.each([
-    ['limit', '-1'],
-    ['limit', '2.5'],
-    ['limit', ''],
-    ['limit', 'many'],
     ['burst', '0'],
     ['share', '101'],
     ['share', ''],
@@ -106,9 +190,8 @@ describe('the form of a policy', () => {
   })
 
   it('reads limits as people type them', () => {
-    expect(['20', ' 1 000 ', 'unlimited', '{"by":"plan","default":5}', '[]x'].map(limitOf)).toEqual(
-      [20, 1_000, 'unlimited', { by: 'plan', default: 5 }, undefined],
-    )
+    expect(['20', ' 1 000 ', 'unlimited'].map(limitOf)).toEqual([20, 1_000, 'unlimited'])
+    expect(['-1', '2.5', '', 'many', '{}'].map(limitOf)).toEqual(Array(5).fill(undefined))
   })
 
   it('writes limits and keys as people read them', () => {

@@ -1,5 +1,4 @@
 import { durationMs } from '@sluice/core'
-import type { TopKeysWindow } from '@sluice/metrics'
 import {
   type PolicyEdit,
   type PolicyEntry,
@@ -7,17 +6,12 @@ import {
   placedPolicies,
 } from '@sluice/policies'
 import type { Admin } from './context.ts'
+import { type Taken, takenUnder } from './near.ts'
 
 interface Changed {
   readonly before: PolicyFile
   readonly after: PolicyFile
   readonly edit: PolicyEdit
-}
-
-interface Touched {
-  readonly digest: string
-  readonly name: string | undefined
-  readonly perWindow: number
 }
 
 /** Estimates which of the busiest identities a change denies, or lets pass again. */
@@ -30,23 +24,18 @@ export function affectedBy({ metrics }: Admin, { before, after, edit }: Changed)
     const from = old.get(policy.name)
     if (!from || sameBounds(from, policy)) return []
     const bounds = [boundOf(from), boundOf(policy)] as const
-    const basis = basisOf(policy)
-    const top =
-      basis && metrics.topKeys({ policy: policy.name, by: 'cost', window: basis.window, most: 100 })
-    if (bounds[0] === undefined || bounds[1] === undefined || !basis || !top) {
+    const windowMs = windowOf(policy)
+    const taken = windowMs && takenUnder(metrics, { policy: policy.name, windowMs })
+    if (bounds[0] === undefined || bounds[1] === undefined || !taken) {
       unclear.push(policy.name)
       return []
     }
-    const spanMs = Math.max(1, Date.now() - top.sinceMs)
-    const rates = top.keys.map(({ digest, name, count }): Touched => {
-      const perWindow = Math.round((count * Math.min(basis.windowMs, spanMs) * 100) / spanMs) / 100
-      return { digest, name, perWindow }
-    })
-    const between = (low: number, high: number): readonly Touched[] =>
-      rates.filter(({ perWindow }) => perWindow > low && perWindow <= high)
+    const { basis, top, keys } = taken
+    const between = (low: number, high: number): readonly Taken[] =>
+      keys.filter(({ perWindow }) => perWindow > low && perWindow <= high)
     return [
       {
-        ...{ policy: policy.name, basis: basis.window, scope: top.scope, processes: top.processes },
+        ...{ policy: policy.name, basis, scope: top.scope, processes: top.processes },
         newlyDenied: between(bounds[1], bounds[0]),
         newlyAllowed: between(bounds[0], bounds[1]),
       },
@@ -78,12 +67,7 @@ function boundOf({ limit, mode, enforce }: PolicyEntry): number | undefined {
   return typeof limit === 'number' ? limit : undefined
 }
 
-/** The span of the busiest keys that is nearest to the window of a policy. */
-function basisOf({
-  window,
-}: PolicyEntry): { readonly window: TopKeysWindow; readonly windowMs: number } | undefined {
-  if (typeof window !== 'string' && typeof window !== 'number') return undefined
-  const windowMs = typeof window === 'number' ? window : durationMs(window, 'window')
-  if (windowMs <= 60_000) return { window: '1m', windowMs }
-  return { window: windowMs <= 600_000 ? '10m' : '1h', windowMs }
+function windowOf({ window }: PolicyEntry): number | undefined {
+  if (typeof window === 'number') return window
+  return typeof window === 'string' ? durationMs(window, 'window') : undefined
 }

@@ -11,6 +11,7 @@ import { type Endpoint, type EndpointName, endpoints } from './endpoints.ts'
 import * as keyLimits from './key-limits.ts'
 import * as keys from './keys.ts'
 import * as live from './live.ts'
+import { near } from './near.ts'
 import * as overview from './overview.ts'
 import * as policies from './policies.ts'
 import * as queues from './queues.ts'
@@ -23,6 +24,7 @@ const answering: Readonly<Record<EndpointName, Answering<any, any>>> = {
   traffic: live.traffic,
   fleet: overview.fleet,
   top: live.top,
+  near,
   policies: policies.policies,
   change: policies.change,
   rollback: policies.rollback,
@@ -33,7 +35,6 @@ const answering: Readonly<Record<EndpointName, Answering<any, any>>> = {
   reset: keys.reset,
   block: keys.block,
   unblock: keys.unblock,
-  refund: keyLimits.refund,
   temporaryLimit: keyLimits.temporaryLimit,
   unlock: keys.unlock,
   queues: queues.queues,

@@ -1,6 +1,6 @@
 import type { MaybePromise, Store, StoreHealth } from '@sluice/core'
 import type { Metrics } from '@sluice/metrics'
-import type { Policies } from '@sluice/policies'
+import type { Difference, Policies, VersionRecord } from '@sluice/policies'
 import type { Queue } from '@sluice/queue'
 import type { Granted } from '../access/authorize.ts'
 import type { AuditTrail } from '../stores/audit-trail.ts'
@@ -15,6 +15,7 @@ export interface Admin {
   readonly queues: readonly Pick<Queue, 'broker'>[]
   readonly audit: AuditTrail
   readonly reads: SharedReads
+  readonly changesBetween: (before: VersionRecord, after: VersionRecord) => readonly Difference[]
   /** The counters of the last minutes; `undefined` without metrics. */
   readonly history: TrafficHistory | undefined
   /** The store of the counts; `undefined` while no limiter uses the policies. */

@@ -46,6 +46,10 @@ const all = {
     query: keys.topQuery,
     answer: keys.topAnswer,
   }),
+  near: at('near', 'read', {
+    summary: 'Who is near a limit or refused most, and the last 24 hours of the policies',
+    answer: fleet.nearAnswer,
+  }),
   policies: at('policies', 'read', {
     summary: 'The policies in force. Its ETag goes into If-Match',
     answer: policies.policiesAnswer,
@@ -96,12 +100,6 @@ const all = {
   unblock: at('keys/unblock', 'keys', {
     summary: 'Lifts the block of an identity, and forgets its strikes',
     body: keys.unblockRequest,
-    answer: keys.actionAnswer,
-  }),
-  refund: at('keys/refund', 'keys', {
-    summary:
-      'Gives units of one policy back: the limit of the identity is raised by them for one window',
-    body: keys.refundRequest,
     answer: keys.actionAnswer,
   }),
   temporaryLimit: at('keys/limit', 'keys', {

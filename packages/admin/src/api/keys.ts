@@ -26,17 +26,22 @@ export const lookup: Answering<unknown, Static<typeof schemas.lookupRequest>> = 
   body,
 }) => {
   const { digest, key, counted } = await soughtBy(admin, body.key)
-  const outcomes = await peek(counted)
+  const outcomes = await peekUnlessAway(admin, counted)
   const states = counted.map((each, index) =>
-    stateOf(admin, each, { digest, outcome: outcomes[index] }),
+    stateOf(admin, each, { digest, outcome: outcomes ? outcomes[index] : 'unknown' }),
   )
+  const found = outcomes?.some(isUsed)
   return {
     digest,
     // A caller that gives the names of a key knows its values.
     key: typeof body.key === 'string' ? key : undefined,
     name: nameOf(admin, digest),
-    found: outcomes.some(isUsed),
-    ...(!outcomes.some(isUsed) && noteOn(counted)),
+    found: found ?? true,
+    ...(found === undefined && {
+      isAway: true,
+      note: 'The store is away: its counts are unknown.',
+    }),
+    ...(found === false && noteOn(counted)),
     policies: states,
   }
 }
@@ -168,14 +173,16 @@ async function soughtBy(admin: Admin, reference: KeyReference): Promise<Identity
   if (isBareValue(reference, keyNames)) {
     for (const name of keyNames) {
       const found = await identityOf(admin, { [name]: reference.trim() }).catch(() => undefined)
-      if (found && (await peek(found.counted)).some(isUsed)) return found
+      if (found && (await peekUnlessAway(admin, found.counted))?.some(isUsed)) return found
     }
   }
-  const identity = await identityOf(admin, reference)
-  const name = identity.key ? undefined : nameOf(admin, identity.digest)
-  if (name === undefined) return identity
-  const named = await identityOf(admin, name).catch(() => undefined)
-  return named?.digest === identity.digest ? named : identity
+  const asked = readKey(reference, keyNames)
+  const digest = 'digest' in asked && typeof asked.digest === 'string' ? asked.digest : ''
+  const name = nameOf(admin, digest)
+  const named =
+    name === undefined ? undefined : await identityOf(admin, name).catch(() => undefined)
+  // The store need not be asked whose digest this is.
+  return named?.digest === digest ? named : identityOf(admin, reference)
 }
 
 /** @throws ApiError when no policy counts such a key, or the store knows no digests */
@@ -210,6 +217,15 @@ function noteOn(counted: readonly CountedKey[]): { readonly note: string } | und
   return { note }
 }
 
+/** Returns `undefined` while the store is away: a look-up then tells what this process knows. */
+async function peekUnlessAway(admin: Admin, counted: readonly CountedKey[]) {
+  if (admin.storeHealth()?.isAway) return undefined
+  return peek(counted).catch((error: unknown) => {
+    if (error instanceof ApiError && error.status === 503) return undefined
+    throw error
+  })
+}
+
 /** Reads the state of an identity under each policy one by one, as no request asks for all. */
 export async function peek(
   counted: readonly CountedKey[],
@@ -231,13 +247,17 @@ function checkOf({ policy, key, digest, limit }: CountedKey, cost: number): Chec
 function stateOf(
   admin: Admin,
   { policy, shadow }: CountedKey,
-  { digest, outcome }: { readonly digest: string; readonly outcome: PeekedOutcome | undefined },
+  {
+    digest,
+    outcome,
+  }: { readonly digest: string; readonly outcome: PeekedOutcome | 'unknown' | undefined },
 ) {
   const denied = Object.fromEntries(
     topKeysWindows.map((window) => [window, deniedOf(admin, policy.name, { digest, window })]),
   )
   const mode = (shadow ?? policy.enforcedShare === 0) ? 'shadow' : 'enforce'
   const shown = { policy: policy.name, isPenalty: isPenalty(policy), mode, denied }
+  if (outcome === 'unknown') return shown
   if (!outcome || outcome.limit === Number.POSITIVE_INFINITY)
     return { ...shown, allowed: true, limit: 'unlimited' }
   const { allowed, limit, used, remaining, resetMs, retryAfterMs } = outcome

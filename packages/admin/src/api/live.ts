@@ -9,12 +9,19 @@ type Live = Static<typeof liveAnswer>
 type Results = Live['requests']
 
 const startedAt = Date.now()
-const maxRoutes = 50
+const maxRoutes = 30
+const maxPolicies = 40
 /** A request that leaves more of the limit used than this is a near miss. */
 const nearMiss = 0.9
 
 /** The counters of the fleet, and the store as this process sees it. */
-export const live: Answering = ({ admin }) => liveOf(admin)
+export const live: Answering = ({ admin }) => {
+  const answer = liveOf(admin)
+  const busiest = answer.policies.toSorted((one, other) => {
+    return other.denied - one.denied || other.allowed - one.allowed
+  })
+  return { ...answer, policies: busiest.slice(0, maxPolicies), policiesInAll: busiest.length }
+}
 
 /** Rates of what has been sampled: nothing is counted for it when somebody asks. */
 export const traffic: Answering = ({ admin }) => {
@@ -70,7 +77,7 @@ export const top: Answering<Static<typeof schemas.topQuery>> = ({ admin, query }
 }
 
 /** Names of policies that refuse nothing now. */
-function shadowPolicies({ policies }: Admin): ReadonlySet<string> {
+export function shadowPolicies({ policies }: Admin): ReadonlySet<string> {
   const isKilled = policies !== undefined && policies.state.kill !== 'none'
   const inForce = policies?.policies ?? []
   return new Set(
@@ -78,7 +85,7 @@ function shadowPolicies({ policies }: Admin): ReadonlySet<string> {
   )
 }
 
-function metricsOf({ metrics }: Pick<Admin, 'metrics'>): NonNullable<Admin['metrics']> {
+export function metricsOf({ metrics }: Pick<Admin, 'metrics'>): NonNullable<Admin['metrics']> {
   if (metrics) return metrics
   throw new ApiError(
     404,

@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox'
-import { type Difference, differences, effective, type VersionRecord } from '@sluice/policies'
-import type { Answering } from './context.ts'
+import { type Difference, differences, effective } from '@sluice/policies'
+import type { Admin, Answering } from './context.ts'
 import { policiesOf } from './policies.ts'
 import { hiddenIn } from './policy-lists.ts'
 import type * as schemas from './schemas/fleet.ts'
@@ -54,7 +54,14 @@ export const audit: Answering<Static<typeof schemas.auditQuery>> = async ({
   query,
 }) => {
   const { most = 200 } = query
-  const [actions, versions] = await Promise.all([admin.reads.audit(), admin.reads.history()])
+  const { audit, history } = admin.reads
+  const read = Promise.all([audit(), history()])
+  // While the store is away, the page tells what was read last.
+  const known = await read.catch((error: unknown) => {
+    if (audit.last && history.last) return [audit.last, history.last, true] as const
+    throw error
+  })
+  const [actions, versions, isAway = false] = known
   const changes = versions.map((version, index) => {
     const { id, kind, author, reason, at } = version
     const before = versions[index + 1]
@@ -63,34 +70,35 @@ export const audit: Answering<Static<typeof schemas.auditQuery>> = async ({
       target: { version: id },
       ...(before && {
         before: before.id,
-        changes: hiddenIn(changesBetween(before, version), who),
+        changes: hiddenIn(admin.changesBetween(before, version), who),
       }),
     }
   })
   const records = [...actions, ...changes].sort((one, other) => other.at - one.at)
-  return { records: records.slice(0, most) }
+  return { records: records.slice(0, most), ...(isAway && { isAway }) }
 }
 
-/** Versions do not change: what one changed is found once. */
-const knownChanges = new Map<string, readonly Difference[]>()
-const maxKnown = 200
 /** The most differences that a record tells: a file may change everything. */
 const maxChanges = 20
+const maxKnown = 200
 
-function changesBetween(before: VersionRecord, after: VersionRecord): readonly Difference[] {
-  const id = JSON.stringify([before.id, before.at, after.id, after.at])
-  const known = knownChanges.get(id)
-  if (known) return known
-  const [from, to] = [before.layer.kill, after.layer.kill]
-  const found = [
-    ...(from === to ? [] : [{ path: 'kill', from, to, newCount: false }]),
-    ...differences(
-      effective(before.file, before.layer, before.at),
-      effective(after.file, after.layer, after.at),
-    ),
-  ].slice(0, maxChanges)
-  knownChanges.set(id, found)
-  for (const oldest of knownChanges.keys())
-    if (knownChanges.size > maxKnown) knownChanges.delete(oldest)
-  return found
+/** Tells what a version changed. Versions do not change, so each is compared once. */
+export function versionChanges(): Admin['changesBetween'] {
+  const known = new Map<string, readonly Difference[]>()
+  return (before, after) => {
+    const id = JSON.stringify([before.id, before.at, after.id, after.at])
+    const [from, to] = [before.layer.kill, after.layer.kill]
+    const found =
+      known.get(id) ??
+      [
+        ...(from === to ? [] : [{ path: 'kill', from, to, newCount: false }]),
+        ...differences(
+          effective(before.file, before.layer, before.at),
+          effective(after.file, after.layer, after.at),
+        ),
+      ].slice(0, maxChanges)
+    known.set(id, found)
+    for (const oldest of known.keys()) if (known.size > maxKnown) known.delete(oldest)
+    return found
+  }
 }

@@ -1,4 +1,6 @@
 import type { Static } from '@sinclair/typebox'
+import type { Store } from '@sluice/core'
+import { Day } from './day.ts'
 import type { liveAnswer, trafficAnswer } from './schemas/fleet.ts'
 
 type Live = Static<typeof liveAnswer>
@@ -14,14 +16,16 @@ const maxPoints = 180
 const maxPolicies = 10
 
 /** Samples the counters of the fleet as long as somebody holds the history. */
-export function sampled(take: () => Live): TrafficHistory {
+export function sampled(take: () => Live, fleet: () => Store['fleet']): TrafficHistory {
   const history = new TrafficHistory()
   history.note(take())
   const held = new WeakRef(history)
   const timer = setInterval(() => {
     const kept = held.deref()
-    if (kept) kept.note(take())
-    else clearInterval(timer)
+    if (!kept) return clearInterval(timer)
+    const live = take()
+    kept.note(live)
+    if (live.scope === 'fleet') void kept.day.share(fleet(), live.at)
   }, sampleMs)
   timer.unref()
   return history
@@ -29,13 +33,16 @@ export function sampled(take: () => Live): TrafficHistory {
 
 /** Makes rates of the counters of the last minutes: the page has lines as soon as it is opened. */
 export class TrafficHistory {
+  readonly day: Day = new Day()
   /** The samples of a minute, the oldest first. */
   #samples: readonly Live[] = []
   #points: readonly Point[] = []
+  #outages: (readonly [from: number, to: number])[] = []
   /** The most processes that were visible within the span, or before the store went away. */
   #known = 0
 
   note(live: Live): void {
+    this.day.note(live)
     // The clock was set back: neither rates nor lines go over that.
     if (live.at <= (this.#samples.at(-1)?.at ?? 0)) [this.#samples, this.#points] = [[], []]
     const before = this.#samples.at(-1)
@@ -47,6 +54,13 @@ export class TrafficHistory {
       const isPart = live.processes !== before.processes || live.processes < this.#known
       this.#points = [...this.#points, pointOf(before, live, isPart)].slice(-maxPoints)
     }
+    const at = Math.round(live.at / 1_000)
+    if (live.store.fallback) {
+      const [from = at] = (before?.store.fallback && this.#outages.pop()) || []
+      this.#outages.push([from, at])
+    }
+    const oldest = this.#points[0]?.[0] ?? at
+    this.#outages = this.#outages.filter(([, to]) => to >= oldest)
     const isFresh = ({ at }: Live) => live.at - at <= spanMs
     this.#samples = [...this.#samples.filter(isFresh), live]
   }
@@ -57,7 +71,6 @@ export class TrafficHistory {
     const live = this.#samples.at(-1)
     if (!base || !live) return undefined
     const policies = live.policies.map((policy) => ratesOf(policy, base))
-    const timed = live.latency.map((each) => bucketsOf(each, base))
     return {
       ...{ at: live.at, spanMs: live.at - base.at, fallback: live.store.fallback },
       ...{ processes: live.processes, knownProcesses: this.#known },
@@ -69,12 +82,9 @@ export class TrafficHistory {
         .toSorted((one, other) => other.denied - one.denied || other.checks - one.checks)
         .slice(0, maxPolicies),
       policiesInAll: policies.length,
-      answerers: timed
-        .map(({ name, buckets }) => ({ name, count: countOf(buckets), ...quantilesOf(buckets) }))
-        .filter(({ count }) => count > 0)
-        .sort((one, other) => other.count - one.count),
-      ...quantilesOf(joined(timed.map(({ buckets }) => buckets))),
+      ...quantilesOf(joined(live.latency.map((each) => bucketsOf(each, base)))),
       points: [...this.#points],
+      outages: this.#outages.map((span) => [...span]),
     }
   }
 }
@@ -122,10 +132,9 @@ function ratesOf(policy: Live['policies'][number], base: Live): Rates {
 /** Returns the buckets of one answerer, in the span. */
 function bucketsOf({ answeredBy, buckets }: Live['latency'][number], base: Live) {
   const before = base.latency.find((each) => each.answeredBy === answeredBy)
-  const grown = buckets.map(({ le, count }, index): Bucket => {
+  return buckets.map(({ le, count }, index): Bucket => {
     return { le, count: Math.max(0, count - (before?.buckets[index]?.count ?? 0)) }
   })
-  return { name: answeredBy, buckets: grown }
 }
 
 /** Joins histograms, whose buckets have the same bounds. */

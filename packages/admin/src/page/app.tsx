@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { EndedError, wordsOf } from './api/client.ts'
 import { useLink, usePolled } from './api/poll.ts'
 import type { Session } from './api/types.ts'
-import { linkTo, themes, useNow, usePlace, useTheme, type View, views } from './parts/app-state.ts'
+import { linkTo, useNow, usePlace, type View, views } from './parts/app-state.ts'
 import { Blank, Button, Notice } from './parts/basics.tsx'
 import { Icon } from './parts/icons.tsx'
 import { Toasts } from './parts/toasts.tsx'
@@ -70,18 +70,17 @@ function Body({ view, detail, session }: BodyProps) {
     case 'keys':
       return <Keys session={session} detail={detail} />
     case 'top':
-      return <Top session={session} />
+      return <Top key={detail} session={session} detail={detail} />
     case 'queues':
       return <Queues session={session} />
     case 'audit':
-      return <Audit session={session} />
+      return <Audit key={detail} session={session} detail={detail} />
     default:
       return <Overview session={session} />
   }
 }
 
 function Side({ view, session }: { view: View; session: Session | undefined }) {
-  const [theme, setTheme] = useTheme()
   return (
     <header class="side">
       <span class="brand">
@@ -103,20 +102,6 @@ function Side({ view, session }: { view: View; session: Session | undefined }) {
           </div>
         )}
         <LinkState />
-        <fieldset class="themes" aria-label="Theme">
-          {themes.map((each) => (
-            <button
-              key={each}
-              type="button"
-              aria-label={`${each} theme`}
-              title={`${each} theme`}
-              aria-pressed={each === theme}
-              onClick={() => setTheme(each)}
-            >
-              <Icon name={each} />
-            </button>
-          ))}
-        </fieldset>
       </div>
     </header>
   )

@@ -1,4 +1,3 @@
-import 'uplot/dist/uPlot.min.css'
 import './styles/base.css'
 import './styles/frame.css'
 import './styles/panels.css'

@@ -8,6 +8,8 @@ interface Shared<T> {
   (): Promise<T>
   /** Has the store asked anew: after a change the answer would be old. */
   forget(): void
+  /** The last answer, however old. */
+  readonly last: T | undefined
 }
 
 export interface SharedReads {
@@ -94,6 +96,7 @@ function shared<T>(
   longerMs: (value: T) => number = () => 0,
 ): Shared<T> {
   let kept: { untilMs: number; readonly value: Promise<T> } | undefined
+  let last: T | undefined
 
   function read(): Promise<T> {
     const nowMs = performance.now()
@@ -102,6 +105,7 @@ function shared<T>(
     kept = taken
     taken.value.then(
       (value) => {
+        last = value
         taken.untilMs = nowMs + Math.max(lifeMs, longerMs(value))
       },
       () => {
@@ -111,9 +115,9 @@ function shared<T>(
     return taken.value
   }
 
-  return Object.assign(read, {
-    forget() {
-      kept = undefined
-    },
-  })
+  function forget(): void {
+    kept = undefined
+  }
+
+  return Object.defineProperty(Object.assign(read, { forget, last }), 'last', { get: () => last })
 }

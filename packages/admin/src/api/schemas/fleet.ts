@@ -55,7 +55,7 @@ export const liveAnswer = open(
     since: instant,
     requests: open(results),
     routes: Type.Array(open({ route: Type.String(), requests: open(results) }), {
-      description: 'The busiest first, 50 at most.',
+      description: 'The busiest first, 30 at most.',
     }),
     policies: Type.Array(
       open({
@@ -70,7 +70,9 @@ export const liveAnswer = open(
         windowSeconds: optional(Type.Number()),
         hotKeyShare: optional(Type.Number()),
       }),
+      { description: 'The most refused first, 40 at most.' },
     ),
+    policiesInAll: optional(count('Policies that were asked, or will be.')),
     latency: Type.Array(
       open({
         answeredBy: Type.String(),
@@ -124,7 +126,6 @@ export const trafficAnswer = open(
       description: 'The most refused first, 10 at most.',
     }),
     policiesInAll: count('Policies that were asked.'),
-    answerers: Type.Array(open({ name: Type.String(), count: count('Decisions.'), ...quantiles })),
     ...quantiles,
     points: Type.Array(
       Type.Array(Type.Union([Type.Number(), Type.Null()]), { minItems: 5, maxItems: 5 }),
@@ -133,9 +134,45 @@ export const trafficAnswer = open(
           'Every five seconds of the last 15 minutes: the time in seconds; requests, refusals, near misses and denials in shadow per second. null: a part of the fleet was not visible.',
       },
     ),
+    outages: Type.Array(Type.Array(Type.Integer(), { minItems: 2, maxItems: 2 }), {
+      description: 'Spans of the points, in seconds, in which failure modes decided requests.',
+    }),
   },
   'Rates of the fleet, which the process that answers has sampled.',
 )
+
+export const nearAnswer = open({
+  at: instant,
+  scope: oneOf(['fleet', 'process']),
+  processes: count('Processes that the identities are counted by.'),
+  identities: Type.Array(
+    open({
+      policy: policyName,
+      mode: oneOf(['enforce', 'shadow']),
+      digest,
+      name: optional(Type.String({ description: 'What reveal yields.' })),
+      denied: count('Denials of the last hour.'),
+      share: optional(
+        Type.Number({
+          description:
+            'Share of the limit that the identity asked for in one window, estimated from the busiest keys of the last hour: 1 is the limit. Left out where the limit is not one number.',
+        }),
+      ),
+    }),
+    { description: 'The nearest to a limit, or over it, first: 20 at most.' },
+  ),
+  since: instant,
+  policies: Type.Array(
+    open({
+      policy: policyName,
+      hours: Type.Array(Type.Array(Type.Integer(), { minItems: 3, maxItems: 3 }), {
+        description: 'Checks, denials and near misses of each of 24 hours from since on.',
+      }),
+    }),
+    { description: 'Policies that had traffic, the most refused first: 50 at most.' },
+  ),
+  policiesInAll: count('Policies that had traffic.'),
+})
 
 export const queuesAnswer = open({
   queues: Type.Array(
@@ -190,6 +227,9 @@ export const deadActionAnswer = open({
 
 export const auditQuery = closed({ most: optional(Type.Integer({ minimum: 1, maximum: 1_000 })) })
 export const auditAnswer = open({
+  isAway: optional(
+    Type.Boolean({ description: 'True while the store is away: newer records are not known.' }),
+  ),
   records: Type.Array(
     open({
       id: text('The records of one action have one id.'),

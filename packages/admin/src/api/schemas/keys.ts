@@ -42,6 +42,11 @@ export const lookupAnswer = open({
   ),
   name: optional(Type.String({ description: 'What reveal yields.' })),
   found: Type.Boolean({ description: 'True if some policy has counted it, or blocks it.' }),
+  isAway: optional(
+    Type.Boolean({
+      description: 'True while the store is away: then denied alone is known, and found is true.',
+    }),
+  ),
   note,
   policies: Type.Array(
     open({
@@ -85,16 +90,6 @@ export const blockRequest = closed({
   dryRun,
 })
 export const unblockRequest = closed({ key: keyReference, reason, dryRun })
-export const refundRequest = closed({
-  key: keyReference,
-  policy: policyName,
-  units: Type.Integer({
-    minimum: 1,
-    description: 'Units to give back: as many as were taken at most.',
-  }),
-  reason,
-  dryRun,
-})
 export const temporaryLimitRequest = closed({
   key: namedKey,
   policy: policyName,
@@ -114,7 +109,6 @@ export const actionAnswer = open({
     open({
       policy: policyName,
       found: Type.Boolean({ description: 'Of a block: true if it took the place of another one.' }),
-      units: optional(count('Units that were given back.')),
       until: optional(instant),
     }),
   ),

@@ -41,36 +41,6 @@ function decoded(text: string): string {
   }
 }
 
-export const themes = ['auto', 'light', 'dark'] as const
-export type Theme = (typeof themes)[number]
-
-const themeKey = 'sluice-theme'
-
-/** Remembers the theme in this browser, where it lets the page do so. */
-export function useTheme(): [Theme, (theme: Theme) => void] {
-  const [theme, setTheme] = useState<Theme>(() => {
-    const kept = stored(() => localStorage.getItem(themeKey))
-    return themes.find((each) => each === kept) ?? 'auto'
-  })
-  useEffect(() => {
-    const { dataset } = document.documentElement
-    if (theme === 'auto') delete dataset.theme
-    else dataset.theme = theme
-    stored(() => localStorage.setItem(themeKey, theme))
-    window.dispatchEvent(new Event('sluice-theme'))
-  }, [theme])
-  return [theme, setTheme]
-}
-
-/** A browser that forbids storage keeps the theme until the page is closed. */
-function stored<T>(use: () => T): T | undefined {
-  try {
-    return use()
-  } catch {
-    return undefined
-  }
-}
-
 /** The time, every second, for texts such as `3 s ago`. */
 export function useNow(): number {
   const [now, setNow] = useState(Date.now)

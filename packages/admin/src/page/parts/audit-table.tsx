@@ -17,10 +17,12 @@ interface AuditTableProps {
   /** Buttons for a record. */
   readonly actionsOn?: (record: AuditRecord) => ComponentChildren
   readonly blank?: ComponentChildren
+  /** The text of a filter; left out: there is none. */
+  readonly filter?: string
 }
 
 /** Lists who did what, and why. */
-export function AuditTable({ label, records, actionsOn, blank }: AuditTableProps) {
+export function AuditTable({ label, records, actionsOn, blank, filter }: AuditTableProps) {
   const now = useNow()
   const columns: readonly Column<AuditRecord>[] = [
     {
@@ -57,8 +59,16 @@ export function AuditTable({ label, records, actionsOn, blank }: AuditTableProps
       idOf={({ id, phase, at }) => `${id} ${phase} ${at}`}
       columns={columns}
       blank={blank}
+      {...(filter !== undefined && {
+        filter: { hint: 'An actor, a policy, a reason', initial: filter, textOf },
+      })}
     />
   )
+}
+
+function textOf({ actor, action, phase, reason, target, changes = [] }: AuditRecord): string {
+  const words = [actor, action, phase, reason, JSON.stringify(target ?? '')]
+  return [...words, ...changes.flatMap(changeWords)].join(' ')
 }
 
 /** Says what a record changed, or whom it was about. */

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { EndedError, OfflineError, wordsOf } from '../api/client.ts'
 import type { Polled } from '../api/poll.ts'
 import { Icon, type IconName } from './icons.tsx'
+import { tell } from './toasts.tsx'
 
 export type Tone = 'ok' | 'deny' | 'near' | 'shadow' | 'accent' | 'none'
 
@@ -47,7 +48,7 @@ interface PanelProps {
   /** Stands at the end of the header. */
   readonly aside?: ComponentChildren
   /** The columns of twelve that it takes. @default all */
-  readonly of?: 4 | 5 | 7 | 12
+  readonly of?: 5 | 7 | 12
   /** A table fills its panel from edge to edge. */
   readonly flush?: boolean
   readonly children: ComponentChildren
@@ -104,15 +105,27 @@ const tail = 8
 export function Name({ href, text, digest }: NameProps) {
   const whole = text ?? digest
   return (
-    <a
-      href={href}
-      class={text === undefined ? 'name mono' : 'name'}
-      title={whole}
-      aria-label={whole}
-    >
-      <span>{whole.slice(0, -tail)}</span>
-      {whole.slice(-tail)}
-    </a>
+    <span class={text === undefined ? 'name mono' : 'name'}>
+      <a href={href} title={whole} aria-label={whole}>
+        <span>{whole.slice(0, -tail)}</span>
+        {whole.slice(-tail)}
+      </a>
+      <Copy text={whole} />
+    </span>
+  )
+}
+
+/** Copies a text. Pages without TLS may not do so. */
+export function Copy({ text }: { text: string }) {
+  if (!isSecureContext) return null
+  const copy = async () => {
+    await navigator.clipboard.writeText(text)
+    tell(`${text} is copied.`)
+  }
+  return (
+    <button type="button" class="copy" aria-label={`Copy ${text}`} onClick={() => void copy()}>
+      <Icon name="copy" />
+    </button>
   )
 }
 

@@ -1,5 +1,3 @@
-import { useEffect, useRef } from 'preact/hooks'
-import UPlot from 'uplot'
 import { brief, clockTime } from '../words/format.ts'
 
 /** One line of a chart; `tone` is the name of a colour in CSS. */
@@ -10,100 +8,93 @@ export interface Line {
   readonly values: readonly (number | null)[]
 }
 
+/** Something that happened, and where to read more. */
+export interface Mark {
+  /** In seconds since 1970. */
+  readonly at: number
+  readonly words: string
+  readonly href: string
+}
+
 interface ChartProps {
   /** The contents in words, for those who do not see the chart. */
   readonly label: string
   /** In seconds since 1970. */
   readonly times: readonly number[]
   readonly lines: readonly Line[]
-  readonly height?: number
+  readonly marks: readonly Mark[]
+  /** Spans in seconds since 1970, which are shaded. */
+  readonly outages: readonly (readonly number[])[]
 }
 
-/** Lines over time. */
-export function Chart({ label, times, lines, height = 200 }: ChartProps) {
-  const box = useRef<HTMLDivElement>(null)
-  const plot = useRef<UPlot | undefined>(undefined)
-  const data: UPlot.AlignedData = [[...times], ...lines.map(({ values }) => [...values])]
-  const latest = useRef(data)
-  latest.current = data
-  useEffect(() => {
-    const element = box.current
-    if (!element) return
-    const draw = () => {
-      plot.current?.destroy()
-      const options = optionsOf(element, lines, height)
-      plot.current = new UPlot(options, latest.current, element)
-    }
-    const resize = new ResizeObserver(() => {
-      plot.current?.setSize({ width: element.clientWidth, height })
+/** Marks that are nearer to each other, in percent of the width, are one link. */
+const markStep = 10
+const timeSteps = [15, 30, 60, 120, 300]
+
+/** Lines over time, in a box of 100 by 100 that is stretched. */
+export function Chart({ label, times, lines, marks, outages }: ChartProps) {
+  const [first = 0] = times
+  const span = Math.max(1, (times.at(-1) ?? 0) - first)
+  const most = roundUp(Math.max(0, ...lines.flatMap(({ values }) => values.map(Number))))
+  const x = (at: number) => Math.min(100, Math.max(0, ((at - first) / span) * 100))
+  const y = (value: number) => 100 - (value / most) * 100
+  const path = (values: Line['values']) =>
+    values.map((value, index) => {
+      const verb = typeof values[index - 1] === 'number' ? 'L' : 'M'
+      return value === null
+        ? ''
+        : `${verb}${x(times[index] ?? first).toFixed(2)} ${y(value).toFixed(2)}`
     })
-    const scheme = matchMedia('(prefers-color-scheme: dark)')
-    draw()
-    resize.observe(element)
-    scheme.addEventListener('change', draw)
-    window.addEventListener('sluice-theme', draw)
-    return () => {
-      resize.disconnect()
-      scheme.removeEventListener('change', draw)
-      window.removeEventListener('sluice-theme', draw)
-      plot.current?.destroy()
-      plot.current = undefined
-    }
-  }, [lines.length, height])
-  useEffect(() => plot.current?.setData(data), [times, lines])
-  return <div ref={box} class="chart" role="img" aria-label={label} />
+  const step = timeSteps.find((each) => span / each <= 6) ?? 300
+  const ticks = times.filter((at, index) => {
+    return Math.floor(at / step) > Math.floor((times[index - 1] ?? at) / step)
+  })
+  const groups = Map.groupBy(marks, ({ at }) => Math.min(9, Math.floor(x(at) / markStep)))
+  return (
+    <div class="chart">
+      <svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label={label}>
+        {outages.map(([from = 0, to = 0]) => (
+          <rect key={from} class="near" x={x(from)} width={x(to) - x(from)} height="100" />
+        ))}
+        <path class="none" d="M0 0H100M0 50H100M0 100H100" />
+        {lines.map(({ label, tone, values }) => (
+          <path key={label} class={tone} d={path(values).join('')} />
+        ))}
+        {marks.map(({ at, words }) => (
+          <path key={`${at} ${words}`} class="mark" d={`M${x(at)} 0V100`} />
+        ))}
+      </svg>
+      {[0, 0.5, 1].map((part) => (
+        <span key={part} class="tick y" style={{ top: `${100 - part * 100}%` }}>
+          {brief(part * most)}
+        </span>
+      ))}
+      {ticks.map((at) => (
+        <span key={at} class="tick x" style={{ left: `${x(at)}%` }}>
+          {clockTime(at * 1_000)}
+        </span>
+      ))}
+      {[...groups].map(([place, [one, ...more]]) => {
+        const words = [one, ...more].map((mark) => mark?.words).join('; ')
+        return (
+          <a
+            key={place}
+            class="flag"
+            href={one?.href ?? ''}
+            title={words}
+            aria-label={words}
+            style={{ left: `${(place + 0.5) * markStep}%` }}
+          >
+            {1 + more.length}
+          </a>
+        )
+      })}
+    </div>
+  )
 }
 
-function optionsOf(element: HTMLElement, lines: readonly Line[], height: number): UPlot.Options {
-  const colour = colours(element)
-  const axis = {
-    stroke: colour('muted'),
-    font: '11px system-ui, sans-serif',
-    grid: { stroke: colour('line'), width: 1 },
-    ticks: { show: false },
-  }
-  return {
-    width: element.clientWidth,
-    height,
-    legend: { show: false },
-    cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
-    padding: [8, 8, 0, 0],
-    scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } },
-    axes: [
-      {
-        ...axis,
-        grid: { show: false },
-        size: 28,
-        gap: 8,
-        space: 80,
-        incrs: [5, 10, 15, 30, 60, 120, 300],
-        values: (_, ticks) => ticks.map((tick) => clockTime(tick * 1_000)),
-      },
-      { ...axis, size: 44, space: 34, values: (_, ticks) => ticks.map(brief) },
-    ],
-    series: [
-      {},
-      ...lines.map(({ label, tone }, index) => ({
-        label,
-        stroke: colour(tone),
-        width: 1.75,
-        points: { show: false },
-        ...(index === 0 && { fill: colour(tone, 0.12) }),
-      })),
-    ],
-  }
-}
-
-/** Reads colours as the theme has them: a canvas knows no variables of CSS. */
-function colours(element: HTMLElement): (tone: string, alpha?: number) => string {
-  const probe = document.createElement('span')
-  element.append(probe)
-  const style = getComputedStyle(probe)
-  // The plot asks for all colours before the probe is taken away.
-  queueMicrotask(() => probe.remove())
-  return (tone, alpha) => {
-    probe.style.color = `var(--${tone})`
-    const { color } = style
-    return alpha === undefined ? color : color.replace(/^rgb\((.*)\)$/, `rgba($1, ${alpha})`)
-  }
+/** The next of 1, 2 and 5, times a power of ten. */
+function roundUp(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value || 1))
+  return power * ([1, 2, 5].find((each) => each * power >= value) ?? 10)
 }

@@ -140,8 +140,11 @@ export function Dialog(props: DialogProps) {
   useLayoutEffect(() => {
     const before = document.activeElement
     dialog.current?.showModal()
+    dialog.current?.querySelector<HTMLElement>('.body :is(input, select)')?.focus()
     return () => {
-      if (before instanceof HTMLElement) before.focus()
+      // A row may have left its table meanwhile.
+      const opener = before?.isConnected ? before : document.querySelector('main')
+      if (opener instanceof HTMLElement) opener.focus()
     }
   }, [])
   return (

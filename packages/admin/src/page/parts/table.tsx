@@ -1,9 +1,13 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { Blank } from './basics.tsx'
+import { Field } from './forms.tsx'
 
 export interface Column<T> {
   readonly title: string
   readonly cell: (item: T) => ComponentChildren
+  /** Value that sorts the column; numbers begin with the highest. */
+  readonly by?: (item: T) => string | number
   /**
    * `num`: to the right. `act`: to the right, and always in sight. `cut`: takes the room that is
    * left. `wide`: not on narrow screens. `roomy`: on broad ones alone. `slim-cut`: cut there.
@@ -18,6 +22,12 @@ interface TableProps<T> {
   readonly columns: readonly Column<T>[]
   /** Stands in the place of a table without rows. */
   readonly blank?: ComponentChildren
+  /** Adds a filter. */
+  readonly filter?: {
+    readonly hint: string
+    readonly initial?: string
+    readonly textOf: (item: T) => string
+  }
 }
 
 /** The height of a row in CSS (`--row`), and its line. */
@@ -28,8 +38,13 @@ const shortList = 60
 const spare = 12
 
 /** A table that draws the rows that are seen, and no others: a list may have thousands. */
-export function Table<T>({ label, items, idOf, columns, blank }: TableProps<T>) {
+export function Table<T>({ label, items: all, idOf, columns, blank, filter }: TableProps<T>) {
   const box = useRef<HTMLElement>(null)
+  const [wanted, setWanted] = useState(filter?.initial ?? '')
+  const [sorted, setSorted] = useState<Column<T>['title']>()
+  const shownIds = useRef<readonly string[]>([])
+  const items = orderOf()
+  shownIds.current = items.map(idOf)
   const isLong = items.length > shortList
   const [view, setView] = useState({ top: 0, height: 760 })
   const [doesScroll, setScrolls] = useState(false)
@@ -49,51 +64,103 @@ export function Table<T>({ label, items, idOf, columns, blank }: TableProps<T>) 
       element.removeEventListener('scroll', update)
     }
   }, [isLong, items.length === 0])
-  if (items.length === 0 && blank !== undefined) return <>{blank}</>
+
+  function orderOf(): readonly T[] {
+    const text = wanted.trim().toLowerCase()
+    const found = text
+      ? all.filter((item) => filter?.textOf(item).toLowerCase().includes(text))
+      : all
+    const by = columns.find(({ title }) => title === sorted)?.by
+    const inOrder = by ? found.toSorted((one, other) => compare(by(one), by(other))) : found
+    // No row moves away from under a pointer or the focus.
+    if (!box.current?.matches(':hover, :focus-within')) return inOrder
+    const places = new Map(shownIds.current.map((id, place) => [id, place]))
+    const placeOf = (item: T) => places.get(idOf(item)) ?? places.size
+    return inOrder.toSorted((one, other) => placeOf(one) - placeOf(other))
+  }
+
+  const sortBy = (title: string) => {
+    shownIds.current = []
+    setSorted(title === sorted ? undefined : title)
+  }
+  const search = filter && (
+    <div class="bar">
+      <Field label="Filter" value={wanted} onValue={setWanted} placeholder={filter.hint} />
+    </div>
+  )
+  if (items.length === 0) {
+    return (
+      <>
+        {all.length > 0 && search}
+        {all.length > 0 ? <Blank title="Nothing matches the filter" /> : blank}
+      </>
+    )
+  }
   const first = isLong ? Math.max(0, Math.floor(view.top / rowPx) - spare) : 0
   const last = isLong
     ? Math.min(items.length, Math.ceil((view.top + view.height) / rowPx) + spare)
     : items.length
   return (
-    <section
-      ref={box}
-      class={isLong ? 'scroll tall' : 'scroll'}
-      // The keyboard must reach it to scroll it.
-      tabIndex={doesScroll ? 0 : undefined}
-      aria-label={doesScroll ? `${label}: rows` : undefined}
-    >
-      <table class="table" aria-label={label} aria-rowcount={items.length + 1}>
-        <thead>
-          <tr aria-rowindex={1}>
-            {columns.map(({ title, look }) => (
-              <th key={title} scope="col" class={look}>
-                {title === '' ? <span class="unseen">Actions</span> : title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          <Gap rows={first} columns={columns.length} />
-          {items.slice(first, last).map((item, index) => (
-            <tr key={idOf(item)} aria-rowindex={first + index + 2}>
-              {columns.map(({ title, look, cell }, place) =>
-                place === 0 ? (
-                  <th key={title} scope="row" class={look}>
-                    {cell(item)}
-                  </th>
-                ) : (
-                  <td key={title} class={look}>
-                    {cell(item)}
-                  </td>
-                ),
-              )}
+    <>
+      {search}
+      <section
+        ref={box}
+        class={isLong ? 'scroll tall' : 'scroll'}
+        // The keyboard must reach it to scroll it.
+        tabIndex={doesScroll ? 0 : undefined}
+        aria-label={doesScroll ? `${label}: rows` : undefined}
+      >
+        <table class="table" aria-label={label} aria-rowcount={items.length + 1}>
+          <thead>
+            <tr aria-rowindex={1}>
+              {columns.map(({ title, look, by }) => (
+                <th
+                  key={title}
+                  scope="col"
+                  class={look}
+                  aria-sort={title === sorted ? 'other' : undefined}
+                >
+                  {by ? (
+                    <button type="button" class="sort" onClick={() => sortBy(title)}>
+                      {title} {title === sorted ? '▾' : '▿'}
+                    </button>
+                  ) : (
+                    title || <span class="unseen">Actions</span>
+                  )}
+                </th>
+              ))}
             </tr>
-          ))}
-          <Gap rows={items.length - last} columns={columns.length} />
-        </tbody>
-      </table>
-    </section>
+          </thead>
+          <tbody>
+            <Gap rows={first} columns={columns.length} />
+            {items.slice(first, last).map((item, index) => (
+              <tr key={idOf(item)} aria-rowindex={first + index + 2}>
+                {columns.map(({ title, look, cell }, place) =>
+                  place === 0 ? (
+                    <th key={title} scope="row" class={look}>
+                      {cell(item)}
+                    </th>
+                  ) : (
+                    <td key={title} class={look}>
+                      {cell(item)}
+                    </td>
+                  ),
+                )}
+              </tr>
+            ))}
+            <Gap rows={items.length - last} columns={columns.length} />
+          </tbody>
+        </table>
+      </section>
+    </>
   )
+}
+
+/** Texts from A to Z, numbers from the highest on. */
+function compare(one: string | number, other: string | number): number {
+  return typeof one === 'number' && typeof other === 'number'
+    ? other - one
+    : String(one).localeCompare(String(other))
 }
 
 /** Stands for the rows that are not drawn. */

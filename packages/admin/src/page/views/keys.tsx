@@ -3,7 +3,7 @@ import { call } from '../api/client.ts'
 import { usePolled } from '../api/poll.ts'
 import type { Lookup, Policies, Session } from '../api/types.ts'
 import { linkTo } from '../parts/app-state.ts'
-import { Badge, Blank, Button, Fault, Panel, View } from '../parts/basics.tsx'
+import { Badge, Blank, Button, Copy, Fault, Panel, View } from '../parts/basics.tsx'
 import { Field } from '../parts/forms.tsx'
 import { StateNotices } from '../parts/state-notices.tsx'
 import { keyText } from '../words/policy-values.ts'
@@ -126,11 +126,10 @@ function Found({ lookup, policies, session, onAgain }: FoundProps) {
   const label = lookup.name ?? typed?.join(', ') ?? digest.slice(0, 10)
   const hasPenalty = lookup.policies.some(({ isPenalty }) => isPenalty)
   const mayRaise = key !== undefined && session.features.changes
-  const { tone, words } = verdictOn(lookup.policies)
+  const { tone, words } = verdictOn(lookup)
   const buttons: readonly (readonly [KeyActionName, string, boolean])[] = [
     ['raise', 'Raise the limit', mayRaise],
     ['reset', 'Reset', true],
-    ['refund', 'Refund', mayRaise],
     ['unblock', 'Unblock', hasPenalty],
     ['block', 'Block', hasPenalty],
   ]
@@ -171,8 +170,8 @@ function Found({ lookup, policies, session, onAgain }: FoundProps) {
           <KeyStates policies={byCause(lookup.policies)} />
           <Others lookup={lookup} policies={policies} />
           <p class="muted small">
-            Digest <span class="mono digest">{digest}</span>
-            {!lookup.found && ' · no policy counts anything for it now'}
+            Digest <span class="mono digest">{digest}</span> <Copy text={digest} />
+            {!lookup.found && !lookup.isAway && ' · no policy counts anything for it now'}
           </p>
         </div>
         {action && (

@@ -1,15 +1,18 @@
 import { usePolled } from '../api/poll.ts'
-import type { Fleet, Policies, Session, Traffic } from '../api/types.ts'
+import type { Audit, Fleet, Policies, Session, Traffic } from '../api/types.ts'
+import { linkTo } from '../parts/app-state.ts'
+import { AuditTable, auditMs, newestOf } from '../parts/audit-table.tsx'
 import { Blank, Loaded, Panel, View } from '../parts/basics.tsx'
 import { StateNotices } from '../parts/state-notices.tsx'
 import { count, duration } from '../words/format.ts'
 import { FleetPanel } from './overview/fleet-panel.tsx'
 import { Limited } from './overview/limited.tsx'
-import { Latency, Numbers } from './overview/numbers.tsx'
+import { Numbers } from './overview/numbers.tsx'
 
 export function Overview({ session }: { session: Session }) {
   const traffic = usePolled<Traffic>('traffic')
   const fleet = usePolled<Fleet>('fleet')
+  const audit = usePolled<Audit>('audit?most=20', auditMs)
   const policies = usePolled<Policies>('policies')
   const { metrics } = session.features
   return (
@@ -17,7 +20,7 @@ export function Overview({ session }: { session: Session }) {
       <StateNotices policies={policies.data} traffic={traffic.data} fleet={fleet.data} />
       {metrics ? (
         <Loaded polled={traffic} what="Live counts">
-          {(data) => <Numbers traffic={data} />}
+          {(data) => <Numbers traffic={data} audit={audit.data} />}
         </Loaded>
       ) : (
         <Panel title="Live counts">
@@ -28,12 +31,24 @@ export function Overview({ session }: { session: Session }) {
       )}
       <div class="grid">
         {metrics && <Limited />}
+        <Panel title="What changed" of={7} flush aside={<a href={linkTo('audit')}>Audit</a>}>
+          <Loaded polled={audit} what="The audit trail">
+            {({ records }) => (
+              <AuditTable
+                label="Newest actions"
+                records={newestOf(records).slice(0, shownActions)}
+                blank={<Blank title="Nobody has done anything yet" />}
+              />
+            )}
+          </Loaded>
+        </Panel>
         <FleetPanel fleet={fleet} />
-        {metrics && traffic.data && <Latency answerers={traffic.data.answerers} />}
       </div>
     </View>
   )
 }
+
+const shownActions = 5
 
 /** Tells which processes, and how long, the numbers are about. */
 function Span({ traffic }: { traffic: Traffic }) {

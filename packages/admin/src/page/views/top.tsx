@@ -2,15 +2,17 @@ import { useState } from 'preact/hooks'
 import { usePolled } from '../api/poll.ts'
 import type { Session, Top as TopAnswer } from '../api/types.ts'
 import { linkTo, useNow } from '../parts/app-state.ts'
-import { Badge, Blank, Loaded, Meter, Name, Panel, View } from '../parts/basics.tsx'
-import { Choice, Select } from '../parts/forms.tsx'
+import { Badge, Blank, Button, Loaded, Meter, Name, Panel, View } from '../parts/basics.tsx'
+import { Choice } from '../parts/forms.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { brief, count, distance, percent } from '../words/format.ts'
+import { NearLimit } from './near-limit.tsx'
 
 type List = TopAnswer['lists'][number]
 type Key = List['keys'][number]
 
 const bys = [
+  ['near', 'Near a limit'],
   ['denied', 'Denied'],
   ['asked', 'Asked'],
   ['cost', 'Cost'],
@@ -21,53 +23,68 @@ const windows = [
   ['1h', '1 h'],
 ] as const
 
-export function Top({ session }: { session: Session }) {
-  const [by, setBy] = useState<TopAnswer['by']>('denied')
+interface TopProps {
+  readonly session: Session
+  /** The policy that a link leads to. */
+  readonly detail: string
+}
+
+export function Top({ session, detail }: TopProps) {
+  const [by, setBy] = useState<(typeof bys)[number][0]>('denied')
   const [window, setWindow] = useState<TopAnswer['window']>('1m')
-  const [policy, setPolicy] = useState('')
-  const query = new URLSearchParams({ by, window, most: '100' })
-  const top = usePolled<TopAnswer>(`top?${query}`)
-  const names = top.data?.lists.map((list) => list.policy) ?? []
-  const lists = (top.data?.lists ?? []).filter((list) => policy === '' || list.policy === policy)
-  const busy = lists
-    .filter(({ keys }) => keys.length > 0)
-    .sort((one, other) => Number(one.mode === 'shadow') - Number(other.mode === 'shadow'))
+  const [policy, setPolicy] = useState(detail)
   return (
     <View title="Top">
       <div class="row ends filters">
         <Choice label="By" value={by} options={bys} onValue={setBy} />
-        <Choice label="Within" value={window} options={windows} onValue={setWindow} />
-        <Select
-          label="Policy"
-          value={policy}
-          options={[['', 'All policies'], ...names]}
-          onValue={setPolicy}
-        />
+        {by !== 'near' && (
+          <Choice label="Within" value={window} options={windows} onValue={setWindow} />
+        )}
+        {policy !== '' && <Button onClick={() => setPolicy('')}>All policies</Button>}
       </div>
       {!session.features.metrics ? (
         <Panel title="Busiest keys">
           <Blank title="Nothing is counted">Give createAdmin the metrics of collectMetrics.</Blank>
         </Panel>
+      ) : by === 'near' ? (
+        <NearLimit policy={policy} />
       ) : (
-        <Loaded polled={top} what="The top keys">
-          {() =>
-            busy.length === 0 ? (
-              <Panel title="Busiest keys">
-                <Blank title={by === 'denied' ? 'Nobody is limited' : 'No requests'}>
-                  Nothing was counted within this time.
-                </Blank>
-              </Panel>
-            ) : (
-              <div class="grid halves">
-                {busy.map((list) => (
-                  <TopOf key={list.policy} list={list} by={by} />
-                ))}
-              </div>
-            )
-          }
-        </Loaded>
+        <Busiest by={by} window={window} policy={policy} />
       )}
     </View>
+  )
+}
+
+interface BusiestProps {
+  readonly by: TopAnswer['by']
+  readonly window: TopAnswer['window']
+  readonly policy: string
+}
+
+function Busiest({ by, window, policy }: BusiestProps) {
+  const query = { by, window, most: '100', ...(policy !== '' && { policy }) }
+  const top = usePolled<TopAnswer>(`top?${new URLSearchParams(query)}`)
+  const busy = (top.data?.lists ?? [])
+    .filter(({ keys }) => keys.length > 0)
+    .sort((one, other) => Number(one.mode === 'shadow') - Number(other.mode === 'shadow'))
+  return (
+    <Loaded polled={top} what="The top keys">
+      {() =>
+        busy.length === 0 ? (
+          <Panel title="Busiest keys">
+            <Blank title={by === 'denied' ? 'Nobody is limited' : 'No requests'}>
+              Nothing was counted within this time.
+            </Blank>
+          </Panel>
+        ) : (
+          <div class="grid halves">
+            {busy.map((list) => (
+              <TopOf key={list.policy} list={list} by={by} />
+            ))}
+          </div>
+        )
+      }
+    </Loaded>
   )
 }
 

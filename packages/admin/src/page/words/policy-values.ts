@@ -3,7 +3,8 @@ import { count, plain } from './format.ts'
 
 /** The texts of the form for one policy. */
 export interface PolicyForm {
-  readonly limit: string
+  /** The numbers of the limit, by where they stand in it: `''`, `tiers free`. */
+  readonly limits: Readonly<Record<string, string>>
   readonly burst: string
   readonly mode: 'enforce' | 'shadow'
   /** In percent. */
@@ -19,11 +20,12 @@ export interface EntryToSet {
   readonly until?: string
 }
 
-export type FormFaults = { readonly [field in keyof PolicyForm]?: string }
+/** Mistakes by field; those in a number of a limit: `limit tiers free`. */
+export type FormFaults = Readonly<Record<string, string>>
 
 export function formOf({ limit, burst, mode, share }: Policy): PolicyForm {
   return {
-    limit: typeof limit === 'object' ? JSON.stringify(limit) : String(limit ?? ''),
+    limits: Object.fromEntries(numbersIn(limit)),
     burst: burst === undefined ? '' : String(burst),
     mode,
     share: share === undefined ? '100' : String(Math.round(share * 10_000) / 100),
@@ -35,10 +37,11 @@ export function formOf({ limit, burst, mode, share }: Policy): PolicyForm {
 export function faultsOf(form: PolicyForm): FormFaults {
   const share = Number(form.share)
   const until = form.until === '' ? Number.POSITIVE_INFINITY : Date.parse(form.until)
+  const limits = Object.entries(form.limits).filter(([, text]) => limitOf(text) === undefined)
   return {
-    ...(limitOf(form.limit) === undefined && {
-      limit: `A whole number from 0 on, 'unlimited', or an object as in the file`,
-    }),
+    ...Object.fromEntries(
+      limits.map(([place]) => [`limit ${place}`, `A whole number from 0 on, or 'unlimited'`]),
+    ),
     ...(form.burst !== '' &&
       !/^[1-9]\d*$/.test(form.burst) && { burst: 'A whole number from 1 on' }),
     ...((form.share === '' || !(share >= 0 && share <= 100)) && {
@@ -50,30 +53,45 @@ export function faultsOf(form: PolicyForm): FormFaults {
 
 /** Returns the entries for the fields that differ from the values in force. */
 export function entriesOf(policy: Policy, form: PolicyForm): readonly EntryToSet[] {
-  const before = formOf(policy)
+  const textsOf = ({ limits, ...form }: PolicyForm) => ({ ...form, limit: JSON.stringify(limits) })
+  const [before, texts] = [textsOf(formOf(policy)), textsOf(form)]
   const until = form.until === '' ? {} : { until: new Date(form.until).toISOString() }
   const values = {
-    limit: limitOf(form.limit),
+    limit: withNumbers(policy.limit, form.limits),
     burst: Number(form.burst),
     mode: form.mode,
     share: Number(form.share) / 100,
   }
   return policy.fields
-    .filter((field) => form[field] !== before[field] && form[field] !== '')
+    .filter((field) => texts[field] !== before[field] && texts[field] !== '')
     .map((field) => ({ policy: policy.name, field, value: values[field], ...until }))
 }
 
 /** Reads a limit as people type it; `undefined`: it is none. */
-export function limitOf(text: string): unknown {
+export function limitOf(text: string): number | 'unlimited' | undefined {
   const bare = text.trim().replaceAll(/(?<=\d)[,_ ](?=\d{3})/g, '')
   if (/^\d{1,15}$/.test(bare)) return Number(bare)
-  if (bare === 'unlimited') return bare
-  try {
-    const value: unknown = JSON.parse(bare)
-    return typeof value === 'object' && value !== null ? value : undefined
-  } catch {
-    return undefined
-  }
+  return bare === 'unlimited' ? bare : undefined
+}
+
+/** Finds the numbers of tiers and schedules by where they stand; a plain limit stands at `''`. */
+function numbersIn(limit: unknown, place = ''): readonly (readonly [string, string])[] {
+  if (typeof limit === 'number' || limit === 'unlimited') return [[place, String(limit)]]
+  if (typeof limit !== 'object' || limit === null) return []
+  return Object.entries(limit).flatMap(([name, inner]) =>
+    name === 'by' ? [] : numbersIn(inner, `${place} ${name}`.trim()),
+  )
+}
+
+function withNumbers(limit: unknown, texts: PolicyForm['limits'], place = ''): unknown {
+  const text = texts[place]
+  if (text !== undefined) return limitOf(text)
+  if (typeof limit !== 'object' || limit === null) return limit
+  const inner = (name: string, each: unknown) => withNumbers(each, texts, `${place} ${name}`.trim())
+  if (Array.isArray(limit)) return limit.map((each, index) => inner(String(index), each))
+  return Object.fromEntries(
+    Object.entries(limit).map(([name, each]) => [name, name === 'by' ? each : inner(name, each)]),
+  )
 }
 
 /** Parts of a limit for a table: `600`; `600 / 6,000` and `by plan`. */

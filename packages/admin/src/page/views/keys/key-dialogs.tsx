@@ -7,7 +7,7 @@ import { tell } from '../../parts/toasts.tsx'
 import { clockTime, count, moment } from '../../words/format.ts'
 import { byCause } from './verdict.ts'
 
-export type KeyActionName = 'reset' | 'block' | 'unblock' | 'refund' | 'raise'
+export type KeyActionName = 'reset' | 'block' | 'unblock' | 'raise'
 
 interface KeyDialogProps {
   readonly label: string
@@ -33,39 +33,32 @@ const acts = {
     'Its block is lifted, and its strikes are forgotten. What it has taken still counts.',
   ],
   block: ['Block', 'Every request of the identity is refused for this time, under each penalty.'],
-  refund: ['Refund', 'For one window of the policy the identity may take as many units more.'],
 } as const
 
 function ActDialog({ action, label, lookup, onDone, onClose }: ActProps) {
   const names = limitsOf(lookup).map(({ policy }) => policy)
-  const [policy, setPolicy] = useState(action === 'refund' ? (names[0] ?? '') : '')
+  const [policy, setPolicy] = useState('')
   const [time, setTime] = useState('1h')
-  const [units, setUnits] = useState('1')
   const [verb, effect] = acts[action]
   const bodies = {
     reset: policy === '' ? {} : { policies: [policy] },
     unblock: {},
     block: { for: time.trim() },
-    refund: { policy, units: Number(units) },
   }
   const fault =
     action === 'block' && !/^\d+(ms|s|m|h|d)$/.test(time.trim())
       ? 'A number with a unit: 30s, 15m, 1h or 7d'
-      : action === 'refund' && !/^[1-9]\d*$/.test(units)
-        ? 'A whole number from 1 on'
-        : undefined
+      : undefined
   const run = async (reason: string) => {
     const body = { key: lookup.key ?? { digest: lookup.digest }, ...bodies[action], reason }
     const answer = await call<KeyAction>(`keys/${action}`, { method: 'POST', body })
-    const given = answer.policies.reduce((sum, each) => sum + (each.units ?? 0), 0)
     const words = {
       reset: `${label} is unlocked: what it had taken is forgotten.`,
       unblock: `${label} is not blocked any more.`,
       block: `${label} is blocked for ${time}.`,
-      refund: `${count(given)} units of ${policy} are given back to ${label}.`,
     }
     const nothing = `There was nothing to change for ${label}. ${answer.note ?? ''}`
-    tell(answer.found || action === 'refund' ? words[action] : nothing)
+    tell(answer.found ? words[action] : nothing)
     onDone()
   }
   return (
@@ -85,16 +78,13 @@ function ActDialog({ action, label, lookup, onDone, onClose }: ActProps) {
           fault={fault}
         />
       )}
-      {(action === 'reset' || action === 'refund') && (
+      {action === 'reset' && (
         <Select
           label="Policy"
           value={policy}
-          options={action === 'reset' ? [['', 'All policies, and its block'], ...names] : names}
+          options={[['', 'All policies, and its block'], ...names]}
           onValue={setPolicy}
         />
-      )}
-      {action === 'refund' && (
-        <Field label="Units" value={units} onValue={setUnits} fault={fault} />
       )}
     </ActionDialog>
   )

@@ -59,7 +59,8 @@ function denialWords(denied: KeyPolicy['denied']): string {
 
 function stateWords(of: KeyPolicy): string {
   const { isPenalty, allowed, used, retryAfterMs, resetMs, limit, refillMs } = of
-  if (allowed === undefined) return 'the limit depends on the request'
+  if (allowed === undefined)
+    return used === undefined ? 'not known now' : 'the limit depends on the request'
   if (!allowed && retryAfterMs === undefined) return 'waiting cannot help'
   if (!allowed) return `allowed again in ${duration(retryAfterMs ?? 0)}`
   if (isPenalty) return 'not blocked'

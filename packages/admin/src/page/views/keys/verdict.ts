@@ -1,4 +1,4 @@
-import type { KeyPolicy } from '../../api/types.ts'
+import type { KeyPolicy, Lookup } from '../../api/types.ts'
 import { count, duration, percent } from '../../words/format.ts'
 
 const spans = [
@@ -25,10 +25,14 @@ export function shareUsed({ capacity, limit, used = 0, allowed }: KeyPolicy): nu
 }
 
 /** Says in one line whether a key is refused, by what, for how long, and why. */
-export function verdictOn(policies: readonly KeyPolicy[]): {
+export function verdictOn({ policies, isAway }: Lookup): {
   readonly tone: 'ok' | 'near' | 'deny'
   readonly words: string
 } {
+  if (isAway) {
+    const denials = denialsOf(policies) ?? ': no denials among the busiest keys'
+    return { tone: 'near', words: `The store is away, and what it counts is unknown${denials}.` }
+  }
   const sorted = byCause(policies).filter(({ mode }) => mode === 'enforce')
   const [first] = sorted
   if (first?.allowed === false) {

@@ -2,10 +2,9 @@ import type { Polled } from '../../api/poll.ts'
 import type { Fleet } from '../../api/types.ts'
 import { Badge, Facts, Loaded, Panel } from '../../parts/basics.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
-import { count, latency } from '../../words/format.ts'
+import { count, latency, percent } from '../../words/format.ts'
 
 type Instance = Fleet['instances'][number]
-type Region = NonNullable<Fleet['store']>['regions'][number]
 
 const instanceColumns: readonly Column<Instance>[] = [
   {
@@ -27,14 +26,6 @@ const instanceColumns: readonly Column<Instance>[] = [
   },
 ]
 
-const regionColumns: readonly Column<Region>[] = [
-  { title: 'Region', cell: ({ region }) => region },
-  { title: 'Share', look: 'num', cell: ({ share }) => `${+(100 * share).toFixed(4)} %` },
-  { title: 'From share', look: 'num', cell: ({ fromShare }) => count(fromShare) },
-  { title: 'Borrowed', look: 'num', cell: ({ borrowed }) => count(borrowed) },
-  { title: 'Held', look: 'num', cell: ({ held }) => count(held) },
-]
-
 /** The processes, the versions they run, and the store they count in. */
 export function FleetPanel({ fleet }: { fleet: Polled<Fleet> }) {
   const versions = fleet.data?.versions ?? []
@@ -42,7 +33,6 @@ export function FleetPanel({ fleet }: { fleet: Polled<Fleet> }) {
   return (
     <Panel
       title="Fleet"
-      of={4}
       flush
       aside={
         fleet.data && (
@@ -61,14 +51,6 @@ export function FleetPanel({ fleet }: { fleet: Polled<Fleet> }) {
               idOf={({ id }) => id}
               columns={instanceColumns}
             />
-            {store && store.regions.length > 0 && (
-              <Table
-                label="Regions of the store"
-                items={store.regions}
-                idOf={({ region }) => region}
-                columns={regionColumns}
-              />
-            )}
             {store && <StoreHealth store={store} />}
           </>
         )}
@@ -93,6 +75,10 @@ function StoreHealth({ store }: { store: NonNullable<Fleet['store']> }) {
         ['Keys owed', count(store.keysOwed)],
         ['Clock skew', latency(Math.abs(Math.round(store.clockSkewMs)))],
         taken > 0 && ['Hot keys', count(store.hotKeys)],
+        store.regions.length > 0 && [
+          'Shares of regions',
+          store.regions.map(({ region, share }) => `${region} ${percent(share)}`).join(', '),
+        ],
         taken > 0 && [
           'Units of grants',
           `${count(taken)} taken, ${count(spent)} spent, ${count(returned)} returned, ${count(lapsed)} lapsed`,

@@ -37,7 +37,7 @@ const shown = 6
 export function Limited() {
   const top = usePolled<Top>(`top?by=denied&window=1m&most=${shown}`)
   return (
-    <Panel title="Limited in the last minute" of={4} aside={<a href={linkTo('top')}>All</a>} flush>
+    <Panel title="Limited in the last minute" of={5} aside={<a href={linkTo('top')}>All</a>} flush>
       <Loaded polled={top} what="The top keys">
         {({ lists }) => (
           <Table

@@ -1,17 +1,17 @@
-import type { Traffic as Rates } from '../../api/types.ts'
-import { brief, count, latency, percent } from '../../words/format.ts'
-
-type Answerer = Rates['answerers'][number]
-type PolicyRates = Rates['policies'][number]
-
+import type { Audit, Traffic as Rates } from '../../api/types.ts'
+import { linkTo } from '../../parts/app-state.ts'
 import { Badge, Blank, Panel, type Tone } from '../../parts/basics.tsx'
 import { Chart, type Line } from '../../parts/chart.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
+import { changeWords } from '../../words/change-words.ts'
+import { brief, count, latency, percent } from '../../words/format.ts'
+
+type PolicyRates = Rates['policies'][number]
 
 /** Requests and refusals, now and over time. */
-export function Numbers({ traffic }: { traffic: Rates }) {
+export function Numbers({ traffic, audit }: { traffic: Rates; audit: Audit | undefined }) {
   const seconds = Math.max(1, traffic.spanMs / 1_000)
-  const { requests, denied, shadowDenied, nearMisses, points, p50Ms, p99Ms } = traffic
+  const { requests, denied, shadowDenied, nearMisses, p50Ms, p99Ms } = traffic
   const share = requests === 0 ? 0 : denied / requests
   return (
     <>
@@ -46,7 +46,7 @@ export function Numbers({ traffic }: { traffic: Rates }) {
         />
       </div>
       <div class="grid">
-        <Traffic points={points} />
+        <Traffic traffic={traffic} records={audit?.records ?? []} />
         <ByPolicy rates={traffic.policies} all={traffic.policiesInAll} />
       </div>
     </>
@@ -70,7 +70,9 @@ function Tile({ label, value, note, tone = 'none' }: TileProps) {
   )
 }
 
-function Traffic({ points }: { points: Rates['points'] }) {
+function Traffic({ traffic, records }: { traffic: Rates; records: Audit['records'] }) {
+  const { points, outages } = traffic
+  const [[from = 0] = []] = points
   const line = (label: string, tone: Line['tone'], place: 1 | 2 | 3 | 4): Line => ({
     ...{ label, tone },
     values: points.map((point) => point[place] ?? null),
@@ -111,6 +113,12 @@ function Traffic({ points }: { points: Rates['points'] }) {
           label={`Requests per second over time. Now: ${words}`}
           times={points.map(([at]) => at ?? 0)}
           lines={lines}
+          outages={outages}
+          marks={records.flatMap(({ at, changes, target }) => {
+            if (!changes || at < Number(from) * 1_000) return []
+            const words = changes.flatMap(changeWords).join(', ') || 'a version'
+            return [{ at: at / 1_000, words, href: linkTo('audit', target?.version) }]
+          })}
         />
       )}
     </Panel>
@@ -123,12 +131,18 @@ const policyColumns: readonly Column<PolicyRates>[] = [
     look: 'cut',
     cell: ({ policy, shadowDenied }) => (
       <span title={policy}>
-        {policy} {shadowDenied > 0 && <Badge tone="shadow">shadow</Badge>}
+        <a href={linkTo('top', policy)}>{policy}</a>{' '}
+        {shadowDenied > 0 && <Badge tone="shadow">shadow</Badge>}
       </span>
     ),
   },
-  { title: 'Checks', look: 'num', cell: ({ checks }) => brief(checks) },
-  { title: 'Near', look: 'num wide', cell: ({ nearMisses }) => brief(nearMisses) },
+  { title: 'Checks', look: 'num', by: ({ checks }) => checks, cell: ({ checks }) => brief(checks) },
+  {
+    title: 'Near',
+    look: 'num wide',
+    by: ({ nearMisses }) => nearMisses,
+    cell: ({ nearMisses }) => brief(nearMisses),
+  },
   {
     title: 'Denied',
     look: 'num',
@@ -157,40 +171,6 @@ function ByPolicy({ rates, all }: { rates: readonly PolicyRates[]; all: number }
         idOf={({ policy }) => policy}
         columns={policyColumns}
         blank={<Blank title="No policy has been asked yet" />}
-      />
-    </Panel>
-  )
-}
-
-/** Writes `denial-cache` as `Denial cache`. */
-function answererText(name: string): string {
-  return `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`.replaceAll('-', ' ')
-}
-
-export function Latency({ answerers }: { answerers: readonly Answerer[] }) {
-  const all = answerers.reduce((sum, each) => sum + each.count, 0)
-  const columns: readonly Column<Answerer>[] = [
-    { title: 'Answered by', cell: ({ name }) => answererText(name) },
-    { title: 'Share', look: 'num', cell: ({ count }) => percent(count / all) },
-    {
-      title: 'p50',
-      look: 'num',
-      cell: ({ p50Ms }) => (p50Ms === undefined ? '–' : latency(p50Ms)),
-    },
-    {
-      title: 'p99',
-      look: 'num',
-      cell: ({ p99Ms }) => (p99Ms === undefined ? '–' : latency(p99Ms)),
-    },
-  ]
-  return (
-    <Panel title="Latency by who answered" of={4} flush>
-      <Table
-        label="Latency by who answered"
-        items={answerers}
-        idOf={({ name }) => name}
-        columns={columns}
-        blank={<Blank title="No decision in this span" />}
       />
     </Panel>
   )

@@ -2,11 +2,11 @@ import type { ComponentChildren, VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { call } from '../../api/client.ts'
 import { usePolled } from '../../api/poll.ts'
-import type { AuditRecord, Change, Diff, Policies, Traffic } from '../../api/types.ts'
+import type { AuditRecord, Change, Policies, Traffic } from '../../api/types.ts'
 import { ActionDialog } from '../../parts/action-dialog.tsx'
-import { Button, Loaded, Notice } from '../../parts/basics.tsx'
-import { ChangePreview, Differences, usePreview } from '../../parts/change-preview.tsx'
-import { Choice, Dialog } from '../../parts/forms.tsx'
+import { Notice } from '../../parts/basics.tsx'
+import { ChangePreview, usePreview } from '../../parts/change-preview.tsx'
+import { Choice } from '../../parts/forms.tsx'
 import { tell } from '../../parts/toasts.tsx'
 import { killModes } from '../../words/change-words.ts'
 import { brief, moment } from '../../words/format.ts'
@@ -108,20 +108,14 @@ export function UndoDialog({
       body={{ version: before }}
       done={(version) => `The changes of ${before} are in force again, as version ${version}.`}
     >
-      <MadeBy record={record} />
+      <p>
+        {record.actor} made it on {moment(record.at)}: {record.reason}
+      </p>
       <p class="muted">
         The changes of {before}, the version before it, count again, over the file as it is today.
         Later changes are undone too.
       </p>
     </EditDialog>
-  )
-}
-
-function MadeBy({ record: { actor, at, reason } }: { record: AuditRecord }) {
-  return (
-    <p>
-      {actor} made it on {moment(at)}: {reason}
-    </p>
   )
 }
 
@@ -169,40 +163,5 @@ export function KillDialog({ now, ifMatch, onClose }: OpenProps & { now: Policie
         </Notice>
       )}
     </ActionDialog>
-  )
-}
-
-/** Versions do not change. */
-const diffMs = 60_000
-
-/** Shows the changes of a version, or its differences from the version in force. */
-export function DiffDialog({ record, onClose }: OpenProps & { record: AuditRecord }) {
-  const { before = '', target } = record
-  const version = target?.version ?? ''
-  const [to, setTo] = useState<'before' | 'now'>('before')
-  const query = to === 'before' ? { from: before, to: version } : { from: version }
-  const diff = usePolled<Diff>(`policies/diff?${new URLSearchParams(query)}`, diffMs)
-  return (
-    <Dialog
-      title={`Version ${version}`}
-      broad
-      onClose={onClose}
-      onSubmit={onClose}
-      footer={<Button onClick={onClose}>Close</Button>}
-    >
-      <MadeBy record={record} />
-      <Choice
-        label="Compare"
-        value={to}
-        options={[
-          ['before', 'What it changed'],
-          ['now', 'From it to now'],
-        ]}
-        onValue={setTo}
-      />
-      <Loaded polled={diff} what="The difference">
-        {({ differences }) => <Differences differences={differences} />}
-      </Loaded>
-    </Dialog>
   )
 }

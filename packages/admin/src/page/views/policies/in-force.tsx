@@ -17,6 +17,7 @@ export function InForce({
   const columns: readonly Column<Policy>[] = [
     {
       title: 'Policy',
+      by: ({ name }) => name,
       cell: ({ name, mode }) => (
         <>
           {name}{' '}
@@ -33,11 +34,17 @@ export function InForce({
       look: 'cut wide',
       cell: ({ routes }) => <span title={routes.join(', ')}>{routesText(routes)}</span>,
     },
-    { title: 'Counts by', look: 'wide', cell: ({ key }) => keyText(key) },
+    {
+      title: 'Counts by',
+      look: 'wide',
+      by: ({ key }) => keyText(key),
+      cell: ({ key }) => keyText(key),
+    },
     { title: 'Algorithm', look: 'roomy', cell: ({ algorithm }) => algorithm },
     {
       title: 'Limit',
       look: 'num',
+      by: ({ limit }) => (typeof limit === 'number' ? limit : plain(limit)),
       cell: ({ limit, burst, window }) => (
         <>
           <LimitOf limit={limit} />
@@ -49,6 +56,7 @@ export function InForce({
     {
       title: 'Mode',
       look: 'wide',
+      by: (policy) => `${policy.mode === 'shadow'} ${valuesOf(policy, entries).length === 0}`,
       cell: (policy) => (
         <>
           <Badge tone={policy.mode === 'shadow' ? 'shadow' : 'none'}>{policy.mode}</Badge>{' '}
@@ -86,6 +94,10 @@ export function InForce({
         items={policies}
         idOf={({ name }) => name}
         columns={columns}
+        filter={{
+          hint: 'A policy, a route, a key',
+          textOf: ({ name, routes, key, mode }) => [name, ...routes, keyText(key), mode].join(' '),
+        }}
       />
     </Panel>
   )

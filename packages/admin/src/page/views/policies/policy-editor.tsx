@@ -41,7 +41,7 @@ export function PolicyEditor({ policy, entries, ifMatch, onClose }: PolicyEditor
     tell(`${words} Version ${version} is in force here, and in the fleet within a second.`)
   }
   const has = (field: Policy['fields'][number]) => policy.fields.includes(field)
-  const field = (name: 'limit' | 'burst' | 'share') => ({
+  const field = (name: 'burst' | 'share') => ({
     value: form[name],
     fault: faults[name],
     onValue: (value: string) => setForm((before) => ({ ...before, [name]: value })),
@@ -77,7 +77,19 @@ export function PolicyEditor({ policy, entries, ifMatch, onClose }: PolicyEditor
         or lowering a limit forgets nothing.
       </p>
       <div class="fields">
-        {has('limit') && <Field label="Limit" required focus {...field('limit')} />}
+        {has('limit') &&
+          Object.entries(form.limits).map(([place, value]) => (
+            <Field
+              key={place}
+              label={`Limit ${place.replace('tiers ', '')}`.trim()}
+              required
+              value={value}
+              fault={faults[`limit ${place}`]}
+              onValue={(text) =>
+                setForm((before) => ({ ...before, limits: { ...before.limits, [place]: text } }))
+              }
+            />
+          ))}
         {has('burst') && <Field label="Burst" hint="Units at once" {...field('burst')} />}
         {has('share') && (
           <Field label="Enforced for (%)" hint="Share of the keys" {...field('share')} />

@@ -1,0 +1,73 @@
+import type { Metrics, TopKeysAnswer, TopKeysWindow } from '@sluice/metrics'
+import type { Answering } from './context.ts'
+import { hourMs, hoursOfDay } from './day.ts'
+import { liveOf, metricsOf, shadowPolicies } from './live.ts'
+
+/** Identities and policies of an answer. */
+const maxIdentities = 20
+const maxPolicies = 50
+
+/** Units that an identity took in one window of a policy, estimated. */
+export interface Taken {
+  readonly digest: string
+  readonly name: string | undefined
+  readonly perWindow: number
+}
+
+/** Estimates from the busiest keys how much of a window's limit each of them asked for. */
+export function takenUnder(
+  metrics: Metrics,
+  { policy, windowMs }: { readonly policy: string; readonly windowMs: number },
+):
+  | { readonly basis: TopKeysWindow; readonly top: TopKeysAnswer; readonly keys: readonly Taken[] }
+  | undefined {
+  const basis = windowMs <= 60_000 ? '1m' : windowMs <= 600_000 ? '10m' : '1h'
+  const top = metrics.topKeys({ policy, by: 'cost', window: basis, most: 100 })
+  if (!top) return undefined
+  const spanMs = Math.max(1, Date.now() - top.sinceMs)
+  const keys = top.keys.map(({ digest, name, count }) => {
+    const perWindow = Math.round((count * Math.min(windowMs, spanMs) * 100) / spanMs) / 100
+    return { digest, name, perWindow }
+  })
+  return { basis, top, keys }
+}
+
+/** Lists identities near a limit or refused most, and the last day of the policies by hour. */
+export const near: Answering = ({ admin }) => {
+  const metrics = metricsOf(admin)
+  const live = liveOf(admin)
+  const { at, scope, processes, policies } = live
+  admin.history?.day.note(live)
+  const shadows = shadowPolicies(admin)
+  const identities = policies.flatMap(({ policy, limit, windowSeconds = 0, hotKeyShare }) => {
+    // The keys of a penalty, and those of the most policies, are not followed.
+    if (hotKeyShare === undefined) return []
+    const refused = metrics.topKeys({ policy, by: 'denied', window: '1h', most: maxIdentities })
+    const taken = takenUnder(metrics, { policy, windowMs: windowSeconds * 1_000 })?.keys ?? []
+    const found = new Map([...(refused?.keys ?? []), ...taken].map((key) => [key.digest, key.name]))
+    return [...found].map(([digest, name]) => {
+      const denied = refused?.keys.find((key) => key.digest === digest)?.count ?? 0
+      const perWindow = taken.find((key) => key.digest === digest)?.perWindow
+      const share = limit && perWindow !== undefined ? { share: perWindow / limit } : {}
+      const mode = shadows.has(policy) ? 'shadow' : 'enforce'
+      return { ...{ policy, mode, digest, name, denied }, ...share }
+    })
+  })
+  const first = Math.floor(at / hourMs) - hoursOfDay + 1
+  const days = admin.history?.day.policies ?? []
+  return {
+    ...{ at, scope, processes, since: first * hourMs, policiesInAll: days.length },
+    identities: identities
+      .sort((one, other) => nearness(other) - nearness(one) || other.denied - one.denied)
+      .slice(0, maxIdentities),
+    policies: days.slice(0, maxPolicies).map(([policy, hours]) => ({
+      policy,
+      hours: Array.from({ length: hoursOfDay }, (_, hour) => hours.get(first + hour) ?? [0, 0, 0]),
+    })),
+  }
+}
+
+/** An identity whose limit is not one number is at it where it is refused. */
+function nearness({ share, denied }: { share?: number; denied: number }): number {
+  return share ?? Math.min(1, denied)
+}

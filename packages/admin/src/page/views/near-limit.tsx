@@ -1,0 +1,140 @@
+import { usePolled } from '../api/poll.ts'
+import type { Near } from '../api/types.ts'
+import { linkTo } from '../parts/app-state.ts'
+import { Badge, Blank, Loaded, Meter, Name, Panel } from '../parts/basics.tsx'
+import { type Column, Table } from '../parts/table.tsx'
+import { brief, clockTime, count, percent } from '../words/format.ts'
+
+type Identity = Near['identities'][number]
+type Day = Near['policies'][number]
+
+/** Sketches of all policies are merged for it. */
+const nearMs = 10_000
+
+const identityColumns: readonly Column<Identity>[] = [
+  {
+    title: 'Identity',
+    look: 'cut',
+    cell: ({ digest, name }) => <Name href={linkTo('keys', digest)} text={name} digest={digest} />,
+  },
+  {
+    title: 'Policy',
+    by: ({ policy }) => policy,
+    cell: ({ policy, mode }) => (
+      <>
+        {policy} {mode === 'shadow' && <Badge tone="shadow">shadow</Badge>}
+      </>
+    ),
+  },
+  {
+    title: 'Of its limit',
+    look: 'wide',
+    cell: ({ share }) => share !== undefined && <Meter share={share} />,
+  },
+  {
+    title: '%',
+    look: 'num',
+    by: ({ share = 0 }) => share,
+    cell: ({ share }) => (share === undefined ? '–' : percent(share)),
+  },
+  {
+    title: 'Denied in 1 h',
+    look: 'num',
+    by: ({ denied }) => denied,
+    cell: ({ denied }) => brief(denied),
+  },
+]
+
+/** Lists identities near a limit or refused most, and the last day of the policies. */
+export function NearLimit({ policy }: { policy: string }) {
+  const near = usePolled<Near>('near', nearMs)
+  const wanted = (each: { readonly policy: string }) => policy === '' || each.policy === policy
+  return (
+    <Loaded polled={near} what="The identities near a limit">
+      {({ identities, policies, policiesInAll, since, processes }) => (
+        <>
+          <Panel
+            title="Nearest to a limit, or refused most"
+            flush
+            aside={
+              <Badge>{processes === 1 ? 'this process' : `${count(processes)} processes`}</Badge>
+            }
+          >
+            <Table
+              label="Identities near a limit"
+              items={identities.filter(wanted)}
+              idOf={(each) => `${each.policy} ${each.digest}`}
+              columns={identityColumns}
+              blank={<Blank title="Nobody is near a limit" />}
+            />
+          </Panel>
+          <Panel
+            title="The last 24 hours"
+            flush
+            aside={<span class="muted small">{count(policiesInAll)} policies had traffic</span>}
+          >
+            <Table
+              label="Policies by hour"
+              items={policies.filter(wanted)}
+              idOf={(each) => each.policy}
+              columns={dayColumns(since)}
+              blank={<Blank title="No traffic yet" />}
+            />
+          </Panel>
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+function dayColumns(since: number): readonly Column<Day>[] {
+  const total = (place: 0 | 1 | 2) => (day: Day) =>
+    day.hours.reduce((sum, hour) => sum + (hour[place] ?? 0), 0)
+  const numbers = ['Checks', 'Denied', 'Near'] as const
+  return [
+    { title: 'Policy', by: ({ policy }) => policy, cell: ({ policy }) => policy },
+    { title: `Hours since ${clockTime(since)}`, cell: ({ hours }) => <Hours hours={hours} /> },
+    ...numbers.map((title, place): Column<Day> => {
+      const by = total(place === 1 ? 1 : place === 2 ? 2 : 0)
+      return { title, by, look: place === 2 ? 'num wide' : 'num', cell: (day) => brief(by(day)) }
+    }),
+  ]
+}
+
+/** A bar for each hour; the refused part of it in red. */
+function Hours({ hours }: Pick<Day, 'hours'>) {
+  const most = Math.max(1, ...hours.map(([checks = 0]) => checks))
+  const words = hours
+    .map(([checks = 0, denied = 0]) => `${checks} with ${denied} denied`)
+    .join(', ')
+  return (
+    <svg
+      class="hours"
+      viewBox="0 0 240 100"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={words}
+    >
+      {hours.flatMap(([checks = 0, denied = 0], hour) =>
+        (
+          [
+            ['accent', checks],
+            ['deny', denied],
+          ] as const
+        ).map(([tone, value]) => {
+          const height = value === 0 ? 0 : Math.max(4, (value / most) * 100)
+          return (
+            <rect
+              key={`${hour} ${tone}`}
+              class={tone}
+              x={hour * 10}
+              y={100 - height}
+              width="8"
+              height={height}
+            />
+          )
+        }),
+      )}
+    </svg>
+  )
+}
