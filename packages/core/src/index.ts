@@ -6,7 +6,7 @@ export {
   type Counting,
   type CountingName,
 } from './algorithms/table.ts'
-export type { CostOptions, KeyOrDigest } from './limiter/arguments.ts'
+export type { CostOptions, KeyOrDigest, PeekOptions } from './limiter/arguments.ts'
 export { createLimiter } from './limiter/create-limiter.ts'
 export type { Limiter, RefundOptions } from './limiter/limiter.ts'
 export {
@@ -20,7 +20,6 @@ export {
   type Without,
 } from './limiter/limiter-options.ts'
 export type { Peeked, PeekedOutcome } from './limiter/peek.ts'
-export type { PeekOptions } from './limiter/peek-options.ts'
 export {
   isMemoryStore,
   type MemoryKeys,
@@ -28,7 +27,7 @@ export {
   type MemoryStoreOptions,
   memoryStore,
 } from './memory-store/memory-store.ts'
-export { type Check, maxKeyLength, Receipt } from './model/check.ts'
+export { type Check, divideChecks, maxKeyLength, Receipt } from './model/check.ts'
 export { bindingIndex, type Decision, type DecisionSource } from './model/decision.ts'
 export { checkSecret, digestOf } from './model/digest.ts'
 export type { DocumentChange, Documents, FleetMember, SharedDocument } from './model/documents.ts'
@@ -118,7 +117,6 @@ export {
 export { noteRelease } from './options/release.ts'
 export { warn, warnOnce } from './options/warn.ts'
 export type { AsyncOptions } from './policy/async.ts'
-export { divideChecks } from './policy/divide-checks.ts'
 export type { EnforcedShare, PolicyMode } from './policy/enforcement.ts'
 export { withoutHeadroom } from './policy/headroom.ts'
 export type { AutomaticPenalty, ManualPenalty, PenaltyOptions } from './policy/penalty.ts'

@@ -3,6 +3,7 @@ import type { Check } from '../model/check.ts'
 import type { Decide } from '../model/decide.ts'
 import { decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
+import type { Outcome } from '../model/store.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
 import { appliedLimitsOf, noteLimits } from './applied-limits.ts'
@@ -17,8 +18,11 @@ export interface Road {
   /** For checks at the limits of the policies that the road was made for. */
   readonly decideOwn: Decide
   readonly strike: Strike
-  /** Forgets what this process holds of keys. Returns the checks as the store needs them. */
-  forget(op: 'reset' | 'block', checks: readonly Check[]): readonly Check[]
+  /**
+   * Resets or blocks keys at the store, and forgets what this process holds of them. Rejects when
+   * the store failed.
+   */
+  overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<readonly Outcome[]>
   /** Tells the store of all that it has not counted, and returns what is not spent. */
   close(): Promise<void> | undefined
 }
@@ -35,21 +39,23 @@ export function roadOf({ policies, notesLimits, access, caller }: RoadOptions): 
   const { store } = caller
   // It answers at once, and is never away.
   const memory = isMemoryStore(store) ? store : undefined
-  const grants = memory || !policies.some(hasGrants) ? undefined : access.prefetcher
-  const ahead = memory || !policies.some(isAsync) ? undefined : access.uncounted
+  const grants =
+    memory || !policies.some(({ prefetchMs }) => prefetchMs > 0) ? undefined : access.prefetcher
+  const ahead =
+    memory || !policies.some(({ maxUncounted }) => maxUncounted > 0) ? undefined : access.uncounted
   const ask: Decide = memory
     ? (op, checks) => decisionOf(memory.apply(op, checks), checks, 'store')
     : caller.ask
   const unheld = ahead ? byKnownStates(ahead, caller)(ask) : ask
   const limited = grants ? byGrants(grants, caller)(unheld) : unheld
-  function forget(op: 'reset' | 'block', checks: readonly Check[]): readonly Check[] {
+  const overwrite: Road['overwrite'] = (op, checks) => {
     ahead?.forget(checks)
-    return op === 'reset' && grants ? grants.forget(checks) : checks
+    return caller.overwrite(op, op === 'reset' && grants ? grants.forget(checks) : checks)
   }
 
   const reset: Reset = (checks) => {
     if (memory) return memory.apply('reset', checks).length > 0
-    return caller.overwrite('reset', forget('reset', checks)).then(
+    return overwrite('reset', checks).then(
       () => true,
       (error: unknown) => {
         caller.onFailure('reset', error)
@@ -66,21 +72,13 @@ export function roadOf({ policies, notesLimits, access, caller }: RoadOptions): 
     decide,
     decideOwn: policies.every(isPlain) ? own : decide,
     strike: strikes(caller, reset),
-    forget,
+    overwrite,
     close() {
       caller.denials?.close()
       ahead?.close()
       return grants?.close(store)
     },
   }
-}
-
-function hasGrants({ prefetchMs }: Policy): boolean {
-  return prefetchMs > 0
-}
-
-function isAsync({ maxUncounted }: Policy): boolean {
-  return maxUncounted > 0
 }
 
 /** Tells whether each check of a policy has a limit, and is enforced. */

@@ -1,8 +1,7 @@
 import { unknownOutcome } from '../engine/outcome.ts'
-import type { Check } from '../model/check.ts'
+import { areEnforced, type Check, divideChecks } from '../model/check.ts'
 import type { Decider } from '../model/decide.ts'
 import { type Decision, decisionOf, ShadowRun, withShadow } from '../model/decision.ts'
-import { areEnforced, divideChecks } from '../policy/divide-checks.ts'
 import { andThen } from '../runtime/maybe-promise.ts'
 
 /** Decides each policy in shadow alone, beside those that are enforced. Nobody waits for it. */
@@ -19,26 +18,25 @@ export const shadows: Decider = (next) => (op, checks, request) => {
 
 /** Answers checks without a limit: no store is asked about them. */
 export const unlimitedChecks: Decider = (next) => (op, checks, request) => {
-  if (checks.every(isLimited)) {
-    return checks.length === 0 ? decisionOf([], checks, 'store') : next(op, checks, request)
-  }
+  if (checks.length > 0 && checks.every(isLimited)) return next(op, checks, request)
   const limited = checks.filter(isLimited)
-  const decision =
-    limited.length === 0 ? decisionOf([], limited, 'store') : next(op, limited, request)
-  return andThen(decision, (known) => withUnlimited(known, checks))
+  if (limited.length === 0) return withUnlimited(decisionOf([], limited, 'store'), checks)
+  return andThen(next(op, limited, request), (known) =>
+    // The failure modes `open` and `closed` have no outcomes.
+    known.outcomes.length === 0 ? known : withUnlimited(known, checks),
+  )
+}
+
+/** @param decision about the checks that have a limit */
+function withUnlimited({ outcomes, source }: Decision, checks: readonly Check[]): Decision {
+  const limited = outcomes.values()
+  const all = checks.map((check) => {
+    const outcome = isLimited(check) ? limited.next().value : undefined
+    return outcome ?? { ...unknownOutcome(check), remaining: check.limit }
+  })
+  return decisionOf(all, checks, source)
 }
 
 export function isLimited({ limit }: Check): boolean {
   return limit !== Number.POSITIVE_INFINITY
-}
-
-/** @param decision about the checks that have a limit */
-function withUnlimited(decision: Decision, checks: readonly Check[]): Decision {
-  if (decision.outcomes.length === 0 && checks.some(isLimited)) return decision
-  const limited = decision.outcomes.values()
-  const outcomes = checks.map((check) => {
-    const outcome = isLimited(check) ? limited.next().value : undefined
-    return outcome ?? { ...unknownOutcome(check), remaining: check.limit }
-  })
-  return decisionOf(outcomes, checks, decision.source)
 }

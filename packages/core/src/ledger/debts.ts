@@ -13,22 +13,21 @@ interface Loan {
   readonly units: number
 }
 
+/** The part of a debt that the store is told of now. */
 export interface Due extends Loan {
   readonly part: DebtPart
 }
 
-/** The units of a debt that the store is told of together. */
 class DebtPart extends LocalUnits {
-  /** The debt that the units are a part of now. */
-  debt: Debt
+  readonly #debt: Debt
 
   constructor(debt: Debt) {
     super()
-    this.debt = debt
+    this.#debt = debt
   }
 
   protected override free(units: number): void {
-    this.debt.take(units)
+    this.#debt.take(units)
   }
 }
 
@@ -69,20 +68,22 @@ class Debt {
     return this.#units?.take(units, monotonicMs()) ?? 0
   }
 
-  /** Takes out the part that is told now. Later units are another part. */
-  takePart(): DebtPart {
-    const { part } = this
+  /** Takes all units out but the doubtful ones. Later units are another part. */
+  takeDue(): Due | undefined {
+    const { check, local, part } = this
+    let units = this.units
+    for (const receipt of this.doubtful) units -= receipt.check.cost
+    units = this.take(Math.max(0, units))
+    if (units === 0) return undefined
     part.isTold = true
     this.part = new DebtPart(this)
-    return part
+    return { check, local, units, part }
   }
 
-  /** Takes a part back that the store did not take. Returns the units that came back meanwhile. */
-  takeBack(part: DebtPart): number {
-    if (this.#units) return part.joinTo(this.part)
-    part.debt = this
-    this.part = part
-    return part.reopen()
+  /** Takes units back that the store did not take, less the units that came back meanwhile. */
+  takeBack(due: Due): void {
+    const late = due.part.joinTo(this.part)
+    this.add({ ...due, units: Math.max(0, due.units - late) })
   }
 }
 
@@ -92,14 +93,17 @@ class Debt {
  */
 const maxDebts = 100_000
 
-/** Units that the store has not counted, by policy and key. */
-export class Debts {
-  readonly #debts = new Ledger<Debt>({ bound: maxDebts, open: (check) => new Debt(check) })
+/** Units that were admitted while the store was away, by policy and key. */
+export class Debts extends Ledger<Debt> {
   /** The units that each receipt belongs to, unless it is doubtful. */
   readonly #parts = new WeakMap<Receipt, LocalUnits>()
 
-  get size(): number {
-    return this.#debts.size
+  constructor() {
+    super(maxDebts)
+  }
+
+  protected override open(check: Check): Debt {
+    return new Debt(check)
   }
 
   /**
@@ -109,7 +113,7 @@ export class Debts {
   owe(loan: Loan, receipt: Receipt | undefined, isDoubtful: boolean): void {
     // A penalty takes nothing from admitted requests.
     if (loan.units === 0 || algorithmOf(loan.check.policy).counts !== 'units') return
-    const debt = this.#debts.of(loan.check)
+    const debt = this.of(loan.check)
     debt.add(loan)
     if (receipt && isDoubtful) debt.doubtful.add(receipt)
     else if (receipt) this.#parts.set(receipt, debt.part)
@@ -117,14 +121,14 @@ export class Debts {
 
   /** Adds a debt again that the store did not take. */
   oweAgain(due: Due): void {
-    const debt = this.#debts.of(due.check)
-    debt.add({ ...due, units: Math.max(0, due.units - debt.takeBack(due.part)) })
-    this.#endIfPaid(debt)
+    const debt = this.of(due.check)
+    debt.takeBack(due)
+    this.#dropIfPaid(debt)
   }
 
   /** Makes a doubtful debt certain: the store did not take the units, or will never tell. */
   confirm(receipt: Receipt): void {
-    const debt = this.#debts.find(receipt.check)
+    const debt = this.find(receipt.check)
     if (debt?.doubtful.delete(receipt)) this.#parts.set(receipt, debt.part)
   }
 
@@ -133,10 +137,10 @@ export class Debts {
    * paid, or counts no more.
    */
   cancelDoubtful(receipt: Receipt): boolean {
-    const debt = this.#debts.find(receipt.check)
+    const debt = this.find(receipt.check)
     if (!debt?.doubtful.delete(receipt)) return false
     const cancelled = debt.take(receipt.check.cost)
-    this.#endIfPaid(debt)
+    this.#dropIfPaid(debt)
     return cancelled > 0
   }
 
@@ -144,8 +148,8 @@ export class Debts {
   giveBack(receipt: Receipt, units: number, changeAtStore: ChangeAtStore): void {
     this.confirm(receipt)
     if (units > 0) void this.#parts.get(receipt)?.giveBack({ cost: units }, changeAtStore)
-    const debt = this.#debts.find(receipt.check)
-    if (debt) this.#endIfPaid(debt)
+    const debt = this.find(receipt.check)
+    if (debt) this.#dropIfPaid(debt)
   }
 
   /** Tells whether the store counts the units of a receipt, as a part of what it was told. */
@@ -155,11 +159,8 @@ export class Debts {
 
   /** Takes out the certain debt of one key. */
   take(check: Check): Due | undefined {
-    const debt = this.#debts.find(check)
-    if (!debt) return undefined
-    let doubtful = 0
-    for (const receipt of debt.doubtful) doubtful += receipt.check.cost
-    return this.#takeOut(debt, doubtful)
+    const debt = this.find(check)
+    return debt && this.#takeDue(debt)
   }
 
   /**
@@ -168,28 +169,22 @@ export class Debts {
    */
   takeSome(count: number): readonly Due[] {
     const taken: Due[] = []
-    for (const debt of this.#debts.values()) {
+    for (const debt of this.values()) {
       if (taken.length >= count) break
       for (const receipt of debt.doubtful) this.confirm(receipt)
-      const due = this.#takeOut(debt, 0)
+      const due = this.#takeDue(debt)
       if (due) taken.push(due)
     }
     return taken
   }
 
-  forget(check: Check): void {
-    this.#debts.delete(check)
-  }
-
-  #takeOut(debt: Debt, doubtful: number): Due | undefined {
-    const { check, local } = debt
-    const units = debt.take(Math.max(0, debt.units - doubtful))
-    const due = units === 0 ? undefined : { check, local, units, part: debt.takePart() }
-    this.#endIfPaid(debt)
+  #takeDue(debt: Debt): Due | undefined {
+    const due = debt.takeDue()
+    this.#dropIfPaid(debt)
     return due
   }
 
-  #endIfPaid(debt: Debt): void {
-    if (debt.units === 0 && this.#debts.find(debt.check) === debt) this.#debts.delete(debt.check)
+  #dropIfPaid(debt: Debt): void {
+    if (debt.units === 0 && this.find(debt.check) === debt) this.drop(debt.check)
   }
 }

@@ -1,47 +1,55 @@
 import type { KeyState } from '../algorithms/algorithm.ts'
+import { shareOf } from '../algorithms/bucket.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
 import type { ChangeAtStore, Check, Held, Home, Receipt } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
-import type { DecidingOp, Store } from '../model/store.ts'
+import type { Policy } from '../model/policy.ts'
+import type { Ask, Store } from '../model/store.ts'
 import { BoundedMap } from '../runtime/bounded-map.ts'
 import { Debts, type Due } from './debts.ts'
-import { localCheck, localOutcome } from './local-share.ts'
 
-export interface LocalAsk {
-  readonly op: DecidingOp
-  readonly checks: readonly Check[]
-  /** The number of processes that decide locally, each with its share of the limits. */
-  readonly instances: number
-  /** True when the store was asked, and has not answered yet. */
-  readonly isDoubtful: boolean
-}
+/**
+ * The most blocks that are remembered. The oldest are dropped first, and then end by themselves.
+ */
+const maxBlocked = 100_000
 
 /** Decides in bounded local memory while a store is away, and remembers the debts and blocks. */
 export class Fallback implements Home {
   readonly debts: Debts = new Debts()
+  /** The keys whose blocks the store has told of. */
+  readonly blocked: BoundedMap<true> = new BoundedMap(maxBlocked)
   readonly #memory: MemoryStore
   /** Receipts of the store for the units of one local receipt alone. */
-  readonly #own = new WeakMap<Receipt, Receipt>()
-  /** The keys whose blocks the store has told of. */
-  readonly #blocked = new BoundedMap<true>(maxBlocked)
+  readonly #atStore = new WeakMap<Receipt, Receipt>()
 
   constructor(memory: MemoryStore) {
     this.#memory = memory
   }
 
-  decide({ op, checks, instances, isDoubtful }: LocalAsk): Decision {
+  /**
+   * @param instances number of processes that decide locally, each with its share of the limits
+   * @param isDoubtful true when the store was asked, and has not answered yet
+   */
+  decide(
+    { op, checks }: Pick<Ask, 'op' | 'checks'>,
+    instances: number,
+    isDoubtful: boolean,
+  ): Decision {
     const locals = checks.map((check) => localCheck(check, instances))
     const outcomes = this.#memory.apply(op, locals)
-    const told = outcomes.map((outcome, index) => localOutcome(outcome, checks[index] ?? outcome))
-    const decision = decisionOf(told, checks, 'fallback')
-    for (const { receipt } of outcomes) if (receipt) receipt.home = this
-    if (op === 'charge' || (op === 'consume' && decision.allowed)) {
-      for (const [index, check] of checks.entries()) {
-        const receipt = outcomes[index]?.receipt
-        const local = locals[index] ?? check
-        this.debts.owe({ check, local, units: check.cost }, receipt, isDoubtful)
-      }
+    // Clients know the policy, and not the share of this process.
+    const shown = outcomes.map((outcome, index) => {
+      const { policy } = checks[index] ?? outcome
+      return outcome.policy === policy ? outcome : { ...outcome, policy }
+    })
+    const decision = decisionOf(shown, checks, 'fallback')
+    for (const [index, check] of checks.entries()) {
+      const receipt = outcomes[index]?.receipt
+      if (receipt) receipt.home = this
+      if (op !== 'charge' && (op !== 'consume' || !decision.allowed)) continue
+      const local = locals[index] ?? check
+      this.debts.owe({ check, local, units: check.cost }, receipt, isDoubtful)
     }
     return decision
   }
@@ -50,28 +58,33 @@ export class Fallback implements Home {
   giveBack(held: Held, changeAtStore: ChangeAtStore): boolean {
     const { receipt, cost, refunded = 0 } = held
     const before = unitsNow(held)
-    const [outcome] = this.#memory.apply('refund', [held])
-    const own = this.#own.get(receipt)
-    if (own) void changeAtStore('refund', [{ ...own.check, cost, receipt: own, refunded }])
-    else {
+    const isThere = this.#change('refund', held)
+    const atStore = this.#atStore.get(receipt)
+    if (atStore) {
+      void changeAtStore('refund', [{ ...atStore.check, cost, receipt: atStore, refunded }])
+    } else {
       // Only the units that still counted are given back.
       const units = Math.min(cost, Math.max(0, before - unitsNow(held)))
       this.debts.giveBack(receipt, units, changeAtStore)
     }
-    return outcome?.allowed ?? false
+    return isThere
   }
 
   release(held: Held): boolean {
-    return this.#memory.apply('release', [held])[0]?.allowed ?? false
+    return this.#change('release', held)
   }
 
   renew(held: Held): boolean {
-    return this.#memory.apply('renew', [held])[0]?.allowed ?? false
+    return this.#change('renew', held)
+  }
+
+  #change(op: 'refund' | 'release' | 'renew', held: Held): boolean {
+    return this.#memory.apply(op, [held])[0]?.allowed ?? false
   }
 
   /** Repeats an operation of the store in this memory. */
   overwrite(op: 'reset' | 'block', checks: readonly Check[]): void {
-    if (op === 'reset') for (const check of checks) this.debts.forget(check)
+    if (op === 'reset') for (const check of checks) this.debts.drop(check)
     try {
       this.#memory.apply(op, checks)
     } catch {
@@ -92,21 +105,20 @@ export class Fallback implements Home {
 
   /**
    * Remembers the blocks that outcomes of the store show. They stay in force during an outage,
-   * until they end or the store has lifted them.
+   * until they end or the store has lifted them. Only a denial shows a block; any other outcome
+   * means that a block may have been lifted.
    */
-  remember(checks: readonly Check[], { allowed: isAllowed, outcomes }: Decision): void {
-    // Only a denial shows a block; any other outcome means that a block may have been lifted.
-    if (isAllowed && this.#blocked.size === 0) return
+  remember(checks: readonly Check[], { outcomes }: Decision): void {
     for (const [index, check] of checks.entries()) {
       const { allowed = true, retryAfterMs = 0, remaining = 0 } = outcomes[index] ?? {}
       if (algorithmOf(check.policy).counts !== 'strikes') continue
       const { policy, key } = check
       if (!allowed) {
         this.overwrite('block', [{ ...check, cost: retryAfterMs }])
-        this.#blocked.set(policy.id, key, true)
+        this.blocked.set(policy.id, key, true)
         // An unknown outcome, or one of a charge, shows nothing about a block.
-      } else if (remaining > 0 && this.#blocked.get(policy.id, key)) {
-        this.#blocked.delete(policy.id, key)
+      } else if (remaining > 0 && this.blocked.get(policy.id, key)) {
+        this.blocked.delete(policy.id, key)
         this.overwrite('reset', [check])
       }
     }
@@ -114,12 +126,12 @@ export class Fallback implements Home {
 
   /** Tells whether the store has taken the units of a receipt of this process. */
   isPaid(receipt: Receipt): boolean {
-    return this.#own.has(receipt) || this.debts.isPaid(receipt)
+    return this.#atStore.has(receipt) || this.debts.isPaid(receipt)
   }
 
   /** Notes that the store has taken the units of one request that this process took too. */
   pair(local: Receipt, atStore: Receipt): void {
-    this.#own.set(local, atStore)
+    this.#atStore.set(local, atStore)
   }
 
   /**
@@ -137,14 +149,32 @@ export class Fallback implements Home {
   }
 }
 
-/**
- * The most blocks that are remembered. The oldest are dropped first, and then end by themselves.
- */
-const maxBlocked = 100_000
-
 function unitsNow({ receipt }: Held): number {
   const { check, incarnation } = receipt
   const algorithm = algorithmOf(check.policy)
   const now = Date.now()
   return algorithm.used(algorithm.clamp(incarnation as KeyState, check, now), check, now)
+}
+
+/** Policies with a share of their bucket, for so many processes. */
+const divided = new WeakMap<Policy, { readonly instances: number; readonly policy: Policy }>()
+
+/**
+ * Returns a check as one of `instances` processes decides it alone. It has a share of the limit, so
+ * that a fleet without its store admits about the limit together. The share is at least 1, unless
+ * the limit is 0.
+ */
+function localCheck(check: Check, instances: number): Check {
+  const { policy } = check
+  const { counts, divide } = algorithmOf(policy)
+  // Strikes are counted where they happen, and a client that stays below their number must not be
+  // blocked.
+  if (instances === 1 || counts === 'strikes') return check
+  let known = divided.get(policy)
+  if (known?.instances !== instances) {
+    const share = divide?.(policy, instances)
+    known = { instances, policy: share ? { ...policy, ...share } : policy }
+    divided.set(policy, known)
+  }
+  return { ...check, policy: known.policy, limit: shareOf(check.limit, instances) }
 }

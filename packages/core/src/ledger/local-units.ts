@@ -77,14 +77,6 @@ export abstract class LocalUnits implements Home {
     return this.#late
   }
 
-  /** Opens again, since the store could not be told. Returns the units that came back meanwhile. */
-  reopen(): number {
-    const late = this.#late
-    this.#late = 0
-    this.isTold = false
-    return late
-  }
-
   /** The units that these are a part of now. There may be one for each failure of the store. */
   #whole(): LocalUnits {
     let whole: LocalUnits = this

@@ -1,11 +1,152 @@
+import { algorithmOf } from '../algorithms/table.ts'
+import { admittedOutcome } from '../engine/outcome.ts'
 import { type Check, Receipt } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { DecidingOp, Outcome } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
 import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { KnownKey } from './known-key.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { Ledger } from './ledger.ts'
-import type { StoreWay } from './local-units.ts'
+import { LocalUnits, type StoreWay } from './local-units.ts'
+
+/** Units of a key that the store is told of by one charge. */
+class UncountedBatch extends LocalUnits {
+  /** The check with the largest limit of the requests. */
+  check: Check
+  units = 0
+  /** Time at which the store was told, in ms of the monotonic clock. */
+  sentAtMs = 0
+  readonly #key: KnownKey
+
+  constructor(key: KnownKey, check: Check) {
+    super()
+    this.#key = key
+    this.check = check
+  }
+
+  protected override free(units: number): void {
+    this.units -= units
+    this.#key.uncounted -= units
+  }
+}
+
+interface LastAnswer extends Pick<Outcome, 'limit'> {
+  readonly remaining: number
+  readonly resetMs: number
+  /** The number of the question: later questions have higher numbers. */
+  readonly number: number
+  readonly atMs: number
+}
+
+/** The last known state of a key, and the units that this process took since. */
+class KnownKey {
+  /** The way of the last limiter that used the key. */
+  way: StoreWay | undefined = undefined
+  /** Units that were admitted here, and of which the store has not said that it counts them. */
+  uncounted = 0
+  /** The most of them, by the last request that the store was asked about. */
+  maxUncounted = 0
+  /** The number of charges that are not answered. */
+  awaited = 0
+  /** Units that the store was not told of. */
+  #open: UncountedBatch | undefined
+  /** Batches whose charge the store has not answered in time: they are debts. */
+  #owed: UncountedBatch[] = []
+  #last: LastAnswer | undefined
+  /** The number of questions so far. */
+  #questions = 0
+  /** Answers to questions up to this number are too old to be learned. */
+  #forgotten = 0
+
+  /** Units that the store was not told of. */
+  get unsent(): number {
+    return this.#open?.units ?? 0
+  }
+
+  /**
+   * Answers a check by the last known state, without taking anything; `undefined` when the store
+   * has to be asked.
+   */
+  answer(check: Check): Outcome | undefined {
+    const last = this.#last
+    const { cost, limit, policy } = check
+    if (!last || last.limit !== limit || limit === 0) return undefined
+    const elapsedMs = monotonicMs() - last.atMs
+    // Of what was known a window ago, nothing counts any more.
+    if (elapsedMs >= policy.windowMs) return undefined
+    if (this.uncounted + cost > policy.maxUncounted) return undefined
+    const remaining = last.remaining - this.uncounted
+    if (remaining < cost) return undefined
+    return admittedOutcome(check, { remaining, resetMs: last.resetMs - elapsedMs })
+  }
+
+  take(check: Check): UncountedBatch {
+    this.#open ??= new UncountedBatch(this, check)
+    // Under a smaller limit, the store would keep less than was admitted.
+    if (check.limit > this.#open.check.limit) this.#open.check = check
+    this.#open.units += check.cost
+    this.uncounted += check.cost
+    return this.#open
+  }
+
+  /** Notes that the store is asked. Returns the number of the question. */
+  ask(): number {
+    this.#questions += 1
+    return this.#questions
+  }
+
+  /** Takes the open batch out, to be sent to the store. */
+  takeBatch(): UncountedBatch | undefined {
+    const batch = this.#open
+    this.#open = undefined
+    if (!batch || batch.units === 0) return undefined
+    batch.isTold = true
+    batch.sentAtMs = monotonicMs()
+    this.awaited += 1
+    return batch
+  }
+
+  /** Learns the state of the key from an answer, unless a later answer is known. */
+  learn(number: number, { limit, remaining, resetMs }: Outcome): void {
+    if (remaining === undefined || number <= this.#forgotten) return
+    if (this.#last && number < this.#last.number) return
+    this.#last = { limit, remaining, resetMs: resetMs ?? 0, number, atMs: monotonicMs() }
+  }
+
+  /**
+   * Notes the answer to a batch. Without one it is a debt, and counts as uncounted until the debt
+   * is paid or has expired.
+   */
+  answered(batch: UncountedBatch, number: number, outcome: Outcome | undefined): void {
+    this.awaited -= 1
+    if (outcome) this.uncounted -= batch.units
+    else this.#owed.push(batch)
+    // Nobody knows whether an answer that came earlier was given before or after this charge.
+    if (!outcome || (this.#last && number < this.#last.number)) this.forget()
+    else this.learn(number, outcome)
+  }
+
+  /** Lets go of debts that were paid, or of which nothing counts any more. */
+  settleDebts(isPaid: (receipt: Receipt) => boolean): void {
+    if (this.#owed.length === 0) return
+    const nowMs = monotonicMs()
+    const left = this.#owed.filter(({ recorded, sentAtMs, check: { policy }, units }) => {
+      const isOwed =
+        !(recorded && isPaid(recorded)) && nowMs - sentAtMs < algorithmOf(policy).lifeMs(policy)
+      if (!isOwed) this.uncounted -= units
+      return isOwed
+    })
+    if (left.length === this.#owed.length) return
+    this.#owed = left
+    this.forget()
+  }
+
+  /** Forgets the state. Answers that are awaited will not be learned either. */
+  forget(): void {
+    this.#last = undefined
+    this.#forgotten = this.#questions
+  }
+}
 
 /** The state of the store, as this process knows it. */
 interface StoreState {
@@ -13,12 +154,6 @@ interface StoreState {
   isAway(): boolean
   /** Tells whether the store counts units by now that were charged while it was away. */
   isPaid(receipt: Receipt): boolean
-}
-
-/** A check that the store is asked about. */
-interface Question {
-  readonly key: KnownKey
-  readonly number: number
 }
 
 /** Number of keys whose last known state is kept. Keys with uncounted units are kept besides. */
@@ -31,26 +166,19 @@ const collectMs = 5
  * Decides requests by the last known state of their keys, and tells the store afterwards. Of each
  * key at most `maxUncounted` units are admitted that the store has not confirmed.
  */
-export class Uncounted {
+export class Uncounted extends Ledger<KnownKey> {
   readonly #store: StoreState
-  readonly #keys: Ledger<KnownKey>
 
   constructor(store: StoreState) {
+    super(maxKeys, ({ uncounted }) => uncounted > 0, false)
     this.#store = store
-    this.#keys = new Ledger<KnownKey>({
-      bound: maxKeys,
-      mayLose: false,
-      open: () => new KnownKey(),
-      mustStay: ({ uncounted }) => uncounted > 0,
-      tell: (key) => this.#tell(key),
-    })
   }
 
   /** Returns the units that the store has not confirmed, and the bound that is in force. */
   reading(instances = 1): Pick<StoreHealth, 'uncountedUnits' | 'uncountedBound'> {
     let uncountedUnits = 0
     let most = 0
-    for (const key of this.#keys.values()) {
+    for (const key of this.values()) {
       key.settleDebts(this.#store.isPaid)
       uncountedUnits += key.uncounted
       most = Math.max(most, key.maxUncounted)
@@ -62,17 +190,17 @@ export class Uncounted {
     for (const check of checks) {
       if (check.policy.maxUncounted === 0) continue
       // The store alone knows which key a digest is of.
-      const keys = check.digest === undefined ? [this.#keys.find(check)] : this.#keys.values()
+      const keys = check.digest === undefined ? [this.find(check)] : this.values()
       for (const key of keys) {
         if (!key) continue
-        this.#keys.tell(key)
+        this.flush(key)
         key.forget()
       }
     }
   }
 
   close(): void {
-    for (const key of this.#keys.values()) this.#keys.tell(key)
+    for (const key of this.values()) this.flush(key)
   }
 
   /** Decides a request by the last known states, if nothing of it needs the store. */
@@ -80,7 +208,7 @@ export class Uncounted {
     if (op === 'charge' || this.#store.isAway()) return undefined
     const outcomes: Outcome[] = []
     for (const check of checks) {
-      const outcome = isAhead(check) ? this.#keys.find(check)?.answer(check) : undefined
+      const outcome = isAhead(check) ? this.find(check)?.answer(check) : undefined
       if (!outcome) return undefined
       outcomes.push(outcome)
     }
@@ -92,22 +220,26 @@ export class Uncounted {
   }
 
   #take(check: Check, { remaining = 0, ...outcome }: Outcome, way: StoreWay): Outcome {
-    const key = this.#keys.of(check)
+    const key = this.of(check)
     key.way = way
     const receipt = new Receipt(check, 0, undefined, key.take(check))
     this.#collect(key)
     return { ...outcome, remaining: remaining - check.cost, receipt }
   }
 
-  /** Notes that the store is asked about a check. It is told of all units of the key before. */
-  begin(check: Check, way: StoreWay): Question | undefined {
+  /**
+   * Notes that the store is asked about a check, and tells it of all units of the key before.
+   * Returns what learns from its answer.
+   */
+  ask(check: Check, way: StoreWay): ((answer: Outcome) => void) | undefined {
     if (!isAhead(check)) return undefined
-    const key = this.#keys.of(check)
+    const key = this.of(check)
     key.way = way
-    this.#keys.tell(key)
+    this.flush(key)
     key.settleDebts(this.#store.isPaid)
     key.maxUncounted = check.policy.maxUncounted
-    return { key, number: key.ask() }
+    const number = key.ask()
+    return (answer) => key.learn(number, answer)
   }
 
   /**
@@ -115,14 +247,17 @@ export class Uncounted {
    * uncounted. While one charge is under way, units wait for its answer.
    */
   #collect(key: KnownKey): void {
-    if (key.awaited > 0 || key.untold === 0) return
-    if (2 * key.untold >= key.maxUncounted) this.#keys.tell(key)
-    else this.#keys.tellWithin(collectMs, key)
+    if (key.awaited > 0 || key.unsent === 0) return
+    if (2 * key.unsent >= key.maxUncounted) this.flush(key)
+    else this.flushWithin(collectMs, key)
   }
 
-  /** Has the store count the units of a key that it was not told of. */
-  #tell(key: KnownKey): void {
-    const batch = key.tell()
+  protected override open(): KnownKey {
+    return new KnownKey()
+  }
+
+  protected override send(key: KnownKey): void {
+    const batch = key.takeBatch()
     const { way } = key
     if (!batch || !way) return
     const { policy, key: name, limit } = batch.check

@@ -1,15 +1,52 @@
+import { checkUnits } from '../algorithms/max-units.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import { type Check, maxKeyLength } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Store } from '../model/store.ts'
 import { isSluiceError, SluiceError } from '../options/errors.ts'
 import { invalid, knownFields, onOneLine, quote, wholeNumber } from '../options/options.ts'
+import { withoutHeadroom } from '../policy/headroom.ts'
+import { policyLimit, type unlimited } from '../policy/policy.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 
 /** Options of `consume` and `charge`. */
 export interface CostOptions {
   /** Units that are asked for: a whole number ≥ 0. @default 1 */
   cost?: number | undefined
+}
+
+/** Options of `peek`. */
+export interface PeekOptions extends CostOptions {
+  /**
+   * Limits by the names of policies, for limits that depend on the request: whole numbers ≥ 0, or
+   * `unlimited`.
+   * @default the limit of the policy; if it depends on the request, that of the key's last request
+   */
+  limits?: Readonly<Record<string, number | typeof unlimited>>
+}
+
+/**
+ * Reads the options of `peek`. `limitOf` returns the limit to look under, without its headroom.
+ * @throws SluiceError that names the option, its value, the legal range and the fix
+ */
+export function readPeekOptions(
+  options: PeekOptions,
+  policies: readonly Policy[],
+): Pick<PeekOptions, 'cost'> & { limitOf(policy: Policy): number | undefined } {
+  knownFields(options, 'options', ['cost', 'limits'])
+  const { cost, limits = {} } = options
+  const names = policies.map(({ name }) => name)
+  knownFields(limits, 'limits', names)
+  return {
+    cost,
+    limitOf({ name, windowMs, headroom, limit, limitPerRequest }: Policy): number | undefined {
+      const value = limits[name]
+      if (value === undefined) return limitPerRequest ? undefined : limit
+      const given = withoutHeadroom(policyLimit(value, `limits.${name}`), headroom)
+      checkUnits(given, windowMs, `limits.${name}`)
+      return given
+    },
+  }
 }
 
 /**
@@ -82,21 +119,6 @@ function costOf(options: CostOptions): number {
   knownFields(options, 'options', ['cost'])
   const { cost = 1 } = options
   return wholeNumber(cost, { option: 'cost', code: 'SLUICE_COST_INVALID' }, { min: 0 })
-}
-
-export function digestUnknown(): SluiceError {
-  return new SluiceError(
-    'SLUICE_KEY_INVALID',
-    'the store holds no key with this digest, so it cannot block the key; give the key itself',
-  )
-}
-
-export function penaltyMissing(): SluiceError {
-  return new SluiceError(
-    'SLUICE_PENALTY_MISSING',
-    `this limiter has no penalty, so none of its requests asks for blocks; set penalty: { after: 'never' } for blocks by hand alone, or ` +
-      `penalty: { after: 10, within: '1m', for: '5m' }`,
-  )
 }
 
 /** The error of a store, as limiters reject with it. */

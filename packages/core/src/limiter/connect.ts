@@ -1,9 +1,9 @@
 import { type Road, roadOf } from '../deciders/road.ts'
 import { joinObservers } from '../observers/join-observers.ts'
 import { DecisionNotifier } from '../observers/notify-decided.ts'
-import { accessTo } from '../resilience/access-to.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
+import { accessTo } from '../resilience/store-access.ts'
 import type { LimiterOptions, LimiterSetup } from './limiter-options.ts'
 import { failureReporter, listenToStore } from './listen-to-store.ts'
 

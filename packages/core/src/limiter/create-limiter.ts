@@ -11,6 +11,8 @@ import {
   type Keyed,
   type KeyOrDigest,
   keyedBy,
+  type PeekOptions,
+  readPeekOptions,
 } from './arguments.ts'
 import { connect } from './connect.ts'
 import { followUps } from './follow-ups.ts'
@@ -18,7 +20,6 @@ import { keyChanges } from './key-changes.ts'
 import type { Limiter } from './limiter.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { type Look, type Peeked, peekAt } from './peek.ts'
-import { type PeekOptions, readPeekOptions } from './peek-options.ts'
 
 /**
  * Makes a limiter.
@@ -82,13 +83,7 @@ export function createLimiter(
     chargeChecks,
     strike: road.strike,
     ...followUps(caller.change),
-    ...keyChanges({
-      ...{ store, penalty, checksOf: allChecksOf },
-      async overwrite(op, checks) {
-        const outcomes = await caller.overwrite(op, road.forget(op, checks))
-        return outcomes.some(({ allowed }) => allowed)
-      },
-    }),
+    ...keyChanges({ store, penalty, checksOf: allChecksOf, overwrite: road.overwrite }),
     storeHealth: () => access.health(store),
     async close() {
       const closing = road.close()

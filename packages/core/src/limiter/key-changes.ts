@@ -1,26 +1,18 @@
 import { isLimited } from '../deciders/set-apart.ts'
 import type { Check } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Store } from '../model/store.ts'
+import type { Outcome, Store } from '../model/store.ts'
 import { windowMsOf } from '../options/duration.ts'
-import { andThen, type MaybePromise, promised } from '../runtime/maybe-promise.ts'
-import {
-  checkOf,
-  digestUnknown,
-  type Keyed,
-  type KeyOrDigest,
-  keyedBy,
-  penaltyMissing,
-  storeError,
-} from './arguments.ts'
+import { SluiceError } from '../options/errors.ts'
+import { andThen, promised } from '../runtime/maybe-promise.ts'
+import { checkOf, type Keyed, type KeyOrDigest, keyedBy, storeError } from './arguments.ts'
 import type { Limiter } from './limiter.ts'
 
 interface KeyChangesOptions {
   readonly store: Store
   readonly penalty: Policy | undefined
   checksOf(keyed: Keyed): readonly Check[]
-  /** @returns whether the store found anything to change */
-  overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<boolean>
+  overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<readonly Outcome[]>
 }
 
 /** Returns the resets and blocks of one limiter. */
@@ -35,39 +27,50 @@ export function keyChanges({
 > {
   async function change(op: 'reset' | 'block', checks: readonly Check[]): Promise<boolean> {
     try {
-      return checks.length > 0 && (await overwrite(op, checks))
+      const outcomes = checks.length > 0 ? await overwrite(op, checks) : []
+      return outcomes.some(({ allowed }) => allowed)
     } catch (error) {
       throw storeError(error)
     }
   }
 
-  function resetChecks(checks: readonly Check[]): Promise<boolean> {
-    return change('reset', checks.filter(isLimited))
-  }
+  const resetChecks = (checks: readonly Check[]) => change('reset', checks.filter(isLimited))
 
   /** Acts on a key at once if the store can, so that it decides later calls after this one. */
   function actOn(
     key: KeyOrDigest,
-    act: (keyed: Keyed | undefined) => MaybePromise<boolean>,
+    act: (keyed: Keyed | undefined) => Promise<boolean> | false,
   ): Promise<boolean> {
     return promised(() => andThen(keyedBy(key, store), act))
+  }
+
+  function somePenalty(): Policy {
+    if (penalty) return penalty
+    throw new SluiceError(
+      'SLUICE_PENALTY_MISSING',
+      `this limiter has no penalty, so none of its requests asks for blocks; set penalty: { after: 'never' } for blocks by hand alone, or ` +
+        `penalty: { after: 10, within: '1m', for: '5m' }`,
+    )
   }
 
   return {
     resetChecks,
     blockChecks: (checks) => change('block', checks),
-    reset: (key) => actOn(key, (keyed) => (keyed ? resetChecks(checksOf(keyed)) : false)),
+    reset: (key) => actOn(key, (keyed) => keyed !== undefined && resetChecks(checksOf(keyed))),
     block: (key, duration) =>
       actOn(key, (keyed) => {
-        if (!penalty) throw penaltyMissing()
+        const policy = somePenalty()
         const blockMs = windowMsOf(duration, 'for')
-        if (!keyed) throw digestUnknown()
-        return change('block', [checkOf(penalty, keyed, blockMs)])
+        if (keyed) return change('block', [checkOf(policy, keyed, blockMs)])
+        throw new SluiceError(
+          'SLUICE_KEY_INVALID',
+          'the store holds no key with this digest, so it cannot block the key; give the key itself',
+        )
       }),
     unblock: (key) =>
       actOn(key, (keyed) => {
-        if (!penalty) throw penaltyMissing()
-        return keyed ? change('reset', [checkOf(penalty, keyed, 1)]) : false
+        const policy = somePenalty()
+        return keyed !== undefined && change('reset', [checkOf(policy, keyed, 1)])
       }),
   }
 }

@@ -5,9 +5,8 @@ import type { Store } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
 import type { Duration } from '../options/duration.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
-import type { CostOptions, KeyOrDigest } from './arguments.ts'
+import type { CostOptions, KeyOrDigest, PeekOptions } from './arguments.ts'
 import type { Peeked } from './peek.ts'
-import type { PeekOptions } from './peek-options.ts'
 
 /** Options of `refund`. */
 export interface RefundOptions {

@@ -1,4 +1,5 @@
 import type { GrantTerms } from '../algorithms/grant.ts'
+import { fractionOf } from '../runtime/hash.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Policy } from './policy.ts'
 
@@ -109,3 +110,29 @@ export function giveBack(held: Held, changeAtStore: ChangeAtStore): MaybePromise
 Object.defineProperty(Receipt.prototype, Symbol.for('nodejs.util.inspect.custom'), {
   value: () => 'Receipt {}',
 })
+
+/** Tells whether all policies are enforced for every key, as nearly always. */
+export function areEnforced(checks: readonly Check[]): boolean {
+  return checks.every(isSurelyEnforced)
+}
+
+function isSurelyEnforced({ policy, shadow }: Check): boolean {
+  return shadow !== true && policy.enforcedShare >= 1
+}
+
+/** Divides checks into those that are enforced, and those that are only evaluated. */
+export function divideChecks<C extends Check>(
+  checks: readonly C[],
+): { readonly enforced: readonly C[]; readonly shadows: readonly C[] } {
+  if (areEnforced(checks)) return { enforced: checks, shadows: [] }
+  return {
+    enforced: checks.filter((check) => !isInShadow(check)),
+    shadows: checks.filter(isInShadow),
+  }
+}
+
+/** By the check itself, or by the hash of its policy and key. */
+function isInShadow({ policy: { id, enforcedShare: share }, key, shadow }: Check): boolean {
+  if (shadow !== undefined || share === 1) return shadow ?? false
+  return share === 0 || fractionOf(`${id} ${key}`) >= share
+}

@@ -2,12 +2,12 @@ import type { Fallback } from '../ledger/fallback.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
 import type { Outcome, Store } from '../model/store.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { Changes } from './changes.ts'
 import { DeadlinesByDuration } from './deadlines.ts'
+import { applyChange, denialsOf } from './denials.ts'
 import { decideWithout } from './failure-decision.ts'
 import { OutageWatch } from './outage-watch.ts'
-import type { AnswerHandler, PendingAsk } from './pending-ask.ts'
-import { Reconciliation } from './reconciliation.ts'
+import { type AnswerHandler, type Caller, type CallingLimiter, PendingAsk } from './pending-ask.ts'
 import type { StoreMonitor } from './store-monitor.ts'
 
 /**
@@ -15,9 +15,9 @@ import type { StoreMonitor } from './store-monitor.ts'
  * does not answer.
  */
 export class Asks implements AnswerHandler {
-  readonly deadlines: DeadlinesByDuration
   readonly outage: OutageWatch
-  readonly reconciliation: Reconciliation
+  readonly #deadlines: DeadlinesByDuration
+  readonly #changes: Changes
   readonly #fallback: Fallback
   readonly #monitor: StoreMonitor
   /** True as soon as the store has answered with a promise. */
@@ -29,23 +29,43 @@ export class Asks implements AnswerHandler {
   constructor(fallback: Fallback, monitor: StoreMonitor, lastFailure: () => Error | undefined) {
     this.#fallback = fallback
     this.#monitor = monitor
-    this.deadlines = new DeadlinesByDuration(lastFailure)
+    this.#deadlines = new DeadlinesByDuration(lastFailure)
     this.outage = new OutageWatch(monitor, {
       decideWithout: (ask) => this.#decideWithout(ask),
-      onAway: (error) => this.deadlines.missAll(error),
-      onBack: ({ store }) => void this.reconciliation.payAll(store),
+      onAway: (error) => this.#deadlines.missAll(error),
+      onBack: ({ store }) => void this.#changes.payAll(store),
     })
-    this.reconciliation = new Reconciliation(fallback, this.outage, monitor)
+    this.#changes = new Changes({
+      fallback,
+      outage: this.outage,
+      deadlines: this.#deadlines,
+      monitor,
+    })
   }
 
-  ask(ask: PendingAsk): MaybePromise<Decision> {
+  /** The store as one limiter uses it. */
+  callerOf(limiter: CallingLimiter): Caller {
+    const { store } = limiter
+    const caller: Caller = {
+      ...limiter,
+      denials: denialsOf(store),
+      answerHandler: this,
+      ask: (op, checks, request) => this.#ask(new PendingAsk(op, checks, caller, request)),
+      charge: (check) => caller.ask('charge', [check]),
+      applyGrant: (checks) => applyChange(store, 'grant', checks),
+      change: (op, held) => this.#changes.change(op, held, caller),
+      overwrite: (op, checks) => this.#changes.overwrite(op, checks, caller),
+    }
+    return caller
+  }
+
+  #ask(ask: PendingAsk): MaybePromise<Decision> {
     // Each by its name: a loop over watches of several shapes costs half as much as the decision.
-    const decision =
-      this.#decideTimedOut(ask) ?? this.outage.before(ask) ?? this.reconciliation.before(ask)
+    const decision = this.#decideTimedOut(ask) ?? this.outage.before(ask)
     if (decision) return decision
+    if (this.#fallback.debts.size > 0 && this.outage.isSound) this.#changes.payFor(ask)
     const denied = ask.caller.denials?.before(ask)
-    if (denied) return this.#decidedHere(denied, ask)
-    return this.#askStore(ask)
+    return denied ? this.#decidedHere(denied, ask) : this.#askStore(ask)
   }
 
   #askStore(ask: PendingAsk): MaybePromise<Decision> {
@@ -64,13 +84,13 @@ export class Asks implements AnswerHandler {
       )
       return this.#wait(ask)
     }
-    if (!this.#isRemote && this.outage.isUnderWay) this.outage.succeed(ask.caller, monotonicMs())
+    if (!this.#isRemote && this.outage.isUnderWay) this.outage.succeed(ask.caller)
     return this.#decidedHere(outcomes, ask)
   }
 
   /** Returns the decision of outcomes for which no server was asked, and so none was probed. */
   #decidedHere(outcomes: readonly Outcome[], { checks }: PendingAsk): Decision {
-    this.outage.withdraw()
+    this.outage.breaker.withdraw()
     return decisionOf(outcomes, checks, 'store')
   }
 
@@ -87,7 +107,7 @@ export class Asks implements AnswerHandler {
   #wait(ask: PendingAsk): Promise<Decision> {
     this.#isRemote = true
     this.outage.noteWait()
-    this.deadlines.of(ask.caller.deadlineMs).add(ask)
+    this.#deadlines.of(ask.caller.deadlineMs).add(ask)
     return ask.promise()
   }
 
@@ -100,9 +120,12 @@ export class Asks implements AnswerHandler {
       const answer = decisionOf(found, ask.checks, 'store')
       ask.leave()
       ask.caller.denials?.answered(ask, found, answer)
-      this.#fallback.remember(ask.checks, answer)
-      this.reconciliation.answered(ask, found)
-      if (ask.meanwhile) return
+      const { blocked } = this.#fallback
+      if (!answer.allowed || blocked.size > 0) this.#fallback.remember(ask.checks, answer)
+      if (ask.meanwhile) {
+        this.#changes.answeredLate(ask, found)
+        return
+      }
       this.outage.succeed(ask.caller, ask.askedAt)
       ask.answer(answer)
     } catch (error) {
@@ -114,7 +137,7 @@ export class Asks implements AnswerHandler {
   onError(ask: PendingAsk, error: unknown): void {
     ask.leave()
     if (!ask.meanwhile) ask.answer(this.#decideAfterFailure(error, ask, false))
-    else this.reconciliation.lost(ask)
+    else this.#changes.lost(ask)
   }
 
   onDeadline(ask: PendingAsk, error: unknown): Decision {
@@ -130,7 +153,7 @@ export class Asks implements AnswerHandler {
   #decideTimedOut(ask: PendingAsk): Decision | undefined {
     if (!this.#timedOut || !ask.request || !this.#timedOut.has(ask.request)) return undefined
     const decision = this.#decideWithout(ask)
-    this.reconciliation.payNow(ask)
+    this.#changes.payNow(ask)
     return decision
   }
 

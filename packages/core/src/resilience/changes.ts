@@ -1,26 +1,55 @@
+import { algorithmOf } from '../algorithms/table.ts'
+import type { Due } from '../ledger/debts.ts'
 import type { Fallback } from '../ledger/fallback.ts'
-import type { Check } from '../model/check.ts'
-import type { Outcome, StoreOp } from '../model/store.ts'
+import type { Check, Receipt } from '../model/check.ts'
+import type { Outcome, Store, StoreOp } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
-import { isPromise } from '../runtime/maybe-promise.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { ControlCall } from '../waiting/control-call.ts'
-import type { Asks } from './asks.ts'
-import { inTime } from './deadlines.ts'
-import { applyChange } from './denials-of-store.ts'
-import type { Caller } from './pending-ask.ts'
+import { type DeadlinesByDuration, inTime } from './deadlines.ts'
+import { applyChange } from './denials.ts'
+import type { OutageWatch } from './outage-watch.ts'
+import type { Caller, PendingAsk } from './pending-ask.ts'
+import type { StoreMonitor } from './store-monitor.ts'
 
 /** Time (ms) for a reset or a block, which no request waits for: it asks the store twice. */
 const controlMs = 1_000
 
-/** Changes what a store has counted: by refunds, leases, resets and blocks. */
-export class Changes {
-  readonly #asks: Asks
-  readonly #fallback: Fallback
+/**
+ * The most debts, or deferred operations, that are sent at once: the store has traffic to serve
+ * too.
+ */
+const atOnce = 100
 
-  constructor(asks: Asks, fallback: Fallback) {
-    this.#asks = asks
+/**
+ * The most operations that wait. Beyond that the oldest are dropped: units that are not given back
+ * expire, and so do leases.
+ */
+const maxDeferred = 10_000
+
+interface ChangesOptions {
+  readonly fallback: Fallback
+  readonly outage: OutageWatch
+  readonly deadlines: DeadlinesByDuration
+  readonly monitor: StoreMonitor
+}
+
+/**
+ * Changes what a store has counted, by refunds, leases, resets and blocks. It tells a store that is
+ * back what was decided without it.
+ */
+export class Changes {
+  readonly #fallback: Fallback
+  readonly #outage: OutageWatch
+  readonly #deadlines: DeadlinesByDuration
+  readonly #monitor: StoreMonitor
+  /** Refunds and releases that wait until the store is back. */
+  readonly #deferred: (readonly [op: StoreOp, checks: readonly Check[]])[] = []
+
+  constructor({ fallback, outage, deadlines, monitor }: ChangesOptions) {
     this.#fallback = fallback
+    this.#outage = outage
+    this.#deadlines = deadlines
+    this.#monitor = monitor
   }
 
   /**
@@ -32,9 +61,8 @@ export class Changes {
     checks: readonly Check[],
     caller: Caller,
   ): Promise<boolean> {
-    const { outage, reconciliation } = this.#asks
-    if (!outage.isClosed) {
-      if (op !== 'renew') reconciliation.defer(op, checks)
+    if (!this.#outage.isClosed) {
+      if (op !== 'renew') this.#defer(op, checks)
       return false
     }
     try {
@@ -52,7 +80,7 @@ export class Changes {
     checks: readonly Check[],
     caller: Caller,
   ): Promise<readonly Outcome[]> {
-    if (!this.#asks.outage.isClosed) {
+    if (!this.#outage.isClosed) {
       throw new SluiceError(
         'SLUICE_NOT_DONE',
         `the store is away, so the ${op} was not done; try again when it is back (storeHealth tells)`,
@@ -68,26 +96,150 @@ export class Changes {
    * but changes nothing else any more, if it keeps the deadlines of control calls
    */
   async #inTime(
-    op: StoreOp,
+    op: 'refund' | 'release' | 'renew' | 'reset' | 'block',
     checks: readonly Check[],
     caller: Caller,
   ): Promise<readonly Outcome[]> {
-    const { outage, deadlines } = this.#asks
     const isControl = op === 'reset' || op === 'block'
     const deadlineMs = isControl ? Math.max(caller.deadlineMs, controlMs) : caller.deadlineMs
     const control = isControl ? new ControlCall(deadlineMs) : undefined
     let missed: unknown
     try {
       const answer = applyChange(caller.store, op, checks, control)
-      if (!isPromise(answer)) return answer
-      const outcomes = await inTime(answer, deadlines.of(deadlineMs), (error) => {
+      const outcomes = await inTime(answer, this.#deadlines.of(deadlineMs), (error) => {
         missed = error
       })
-      outage.succeed(caller, monotonicMs())
+      this.#outage.succeed(caller)
       return outcomes
     } catch (error) {
-      outage.fail(caller, error)
+      this.#outage.fail(caller, error)
       throw missed && control ? control.failure(missed) : error
+    }
+  }
+
+  /**
+   * Handles a request that will get no answer. Nobody knows if the store took the units, so they
+   * stay a debt.
+   */
+  lost(ask: PendingAsk): void {
+    for (const { receipt } of ask.meanwhile?.outcomes ?? []) {
+      if (receipt) this.#fallback.debts.confirm(receipt)
+    }
+    this.payNow(ask)
+  }
+
+  /** Pays the certain debts of the keys, if the store is there: they may not be asked for again. */
+  payNow(ask: PendingAsk): void {
+    if (this.#outage.isClosed) this.payFor(ask)
+  }
+
+  #defer(op: StoreOp, checks: readonly Check[]): void {
+    this.#deferred.push([op, checks])
+    if (this.#deferred.length > maxDeferred) this.#deferred.shift()
+  }
+
+  /**
+   * Handles the charge of a late answer. It is kept when the request was admitted meanwhile, and
+   * given back when it was refused.
+   */
+  answeredLate(ask: PendingAsk, found: readonly Outcome[]): void {
+    const { debts } = this.#fallback
+    const back: Check[] = []
+    let isKept = false
+    for (const [index, { receipt }] of found.entries()) {
+      const local = ask.meanwhile?.outcomes[index]?.receipt
+      if (!receipt) {
+        if (local) debts.confirm(local)
+      } else if (this.#keeps(receipt.check, local, ask)) {
+        if (local) this.#fallback.pair(local, receipt)
+        isKept = true
+      } else back.push({ ...receipt.check, receipt })
+    }
+    if (back.length > 0) void this.#apply(ask.caller.store, 'refund', back)
+    if (isKept || back.length > 0) {
+      this.#monitor.tell({ type: 'late-reply', charge: isKept ? 'kept' : 'refunded' })
+    }
+    this.payNow(ask)
+  }
+
+  /** Tells whether the charge of a late answer stands for units that were admitted meanwhile. */
+  #keeps({ policy }: Check, local: Receipt | undefined, { op, meanwhile }: PendingAsk): boolean {
+    if (!meanwhile?.allowed && op !== 'charge') return false
+    // Either a local lease runs for the request, or nobody would end the lease of the store.
+    if (algorithmOf(policy).counts === 'leases') return false
+    if (meanwhile?.source !== 'fallback') return true
+    // A debt that was given back or paid meanwhile must not be paid twice.
+    return local !== undefined && this.#fallback.debts.cancelDoubtful(local)
+  }
+
+  /** Tells the store of all that was admitted without it. */
+  async payAll(store: Store): Promise<void> {
+    void this.#doDeferred(store)
+    const { debts } = this.#fallback
+    let keys = 0
+    let units = 0
+    while (debts.size > 0 && this.#outage.isClosed) {
+      const dues = debts.takeSome(atOnce)
+      const paid = await Promise.all(dues.map((due) => this.#pay(store, due)))
+      for (const each of paid) {
+        if (each) keys += 1
+        units += each ?? 0
+      }
+      // A debt that the store does not take now is paid with the next request of its key, or after
+      // the next outage.
+      if (dues.length === 0 || paid.includes(undefined)) break
+    }
+    if (keys > 0) this.#monitor.tell({ type: 'reconciled', keys, units })
+  }
+
+  async #doDeferred(store: Store): Promise<void> {
+    while (this.#deferred.length > 0 && this.#outage.isClosed) {
+      const some = this.#deferred.splice(0, atOnce)
+      await Promise.all(some.map(([op, checks]) => this.#apply(store, op, checks)))
+    }
+  }
+
+  /**
+   * Pays the debts of the keys before the store is asked about them. The store gets both in this
+   * order.
+   */
+  payFor({ checks, caller }: PendingAsk): void {
+    for (const check of checks) {
+      const due = this.#fallback.debts.take(check)
+      if (!due) continue
+      void this.#pay(caller.store, due).then((units) => {
+        if (units) this.#monitor.tell({ type: 'reconciled', keys: 1, units })
+      })
+    }
+  }
+
+  /**
+   * Applies the operations now, and ignores a failure: units that cannot be given back stay taken,
+   * which admits no more than the limit.
+   */
+  async #apply(store: Store, op: StoreOp, checks: readonly Check[]): Promise<boolean> {
+    try {
+      return (await applyChange(store, op, checks)).some(({ allowed }) => allowed)
+    } catch {
+      return false
+    }
+  }
+
+  /**
+   * Charges a debt. Returns the units charged: 0 when nothing counts any more, `undefined` when the
+   * store failed. The debt then stays.
+   */
+  async #pay(store: Store, due: Due): Promise<number | undefined> {
+    const units = this.#fallback.unitsOwed(due)
+    if (units === 0) return 0
+    try {
+      const [outcome] = await applyChange(store, 'charge', [{ ...due.check, cost: units }])
+      due.part.settle(outcome?.receipt, (op, held) => this.#apply(store, op, held))
+      return units
+    } catch {
+      // The next request finds out whether the store answers.
+      this.#fallback.debts.oweAgain({ ...due, units })
+      return undefined
     }
   }
 }

@@ -1,5 +1,4 @@
 import type { BreakerState } from '../model/resilience-event.ts'
-import { WindowedRate } from './windowed-rate.ts'
 
 /** The permission of a request: to ask the store, to ask it as a probe, or to do without it. */
 export type Passing = 'ask' | 'probe' | 'stop'
@@ -24,18 +23,27 @@ const longestRetryMs = 2_000
  */
 const jitter = 0.5
 
+/** The checks of a window, those of them that failed, and their incidents. */
+class Counts {
+  checks = 0
+  failed = 0
+  incidents = 0
+}
+
 /**
  * Keeps requests from waiting for a store that does not answer. It knows no clock and has no timer.
  * The caller tells the time, in milliseconds of a clock that never steps.
  */
 export class CircuitBreaker {
   readonly #random: () => number
-  readonly #rate = new WindowedRate(rateWindowMs)
   #state: BreakerState = 'closed'
   #inRow = 0
   #lastIncident: unknown
   #reopenings = 0
   #retryAt = 0
+  #windowStartMs = Number.NEGATIVE_INFINITY
+  #counts = new Counts()
+  #countsBefore = new Counts()
 
   /** @param random from 0 to below 1 */
   constructor(random: () => number = Math.random) {
@@ -81,10 +89,10 @@ export class CircuitBreaker {
   succeed(nowMs: number): boolean {
     if (this.#state === 'open') return false
     this.#inRow = 0
-    this.#rate.succeed(nowMs)
+    this.#countsAt(nowMs).checks += 1
     if (this.#state === 'closed') return false
     this.#state = 'closed'
-    this.#rate.clear()
+    this.#clearCounts()
     return true
   }
 
@@ -101,9 +109,14 @@ export class CircuitBreaker {
     }
     const isNew = typeof incident !== 'object' || incident !== this.#lastIncident
     this.#lastIncident = incident
-    this.#rate.fail(nowMs, isNew)
-    if (isNew) this.#inRow += 1
-    if (this.#inRow < leastIncidents && !this.#failsOften(nowMs)) return false
+    const counts = this.#countsAt(nowMs)
+    counts.checks += 1
+    counts.failed += 1
+    if (isNew) {
+      counts.incidents += 1
+      this.#inRow += 1
+    }
+    if (this.#inRow < leastIncidents && !this.#failsOften()) return false
     this.#open(nowMs)
     return true
   }
@@ -113,9 +126,27 @@ export class CircuitBreaker {
     this.#reopenings = 0
   }
 
-  #failsOften(nowMs: number): boolean {
-    const { checks, failed, incidents } = this.#rate.counts(nowMs)
-    return incidents >= leastIncidents && checks >= leastChecks && failed >= failureRate * checks
+  /** Judges the last one to two windows. */
+  #failsOften(): boolean {
+    const [now, before] = [this.#counts, this.#countsBefore]
+    const checks = now.checks + before.checks
+    const isMost = now.failed + before.failed >= failureRate * checks
+    return isMost && checks >= leastChecks && now.incidents + before.incidents >= leastIncidents
+  }
+
+  #countsAt(nowMs: number): Counts {
+    const elapsedMs = nowMs - this.#windowStartMs
+    if (elapsedMs >= rateWindowMs) {
+      this.#countsBefore = elapsedMs < 2 * rateWindowMs ? this.#counts : new Counts()
+      this.#counts = new Counts()
+      this.#windowStartMs = nowMs
+    }
+    return this.#counts
+  }
+
+  #clearCounts(): void {
+    this.#counts = new Counts()
+    this.#countsBefore = new Counts()
   }
 
   #open(nowMs: number): void {
@@ -123,6 +154,6 @@ export class CircuitBreaker {
     this.#retryAt = nowMs + waitMs * (1 - jitter * this.#random())
     this.#state = 'open'
     this.#inRow = 0
-    this.#rate.clear()
+    this.#clearCounts()
   }
 }

@@ -1,4 +1,5 @@
 import { SluiceError } from '../options/errors.ts'
+import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { startQuietTimer } from '../waiting/timers.ts'
 
@@ -148,16 +149,17 @@ class PromiseEntry extends DeadlineEntry {
  * @param onMissed called then, with the error
  */
 export function inTime<T>(
-  promise: Promise<T>,
+  value: MaybePromise<T>,
   deadlines: Deadlines,
   onMissed: (error: unknown) => void,
 ): Promise<T> {
+  if (!isPromise(value)) return Promise.resolve(value)
   return new Promise((resolve, reject) => {
     const entry = new PromiseEntry((error) => {
       onMissed(error)
       reject(error)
     })
     deadlines.add(entry)
-    promise.then(resolve, reject).finally(() => entry.leave())
+    value.then(resolve, reject).finally(() => entry.leave())
   })
 }

@@ -4,9 +4,11 @@ import { Strikes } from '../ledger/strikes.ts'
 import type { Check } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Outcome, Store, StoreOp } from '../model/store.ts'
+import type { Cancellation, Outcome, Store, StoreOp } from '../model/store.ts'
 import { BoundedMap } from '../runtime/bounded-map.ts'
+import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { processWide } from '../runtime/process-wide.ts'
 
 /** An ask whose denial may be remembered. */
 export interface RememberedAsk {
@@ -65,7 +67,7 @@ export class Denials {
       op !== 'consume' || this.#denials.size === 0 ? undefined : this.#answerHere(checks)
     if (denied) return denied
     if (op === 'charge') this.forget('charge', checks)
-    else this.#strikes.tell(checks)
+    else if (this.#strikes.size > 0) this.#strikes.flushKeys(checks)
     ask.changes = this.#changes
     if (this.#simulated) ask.simulatedMs = this.#simulated()
     return undefined
@@ -106,13 +108,13 @@ export class Denials {
     for (const check of checks) {
       this.#denials.delete(check.policy.id, check.key)
       this.#changed.set(check.policy.id, check.key, this.#changes)
-      if (op === 'reset' || op === 'block') this.#strikes.forget(check)
+      if (op === 'reset' || op === 'block') this.#strikes.drop(check)
     }
   }
 
   /** Tells the store of the strikes that it has not counted, and forgets all denials. */
   close(): void {
-    this.#strikes.tellAll()
+    this.#strikes.flushDue()
     this.#denials.clear()
   }
 
@@ -268,4 +270,35 @@ function countedDown(outcome: Outcome, check: Check, elapsedMs: number): Outcome
     delayMs: 0,
     receipt,
   }
+}
+
+const known = processWide('@sluice/core/denials/1', () => new WeakMap<Store, Denials>())
+
+/** Returns the denials of a store, or `undefined` when none may be repeated. */
+export function denialsOf(store: Store): Denials | undefined {
+  const { ttlMs = 0 } = store.denials ?? {}
+  if (ttlMs === 0) return undefined
+  const denials = known.get(store) ?? new Denials(store, ttlMs)
+  known.set(store, denials)
+  return denials
+}
+
+/**
+ * Applies an operation that changes keys, and forgets their denials when the store is asked. Unless
+ * the operation only takes units, it forgets them again when the store has answered.
+ */
+export function applyChange(
+  store: Store,
+  op: StoreOp,
+  checks: readonly Check[],
+  cancellation?: Cancellation,
+): MaybePromise<readonly Outcome[]> {
+  const denials = denialsOf(store)
+  denials?.forget(op, checks)
+  const outcomes = store.apply(op, checks, cancellation)
+  if (denials && op !== 'charge' && isPromise(outcomes)) {
+    const done = () => denials.forget(op, checks)
+    outcomes.then(done, done)
+  }
+  return outcomes
 }

@@ -1,7 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Fallback } from '../ledger/fallback.ts'
 import type { Check } from '../model/check.ts'
-import type { Decision } from '../model/decision.ts'
+import { type Decision, decisionOf } from '../model/decision.ts'
 import type { FailureMode } from '../model/policy.ts'
 import type { PendingAsk } from './pending-ask.ts'
 
@@ -13,35 +13,23 @@ const strictness: { readonly [mode in FailureMode]: number } = { open: 0, fallba
  */
 const unavailableRetryMs = 5_000
 
-const passAll: Decision = {
-  allowed: true,
-  outcomes: [],
-  retryAfterMs: 0,
-  delayMs: 0,
-  source: 'open',
-}
+const passAll = decisionOf([], [], 'open')
 
 const refuseAll: Decision = {
+  ...decisionOf([], [], 'closed'),
   allowed: false,
-  outcomes: [],
   retryAfterMs: unavailableRetryMs,
-  delayMs: 0,
-  source: 'closed',
 }
 
-export function decideWithout(
-  { op, checks, caller }: PendingAsk,
-  fallback: Fallback,
-  isDoubtful: boolean,
-): Decision {
+export function decideWithout(ask: PendingAsk, fallback: Fallback, isDoubtful: boolean): Decision {
+  const { op, checks, caller } = ask
   const mode = strictest(checks, caller.failureMode)
   // Units that were admitted on the last known state are bounded in every mode.
   const isUncounted = op === 'charge' && checks.every(({ policy }) => policy.maxUncounted > 0)
   if (mode === 'open' && !isUncounted) return passAll
   // A charge has to be counted in the mode 'closed' too: its units are used already.
   if (mode === 'closed' && op !== 'charge') return refuseAll
-  const instances = caller.instances ?? caller.store.fleet?.instances ?? 1
-  return fallback.decide({ op, checks, instances, isDoubtful })
+  return fallback.decide(ask, caller.instances ?? caller.store.fleet?.instances ?? 1, isDoubtful)
 }
 
 /**

@@ -1,5 +1,4 @@
 import type { Decision } from '../model/decision.ts'
-import type { BreakerState } from '../model/resilience-event.ts'
 import { isSluiceError } from '../options/errors.ts'
 import { fractionOf } from '../runtime/hash.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
@@ -13,26 +12,6 @@ import type { StoreMonitor } from './store-monitor.ts'
  */
 const longestRampMs = 2_000
 const jitter = 0.25
-
-/** The gradual return of traffic: a growing share of the keys, each of which moves once. */
-class Ramp {
-  readonly #startMs: number
-  readonly #durationMs: number
-
-  /** @param outageMs after a short outage traffic returns as fast as it left */
-  constructor(nowMs: number, outageMs: number) {
-    this.#startMs = nowMs
-    this.#durationMs = Math.min(longestRampMs, outageMs) * (1 + jitter * (2 * Math.random() - 1))
-  }
-
-  isOver(nowMs: number): boolean {
-    return nowMs - this.#startMs >= this.#durationMs
-  }
-
-  isBack(key: string, nowMs: number): boolean {
-    return fractionOf(key) < (nowMs - this.#startMs) / this.#durationMs
-  }
-}
 
 /** The others that an outage concerns. */
 interface Concerned {
@@ -48,12 +27,15 @@ interface Concerned {
  * failure modes decide for some requests at least.
  */
 export class OutageWatch {
-  readonly #breaker = new CircuitBreaker()
+  readonly breaker: CircuitBreaker = new CircuitBreaker()
   readonly #monitor: StoreMonitor
   readonly #others: Concerned
   #since: number | undefined
-  /** The gradual return of traffic; `undefined` while none returns. */
-  #ramp: Ramp | undefined
+  /**
+   * The gradual return of traffic, by a growing share of the keys, each of which moves once;
+   * `undefined` while none returns.
+   */
+  #ramp: { readonly startMs: number; readonly durationMs: number } | undefined
   #decisions = 0
 
   constructor(monitor: StoreMonitor, others: Concerned) {
@@ -65,46 +47,34 @@ export class OutageWatch {
     return this.#since !== undefined
   }
 
-  get breakerState(): BreakerState {
-    return this.#breaker.state
-  }
-
   /** True when the store may be asked, and told what it has not counted. */
   get isClosed(): boolean {
-    return this.#breaker.state === 'closed'
+    return this.breaker.state === 'closed'
   }
 
   /** True when the last event of the store was an answer, or traffic returns to it. */
   get isSound(): boolean {
-    return this.#breaker.isSound || (this.isUnderWay && this.isClosed)
+    return this.breaker.isSound || (this.isUnderWay && this.isClosed)
   }
 
   /** Some of the traffic goes without the store, or all of it. */
   before(ask: PendingAsk): Decision | undefined {
     if (this.#since === undefined) return undefined
     const nowMs = monotonicMs()
-    const passing = this.#breaker.pass(nowMs)
+    const passing = this.breaker.pass(nowMs)
     if (passing === 'probe') return undefined
     if (passing === 'stop' || !this.#ramp) return this.#others.decideWithout(ask)
-    if (this.#ramp.isOver(nowMs)) this.#end(ask.caller, nowMs)
-    else if (!this.#ramp.isBack(ask.checks[0]?.key ?? '', nowMs)) {
+    const { startMs, durationMs } = this.#ramp
+    const elapsedMs = nowMs - startMs
+    if (elapsedMs >= durationMs) this.#end(ask.caller, nowMs)
+    else if (fractionOf(ask.checks[0]?.key ?? '') >= elapsedMs / durationMs) {
       return this.#others.decideWithout(ask)
     }
     return undefined
   }
 
-  /** The way to the store is open again: the next request is a probe. */
-  retryNow(): void {
-    this.#breaker.retryNow(monotonicMs())
-  }
-
-  /** A probe that did not reach the store after all: the next request tries again. */
-  withdraw(): void {
-    this.#breaker.withdraw()
-  }
-
   noteWait(): void {
-    if (this.#breaker.state !== 'half-open') return
+    if (this.breaker.state !== 'half-open') return
     this.#monitor.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
   }
 
@@ -113,10 +83,13 @@ export class OutageWatch {
     this.#monitor.counters.decisionsWithout += 1
   }
 
-  succeed(caller: Caller, nowMs: number): void {
-    if (!this.#breaker.succeed(nowMs)) return
-    const backMs = monotonicMs()
-    this.#ramp = new Ramp(backMs, backMs - (this.#since ?? backMs))
+  succeed(caller: Caller, nowMs: number = monotonicMs()): void {
+    if (!this.breaker.succeed(nowMs)) return
+    const startMs = monotonicMs()
+    // After a short outage traffic returns as fast as it left.
+    const outageMs = startMs - (this.#since ?? startMs)
+    const jittered = 1 + jitter * (2 * Math.random() - 1)
+    this.#ramp = { startMs, durationMs: Math.min(longestRampMs, outageMs) * jittered }
     this.#monitor.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
     this.#others.onBack(caller)
   }
@@ -124,8 +97,8 @@ export class OutageWatch {
   fail(caller: Caller, error: unknown): void {
     const nowMs = monotonicMs()
     // A store that cannot decide one check is there, and decides others.
-    if (isSluiceError(error, 'SLUICE_STORE_CHECK')) this.succeed(caller, nowMs)
-    else if (this.#breaker.fail(nowMs, error)) this.#begin(nowMs, error)
+    if (isSluiceError(error, 'SLUICE_STORE_CHECK')) this.succeed(caller)
+    else if (this.breaker.fail(nowMs, error)) this.#begin(nowMs, error)
   }
 
   #begin(nowMs: number, error: unknown): void {
@@ -136,13 +109,13 @@ export class OutageWatch {
       this.#decisions = 0
       this.#monitor.tell({ type: 'fallback-entered' })
     }
-    const retryInMs = Math.ceil(this.#breaker.retryAt - nowMs)
+    const retryInMs = Math.ceil(this.breaker.retryAt - nowMs)
     this.#monitor.tell({ type: 'breaker', state: 'open', retryInMs })
     this.#others.onAway(error)
   }
 
   #end(caller: Caller, nowMs: number): void {
-    this.#breaker.recover()
+    this.breaker.recover()
     const durationMs = Math.round(nowMs - (this.#since ?? nowMs))
     this.#since = undefined
     this.#ramp = undefined

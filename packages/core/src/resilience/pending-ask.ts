@@ -8,9 +8,15 @@ import { DeadlineEntry } from './deadlines.ts'
 import type { Denials, RememberedAsk } from './denials.ts'
 
 /** A limiter as the caller of a store: its rules for when the store does not answer. */
-export interface Caller extends StoreWay {
+export interface CallingLimiter extends Pick<StoreWay, 'store' | 'instances'> {
   readonly failureMode: FailureMode
   readonly deadlineMs: number
+  /** Called for every request that the store failed. */
+  onFailure(op: StoreOp, error: unknown): void
+}
+
+/** The store as one limiter uses it. */
+export interface Caller extends CallingLimiter, StoreWay {
   /** The denials of the store; `undefined` when none may be repeated. */
   readonly denials: Denials | undefined
   readonly answerHandler: AnswerHandler
@@ -18,8 +24,6 @@ export interface Caller extends StoreWay {
   readonly ask: Decide
   /** @throws or rejects when the store failed or is away: nothing was changed here either */
   overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<readonly Outcome[]>
-  /** Called for every request that the store failed. */
-  onFailure(op: StoreOp, error: unknown): void
 }
 
 export interface AnswerHandler {

@@ -1,14 +1,15 @@
 import { Fallback } from '../ledger/fallback.ts'
 import { Prefetcher } from '../ledger/prefetcher.ts'
 import { Uncounted } from '../ledger/uncounted.ts'
-import type { MemoryStore } from '../memory-store/memory-store.ts'
+import { type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
 import type { Store } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
+import { SluiceError } from '../options/errors.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { processWide } from '../runtime/process-wide.ts'
 import { Asks } from './asks.ts'
-import { Changes } from './changes.ts'
-import { applyChange, denialsOf } from './denials-of-store.ts'
-import { type Caller, PendingAsk } from './pending-ask.ts'
-import { grantsOf, StoreMonitor } from './store-monitor.ts'
+import type { Caller, CallingLimiter } from './pending-ask.ts'
+import { StoreMonitor } from './store-monitor.ts'
 
 /** All that the limiters of a store share in one process. */
 export class StoreAccess {
@@ -21,13 +22,11 @@ export class StoreAccess {
   #store: Store | undefined
   readonly #fallback: Fallback
   readonly #asks: Asks
-  readonly #changes: Changes
 
   constructor(memory: MemoryStore) {
     this.memory = memory
     this.#fallback = new Fallback(memory)
     this.#asks = new Asks(this.#fallback, this.monitor, () => this.#store?.telemetry?.lastFailure)
-    this.#changes = new Changes(this.#asks, this.#fallback)
     this.uncounted = new Uncounted({
       isAway: () => this.isAway,
       isPaid: (receipt) => this.#fallback.isPaid(receipt),
@@ -39,21 +38,8 @@ export class StoreAccess {
   }
 
   /** The store as one limiter uses it. */
-  callerOf(
-    limiter: Pick<Caller, 'store' | 'failureMode' | 'deadlineMs' | 'instances' | 'onFailure'>,
-  ): Caller {
-    const { store } = limiter
-    const caller: Caller = {
-      ...limiter,
-      denials: denialsOf(store),
-      answerHandler: this.#asks,
-      ask: (op, checks, request) => this.#asks.ask(new PendingAsk(op, checks, caller, request)),
-      charge: (check) => caller.ask('charge', [check]),
-      applyGrant: (checks) => applyChange(store, 'grant', checks),
-      change: (op, held) => this.#changes.change(op, held, caller),
-      overwrite: (op, checks) => this.#changes.overwrite(op, checks, caller),
-    }
-    return caller
+  callerOf(limiter: CallingLimiter): Caller {
+    return this.#asks.callerOf(limiter)
   }
 
   listenTo(store: Store): void {
@@ -61,17 +47,52 @@ export class StoreAccess {
     this.#heard.add(store)
     this.#store = store
     store.telemetry?.observe?.((event) => this.monitor.tell(event))
-    store.telemetry?.observeReturn?.(() => this.#asks.outage.retryNow())
+    store.telemetry?.observeReturn?.(() => this.#asks.outage.breaker.retryNow(monotonicMs()))
   }
 
-  health(store: Store): StoreHealth {
+  health({ fleet, region }: Store): StoreHealth {
+    const { instances, clockSkewMs = 0 } = fleet ?? { instances: 1 }
+    const { counters, hotKeys } = this.prefetcher
+    // With the grants of the pool, if it is the store of a region.
+    const pool = region?.grants()
     return {
-      ...this.monitor.healthOf(store),
-      breaker: this.#asks.outage.breakerState,
+      breaker: this.#asks.outage.breaker.state,
       isAway: this.isAway,
+      instances,
+      clockSkewMs,
       keysOwed: this.#fallback.debts.size,
-      ...this.uncounted.reading(store.fleet?.instances),
-      ...grantsOf(this.prefetcher, store),
+      ...this.uncounted.reading(instances),
+      counters: { ...this.monitor.counters },
+      grants: {
+        taken: counters.taken + (pool?.taken ?? 0),
+        spent: counters.spent + (pool?.spent ?? 0),
+        returned: counters.returned + (pool?.returned ?? 0),
+        lapsed: counters.lapsed + (pool?.lapsed ?? 0),
+      },
+      hotKeys: hotKeys + (pool?.hotKeys ?? 0),
     }
   }
+}
+
+const accesses = processWide('@sluice/core/accesses/4', () => new WeakMap<object, StoreAccess>())
+
+/**
+ * Returns the access to a store. All limiters of a store share it, and all stores that count in the
+ * same place.
+ * @param fallback local memory; the first limiter that names one decides for all
+ * @throws SluiceError when another fallback is in use already
+ */
+export function accessTo(store: Store, fallback?: MemoryStore): StoreAccess {
+  const space = store.space ?? store
+  const known = accesses.get(space)
+  if (known && fallback && known.memory !== fallback) {
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      'fallback: another limiter on this store has a fallback already, or none was given; give all of them the same',
+    )
+  }
+  const access = known ?? new StoreAccess(fallback ?? memoryStore())
+  accesses.set(space, access)
+  access.listenTo(store)
+  return access
 }

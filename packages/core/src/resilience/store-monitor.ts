@@ -1,11 +1,19 @@
 import type { ResilienceEvent } from '../model/resilience-event.ts'
-import type { Store } from '../model/store.ts'
-import type { GrantCounters, ResilienceCounters, StoreHealth } from '../model/store-health.ts'
+import type { ResilienceCounters } from '../model/store-health.ts'
 import { notify } from '../observers/notify.ts'
 
 /** Counts the resilience events of a store, and tells the observers of its limiters. */
 export class StoreMonitor {
-  readonly counters: ResilienceCounters = noCounts()
+  readonly counters: ResilienceCounters = {
+    deadlinesMissed: 0,
+    breakerOpened: 0,
+    fallbacksEntered: 0,
+    decisionsWithout: 0,
+    lateKept: 0,
+    lateRefunded: 0,
+    unitsReconciled: 0,
+    clockSkews: 0,
+  }
   readonly #observers = new Map<unknown, (event: ResilienceEvent) => void>()
   #missed = 0
 
@@ -14,15 +22,8 @@ export class StoreMonitor {
     this.#observers.set(identity, observer)
   }
 
-  /** The part of the health that the store tells, and the counters. */
-  healthOf({
-    fleet: { instances = 1, clockSkewMs = 0 } = alone,
-  }: Store): Pick<StoreHealth, 'instances' | 'clockSkewMs' | 'counters'> {
-    return { instances, clockSkewMs, counters: { ...this.counters } }
-  }
-
   tell(event: ResilienceEvent): void {
-    count(this.counters, event)
+    this.#count(event)
     for (const observer of this.#observers.values()) notify(observer, event)
   }
 
@@ -36,49 +37,16 @@ export class StoreMonitor {
       this.tell({ type: 'deadline-missed', checks })
     })
   }
-}
 
-const alone = { instances: 1, clockSkewMs: 0 }
-
-function noCounts(): ResilienceCounters {
-  return {
-    deadlinesMissed: 0,
-    breakerOpened: 0,
-    fallbacksEntered: 0,
-    decisionsWithout: 0,
-    lateKept: 0,
-    lateRefunded: 0,
-    unitsReconciled: 0,
-    clockSkews: 0,
+  #count(event: ResilienceEvent): void {
+    const { counters } = this
+    const { type } = event
+    if (type === 'deadline-missed') counters.deadlinesMissed += event.checks
+    else if (type === 'breaker') counters.breakerOpened += event.state === 'open' ? 1 : 0
+    else if (type === 'fallback-entered') counters.fallbacksEntered += 1
+    else if (type === 'reconciled') counters.unitsReconciled += event.units
+    else if (type === 'clock-skew') counters.clockSkews += 1
+    else if (type === 'late-reply')
+      counters[event.charge === 'kept' ? 'lateKept' : 'lateRefunded'] += 1
   }
 }
-
-function count(counters: ResilienceCounters, event: ResilienceEvent): void {
-  const { type } = event
-  if (type === 'deadline-missed') counters.deadlinesMissed += event.checks
-  else if (type === 'breaker') counters.breakerOpened += event.state === 'open' ? 1 : 0
-  else if (type === 'fallback-entered') counters.fallbacksEntered += 1
-  else if (type === 'reconciled') counters.unitsReconciled += event.units
-  else if (type === 'clock-skew') counters.clockSkews += 1
-  else if (type === 'late-reply')
-    counters[event.charge === 'kept' ? 'lateKept' : 'lateRefunded'] += 1
-}
-
-/** The grants of a store, with those of the pool if it is the store of a region. */
-export function grantsOf(
-  { counters, hotKeys }: { readonly counters: GrantCounters; readonly hotKeys: number },
-  { region }: Store,
-): Pick<StoreHealth, 'grants' | 'hotKeys'> {
-  const { taken, spent, returned, lapsed, hotKeys: ofPool } = region?.grants() ?? noGrants
-  return {
-    hotKeys: hotKeys + ofPool,
-    grants: {
-      taken: counters.taken + taken,
-      spent: counters.spent + spent,
-      returned: counters.returned + returned,
-      lapsed: counters.lapsed + lapsed,
-    },
-  }
-}
-
-const noGrants = { taken: 0, spent: 0, returned: 0, lapsed: 0, hotKeys: 0 }

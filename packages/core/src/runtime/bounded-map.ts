@@ -28,14 +28,14 @@ class Groups<Value> {
  * look for the oldest.
  */
 export class BoundedMap<Value> {
-  readonly #bound: number
+  protected readonly bound: number
   readonly #mustStay: ((value: Value) => boolean) | undefined
   #young = new Groups<Value>()
   #old = new Groups<Value>()
 
   /** @param mustStay tells whether an old value is kept beyond the bound @default none */
   constructor(bound: number, mustStay?: (value: Value) => boolean) {
-    this.#bound = bound
+    this.bound = bound
     this.#mustStay = mustStay
   }
 
@@ -54,7 +54,7 @@ export class BoundedMap<Value> {
   set(group: string, key: string, value: Value): void {
     this.#old.delete(group, key)
     this.#young.set(group, key, value)
-    if (this.#young.size > this.#bound) this.#age()
+    if (this.#young.size > this.bound) this.#age()
   }
 
   delete(group: string, key: string): void {
