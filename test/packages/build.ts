@@ -114,7 +114,8 @@ async function finishScripts(dist: string, version: string): Promise<void> {
     const isScript = /\.c?js$/.test(file)
     if (!isScript && !file.endsWith('.d.cts')) continue
     const text = await readFile(join(dist, file), 'utf8')
-    const compact = isScript ? await shortened(text, version) : byTabs(text)
+    const isModule = file.endsWith('.js')
+    const compact = isScript ? await shortened(text, version, isModule) : byTabs(text)
     const asked = compact.replace(
       /\bimport\(("[^"]+")\)/g,
       'Promise.resolve().then(() => require($1))',
@@ -123,27 +124,30 @@ async function finishScripts(dist: string, version: string): Promise<void> {
   }
 }
 
-/** Shortens a script by a fifth. Names and lines stay, so that a stack trace can be read. */
-async function shortened(script: string, version: string): Promise<string> {
-  const { code } = await transform(script.replace(/^[ \t]*\/\*\*[\s\S]*?\*\/\n/gm, ''), {
+/**
+ * Shortens a script. The functions of a module keep their names, and its lines stay short, so that a stack trace can be read. Without
+ * imports and exports it is a script, and esbuild renames nothing at the top of a script. Node loads modules; CommonJS is for Jest and
+ * older bundlers.
+ */
+async function shortened(text: string, version: string, isModule: boolean): Promise<string> {
+  const [, head = '', body = '', tail = ''] =
+    /^((?:(?:import|export|#!)[^\n]*\n|\n)*)(.*?)((?:export [^\n]*\n)*)$/s.exec(text) ?? []
+  const { code } = await transform(body, {
     minifySyntax: true,
+    minifyWhitespace: true,
+    // The few inner functions of an adapter keep their names too.
+    minifyIdentifiers: body.length > 20_000,
     define: { SLUICE_VERSION: JSON.stringify(version) },
     legalComments: 'inline',
     charset: 'utf8',
+    lineLimit: 160,
+    ...(!isModule && { format: 'cjs' }),
   })
-  const smaller = code.replace(/^[ \t]*\/\/(?! @).*\n/gm, '').replace(/^[ \t]+/gm, '')
-  // Texts over several lines may begin with spaces: such a script stays as it is.
-  const [before, after] = await Promise.all([code, smaller].map(minified))
-  return before === after ? smaller : code
-}
-
-async function minified(script: string): Promise<string> {
-  const { code } = await transform(script, { minify: true, legalComments: 'none' })
-  return code
+  return head + code + tail
 }
 
 function byTabs(text: string): string {
-  return text.replace(/^(?: {2})+/gm, (spaces) => '\t'.repeat(spaces.length / 2))
+  return text.replace(/^(?: {2})+/gm, (spaces) => '\t'.repeat(Math.ceil(spaces.length / 4)))
 }
 
 /**

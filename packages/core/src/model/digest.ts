@@ -27,10 +27,9 @@ declare const Buffer: NativeBuffer | undefined
 
 /**
  * Several times faster than code in JavaScript; `undefined` where the runtime has none. It is not
- * imported, since other runtimes have no such module.
+ * imported, since other runtimes have no such module, and loaded at the first digest.
  */
-const native =
-  typeof process === 'undefined' ? undefined : process.getBuiltinModule?.('node:crypto')
+let native: NativeCrypto | undefined
 
 const digestBytes = 16
 /** Characters that are full, of 6 bits each. The last one has the two bits that are left. */
@@ -69,7 +68,8 @@ export function digestIdentity(key: string, secret?: string): string {
 }
 
 function digestNow(key: string, secret: string | undefined): string {
-  if (!native?.hash || typeof Buffer === 'undefined') return portableDigest(key, secret)
+  native ??= typeof process === 'undefined' ? {} : (process.getBuiltinModule?.('node:crypto') ?? {})
+  if (!native.hash || typeof Buffer === 'undefined') return portableDigest(key, secret)
   const { hash } = native
   const whole =
     secret === undefined

@@ -1,4 +1,3 @@
-import ms, { type StringValue } from 'ms'
 import { invalid, isWholeNumber } from './options.ts'
 import { warnOnce } from './warn.ts'
 
@@ -15,22 +14,32 @@ export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd' | 'w'}`
  */
 export type DurationMs = number & { readonly durationMs?: never }
 
-// The library ms also takes '5', '-1s' and '1 yr'. A quota must not depend on such a text.
-const strictForm = /^[1-9]\d{0,14}(ms|s|m|h|d|w)$/
+const unitMs = new Map([
+  ['ms', 1],
+  ['s', 1_000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+  ['w', 604_800_000],
+])
 
 /**
  * Returns the milliseconds of a duration, a whole number ≥ 1. Throws an error that names `option`
  * otherwise.
  */
 export function durationMs(value: unknown, option: string): number {
-  const valueMs =
-    typeof value === 'string' && strictForm.test(value) ? ms(value as StringValue) : value
+  const valueMs = typeof value === 'string' ? textMs(value) : value
   if (isWholeNumber(valueMs, { min: 1 })) return valueMs
   throw invalid(
     { option },
     value,
     `whole milliseconds ≥ 1 or a text such as '500ms', '10s', '15m', '1h', '1d' (a whole number with its unit)`,
   )
+}
+
+function textMs(text: string): number {
+  const [, count, unit = ''] = /^([1-9]\d{0,14})([a-z]{1,2})$/.exec(text) ?? []
+  return Number(count) * (unitMs.get(unit) ?? Number.NaN)
 }
 
 /** Ten years: packed logs hold times within 17 years of now. */
