@@ -27,13 +27,20 @@ export type Behaviour = (subject: Subject) => void
 
 /** What every adapter must do, and more of ours, tried over real sockets. Only the clock is faked. */
 export function describeAdapter(driver: Driver, behaviours: Readonly<Record<string, Behaviour>>) {
+  const serve = (setup: AdapterSetup) => serveBy(driver, setup)
+  describe(driver.name, () => adapterConformance({ describe, it, serve, waitMs: 15_000 }))
+  describeBehaviours(driver, behaviours)
+}
+
+export function describeBehaviours(
+  driver: Driver,
+  behaviours: Readonly<Record<string, Behaviour>>,
+): void {
   const subject: Subject = {
     driver,
     start: (setup) => startApp(driver, setup),
     limited: (limits) => startApp(driver, { limits: [limits] }),
   }
-  const serve = (setup: AdapterSetup) => serveBy(driver, setup)
-  describe(driver.name, () => adapterConformance({ describe, it, serve, waitMs: 15_000 }))
   for (const [name, behaviour] of Object.entries(behaviours)) {
     describe(`${driver.name}: ${name}`, () => {
       fakeDates()

@@ -101,6 +101,7 @@ export interface Driver {
     | 'Hono'
     | 'Nest on Express'
     | 'Nest on Fastify'
+    | 'node:http'
   /** Whether the framework trusts a number of proxies, and not their addresses, so that any peer counts as one. @default false */
   readonly trustsAnyPeer?: boolean
   /** Whether a refusal is a response of its own, on which nobody has put fields before. @default false */

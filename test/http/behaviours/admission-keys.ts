@@ -1,7 +1,7 @@
 import { apiKey } from '@sluice/http'
 import { describe, expect, it, vi } from 'vitest'
-import type { Behaviour } from '../adapter-conformance.ts'
-import type { Limits } from '../drivers/driver.ts'
+import type { Behaviour } from '../../adapters/adapter-conformance.ts'
+import type { Limits } from '../../adapters/drivers/driver.ts'
 import {
   ada,
   idOf,
@@ -10,7 +10,7 @@ import {
   type QueueingSetup,
   reaches,
   startQueueing,
-} from '../queueing-app.ts'
+} from '../../adapters/queueing-app.ts'
 
 /** What Idempotency-Key means to requests that are queued, or could be. */
 export const admissionKeys: Behaviour = ({ start }) => {

@@ -7,8 +7,8 @@ import {
   statusMonitor,
 } from '@sluice/queue'
 import { expect, it, vi } from 'vitest'
-import type { Behaviour } from '../adapter-conformance.ts'
-import type { NativeRequest } from '../drivers/driver.ts'
+import type { Behaviour } from '../../adapters/adapter-conformance.ts'
+import type { NativeRequest } from '../../adapters/drivers/driver.ts'
 import {
   ada,
   idOf,
@@ -18,7 +18,7 @@ import {
   type QueueingSetup,
   reaches,
   startQueueing,
-} from '../queueing-app.ts'
+} from '../../adapters/queueing-app.ts'
 
 /** Whose jobs are, where all requests come from one address. */
 export const admissionIdentities: Behaviour = ({ start }) => {

@@ -2,9 +2,9 @@ import { memoryStore } from '@sluice/core'
 import { apiKey } from '@sluice/http'
 import { createAdmission, createQueue, memoryBroker } from '@sluice/queue'
 import { expect, it, vi } from 'vitest'
-import type { Behaviour } from '../adapter-conformance.ts'
-import type { NativeRequest } from '../drivers/driver.ts'
-import { keyed, post, type QueueingSetup, startQueueing } from '../queueing-app.ts'
+import type { Behaviour } from '../../adapters/adapter-conformance.ts'
+import type { NativeRequest } from '../../adapters/drivers/driver.ts'
+import { keyed, post, type QueueingSetup, startQueueing } from '../../adapters/queueing-app.ts'
 
 /** Requests that are queued since they are over a soft limit. */
 export const admissionOverflow: Behaviour = ({ start }) => {

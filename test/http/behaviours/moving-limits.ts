@@ -1,9 +1,9 @@
 import { type DecisionEvent, type InvalidEvent, unlimited } from '@sluice/core'
 import { type AdaptiveOptions, adaptive, schedule, tiers } from '@sluice/express'
 import { expect, it, vi } from 'vitest'
-import type { App, Behaviour } from '../adapter-conformance.ts'
-import { limitFields } from '../ask.ts'
-import { type Limits, type NativeRequest, sentPath } from '../drivers/driver.ts'
+import type { App, Behaviour } from '../../adapters/adapter-conformance.ts'
+import { limitFields } from '../../adapters/ask.ts'
+import { type Limits, type NativeRequest, sentPath } from '../../adapters/drivers/driver.ts'
 
 const marks = { low: 10, high: 20 }
 const planOf = ({ headers }: NativeRequest) => headers['x-plan']?.toString()

@@ -1,8 +1,8 @@
 import type { StoreErrorEvent } from '@sluice/core'
 import { expect, it, vi } from 'vitest'
-import type { Behaviour } from '../adapter-conformance.ts'
-import { limitFields } from '../ask.ts'
-import { failingStore } from '../stores.ts'
+import type { Behaviour } from '../../adapters/adapter-conformance.ts'
+import { limitFields } from '../../adapters/ask.ts'
+import { failingStore } from '../../adapters/stores.ts'
 
 const ways = ['throws', 'rejects'] as const
 

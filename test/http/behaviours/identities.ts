@@ -9,8 +9,8 @@ import {
   user as userKey,
 } from '@sluice/http'
 import { describe, expect, it, vi } from 'vitest'
-import type { Behaviour } from '../adapter-conformance.ts'
-import type { NativeRequest } from '../drivers/driver.ts'
+import type { Behaviour } from '../../adapters/adapter-conformance.ts'
+import type { NativeRequest } from '../../adapters/drivers/driver.ts'
 
 const user = (name: string) => ({ headers: { 'x-user': name } })
 const byUser = (request: NativeRequest) => request.headers['x-user'] as string | undefined

@@ -1,9 +1,9 @@
 import { createLimiter, memoryStore, type ShadowEvent } from '@sluice/core'
 import { expect, it, vi } from 'vitest'
+import type { Behaviour } from '../../adapters/adapter-conformance.ts'
+import { limitFields } from '../../adapters/ask.ts'
+import type { Limits, NativeRequest } from '../../adapters/drivers/driver.ts'
 import { until } from '../../support/until.ts'
-import type { Behaviour } from '../adapter-conformance.ts'
-import { limitFields } from '../ask.ts'
-import type { Limits, NativeRequest } from '../drivers/driver.ts'
 
 const shadow = { name: 'new', limit: 1, window: '1m', mode: 'shadow' } as const
 const enforced = { name: 'default', limit: 100, window: '1m', algorithm: 'fixed-window' } as const

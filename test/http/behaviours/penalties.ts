@@ -1,7 +1,7 @@
 import { createLimiter, memoryStore } from '@sluice/core'
 import { expect, it, vi } from 'vitest'
-import type { Behaviour } from '../adapter-conformance.ts'
-import { limitFields } from '../ask.ts'
+import type { Behaviour } from '../../adapters/adapter-conformance.ts'
+import { limitFields } from '../../adapters/ask.ts'
 
 const penalty = { after: 3, within: '1m', for: '1h', factor: 2, max: '1d' } as const
 const one = { limit: 1, window: '30s', algorithm: 'fixed-window', penalty } as const

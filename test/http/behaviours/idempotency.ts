@@ -1,8 +1,8 @@
 import { createLimiter, type DecisionEvent, memoryStore } from '@sluice/core'
 import { expect, it, vi } from 'vitest'
+import type { Behaviour } from '../../adapters/adapter-conformance.ts'
+import type { Limits, NativeRequest } from '../../adapters/drivers/driver.ts'
 import { until } from '../../support/until.ts'
-import type { Behaviour } from '../adapter-conformance.ts'
-import type { Limits, NativeRequest } from '../drivers/driver.ts'
 
 const policy = { name: 'posts', limit: 5, window: '1m', algorithm: 'fixed-window' } as const
 const uuid = '8e03978e-40d5-43e8-bc93-6894a57f9324'
