@@ -1,4 +1,5 @@
 import { memoryStore, type Store } from '@sluice/core'
+import { postgresMigration, postgresStore } from '@sluice/postgres'
 import { type RedisStoreOptions, redisStore, type UserClient } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
@@ -8,7 +9,6 @@ import { createClient } from 'redis'
 import { createClient as createClient4 } from 'redis4'
 import { createClient as createClient5 } from 'redis5'
 import { afterAll, beforeAll, vi } from 'vitest'
-import { createStatesTable, postgresStore } from '../../examples/store/postgres-store.ts'
 import { redisByHttp } from '../redis/redis-by-http.ts'
 import { GlideClient } from '../support/glide.ts'
 import { startPostgres } from '../support/postgres-server.ts'
@@ -128,7 +128,7 @@ async function denyingPostgres(): Promise<SharedServer> {
   const pool = new Pool({ connectionString: postgres.url })
   return new SharedServer(
     async (clock, { name: table, denialTtlMs }) => {
-      await createStatesTable(pool, table)
+      await pool.query(postgresMigration({ table }))
       return postgresStore(pool, { table, clock, denialTtlMs })
     },
     async () => {
@@ -199,29 +199,29 @@ export const memoryDriver: StoreDriver = {
   }),
 }
 
-/** The example of a backend that is written with `@sluice/core/backend`. */
 export const postgresDriver: StoreDriver = {
   name: 'Postgres',
   async start() {
     const postgres = await startPostgres()
     const pool = new Pool({ connectionString: postgres.url })
-    await createStatesTable(pool)
+    await pool.query(postgresMigration())
     return {
       async open(now) {
-        await pool.query('DELETE FROM sluice_states')
-        const store = postgresStore(pool, { clock: now })
+        await pool.query('DELETE FROM sluice_counts')
+        const store = postgresStore(pool, { clock: now, denialTtlMs: 0 })
         // A state is written down with its end, which no step back of the clock moves.
         let latest = now()
         return {
           store,
           async storedKeys() {
             const { rows } = await pool.query<{ ends_at: string }>(
-              'SELECT ends_at FROM sluice_states',
+              "SELECT ends_at FROM sluice_counts WHERE state <> ''",
             )
             latest = Math.max(latest, now())
             return rows.map((row) => ({
               policyPart: undefined,
-              ttlMs: Number(row.ends_at) - latest,
+              // Stored ends are rounded up to a minute.
+              ttlMs: Number(row.ends_at) - 60_000 - latest,
             }))
           },
           close: async () => store.close?.(),

@@ -1,0 +1,103 @@
+-- The table and the functions of postgresStore, of @sluice/postgres. It may run again at any time.
+-- Without the word UNLOGGED, counts survive a crash of the server, and each decision writes to the
+-- write-ahead log.
+
+CREATE UNLOGGED TABLE IF NOT EXISTS sluice_counts (
+  key text COLLATE "C" PRIMARY KEY, -- 128 bits of a SHA-256, as base64url
+  version bigint NOT NULL,          -- random, another one with each write
+  state text NOT NULL,              -- as core encodes it; empty: as if there were no row
+  ends_at bigint NOT NULL           -- ms since 1970, whole minutes: most updates leave the index alone
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX IF NOT EXISTS sluice_counts_ends_at ON sluice_counts (ends_at);
+
+-- Writes the states that a process has decided, if nothing has changed since it read the rows.
+--   seen        version of each row as the process knows it; 0: no row
+--   new_states  NULL for a row that stays as it is; NULL for all: nothing is written
+--   decided_at  ms by this server's clock, as the process reckons it; NULL: it has another clock
+-- Returns '+' and the time (ms); or, if nothing was written, '-', the time, and the rows.
+CREATE OR REPLACE FUNCTION sluice_counts_decide(
+  keys text[], seen bigint[], new_states text[], ends bigint[], new_version bigint, decided_at bigint
+) RETURNS text LANGUAGE plpgsql SET lock_timeout = '50ms' SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+  known int := cardinality(seen) - cardinality(array_positions(seen, 0));
+  now_ms bigint;
+  found_rows int;
+  same_rows int;
+  missing int;
+  inserted int;
+BEGIN
+  IF new_states IS NULL THEN
+    SELECT count(*), count(*) FILTER (WHERE version = asked.seen) INTO found_rows, same_rows
+      FROM unnest(keys, seen) AS asked (key, seen) JOIN sluice_counts USING (key);
+  ELSE
+    -- In sorted order, so that no two calls wait for each other.
+    SELECT count(*), count(*) FILTER (WHERE version = asked_version) INTO found_rows, same_rows
+      FROM (
+        SELECT version, asked.seen AS asked_version
+        FROM unnest(keys, seen) AS asked (key, seen) JOIN sluice_counts USING (key)
+        ORDER BY key FOR NO KEY UPDATE OF sluice_counts
+      ) AS locked;
+  END IF;
+  now_ms := floor(extract(epoch FROM clock_timestamp()) * 1000);
+  IF found_rows = known AND same_rows = known
+    AND coalesce(decided_at BETWEEN now_ms - 1000 AND now_ms, true)
+  THEN
+    IF new_states IS NULL THEN RETURN '+' || now_ms; END IF;
+    SELECT count(*) INTO missing FROM unnest(seen, new_states) AS asked (seen, state)
+      WHERE seen = 0 AND state IS NOT NULL;
+    IF missing > 0 THEN
+      INSERT INTO sluice_counts
+        SELECT key, new_version, state, ends
+        FROM unnest(keys, seen, new_states, ends) AS asked (key, seen, state, ends)
+        WHERE seen = 0 AND state IS NOT NULL ORDER BY key
+        ON CONFLICT DO NOTHING;
+      GET DIAGNOSTICS inserted = ROW_COUNT;
+    END IF;
+    IF inserted < missing THEN
+      -- Another process has just written one of them.
+      DELETE FROM sluice_counts WHERE key = ANY (keys) AND version = new_version;
+    ELSE
+      UPDATE sluice_counts AS counts
+        SET version = new_version, state = asked.state, ends_at = asked.ends
+        FROM unnest(keys, seen, new_states, ends) AS asked (key, seen, state, ends)
+        WHERE counts.key = asked.key AND asked.seen <> 0 AND asked.state IS NOT NULL;
+      RETURN '+' || now_ms;
+    END IF;
+  END IF;
+  RETURN '-' || now_ms || coalesce((
+    SELECT string_agg(E'\n' || key || ' ' || version || ' ' || state, '')
+    FROM sluice_counts WHERE key = ANY (keys)), '');
+END $$;
+
+-- The same for one row that exists, which most calls of a quiet process are.
+CREATE OR REPLACE FUNCTION sluice_counts_decide_one(
+  one_key text, seen bigint, new_state text, ends bigint, new_version bigint, decided_at bigint
+) RETURNS text LANGUAGE plpgsql SET lock_timeout = '50ms' SET enable_seqscan = off AS $$
+DECLARE
+  now_ms bigint := floor(extract(epoch FROM clock_timestamp()) * 1000);
+BEGIN
+  IF decided_at BETWEEN now_ms - 1000 AND now_ms THEN
+    UPDATE sluice_counts SET version = new_version, state = new_state, ends_at = ends
+      WHERE key = one_key AND version = seen;
+    IF FOUND THEN RETURN '+' || now_ms; END IF;
+  END IF;
+  RETURN sluice_counts_decide(
+    ARRAY[one_key], ARRAY[seen], ARRAY[new_state], ARRAY[ends], new_version, decided_at);
+END $$;
+
+-- Deletes up to `most` rows that ended before a time (ms since 1970), a minute ago by default,
+-- unless another process does that now. Returns how many.
+CREATE OR REPLACE FUNCTION sluice_counts_sweep(most int, before bigint DEFAULT NULL)
+RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+  swept int;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(hashtext('sluice_counts')) THEN RETURN 0; END IF;
+  DELETE FROM sluice_counts WHERE key IN (
+    SELECT key FROM sluice_counts
+    WHERE ends_at < coalesce(before, floor(extract(epoch FROM clock_timestamp()) * 1000) - 60000)
+    LIMIT most FOR UPDATE SKIP LOCKED);
+  GET DIAGNOSTICS swept = ROW_COUNT;
+  RETURN swept;
+END $$;

@@ -1,0 +1,86 @@
+import {
+  checkSecret,
+  invalid,
+  knownFields,
+  noteRelease,
+  orDefault,
+  wholeNumber,
+} from '@sluice/core'
+
+/** A query without parameters, so that the server keeps no statement. */
+interface PostgresQuery {
+  text: string
+  /** Time (ms) after which the connection is given up. */
+  query_timeout: number
+}
+
+/** The part of a `Pool` of `pg` that Sluice uses. */
+export interface PostgresPool {
+  query(query: PostgresQuery): Promise<{ rows: readonly unknown[] }>
+  on(event: 'error', listener: (error: Error) => void): unknown
+  off(event: 'error', listener: (error: Error) => void): unknown
+}
+
+/** Options of `postgresStore`. */
+export interface PostgresStoreOptions {
+  /**
+   * The table that the migration has created: a lower-case identifier of at most 40 characters.
+   * `search_path` tells its schema.
+   * @default 'sluice_counts'
+   */
+  table?: string | undefined
+  /**
+   * Makes the digest of keys an HMAC, so that nobody who reads the table can guess them.
+   * @default none
+   */
+  secret?: string | undefined
+  /**
+   * Time (ms) for which a denial is cached in this process. Resets, refunds and raised limits of
+   * other processes take effect after that at the latest. 0 asks Postgres every time; 60,000 at
+   * most.
+   * @default 1_000
+   */
+  denialTtlMs?: number | undefined
+  /**
+   * Returns whole milliseconds since the epoch, for simulations and tests. @default the clock of
+   * the server
+   */
+  clock?: (() => number) | undefined
+}
+
+/** All options, of which only the secret and the clock may be left out. */
+export interface PostgresStoreSetup {
+  readonly table: string
+  readonly secret: string | undefined
+  readonly denialTtlMs: number
+  readonly clock: (() => number) | undefined
+}
+
+export function setUpPostgresStore(
+  pool: PostgresPool,
+  options: PostgresStoreOptions,
+): PostgresStoreSetup {
+  noteRelease('@sluice/postgres')
+  if (typeof pool?.query !== 'function' || typeof pool.on !== 'function') {
+    throw invalid({ option: 'pool' }, pool, 'a Pool of pg: new Pool({ connectionString })')
+  }
+  knownFields(options, 'postgresStore', ['table', 'secret', 'denialTtlMs', 'clock'])
+  const { secret, clock } = options
+  checkSecret(secret, 'postgresStore')
+  if (clock !== undefined && typeof clock !== 'function') {
+    throw invalid({ option: 'clock' }, clock, 'a function that returns milliseconds')
+  }
+  const ttl = orDefault(options.denialTtlMs, 1_000)
+  return {
+    table: tableOf(options.table),
+    secret,
+    denialTtlMs: wholeNumber(ttl, { option: 'denialTtlMs' }, { min: 0, max: 60_000 }),
+    clock,
+  }
+}
+
+/** Returns the name of the table, which goes into SQL as it is. */
+export function tableOf(table: unknown = 'sluice_counts'): string {
+  if (typeof table === 'string' && /^[a-z_][a-z0-9_]{0,39}$/.test(table)) return table
+  throw invalid({ option: 'table' }, table, `1 to 40 of a-z 0-9 _, such as 'sluice_counts'`)
+}
