@@ -1,6 +1,6 @@
 import { policyFields } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
-import { type OptionOwner, optionsOf } from '../../packages/http/src/options/option-table.ts'
+import { type OptionOwner, optionsOf } from '../../packages/http/src/options/options.ts'
 import { fileSchema } from '../../packages/policies/src/schema/file-schema.ts'
 import { policySchema } from '../../packages/policies/src/schema/policy-schema.ts'
 

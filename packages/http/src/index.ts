@@ -62,19 +62,21 @@ export type {
   NamedValue,
   PolicyVersion,
 } from './options/live-policies.ts'
-export { checkResolver } from './options/option-table.ts'
+export {
+  checkResolver,
+  type GuardPenalty,
+  type Message,
+  type Preflights,
+} from './options/option-table.ts'
 export type {
   GuardFields,
-  GuardPenalty,
   GuardSettings,
-  Message,
+  HttpPolicyOptions,
   NoPolicies,
-  Preflights,
   Profiles,
   RouteOverride,
   Routes,
 } from './options/options.ts'
-export type { HttpPolicyOptions } from './options/policy-options.ts'
 export type { ResponseCondition } from './options/settlement.ts'
 export type { RequestContext } from './request/context.ts'
 export type { Hold } from './request/hold.ts'

@@ -6,18 +6,6 @@ import { AddressSet } from './address-set.ts'
 /** The answer of the lists for a client. */
 export type Access = 'allow' | 'block' | 'unlisted'
 
-/** The lists that a guard may have. */
-export interface ListOptions {
-  /** Addresses, networks and keys that pass uncounted and without headers. @default nobody */
-  allow?: AccessListOptions | undefined
-  /**
-   * Clients that are refused at once, with 403 and at no cost for the store; also if `allow` names
-   * them.
-   * @default nobody
-   */
-  block?: AccessListOptions | undefined
-}
-
 /** The clients that pass uncounted, and those that are refused, even if both lists name them. */
 export class AccessLists {
   readonly #allow: AccessList
@@ -64,6 +52,11 @@ export function readLists({ allow, block }: ListOptions): ListOptions {
     ...(allow !== undefined && { allow: AccessList.read(allow, 'allow') }),
     ...(block !== undefined && { block: AccessList.read(block, 'block') }),
   }
+}
+
+interface ListOptions {
+  readonly allow?: AccessListOptions | undefined
+  readonly block?: AccessListOptions | undefined
 }
 
 /** `undefined` where there are none: as for most guards. */

@@ -1,5 +1,5 @@
 export type { Guard } from '../guard/guard.ts'
-export { checksOf } from '../lifecycle/chargeable-decision.ts'
+export { checksOf } from '../lifecycle/decided.ts'
 export type { GuardOptions } from '../options/live-options.ts'
 export type { GuardSettings, NoPolicies, RouteOverride } from '../options/options.ts'
 export type { RequestContext } from '../request/context.ts'

@@ -33,11 +33,11 @@ export function createPolicyGuard<Native extends object, Handler>(
   place: PolicyGuardPlace<Native>,
 ): OpenPolicyGuard<Native, Handler> {
   const setup = setUpGuard(options, place)
-  const { shed } = options
+  const { shed } = setup
   const { inherited } = place
   const delayQueue = inherited?.delayQueue ?? new DelayQueue(setup.maxWaiting)
   const shedder = inherited?.shedder ?? (shed === undefined ? undefined : new LoadShedder(shed))
-  const stages = new Stages(setup, options, { delayQueue, shedder })
+  const stages = new Stages(setup, { delayQueue, shedder })
   // Guards of routes may be made on first use, and then are kept.
   const firstUse = new FirstUse(!place.identifiedByScope)
 

@@ -1,5 +1,7 @@
 import {
   andThen,
+  type Decision,
+  type DecisionTiming,
   invalid,
   isPromise,
   type Limiter,
@@ -12,9 +14,21 @@ import {
 import { algorithmOf } from '@sluice/core/backend'
 import type { BoundPolicy, PolicyCheck } from '../options/bound-policy.ts'
 import type { PolicySettlement } from '../options/settlement.ts'
+import type { RequestContext } from '../request/context.ts'
 import type { Hold } from '../request/hold.ts'
 import { inOrder, type Report } from '../request/user-functions.ts'
-import type { Decided } from './decided.ts'
+
+/** A request, and what was asked and decided for it. */
+export interface Found<Native extends object> {
+  readonly context: RequestContext<Native>
+  readonly decision: Decision
+  /** All that was asked, those in shadow too. */
+  readonly checks: readonly PolicyCheck<Native>[]
+  /** Asked once, before anything of it is given back. @default true */
+  readonly mayGiveBack?: (() => MaybePromise<boolean>) | undefined
+  /** The time that the decision took, if it is observed. */
+  readonly timing?: DecisionTiming | undefined
+}
 
 /** The common part of the accounts of one guard. */
 export interface AccountSetup<Native> {
@@ -26,14 +40,14 @@ export interface AccountSetup<Native> {
 /** The units of one request, settled when its response is over. Later units are charged at once. */
 export class RequestAccount<Native extends object> implements Hold {
   readonly #setup: AccountSetup<Native>
-  readonly #decided: Decided<Native>
+  readonly #decided: Found<Native>
   readonly #late = new Map<PolicyCheck<Native>, number>()
   #refunded: readonly BoundPolicy<Native>[] = []
   #isHeld = false
   #isOver = false
   #isSettled = false
 
-  constructor(setup: AccountSetup<Native>, decided: Decided<Native>) {
+  constructor(setup: AccountSetup<Native>, decided: Found<Native>) {
     this.#setup = setup
     this.#decided = decided
   }
@@ -133,7 +147,7 @@ function hasUnits(policy: Policy): boolean {
 }
 
 /** Tells whether something of a request may be given back when its response is over. */
-export function mayRefund<Native extends object>({ decision, checks }: Decided<Native>): boolean {
+export function mayRefund<Native extends object>({ decision, checks }: Found<Native>): boolean {
   if (!decision.allowed || decision.source === 'open') return false
   return checks.some(({ bound }) => bound.settlement !== undefined)
 }
@@ -191,7 +205,7 @@ function answerOf<Native>(
 
 /** Gives back all that a request took, if no retry has passed on it. No caller waits for that. */
 export function giveBack<Native extends object>(
-  { decision, mayGiveBack = () => true }: Decided<Native>,
+  { decision, mayGiveBack = () => true }: Found<Native>,
   limiter: Limiter,
 ): void {
   void andThen(mayGiveBack(), (may) => may && limiter.refund(decision))

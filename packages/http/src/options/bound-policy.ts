@@ -25,9 +25,9 @@ import {
 } from '../limits/source.ts'
 import type { Scope } from '../request/scope.ts'
 import type { PerRequest, Report } from '../request/user-functions.ts'
-import { checkOptions, optionsOf } from './option-table.ts'
-import type { HttpPolicyFields, HttpPolicyOptions } from './policy-options.ts'
-import { checkSettlement, type PolicySettlement, settlementOf } from './settlement.ts'
+import { checkHttpOptions, SharedTable } from './option-table.ts'
+import { type HttpPolicyFields, type HttpPolicyOptions, optionsOf } from './options.ts'
+import { type PolicySettlement, settlementOf } from './settlement.ts'
 
 /** A policy that is bound to requests: it knows how a request becomes a check of it. */
 export interface BoundPolicy<Native> {
@@ -69,8 +69,7 @@ export function mayBeInShadow<Native>({ policy, enforce }: BoundPolicy<Native>):
 export function checkPolicy<Native>(options: HttpPolicyOptions<Native>, where: string): void {
   knownFields(options, where || 'policy', optionsOf('policy'))
   const at = (field: string): string => (where ? `${where}.${field}` : field)
-  checkOptions(options, 'policy', at)
-  checkSettlement(options, at)
+  checkHttpOptions(new SharedTable<Native>(), options, at)
   checkDefault(options, at('defaultLimit'))
 }
 

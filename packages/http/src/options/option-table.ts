@@ -1,190 +1,246 @@
 import {
-  flag,
+  type AutomaticPenalty,
+  checkedElsewhere,
+  checkOptions,
+  choiceOption,
+  countOption,
+  type EnforcedShare,
+  flagOption,
+  functionOption,
   invalid,
-  type LimiterSettings,
-  limiterFields,
-  oneOf,
+  type ManualPenalty,
+  type MaybePromise,
+  type Option,
+  type OptionsOf,
   orDefault,
-  type PolicyFields,
-  policyFields,
   quote,
+  type SettingsOf,
   SluiceError,
   wholeNumber,
 } from '@sluice/core'
 import { checkDialects, type Dialect } from '@sluice/headers'
-import { AccessList } from '../access/lists.ts'
+import { AccessList, type AccessListOptions } from '../access/lists.ts'
 import { all, firstOf } from '../keys/combine.ts'
 import { apiKey, bearer, header } from '../keys/headers.ts'
 import { tenant, user } from '../keys/identity.ts'
 import { ip } from '../keys/ip.ts'
 import { type MissingKey, missingKeyModes } from '../keys/missing-key.ts'
+import type { KeyResolver } from '../keys/resolver.ts'
 import { route } from '../keys/route.ts'
-import type { GuardFields, Preflights } from './options.ts'
+import type { ShedOptions } from '../limits/shedder.ts'
+import type { RequestDecision } from '../request/passage.ts'
+import type { PerRequest } from '../request/user-functions.ts'
+import type { Admission } from './admission.ts'
+import type { ResponseCondition } from './settlement.ts'
 
-/** The owner of options: a guard, a route, or one policy in `policies` or `profiles`. */
-export type OptionOwner = 'guard' | 'route' | 'policy'
+/** The body of a refusal: a text, or an object that is sent as JSON. */
+export type Message = string | object
 
-interface OptionRow<Value> {
-  readonly owners: readonly OptionOwner[]
-  /** Checks the option, and fills in its default. `option` names it in messages. */
-  check(value: unknown, option: string): Value
-}
+/** The treatment of CORS preflights: they count as any other request, or pass uncounted. */
+export type Preflights = 'pass' | 'count'
 
-/** The options that are plain values, checked and with their defaults. */
-export interface Settings {
-  readonly allow: AccessList | undefined
-  readonly block: AccessList | undefined
-  readonly exposeHeaders: boolean
-  readonly headers: readonly Dialect[]
-  readonly hideOnRedirect: boolean
-  readonly maxWaiting: number
-  readonly onMissingKey: MissingKey
-  /** `undefined`: they count, and the first one causes a warning. */
-  readonly preflights: Preflights | undefined
-  readonly retryJitter: number
-  readonly statusCode: number
-}
-
-/** The options of HTTP. Core lists and checks the options of its policies and limiters. */
-type HttpOption = Exclude<
-  keyof GuardFields<never> | 'combine',
-  keyof PolicyFields | keyof LimiterSettings
->
-
-/** The values that checks yield: nothing for an option that is read elsewhere. */
-type Checked = Settings & Record<Exclude<HttpOption, keyof Settings>, void>
-
-function inGuards<Value>(check: OptionRow<Value>['check']): OptionRow<Value> {
-  return { owners: ['guard', 'route'], check }
-}
-
-function everywhere<Value>(check: OptionRow<Value>['check']): OptionRow<Value> {
-  return { owners: ['guard', 'route', 'policy'], check }
-}
-
-/** One row for each option. A new option does not compile without one. */
-const table: { readonly [Name in HttpOption]: OptionRow<Checked[Name]> } = {
-  admission: inGuards((value) => {
-    if (value === undefined || hasMethod(value, 'take')) return
-    throw invalid({ option: 'admission' }, value, 'what createAdmission({ queue, … }) makes')
-  }),
-  allow: inGuards(accessList),
-  block: inGuards(accessList),
-  chargeWhen: everywhere(aFunction('a function of the request and its response')),
-  combine: { owners: ['route'], check: whereItIsRead },
-  cost: everywhere((value, option) => {
-    if (value === undefined || typeof value === 'function') return
-    wholeNumber(value, { option, code: 'SLUICE_COST_INVALID' }, { min: 0 })
-  }),
-  defaultLimit: everywhere(whereItIsRead),
-  exposeHeaders: inGuards((value, option) => flag(value, { option }, false)),
-  handler: inGuards((value, option) => {
-    if (value === undefined || value === 'throw' || typeof value === 'function') return
-    throw invalid({ option }, value, `a function that replies, or 'throw'`)
-  }),
-  headers: inGuards(dialects),
-  hideOnRedirect: inGuards((value, option) => flag(value, { option }, false)),
-  idempotencyKey: inGuards((value, option) => {
-    if (value === undefined || typeof value === 'boolean' || typeof value === 'function') return
-    const legal = 'true for the header Idempotency-Key, a resolver such as header(name), or false'
-    throw invalid({ option }, value, legal)
-  }),
-  key: everywhere((value, option) => {
-    if (value !== undefined) checkResolver(value, option)
-  }),
-  maxWaiting: inGuards((value, option) =>
-    wholeNumber(orDefault(value, 10_000), { option }, { min: 0 }),
-  ),
-  message: inGuards((value, option) => {
-    const isMessage = ['undefined', 'string', 'object', 'function'].includes(typeof value)
-    if (isMessage && value !== null) return
-    throw invalid({ option }, value, 'a text, an object, or a function that finds one')
-  }),
-  onMissingKey: inGuards((value, option) =>
-    oneOf(orDefault(value, 'ip'), { option }, missingKeyModes),
-  ),
-  policies: inGuards(whereItIsRead),
-  preflights: inGuards((value, option) =>
-    value === undefined ? undefined : oneOf<Preflights>(value, { option }, ['pass', 'count']),
-  ),
-  profiles: { owners: ['guard'], check: whereItIsRead },
-  refundWhen: everywhere(aFunction('a function of the request and its response')),
-  retryJitter: inGuards((value, option) => {
-    const share = orDefault(value, 0)
-    if (typeof share === 'number' && share >= 0 && share <= 1) return share
-    throw invalid({ option }, share, 'a number from 0 to 1')
-  }),
-  routes: { owners: ['guard'], check: whereItIsRead },
-  shed: inGuards(whereItIsRead),
-  skip: inGuards(aFunction('a function of the request')),
-  statusCode: inGuards((value, option) =>
-    wholeNumber(orDefault(value, 429), { option }, { min: 400, max: 599 }),
-  ),
-}
-
-const rows: readonly (readonly [name: string, row: OptionRow<unknown>])[] = Object.entries(table)
-
-/** The names of the options that an owner may have. */
-export function optionsOf(owner: OptionOwner): readonly string[] {
-  const core = owner === 'policy' ? ['failureMode'] : limiterFields
-  const own = rows.filter(([, { owners }]) => owners.includes(owner)).map(([name]) => name)
-  return [...policyFields, ...core, ...own]
+interface KeyedPenalty<Native> {
+  /** The client that collects strikes, and is blocked. @default the guard's `key` */
+  key?: KeyResolver<Native> | undefined
 }
 
 /**
- * Checks the HTTP options of an owner.
+ * A penalty of HTTP requests. It may block another identity than the one that the policies count.
+ */
+export type GuardPenalty<Native> = (AutomaticPenalty | ManualPenalty) & KeyedPenalty<Native>
+
+/** The options of policies that guards and routes have too. */
+export class SharedTable<Native> {
+  /** The client that is counted: `user(fn)`, or a function of the request. @default ip() */
+  key?: Option<KeyResolver<Native>> = (value, option) => {
+    if (value !== undefined) checkResolver(value, option)
+    return value
+  }
+  /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default 1 */
+  cost?: Option<PerRequest<Native, number>> = (value, option) => {
+    if (value === undefined || typeof value === 'function') return value
+    return wholeNumber(value, { option, code: 'SLUICE_COST_INVALID' }, { min: 0 })
+  }
+  /**
+   * The limit if a limit function returns neither a whole number ≥ 0 nor `unlimited`. Required
+   * beside such a function.
+   */
+  defaultLimit?: Option<number> = checkedElsewhere
+  /**
+   * Gives the units of a request back unless this is true of its response: `(req, { status }) =>
+   * status === 401` counts failed logins. A client that leaves before the end is charged.
+   * @default every response counts
+   */
+  chargeWhen?: Option<ResponseCondition<Native>> = functionOption(
+    'a function of the request and its response',
+  )
+  /**
+   * Gives the units of a request back when this is true of its response: `(req, { status }) =>
+   * status >= 500`. @default never
+   */
+  refundWhen?: Option<ResponseCondition<Native>> = functionOption(
+    'a function of the request and its response',
+  )
+  /**
+   * The clients for which the policy is enforced: a share of the keys, or a function of the
+   * request. For all others it is in shadow.
+   * @default everybody
+   */
+  enforce?: Option<EnforcedShare | ((native: Native) => MaybePromise<boolean>)> = checkedElsewhere
+}
+
+/**
+ * The options that HTTP adds to one list of policies. Functions may be async; their errors go to
+ * the error handling of the framework.
+ * @typeParam Native the framework's request
+ * @typeParam Handler the function by which users of the framework reply
+ */
+export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
+  /** Addresses, networks and keys that pass uncounted and without headers. @default nobody */
+  allow?: Option<AccessListOptions, AccessList | undefined> = accessList
+  /**
+   * Clients that are refused at once, with 403 and at no cost for the store; also if `allow` names
+   * them.
+   * @default nobody
+   */
+  block?: Option<AccessListOptions, AccessList | undefined> = accessList
+  /**
+   * Blocks clients that are denied too often, each time for longer, and keys that `limiter.block`
+   * names. It holds on all routes of the guard, except those with a penalty of their own or
+   * `false`.
+   * @default none
+   */
+  penalty?: Option<GuardPenalty<Native> | false> = checkedElsewhere
+  /** The treatment of a request without a key. @default 'ip' */
+  onMissingKey?: Option<MissingKey, MissingKey> = choiceOption('ip', missingKeyModes)
+  /**
+   * The key that a client sends again with a retry, so that both are charged once: `true` for the
+   * header Idempotency-Key, or a resolver. A retry has the key, the method, the path, the cost and
+   * the identity of the request before it. In the longest window of the policies, three retries are
+   * free. `false`: none, for a route.
+   * @default none: every request is charged
+   */
+  idempotencyKey?: Option<boolean | KeyResolver<Native>, KeyResolver<Native> | undefined> = (
+    value,
+    option,
+  ) => {
+    if (value === true) return header('idempotency-key')
+    if (value === undefined || value === false) return undefined
+    if (typeof value === 'function') return value
+    const legal = 'true for the header Idempotency-Key, a resolver such as header(name), or false'
+    throw invalid({ option }, value, legal)
+  }
+  /**
+   * Tells whether CORS preflights (OPTIONS with `Origin` and `Access-Control-Request-Method`) count
+   * as other requests do. With `'pass'`, whatever runs for OPTIONS behind the limiter is not
+   * limited: any client can send requests of that shape. Blocked clients are still refused. Put
+   * CORS middleware before the limiter instead, so that it answers preflights first.
+   * @default 'count', with a warning at the first preflight
+   */
+  preflights?: Option<Preflights> = (value, option) =>
+    value && choiceOption<Preflights>('count', ['pass', 'count'])(value, option)
+  /** A queue that takes requests before the application, or in place of a refusal. @default none */
+  admission?: Option<Admission<Native>> = (value, option) => {
+    if (value === undefined || typeof Object(value).take === 'function') return value
+    throw invalid({ option }, value, 'what createAdmission({ queue, … }) makes')
+  }
+  /** Requests that pass uncounted, without headers. @default none */
+  skip?: Option<(native: Native) => MaybePromise<boolean>> = functionOption(
+    'a function of the request',
+  )
+  /**
+   * The rate-limit headers to send; `[]` for Retry-After alone. If several limiters write to one
+   * response, the first one chooses the IETF draft and the kind of legacy fields.
+   * @default ['draft-11', 'legacy']
+   */
+  headers?: Option<readonly Dialect[], readonly Dialect[]> = dialects
+  /** Lists the headers in Access-Control-Expose-Headers, for other origins. @default false */
+  exposeHeaders?: Option<boolean, boolean> = flagOption(false)
+  /** Removes the headers from redirects: some clients wait before they follow. @default false */
+  hideOnRedirect?: Option<boolean, boolean> = flagOption(false)
+  /**
+   * Adds up to this share of the wait to Retry-After, at random, so that clients do not come back
+   * all at once: 0 to 1.
+   * @default 0
+   */
+  retryJitter?: Option<number, number> = (value, option) => {
+    const share = orDefault(value, 0)
+    if (typeof share === 'number' && share >= 0 && share <= 1) return share
+    throw invalid({ option }, share, 'a number from 0 to 1')
+  }
+  /**
+   * `leaky-bucket` only: the most requests that this process holds at once, a whole number ≥ 0. Any
+   * further request is refused with 503, and not charged.
+   * @default 10_000
+   */
+  maxWaiting?: Option<number, number> = countOption(10_000, { min: 0 })
+  /**
+   * Refuses the less important classes of requests first, with 503 and uncounted, while there is
+   * too much to do. @default none
+   */
+  shed?: Option<ShedOptions<Native>> = checkedElsewhere
+  /**
+   * Replaces the problem body of a refused request: a text, an object (sent as JSON), or a function
+   * that finds one.
+   */
+  message?: Option<
+    Message | ((native: Native, decision: RequestDecision) => MaybePromise<Message>)
+  > = (value, option) => {
+    const isMessage = ['undefined', 'string', 'object', 'function'].includes(typeof value)
+    if (isMessage && value !== null) return value
+    throw invalid({ option }, value, 'a text, an object, or a function that finds one')
+  }
+  /**
+   * The status of a refused request, 400 to 599. Refusals without the client's fault are always
+   * 503: a store that failed, a full delay queue, a limit that is reduced for now.
+   * @default 429
+   */
+  statusCode?: Option<number, number> = countOption(429, { min: 400, max: 599 })
+  /**
+   * Replies to a refused request in place of Sluice; status and headers are set already. `'throw'`
+   * hands a `RateLimitError` to the error handling of the framework.
+   */
+  handler?: Option<Handler | 'throw'> = (value, option) => {
+    if (value === undefined || value === 'throw' || typeof value === 'function') return value
+    throw invalid({ option }, value, `a function that replies, or 'throw'`)
+  }
+}
+
+/** The values of the options that HTTP adds: checked, and with their defaults. */
+export type Settings<Native, Handler> = Omit<SettingsOf<GuardTable<Native, Handler>>, 'penalty'>
+
+/** Only one of each pair can be in force. */
+export const rivals = [
+  ['chargeWhen', 'refundWhen', 'since they may contradict each other: say all in one'],
+  ['message', 'handler', 'since only one of them can reply: let the handler send the message'],
+] as const
+
+/**
+ * Checks the HTTP options of a guard or a policy, and fills in the defaults.
  * @param at the name of a field as the user writes it, for messages
  * @throws SluiceError that names the option, its value, the legal range and the fix
  */
-export function checkOptions(
-  options: object,
-  owner: OptionOwner,
-  at: (field: string) => string,
-): void {
-  for (const [name, { owners, check }] of rows) {
-    if (owners.includes(owner)) check(Reflect.get(options, name), at(name))
+export function checkHttpOptions<Table extends object>(
+  table: Table,
+  options: OptionsOf<Table>,
+  at: (field: string) => string = (field) => field,
+): SettingsOf<Table> {
+  const settings = checkOptions(table, options, at)
+  for (const [one, other, reason] of rivals) {
+    if ([one, other].some((name) => Reflect.get(options, name) === undefined)) continue
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      `${at(one)} and ${at(other)} cannot stand together, ${reason}`,
+    )
   }
+  return settings
 }
 
-/** The options that are plain values, with their defaults. */
-export function settingsOf(options: Partial<Record<keyof Settings, unknown>>): Settings {
-  const read = <Name extends keyof Settings>(name: Name): Settings[Name] =>
-    table[name].check(options[name], name)
-  return {
-    allow: read('allow'),
-    block: read('block'),
-    exposeHeaders: read('exposeHeaders'),
-    headers: read('headers'),
-    hideOnRedirect: read('hideOnRedirect'),
-    maxWaiting: read('maxWaiting'),
-    onMissingKey: read('onMissingKey'),
-    preflights: read('preflights'),
-    retryJitter: read('retryJitter'),
-    statusCode: read('statusCode'),
-  }
-}
-
-/** For an option that the module which reads it checks, together with others. */
-function whereItIsRead(): void {
-  // Nothing to check by itself.
-}
-
-function aFunction(legal: string): (value: unknown, option: string) => void {
-  return (value, option) => {
-    if (value !== undefined && typeof value !== 'function') throw invalid({ option }, value, legal)
-  }
-}
-
-function hasMethod(value: unknown, name: string): boolean {
-  const isObject = typeof value === 'object' && value !== null
-  return isObject && typeof Reflect.get(value, name) === 'function'
-}
-
-function accessList(value: unknown, option: string): AccessList | undefined {
+function accessList(value: AccessListOptions | undefined, option: string): AccessList | undefined {
   return value === undefined ? undefined : AccessList.read(value, option)
 }
 
-function dialects(value: unknown): readonly Dialect[] {
+function dialects(value: readonly Dialect[] | undefined): readonly Dialect[] {
   try {
     return checkDialects(orDefault(value, ['draft-11', 'legacy']))
   } catch (cause) {
@@ -195,15 +251,7 @@ function dialects(value: unknown): readonly Dialect[] {
 
 /** Functions that make resolvers, and are none. */
 const factories: readonly { readonly name: string }[] = [
-  all,
-  apiKey,
-  bearer,
-  firstOf,
-  header,
-  ip,
-  route,
-  tenant,
-  user,
+  ...[all, apiKey, bearer, firstOf, header, ip, route, tenant, user],
 ]
 
 /** Throws for an option that is no resolver, and for a factory of resolvers that was not called. */

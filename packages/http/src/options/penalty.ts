@@ -7,8 +7,7 @@ import {
   type Policy,
 } from '@sluice/core'
 import { type BoundPolicy, bindPolicy, type PolicyCheck } from './bound-policy.ts'
-import { checkResolver } from './option-table.ts'
-import type { GuardPenalty } from './options.ts'
+import { checkResolver, type GuardPenalty } from './option-table.ts'
 
 interface WithPenalty<Native> {
   readonly penalty?: GuardPenalty<Native> | false | undefined

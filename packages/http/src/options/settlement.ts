@@ -1,4 +1,4 @@
-import { type MaybePromise, SluiceError } from '@sluice/core'
+import type { MaybePromise } from '@sluice/core'
 
 /** A response that is over. */
 export interface EndedResponse {
@@ -14,40 +14,17 @@ export type ResponseCondition<Native> = (
 
 /** Conditions on which the units of a decision are given back when the response is over. */
 export interface SettlementOptions<Native> {
-  /**
-   * Gives the units of a request back unless this is true of its response: `(req, { status }) =>
-   * status === 401` counts failed logins. A client that leaves before the end is charged. @default
-   * every response counts
-   */
-  chargeWhen?: ResponseCondition<Native> | undefined
-  /**
-   * Gives the units of a request back when this is true of its response: `(req, { status }) =>
-   * status >= 500`. @default never
-   */
-  refundWhen?: ResponseCondition<Native> | undefined
+  readonly chargeWhen?: ResponseCondition<Native> | undefined
+  readonly refundWhen?: ResponseCondition<Native> | undefined
 }
 
 /** The condition on which a policy gives units back. */
 export interface PolicySettlement<Native> {
   /** The user's name for it, for messages. */
-  readonly option: 'chargeWhen' | 'refundWhen'
+  readonly option: keyof SettlementOptions<Native>
   readonly ask: ResponseCondition<Native>
   /** The answer upon which the charge is given back. */
   readonly refundsOn: boolean
-}
-
-export const settlementFields = ['chargeWhen', 'refundWhen'] as const
-
-/** @throws SluiceError when both are given */
-export function checkSettlement<Native>(
-  options: SettlementOptions<Native>,
-  at: (field: string) => string,
-): void {
-  if (options.chargeWhen === undefined || options.refundWhen === undefined) return
-  throw new SluiceError(
-    'SLUICE_OPTION_INVALID',
-    `${at('chargeWhen')} and ${at('refundWhen')} cannot stand together, since they may contradict each other: say all in one`,
-  )
 }
 
 export function settlementOf<Native>({

@@ -1,6 +1,6 @@
 import { andThen, type Decision, type MaybePromise } from '@sluice/core'
 import type { LimitInForce } from '../options/bound-policy.ts'
-import type { Message, PolicyGuardOptions } from '../options/options.ts'
+import type { Message, Settings } from '../options/option-table.ts'
 import type { Passage, RequestDecision } from '../request/passage.ts'
 import type { ResponseBody } from '../request/response.ts'
 import {
@@ -57,7 +57,7 @@ export function refusalStatus(cause: RefusalCause, statusCode: number): number {
 
 /** The body of a refusal. A fixed message speaks of limits, so a 503 does without. */
 export function refusalBody<Native>(
-  message: PolicyGuardOptions<Native>['message'],
+  message: Settings<Native, unknown>['message'],
   { native, decision, cause, status, violated, penalties = [] }: Refusal<Native>,
 ): MaybePromise<ResponseBody> {
   const problem = problemOf({ decision, cause, status, violated, penalties })
@@ -111,7 +111,7 @@ export const blocked: RequestDecision = {
  * function, do.
  */
 export function forbidden<Native, Handler>(
-  { message, handler }: PolicyGuardOptions<Native, Handler>,
+  { message, handler }: Pick<Settings<Native, Handler>, 'message' | 'handler'>,
   native: Native,
 ): MaybePromise<Passage<Handler>> {
   const status = 403

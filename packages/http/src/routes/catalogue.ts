@@ -1,7 +1,11 @@
 import { definePolicy, givenFields, invalid, isOptions, quote, SluiceError } from '@sluice/core'
 import { checkPolicy, corePolicy, shorthandFields } from '../options/bound-policy.ts'
-import type { PolicyGuardOptions, Profile, Profiles } from '../options/options.ts'
-import type { HttpPolicyOptions } from '../options/policy-options.ts'
+import type {
+  HttpPolicyOptions,
+  PolicyGuardOptions,
+  Profile,
+  Profiles,
+} from '../options/options.ts'
 
 /** The named policies of a guard's options, which the overrides of routes refer to. */
 export class PolicyCatalogue<Native> {

@@ -1,12 +1,11 @@
 import { type AlgorithmName, invalid, oneOf, orDefault, SluiceError } from '@sluice/core'
 import { algorithms } from '@sluice/core/backend'
 import { bringsPolicies, shorthandFields } from '../options/bound-policy.ts'
-import type { PolicyGuardOptions, RouteOverride } from '../options/options.ts'
-import type { HttpPolicyOptions } from '../options/policy-options.ts'
+import { rivals } from '../options/option-table.ts'
+import type { HttpPolicyOptions, PolicyGuardOptions, RouteOverride } from '../options/options.ts'
 import {
   type PolicySettlement,
   type SettlementOptions,
-  settlementFields,
   settlementOf,
 } from '../options/settlement.ts'
 import { namedPolicies, type PolicyCatalogue } from './catalogue.ts'
@@ -80,7 +79,7 @@ function sharedSettlements<Native>(
   policies: readonly HttpPolicyOptions<Native>[],
   { own, around, ownCount }: Settling<Native>,
 ): SharedSettlements<Native> {
-  const field = settlementFields.find((name) => own[name] !== undefined)
+  const field = settlementOf(own)?.option
   if (field && policies.length > 0 && ownCount === 0) {
     const names = policies.map(({ name = '' }) => name).join(', ')
     throw new SluiceError(
@@ -139,17 +138,13 @@ function hasNoWindow(name: AlgorithmName | undefined): boolean {
   return name !== undefined && algorithms[name]?.counts === 'leases'
 }
 
-/** Only one of these is in force: the option of an override replaces the other one. */
-const rivals = [
-  ['chargeWhen', 'refundWhen'],
-  ['message', 'handler'],
-] as const
-
+/** The option of an override replaces its rival too. */
 function withoutRivals<Native, Handler>(
   around: PolicyGuardOptions<Native, Handler>,
-  own: Pick<PolicyGuardOptions<Native, Handler>, (typeof rivals)[number][number]>,
+  own: Pick<PolicyGuardOptions<Native, Handler>, (typeof rivals)[number][0 | 1]>,
 ): PolicyGuardOptions<Native, Handler> {
   const dropped: readonly string[] = rivals
+    .map(([one, other]) => [one, other] as const)
     .filter((pair) => pair.some((field) => own[field] !== undefined))
     .flat()
   return Object.fromEntries(Object.entries(around).filter(([field]) => !dropped.includes(field)))

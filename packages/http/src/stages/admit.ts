@@ -99,14 +99,14 @@ export class Admitting<Native extends object, Handler> {
       return this.#answered(answer, decided, charged)
     }
     giveBack(charged, this.#limiter)
-    return this.#responder.respond({ ...decided, decision: later(decided.decision, fullForMs) })
+    return this.#responder.respond(decided.with({ decision: later(decided.decision, fullForMs) }))
   }
 
   /** Answers a request that was taken before, and is over a limit now: this is no denial. */
   #takenBefore(answer: Taken, decided: Decided<Native>): Passage<Handler> {
     const { source } = decided.decision
     const decision = { allowed: true, outcomes: [], retryAfterMs: 0, delayMs: 0, source } as const
-    this.#responder.observe({ ...decided, checks: [], decision }, true)
+    this.#responder.observe(decided.with({ checks: [], decision }), true)
     return this.#answered(answer, decided, decided)
   }
 
@@ -122,22 +122,18 @@ export class Admitting<Native extends object, Handler> {
 
   #answered(answer: Taken, decided: Decided<Native>, charged: Decided<Native>): Passage<Handler> {
     if (answer.givesBack) giveBack(charged, this.#limiter)
-    const { decision, fields } = this.#responder.fieldsFor(decided)
-    return { decision, verdict: verdictOf(answer, fields, decided.context), hold: undefined }
+    const fields = this.#responder.fieldsFor(decided)
+    const verdict = verdictOf(answer, fields, decided.context)
+    return { decision: decided, verdict, hold: undefined }
   }
 
   /** Charges the policies that allow a denied request, which has taken nothing so far. */
-  #charge({
-    context,
-    checks: asked,
-    decision: { outcomes },
-    timing,
-  }: Decided<Native>): MaybePromise<Decided<Native>> {
-    const { enforced } = divideChecks(asked)
-    const checks = enforced.filter((_check, index) => outcomes[index]?.allowed)
-    return andThen(this.#limiter.decide(checks, context.native), (decision) => {
-      return { context, checks, decision, timing }
-    })
+  #charge(decided: Decided<Native>): MaybePromise<Decided<Native>> {
+    const { enforced } = divideChecks(decided.checks)
+    const checks = enforced.filter((_check, index) => decided.outcomes[index]?.allowed)
+    return andThen(this.#limiter.decide(checks, decided.context.native), (decision) =>
+      decided.with({ checks, decision }),
+    )
   }
 
   #varying(

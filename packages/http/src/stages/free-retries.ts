@@ -15,18 +15,23 @@ import {
 } from '@sluice/core'
 import { algorithmOf, decisionOf } from '@sluice/core/backend'
 import { joinKey } from '../keys/combine.ts'
-import { header } from '../keys/headers.ts'
 import { type KeyResolver, resolveKey } from '../keys/resolver.ts'
-import type { Decided } from '../lifecycle/decided.ts'
+import type { Found } from '../lifecycle/account.ts'
 import type { BoundPolicy, PolicyCheck } from '../options/bound-policy.ts'
-import type { IdempotencyOptions } from '../options/options.ts'
 import { withoutStrike } from '../options/penalty.ts'
 import type { RequestContext } from '../request/context.ts'
 
+/** Decides the checks of a request. */
+export type Decide<Native extends object> = (
+  context: RequestContext<Native>,
+  checks: readonly PolicyCheck<Native>[],
+) => MaybePromise<Found<Native>>
+
 /** A guard whose retries are told from other requests. */
-export interface RetriedGuard<Native> {
+export interface RetriedGuard<Native extends object> {
   readonly key: KeyResolver<Native>
-  readonly limiter: Limiter
+  /** Decides a request without regard to retries. */
+  readonly decide: Decide<Native>
   readonly policies: readonly BoundPolicy<Native>[]
   /** The options of its limiter, but its policies. */
   readonly options: LimiterSettings
@@ -72,11 +77,11 @@ export class FreeRetries<Native extends object> {
   decide(
     context: RequestContext<Native>,
     checks: readonly PolicyCheck<Native>[],
-  ): MaybePromise<Decided<Native>> {
+  ): MaybePromise<Found<Native>> {
     const { native, request } = context
     return andThen(resolveKey(this.#guard.key, native, request), (key) => {
       const asked = { context, checks }
-      if (key === undefined) return this.#charged(asked)
+      if (key === undefined) return this.#guard.decide(asked.context, asked.checks)
       const mark = this.#markOf(asked, unquoted(key))
       return andThen(this.#marks.decide([{ ...mark, cost: 0 }], native), ({ outcomes: [seen] }) =>
         isMarked(seen) ? this.#replayed(asked, mark) : this.#marked(asked, mark),
@@ -84,20 +89,9 @@ export class FreeRetries<Native extends object> {
     })
   }
 
-  #charged(asked: Asked<Native>): MaybePromise<Decided<Native>> {
-    const { context, checks } = asked
-    const decision = this.#guard.limiter.decide(checks, context.native)
-    return andThen(decision, (known) => ({
-      context,
-      checks,
-      decision: known,
-      mayGiveBack: undefined,
-    }))
-  }
-
   /** A first attempt. Nobody waits for its mark. */
-  #marked(asked: Asked<Native>, mark: Check): MaybePromise<Decided<Native>> {
-    return andThen(this.#charged(asked), (decided) => {
+  #marked(asked: Asked<Native>, mark: Check): MaybePromise<Found<Native>> {
+    return andThen(this.#guard.decide(asked.context, asked.checks), (decided) => {
       if (!decided.decision.allowed) return decided
       const charged = this.#marks.chargeChecks([mark])
       const mayGiveBack = (): MaybePromise<boolean> =>
@@ -115,11 +109,11 @@ export class FreeRetries<Native extends object> {
     })
   }
 
-  #replayed(asked: Asked<Native>, mark: Check): MaybePromise<Decided<Native>> {
+  #replayed(asked: Asked<Native>, mark: Check): MaybePromise<Found<Native>> {
     const checks = asked.checks.map(free)
     return andThen(this.#marks.decide([...checks, mark], asked.context.native), (decision) => {
       const seen = decision.outcomes.at(-1)
-      if (seen?.allowed === false) return this.#charged(asked)
+      if (seen?.allowed === false) return this.#guard.decide(asked.context, asked.checks)
       if (decision.allowed && isFirst(seen)) return this.#startedAnew(asked, mark, decision)
       // Without the store there may be no outcomes at all.
       if (seen === undefined) return { ...asked, checks, decision }
@@ -129,7 +123,7 @@ export class FreeRetries<Native extends object> {
   }
 
   /** The mark was taken off, or has expired, since it was seen: this is a first attempt. */
-  #startedAnew(asked: Asked<Native>, mark: Check, taken: Decision): MaybePromise<Decided<Native>> {
+  #startedAnew(asked: Asked<Native>, mark: Check, taken: Decision): MaybePromise<Found<Native>> {
     // The store gets the calls in this order, and the first one is not awaited.
     void this.#marks.refund(taken)
     return this.#marked(asked, mark)
@@ -150,7 +144,7 @@ function toldOfFailures(observer: Observers<never>): readonly Observers<never>[]
   return onStoreError ? [{ onStoreError: onStoreError.bind(observer) }] : []
 }
 
-type Asked<Native extends object> = Pick<Decided<Native>, 'context' | 'checks'>
+type Asked<Native extends object> = Pick<Found<Native>, 'context' | 'checks'>
 
 /**
  * A retry takes no units again. But it waits in a queue and is in flight like any other request,
@@ -173,14 +167,6 @@ function isFirst(seen: Outcome | undefined): boolean {
 /** Compares with the limit applied: a process without the store has a share of the mark. */
 function isMarked(seen: Outcome | undefined): boolean {
   return seen?.remaining !== undefined && seen.remaining < seen.limit
-}
-
-/** Returns the resolver of the option; `undefined` where every request is charged. */
-export function idempotencyKeyOf<Native>({
-  idempotencyKey,
-}: IdempotencyOptions<Native>): KeyResolver<Native> | undefined {
-  if (idempotencyKey === true) return header('idempotency-key')
-  return idempotencyKey === false ? undefined : idempotencyKey
 }
 
 /** Takes the quotes off a key: many clients leave those of a structured field out. */

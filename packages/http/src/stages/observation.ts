@@ -6,7 +6,7 @@ import {
   type SkipEvent,
   type Store,
 } from '@sluice/core'
-import type { Decided } from '../lifecycle/decided.ts'
+import type { Found } from '../lifecycle/account.ts'
 import type { RequestContext } from '../request/context.ts'
 import type { HttpRequest } from '../request/request.ts'
 import { routeScope } from '../request/scope.ts'
@@ -34,7 +34,7 @@ export class Observation<Native extends object> {
   }
 
   /** Tells of a decision: once for each request. */
-  notifyDecision({ context, decision, checks, timing }: Decided<Native>, isQueued = false): void {
+  notifyDecision({ context, decision, checks, timing }: Found<Native>, isQueued = false): void {
     if (!this.isObserved) return
     const { native, request } = context
     this.#notifier.notify({

@@ -43,8 +43,8 @@ export class RequestChecks<Native extends object> {
   readonly #setup: GuardSetup<Native>
   readonly #keys: readonly KeyResolver<Native>[]
   readonly #costs: readonly PerRequest<Native, number>[]
-  /** The one resolver of all policies, if nothing else depends on the request: nearly always. */
-  readonly #onlyKey: KeyResolver<Native> | undefined
+  /** The costs, if nothing but the key depends on the request: nearly always. */
+  readonly #fixedCosts: readonly number[] | undefined
   readonly #asksEnforcement: boolean
   /** Keys that only policies in shadow need: without them no request is refused. */
   readonly #shadowKeys: ReadonlySet<KeyResolver<Native>>
@@ -57,10 +57,8 @@ export class RequestChecks<Native extends object> {
     this.#keys = [...new Set(setup.policies.map(({ key }) => key))]
     this.#fruitless = new Map(this.#keys.map((key) => [key, 0]))
     this.#costs = [...new Set(setup.policies.map(({ cost }) => cost))]
-    this.#onlyKey =
-      this.#keys.length === 1 && setup.policies.every(isFixed) && !setup.strikesLater
-        ? this.#keys[0]
-        : undefined
+    const numbers = this.#costs.filter((cost) => typeof cost === 'number')
+    this.#fixedCosts = setup.policies.every(isFixed) ? numbers : undefined
     this.#asksEnforcement = setup.policies.some(({ enforce }) => enforce !== undefined)
     this.#shadowKeys = new Set(
       this.#keys.filter((key) =>
@@ -73,78 +71,80 @@ export class RequestChecks<Native extends object> {
   find(context: Asking<Native>, access: Access = 'unlisted'): MaybePromise<FoundChecks<Native>> {
     const { native, request, scope } = context
     const asking = access === 'unlisted' ? context : { native, request, scope, access }
-    if (this.#onlyKey) {
-      const key = this.#key(this.#onlyKey, asking)
-      if (!isPromise(key)) return this.#fixedChecks(key, asking)
-      return key.then((known) => this.#fixedChecks(known, asking))
+    const [only] = this.#keys
+    if (!only || this.#keys.length > 1) {
+      const keys = inOrder(this.#keys, (resolver) => this.#key(resolver, asking))
+      return andThen(keys, (found) => this.#keyed(found, asking))
     }
-    const keys = inOrder(this.#keys, (resolver) => this.#key(resolver, asking))
-    return andThen(keys, (found) => {
-      const listed = this.#accessOf(found, asking)
-      if (listed !== 'unlisted') return listed
-      if (found.includes('deny')) return 'deny'
-      const policies = this.#setup.policies.filter(
-        (bound) => this.#keyOf(bound, found) !== undefined,
-      )
-      return policies.length === 0 ? [] : this.#checks(policies, found, asking)
-    })
+    const key = this.#key(only, asking)
+    if (!isPromise(key)) return this.#keyed([key], asking)
+    return key.then((known) => this.#keyed([known], asking))
   }
 
-  #accessOf(keys: readonly KeyOrMode[], { access = 'unlisted' }: Asking<Native>): Access {
-    return this.#setup.lists?.ofKeys(keys, access) ?? access
-  }
-
-  #fixedChecks(key: KeyOrMode, asking: Asking<Native>): FoundChecks<Native> {
-    const { scope: place } = asking
-    if (this.#setup.lists) {
-      const access = this.#accessOf([key], asking)
-      if (access !== 'unlisted') return access
-    }
-    if (typeof key === 'string') return key === 'deny' ? key : []
-    return this.#setup.policies.map((bound) => {
-      const cost = typeof bound.cost === 'number' ? bound.cost : 1
-      return checkOf(bound, { key: key.key, cost, found: bound.policy, place })
-    })
+  #keyed(keys: readonly KeyOrMode[], asking: Asking<Native>): MaybePromise<FoundChecks<Native>> {
+    const { lists, policies: all } = this.#setup
+    const { access = 'unlisted', native, scope: place } = asking
+    const listed = lists ? lists.ofKeys(keys, access) : access
+    if (listed !== 'unlisted') return listed
+    if (keys.includes('deny')) return 'deny'
+    const policies = keys.includes('skip')
+      ? all.filter((bound) => this.#keyOf(bound, keys) !== undefined)
+      : all
+    if (policies.length === 0) return []
+    if (this.#fixedCosts) return this.#checks(policies, { keys, costs: this.#fixedCosts, place })
+    const found = andThen(this.#findCosts(native), (costs) =>
+      andThen(this.#findLimits(policies, asking), (limits) =>
+        this.#checks(policies, { keys, costs, limits, place }),
+      ),
+    )
+    return this.#asksEnforcement
+      ? andThen(found, (checks) => this.#withEnforcement(checks, native))
+      : found
   }
 
   #checks(
     policies: readonly BoundPolicy<Native>[],
-    keys: readonly KeyOrMode[],
-    { native, request, scope: place }: Asking<Native>,
-  ): MaybePromise<readonly PolicyCheck<Native>[]> {
-    const { report } = this.#setup
-    const costs = inOrder(this.#costs, (cost) => {
+    { keys, costs, limits, place }: FoundParts,
+  ): readonly PolicyCheck<Native>[] {
+    const checks = policies.map((bound, index) => {
+      const { policy, scope = place } = bound
+      const identity = this.#keyOf(bound, keys) ?? ''
+      const cost = costs[this.#costs.indexOf(bound.cost)] ?? 1
+      const key = policy.named ? identity : scopedKey(scope, identity)
+      const inForce: LimitInForce = limits?.[index] ?? policy
+      const { limit, reduced = false, shadow } = inForce
+      const check = { policy, key, identity, cost, limit, bound, scope, reduced }
+      return shadow === undefined ? check : { ...check, shadow }
+    })
+    if (this.#setup.strikesLater) return withStrikesLater(checks)
+    return this.#setup.penalty ? withoutUndueStrikes(checks) : checks
+  }
+
+  #findCosts(native: Native): MaybePromise<readonly number[]> {
+    return inOrder(this.#costs, (cost) => {
       if (typeof cost !== 'function') return cost
       const found = locating(
         () => cost(native),
         () => this.#placeOf('cost', (bound) => bound.cost === cost),
       )
-      return andThen(found, (value) => validCost(value, report))
+      return andThen(found, (value) => validCost(value, this.#setup.report))
     })
-    const limits = (): MaybePromise<readonly LimitInForce[]> =>
-      inOrder<BoundPolicy<Native>, LimitInForce>(policies, (bound) => {
-        const { policy, limitOf } = bound
-        if (!limitOf) return policy
-        const found = locating(
-          () => limitOf(native, report, request),
-          () => this.#placeOf('limit', (other) => other === bound),
-        )
-        return andThen(found, (value) => validLimit(value, policy, report))
-      })
-    const checks = andThen(costs, (foundCosts) =>
-      andThen(limits(), (foundLimits) => {
-        const whole = policies.map((bound, index) => {
-          const key = this.#keyOf(bound, keys) ?? ''
-          const cost = foundCosts[this.#costs.indexOf(bound.cost)] ?? 1
-          return checkOf(bound, { key, cost, found: foundLimits[index] ?? bound.policy, place })
-        })
-        if (this.#setup.strikesLater) return withStrikesLater(whole)
-        return this.#setup.penalty ? withoutUndueStrikes(whole) : whole
-      }),
-    )
-    return this.#asksEnforcement
-      ? andThen(checks, (found) => this.#withEnforcement(found, native))
-      : checks
+  }
+
+  #findLimits(
+    policies: readonly BoundPolicy<Native>[],
+    { native, request }: Asking<Native>,
+  ): MaybePromise<readonly LimitInForce[]> {
+    const { report } = this.#setup
+    return inOrder<BoundPolicy<Native>, LimitInForce>(policies, (bound) => {
+      const { policy, limitOf } = bound
+      if (!limitOf) return policy
+      const found = locating(
+        () => limitOf(native, report, request),
+        () => this.#placeOf('limit', (other) => other === bound),
+      )
+      return andThen(found, (value) => validLimit(value, policy, report))
+    })
   }
 
   #withEnforcement(
@@ -228,21 +228,13 @@ export class RequestChecks<Native extends object> {
   }
 }
 
-interface Found {
-  readonly key: string
-  readonly cost: number
-  readonly found: LimitInForce
+/** The parts of checks that belong to one request. */
+interface FoundParts {
+  readonly keys: readonly KeyOrMode[]
+  readonly costs: readonly number[]
+  /** By policy. @default the policies' own */
+  readonly limits?: readonly LimitInForce[]
   readonly place: Scope
-}
-
-function checkOf<Native>(
-  bound: BoundPolicy<Native>,
-  { key: identity, cost, found: { limit, reduced = false, shadow }, place }: Found,
-): PolicyCheck<Native> {
-  const { policy, scope = place } = bound
-  const key = policy.named ? identity : scopedKey(scope, identity)
-  const check = { policy, key, identity, cost, limit, bound, scope, reduced }
-  return shadow === undefined ? check : { ...check, shadow }
 }
 
 function isFixed<Native>({ cost, limitOf, enforce }: BoundPolicy<Native>): boolean {

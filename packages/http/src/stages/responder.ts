@@ -1,15 +1,13 @@
 import { andThen, type Decision, divideChecks, type MaybePromise } from '@sluice/core'
-import { giveBack, mayRefund, RequestAccount } from '../lifecycle/account.ts'
-import { ChargeableDecision } from '../lifecycle/chargeable-decision.ts'
+import { type Found, giveBack, mayRefund } from '../lifecycle/account.ts'
 import type { Decided } from '../lifecycle/decided.ts'
 import type { DelayQueue } from '../lifecycle/delay-queue.ts'
 import { LeaseRenewer } from '../lifecycle/lease-renewer.ts'
 import { mayBeInShadow, type PolicyCheck } from '../options/bound-policy.ts'
-import type { PolicyGuardOptions } from '../options/options.ts'
 import { strikeDue } from '../options/penalty.ts'
 import type { RequestContext } from '../request/context.ts'
 import { allHolds, type Hold } from '../request/hold.ts'
-import { type Passage, passWithoutFields, type RequestDecision } from '../request/passage.ts'
+import { type Passage, passWithoutFields } from '../request/passage.ts'
 import type { ResponseField } from '../request/response.ts'
 import {
   blocked,
@@ -28,20 +26,14 @@ import type { GuardSetup } from './setup.ts'
 
 /** The last stage of a guard: tells observers of a decision, and makes the passage of it. */
 export class Responder<Native extends object, Handler> {
-  readonly #setup: GuardSetup<Native>
-  readonly #options: PolicyGuardOptions<Native, Handler>
+  readonly #setup: GuardSetup<Native, Handler>
   readonly #delayQueue: DelayQueue
   readonly #leases: LeaseRenewer | undefined
   readonly #mayHaveShadows: boolean
   readonly #hasRefunds: boolean
 
-  constructor(
-    setup: GuardSetup<Native>,
-    options: PolicyGuardOptions<Native, Handler>,
-    delayQueue: DelayQueue,
-  ) {
+  constructor(setup: GuardSetup<Native, Handler>, delayQueue: DelayQueue) {
     this.#setup = setup
-    this.#options = options
     this.#delayQueue = delayQueue
     const policies = setup.policies.map(({ policy }) => policy)
     this.#leases = LeaseRenewer.of(setup.limiter, policies)
@@ -51,96 +43,78 @@ export class Responder<Native extends object, Handler> {
 
   /** Tells observers of a decision, and answers it. */
   respond(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
-    if (this.#isTurnedAway(decided)) return this.#turnAway(decided)
+    if (decided.delayMs > 0 && this.#delayQueue.isFull) return this.#turnAway(decided)
     this.observe(decided)
     return this.#passageOf(decided)
   }
 
   /** Tells observers of a decision: once for each request. */
-  observe(decided: Decided<Native>, isQueued = false): void {
-    this.#setup.observation.notifyDecision(decided, isQueued)
+  observe(found: Found<Native>, isQueued = false): void {
+    this.#setup.observation.notifyDecision(found, isQueued)
   }
 
   /** Refuses a request that a list blocks. */
   forbid(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
     this.observe({ context, decision: blocked, checks: [] })
-    return forbidden(this.#options, context.native)
+    return forbidden(this.#setup, context.native)
   }
 
   /** Settles everything that a request holds when its response ends, whatever code answers it. */
   settleAtEnd(charged: Decided<Native>): void {
-    const hold = this.#hold(charged.decision, this.#accountOf(charged))
+    const hold = this.#hold(charged)
     if (hold) charged.context.settleAtEnd(hold)
   }
 
-  /** The decision and the fields of a request that another part answers without a refusal. */
-  fieldsFor(decided: Decided<Native>): {
-    readonly decision: RequestDecision
-    readonly fields: readonly ResponseField[]
-  } {
-    const { context, checks } = decided
-    const decision = new ChargeableDecision(this.#setup, decided, undefined)
-    if (decision.outcomes.length === 0) return { decision, fields: [] }
-    const fields = this.#fieldsOf(decision, this.#enforced(checks))
-    const options = { ...this.#renderOptions(decision), rejected: false, retryAfter: undefined }
-    return { decision, fields: fields.render(context.response, options) }
+  /** The fields of a request that another part answers without a refusal. */
+  fieldsFor(decided: Decided<Native>): readonly ResponseField[] {
+    if (decided.outcomes.length === 0) return []
+    const fields = this.#fieldsOf(decided, this.#enforced(decided.checks))
+    const options = { ...this.#renderOptions(decided), rejected: false, retryAfter: undefined }
+    return fields.render(decided.context.response, options)
   }
 
   #passageOf(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
-    const { context } = decided
-    const account = this.#accountOf(decided)
-    const decision = new ChargeableDecision(this.#setup, decided, account)
-    if (decision.source === 'open') return { ...passWithoutFields, decision }
+    if (decided.source === 'open') return { ...passWithoutFields, decision: decided }
     const checks = this.#enforced(decided.checks)
-    if (checks.length === 0 && decision.allowed) {
-      return { ...passWithoutFields, decision, hold: this.#hold(decision, account) }
+    if (checks.length === 0 && decided.allowed) {
+      return { ...passWithoutFields, decision: decided, hold: this.#hold(decided) }
     }
-    const fields = this.#fieldsOf(decision, checks)
-    if (!decision.allowed) return this.#refuse(context, { decision, checks, fields })
-    const set = fields.render(context.response, this.#renderOptions(decision))
-    return decision.delayMs === 0
-      ? {
-          decision,
-          verdict: { action: 'pass', fields: set },
-          hold: this.#hold(decision, account),
-        }
-      : this.#delay(decision, account, set)
-  }
-
-  #delay(
-    decision: RequestDecision,
-    account: RequestAccount<Native> | undefined,
-    fields: readonly ResponseField[],
-  ): Passage<Handler> {
-    // No policy that queues stands beside one with leases, so there are none to renew.
-    const delayed = this.#delayQueue.add(decision.delayMs)
-    const verdict = { action: 'delay', fields, turn: delayed.turn } as const
-    return { decision, verdict, hold: allHolds(delayed, account?.held()) }
+    const fields = this.#fieldsOf(decided, checks)
+    if (!decided.allowed) return this.#refuse(decided, checks, fields)
+    const set = fields.render(decided.context.response, this.#renderOptions(decided))
+    const hold = this.#hold(decided)
+    if (decided.delayMs === 0) {
+      return { decision: decided, verdict: { action: 'pass', fields: set }, hold }
+    }
+    const delayed = this.#delayQueue.add(decided.delayMs)
+    const verdict = { action: 'delay', fields: set, turn: delayed.turn } as const
+    return { decision: decided, verdict, hold: allHolds(delayed, hold) }
   }
 
   #refuse(
-    { native, response }: RequestContext<Native>,
-    { decision, checks, fields }: Refused<Native>,
+    decided: Decided<Native>,
+    checks: readonly PolicyCheck<Native>[],
+    fields: ResponseFields,
   ): MaybePromise<Passage<Handler>> {
-    const { limiter, penalty, statusCode } = this.#setup
-    const { message, handler } = this.#options
-    const cause = refusalCause(decision, checks)
+    const { limiter, penalty, statusCode, message, handler } = this.#setup
+    const { native, response } = decided.context
+    const cause = refusalCause(decided, checks)
     if (cause === 'quota' && penalty) {
-      const strike = strikeDue(decision, checks, penalty)
+      const strike = strikeDue(decided, checks, penalty)
       if (strike) limiter.strike(strike, checks)
     }
     const status = refusalStatus(cause, statusCode)
     const violated = fields.policies.violated()
     const penalties = fields.policies.violatedPenalties()
-    const refusal = { native, decision, cause, status, violated, penalties }
+    const refusal = { native, decision: decided, cause, status, violated, penalties }
     const body = handler ? undefined : refusalBody(message, refusal)
     return andThen(body, (known) => ({
-      decision,
+      decision: decided,
       verdict: {
         action: 'reject',
         status,
         fields: [
-          ...fields.render(response, this.#renderOptions(decision)),
+          ...fields.render(response, this.#renderOptions(decided)),
           ['Cache-Control', 'no-store'],
         ],
         body: known,
@@ -150,26 +124,19 @@ export class Responder<Native extends object, Handler> {
     }))
   }
 
-  #isTurnedAway({ decision }: Decided<Native>): boolean {
-    return decision.delayMs > 0 && this.#delayQueue.isFull
-  }
-
   /** Refuses an allowed request that there is no room to hold. A refusal is never charged. */
   #turnAway(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
     giveBack(decided, this.#setup.limiter)
     const decision = turnedAway(decided.decision)
     // The client is told 'closed', observers 'shed': it is a lack of room, and no store failed.
-    this.observe({ ...decided, decision: { ...decision, source: 'shed' } })
-    return this.#passageOf({ ...decided, decision, checks: [] })
+    this.observe(decided.with({ decision: { ...decision, source: 'shed' } }))
+    return this.#passageOf(decided.with({ decision, checks: [] }))
   }
 
-  #fieldsOf(
-    decision: ChargeableDecision<Native>,
-    checks: readonly PolicyCheck<Native>[],
-  ): ResponseFields {
+  #fieldsOf(decided: Decided<Native>, checks: readonly PolicyCheck<Native>[]): ResponseFields {
     const { headers, hideOnRedirect } = this.#setup
-    const fields = decision.responseFields
-    fields.policies.add({ decision, checks, dialects: headers })
+    const fields = decided.responseFields
+    fields.policies.add({ decision: decided, checks, dialects: headers })
     if (hideOnRedirect) fields.hideOnRedirect = true
     return fields
   }
@@ -188,20 +155,9 @@ export class Responder<Native extends object, Handler> {
     return this.#mayHaveShadows ? divideChecks(checks).enforced : checks
   }
 
-  #accountOf(decided: Decided<Native>): RequestAccount<Native> | undefined {
-    return this.#hasRefunds && mayRefund(decided)
-      ? new RequestAccount(this.#setup, decided)
-      : undefined
+  #hold(decided: Decided<Native>): Hold | undefined {
+    const lease = this.#leases?.keep(decided)
+    const mayEnd = this.#hasRefunds && mayRefund(decided)
+    return mayEnd ? allHolds(lease, decided.account.held()) : lease
   }
-
-  #hold(decision: Decision, account: RequestAccount<Native> | undefined): Hold | undefined {
-    const lease = this.#leases?.keep(decision)
-    return account ? allHolds(lease, account.held()) : lease
-  }
-}
-
-interface Refused<Native> {
-  readonly decision: RequestDecision
-  readonly checks: readonly PolicyCheck<Native>[]
-  readonly fields: ResponseFields
 }

@@ -1,4 +1,5 @@
 import {
+  andThen,
   checkTogether,
   createLimiter,
   joinObservers,
@@ -9,7 +10,6 @@ import {
   limiterFields,
   type Policy,
   policyList,
-  SluiceError,
   warnOnce,
 } from '@sluice/core'
 import { policyNameProblem } from '@sluice/headers'
@@ -27,14 +27,13 @@ import {
   shorthandFields,
 } from '../options/bound-policy.ts'
 import { noteNamedLimit } from '../options/named-limits.ts'
-import { checkOptions, optionsOf, type Settings, settingsOf } from '../options/option-table.ts'
-import type { PolicyGuardOptions } from '../options/options.ts'
+import { checkHttpOptions, GuardTable, type Settings } from '../options/option-table.ts'
+import { type HttpPolicyOptions, optionsOf, type PolicyGuardOptions } from '../options/options.ts'
 import { bindPenalty, corePenalty } from '../options/penalty.ts'
-import type { HttpPolicyOptions } from '../options/policy-options.ts'
-import { checkSettlement, type PolicySettlement, settlementOf } from '../options/settlement.ts'
+import { type PolicySettlement, settlementOf } from '../options/settlement.ts'
 import type { Scope } from '../request/scope.ts'
 import { type Report, reporter } from '../request/user-functions.ts'
-import { FreeRetries, idempotencyKeyOf } from './free-retries.ts'
+import { type Decide, FreeRetries } from './free-retries.ts'
 import { Observation } from './observation.ts'
 
 /** The place of one list of policies, beside the user's options. */
@@ -68,7 +67,8 @@ interface Inherited<Native extends object> {
 }
 
 /** The checked options of a guard, with the defaults filled in. */
-export interface GuardSetup<Native extends object> extends Settings {
+export interface GuardSetup<Native extends object, Handler = unknown>
+  extends Settings<Native, Handler> {
   readonly limiter: Limiter
   readonly observation: Observation<Native>
   /** Tells whether a denial is a strike only once the request is refused. */
@@ -76,8 +76,9 @@ export interface GuardSetup<Native extends object> extends Settings {
   /** All policies; the penalty is the last one. */
   readonly policies: readonly BoundPolicy<Native>[]
   readonly penalty: BoundPolicy<Native> | undefined
-  /** Retries that cost nothing; `undefined`: none do. */
-  readonly freeRetries: FreeRetries<Native> | undefined
+  readonly decide: Decide<Native>
+  /** Tells whether a decision takes several calls of the store. */
+  readonly isSeveralCalls: boolean
   /** Clients that pass, or are refused, without being counted; `undefined` without such lists. */
   readonly lists: AccessLists | undefined
   readonly report: Report
@@ -85,30 +86,15 @@ export interface GuardSetup<Native extends object> extends Settings {
   readonly where: string
 }
 
-/** @throws SluiceError when two options would reply to a refused request */
-function checkReplies<Native extends object, Handler>({
-  message,
-  handler,
-}: PolicyGuardOptions<Native, Handler>): void {
-  if (message === undefined || handler === undefined) return
-  throw new SluiceError(
-    'SLUICE_OPTION_INVALID',
-    'message and handler cannot stand together, since only one of them can reply: let the handler send the message',
-  )
-}
-
 /** Checks the options of a guard. @throws SluiceError with option, value, range and fix */
 export function setUpGuard<Native extends object, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
   place: PolicyGuardPlace<Native>,
-): GuardSetup<Native> {
+): GuardSetup<Native, Handler> {
   const { where, adapterFields = [], checksAdmission = true, inherited } = place
   const kind = inherited ? 'route' : 'guard'
   knownFields(options, where, [...optionsOf(kind), ...adapterFields])
-  checkOptions(options, kind, (field) => field)
-  checkSettlement(options, (field) => field)
-  checkReplies(options)
-  const settings = settingsOf(options)
+  const settings = checkHttpOptions(new GuardTable<Native, Handler>(), options)
   const listed = policyList<HttpPolicyOptions<Native>>(options, shorthandFields)
   for (const [policy, at] of listed) checkPolicy(policy, at)
   const written = listed.map(([policy]) => policy)
@@ -121,10 +107,13 @@ export function setUpGuard<Native extends object, Handler>(
   const policies = [...addedTo, ...own, ...(penalty ? [penalty] : [])]
   if (inherited) checkTogether(policies.map(({ policy }) => policy))
   warnIfUnverified([...addedTo, ...own])
-  const { admission } = options
+  const { admission, idempotencyKey: key } = settings
   if (checksAdmission) admission?.checkPolicies?.(policies.map(({ policy }) => policy))
   const observers = joinObservers(options)
-  const key = idempotencyKeyOf(options)
+  const decide: Decide<Native> = (context, checks) =>
+    andThen(limiter.decide(checks, context.native), (decision) => ({ context, decision, checks }))
+  const retries =
+    key && new FreeRetries({ key, decide, policies, options: limiterFieldsOf(options) })
   return {
     ...settings,
     limiter,
@@ -132,8 +121,8 @@ export function setUpGuard<Native extends object, Handler>(
     strikesLater: admission?.overflows === true && penalty !== undefined,
     policies,
     penalty,
-    freeRetries:
-      key && new FreeRetries({ key, limiter, policies, options: limiterFieldsOf(options) }),
+    decide: retries ? (context, checks) => retries.decide(context, checks) : decide,
+    isSeveralCalls: retries !== undefined,
     lists: accessLists(settings),
     report: reporter(observers),
     where,

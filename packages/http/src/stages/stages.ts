@@ -8,11 +8,11 @@ import {
 } from '@sluice/core'
 import type { Access } from '../access/lists.ts'
 import { deniedWithoutKey } from '../keys/missing-key.ts'
-import type { Decided } from '../lifecycle/decided.ts'
+import type { Found } from '../lifecycle/account.ts'
+import { Decided } from '../lifecycle/decided.ts'
 import type { DelayQueue } from '../lifecycle/delay-queue.ts'
 import type { LoadShedder } from '../limits/shedder.ts'
 import type { PolicyCheck } from '../options/bound-policy.ts'
-import type { PolicyGuardOptions } from '../options/options.ts'
 import { withoutStrike } from '../options/penalty.ts'
 import type { RequestContext } from '../request/context.ts'
 import { type Passage, passWithoutFields } from '../request/passage.ts'
@@ -49,8 +49,7 @@ const refused: Peeked = { ...passes, allowed: false, retryAfterMs: Number.POSITI
  * respond. Each one answers a request, or hands it to the next.
  */
 export class Stages<Native extends object, Handler> {
-  readonly #setup: GuardSetup<Native>
-  readonly #options: PolicyGuardOptions<Native, Handler>
+  readonly #setup: GuardSetup<Native, Handler>
   readonly #shedder: LoadShedder<Native> | undefined
   readonly #requestChecks: RequestChecks<Native>
   readonly #responder: Responder<Native, Handler>
@@ -60,19 +59,13 @@ export class Stages<Native extends object, Handler> {
     Record<'skip' | 'allow' | 'no-key' | 'preflight', Stage<Native, Handler>>
   >
 
-  constructor(
-    setup: GuardSetup<Native>,
-    options: PolicyGuardOptions<Native, Handler>,
-    { delayQueue, shedder }: SharedParts<Native>,
-  ) {
-    const { observation } = setup
-    const { admission } = options
+  constructor(setup: GuardSetup<Native, Handler>, { delayQueue, shedder }: SharedParts<Native>) {
+    const { admission, limiter, observation } = setup
     this.#setup = setup
-    this.#options = options
     this.#shedder = shedder
     this.#requestChecks = new RequestChecks(setup)
-    this.#responder = new Responder(setup, options, delayQueue)
-    const admitting = admission && new Admitting(admission, setup.limiter, this.#responder)
+    this.#responder = new Responder(setup, delayQueue)
+    const admitting = admission && new Admitting(admission, limiter, this.#responder)
     this.#admitting = admitting
     const uncounted: Stage<Native, Handler> = admitting
       ? (context) => admitting.admitUnlimited(context)
@@ -87,7 +80,7 @@ export class Stages<Native extends object, Handler> {
 
   /** @throws or rejects with the errors of users' functions */
   check(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
-    const { skip } = this.#options
+    const { skip } = this.#setup
     if (!skip) return this.#askLists(context)
     return andThen(skip(context.native), (isSkipped) =>
       isSkipped ? this.#pass.skip(context) : this.#askLists(context),
@@ -96,8 +89,8 @@ export class Stages<Native extends object, Handler> {
 
   /** Answers what a request would get by its own key, limit and cost, and takes nothing. */
   peek(asking: Asking<Native>): MaybePromise<Peeked> {
-    const { lists, limiter } = this.#setup
-    return andThen(this.#options.skip?.(asking.native), (isSkipped) => {
+    const { lists, limiter, skip } = this.#setup
+    return andThen(skip?.(asking.native), (isSkipped) => {
       const access = lists?.ofAddress(asking.request)
       if (isSkipped || (access === 'allow' && !lists?.blockKeys)) return passes
       if (access === 'block') return refused
@@ -131,7 +124,7 @@ export class Stages<Native extends object, Handler> {
       return andThen(limiter.decide(checks, context.native), (decision) =>
         decision.allowed
           ? this.#pass.preflight(context)
-          : this.#responder.respond({ context, decision, checks }),
+          : this.#respond({ context, decision, checks }),
       )
     })
   }
@@ -142,7 +135,7 @@ export class Stages<Native extends object, Handler> {
     if (!shedder) return this.#findChecks(context)
     return andThen(shedder.refuses(context.native, this.#setup.report), (isRefused) => {
       if (!isRefused) return this.#findChecks(context)
-      return this.#responder.respond({ context, decision: shedder.refusal, checks: [] })
+      return this.#respond({ context, decision: shedder.refusal, checks: [] })
     })
   }
 
@@ -160,7 +153,7 @@ export class Stages<Native extends object, Handler> {
     if (found === 'block') return this.#responder.forbid(context)
     if (found === 'allow') return this.#pass.allow(context)
     if (found === 'deny') {
-      return this.#responder.respond({ context, decision: deniedWithoutKey, checks: [] })
+      return this.#respond({ context, decision: deniedWithoutKey, checks: [] })
     }
     return found.length === 0 ? this.#pass['no-key'](context) : this.#decide(context, found)
   }
@@ -169,38 +162,37 @@ export class Stages<Native extends object, Handler> {
     context: RequestContext<Native>,
     checks: readonly PolicyCheck<Native>[],
   ): MaybePromise<Passage<Handler>> {
-    const { freeRetries, limiter, preflights } = this.#setup
+    const { decide, preflights } = this.#setup
     if (preflights === undefined && isPreflight(context.request)) warnOfPreflight()
     const timing = this.#begin()
-    if (freeRetries) {
-      const decided = freeRetries.decide(context, checks)
-      if (!isPromise(decided)) return this.#answer(decided, timing)
-      if (timing) timing.isImmediate = false
-      return decided.then((known) => this.#answer(known, timing))
-    }
-    const decision = limiter.decide(checks, context.native)
-    if (!isPromise(decision)) return this.#answer({ context, decision, checks }, timing)
+    const found = decide(context, checks)
+    if (!isPromise(found)) return this.#answer(found, timing)
     if (timing) timing.isImmediate = false
-    return decision.then((known) => this.#answer({ context, decision: known, checks }, timing))
+    return found.then((known) => this.#answer(known, timing))
   }
 
-  /** A decision with free retries is several calls of the store: it has a timing of its own. */
+  /** Several calls of the store have a timing of their own. */
   #begin(): DecisionTiming | undefined {
-    const { freeRetries, observation } = this.#setup
+    const { isSeveralCalls, observation } = this.#setup
     if (!observation.isObserved) return undefined
-    const timing = freeRetries ? new DecisionTiming() : observation.time()
+    const timing = isSeveralCalls ? new DecisionTiming() : observation.time()
     timing.isImmediate = true
     return timing
   }
 
   #answer(
-    { context, decision, checks, mayGiveBack }: Decided<Native>,
+    found: Found<Native>,
     timing: DecisionTiming | undefined,
   ): MaybePromise<Passage<Handler>> {
     timing?.end()
-    const decided = { context, decision, checks, mayGiveBack, timing }
+    const decided = new Decided(this.#setup, found, timing)
     if (!this.#admitting) return this.#responder.respond(decided)
     return this.#admitting.admitOrRespond(decided)
+  }
+
+  /** Answers a request that no admission can take. */
+  #respond(found: Found<Native>): MaybePromise<Passage<Handler>> {
+    return this.#responder.respond(new Decided(this.#setup, found))
   }
 }
 
