@@ -52,6 +52,9 @@ export function copyOfHolding(holding: Holding): Holding {
   const copy = newHolding()
   copy.open = holding.open.map(copied)
   copy.closed = holding.closed.map(copied)
-  copy.asked = holding.asked && { ...holding.asked, closed: holding.asked.closed.map(copied) }
+  copy.pending = holding.pending && {
+    ...holding.pending,
+    closed: holding.pending.closed.map(copied),
+  }
   return copy
 }

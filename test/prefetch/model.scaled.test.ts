@@ -111,13 +111,13 @@ function actionsOf({ budget, keys, holders, requests, replies, ...world }: World
     for (const key of keys) {
       const holding = held[key]
       if (budget.spends > 0 && holding.find(1, moment)) actions.push(spend(holder, key))
-      if (budget.asks > 0 && !holding.asked) actions.push(ask(holder, key))
-      if (budget.closes > 0 && (holding.open.length > 0 || holding.asked)) {
+      if (budget.asks > 0 && !holding.pending) actions.push(ask(holder, key))
+      if (budget.closes > 0 && (holding.open.length > 0 || holding.pending)) {
         actions.push(close(holder, key))
       }
       if (budget.resets > 0) actions.push(reset(holder, key))
     }
-    if (budget.crashes > 0 && (held.a.open.length > 0 || held.a.asked)) {
+    if (budget.crashes > 0 && (held.a.open.length > 0 || held.a.pending)) {
       actions.push((next) => {
         next.holders[holder] = newHolder()
         next.budget.crashes -= 1
@@ -159,7 +159,7 @@ function close(holder: number, key: Key): Action {
     next.budget.closes -= 1
     const holding = next.holding(holder, key)
     holding.close(() => true)
-    if (holding.asked) holding.fail(holding.asked.id)
+    if (holding.pending) holding.fail(holding.pending.id)
   }
 }
 

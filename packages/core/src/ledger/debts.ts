@@ -75,7 +75,7 @@ class Debt {
     for (const receipt of this.doubtful) units -= receipt.check.cost
     units = this.take(Math.max(0, units))
     if (units === 0) return undefined
-    part.isTold = true
+    part.isSent = true
     this.part = new DebtPart(this)
     return { check, local, units, part }
   }

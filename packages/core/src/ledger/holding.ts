@@ -41,7 +41,7 @@ export class OwnGrant extends LocalUnits {
   }
 
   /** False for a grant that was spent whole: the store records it by itself. */
-  get mustBeTold(): boolean {
+  get mustBeSent(): boolean {
     return this.left > 0 || this.units === 0
   }
 
@@ -50,7 +50,7 @@ export class OwnGrant extends LocalUnits {
   }
 
   protected override get isFinal(): boolean {
-    return this.isTold || this.hasEnded(momentNow())
+    return this.isSent || this.hasEnded(momentNow())
   }
 
   protected override free(units: number): void {
@@ -60,7 +60,7 @@ export class OwnGrant extends LocalUnits {
 }
 
 /** A grant that the store was asked for. */
-interface AskedGrant {
+interface PendingGrant {
   readonly id: number
   /** The end of the grant, counted from before the request was sent. */
   readonly endsAt: Moment
@@ -73,7 +73,7 @@ export class Holding {
   open: OwnGrant[] = []
   /** Closed grants that the store has not confirmed. Nothing is spent of them any more. */
   closed: OwnGrant[] = []
-  asked: AskedGrant | undefined = undefined
+  pending: PendingGrant | undefined = undefined
   readonly #counters: GrantCounters
 
   constructor(counters: GrantCounters) {
@@ -114,7 +114,7 @@ export class Holding {
     // Most sweeps find nothing, and there may be many keys.
     if (!this.open.every(lives)) this.open = this.open.filter(lives)
     if (!this.closed.every(lives)) this.closed = this.closed.filter(lives)
-    if (this.asked && hasPassed(this.asked.endsAt, now)) this.fail(this.asked.id)
+    if (this.pending && hasPassed(this.pending.endsAt, now)) this.fail(this.pending.id)
     return lapsed
   }
 
@@ -133,8 +133,8 @@ export class Holding {
   ask(id: number, lifeMs: number, now: Moment): Pick<GrantTerms, 'closed'> {
     const ownLifeMs = lifeMs - Math.max(2, Math.ceil(lifeMs * clockDrift))
     const endsAt = later(now, ownLifeMs)
-    for (const grant of this.closed) grant.isTold = true
-    this.asked = { id, endsAt, closed: [...this.closed] }
+    for (const grant of this.closed) grant.isSent = true
+    this.pending = { id, endsAt, closed: [...this.closed] }
     return { closed: this.closed.map(closedGrant) }
   }
 
@@ -142,7 +142,7 @@ export class Holding {
   get soleSpent(): OwnGrant | undefined {
     const [grant, ...others] = this.closed.filter(({ spent }) => spent > 0)
     // The store may have recorded one that it was told of before, at another time.
-    return others.length === 0 && grant?.isTold === false ? grant : undefined
+    return others.length === 0 && grant?.isSent === false ? grant : undefined
   }
 
   /**
@@ -150,12 +150,12 @@ export class Holding {
    * @returns the grant; `undefined` for none
    */
   answer(id: number, units: number, now: Moment): OwnGrant | undefined {
-    const { asked } = this
-    if (asked?.id !== id) return undefined
-    this.asked = undefined
-    this.closed = this.closed.filter((grant) => !asked.closed.includes(grant))
+    const { pending } = this
+    if (pending?.id !== id) return undefined
+    this.pending = undefined
+    this.closed = this.closed.filter((grant) => !pending.closed.includes(grant))
     if (units === 0) return undefined
-    const grant = new OwnGrant(id, units, asked.endsAt, this.#counters)
+    const grant = new OwnGrant(id, units, pending.endsAt, this.#counters)
     if (grant.hasEnded(now)) return undefined
     this.open.push(grant)
     return grant
@@ -166,9 +166,9 @@ export class Holding {
    * returned with the next request.
    */
   fail(id: number): void {
-    if (this.asked?.id !== id) return
-    this.closed.push(new OwnGrant(id, 0, this.asked.endsAt, this.#counters))
-    this.asked = undefined
+    if (this.pending?.id !== id) return
+    this.closed.push(new OwnGrant(id, 0, this.pending.endsAt, this.#counters))
+    this.pending = undefined
   }
 
   /**
@@ -176,7 +176,7 @@ export class Holding {
    * @returns the grants to return, with nothing spent
    */
   forget(): readonly ClosedGrant[] {
-    if (this.asked) this.fail(this.asked.id)
+    if (this.pending) this.fail(this.pending.id)
     this.close(() => true)
     return this.closed.map(({ id }) => ({ id, spent: 0 }))
   }

@@ -20,7 +20,7 @@ export const idleMs = 2_000
 /** The hot keys of one policy at this process, found by a sketch. */
 export class HotPolicy {
   readonly policy: Policy
-  readonly caller: StoreWay
+  readonly way: StoreWay
   readonly counters: GrantCounters
   readonly keys: Map<string, HotKey> = new Map()
   /** The least requests of a hot key. */
@@ -28,9 +28,9 @@ export class HotPolicy {
   readonly #seen = new SpaceSaving(sketchSize)
   #seenSinceMs = Number.NEGATIVE_INFINITY
 
-  constructor(policy: Policy, caller: StoreWay, counters: GrantCounters) {
+  constructor(policy: Policy, way: StoreWay, counters: GrantCounters) {
     this.policy = policy
-    this.caller = caller
+    this.way = way
     this.counters = counters
     this.leastASecond = Math.max(leastRequests, (leastRequests * secondMs) / policy.prefetchMs)
   }
@@ -64,20 +64,17 @@ interface Rate {
 }
 
 /** A key that this process takes grants for. */
-export class HotKey {
+export class HotKey extends Holding {
   readonly key: string
-  readonly policy: Policy
-  readonly caller: StoreWay
-  readonly holding: Holding
   /** The limit of the last request. Only grants that were taken under it may be spent. */
   limit: number
   /** The answer to the last request for a grant. */
-  answered: Outcome | undefined = undefined
+  lastAnswer: Outcome | undefined = undefined
   /** No grant is asked for before this time, in ms of the monotonic clock. */
   askAfterMs = 0
   /** Time at which a grant was last spent, in ms of the monotonic clock. */
   spentAtMs: number = Number.NEGATIVE_INFINITY
-  readonly #of: HotPolicy
+  readonly of: HotPolicy
   #startMs: number
   #now: Rate = { requests: 0, units: 0 }
   #before: Rate
@@ -88,11 +85,9 @@ export class HotKey {
     { key, cost, limit }: Check,
     seen: { requests: number; nowMs: number },
   ) {
-    this.#of = of
+    super(of.counters)
+    this.of = of
     this.key = key
-    this.policy = of.policy
-    this.caller = of.caller
-    this.holding = new Holding(of.counters)
     this.limit = limit
     this.#before = { requests: seen.requests, units: seen.requests * cost }
     this.#startMs = seen.nowMs
@@ -100,7 +95,7 @@ export class HotKey {
 
   /** The number that the remaining units are divided by, so that all processes get some. */
   get divisor(): number {
-    const { store, instances = store.fleet?.instances ?? 1 } = this.caller
+    const { store, instances = store.fleet?.instances ?? 1 } = this.of.way
     return 2 * instances
   }
 
@@ -113,17 +108,17 @@ export class HotKey {
 
   /** The size of a grant: the units of its life at the present rate. */
   unitsOfGrant(nowMs: number): number {
-    const units = Math.ceil((this.#rate(nowMs).units * this.policy.prefetchMs) / secondMs)
+    const units = Math.ceil((this.#rate(nowMs).units * this.of.policy.prefetchMs) / secondMs)
     return Math.max(leastRequests * this.meanCost(nowMs), units)
   }
 
   isHot(nowMs: number): boolean {
-    return this.#rate(nowMs).requests >= this.#of.leastASecond / 2
+    return this.#rate(nowMs).requests >= this.of.leastASecond / 2
   }
 
   /** Tells whether its grants were spent so lately that the next one will be spent too. */
   isSpent(nowMs: number): boolean {
-    return this.isHot(nowMs) && nowMs - this.spentAtMs < this.policy.prefetchMs / 4
+    return this.isHot(nowMs) && nowMs - this.spentAtMs < this.of.policy.prefetchMs / 4
   }
 
   meanCost(nowMs: number): number {
@@ -137,15 +132,14 @@ export class HotKey {
    */
   changeLimit(limit: number, nowMs: number): void {
     this.limit = limit
-    this.holding.close(() => true)
-    this.askAfterMs = nowMs + this.policy.prefetchMs / 2
+    this.close(() => true)
+    this.askAfterMs = nowMs + this.of.policy.prefetchMs / 2
   }
 
   /** Forgets the key if it is not hot any more. */
   cool(nowMs: number): void {
-    const { open, closed, asked } = this.holding
-    if (asked || open.length > 0 || closed.length > 0) return
-    if (!this.isHot(nowMs)) this.#of.keys.delete(this.key)
+    const isInUse = this.pending || this.open.length > 0 || this.closed.length > 0
+    if (!isInUse && !this.isHot(nowMs)) this.of.keys.delete(this.key)
   }
 
   /**
@@ -153,8 +147,8 @@ export class HotKey {
    * unknown.
    */
   outcomeOf(check: Check, receipt: Receipt | undefined): Outcome {
-    const remaining = (this.answered?.remaining ?? 0) + this.holding.left
-    const resetMs = remaining === 0 ? (this.answered?.resetMs ?? 0) : 0
+    const remaining = (this.lastAnswer?.remaining ?? 0) + this.left
+    const resetMs = remaining === 0 ? (this.lastAnswer?.resetMs ?? 0) : 0
     return admittedOutcome(check, { remaining, resetMs, receipt })
   }
 

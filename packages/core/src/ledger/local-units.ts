@@ -28,7 +28,7 @@ export interface StoreWay {
  */
 export abstract class LocalUnits implements Home {
   /** True once the store was told: the number of units is final. */
-  isTold = false
+  isSent = false
   /** Units that came back between telling the store and its answer. */
   #late = 0
   /** Units that came back after the answer. */
@@ -43,7 +43,7 @@ export abstract class LocalUnits implements Home {
 
   /** True when units that come back do not become free here. */
   protected get isFinal(): boolean {
-    return this.isTold
+    return this.isSent
   }
 
   /** Notes that units came back before the store was told. */

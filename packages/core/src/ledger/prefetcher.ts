@@ -39,18 +39,21 @@ export class Prefetcher {
    * Answers a check by a grant, and spends the units of a `consume`. `undefined` when there is no
    * grant: then the store has to be asked, and `refill` called.
    */
-  answer(op: DecidingOp, check: Check, caller: StoreWay): Outcome | undefined {
+  answer(op: DecidingOp, check: Check, way: StoreWay): Outcome | undefined {
     const { policy, cost } = check
     if (policy.prefetchMs === 0 || op === 'charge' || check.digest !== undefined) return undefined
-    const hotPolicy = this.#policies.get(policy) ?? this.#add(policy, caller)
+    const hotPolicy = this.#policies.get(policy) ?? this.#add(policy, way)
     const now = momentNow()
     const known = hotPolicy.keys.get(check.key)
-    if (op === 'peek') return known && this.#look(known, check, now)
+    if (op === 'peek') {
+      const isEnough = known?.limit === check.limit && known.find(cost, now)
+      return isEnough ? known.outcomeOf(check, undefined) : undefined
+    }
     const hot = known ?? hotPolicy.see(check, now.monotonicMs)
     if (!hot) return undefined
     hot.count(cost, now.monotonicMs)
     if (hot.limit !== check.limit) hot.changeLimit(check.limit, now.monotonicMs)
-    const grant = hot.holding.spend(cost, now)
+    const grant = hot.spend(cost, now)
     if (!grant) return undefined
     this.counters.spent += cost
     hot.spentAtMs = now.monotonicMs
@@ -76,9 +79,9 @@ export class Prefetcher {
     return checks.map((check) => {
       const closed = [...this.#policies.values()].flatMap(({ policy, keys }) => {
         if (policy.id !== check.policy.id) return []
-        if (check.digest === undefined) return keys.get(check.key)?.holding.forget() ?? []
+        if (check.digest === undefined) return keys.get(check.key)?.forget() ?? []
         // The store alone knows which key it is.
-        for (const { holding } of keys.values()) holding.close(() => true)
+        for (const hot of keys.values()) hot.close(() => true)
         return []
       })
       return closed.length === 0
@@ -93,12 +96,12 @@ export class Prefetcher {
    */
   async close(store: Store): Promise<void> {
     const closed: HotKey[] = []
-    for (const { policy, caller, keys } of this.#policies.values()) {
-      if (caller.store !== store) continue
+    for (const { policy, way, keys } of this.#policies.values()) {
+      if (way.store !== store) continue
       for (const hot of keys.values()) {
         // With their true units: nothing is reset.
-        hot.holding.forget()
-        if (hot.holding.closed.length > 0) closed.push(hot)
+        hot.forget()
+        if (hot.closed.length > 0) closed.push(hot)
       }
       this.#policies.delete(policy)
     }
@@ -112,47 +115,38 @@ export class Prefetcher {
     }
   }
 
-  #add(policy: Policy, caller: StoreWay): HotPolicy {
-    const added = new HotPolicy(policy, caller, this.counters)
+  #add(policy: Policy, way: StoreWay): HotPolicy {
+    const added = new HotPolicy(policy, way, this.counters)
     this.#policies.set(policy, added)
     this.#time()
     return added
   }
 
-  #look(hot: HotKey, check: Check, now: Moment): Outcome | undefined {
-    const isEnough = hot.limit === check.limit && hot.holding.find(check.cost, now)
-    return isEnough ? hot.outcomeOf(check, undefined) : undefined
-  }
-
   /** Asks for a grant when less than half of one is left. */
   #refill(hot: HotKey, now: Moment): void {
-    const { holding } = hot
     const nowMs = now.monotonicMs
     // A rest that is too small for one request would only delay the next grant.
-    if (holding.left > 0 && holding.left < hot.meanCost(nowMs)) holding.close(() => true)
-    if (holding.asked ? nowMs < holding.asked.endsAt.monotonicMs : nowMs < hot.askAfterMs) return
-    const { left } = holding
+    if (hot.left > 0 && hot.left < hot.meanCost(nowMs)) hot.close(() => true)
+    if (hot.pending ? nowMs < hot.pending.endsAt.monotonicMs : nowMs < hot.askAfterMs) return
+    const { left } = hot
     const units = hot.unitsOfGrant(nowMs)
     if (left > 0 && left >= units / 2) return
-    this.#drop(hot, now)
+    this.counters.lapsed += hot.dropEnded(now)
     if (hot.limit / hot.divisor < hot.meanCost(nowMs)) return
-    this.#ask(hot, Math.max(0, units - holding.left), now)
-  }
-
-  #drop({ holding }: HotKey, now: Moment): void {
-    this.counters.lapsed += holding.dropEnded(now)
+    this.#ask(hot, Math.max(0, units - hot.left), now)
   }
 
   /** Returns a promise that resolves after the answer; never rejects. */
   #ask(hot: HotKey, units: number, now: Moment): MaybePromise<void> {
     if (this.#isAway()) return
-    const { policy, caller, key, limit, divisor, holding } = hot
-    holding.close(({ left }) => left === 0)
+    const { key, limit, divisor } = hot
+    const { policy, way } = hot.of
+    hot.close(({ left }) => left === 0)
     const id = randomId()
     const lifeMs = policy.prefetchMs
-    const told = [...holding.closed]
-    const { soleSpent } = holding
-    const { closed } = holding.ask(id, lifeMs, now)
+    const sent = [...hot.closed]
+    const { soleSpent } = hot
+    const { closed } = hot.ask(id, lifeMs, now)
     const terms = { id, lifeMs, divisor, closed }
     const check: Check = { policy, key, cost: units, limit, terms }
     // After an answer with few units, or none, the key is left alone for a while.
@@ -161,37 +155,37 @@ export class Prefetcher {
 
     const onAnswer = ([outcome]: readonly Outcome[]): void => {
       const granted = outcome?.granted ?? 0
-      for (const grant of told) {
+      for (const grant of sent) {
         if (!grant.isOver) this.counters.returned += grant.left
         grant.isOver = true
       }
-      soleSpent?.settle(outcome?.receipt, caller.change)
-      if (holding.asked?.id !== id) return
+      soleSpent?.settle(outcome?.receipt, way.change)
+      if (hot.pending?.id !== id) return
       this.counters.taken += granted
-      const grant = holding.answer(id, granted, momentNow())
+      const grant = hot.answer(id, granted, momentNow())
       if (!grant) this.counters.lapsed += granted
       if (hot.limit !== limit) {
-        holding.close(() => true)
+        hot.close(() => true)
         return
       }
-      hot.answered = outcome
+      hot.lastAnswer = outcome
       if (units > 0 && 2 * granted >= units) hot.askAfterMs = 0
       const answeredAt = momentNow()
       if (!grant || granted >= hot.meanCost(answeredAt.monotonicMs)) return
       // If it stayed held, the next request would be denied for it.
-      holding.close((each) => each === grant)
+      hot.close((each) => each === grant)
       this.#ask(hot, 0, answeredAt)
     }
     try {
       // A call that returns no units leaves the denials of the key as they are.
-      const answer = told.some(({ mustBeTold }) => mustBeTold)
-        ? caller.applyGrant([check])
-        : caller.store.apply('grant', [check])
+      const answer = sent.some(({ mustBeSent }) => mustBeSent)
+        ? way.applyGrant([check])
+        : way.store.apply('grant', [check])
       // The next request of the key asks the store, and finds out why it failed.
-      if (isPromise(answer)) return answer.then(onAnswer, () => holding.fail(id))
+      if (isPromise(answer)) return answer.then(onAnswer, () => hot.fail(id))
       onAnswer(answer)
     } catch {
-      holding.fail(id)
+      hot.fail(id)
     }
   }
 
@@ -213,14 +207,13 @@ export class Prefetcher {
     for (const hotPolicy of this.#policies.values()) {
       const soon = later(now, hotPolicy.policy.prefetchMs * closingShare)
       for (const hot of hotPolicy.keys.values()) {
-        const { holding } = hot
-        this.#drop(hot, now)
+        this.counters.lapsed += hot.dropEnded(now)
         // Nobody takes units back from a store that is away: they can be spent until the end.
-        if (!isAway) holding.close((grant) => grant.hasEnded(soon))
-        if (!holding.asked && holding.closed.some(({ mustBeTold }) => mustBeTold)) {
+        if (!isAway) hot.close((grant) => grant.hasEnded(soon))
+        if (!hot.pending && hot.closed.some(({ mustBeSent }) => mustBeSent)) {
           const isDue = nowMs >= hot.askAfterMs && hot.isSpent(nowMs)
           const wanted = isDue ? hot.unitsOfGrant(nowMs) : 0
-          this.#ask(hot, Math.max(0, wanted - holding.left), now)
+          this.#ask(hot, Math.max(0, wanted - hot.left), now)
         }
         hot.cool(nowMs)
       }

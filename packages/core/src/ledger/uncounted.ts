@@ -100,7 +100,7 @@ class KnownKey {
     const batch = this.#open
     this.#open = undefined
     if (!batch || batch.units === 0) return undefined
-    batch.isTold = true
+    batch.isSent = true
     batch.sentAtMs = monotonicMs()
     this.awaited += 1
     return batch

@@ -17,15 +17,15 @@ interface Connection {
 
 /** Connects a limiter with its store and its observers. */
 export function connect(options: LimiterOptions, setup: LimiterSetup): Connection {
-  const { policies, penalty, store, failureMode, deadlineMs, instances } = setup
+  const { policies, penalty, store, failureMode, notesLimits } = setup
   const all = penalty ? [...policies, penalty] : policies
   const observers = joinObservers(options)
   const access = accessTo(store, setup.fallback)
   const onFailure = failureReporter(observers, failureMode)
-  const caller = access.callerOf({ store, failureMode, deadlineMs, instances, onFailure })
+  const caller = access.callerOf({ ...setup, onFailure })
   listenToStore(options, { policies: all, store, access })
   return {
-    road: roadOf({ policies: all, notesLimits: setup.notesLimits, access, caller }),
+    road: roadOf({ policies: all, notesLimits, access, caller }),
     caller,
     notifier: new DecisionNotifier(observers, store),
     access,

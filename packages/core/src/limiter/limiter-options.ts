@@ -4,7 +4,7 @@ import { type FailureMode, failureModes, type Policy } from '../model/policy.ts'
 import type { Store } from '../model/store.ts'
 import { checkObservers, type ObserverOptions } from '../observers/observers.ts'
 import { SluiceError } from '../options/errors.ts'
-import { invalid, knownFields, oneOf, orDefault, wholeNumber } from '../options/options.ts'
+import { invalid, knownFields, oneOf, wholeNumber } from '../options/options.ts'
 import { definePenalty, type PenaltyOptions } from '../policy/penalty.ts'
 import {
   definePolicy,
@@ -13,6 +13,7 @@ import {
   policyFields,
 } from '../policy/policy.ts'
 import { registerPolicies } from '../policy/policy-registry.ts'
+import type { CallingLimiter } from '../resilience/pending-ask.ts'
 
 export interface LimiterSettings extends ObserverOptions {
   /**
@@ -71,13 +72,9 @@ export type LimiterOptions = LimiterSettings &
 /** All policies of a request are decided in one step, which has to stay short. */
 const mostPolicies = 64
 
-export interface LimiterSetup {
+export interface LimiterSetup extends Omit<CallingLimiter, 'onFailure'> {
   readonly policies: readonly Policy[]
   readonly penalty: Policy | undefined
-  readonly store: Store
-  readonly failureMode: FailureMode
-  readonly deadlineMs: number
-  readonly instances: number | undefined
   readonly fallback: MemoryStore | undefined
   /** Tells whether some checks bring their own limits. */
   readonly notesLimits: boolean
@@ -108,11 +105,9 @@ export function setUpLimiter(
   checkTogether([...policies, ...penalties])
   const store = storeOf(options.store)
   for (const policy of policies) checkGrants(policy, store)
-  const mode = orDefault(options.failureMode, 'fallback')
+  const { failureMode: mode = 'fallback', deadlineMs = 100, instances } = options
   const failureMode = oneOf(mode, { option: 'failureMode' }, failureModes)
-  const givenMs = orDefault(options.deadlineMs, 100)
-  const deadlineMs = wholeNumber(givenMs, { option: 'deadlineMs' }, { min: 1, max: 60_000 })
-  const { instances } = options
+  wholeNumber(deadlineMs, { option: 'deadlineMs' }, { min: 1, max: 60_000 })
   if (instances !== undefined) {
     wholeNumber(instances, { option: 'instances' }, { min: 1, max: 1_000_000 })
   }

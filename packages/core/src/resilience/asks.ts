@@ -49,6 +49,7 @@ export class Asks implements AnswerHandler {
     const caller: Caller = {
       ...limiter,
       denials: denialsOf(store),
+      deadlines: this.#deadlines.of(limiter.deadlineMs),
       answerHandler: this,
       ask: (op, checks, request) => this.#ask(new PendingAsk(op, checks, caller, request)),
       charge: (check) => caller.ask('charge', [check]),
@@ -107,7 +108,7 @@ export class Asks implements AnswerHandler {
   #wait(ask: PendingAsk): Promise<Decision> {
     this.#isRemote = true
     this.outage.noteWait()
-    this.#deadlines.of(ask.caller.deadlineMs).add(ask)
+    ask.caller.deadlines.add(ask)
     return ask.promise()
   }
 
@@ -119,7 +120,7 @@ export class Asks implements AnswerHandler {
       }
       const answer = decisionOf(found, ask.checks, 'store')
       ask.leave()
-      ask.caller.denials?.answered(ask, found, answer)
+      ask.caller.denials?.answered(ask, answer)
       const { blocked } = this.#fallback
       if (!answer.allowed || blocked.size > 0) this.#fallback.remember(ask.checks, answer)
       if (ask.meanwhile) {

@@ -30,7 +30,7 @@ export abstract class DeadlineEntry {
 const toleratedLateMs = 5
 
 /** Deadlines of one duration. They pass in the order of arrival, so one timer serves them all. */
-class Deadlines {
+export class Deadlines {
   readonly durationMs: number
   readonly #reason: () => Error | undefined
   #first: DeadlineEntry | undefined
@@ -114,8 +114,6 @@ class Deadlines {
 export class DeadlinesByDuration {
   readonly #lastFailure: () => Error | undefined
   readonly #byMs = new Map<number, Deadlines>()
-  /** The deadlines that were asked for last. Mostly there is one duration. */
-  #latest: Deadlines | undefined
 
   /** @param lastFailure returns the cause of a missing answer, if it is known */
   constructor(lastFailure: () => Error | undefined) {
@@ -123,10 +121,8 @@ export class DeadlinesByDuration {
   }
 
   of(durationMs: number): Deadlines {
-    if (this.#latest?.durationMs === durationMs) return this.#latest
     const deadlines = this.#byMs.get(durationMs) ?? new Deadlines(durationMs, this.#lastFailure)
     this.#byMs.set(durationMs, deadlines)
-    this.#latest = deadlines
     return deadlines
   }
 

@@ -73,7 +73,7 @@ export class Denials {
     return undefined
   }
 
-  answered(ask: RememberedAsk, outcomes: readonly Outcome[], { allowed }: Decision): void {
+  answered(ask: RememberedAsk, { allowed, outcomes }: Decision): void {
     const { op, checks, changes } = ask
     if (allowed || op !== 'consume') return
     const index = longestDenial(outcomes)
@@ -162,13 +162,10 @@ export class Denials {
       if (this.#isChangedSince(check, denial.changes)) return false
       const own = this.#denials.get(check.policy.id, check.key)
       if (!check.policy.countDenied || (own && this.#covers(own, check, nowMs))) continue
-      const outcome = denial.outcomes[indexOf(denial, check)]
-      if (outcome && !outcome.allowed) {
-        // The denial is remembered for the rest of the block at most.
-        if (this.#covers(denial, check, nowMs)) continue
-        return false
-      }
-      if (this.#strikes.isNextLast(check)) return false
+      // The denial is remembered for the rest of the block at most.
+      if (this.#covers(denial, check, nowMs)) continue
+      const isBlocked = denial.outcomes[indexOf(denial, check)]?.allowed === false
+      if (isBlocked || this.#strikes.isNextLast(check)) return false
       struck ??= []
       struck.push(check)
     }
@@ -184,14 +181,13 @@ export class Denials {
   }
 
   #covers(denial: Denial, check: Check, nowMs: number): boolean {
-    const index = indexOf(denial, check)
-    const outcome = denial.outcomes[index]
-    const denied = denial.checks[index]
-    if (!outcome || !denied || check.limit !== denied.limit || check.cost < denied.cost) {
-      return false
-    }
+    const outcome = deniedOutcome(denial, check)
     const elapsedMs = nowMs - denial.askedAt
-    return elapsedMs >= 0 && elapsedMs < Math.min(outcome.retryAfterMs, this.#ttlMs)
+    return (
+      outcome !== undefined &&
+      elapsedMs >= 0 &&
+      elapsedMs < Math.min(outcome.retryAfterMs, this.#ttlMs)
+    )
   }
 
   /**
@@ -201,21 +197,26 @@ export class Denials {
   #currentOutcomes(denial: Denial, checks: readonly Check[], nowMs: number): readonly Outcome[] {
     const elapsedMs = Math.max(0, nowMs - denial.answeredAt)
     return checks.map((check) => {
-      const index = indexOf(denial, check)
-      const outcome = denial.outcomes[index]
-      const isDenied =
-        outcome?.allowed === false &&
-        outcome.limit === check.limit &&
-        check.cost >= (denial.checks[index]?.cost ?? 0) &&
-        !this.#isChangedSince(check, denial.changes)
-      return isDenied ? countedDown(outcome, check, elapsedMs) : unknownOutcome(check)
+      const outcome = deniedOutcome(denial, check)
+      return outcome && !this.#isChangedSince(check, denial.changes)
+        ? countedDown(outcome, check, elapsedMs)
+        : unknownOutcome(check)
     })
   }
 }
 
 /**
- * Returns the index of the check that a denial has for the policy and key of another; −1 for none.
+ * Returns the outcome by which a denial denies another check of the same key and policy: at its
+ * limit, and for a cost that is not lower.
  */
+function deniedOutcome(denial: Denial, check: Check): Outcome | undefined {
+  const index = indexOf(denial, check)
+  const denied = denial.checks[index]
+  if (!denied || check.limit !== denied.limit || check.cost < denied.cost) return undefined
+  const outcome = denial.outcomes[index]
+  return outcome?.allowed === false ? outcome : undefined
+}
+
 function indexOf({ checks }: Denial, { policy, key }: Check): number {
   for (let index = 0; index < checks.length; index += 1) {
     const check = checks[index]

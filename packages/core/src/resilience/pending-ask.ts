@@ -4,7 +4,7 @@ import type { Decide } from '../model/decide.ts'
 import type { Decision } from '../model/decision.ts'
 import type { FailureMode } from '../model/policy.ts'
 import type { Ask, DecidingOp, Outcome, StoreOp } from '../model/store.ts'
-import { DeadlineEntry } from './deadlines.ts'
+import { DeadlineEntry, type Deadlines } from './deadlines.ts'
 import type { Denials, RememberedAsk } from './denials.ts'
 
 /** A limiter as the caller of a store: its rules for when the store does not answer. */
@@ -19,6 +19,7 @@ export interface CallingLimiter extends Pick<StoreWay, 'store' | 'instances'> {
 export interface Caller extends CallingLimiter, StoreWay {
   /** The denials of the store; `undefined` when none may be repeated. */
   readonly denials: Denials | undefined
+  readonly deadlines: Deadlines
   readonly answerHandler: AnswerHandler
   /** Asks the store, or decides by the failure mode. */
   readonly ask: Decide
