@@ -1,14 +1,16 @@
-import { invalid, knownFields, orDefault, wholeNumber } from '@sluice/core'
+import { countOption, invalid, type Option, type OptionsOf, readOptions } from '@sluice/core'
 import { canonicalIp, type IpPrefixes, remember } from './canonical-ip.ts'
 import { defineIdentity, type IdentityResolver, withEvidence } from './resolver.ts'
 
-/** Options of `ip`. */
-export interface IpOptions {
+class IpTable {
   /** Leading bits of an IPv6 that count: a customer has a /64 or more. 1 to 128. @default 64 */
-  prefix6?: number | undefined
+  prefix6?: Option<number, number> = countOption(64, { min: 1, max: 128 })
   /** Leading bits of an IPv4 that count. 1 to 32. @default 32 */
-  prefix4?: number | undefined
+  prefix4?: Option<number, number> = countOption(32, { min: 1, max: 32 })
 }
+
+/** Options of `ip`. */
+export interface IpOptions extends OptionsOf<IpTable> {}
 
 /** The one key of all invalid addresses: a client could make up any number of them. */
 const invalidIp = '@ip/invalid'
@@ -18,7 +20,7 @@ const invalidIp = '@ip/invalid'
  * canonical address, such as `@ip/203.0.113.9` or `@ip/2001:db8:1:2::/64`.
  */
 export function ip(options: IpOptions = {}): IdentityResolver<unknown> {
-  const prefixes = checkPrefixes(options)
+  const prefixes = readOptions(new IpTable(), options, 'ip')
   const known = new Map<string, string>()
   const resolver = defineIdentity(
     (_native: unknown, { ip: address }) => {
@@ -37,7 +39,7 @@ export function ip(options: IpOptions = {}): IdentityResolver<unknown> {
  * @throws SluiceError for a value that is no text
  */
 export function ipKey(address: string, options: IpOptions = {}): string {
-  return keyOfIp(addressText(address, 'ipKey(address)'), checkPrefixes(options))
+  return keyOfIp(addressText(address, 'ipKey(address)'), readOptions(new IpTable(), options, 'ip'))
 }
 
 function addressText(address: unknown, option: string): string {
@@ -48,21 +50,4 @@ function addressText(address: unknown, option: string): string {
 function keyOfIp(address: string, prefixes: IpPrefixes): string {
   const canonical = canonicalIp(address, prefixes)
   return canonical === undefined ? invalidIp : `@ip/${canonical}`
-}
-
-/** Checks the options. `canonicalIp` cuts an address to these prefixes. */
-function checkPrefixes(options: IpOptions): IpPrefixes {
-  knownFields(options, 'ip', ['prefix6', 'prefix4'])
-  return {
-    prefix4: wholeNumber(
-      orDefault(options.prefix4, 32),
-      { option: 'prefix4' },
-      { min: 1, max: 32 },
-    ),
-    prefix6: wholeNumber(
-      orDefault(options.prefix6, 64),
-      { option: 'prefix6' },
-      { min: 1, max: 128 },
-    ),
-  }
 }

@@ -1,14 +1,24 @@
-import { invalid, knownFields, wholeNumber } from '@sluice/core'
+import {
+  invalid,
+  type OptionsOf,
+  objectOption,
+  type RequiredOption,
+  wholeNumber,
+} from '@sluice/core'
 import type { Report } from '../request/user-functions.ts'
-import { type Reading, type SignalOptions, SmoothedSignal, signalFields } from './signal.ts'
+import { type Reading, SignalTable, SmoothedSignal } from './signal.ts'
 import type { FoundLimit, LimitSource } from './source.ts'
 
-export interface AdaptiveOptions extends SignalOptions {
+const code = 'SLUICE_LIMIT_INVALID'
+
+class AdaptiveTable extends SignalTable {
   /** The limit that is always left: a whole number ≥ 0, less than `max`. */
-  min: number
+  min: RequiredOption<number> = (min, option) => wholeNumber(min, { option, code }, { min: 0 })
   /** The limit in quiet times: a whole number. */
-  max: number
+  max: RequiredOption<number> = (max, option) => wholeNumber(max, { option, code }, { min: 1 })
 }
+
+export interface AdaptiveOptions extends OptionsOf<AdaptiveTable> {}
 
 /** One change takes half of the limit at most, and a twentieth at least, to have an effect. */
 const steepest = 0.5
@@ -29,20 +39,18 @@ export class AdaptiveLimit implements LimitSource {
 
   /** @throws SluiceError that names the option and the fix */
   constructor(options: AdaptiveOptions) {
-    knownFields(options, 'adaptive', ['min', 'max', ...signalFields])
-    const place = (field: string) =>
-      ({ option: `adaptive.${field}`, code: 'SLUICE_LIMIT_INVALID' }) as const
-    this.#min = wholeNumber(options.min, place('min'), { min: 0 })
-    const max = wholeNumber(options.max, place('max'), { min: 1 })
-    if (this.#min >= max) {
-      throw invalid(place('min'), this.#min, `less than adaptive.max (${max})`)
+    const settings = objectOption(new AdaptiveTable())(options, 'adaptive')
+    const { min, max } = settings
+    if (min >= max) {
+      throw invalid({ option: 'adaptive.min', code }, min, `less than adaptive.max (${max})`)
     }
-    this.#step = Math.ceil((max - this.#min) / stepsUp)
+    this.#min = min
+    this.#step = Math.ceil((max - min) / stepsUp)
     this.#current = max
     this.largest = max
     this.declared = max
-    const owner = { where: 'adaptive', label: `adaptive({ min: ${this.#min}, max: ${max} })` }
-    this.#signal = new SmoothedSignal(options, owner, (reading) => this.#follow(reading))
+    const owner = { where: 'adaptive', label: `adaptive({ min: ${min}, max: ${max} })` }
+    this.#signal = new SmoothedSignal(settings, owner, (reading) => this.#follow(reading))
   }
 
   /** The limit now, for metrics. */

@@ -1,12 +1,18 @@
 import type { EventLoopUtilization, monitorEventLoopDelay } from 'node:perf_hooks'
-import { invalid, knownFields } from '@sluice/core'
+import { invalid, type Option, type OptionsOf, objectOption, orDefault } from '@sluice/core'
 import type { Signal } from './signal.ts'
 
-/** Options of `cpu`. */
-export interface CpuOptions {
+class CpuTable {
   /** Cores that the process may fill: more with threads, less in containers. @default 1 */
-  cores?: number | undefined
+  cores?: Option<number, number> = (given, option) => {
+    const cores = orDefault(given, 1)
+    if (typeof cores === 'number' && Number.isFinite(cores) && cores > 0) return cores
+    throw invalid({ option }, cores, 'a number above 0, such as 0.5 or 4')
+  }
 }
+
+/** Options of `cpu`. */
+export interface CpuOptions extends OptionsOf<CpuTable> {}
 
 /** Several limits may share a signal: one that asks shortly after another gets the same value. */
 const shortestMs = 250
@@ -67,11 +73,7 @@ export function eventLoopUtilization(): Signal {
  * @throws SluiceError when `cores` is no number above 0
  */
 export function cpu(options: CpuOptions = {}): Signal {
-  knownFields(options, 'cpu', ['cores'])
-  const { cores = 1 } = options
-  if (typeof cores !== 'number' || !Number.isFinite(cores) || cores <= 0) {
-    throw invalid({ option: 'cpu.cores' }, cores, 'a number above 0, such as 0.5 or 4')
-  }
+  const { cores } = objectOption(new CpuTable())(options, 'cpu')
   let last: { user: number; system: number } | undefined
 
   function measure(elapsedMs: number): number | undefined {

@@ -3,27 +3,38 @@ import {
   type Decision,
   type Duration,
   durationMs,
+  durationOption,
   invalid,
-  knownFields,
   type MaybePromise,
-  orDefault,
+  type Option,
+  type OptionsOf,
+  objectOption,
   quote,
+  type RequiredOption,
 } from '@sluice/core'
 import type { Report } from '../request/user-functions.ts'
-import { type Reading, type SignalOptions, SmoothedSignal, signalFields } from './signal.ts'
+import { type Reading, SignalTable, SmoothedSignal } from './signal.ts'
 
-/** Options for refusing the less important requests under pressure. */
-export interface ShedOptions<Native> extends SignalOptions {
+class ShedTable<Native> extends SignalTable {
   /** The classes, the least important first: `['batch', 'critical']`. The last is never refused. */
-  classes: readonly string[]
+  classes: RequiredOption<readonly string[]> = classesOf
   /**
    * The class of a request. A request without a class, or with an unknown one, belongs to the least
    * important class. Asked under pressure only.
    */
-  priority: (native: Native) => MaybePromise<string | null | undefined>
+  priority: RequiredOption<(native: Native) => MaybePromise<string | null | undefined>> = (
+    priority,
+    option,
+  ) => {
+    if (typeof priority === 'function') return priority
+    throw invalid({ option }, priority, 'a function that finds the class of a request')
+  }
   /** The wait that a refused client is told, and the shortest refusal of a class. @default '5s' */
-  retryAfter?: Duration | undefined
+  retryAfter?: Option<Duration, number> = durationOption('5s', durationMs)
 }
+
+/** Options for refusing the less important requests under pressure. */
+export interface ShedOptions<Native> extends OptionsOf<ShedTable<Native>> {}
 
 /**
  * Refuses classes of requests while a signal shows too much load. The range from `low` to `high`
@@ -42,15 +53,11 @@ export class LoadShedder<Native> {
 
   /** @throws SluiceError that names the option and the fix */
   constructor(options: ShedOptions<Native>) {
-    knownFields(options, 'shed', ['classes', 'priority', 'retryAfter', ...signalFields])
-    this.#classes = classesOf(options.classes)
-    if (typeof options.priority !== 'function') {
-      const legal = 'a function that finds the class of a request'
-      throw invalid({ option: 'shed.priority' }, options.priority, legal)
-    }
-    this.#priority = options.priority
-    this.#retryAfterMs = durationMs(orDefault(options.retryAfter, '5s'), 'shed.retryAfter')
-    this.#signal = new SmoothedSignal(options, { where: 'shed' }, (reading) =>
+    const settings = objectOption(new ShedTable<Native>())(options, 'shed')
+    this.#classes = settings.classes
+    this.#priority = settings.priority
+    this.#retryAfterMs = settings.retryAfter
+    this.#signal = new SmoothedSignal(settings, { where: 'shed' }, (reading) =>
       this.#follow(reading),
     )
     this.refusal = {
@@ -99,7 +106,7 @@ export class LoadShedder<Native> {
   }
 }
 
-function classesOf(classes: unknown): readonly string[] {
+function classesOf(classes: unknown, option: string): readonly string[] {
   const isList =
     Array.isArray(classes) &&
     classes.length >= 2 &&
@@ -107,5 +114,5 @@ function classesOf(classes: unknown): readonly string[] {
     new Set(classes).size === classes.length
   if (isList) return [...classes]
   const legal = `two or more different names, the least important first, as in ['batch', 'normal', 'critical']`
-  throw invalid({ option: 'shed.classes' }, classes, legal)
+  throw invalid({ option }, classes, legal)
 }

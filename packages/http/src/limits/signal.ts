@@ -1,11 +1,17 @@
 import {
+  checkedElsewhere,
   type Duration,
   durationMs,
+  durationOption,
   invalid,
   isPromise,
   type MaybePromise,
+  type Option,
+  type OptionsOf,
   orDefault,
   quote,
+  type RequiredOption,
+  type SettingsOf,
 } from '@sluice/core'
 import type { Report } from '../request/user-functions.ts'
 
@@ -22,65 +28,45 @@ export interface Signal {
 }
 
 /** A signal, and the way it is watched. */
-export interface SignalOptions {
+export class SignalTable {
   /**
    * `eventLoopDelay()`, `eventLoopUtilization()`, `cpu()`, or a function that finds a number ≥ 0,
    * which needs `low` and `high`.
    */
-  signal: Signal | (() => MaybePromise<number>)
+  signal: RequiredOption<Signal | (() => MaybePromise<number>)> = (signal, option) => {
+    if (isSignal(signal) || typeof signal === 'function') return signal
+    const legal =
+      'eventLoopDelay(), eventLoopUtilization(), cpu() or a function that finds a number'
+    throw invalid({ option }, signal, legal)
+  }
   /** There is room for more below it: a number ≥ 0. @default the signal's own */
-  low?: number | undefined
+  low?: Option<number> = checkedElsewhere
   /** There is too much to do above it: more than `low`. @default the signal's own */
-  high?: number | undefined
+  high?: Option<number> = checkedElsewhere
   /** Shortest time between two samples, which need requests. @default '1s' */
-  interval?: Duration | undefined
+  interval?: Option<Duration, number> = durationOption('1s', durationMs)
   /**
    * Smoothing time. Time in which older values fade from the average of the signal. After a change,
    * nothing changes for the same time, so that the effect shows first.
    * @default three intervals
    */
-  smoothing?: Duration | undefined
+  smoothing?: Option<Duration> = checkedElsewhere
 }
 
-export const signalFields: readonly (keyof SignalOptions)[] = [
-  'signal',
-  'low',
-  'high',
-  'interval',
-  'smoothing',
-]
+export interface SignalOptions extends OptionsOf<SignalTable> {}
 
-/** The checked options, with the defaults filled in. */
-export interface SignalSetup extends Omit<Signal, 'sample'> {
-  readonly sample: () => MaybePromise<unknown>
-  /** Tells whether it is a signal of ours, which may not know yet. */
-  readonly isReady: boolean
-  readonly intervalMs: number
-  readonly smoothingMs: number
-}
-
-function setUpSignal(options: SignalOptions, where: string): SignalSetup {
-  const { signal } = options
-  if (!isSignal(signal) && typeof signal !== 'function') {
-    const legal =
-      'eventLoopDelay(), eventLoopUtilization(), cpu() or a function that finds a number'
-    throw invalid({ option: `${where}.signal` }, signal, legal)
-  }
+function rangeOf(
+  { signal, low, high }: Pick<SettingsOf<SignalTable>, 'signal' | 'low' | 'high'>,
+  where: string,
+): Pick<Signal, 'low' | 'high'> {
   const own = isSignal(signal) ? signal : undefined
-  const low = threshold(orDefault(options.low, own?.low), `${where}.low`)
-  const high = threshold(orDefault(options.high, own?.high), `${where}.high`)
-  if (low >= high)
-    throw invalid({ option: `${where}.high` }, high, `more than ${where}.low (${low})`)
-  const intervalMs = durationMs(orDefault(options.interval, '1s'), `${where}.interval`)
-  return {
-    name: signal.name || 'a function',
-    low,
-    high,
-    sample: isSignal(signal) ? () => signal.sample() : signal,
-    isReady: own !== undefined,
-    intervalMs,
-    smoothingMs: durationMs(orDefault(options.smoothing, 3 * intervalMs), `${where}.smoothing`),
+  const range = {
+    low: threshold(orDefault(low, own?.low), `${where}.low`),
+    high: threshold(orDefault(high, own?.high), `${where}.high`),
   }
+  if (range.low < range.high) return range
+  const legal = `more than ${where}.low (${range.low})`
+  throw invalid({ option: `${where}.high` }, range.high, legal)
 }
 
 function isSignal(signal: unknown): signal is Signal {
@@ -115,7 +101,8 @@ export class SmoothedSignal {
   readonly low: number
   readonly high: number
   readonly smoothingMs: number
-  readonly #signal: SignalSetup
+  readonly #signal: Signal | (() => MaybePromise<number>)
+  readonly #intervalMs: number
   readonly #where: string
   readonly #onReading: (reading: Reading) => void
   #value: number | undefined
@@ -133,16 +120,19 @@ export class SmoothedSignal {
    * @param onReading told of every reading, once the last change has had time to show
    */
   constructor(
-    options: SignalOptions,
+    { interval: intervalMs, smoothing, ...settings }: SettingsOf<SignalTable>,
     { where, label = where }: { where: string; label?: string },
     onReading: (reading: Reading) => void,
   ) {
-    this.#signal = setUpSignal(options, where)
-    this.#where = `signal ${this.#signal.name} of ${label}`
+    const { signal } = settings
+    this.#signal = signal
+    this.#where = `signal ${signal.name || 'a function'} of ${label}`
     this.#onReading = onReading
-    this.low = this.#signal.low
-    this.high = this.#signal.high
-    this.smoothingMs = this.#signal.smoothingMs
+    const { low, high } = rangeOf(settings, where)
+    this.low = low
+    this.high = high
+    this.#intervalMs = intervalMs
+    this.smoothingMs = durationMs(orDefault(smoothing, 3 * intervalMs), `${where}.smoothing`)
   }
 
   /** Asks the signal, where that is due. */
@@ -152,7 +142,7 @@ export class SmoothedSignal {
     this.#refreshedMs = nowMs
     const elapsedMs = nowMs - this.#sampledMs
     // A clock that was set back would hold up the next sample for as long.
-    if (elapsedMs >= 0 && elapsedMs < this.#signal.intervalMs) return
+    if (elapsedMs >= 0 && elapsedMs < this.#intervalMs) return
     if (this.#isPending) this.#complain(elapsedMs, report)
     else this.#sample({ nowMs, idleMs: Math.max(0, idleMs) }, report)
   }
@@ -166,7 +156,8 @@ export class SmoothedSignal {
   #sample(at: Omit<Reading, 'value'>, report: Report): void {
     this.#sampledMs = at.nowMs
     try {
-      const sample: MaybePromise<unknown> = this.#signal.sample()
+      const signal = this.#signal
+      const sample: MaybePromise<unknown> = isSignal(signal) ? signal.sample() : signal()
       if (!isPromise(sample)) {
         this.#take(sample, at, report)
         return
@@ -190,7 +181,8 @@ export class SmoothedSignal {
   }
 
   #take(sample: unknown, { nowMs, idleMs }: Omit<Reading, 'value'>, report: Report): void {
-    if (sample === undefined && this.#signal.isReady) return
+    // A signal of ours may not know yet.
+    if (sample === undefined && isSignal(this.#signal)) return
     if (typeof sample !== 'number' || !Number.isFinite(sample) || sample < 0) {
       this.#reject(`must yield a number ≥ 0, but yielded ${quote(sample)}`, report)
       return
@@ -213,7 +205,7 @@ export class SmoothedSignal {
   }
 
   #complain(elapsedMs: number, report: Report): void {
-    if (this.#isOverdue || elapsedMs < patience * this.#signal.intervalMs) return
+    if (this.#isOverdue || elapsedMs < patience * this.#intervalMs) return
     this.#isOverdue = true
     this.#reject(
       `has not answered for ${elapsedMs} ms, and is not asked again before it has`,
