@@ -146,8 +146,7 @@ describe.each([
     app.use(rateLimit({ name: 'b', limit: 8, window: '1m', key }))
     app.use(rateLimit({ name: 'c', limit: 7, window: '1m', key, requestPropertyName: 'third' }))
     app.use((req, res) => {
-      const added = Object.keys(req).filter((name) => /first|third|rateLimit/.test(name))
-      res.json([added, Object.getOwnPropertySymbols(req).filter((one) => Symbol.keyFor(one))])
+      res.json(Object.keys(req).filter((name) => /first|third|rateLimit/.test(name)))
     })
     const get = await serve(app)
     const answer = await get()
@@ -156,7 +155,7 @@ describe.each([
     expect(answer.field('ratelimit-policy')).toBe(policies)
     expect(answer.field('ratelimit')).toBe('"a";r=8;t=60, "b";r=7;t=60, "c";r=6;t=60')
     expect(answer.field('x-ratelimit-limit')).toBe('7')
-    expect(answer.body).toBe('[["first","rateLimit","third"],[]]')
+    expect(answer.body).toBe('["first","rateLimit","third"]')
   })
 
   it('reads both spellings of one header', async () => {

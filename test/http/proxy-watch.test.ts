@@ -37,9 +37,9 @@ describe('what is known of proxies', () => {
 
   it('is said once where one address takes all of 500 requests that were forwarded for many', () => {
     const { advice, proxies } = watch()
-    for (let i = 0; i < 499; i += 1) proxies.see(fake(i), '10.0.0.2', true)
+    for (let i = 0; i < 499; i += 1) proxies.see(fake(i), '10.0.0.2', 2)
     expect(warn).not.toHaveBeenCalled()
-    for (let i = 0; i < 5_000; i += 1) proxies.see(fake(i), '10.0.0.2', true)
+    for (let i = 0; i < 5_000; i += 1) proxies.see(fake(i), '10.0.0.2', 2)
 
     expect(warn.mock.calls).toEqual([[`sluice: ${advice.oneAddress}`]])
   })
@@ -47,21 +47,21 @@ describe('what is known of proxies', () => {
   it('is said where one in twenty comes from elsewhere, and not where one in ten does', () => {
     const often = watch()
     for (let i = 0; i < 500; i += 1) {
-      often.proxies.see(fake(i), i % 20 === 7 ? `192.0.2.${i % 250}` : '10.0.0.2', true)
+      often.proxies.see(fake(i), i % 20 === 7 ? `192.0.2.${i % 250}` : '10.0.0.2', 2)
     }
     expect(warn).toHaveBeenCalledTimes(1)
 
     const rarely = watch()
     for (let i = 0; i < 5_000; i += 1) {
-      rarely.proxies.see(fake(i), i % 10 === 7 ? '192.0.2.7' : '10.0.0.2', true)
+      rarely.proxies.see(fake(i), i % 10 === 7 ? '192.0.2.7' : '10.0.0.2', 2)
     }
     expect(warn).toHaveBeenCalledTimes(1)
   })
 
   it('is not said of clients that have an address each, nor of one that is the same all the way', () => {
     const { proxies } = watch()
-    for (let i = 0; i < 5_000; i += 1) proxies.see(fake(i), `198.51.100.${i % 250}`, true)
-    for (let i = 0; i < 5_000; i += 1) proxies.see(fake(i % 19), '10.0.0.2', true)
+    for (let i = 0; i < 5_000; i += 1) proxies.see(fake(i), `198.51.100.${i % 250}`, 2)
+    for (let i = 0; i < 5_000; i += 1) proxies.see(fake(i % 19), '10.0.0.2', 2)
 
     expect(warn).not.toHaveBeenCalled()
   })
@@ -69,7 +69,7 @@ describe('what is known of proxies', () => {
   it('is found in the next 500 when the first of these was a stray', () => {
     const { proxies } = watch()
     for (let i = 0; i < 1_000; i += 1) {
-      proxies.see(fake(i), i === 0 ? '192.0.2.7' : '10.0.0.2', true)
+      proxies.see(fake(i), i === 0 ? '192.0.2.7' : '10.0.0.2', 2)
     }
     expect(warn).toHaveBeenCalledTimes(1)
   })

@@ -1,14 +1,5 @@
 // biome-ignore lint/performance/noReExportAll: the kit lists what every adapter exports
 export * from '@sluice/http/exports'
-export {
-  all,
-  apiKey,
-  bearer,
-  firstOf,
-  type RateLimitHandler,
-  type RateLimitOptions,
-  tenant,
-  tiers,
-  user,
-} from './options.ts'
+export type { RateLimitHandler, RateLimitOptions } from './options.ts'
+export { all, apiKey, bearer, firstOf, tenant, tiers, user } from './options.ts'
 export { mount, type RateLimit, rateLimit } from './rate-limit.ts'

@@ -1,10 +1,6 @@
-import {
-  type GuardOptions,
-  type RequestDecision,
-  type RequestKeys,
-  requestKeys,
-} from '@sluice/http/adapter'
-import type { NextFunction, Request, Response } from 'express'
+import type { GuardOptions, RequestDecision, RequestKeys } from '@sluice/http/adapter'
+import { requestKeys } from '@sluice/http/adapter'
+import type { Request, RequestHandler } from 'express'
 
 declare global {
   // biome-ignore lint/style/noNamespace: how Express has its types extended
@@ -18,28 +14,21 @@ declare global {
 
 /** Replies to a refused request; status and headers are set already. */
 export type RateLimitHandler = (
-  request: Request,
-  response: Response,
-  next: NextFunction,
-  decision: RequestDecision,
+  ...exchange: [...Parameters<RequestHandler>, decision: RequestDecision]
 ) => unknown
 
 /** Options of `rateLimit`. */
 export type RateLimitOptions = GuardOptions<Request, RateLimitHandler> & {
-  /**
-   * The property of the request that has the decision: of several limiters on a request each may
-   * have its own. @default 'rateLimit'
-   */
+  /** The property of the request that has this limiter's decision. @default 'rateLimit' */
   requestPropertyName?: string | undefined
 }
 
-type Keys = RequestKeys<Request>
-const keys: Keys = requestKeys()
+const keys: RequestKeys<Request> = requestKeys()
 
-export const all: Keys['all'] = keys.all
-export const apiKey: Keys['apiKey'] = keys.apiKey
-export const bearer: Keys['bearer'] = keys.bearer
-export const firstOf: Keys['firstOf'] = keys.firstOf
-export const tenant: Keys['tenant'] = keys.tenant
-export const tiers: Keys['tiers'] = keys.tiers
-export const user: Keys['user'] = keys.user
+export const all: typeof keys.all = keys.all
+export const apiKey: typeof keys.apiKey = keys.apiKey
+export const bearer: typeof keys.bearer = keys.bearer
+export const firstOf: typeof keys.firstOf = keys.firstOf
+export const tenant: typeof keys.tenant = keys.tenant
+export const tiers: typeof keys.tiers = keys.tiers
+export const user: typeof keys.user = keys.user

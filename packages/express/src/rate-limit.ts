@@ -1,21 +1,17 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
-import { andThen, invalid, isOptions, orDefault } from '@sluice/http'
+import { andThen, invalid, orDefault } from '@sluice/http'
+import type { Handler, Limiting } from '@sluice/http/adapter'
 import {
-  beforeHead,
   continueWith,
   createGuard,
-  type Handler,
   handlerRequest,
-  hideOnRedirect,
-  type Limiting,
-  laxRouting,
   sendByNode,
-  serve,
+  serveByNode,
   withLimiter,
 } from '@sluice/http/adapter'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { decisionProperties, ExpressContext } from './context.ts'
+import { ExpressContext } from './context.ts'
 import type { RateLimitHandler, RateLimitOptions } from './options.ts'
 
 /** Middleware of Express, and the limiter behind it. */
@@ -28,26 +24,19 @@ export type RateLimit = RequestHandler & Limiting<[req: Request, res: Response]>
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
-  if (!isOptions(options)) {
-    throw invalid({ option: 'rateLimit' }, options, 'a plain object of options')
-  }
-  const { requestPropertyName, ...limits } = options
-  const property = propertyOf(requestPropertyName)
-  decisionProperties.add(property)
   const adapterFields = ['requestPropertyName']
-  const place = { where: 'rateLimit', routing: laxRouting, adapterFields }
-  const guard = createGuard<Request, RateLimitHandler>(limits, place)
+  const guard = createGuard<Request, RateLimitHandler>(options, { adapterFields })
+  const property = propertyOf(options.requestPropertyName)
+
+  function contextOf(req: Request, res: Response, next: NextFunction = () => undefined) {
+    return new ExpressContext(req, res, { middleware: sluiceRateLimit, next, property })
+  }
 
   function sluiceRateLimit(req: Request, res: Response, next: NextFunction): void {
-    const context = new ExpressContext(req, res, { middleware: sluiceRateLimit, next, property })
-    if (guard.hidesOnRedirect) beforeHead(res, (status) => hideOnRedirect(context, status))
-    continueWith(next, () => serve(context, guard.check))
+    continueWith(next, () => serveByNode(res, contextOf(req, res, next), guard))
   }
 
-  const call = { middleware: sluiceRateLimit, next: () => undefined, property }
-  return withLimiter(sluiceRateLimit, guard, (req: Request, res: Response) => {
-    return new ExpressContext(req, res, call)
-  })
+  return withLimiter(sluiceRateLimit, guard, (req: Request, res: Response) => contextOf(req, res))
 }
 
 /**
@@ -58,8 +47,9 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
 export function mount(handler: Handler<Request>): RequestHandler {
   return function sluiceHandler(req, res, next) {
     const call = { middleware: sluiceHandler, next, property: 'rateLimit' }
+    const request = handlerRequest(new ExpressContext(req, res, call))
     continueWith(next, () =>
-      andThen(handler(handlerRequest(new ExpressContext(req, res, call))), (reply) => {
+      andThen(handler(request), (reply) => {
         if (reply) sendByNode(res, reply)
         return reply === undefined
       }),
@@ -74,9 +64,9 @@ const ofExpress =
 function propertyOf(value: unknown): string {
   const name = orDefault(value, 'rateLimit')
   if (name === 'rateLimit') return name
-  const isFree = (text: string) =>
-    !(text in new IncomingMessage(new Socket())) && !ofExpress.split(' ').includes(text)
-  if (typeof name === 'string' && name !== '' && isFree(name)) return name
+  const isTaken = (text: string) =>
+    text in new IncomingMessage(new Socket()) || ofExpress.split(' ').includes(text)
+  if (typeof name === 'string' && name !== '' && !isTaken(name)) return name
   const legal = `a name that requests of Express do not have, such as 'apiLimit'`
   throw invalid({ option: 'requestPropertyName' }, value, legal)
 }

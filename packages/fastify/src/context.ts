@@ -1,15 +1,17 @@
+import type {
+  Hold,
+  HttpResponse,
+  Refusal,
+  RequestContent,
+  ResponseBody,
+  Routing,
+  Scope,
+} from '@sluice/http/adapter'
 import {
   FrameworkContext,
   fastifyTrustsAll,
-  type Hold,
-  type HttpResponse,
   ProxyWatch,
-  type Refusal,
-  type RequestContent,
-  type ResponseBody,
-  type Routing,
   routeScope,
-  type Scope,
   settleAfter,
 } from '@sluice/http/adapter'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -57,9 +59,7 @@ export class FastifyContext extends FrameworkContext<FastifyRequest, RateLimitHa
     // is `ip`.
     const { ips } = this.native
     const address = ips ? ips.at(-1) : this.native.ip
-    proxyWatch.see(String(forwarded), address, ips)
-    if (ips && fastifyTrustsAll(this.native)) proxyWatch.seeTrustInAll(String(forwarded))
-    return address
+    return proxyWatch.see(forwarded, address, ips && (fastifyTrustsAll(this.native) || ips))
   }
 
   get content(): RequestContent {
@@ -145,9 +145,7 @@ function hasStatus(thrown: unknown): boolean {
   )
 }
 
-/**
- * The route of a request, where it has limits of its own. A route for several methods is one place.
- */
+/** The route of a request as the place of its limits: one place, also for several methods. */
 export function scopeOf({ method, routeOptions }: FastifyRequest): Scope {
   const { method: methods, url = '' } = routeOptions
   return routeScope(Array.isArray(methods) ? undefined : method, url)

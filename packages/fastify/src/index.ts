@@ -1,16 +1,10 @@
 // biome-ignore lint/performance/noReExportAll: the kit lists what every adapter exports
 export * from '@sluice/http/exports'
-export {
-  all,
-  apiKey,
-  bearer,
-  firstOf,
-  type RateLimitHandler,
-  type RateLimitHook,
-  type RateLimitPluginOptions,
-  type RouteRateLimitOptions,
-  tenant,
-  tiers,
-  user,
+export type {
+  RateLimitHandler,
+  RateLimitHook,
+  RateLimitPluginOptions,
+  RouteRateLimitOptions,
 } from './options.ts'
+export { all, apiKey, bearer, firstOf, tenant, tiers, user } from './options.ts'
 export { mount, rateLimitPlugin, rateLimitPlugin as default } from './rate-limit.ts'

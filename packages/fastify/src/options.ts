@@ -12,16 +12,13 @@ import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fast
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /**
-     * The decision of the last `rateLimitPlugin` of this request; `undefined` when it was skipped.
-     */
+    /** The decision of the request's last `rateLimitPlugin`; `undefined` when it was skipped. */
     rateLimit: RequestDecision | undefined
   }
   interface FastifyInstance {
     /**
-     * Makes a hook that limits requests, for the hooks of a route, behind others of its own, or for
-     * the not-found handler. Options that are left out are as in the plugin's; a text is the name
-     * of a policy there.
+     * Makes a hook of a route or of the not-found handler. Options that are left out are as in the
+     * plugin's; a text is the name of a policy there.
      * @example
      * const perUser = { limit: 5, window: '1m', key: user((request) => request.user?.id) }
      * app.get('/orders', { preHandler: [authenticate, app.rateLimit(perUser)] }, orders)
@@ -29,25 +26,16 @@ declare module 'fastify' {
      * @throws SluiceError when an option is unknown, missing or out of range
      */
     rateLimit(options?: RouteRateLimitOptions | string): RateLimitHook
-    /**
-     * Answers what the plugin's own limits would give a request, by its own key, limit and cost.
-     * Takes nothing.
-     */
+    /** Answers what the plugin's own limits would give a request. Takes nothing. */
     peekRateLimit(request: FastifyRequest, reply: FastifyReply): Promise<Peeked>
   }
   interface FastifyContextConfig {
-    /**
-     * Limits of this route alone, or the name of a policy of the plugin's, in place of the
-     * plugin's; `false`: none.
-     */
+    /** Limits of this route in place of the plugin's, or a policy's name; `false`: none. */
     rateLimit?: RouteRateLimitOptions | string | false | undefined
   }
 }
 
-/**
- * Replies to a refused request; status and headers are set already. Its return value is sent, as
- * from a route's handler.
- */
+/** Replies to a refused request, as a route's handler does; status and headers are set already. */
 export type RateLimitHandler = (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -67,20 +55,14 @@ export type RateLimitHook = (
  */
 export type RouteRateLimitOptions = RouteOverride<FastifyRequest, RateLimitHandler>
 
-export const hooks = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
-
 interface PluginSettings {
   /**
-   * The hook in which requests are decided. `onRequest` comes before the hooks of a route, so that
-   * attempts to authenticate are limited too. The others run last: behind all hooks of that name,
-   * those of the instance and of the route, so that keys and limits see the user.
+   * The hook in which requests are decided. `onRequest` comes before authentication, so that its
+   * attempts are limited too. The others run behind all hooks of that name, those of the route too.
    * @default 'onRequest'
    */
-  hook?: (typeof hooks)[number] | undefined
-  /**
-   * Tells whether every request is limited, those for unknown URLs too; else only those that
-   * `routes` or `config.rateLimit` name. @default true
-   */
+  hook?: 'onRequest' | 'preParsing' | 'preValidation' | 'preHandler' | undefined
+  /** Limits all requests, or those that `routes` or `config.rateLimit` name. @default true */
   global?: boolean | undefined
 }
 
@@ -91,13 +73,12 @@ type RoutesAlone = GuardSettings<FastifyRequest, RateLimitHandler> & NoPolicies 
 export type RateLimitPluginOptions = PluginSettings &
   (GuardOptions<FastifyRequest, RateLimitHandler> | RoutesAlone)
 
-type Keys = RequestKeys<FastifyRequest>
-const keys: Keys = requestKeys()
+const keys: RequestKeys<FastifyRequest> = requestKeys()
 
-export const all: Keys['all'] = keys.all
-export const apiKey: Keys['apiKey'] = keys.apiKey
-export const bearer: Keys['bearer'] = keys.bearer
-export const firstOf: Keys['firstOf'] = keys.firstOf
-export const tenant: Keys['tenant'] = keys.tenant
-export const tiers: Keys['tiers'] = keys.tiers
-export const user: Keys['user'] = keys.user
+export const all: typeof keys.all = keys.all
+export const apiKey: typeof keys.apiKey = keys.apiKey
+export const bearer: typeof keys.bearer = keys.bearer
+export const firstOf: typeof keys.firstOf = keys.firstOf
+export const tenant: typeof keys.tenant = keys.tenant
+export const tiers: typeof keys.tiers = keys.tiers
+export const user: typeof keys.user = keys.user

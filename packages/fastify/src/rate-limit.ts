@@ -1,20 +1,10 @@
-import {
-  flag,
-  invalid,
-  isOptions,
-  type MaybePromise,
-  oneOf,
-  orDefault,
-  processWide,
-} from '@sluice/http'
+import { flag, type MaybePromise, oneOf, orDefault, processWide } from '@sluice/http'
+import type { Guard, Handler, Passage } from '@sluice/http/adapter'
 import {
   continueWith,
   createGuard,
-  type Guard,
-  type Handler,
   handlerRequest,
   hideOnRedirect,
-  type Passage,
   passWithoutFields,
   serve,
 } from '@sluice/http/adapter'
@@ -28,13 +18,14 @@ import type {
 } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { FastifyContext, routingOf, scopeOf } from './context.ts'
-import {
-  hooks,
-  type RateLimitHandler,
-  type RateLimitHook,
-  type RateLimitPluginOptions,
-  type RouteRateLimitOptions,
+import type {
+  RateLimitHandler,
+  RateLimitHook,
+  RateLimitPluginOptions,
+  RouteRateLimitOptions,
 } from './options.ts'
+
+const hooks = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
 
 /** A registered plugin. */
 interface Plugin {
@@ -44,29 +35,23 @@ interface Plugin {
   readonly prefix: string
 }
 
-/**
- * The last plugin whose hooks an instance has: it answers for the routes that have limits of their
- * own.
- */
+/** The last plugin whose hooks an instance has: it answers for routes with limits of their own. */
 const nearest = processWide(
   '@sluice/fastify/nearest/1',
   () => new WeakMap<FastifyInstance, Plugin>(),
 )
 
 const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, options) => {
-  if (!isOptions(options)) {
-    throw invalid({ option: 'rateLimitPlugin' }, options, 'a plain object of options')
-  }
-  const { hook: wanted, global, ...limits } = options
-  const hook = oneOf(orDefault(wanted, 'onRequest'), { option: 'hook' }, hooks)
-  const guard = createGuard<FastifyRequest, RateLimitHandler>(limits, {
+  const { prefix } = fastify
+  const guard = createGuard<FastifyRequest, RateLimitHandler>(options, {
     where: 'rateLimitPlugin',
     adapterFields: ['hook', 'global'],
-    scope: fastify.prefix,
-    routing: { ...routingOf(fastify), prefix: fastify.prefix },
-    isGlobal: flag(global, { option: 'global' }, true),
+    scope: prefix,
+    routing: { ...routingOf(fastify), prefix },
+    isGlobal: flag(options.global, { option: 'global' }, true),
   })
-  const plugin: Plugin = { guard, hook, prefix: fastify.prefix }
+  const hook = oneOf(orDefault(options.hook, 'onRequest'), { option: 'hook' }, hooks)
+  const plugin: Plugin = { guard, hook, prefix }
   if (!fastify.hasRequestDecorator('rateLimit')) fastify.decorateRequest('rateLimit', undefined)
   // As a text: another plugin may have declared another type under this name.
   const decorator: string = 'rateLimit'
@@ -77,9 +62,9 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
   fastify.addHook('onRegister', (child) => void nearest.set(child, plugin))
 
   // Hooks of a route come behind all hooks of its instance, wherever those were added.
-  const behind = limitHook(fastify.prefix, (context, config) => check(plugin, context, config))
+  const behind = limitHook(prefix, (context, config) => check(plugin, context, config))
   // For unknown URLs, and for routes that were declared before the plugin.
-  const first = limitHook(fastify.prefix, (context, config) =>
+  const first = limitHook(prefix, (context, config) =>
     standsOnRoute(behind, config) ? passWithoutFields : check(plugin, context, config),
   )
   fastify.addHook('onRoute', function prepareRoute(route) {

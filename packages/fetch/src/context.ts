@@ -3,19 +3,11 @@ import {
   hideOnRedirect,
   type MaybePromise,
   type Refusal,
-  type RequestDecision,
   type Scope,
   setFields,
 } from '@sluice/http'
 import { FetchContext, FetchFields } from './adapter/index.ts'
 import type { FetchInfo, RateLimitHandler } from './options.ts'
-
-/** Under this property a request has the decision of its last limiter. */
-const shownKey: unique symbol = Symbol.for('@sluice/fetch/decision/1')
-
-interface Carrier {
-  [shownKey]?: RequestDecision
-}
 
 /** The place of a limiter. */
 export interface Place<Info> {
@@ -44,16 +36,6 @@ export class WebContext<Info extends object> extends FetchContext<Request, RateL
     this.route = place.route
     this.scope = place.scope
     this.#info = info
-  }
-
-  protected get shownBefore(): RequestDecision | undefined {
-    const carrier: Carrier & object = this.native
-    return carrier[shownKey]
-  }
-
-  protected show(decision: RequestDecision): void {
-    const carrier: Carrier & object = this.native
-    carrier[shownKey] = decision
   }
 
   protected respond(status: number, text: string, fields: Record<string, string>): Response {

@@ -1,10 +1,5 @@
-import {
-  type GuardOptions,
-  type MaybePromise,
-  type RequestDecision,
-  type RequestKeys,
-  requestKeys,
-} from '@sluice/http'
+import type { GuardOptions, MaybePromise, RequestDecision, RequestKeys } from '@sluice/http'
+import { requestKeys } from '@sluice/http'
 import type { FetchOptions } from './adapter/index.ts'
 
 /** The part of a request that the application knows. */
@@ -19,18 +14,14 @@ export interface FetchInfo {
  * Answers requests. `decision` is that of the limiter around it; `undefined` when the request was
  * skipped.
  */
-export type FetchHandler<Info> = (
+export type FetchHandler<Info, Decision = RequestDecision | undefined> = (
   request: Request,
   info: Info,
-  decision: RequestDecision | undefined,
+  decision: Decision,
 ) => MaybePromise<Response>
 
 /** Replies to a refused request. The fields are added to its response. */
-export type RateLimitHandler<Info = FetchInfo> = (
-  request: Request,
-  info: Info,
-  decision: RequestDecision,
-) => MaybePromise<Response>
+export type RateLimitHandler<Info = FetchInfo> = FetchHandler<Info, RequestDecision>
 
 /** Options of `rateLimit`. */
 export type RateLimitOptions<Info = FetchInfo> = GuardOptions<Request, RateLimitHandler<Info>> &
@@ -42,13 +33,12 @@ export type RateLimitOptions<Info = FetchInfo> = GuardOptions<Request, RateLimit
     route?: string | undefined
   }
 
-type Keys = RequestKeys<Request>
-const keys: Keys = requestKeys()
+const keys: RequestKeys<Request> = requestKeys()
 
-export const all: Keys['all'] = keys.all
-export const apiKey: Keys['apiKey'] = keys.apiKey
-export const bearer: Keys['bearer'] = keys.bearer
-export const firstOf: Keys['firstOf'] = keys.firstOf
-export const tenant: Keys['tenant'] = keys.tenant
-export const tiers: Keys['tiers'] = keys.tiers
-export const user: Keys['user'] = keys.user
+export const all: typeof keys.all = keys.all
+export const apiKey: typeof keys.apiKey = keys.apiKey
+export const bearer: typeof keys.bearer = keys.bearer
+export const firstOf: typeof keys.firstOf = keys.firstOf
+export const tenant: typeof keys.tenant = keys.tenant
+export const tiers: typeof keys.tiers = keys.tiers
+export const user: typeof keys.user = keys.user

@@ -48,11 +48,7 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
     return req.raw.bodyUsed ? bytesOf(req) : super.body
   }
 
-  protected get shownBefore(): RequestDecision | undefined {
-    return this.native.get('rateLimit')
-  }
-
-  protected show(decision: RequestDecision): void {
+  protected override show(decision: RequestDecision): void {
     this.native.set('rateLimit', decision)
   }
 

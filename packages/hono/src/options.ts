@@ -1,11 +1,6 @@
 import type { FetchOptions } from '@sluice/fetch/adapter'
-import {
-  type GuardOptions,
-  type MaybePromise,
-  type RequestDecision,
-  type RequestKeys,
-  requestKeys,
-} from '@sluice/http'
+import type { GuardOptions, MaybePromise, RequestDecision, RequestKeys } from '@sluice/http'
+import { requestKeys } from '@sluice/http'
 import type { Context, Next } from 'hono'
 
 declare module 'hono' {
@@ -26,13 +21,12 @@ export type RateLimitHandler = (
 export type RateLimitOptions = GuardOptions<Context, RateLimitHandler> &
   FetchOptions<[context: Context]>
 
-type Keys = RequestKeys<Context>
-const keys: Keys = requestKeys()
+const keys: RequestKeys<Context> = requestKeys()
 
-export const all: Keys['all'] = keys.all
-export const apiKey: Keys['apiKey'] = keys.apiKey
-export const bearer: Keys['bearer'] = keys.bearer
-export const firstOf: Keys['firstOf'] = keys.firstOf
-export const tenant: Keys['tenant'] = keys.tenant
-export const tiers: Keys['tiers'] = keys.tiers
-export const user: Keys['user'] = keys.user
+export const all: typeof keys.all = keys.all
+export const apiKey: typeof keys.apiKey = keys.apiKey
+export const bearer: typeof keys.bearer = keys.bearer
+export const firstOf: typeof keys.firstOf = keys.firstOf
+export const tenant: typeof keys.tenant = keys.tenant
+export const tiers: typeof keys.tiers = keys.tiers
+export const user: typeof keys.user = keys.user

@@ -1,15 +1,5 @@
-import { warnOnce } from '@sluice/http'
-import {
-  FrameworkContext,
-  type Hold,
-  ProxyWatch,
-  type Refusal,
-  type RequestContent,
-  type ResponseBody,
-  routeScope,
-  type Scope,
-  settleAfter,
-} from '@sluice/http/adapter'
+import type { Hold, Refusal, RequestContent, ResponseBody, Scope } from '@sluice/http/adapter'
+import { FrameworkContext, ProxyWatch, routeScope, settleAfter } from '@sluice/http/adapter'
 import type { Context, Middleware, Next } from 'koa'
 import type { RateLimitHandler } from './options.ts'
 
@@ -17,12 +7,8 @@ const proxyWatch = new ProxyWatch({
   trust: 'app.proxy',
   trustOne: 'behind one proxy set app.proxy = true and app.maxIpsCount = 1',
   count: 'app.maxIpsCount',
-  trustAll: 'set it to the number of your proxies',
+  trustAll: 'set app.maxIpsCount to the number of your proxies',
 })
-
-const leftmost =
-  `app.proxy is on without app.maxIpsCount, so the first address of X-Forwarded-For is counted, which any client can make ` +
-  `up; set app.maxIpsCount to the number of your proxies`
 
 /** A request of Koa at one middleware of ours. */
 export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
@@ -32,9 +18,8 @@ export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
 
   constructor(native: Context, next: Next, middleware: Middleware) {
     super(native)
-    const layer = layersOf(native).find(({ stack }) => stack.includes(middleware))
     this.response = native.res
-    this.scope = layer ? scopeOf(layer, native.method) : ''
+    this.scope = scopeOf(middleware, native)
     this.#next = next
   }
 
@@ -51,9 +36,8 @@ export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
     const { app, ip } = this.native
     const forwarded = this.header('x-forwarded-for')
     if (forwarded === undefined) return ip
-    proxyWatch.see(forwarded, ip, app.proxy)
-    if (app.proxy && !app.maxIpsCount) warnOnce(leftmost)
-    return ip
+    // Without a number Koa trusts every address.
+    return proxyWatch.see(forwarded, ip, app.proxy && (app.maxIpsCount || true))
   }
 
   get content(): RequestContent {
@@ -66,7 +50,7 @@ export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
   }
 
   send(status: number, { contentType, text }: ResponseBody): void {
-    this.native.status = status
+    this.setStatus(status)
     // Not `type`, which would add a charset: problem+json does not have one.
     this.native.set('Content-Type', contentType)
     this.native.body = text
@@ -77,7 +61,7 @@ export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
   }
 
   callHandler(handler: RateLimitHandler, { status, decision }: Refusal): unknown {
-    this.native.status = status
+    this.setStatus(status)
     return handler(this.native, this.#next, decision)
   }
 }
@@ -89,17 +73,12 @@ interface RouterLayer {
   readonly stack: readonly unknown[]
 }
 
-function layersOf({ matched }: Context): readonly RouterLayer[] {
-  return Array.isArray(matched) ? matched : []
-}
-
-/** A middleware of `router.use` has no route, so it stands where the whole application stands. */
-function scopeOf(layer: RouterLayer, method: string): Scope {
-  if (layer.methods.length === 0) return ''
-  return routeScope(isForAll(layer) ? undefined : method, String(layer.path))
-}
-
-/** A layer for GET is one for HEAD too. */
-function isForAll({ methods }: RouterLayer): boolean {
-  return methods.filter((method) => method !== 'HEAD').length > 1
+/** The place of a middleware: its route, or '' if it belongs to the application or `router.use`. */
+function scopeOf(middleware: Middleware, { matched, method }: Context): Scope {
+  const layers: readonly RouterLayer[] = Array.isArray(matched) ? matched : []
+  const layer = layers.find(({ stack }) => stack.includes(middleware))
+  if (!layer || layer.methods.length === 0) return ''
+  // A layer for GET is one for HEAD too.
+  const isForAll = layer.methods.filter((each) => each !== 'HEAD').length > 1
+  return routeScope(isForAll ? undefined : method, String(layer.path))
 }

@@ -1,9 +1,5 @@
-import {
-  type GuardOptions,
-  type RequestDecision,
-  type RequestKeys,
-  requestKeys,
-} from '@sluice/http/adapter'
+import type { GuardOptions, RequestDecision, RequestKeys } from '@sluice/http/adapter'
+import { requestKeys } from '@sluice/http/adapter'
 import type { Context, Next } from 'koa'
 
 declare module 'koa' {
@@ -19,13 +15,12 @@ export type RateLimitHandler = (context: Context, next: Next, decision: RequestD
 /** Options of `rateLimit`. */
 export type RateLimitOptions = GuardOptions<Context, RateLimitHandler>
 
-type Keys = RequestKeys<Context>
-const keys: Keys = requestKeys()
+const keys: RequestKeys<Context> = requestKeys()
 
-export const all: Keys['all'] = keys.all
-export const apiKey: Keys['apiKey'] = keys.apiKey
-export const bearer: Keys['bearer'] = keys.bearer
-export const firstOf: Keys['firstOf'] = keys.firstOf
-export const tenant: Keys['tenant'] = keys.tenant
-export const tiers: Keys['tiers'] = keys.tiers
-export const user: Keys['user'] = keys.user
+export const all: typeof keys.all = keys.all
+export const apiKey: typeof keys.apiKey = keys.apiKey
+export const bearer: typeof keys.bearer = keys.bearer
+export const firstOf: typeof keys.firstOf = keys.firstOf
+export const tenant: typeof keys.tenant = keys.tenant
+export const tiers: typeof keys.tiers = keys.tiers
+export const user: typeof keys.user = keys.user

@@ -1,13 +1,10 @@
 import { fieldsOn, setFields } from '@sluice/http'
+import type { Handler, Limiting } from '@sluice/http/adapter'
 import {
   beforeHead,
   createGuard,
-  type Handler,
   handlerRequest,
-  hideOnRedirect,
-  type Limiting,
-  laxRouting,
-  serve,
+  serveByNode,
   throwingObjects,
   withLimiter,
 } from '@sluice/http/adapter'
@@ -27,19 +24,16 @@ export interface RateLimit extends Limiting<[context: Context]> {
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
-  const place = { where: 'rateLimit', routing: laxRouting }
-  const guard = createGuard<Context, RateLimitHandler>(options, place)
+  const guard = createGuard<Context, RateLimitHandler>(options)
 
   async function sluiceRateLimit(context: Context, next: Next): Promise<void> {
     const asked = new KoaContext(context, next, sluiceRateLimit)
-    if (guard.hidesOnRedirect) beforeHead(context.res, (status) => hideOnRedirect(asked, status))
-    if (!(await throwingObjects(() => serve(asked, guard.check)))) return
+    if (!(await throwingObjects(() => serveByNode(context.res, asked, guard)))) return
     try {
       await next()
     } catch (error) {
       // Koa takes all fields off the response to an error.
-      const { response } = asked
-      beforeHead(context.res, () => setFields(response, fieldsOn(asked.shown, response)))
+      beforeHead(context.res, () => setFields(context.res, fieldsOn(asked.shown, context.res)))
       throw error
     }
   }
@@ -61,7 +55,7 @@ export function mount(handler: Handler<Context>, prefix = ''): Middleware {
     const reply = await throwingObjects(() => handler(handlerRequest(asked, prefix)))
     if (!reply) return next()
     context.status = reply.status
-    for (const [name, value] of Object.entries(reply.headers ?? {})) context.set(name, value)
+    context.set({ ...reply.headers })
     const { body } = reply
     // For no body at all Koa would change the status to 204.
     context.body = typeof body === 'object' ? Buffer.from(body) : (body ?? '')

@@ -1,18 +1,15 @@
 import type { ExecutionContext } from '@nestjs/common'
 import { andThen, type MaybePromise, plainProblem, problemMediaType } from '@sluice/http'
-import {
-  GuardedContext,
-  type Hold,
-  type HttpResponse,
-  headerOf,
-  ProxyWatch,
-  type Refusal,
-  type RequestContent,
-  type RequestDecision,
-  type ResponseBody,
-  type Scope,
-  settleAfter,
+import type {
+  Hold,
+  HttpResponse,
+  Refusal,
+  RequestContent,
+  RequestDecision,
+  ResponseBody,
+  Scope,
 } from '@sluice/http/adapter'
+import { GuardedContext, headerOf, ProxyWatch, settleAfter } from '@sluice/http/adapter'
 import type { RateLimitHandler } from './options.ts'
 import type { Platform } from './platform.ts'
 import { RateLimitException } from './refusal.ts'
@@ -71,9 +68,7 @@ export class NestContext extends GuardedContext<ExecutionContext, RateLimitHandl
     const forwarded = this.header('x-forwarded-for')
     const address = this.#platform?.request.ip
     if (forwarded === undefined) return address
-    proxyWatch.see(forwarded, address, this.#platform?.trust)
-    if (this.#platform?.trustsAll) proxyWatch.seeTrustInAll(forwarded)
-    return address
+    return proxyWatch.see(forwarded, address, this.#platform?.trust)
   }
 
   get content(): RequestContent | undefined {
@@ -86,11 +81,11 @@ export class NestContext extends GuardedContext<ExecutionContext, RateLimitHandl
     return this.#platform && headerOf(this.#platform.request.headers, name)
   }
 
-  protected get shownBefore(): RequestDecision | undefined {
-    return this.#platform?.request.rateLimit
+  protected override get carrier(): object {
+    return this.#platform?.request ?? this.native
   }
 
-  protected show(decision: RequestDecision): void {
+  protected override show(decision: RequestDecision): void {
     if (this.#platform) this.#platform.request.rateLimit = decision
   }
 

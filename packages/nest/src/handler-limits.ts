@@ -1,18 +1,8 @@
 import { type ExecutionContext, HttpException } from '@nestjs/common'
 import { MetadataScanner, Reflector } from '@nestjs/core'
-import { flag, invalid, isOptions, type MaybePromise, type Peeked } from '@sluice/http'
-import {
-  beforeHead,
-  createGuard,
-  type Guard,
-  hideOnRedirect,
-  laxRouting,
-  type Passage,
-  passes,
-  type Scope,
-  serve,
-  throwingObjects,
-} from '@sluice/http/adapter'
+import { flag, invalid, type MaybePromise, type Peeked } from '@sluice/http'
+import type { Guard, Passage, Scope } from '@sluice/http/adapter'
+import { createGuard, passes, serve, serveByNode, throwingObjects } from '@sluice/http/adapter'
 import { NestContext } from './context.ts'
 import { keyName, type Limits, limitsName } from './decorators.ts'
 import type { HandlerRateLimit, RateLimitHandler, RateLimitModuleOptions } from './options.ts'
@@ -45,19 +35,16 @@ export class HandlerLimits {
 
   /** @throws SluiceError when an option is unknown, missing or out of range */
   constructor(options: RateLimitModuleOptions) {
-    const where = 'RateLimitModule'
-    if (!isOptions(options)) throw invalid({ option: where }, options, 'a plain object of options')
-    const { global, exchangeOf, ...limits } = options
+    const { global, exchangeOf }: RateLimitModuleOptions = Object(options)
+    this.guard = createGuard(options, {
+      where: 'RateLimitModule',
+      adapterFields: ['global', 'exchangeOf'],
+      isGlobal: flag(global, { option: 'global' }, true),
+    })
     if (exchangeOf !== undefined && typeof exchangeOf !== 'function') {
       throw invalid({ option: 'exchangeOf' }, exchangeOf, 'a function of the context')
     }
     this.#exchangeOf = exchangeOf
-    this.guard = createGuard(limits, {
-      where,
-      routing: laxRouting,
-      adapterFields: ['global', 'exchangeOf'],
-      isGlobal: flag(global, { option: 'global' }, true),
-    })
   }
 
   /** Decides on a request once, also where the guard stands on it several times. */
@@ -67,10 +54,9 @@ export class HandlerLimits {
     const place = this.#placeOf(native.getClass(), native.getHandler())
     const platform = this.#platformOf(native)
     const context = new NestContext(native, platform, place.scope)
-    if (platform && place.hidesOnRedirect) {
-      beforeHead(platform.raw.response, (status) => hideOnRedirect(context, status))
-    }
-    const goesOn = await throwingObjects(() => serve(context, place.check))
+    const goesOn = await throwingObjects(() =>
+      platform ? serveByNode(platform.raw.response, context, place) : serve(context, place.check),
+    )
     if (!goesOn) throw new HttpException('Client Closed Request', statusOfLeaving)
     context.goOn()
     return true

@@ -49,13 +49,12 @@ export type RateLimitModuleOptions = ModuleSettings &
  */
 export type HandlerRateLimit = RouteOverride<ExecutionContext, RateLimitHandler>
 
-type Keys = RequestKeys<ExecutionContext>
-const keys: Keys = requestKeys()
+const keys: RequestKeys<ExecutionContext> = requestKeys()
 
-export const all: Keys['all'] = keys.all
-export const apiKey: Keys['apiKey'] = keys.apiKey
-export const bearer: Keys['bearer'] = keys.bearer
-export const firstOf: Keys['firstOf'] = keys.firstOf
-export const tenant: Keys['tenant'] = keys.tenant
-export const tiers: Keys['tiers'] = keys.tiers
-export const user: Keys['user'] = keys.user
+export const all: typeof keys.all = keys.all
+export const apiKey: typeof keys.apiKey = keys.apiKey
+export const bearer: typeof keys.bearer = keys.bearer
+export const firstOf: typeof keys.firstOf = keys.firstOf
+export const tenant: typeof keys.tenant = keys.tenant
+export const tiers: typeof keys.tiers = keys.tiers
+export const user: typeof keys.user = keys.user

@@ -27,10 +27,8 @@ export interface Platform {
   readonly raw: { readonly request: IncomingMessage; readonly response: ServerResponse }
   /** The pattern that the router matched. */
   readonly route: string | undefined
-  /** The setting that trusts proxies; falsy where it is off. */
+  /** The setting that trusts proxies: falsy if it is off, and `true` if it trusts every address. */
   readonly trust: unknown
-  /** True if every address is trusted as a proxy. */
-  readonly trustsAll: boolean
   reply(status: number, body: ResponseBody): void
 }
 
@@ -84,9 +82,6 @@ function express({ request, response }: OfExpress): Platform {
     get trust() {
       return request.app.get('trust proxy')
     },
-    get trustsAll() {
-      return request.app.get('trust proxy') === true
-    },
     reply(status, { contentType, text }) {
       sendByNode(response, { status, headers: { 'Content-Type': contentType }, body: text })
     },
@@ -108,10 +103,7 @@ function fastify({ request, response: reply }: OfFastify): Platform {
     raw: { request: request.raw, response: reply.raw },
     route: request.routeOptions.url,
     get trust() {
-      return request.ips
-    },
-    get trustsAll() {
-      return request.ips !== undefined && fastifyTrustsAll(request)
+      return request.ips && (fastifyTrustsAll(request) || request.ips)
     },
     reply(status, { contentType, text }) {
       // To a text Fastify would add a charset, which problem+json does not have.

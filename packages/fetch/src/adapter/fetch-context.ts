@@ -101,8 +101,7 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
     if (addressOf) return addressOf()
     const address = remoteAddress()
     const forwarded = this.header('x-forwarded-for')
-    if (forwarded !== undefined) proxyWatch.see(forwarded, address, false)
-    return address
+    return forwarded === undefined ? address : proxyWatch.see(forwarded, address, false)
   }
 
   /** See `HandlerRequest`. */

@@ -6,7 +6,6 @@ import {
   type HttpRequest,
   handlerRequestOf,
   invalid,
-  isOptions,
   laxRouting,
   type RequestContent,
   type Router,
@@ -44,16 +43,19 @@ export function createFetchGuard<Native extends object, Handler, Asked extends r
   options: GuardOptions<Native, Handler> & FetchOptions<Asked>,
   ownFields: readonly string[] = [],
 ): FetchGuard<Native, Handler, Asked> {
-  const where = 'rateLimit'
-  if (!isOptions(options)) throw invalid({ option: where }, options, 'a plain object of options')
-  const { addressOf, router, ...limits } = options
-  for (const field of ownFields) Reflect.deleteProperty(limits, field)
+  const adapterFields = ['addressOf', 'router', ...ownFields]
+  const { addressOf, router }: typeof options = Object(options)
+  const place = {
+    where: 'rateLimit',
+    adapterFields,
+    routing: laxRouting,
+    ...(router && { router }),
+  }
+  const guard = createGuard<Native, Handler>(options, place)
   if (addressOf !== undefined && typeof addressOf !== 'function') {
     throw invalid({ option: 'addressOf' }, addressOf, 'a function that finds an address')
   }
-  if (limits.store === undefined && hasIsolates()) warnOnce(countsForItself)
-  const place = { where, adapterFields: ['addressOf', 'router', ...ownFields], routing: laxRouting }
-  const guard = createGuard<Native, Handler>(limits, { ...place, ...(router && { router }) })
+  if (options.store === undefined && hasIsolates()) warnOnce(countsForItself)
   return { guard, addressOf }
 }
 

@@ -3,6 +3,7 @@ import { createGuard as createGuardAnywhere } from '../guard/live-guard.ts'
 import type { LiveGuardFields } from '../options/live-options.ts'
 import type { GuardFields } from '../options/options.ts'
 import { nodeRouter } from '../routes/node-router.ts'
+import { laxRouting } from '../routes/router.ts'
 
 /**
  * Makes the guard of an adapter on Node: as `createGuard` of the main entry makes it, with the
@@ -10,16 +11,17 @@ import { nodeRouter } from '../routes/node-router.ts'
  * its router from its caller.
  *
  * ```ts
- * const guard = createGuard<Context, RateLimitHandler>(options, { where: 'rateLimit', routing })
+ * const guard = createGuard<Context, RateLimitHandler>(options, { routing })
  * ```
  *
- * @param place the guard's name for messages, the framework's way to match paths, and the names of
- * options that are the adapter's own
+ * @param place the guard's name for messages (default 'rateLimit'), the framework's way to match
+ * paths (default `laxRouting`), and the names of options that are the adapter's own
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function createGuard<Native extends object, Handler = never>(
   options: GuardFields<Native, Handler> | LiveGuardFields<Native, Handler>,
-  place: Omit<GuardPlace, 'router'>,
+  place: Partial<Omit<GuardPlace, 'router'>> = {},
 ): Guard<Native, Handler> {
-  return createGuardAnywhere(options, { ...place, router: nodeRouter })
+  const defaults = { where: 'rateLimit', routing: laxRouting, router: nodeRouter }
+  return createGuardAnywhere(options, { ...defaults, ...place })
 }

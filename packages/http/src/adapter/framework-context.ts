@@ -7,6 +7,13 @@ import type { Scope } from '../request/scope.ts'
 import { settleAfter } from './response-end.ts'
 import type { AdapterContext, Refusal } from './serve.ts'
 
+/** Under this property a request has the decision of its last limiter. */
+const shownKey: unique symbol = Symbol.for('@sluice/http/decision/1')
+
+interface Carrier {
+  [shownKey]?: RequestDecision
+}
+
 /** One request of any framework at one limiter. It is its own `HttpRequest`: one object less. */
 export abstract class GuardedContext<Native extends object, Handler>
   implements AdapterContext<Native, Handler>, HttpRequest
@@ -30,22 +37,29 @@ export abstract class GuardedContext<Native extends object, Handler>
   abstract send(status: number, body: ResponseBody): void
   abstract setStatus(status: number): void
   abstract callHandler(handler: Handler, refusal: Refusal): unknown
-  /** The decision of a limiter before this one. */
-  protected abstract get shownBefore(): RequestDecision | undefined
-  /** Puts the decision where the application and later limiters find it. */
-  protected abstract show(decision: RequestDecision): void
 
   get request(): HttpRequest {
     return this
   }
 
   get shown(): RequestDecision | undefined {
-    return this.#shown ?? this.shownBefore
+    return this.#shown ?? this.carrier[shownKey]
   }
 
   showDecision(decision: RequestDecision): void {
     this.#shown = decision
+    this.carrier[shownKey] = decision
     this.show(decision)
+  }
+
+  /** Shows the application the decision. */
+  protected show(_decision: RequestDecision): void {
+    // An application of fetch gets it as an argument.
+  }
+
+  /** The object that all limiters of a request share. */
+  protected get carrier(): Carrier & object {
+    return this.native
   }
 }
 
@@ -69,11 +83,7 @@ export abstract class FrameworkContext<
     return headerOf(this.native.headers, name)
   }
 
-  protected get shownBefore(): RequestDecision | undefined {
-    return this.native.rateLimit
-  }
-
-  protected show(decision: RequestDecision): void {
+  protected override show(decision: RequestDecision): void {
     this.native.rateLimit = decision
   }
 }

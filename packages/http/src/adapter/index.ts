@@ -31,6 +31,7 @@ export {
   type Limiting,
   type Refusal,
   serve,
+  serveByNode,
   throwingObjects,
   withLimiter,
 } from './serve.ts'

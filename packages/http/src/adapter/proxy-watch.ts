@@ -38,18 +38,22 @@ export class ProxyWatch {
     this.#settings = settings
   }
 
-  /** Compares a request's X-Forwarded-For with the address that the framework made of it. */
-  see(forwarded: string, address: string | undefined, trust: unknown): void {
-    if (!trust) warnOnce(untrusted(this.#settings))
-    else if (!this.#isDone) this.#count(forwarded, address)
-  }
-
   /**
-   * Looks at a request whose application trusts every address. A proxy that overwrites the header
-   * leaves one address in it, and then that trust is right.
+   * Compares a request's X-Forwarded-For with the address that the framework made of it.
+   * @param trust falsy if no proxy is trusted, and `true` if every address is
+   * @returns the address
    */
-  seeTrustInAll(forwarded: string): void {
-    if (forwarded.includes(',')) warnOnce(firstAddress(this.#settings))
+  see(
+    forwarded: string | readonly string[],
+    address: string | undefined,
+    trust: unknown,
+  ): string | undefined {
+    const list = String(forwarded)
+    if (!trust) warnOnce(untrusted(this.#settings))
+    else if (!this.#isDone) this.#count(list, address)
+    // A proxy that overwrites the header leaves one address in it: then the trust is right.
+    if (trust === true && list.includes(',')) warnOnce(firstAddress(this.#settings))
+    return address
   }
 
   #count(forwarded: string, address: string | undefined): void {

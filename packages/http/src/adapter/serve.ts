@@ -12,6 +12,7 @@ import type { Passage, RequestDecision } from '../request/passage.ts'
 import { type ResponseBody, setFields } from '../request/response.ts'
 import { RateLimitError } from '../responses/rate-limit-error.ts'
 import { fieldsOnHead } from '../responses/response-fields.ts'
+import { beforeHead } from './response-end.ts'
 
 /** One request of a framework, with all that its adapter does for the kit. */
 export interface AdapterContext<Native extends object, Handler> extends RequestContext<Native> {
@@ -70,6 +71,16 @@ export function serve<Handler, Context extends AdapterContext<object, Handler>>(
   return isPromise(passage)
     ? passage.then((known) => carryOut(known, context))
     : carryOut(passage, context)
+}
+
+/** `serve` for a response of Node, whose head tells whether it is a redirect. */
+export function serveByNode<Native extends object, Handler>(
+  response: Parameters<typeof beforeHead>[0],
+  context: AdapterContext<Native, Handler>,
+  { hidesOnRedirect, check }: Pick<Guard<Native, Handler>, 'hidesOnRedirect' | 'check'>,
+): MaybePromise<boolean> {
+  if (hidesOnRedirect) beforeHead(response, (status) => hideOnRedirect(context, status))
+  return serve(context, check)
 }
 
 function carryOut<Handler>(

@@ -1,6 +1,4 @@
 import {
-  invalid,
-  isOptions,
   type Limiter,
   type MaybePromise,
   memoryStore,
@@ -61,7 +59,7 @@ export interface Guard<Native extends object, Handler = never> {
 export interface GuardPlace {
   /** The user's name for the guard, for messages. */
   readonly where: string
-  /** Options of the adapter's own, which the guard leaves alone. */
+  /** Options of the adapter's own, which `createGuard` takes away. */
   readonly adapterFields?: readonly string[]
   /** The framework's way to match paths, for `routes`. */
   readonly routing: Routing
@@ -78,9 +76,6 @@ export function createFixedGuard<Native extends object, Handler = never>(
   options: GuardFields<Native, Handler>,
   { routing, router, scope, isGlobal = true, ...place }: GuardPlace,
 ): Guard<Native, Handler> {
-  if (!isOptions(options)) {
-    throw invalid({ option: place.where }, options, 'a plain object of options')
-  }
   const { routes, profiles, ...own } = options
   const base = { ...own, ...readLists(own), store: orDefault(own.store, memoryStore()) }
   const catalogue = new PolicyCatalogue(base, profiles)

@@ -1,4 +1,4 @@
-import { givenFields, isOptions, isPromise, noteRelease, SluiceError } from '@sluice/core'
+import { givenFields, invalid, isOptions, isPromise, noteRelease, SluiceError } from '@sluice/core'
 import { shorthandFields } from '../options/bound-policy.ts'
 import type { LiveGuardFields } from '../options/live-options.ts'
 import { isLivePolicies, type NamedCode, type PolicyVersion } from '../options/live-policies.ts'
@@ -17,13 +17,17 @@ export function createGuard<Native extends object, Handler = never>(
   place: GuardPlace,
 ): Guard<Native, Handler> {
   noteRelease('@sluice/http')
-  return isLive(options) ? createLiveGuard(options, place) : createFixedGuard(options, place)
+  if (!isOptions(options)) {
+    throw invalid({ option: place.where }, options, 'a plain object of options')
+  }
+  const own = { ...options }
+  for (const field of place.adapterFields ?? []) Reflect.deleteProperty(own, field)
+  return isLive(own) ? createLiveGuard(own, place) : createFixedGuard(own, place)
 }
 
 function isLive<Native, Handler>(
   options: GuardFields<Native, Handler> | LiveGuardFields<Native, Handler>,
 ): options is LiveGuardFields<Native, Handler> {
-  if (!isOptions(options)) return false
   if (isPromise(options.policies)) {
     throw refused('policies is a promise; write policies: await openPolicies({ … })')
   }
