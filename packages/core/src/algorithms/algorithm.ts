@@ -113,6 +113,22 @@ interface Reported<State> {
   readonly delayMs?: number
 }
 
+/** The charge of a usual request, and the usage after it. */
+export interface Taken {
+  at: number
+  used: number
+  resetMs: number | undefined
+}
+
+/** The last charge, until the next one: one object for all, since there are many. */
+const lastTaken: Taken = { at: 0, used: 0, resetMs: undefined }
+export function taken(at: number, used: number, resetMs: number | undefined): Taken {
+  lastTaken.at = at
+  lastTaken.used = used
+  lastTaken.resetMs = resetMs
+  return lastTaken
+}
+
 export interface Codec<State> {
   save(state: State): readonly number[]
   /** Returns `undefined` for numbers that `save` did not write. */
@@ -169,6 +185,12 @@ export interface Algorithm<
    * @returns what a refund has to name: a time, or the number of a lease
    */
   take(state: State, check: CountingCheck<Settings>, now: number): number
+  /**
+   * Takes a check that fits a state without times after `now`, as most requests find it: the same as
+   * `clamp`, `msUntil`, `overflows` and `take`, one call for four or more.
+   * @returns what `take`, `used` and `resetMs` return; `undefined` if they have to decide
+   */
+  takeUsual?(state: State, check: CountingCheck<Settings>, now: number): Taken | undefined
   /**
    * Tells whether taking `check` would lose units, since the state is at its maximum. Units that
    * were taken before can then not be given back, since others would pay for them. Left out by

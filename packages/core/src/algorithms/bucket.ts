@@ -1,4 +1,4 @@
-import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
+import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
 import { effectiveWindowMs } from './effective-window.ts'
 import { flatCodec, plainWindow } from './flat-codec.ts'
 
@@ -25,6 +25,11 @@ export function bucket<Settings extends object, Options>(
   own: OwnTraits<Settings, Options>,
 ): Algorithm<Bucket, Settings, Options> {
   const { capacityLevel } = own
+  function overflows(state: Bucket, check: CountingCheck<Settings>, now: number): boolean {
+    const raised = levelAt(state, check, now) + check.cost * check.policy.windowMs
+    return raised > capacityLevel(check)
+  }
+
   const self: Algorithm<Bucket, Settings, Options> = {
     ...plainWindow,
     ...own,
@@ -73,9 +78,13 @@ export function bucket<Settings extends object, Options>(
       return state.endsAt
     },
 
-    overflows(state, check, now) {
-      const raised = levelAt(state, check, now) + check.cost * check.policy.windowMs
-      return raised > capacityLevel(check)
+    overflows,
+
+    takeUsual(state, check, now) {
+      if (state.at > now || overflows(state, check, now)) return undefined
+      const at = self.take(state, check, now)
+      const used = self.used(state, check, now)
+      return taken(at, used, self.resetMs(state, check, { now, used }))
     },
 
     giveBack(state, check, { now, at }) {

@@ -1,5 +1,5 @@
 import { oneOf } from '../options/options.ts'
-import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
+import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
 import { flatCodec, plainWindow } from './flat-codec.ts'
 import { maxUnits } from './max-units.ts'
 
@@ -77,6 +77,13 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
     state.count = Math.min(state.count + check.cost, maxUnits(check.policy.windowMs))
     state.limit = check.limit
     return state.startMs
+  },
+
+  takeUsual(state, check, now) {
+    const used = fixedWindow.used(state, check, now) + check.cost
+    if (state.startMs > now || used > check.limit) return undefined
+    const at = fixedWindow.take(state, check, now)
+    return taken(at, used, fixedWindow.resetMs(state, check, { now, used }))
   },
 
   giveBack(state, check, { now, at }) {

@@ -1,4 +1,4 @@
-import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
+import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
 import { effectiveWindowMs } from './effective-window.ts'
 import { unitsLeft } from './fixed-window.ts'
 import { flatCodec, noOptions, plainWindow } from './flat-codec.ts'
@@ -81,6 +81,13 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
     state.startMs = startMs
     state.limit = check.limit
     return startMs
+  },
+
+  takeUsual(state, check, now) {
+    const used = slidingCounter.used(state, check, now) + check.cost
+    if (state.startMs > now || used > check.limit) return undefined
+    const at = slidingCounter.take(state, check, now)
+    return taken(at, used, slidingCounter.resetMs(state, check, { now, used }))
   },
 
   giveBack(state, check, { now, at }) {

@@ -1,6 +1,12 @@
 import { type Duration, durationMs } from '../options/duration.ts'
 import { invalid } from '../options/options.ts'
-import type { Algorithm, CountingCheck, KeyState, OptionPath } from './algorithm.ts'
+import {
+  type Algorithm,
+  type CountingCheck,
+  type KeyState,
+  type OptionPath,
+  taken,
+} from './algorithm.ts'
 import { effectiveWindowMs } from './effective-window.ts'
 import { plainWindow } from './flat-codec.ts'
 
@@ -123,6 +129,13 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     keepNewest(state, most)
     state.limit = check.limit
     return time
+  },
+
+  takeUsual(state, check, now) {
+    const used = slidingLog.used(state, check, now) + check.cost
+    if (state.lastMs > now || used > check.limit) return undefined
+    const at = slidingLog.take(state, check, now)
+    return taken(at, used, slidingLog.resetMs(state, check, { now, used }))
   },
 
   giveBack(state, check, { now, at: time }) {

@@ -1,10 +1,11 @@
 import type { KeyState } from '../algorithms/algorithm.ts'
+import { remainingUnits } from '../algorithms/effective-window.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../model/check.ts'
 import { Receipt } from '../model/check.ts'
 import type { Outcome, StoreOp } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
-import { delayOf, leavesTrace, outcomeOf, waitMs } from './outcome.ts'
+import { CheckOutcome, delayOf, leavesTrace, outcomeOf, waitMs } from './outcome.ts'
 import type { States } from './states.ts'
 
 type Operation = (states: States, checks: readonly Check[], now: number) => readonly Outcome[]
@@ -38,6 +39,8 @@ function consume(states: States, checks: readonly Check[], now: number): readonl
   const only = checks[0]
   // Most requests have one check, which needs no lists.
   if (only && checks.length === 1) {
+    const usual = consumeUsual(states, only, now)
+    if (usual) return [usual]
     const found = { check: only, now, state: stateOf(states, only, now) }
     const wait = waitOf(found)
     return [wait === 0 ? taken(states, found) : denied(states, found, wait)]
@@ -52,6 +55,23 @@ function consume(states: States, checks: readonly Check[], now: number): readonl
     // Making room for one check may have dropped the key of another.
     taken(states, states.changes === changes ? one : { ...one, state: states.get(one.check, now) }),
   )
+}
+
+/** Decides a check that fits the usual state of its key; `undefined` if the whole way has to. */
+function consumeUsual(states: States, check: Check, now: number): Outcome | undefined {
+  const { takeUsual, capacity, quota = capacity, delayMs } = algorithmOf(check.policy)
+  if (!takeUsual || !leavesTrace(check)) return undefined
+  const state = states.get(check, now)
+  if (!state) return undefined
+  const delay = delayMs ? delayMs(state, check, now) : 0
+  const charge = takeUsual(state, check, now)
+  if (!charge) return undefined
+  const outcome = new CheckOutcome(check)
+  outcome.delayMs = delay
+  outcome.remaining = remainingUnits(check.limit, quota(check), charge.used)
+  outcome.resetMs = charge.resetMs
+  outcome.receipt = new Receipt(check, charge.at, states.incarnationOf(state))
+  return outcome
 }
 
 /**

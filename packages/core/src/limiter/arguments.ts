@@ -77,9 +77,10 @@ export function keyedBy(key: KeyOrDigest, store: Store): MaybePromise<Keyed | un
   )
 }
 
+const legal = `a non-empty string of at most ${maxKeyLength} characters`
+
 /** @throws SluiceError when the key is no text, empty or too long */
 export function checkedKey(key: unknown): string {
-  const legal = `a non-empty string of at most ${maxKeyLength} characters`
   if (typeof key !== 'string' || key === '') {
     throw invalid({ option: 'key', code: 'SLUICE_KEY_INVALID' }, key, legal)
   }
