@@ -34,6 +34,15 @@ export const contenders = {
     role: 'reference',
     open: rateLimiterFlexibleBlocking,
   },
+  iovalkey: ours('sluice sliding-log by iovalkey', {
+    algorithm: 'sliding-log',
+    client: 'iovalkey',
+  }),
+  nodeRedis: ours('sluice sliding-log by node-redis', {
+    algorithm: 'sliding-log',
+    client: 'node-redis',
+  }),
+  glide: ours('sluice sliding-log by GLIDE', { algorithm: 'sliding-log', client: 'GLIDE' }),
   // Shown, and no peer.
   withoutResilience: {
     name: 'without limiter and resilience (store.apply)',

@@ -1,5 +1,8 @@
 import { createLimiter, type Decision, type Limiter, type Outcome } from '@sluice/core'
-import { redisStore } from '@sluice/redis'
+import { redisStore, type UserClient } from '@sluice/redis'
+import { GlideClient } from '@valkey/valkey-glide'
+import { Redis as Iovalkey } from 'iovalkey'
+import { createClient } from 'redis'
 import { SimulatedClock } from '../harness/simulated-clock.ts'
 import {
   type AlgorithmName,
@@ -18,17 +21,33 @@ export interface SluiceVariant {
   readonly rememberDenials?: boolean
   /** false: the store is asked without the limiter, and so without deadline, breaker and fallback. @default true */
   readonly resilience?: boolean
+  /** @default ioredis */
+  readonly client?: keyof typeof clients
 }
+
+/** Clients besides ioredis. They are connected until their process ends. */
+const clients = {
+  iovalkey: async (port) => new Iovalkey(port),
+  'node-redis': (port) => createClient({ socket: { port } }).connect(),
+  GLIDE: (port) =>
+    GlideClient.createClient({
+      addresses: [{ host: '127.0.0.1', port }],
+      // Filling the keys takes longer than its default of 250 ms.
+      requestTimeout: 60_000,
+    }),
+} satisfies Record<string, (port: number) => Promise<UserClient>>
 
 /** Sluice, with the Redis store. */
 export function sluiceRedis(variant: SluiceVariant): OpenRedisSubject {
   const { algorithm, rememberDenials = true } = variant
-  const { policies = 1 } = variant
+  const { policies = 1, client: library } = variant
   const name = `sluice ${nameOf(variant)}`
   const prefix = `bench.${nameOf(variant).replaceAll(/[^a-z0-9-]+/g, '-')}`
 
   return async (setting) => {
-    const client = await setting.connect()
+    const ioredis = await setting.connect()
+    const { port = 6379 } = ioredis.options
+    const client = library ? await clients[library](port) : ioredis
     const subject = limiterOf(setting, variant, (clock) =>
       redisStore(client, {
         prefix,
@@ -53,8 +72,9 @@ export function sluiceRedis(variant: SluiceVariant): OpenRedisSubject {
 
 function nameOf(variant: SluiceVariant): string {
   const { algorithm, policies = 1, rememberDenials = true } = variant
-  const { resilience = true } = variant
+  const { resilience = true, client } = variant
   const special = [
+    client ? ` by ${client}` : '',
     rememberDenials ? '' : ' (denialTtlMs: 0)',
     resilience ? '' : ' (store.apply)',
     policies > 1 ? ` × ${policies}` : '',

@@ -100,6 +100,15 @@ function fields({ quick }: Bench): readonly Field[] {
         inFlight,
       })),
     },
+    {
+      ...length,
+      setting: allowed,
+      contenders: [log, contenders.iovalkey, contenders.nodeRedis, contenders.glide],
+      cases: (quick ? [64] : [1, 16, 64, 256]).map((inFlight) => ({
+        name: `${inFlight} in flight, by client`,
+        inFlight,
+      })),
+    },
     ...[1, 10_000].map((keys) => ({
       ...flood,
       setting: { ...allowed, keys, traffic: 'denied' as const },
