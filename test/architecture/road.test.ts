@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { startRedis } from '../support/redis-server.ts'
 import { readText } from '../support/workspace.ts'
 
-it('the docs list the files that one decision passes, from Express to Redis and back', async () => {
+it('the docs list the files and the shapes of one decision, from Express to Redis and back', async () => {
   const server = await startRedis()
   const redis = new Redis(server.url)
   const app = express()
@@ -40,13 +40,29 @@ it('the docs list the files that one decision passes, from Express to Redis and 
   })
   // One timer serves the deadlines of many requests.
   const always = called.filter((file) => file !== 'core/waiting/timers')
-  expect(always.sort()).toEqual(listed())
+  expect(always.sort()).toEqual(listed('files'))
+  const made = result.flatMap(({ url, functions }) => {
+    const [, file] = /packages\/(\w+\/src\/.+)\.ts$/.exec(url) ?? []
+    const source = file ? readText(`packages/${file}.ts`) : ''
+    return functions.flatMap(({ functionName, ranges: [range] }) => {
+      const isMade = range?.count && source.includes(`class ${functionName} `)
+      return isMade ? [`${file?.replace('/src/', '/')}/${functionName}`] : []
+    })
+  })
+  const shapes = listed('shapes')
+  expect(shapes).toEqual(expect.arrayContaining(made))
+  for (const shape of shapes) {
+    const [, file = '', name] = /^(.+)\/(\w+)$/.exec(shape) ?? []
+    const source = readText(`packages/${file.replace('/', '/src/')}.ts`)
+    expect(source, shape).toMatch(new RegExp(`(class|interface|type) ${name}\\b`))
+  }
 })
 
-/** The files of the list: a line for each folder, `core/limiter: create-limiter`. */
-function listed(): string[] {
+/** The names of a list: a line for each place, `core/limiter: create-limiter`. */
+function listed(names: 'files' | 'shapes'): string[] {
   const page = readText('docs/architecture.md')
-  const [, list = ''] = /The files of one decision\n.+?```text\n(.+?)```/s.exec(page) ?? []
+  const [, list = ''] =
+    new RegExp(`The ${names} of one decision\\n.+?\`\`\`text\\n(.+?)\`\`\``, 's').exec(page) ?? []
   return list
     .trim()
     .split('\n')

@@ -1,4 +1,4 @@
-import type { DecisionEvent, Limiter, PolicyFields, Store } from '@sluice/core'
+import type { CheckLimiter, DecisionEvent, PolicyFields, Store } from '@sluice/core'
 import { collectMetrics } from '@sluice/metrics'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
@@ -34,7 +34,7 @@ function storeOn(own: Redis): Store {
 const loose = { name: 'a', limit: 100, window: '10m', async: { maxUncounted: 20 } } as const
 const { async: _, ...exact } = loose
 
-function limiterWith(options: SomeOptions = {}): Limiter {
+function limiterWith(options: SomeOptions = {}): CheckLimiter {
   return patientLimiter({ store, policies: [loose], ...options })
 }
 
@@ -45,19 +45,19 @@ async function usedAtStore(own: Partial<PolicyFields> = {}): Promise<number> {
 }
 
 /** Waits until the store counts all units. */
-function counted(limiter: Limiter): Promise<void> {
+function counted(limiter: CheckLimiter): Promise<void> {
   return until('the store counts all units', () => limiter.storeHealth().uncountedUnits === 0)
 }
 
 /** Asks for one unit so often, one after the other. */
-async function consume(limiter: Limiter, times: number): Promise<number> {
+async function consume(limiter: CheckLimiter, times: number): Promise<number> {
   let allowed = 0
   for (let i = 0; i < times; i += 1) if ((await limiter.consume('k')).allowed) allowed += 1
   return allowed
 }
 
 /** Decides at once if no answer of the store is awaited. */
-function decideAtOnce(limiter: Limiter, cost = 1) {
+function decideAtOnce(limiter: CheckLimiter, cost = 1) {
   const [policy] = limiter.policies
   if (!policy) throw new Error('no policy')
   return limiter.decide([{ policy, key: 'k', cost, limit: policy.limit }])

@@ -1,7 +1,7 @@
 import {
+  type CheckLimiter,
   type Decision,
   isPromise,
-  type Limiter,
   memoryStore,
   type PolicyFields,
 } from '@sluice/core'
@@ -52,7 +52,7 @@ class Fleet {
   /** Times at which the store has reset a key. */
   readonly #resets: number[] = []
   readonly stores: readonly NetworkStore[]
-  readonly #limiters: readonly Limiter[]
+  readonly #limiters: readonly CheckLimiter[]
 
   constructor(policy: Partial<PolicyFields>) {
     const shared = memoryStore()
@@ -89,7 +89,7 @@ class Fleet {
   }
 
   #consume(
-    limiter: Limiter,
+    limiter: CheckLimiter,
     key: string,
     { cost, number }: { cost: number; number: number },
   ): void {

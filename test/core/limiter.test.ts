@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import {
-  createLimiter,
+  createCheckLimiter,
   type DecisionEvent,
   memoryStore,
   type Store,
@@ -24,7 +24,7 @@ describe('consume, peek and charge', () => {
   it.each([Number.NaN, -1, 0.5, '1', Number.POSITIVE_INFINITY, 2 ** 53, null])(
     'reject a cost of %j, and take nothing',
     async (cost) => {
-      const limiter = createLimiter({ limit: 5, window: '1m' })
+      const limiter = createCheckLimiter({ limit: 5, window: '1m' })
       for (const method of ['consume', 'peek', 'charge'] as const) {
         await expect(limiter[method]('k', { cost: cost as number })).rejects.toMatchObject({
           code: 'SLUICE_COST_INVALID',
@@ -37,7 +37,7 @@ describe('consume, peek and charge', () => {
   it.each([5, null, 'cost', []])(
     'reject options that are %j, and not { cost }',
     async (options) => {
-      const limiter = createLimiter({ limit: 5, window: '1m' })
+      const limiter = createCheckLimiter({ limit: 5, window: '1m' })
       await expect(limiter.consume('k', options as never)).rejects.toMatchObject({
         code: 'SLUICE_OPTION_INVALID',
         message: expect.stringMatching(/^options must be a plain object, but is /),
@@ -46,7 +46,7 @@ describe('consume, peek and charge', () => {
   )
 
   it.each([undefined, null, {}, { outcomes: 5 }])('give nothing back for %j', async (decision) => {
-    const limiter = createLimiter({ limit: 5, window: '1m' })
+    const limiter = createCheckLimiter({ limit: 5, window: '1m' })
     for (const method of ['refund', 'release', 'renew'] as const) {
       await expect(limiter[method](decision as never)).rejects.toMatchObject({
         code: 'SLUICE_OPTION_INVALID',
@@ -56,7 +56,7 @@ describe('consume, peek and charge', () => {
   })
 
   it('give a decision back once, also by copies of it', async () => {
-    const limiter = createLimiter({ limit: 10, window: '1m' })
+    const limiter = createCheckLimiter({ limit: 10, window: '1m' })
     const decision = await limiter.consume('k', { cost: 2 })
     await limiter.consume('k', { cost: 3 })
     expect(await limiter.refund({ ...decision })).toBe(true)
@@ -66,14 +66,14 @@ describe('consume, peek and charge', () => {
   })
 
   it.each(['', undefined, null, 42, {}])('reject the key %j', async (key) => {
-    const limiter = createLimiter({ limit: 5, window: '1m' })
+    const limiter = createCheckLimiter({ limit: 5, window: '1m' })
     await expect(limiter.consume(key as string)).rejects.toMatchObject({
       code: 'SLUICE_KEY_INVALID',
     })
   })
 
   it('reject an option that does not exist', async () => {
-    const limiter = createLimiter({ limit: 5, window: '1m' })
+    const limiter = createCheckLimiter({ limit: 5, window: '1m' })
     await expect(
       limiter.consume('k', Object.assign({ cost: 1 }, { weight: 5 })),
     ).rejects.toMatchObject({ code: 'SLUICE_OPTION_UNKNOWN' })
@@ -82,7 +82,7 @@ describe('consume, peek and charge', () => {
 
 describe('a decision', () => {
   it('has the longest wait of the policies that deny', async () => {
-    const limiter = createLimiter({
+    const limiter = createCheckLimiter({
       policies: [
         { name: 'burst', limit: 1, window: '1s' },
         { name: 'daily', limit: 1, window: '1d' },
@@ -93,7 +93,7 @@ describe('a decision', () => {
   })
 
   it('shows an unlimited policy in its place', async () => {
-    const limiter = createLimiter({
+    const limiter = createCheckLimiter({
       policies: [
         { name: 'a', limit: unlimited, window: '1m' },
         { name: 'b', limit: 2, window: '1m' },
@@ -109,7 +109,7 @@ describe('a decision', () => {
   })
 
   it('tells no key when it is written as JSON', async () => {
-    const limiter = createLimiter({ limit: 2, window: '1m' })
+    const limiter = createCheckLimiter({ limit: 2, window: '1m' })
     const decision = await limiter.consume('sk_live_secret')
 
     expect(JSON.stringify(decision)).not.toContain('sk_live')
@@ -120,7 +120,7 @@ describe('a decision', () => {
 describe('peek, where the limit comes with each request', () => {
   const options = { name: 'api', limit: 10, window: '1h' } as const
   const made = (store: Store) => {
-    const limiter = createLimiter({ ...options, store }, [true])
+    const limiter = createCheckLimiter({ ...options, store }, [true])
     const decide = (key: string, limit: number) =>
       limiter.decide(limiter.policies.map((policy) => ({ policy, key, cost: 1, limit })))
     const peeked = async (key: string) => {
@@ -168,7 +168,7 @@ describe('peek, where the limit comes with each request', () => {
 describe('observers', () => {
   it('are told each decision with what was asked', async () => {
     const events: DecisionEvent[] = []
-    const limiter = createLimiter({
+    const limiter = createCheckLimiter({
       limit: 1,
       window: '1m',
       observers: { onDecision: (event) => events.push(event) },
@@ -185,7 +185,7 @@ describe('observers', () => {
   it('are told the policy that decides: the longest wait, or else the fewest requests left, or the latest reset', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const told: unknown[] = []
-    const limiter = createLimiter({
+    const limiter = createCheckLimiter({
       policies: [
         { name: 'second', limit: 1, window: '1s' },
         { name: 'hour', limit: 3, window: '1h' },
@@ -212,7 +212,7 @@ describe('observers', () => {
 
   it('that throw change no decision, and are reported once', async () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
-    const limiter = createLimiter({
+    const limiter = createCheckLimiter({
       limit: 5,
       window: '1m',
       observers: {
@@ -229,7 +229,11 @@ describe('observers', () => {
   it('that reject are reported like those that throw, and end no process', async () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     const reject = async (): Promise<void> => Promise.reject(new Error('metrics are down'))
-    const limiter = createLimiter({ limit: 1, window: '1m', observers: { onDecision: reject } })
+    const limiter = createCheckLimiter({
+      limit: 1,
+      window: '1m',
+      observers: { onDecision: reject },
+    })
     expect((await limiter.consume('k')).allowed).toBe(true)
     expect(warn.mock.calls.length).toBeLessThanOrEqual(1)
   })
@@ -251,7 +255,7 @@ describe.each([
     const errors: StoreErrorEvent[] = []
     const broken = store()
     const [one, two] = [1, 2].map(() => {
-      return createLimiter({
+      return createCheckLimiter({
         store: broken,
         name: 'p',
         limit: 2,
@@ -275,7 +279,7 @@ describe.each([
   })
 
   it('lets everything pass when open, and nothing when closed', async () => {
-    const open = createLimiter({ store: store(), limit: 0, window: '1m', failureMode: 'open' })
+    const open = createCheckLimiter({ store: store(), limit: 0, window: '1m', failureMode: 'open' })
     expect(await open.consume('k')).toEqual({
       allowed: true,
       outcomes: [],
@@ -283,7 +287,12 @@ describe.each([
       delayMs: 0,
       source: 'open',
     })
-    const closed = createLimiter({ store: store(), limit: 5, window: '1m', failureMode: 'closed' })
+    const closed = createCheckLimiter({
+      store: store(),
+      limit: 5,
+      window: '1m',
+      failureMode: 'closed',
+    })
     expect(await closed.consume('k')).toEqual({
       allowed: false,
       outcomes: [],
@@ -294,14 +303,14 @@ describe.each([
   })
 
   it('makes a reset reject, since nothing stands in for that', async () => {
-    const limiter = createLimiter({ store: store(), limit: 5, window: '1m' })
+    const limiter = createCheckLimiter({ store: store(), limit: 5, window: '1m' })
     await expect(limiter.reset('k')).rejects.toMatchObject({ code: 'SLUICE_STORE_FAILED' })
   })
 })
 
 describe('decide', () => {
   it('answers at once with a memory store, and never with a promise', () => {
-    const limiter = createLimiter({ limit: 1, window: '1m', store: memoryStore() })
+    const limiter = createCheckLimiter({ limit: 1, window: '1m', store: memoryStore() })
     const checks = limiter.policies.map((policy) => ({
       policy,
       key: 'k',

@@ -1,6 +1,6 @@
 import {
-  createLimiter,
-  type Limiter,
+  type CheckLimiter,
+  createCheckLimiter,
   memoryStore,
   type PenaltyOptions,
   type Store,
@@ -19,12 +19,12 @@ afterEach(() => vi.useRealTimers())
 
 const three = { after: 3, within: '1m', for: '5m' } as const
 
-function limiterOf(penalty: PenaltyOptions, limit = 1): Limiter {
-  return createLimiter({ limit, window: '1s', penalty })
+function limiterOf(penalty: PenaltyOptions, limit = 1): CheckLimiter {
+  return createCheckLimiter({ limit, window: '1s', penalty })
 }
 
 /** Waits out what the key is told, and collects so many denials anew. Returns what the last of them is told. */
-async function offend(limiter: Limiter, denials: number): Promise<number> {
+async function offend(limiter: CheckLimiter, denials: number): Promise<number> {
   vi.advanceTimersByTime((await limiter.peek('k')).retryAfterMs)
   await limiter.consume('k')
   let told = 0
@@ -67,7 +67,12 @@ describe('a penalty', () => {
     await limiter.block('k', '1h')
     for (let i = 0; i < 10; i += 1) await limiter.consume('k')
     expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(2)
-    const counting = createLimiter({ limit: 2, window: '1s', countDenied: true, penalty: three })
+    const counting = createCheckLimiter({
+      limit: 2,
+      window: '1s',
+      countDenied: true,
+      penalty: three,
+    })
     await counting.block('k', '1h')
     for (const remaining of [1, 0]) {
       const { retryAfterMs, outcomes } = await counting.consume('k')
@@ -113,7 +118,7 @@ describe('a penalty', () => {
   })
 
   it('counts what leases deny', async () => {
-    const limiter = createLimiter({ algorithm: 'concurrency', limit: 1, penalty: three })
+    const limiter = createCheckLimiter({ algorithm: 'concurrency', limit: 1, penalty: three })
     for (let i = 0; i < 3; i += 1) await limiter.consume('k')
     expect((await limiter.consume('k')).retryAfterMs).toBe(5 * minute)
   })
@@ -139,7 +144,7 @@ describe('a penalty', () => {
     return fc.assert(
       fc.asyncProperty(settings, gaps, async ({ longer, ...options }, elapsed) => {
         const max = options.for + longer
-        const limiter = createLimiter({ limit: 1, window: 100, penalty: { ...options, max } })
+        const limiter = createCheckLimiter({ limit: 1, window: 100, penalty: { ...options, max } })
         const denials: number[] = []
         let blockedUntil = 0
         for (const ms of elapsed) {
@@ -194,14 +199,14 @@ describe('a block by hand', () => {
 
   it('needs no policies, and reaches where its penalty is named', async () => {
     const store = memoryStore()
-    const quota = createLimiter({
+    const quota = createCheckLimiter({
       store,
       limit: 9,
       window: '1m',
       penalty: { ...three, name: 'bans' },
     })
-    const desk = createLimiter({ store, penalty: { after: 'never', name: 'bans' } })
-    const other = createLimiter({ store, limit: 9, window: '1m', penalty: three })
+    const desk = createCheckLimiter({ store, penalty: { after: 'never', name: 'bans' } })
+    const other = createCheckLimiter({ store, limit: 9, window: '1m', penalty: three })
     await desk.block('k', '1h')
     expect((await quota.consume('k')).allowed).toBe(false)
     expect((await desk.consume('k')).allowed).toBe(false)
@@ -209,7 +214,7 @@ describe('a block by hand', () => {
   })
 
   it('beside an unlimited policy is all that there is', async () => {
-    const limiter = createLimiter({
+    const limiter = createCheckLimiter({
       limit: unlimited,
       window: '1s',
       penalty: { after: 'never' },
@@ -223,7 +228,7 @@ describe('a block by hand', () => {
   })
 
   it('is refused without the option penalty, with what to set', async () => {
-    const limiter = createLimiter({ limit: 1, window: '1s' })
+    const limiter = createCheckLimiter({ limit: 1, window: '1s' })
     await expect(limiter.block('k', '1h')).rejects.toMatchObject({
       code: 'SLUICE_PENALTY_MISSING',
       message: expect.stringContaining("penalty: { after: 'never' }"),
@@ -250,9 +255,9 @@ describe('a block by hand', () => {
 describe('a memory that is full of exhausted keys', () => {
   it('blocks nobody for the strikes of another, and says so of a block by hand', async () => {
     const store = memoryStore({ maxKeys: 10 })
-    const full = createLimiter({ store, limit: 1, window: '1d', name: 'full' })
+    const full = createCheckLimiter({ store, limit: 1, window: '1d', name: 'full' })
     for (let i = 0; i < 10; i += 1) await full.consume(`key ${i}`)
-    const limiter = createLimiter({
+    const limiter = createCheckLimiter({
       store,
       limit: 0,
       window: '1s',
@@ -265,7 +270,7 @@ describe('a memory that is full of exhausted keys', () => {
   })
 
   it('keeps those who are blocked', async () => {
-    const limiter = createLimiter({
+    const limiter = createCheckLimiter({
       store: memoryStore({ maxKeys: 100 }),
       limit: 5,
       window: '1d',
@@ -297,7 +302,7 @@ it('a block of thenReset tells the wait of the window where the store cleared no
   }
   const onStoreError = vi.fn()
   const penalty = { after: 1, within: '1m', for: '5s', thenReset: true } as const
-  const limiter = createLimiter({
+  const limiter = createCheckLimiter({
     limit: 1,
     window: '1m',
     store,
@@ -339,12 +344,12 @@ describe('wrong options', () => {
     ["'default' counts the requests that a block denies", { ...good, thenReset: true }, true],
   ])('%s', (message, penalty, countDenied = false) => {
     const options = { limit: 1, window: '1s', penalty, countDenied } as never
-    expect(() => createLimiter(options)).toThrow(message)
+    expect(() => createCheckLimiter(options)).toThrow(message)
   })
 
   it('a penalty is no algorithm that a policy can have', () => {
     const options = { limit: 1, window: '1s', algorithm: 'penalty' } as never
-    expect(() => createLimiter(options)).toThrow("algorithm must be one of 'sliding-log'")
+    expect(() => createCheckLimiter(options)).toThrow("algorithm must be one of 'sliding-log'")
   })
 
   it('a block for longer than a day is its own maximum', () => {
@@ -353,7 +358,7 @@ describe('wrong options', () => {
 
   it('one name counts strikes in one time: a shorter one would clear those of a longer one', () => {
     const store = memoryStore()
-    const make = (penalty: PenaltyOptions) => createLimiter({ store, penalty })
+    const make = (penalty: PenaltyOptions) => createCheckLimiter({ store, penalty })
     const by = { name: 'bans', after: 3, for: '1h' } as const
     make({ name: 'bans', after: 'never' })
     make({ ...by, within: '1h' })
@@ -369,10 +374,10 @@ describe('wrong options', () => {
     const store = memoryStore()
     const named = { ...three, name: 'p' }
     expect(() =>
-      createLimiter({ store, name: 'p', limit: 1, window: '1s', penalty: named }),
+      createCheckLimiter({ store, name: 'p', limit: 1, window: '1s', penalty: named }),
     ).toThrow(expect.objectContaining({ code: 'SLUICE_POLICY_DUPLICATE' }))
-    createLimiter({ store, name: 'p', limit: 1, window: '1s' })
-    expect(() => createLimiter({ store, penalty: named })).toThrow(
+    createCheckLimiter({ store, name: 'p', limit: 1, window: '1s' })
+    expect(() => createCheckLimiter({ store, penalty: named })).toThrow(
       expect.objectContaining({ code: 'SLUICE_POLICY_CONFLICT' }),
     )
   })

@@ -1,5 +1,5 @@
 import {
-  createLimiter,
+  createCheckLimiter,
   type LimiterOptions,
   memoryStore,
   type ShadowEvent,
@@ -18,7 +18,7 @@ afterEach(() => void vi.useRealTimers())
 
 function observed(options: LimiterOptions) {
   const onShadow = vi.fn<(event: ShadowEvent) => void>()
-  const limiter = createLimiter({ observers: { onShadow }, ...options })
+  const limiter = createCheckLimiter({ observers: { onShadow }, ...options })
   const told = () =>
     onShadow.mock.calls.map(([{ outcomes }]) =>
       outcomes.map(({ policy, allowed }) => `${policy.name} ${allowed ? 'allows' : 'denies'}`),
@@ -47,7 +47,7 @@ describe('a policy in shadow', () => {
     await limiter.consume('ada', { cost: 1 })
     await limiter.consume('ada', { cost: 3 })
 
-    const twin = createLimiter({ ...tight, limit: 5, mode: 'enforce', store })
+    const twin = createCheckLimiter({ ...tight, limit: 5, mode: 'enforce', store })
     expect((await twin.peek('ada')).outcomes[0]?.remaining).toBe(2)
   })
 
@@ -103,7 +103,7 @@ describe('a policy in shadow', () => {
   it('is charged, refunded and reset with the others, and left out of a peek', async () => {
     const store = memoryStore()
     const { limiter } = observed({ store, policies: [{ ...tight, limit: 10 }, loose] })
-    const twin = createLimiter({ ...tight, limit: 10, mode: 'enforce', store })
+    const twin = createCheckLimiter({ ...tight, limit: 10, mode: 'enforce', store })
     const left = async () => (await twin.peek('ada')).outcomes[0]?.remaining
 
     await limiter.charge('ada', { cost: 2 })
@@ -145,7 +145,7 @@ describe('a policy in shadow', () => {
           }))
           const enforced = all.filter(({ mode }) => mode === undefined)
           const answer = (listed: typeof all) => {
-            const limiter = createLimiter({ policies: listed })
+            const limiter = createCheckLimiter({ policies: listed })
             return costs.map((cost) => {
               const checks = limiter.policies.map((p) => ({
                 policy: p,
@@ -241,7 +241,7 @@ describe('a remote store', () => {
 
 describe('a canary', () => {
   const enforcedKeys = (share: number, { name = 'canary', keys = 10_000 } = {}) => {
-    const limiter = createLimiter({ name, limit: 0, window: '1m', enforce: { share } })
+    const limiter = createCheckLimiter({ name, limit: 0, window: '1m', enforce: { share } })
     return Array.from({ length: keys }, (_, i) => `user:${i}`).filter((key) => {
       const [policy] = limiter.policies
       if (!policy) throw new Error('no policy')

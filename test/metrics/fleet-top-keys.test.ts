@@ -1,4 +1,4 @@
-import { createLimiter, digestOf, type StoreFleet } from '@sluice/core'
+import { createCheckLimiter, digestOf, type StoreFleet } from '@sluice/core'
 import { collectMetrics } from '@sluice/metrics'
 import { type RedisStore, redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
@@ -113,10 +113,10 @@ describe('topKeys over a fleet', () => {
     const options = { limit: 1, window: '1h' } as const
     for (let policy = 0; policy < 100; policy += 1) {
       const name = `policy-${policy}`
-      const limiter = createLimiter({ ...options, name, observers: [metrics] })
+      const limiter = createCheckLimiter({ ...options, name, observers: [metrics] })
       for (let i = 0; i < 50; i += 1) void limiter.consume(`user-${policy}-${i}`)
     }
-    const tiered = createLimiter({ ...options, name: 'x'.repeat(256), store }, [true])
+    const tiered = createCheckLimiter({ ...options, name: 'x'.repeat(256), store }, [true])
     for (let i = 0; i < 600; i += 1) {
       const checks = tiered.policies.map((policy) => ({ policy, key: `${i}`, cost: 1, limit: 7 }))
       void tiered.decide(checks)

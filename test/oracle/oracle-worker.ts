@@ -3,7 +3,7 @@
 
 import { openSync, writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createLimiter, type PolicyOptions, regionalStore } from '@sluice/core'
+import { createCheckLimiter, type PolicyOptions, regionalStore } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 
@@ -71,7 +71,7 @@ const policiesOfRegions: readonly PolicyOptions[] = [
   { name: 'hot', limit, window, ...grants },
   { name: 'central', limit, window, reach: 'global' },
 ]
-const limiter = createLimiter({
+const limiter = createCheckLimiter({
   policies: [
     { name: 'oracle', limit, window, ...own },
     { name: 'wide', limit: 1_000_000, window: '1m', ...('prefetch' in own && { prefetch: '1s' }) },

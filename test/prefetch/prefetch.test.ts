@@ -1,4 +1,4 @@
-import type { DecisionEvent, Limiter, Store } from '@sluice/core'
+import type { CheckLimiter, DecisionEvent, Store } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -31,12 +31,12 @@ afterEach(() => store.close?.())
 // The life of a grant is long, so that none ends on a machine that stands still.
 const minutely = { name: 'p', limit: 10_000, window: '10m', prefetch: '1m' } as const
 
-function limiterWith(options: SomeOptions): Limiter {
+function limiterWith(options: SomeOptions): CheckLimiter {
   return patientLimiter({ store, ...options })
 }
 
 /** Makes a key hot, until a grant is spent. */
-async function heat(limiter: Limiter, key = 'hot'): Promise<void> {
+async function heat(limiter: CheckLimiter, key = 'hot'): Promise<void> {
   const { spent } = limiter.storeHealth().grants
   for (let i = 0; i < 5_000 && limiter.storeHealth().grants.spent === spent; i += 1) {
     await limiter.consume(key)

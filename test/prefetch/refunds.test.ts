@@ -1,4 +1,4 @@
-import type { Decision, Limiter } from '@sluice/core'
+import type { CheckLimiter, Decision } from '@sluice/core'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { consume, fakeClocks, SimulatedStore } from './simulated-store.ts'
 
@@ -15,7 +15,7 @@ afterEach(() => {
 })
 
 /** Makes the key hot. Returns decisions that one open grant has answered. */
-async function spendSome(limiter: Limiter, units: number): Promise<readonly Decision[]> {
+async function spendSome(limiter: CheckLimiter, units: number): Promise<readonly Decision[]> {
   const { grants } = limiter.storeHealth()
   for (let i = 0; i < 50 && limiter.storeHealth().grants.spent === grants.spent; i += 1) {
     await consume(limiter)

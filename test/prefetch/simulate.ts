@@ -4,10 +4,10 @@
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import {
-  createLimiter,
+  type CheckLimiter,
+  createCheckLimiter,
   type Decision,
   isPromise,
-  type Limiter,
   memoryStore,
   type Store,
 } from '@sluice/core'
@@ -56,11 +56,11 @@ interface Result {
 function simulate({ processes, skew, prefetchMs, instances }: Setting): Result {
   timers.length = 0
   const memory = memoryStore()
-  const fleet = Array.from({ length: processes }, (): Limiter => {
+  const fleet = Array.from({ length: processes }, (): CheckLimiter => {
     // Another object, so that it is taken for a store that is elsewhere.
     const store: Store = { apply: (op, checks) => memory.apply(op, checks), grantsUnits: true }
     const policies = [{ name: 'hot', limit, window: `${windowMs}ms`, prefetch: `${prefetchMs}ms` }]
-    return createLimiter({ policies: policies as never, store, instances })
+    return createCheckLimiter({ policies: policies as never, store, instances })
   })
   const weights = fleet.map((_, index) => 1 / (index + 1) ** skew)
   const total = weights.reduce((sum, weight) => sum + weight, 0)
@@ -108,7 +108,7 @@ function meanFrom(totals: readonly number[], window: number): number {
   return some.reduce((sum, total) => sum + total, 0) / some.length
 }
 
-function consume(limiter: Limiter): Decision {
+function consume(limiter: CheckLimiter): Decision {
   const [policy] = limiter.policies
   if (!policy) throw new Error('a limiter has no policy')
   const decision = limiter.decide([{ policy, key: 'k', cost: 1, limit }])

@@ -1,8 +1,8 @@
 import {
   type Check,
+  type CheckLimiter,
   type Decision,
   isPromise,
-  type Limiter,
   memoryStore,
   type Outcome,
   type Store,
@@ -54,7 +54,7 @@ export class SimulatedStore implements Store {
     return this.asked.flatMap((each) => (each.op === op ? [each.check] : []))
   }
 
-  limiter(options: SomeOptions): Limiter {
+  limiter(options: SomeOptions): CheckLimiter {
     return patientLimiter({
       store: this,
       instances: 1,
@@ -70,7 +70,7 @@ function isSlowOp(op: string, isSlow: boolean): Answering {
 
 /** Consumes of the key `k`, with a limit of its own. */
 export async function consume(
-  limiter: Limiter,
+  limiter: CheckLimiter,
   { cost = 1, limit }: { cost?: number; limit?: number } = {},
 ): Promise<Decision> {
   const [policy] = limiter.policies
@@ -81,7 +81,7 @@ export async function consume(
 
 /** Consumes units one by one, at even distances. Returns the number of admitted ones. */
 export async function consumeFor(
-  limiter: Limiter,
+  limiter: CheckLimiter,
   { ms, everyMs, ...check }: { ms: number; everyMs: number; limit?: number },
 ): Promise<number> {
   let allowed = 0

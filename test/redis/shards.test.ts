@@ -1,4 +1,11 @@
-import type { Check, Decision, Limiter, PenaltyOptions, Policy, PolicyFields } from '@sluice/core'
+import type {
+  Check,
+  CheckLimiter,
+  Decision,
+  PenaltyOptions,
+  Policy,
+  PolicyFields,
+} from '@sluice/core'
 import { redisStore, type UserClient } from '@sluice/redis'
 import { Cluster } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -25,7 +32,7 @@ const [here = '', there = '', elsewhere = ''] = [1, 30, 60].flatMap((tag) => ide
 let opened = 0
 
 interface Opened {
-  readonly limiter: Limiter
+  readonly limiter: CheckLimiter
   /** Consumes, with a key for each policy. */
   consume(...keys: readonly string[]): Promise<Decision>
   /** Units that are left of each policy. */

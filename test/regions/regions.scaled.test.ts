@@ -1,4 +1,4 @@
-import type { Decision, Limiter, Outcome } from '@sluice/core'
+import type { CheckLimiter, Decision, Outcome } from '@sluice/core'
 import { collectMetrics } from '@sluice/metrics'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { seriesValue } from '../metrics/scrape.ts'
@@ -37,7 +37,7 @@ async function bothRegions(options: SomeOptions = {}) {
 }
 
 /** Consumes until it is refused. Returns the number of requests that passed. */
-async function exhaust(limiter: Limiter, key = 'user'): Promise<number> {
+async function exhaust(limiter: CheckLimiter, key = 'user'): Promise<number> {
   for (let passed = 0; ; passed += 1) {
     if (!(await limiter.consume(key)).allowed) return passed
   }
@@ -335,7 +335,7 @@ describe('a reset and a block', () => {
     expect(await exhaust(one)).toBe(6)
     await two.peek('user')
     await eu.reset('user')
-    const isReset = async (limiter: Limiter, key: string) =>
+    const isReset = async (limiter: CheckLimiter, key: string) =>
       outcomeOf(await limiter.peek(key)).remaining === 4
     await until('the other region has reset the key', () => isReset(one, 'user'))
     expect(await exhaust(one)).toBe(6)

@@ -1,4 +1,4 @@
-import type { Decision, Limiter, LimiterOptions, Store } from '@sluice/core'
+import type { CheckLimiter, Decision, LimiterOptions, Store } from '@sluice/core'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
@@ -110,7 +110,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
     })
 
     it('takes note of a reset by others after a second', async () => {
-      const sharing = async (): Promise<Limiter> =>
+      const sharing = async (): Promise<CheckLimiter> =>
         patientLimiter({ store: await open({ name: 'shared' }), name: 'p', ...policy })
       const [here, there] = [await sharing(), await sharing()]
       await here.consume('k', { cost: 2 })

@@ -1,4 +1,4 @@
-import type { Limiter, LimiterOptions } from '@sluice/core'
+import type { CheckLimiter, LimiterOptions } from '@sluice/core'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
@@ -33,22 +33,22 @@ describe.each(denyingDrivers)('$name', (driver) => {
   async function processOf(
     sharing: Partial<SharingOptions> = {},
     limiterOptions: SomeOptions = {},
-  ): Promise<Limiter> {
+  ): Promise<CheckLimiter> {
     const store = await server.share(() => now, { name: `strikes${opened}`, ...sharing })
     return patientLimiter({ store, ...options, ...limiterOptions })
   }
 
   /** One that always asks the store. */
-  function witness(): Promise<Limiter> {
+  function witness(): Promise<CheckLimiter> {
     return processOf({ denialTtlMs: 0 })
   }
 
-  async function strikesLeft(limiter: Limiter, key = 'k'): Promise<number | undefined> {
+  async function strikesLeft(limiter: CheckLimiter, key = 'k'): Promise<number | undefined> {
     return (await limiter.peek(key)).outcomes[1]?.remaining
   }
 
   /** Uses up the quota, and is denied so often, all but the first time from memory. */
-  async function denied(limiter: Limiter, times: number): Promise<void> {
+  async function denied(limiter: CheckLimiter, times: number): Promise<void> {
     await limiter.consume('k', { cost: 2 })
     for (let i = 0; i < times; i += 1) await limiter.consume('k')
   }

@@ -1,6 +1,6 @@
 import {
-  createLimiter,
-  type Limiter,
+  type CheckLimiter,
+  createCheckLimiter,
   type LimiterOptions,
   type LimiterSettings,
   type Optional,
@@ -13,11 +13,11 @@ export interface SomeOptions extends Optional<PolicyFields>, LimiterSettings {
 }
 
 /** A limiter whose options are put together: whether they fit is checked when it is made. */
-export function limiterOf(options: SomeOptions): Limiter {
-  return createLimiter(options as LimiterOptions)
+export function limiterOf(options: SomeOptions): CheckLimiter {
+  return createCheckLimiter(options as LimiterOptions)
 }
 
 /** A limiter that waits for its store for as long as a busy machine may need: what is tested is what the store decides. */
-export function patientLimiter(options: SomeOptions): Limiter {
+export function patientLimiter(options: SomeOptions): CheckLimiter {
   return limiterOf({ deadlineMs: 60_000, ...options })
 }

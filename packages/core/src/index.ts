@@ -7,8 +7,8 @@ export {
   type CountingName,
 } from './algorithms/table.ts'
 export type { CostOptions, KeyOrDigest, PeekOptions } from './limiter/arguments.ts'
-export { createLimiter } from './limiter/create-limiter.ts'
-export type { Limiter, RefundOptions } from './limiter/limiter.ts'
+export { createCheckLimiter, createLimiter } from './limiter/create-limiter.ts'
+export type { CheckLimiter, Limiter, RefundOptions } from './limiter/limiter.ts'
 export {
   checkTogether,
   givenFields,

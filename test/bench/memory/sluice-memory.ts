@@ -1,4 +1,4 @@
-import { createLimiter, type Limiter, memoryStore } from '@sluice/core'
+import { type CheckLimiter, createCheckLimiter, memoryStore } from '@sluice/core'
 import { collectMetrics, type Metrics } from '@sluice/metrics'
 import {
   type AlgorithmName,
@@ -79,10 +79,10 @@ function open(
   policies: number,
   setting: MemorySetting,
   observers: readonly Metrics[] = [],
-): Limiter {
+): CheckLimiter {
   const policy = policyFor(algorithm, setting)
   const names = Array.from({ length: policies }, (_, index) => `p${index + 1}`)
-  return createLimiter({
+  return createCheckLimiter({
     // The peers hold as many keys as come. The default cap is for attacks, and not for what is measured here.
     store: memoryStore({ maxKeys: 4 * policies * setting.keys + 1_000 }),
     policies: names.map((name) => ({ ...policy, name })),

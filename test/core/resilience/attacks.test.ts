@@ -1,8 +1,8 @@
 import {
   type Check,
-  createLimiter,
+  type CheckLimiter,
+  createCheckLimiter,
   type Decision,
-  type Limiter,
   type MaybePromise,
   memoryStore,
   type Outcome,
@@ -27,7 +27,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-function limit(options: SomeOptions = {}): Limiter {
+function limit(options: SomeOptions = {}): CheckLimiter {
   return limiterOf({
     name: 'p',
     limit: 10,
@@ -38,18 +38,18 @@ function limit(options: SomeOptions = {}): Limiter {
   })
 }
 
-function checkOf(limiter: Limiter, limitNow: number, cost = 1): Check[] {
+function checkOf(limiter: CheckLimiter, limitNow: number, cost = 1): Check[] {
   const [policy] = limiter.policies
   if (!policy) throw new Error('a policy')
   return [{ policy, key: 'k', cost, limit: limitNow }]
 }
 
-async function cutOff(limiter: Limiter): Promise<void> {
+async function cutOff(limiter: CheckLimiter): Promise<void> {
   store.mood = 'rejects'
   for (let i = 0; i < 3; i += 1) await limiter.peek('nobody')
 }
 
-async function comeBack(limiter: Limiter): Promise<void> {
+async function comeBack(limiter: CheckLimiter): Promise<void> {
   store.mood = 'answers'
   for (let i = 0; i < 40; i += 1) {
     await vi.advanceTimersByTimeAsync(1_000)
@@ -57,7 +57,7 @@ async function comeBack(limiter: Limiter): Promise<void> {
   }
 }
 
-async function left(limiter: Limiter, limitNow: number): Promise<number | undefined> {
+async function left(limiter: CheckLimiter, limitNow: number): Promise<number | undefined> {
   const [policy] = limiter.policies
   const [check] = checkOf(limiter, limitNow)
   if (!policy || !check) throw new Error('a policy')
@@ -330,7 +330,7 @@ it('a refund of what the store has taken strikes no debt of others', async () =>
 })
 
 it('a lease that came too late for a request that was let pass is ended', async () => {
-  const limiter = createLimiter({
+  const limiter = createCheckLimiter({
     policies: [{ name: 'p', algorithm: 'concurrency', limit: 10 }],
     store,
     failureMode: 'open',
@@ -475,7 +475,7 @@ async function missed(ask: () => MaybePromise<Decision>) {
 }
 
 /** The store is back, and has not answered yet what it is told of the outage. */
-async function paymentUnderWay(limiter: Limiter) {
+async function paymentUnderWay(limiter: CheckLimiter) {
   store.mood = 'hangs'
   await vi.advanceTimersByTimeAsync(500)
   void limiter.peek('nobody')
@@ -487,7 +487,7 @@ async function paymentUnderWay(limiter: Limiter) {
 }
 
 /** Asks until one has found the store well. */
-async function untilClosed(limiter: Limiter): Promise<void> {
+async function untilClosed(limiter: CheckLimiter): Promise<void> {
   while (limiter.storeHealth().breaker !== 'closed') {
     await limiter.peek('nobody')
     await vi.advanceTimersByTimeAsync(10)

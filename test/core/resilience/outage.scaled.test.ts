@@ -1,4 +1,4 @@
-import { createLimiter, type Decision, type ResilienceEvent } from '@sluice/core'
+import { createCheckLimiter, type Decision, type ResilienceEvent } from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { scaled } from '../../support/scale.ts'
@@ -46,7 +46,7 @@ it('an outage adds at most one limit, and when it is over the store knows of all
       async (quota, steps) => {
         const store = new TroubledStore()
         const events: ResilienceEvent[] = []
-        const limiter = createLimiter({
+        const limiter = createCheckLimiter({
           name: 'p',
           limit: quota,
           window: '10m',

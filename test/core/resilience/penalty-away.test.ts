@@ -1,4 +1,4 @@
-import { createLimiter, type Limiter } from '@sluice/core'
+import { type CheckLimiter, createCheckLimiter } from '@sluice/core'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { limiterOf, type SomeOptions } from '../../support/patient-limiter.ts'
 import { TroubledStore } from './troubled-store.ts'
@@ -14,7 +14,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-function limit(options: SomeOptions = {}): Limiter {
+function limit(options: SomeOptions = {}): CheckLimiter {
   return limiterOf({
     store,
     name: 'p',
@@ -27,12 +27,12 @@ function limit(options: SomeOptions = {}): Limiter {
 }
 
 /** So many failures that nobody asks any more. */
-async function cutOff(limiter: Limiter): Promise<void> {
+async function cutOff(limiter: CheckLimiter): Promise<void> {
   store.mood = 'rejects'
   for (let i = 0; i < 3; i += 1) await limiter.peek('nobody')
 }
 
-async function comeBack(limiter: Limiter): Promise<void> {
+async function comeBack(limiter: CheckLimiter): Promise<void> {
   store.mood = 'answers'
   for (let i = 0; i < 40; i += 1) {
     await vi.advanceTimersByTimeAsync(1_000)
@@ -119,7 +119,7 @@ describe('while the store is away', () => {
 
   it('a penalty goes with the failure mode of the policies', async () => {
     const quota = { name: 'q', limit: 1, window: '1m', failureMode: 'open' } as const
-    const limiter = createLimiter({
+    const limiter = createCheckLimiter({
       store,
       policies: [quota],
       penalty: { after: 1, within: '1m', for: '1h' },
@@ -132,7 +132,7 @@ describe('while the store is away', () => {
   })
 
   it('a penalty alone has that of the limiter', async () => {
-    const limiter = createLimiter({
+    const limiter = createCheckLimiter({
       store,
       penalty: { after: 'never' },
       observers: { onStoreError: () => undefined },

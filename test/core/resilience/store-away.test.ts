@@ -1,7 +1,7 @@
 import {
-  createLimiter,
+  type CheckLimiter,
+  createCheckLimiter,
   type Decision,
-  type Limiter,
   memoryStore,
   type Observers,
   observerList,
@@ -25,7 +25,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-function limit({ observers, ...options }: SomeOptions = {}): Limiter {
+function limit({ observers, ...options }: SomeOptions = {}): CheckLimiter {
   const own: Observers = { onResilience: (event) => events.push(event) }
   const shorthand = options.policies ? {} : { name: 'p', limit: 10, window: '1m' as const }
   return limiterOf({
@@ -41,14 +41,14 @@ function pass(ms: number): Promise<unknown> {
 }
 
 /** So many failures that nobody asks any more. */
-async function cutOff(limiter: Limiter): Promise<void> {
+async function cutOff(limiter: CheckLimiter): Promise<void> {
   store.mood = 'rejects'
   for (let i = 0; i < 3; i += 1) await limiter.peek('nobody')
   events.length = 0
 }
 
 /** The store is well, and everybody has noticed. */
-async function comeBack(limiter: Limiter): Promise<void> {
+async function comeBack(limiter: CheckLimiter): Promise<void> {
   store.mood = 'answers'
   for (let i = 0; i < 40; i += 1) {
     await pass(1_000)
@@ -78,7 +78,7 @@ describe('a deadline', () => {
   it('is waited out once by a request, however many limiters it meets', async () => {
     const [first, second] = [limit(), limit({ name: 'q' })]
     const [request, other] = [{}, {}]
-    const checksOf = ({ policies }: Limiter) =>
+    const checksOf = ({ policies }: CheckLimiter) =>
       policies.map((policy) => ({ policy, key: 'k', cost: 1, limit: policy.limit }))
     await first.consume('k')
     store.mood = 'hangs'
@@ -363,7 +363,7 @@ describe('a reset', () => {
 })
 
 describe('an answer that comes late', () => {
-  async function late(limiter: Limiter, cost = 1): Promise<Decision> {
+  async function late(limiter: CheckLimiter, cost = 1): Promise<Decision> {
     await limiter.peek('nobody')
     store.mood = 'hangs'
     const decision = limiter.consume('k', { cost })
@@ -435,7 +435,7 @@ describe('an answer that comes late', () => {
 })
 
 describe('the share of one process', () => {
-  async function admitted(limiter: Limiter, most: number): Promise<number> {
+  async function admitted(limiter: CheckLimiter, most: number): Promise<number> {
     await cutOff(limiter)
     let count = 0
     for (let i = 0; i < most; i += 1) if ((await limiter.consume('k')).allowed) count += 1
@@ -529,7 +529,9 @@ describe('a fallback of the user', () => {
   it('cannot be the store itself', () => {
     const store = memoryStore()
     const options = { limit: 1, window: '1m' as const, store, fallback: store }
-    expect(() => createLimiter(options)).toThrow(/^fallback must be a memoryStore\(\) of its own/)
+    expect(() => createCheckLimiter(options)).toThrow(
+      /^fallback must be a memoryStore\(\) of its own/,
+    )
   })
 })
 

@@ -17,7 +17,7 @@ import {
 import { connect } from './connect.ts'
 import { followUps } from './follow-ups.ts'
 import { keyChanges } from './key-changes.ts'
-import type { Limiter } from './limiter.ts'
+import type { CheckLimiter, Limiter } from './limiter.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { type Look, type Peeked, peekAt } from './peek.ts'
 
@@ -26,14 +26,22 @@ import { type Look, type Peeked, peekAt } from './peek.ts'
  * @example
  * const limiter = createLimiter({ limit: 100, window: '1m' })
  * const decision = await limiter.consume('user:42')
- * @param limitsPerRequest for callers of `decide`: tells for each policy whether its limit comes
- * with the checks, so that `limit` only stands in. Further ones are of policies of other limiters
  * @throws SluiceError when an option is unknown, missing or out of range
  */
-export function createLimiter(
+export function createLimiter(options: LimiterOptions): Limiter {
+  return createCheckLimiter(options)
+}
+
+/**
+ * Makes a limiter for callers that make checks themselves.
+ * @param limitsPerRequest tells for each policy whether its limit comes with the checks, so that
+ * `limit` only stands in. Further ones are of policies of other limiters
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function createCheckLimiter(
   options: LimiterOptions,
   limitsPerRequest: readonly boolean[] = [],
-): Limiter {
+): CheckLimiter {
   noteRelease('@sluice/core')
   const setup = setUpLimiter(options, limitsPerRequest)
   const { policies, penalty, store } = setup

@@ -6,7 +6,7 @@ import { windowMsOf } from '../options/duration.ts'
 import { SluiceError } from '../options/errors.ts'
 import { andThen, promised } from '../runtime/maybe-promise.ts'
 import { checkOf, type Keyed, type KeyOrDigest, keyedBy, storeError } from './arguments.ts'
-import type { Limiter } from './limiter.ts'
+import type { CheckLimiter } from './limiter.ts'
 
 interface KeyChangesOptions {
   readonly store: Store
@@ -22,7 +22,7 @@ export function keyChanges({
   checksOf,
   overwrite,
 }: KeyChangesOptions): Pick<
-  Limiter,
+  CheckLimiter,
   'reset' | 'resetChecks' | 'block' | 'blockChecks' | 'unblock'
 > {
   async function change(op: 'reset' | 'block', checks: readonly Check[]): Promise<boolean> {

@@ -86,7 +86,18 @@ export interface Limiter {
    */
   unblock(key: KeyOrDigest): Promise<boolean>
   /**
-   * `consume` for callers that resolve a key, a cost and a limit for each policy themselves.
+   * The health of the store for all limiters of this process that share it, and its counters: for a
+   * health check, or metrics.
+   */
+  storeHealth(): StoreHealth
+  /** Closes the store. */
+  close(): Promise<void>
+}
+
+/** A limiter for callers that make checks themselves, such as guards. */
+export interface CheckLimiter extends Limiter {
+  /**
+   * Consumes checks, for callers that resolve a key, a cost and a limit for each policy.
    * Synchronous when the store is. The checks are trusted: build them from `policies`. Neither
    * `onDecision` nor `onShadow` is called: its caller knows for which request it asks, and does it
    * by `notifyDecided`.
@@ -94,18 +105,18 @@ export interface Limiter {
    * it too: all of them together wait for one deadline at most
    */
   decide(checks: readonly Check[], request?: object): MaybePromise<Decision>
-  /** `peek` for the same callers. */
+  /** Peeks at checks. */
   peekChecks(checks: readonly Check[]): MaybePromise<Peeked>
-  /** `charge` for the same callers: takes the units of the checks even above the limit. */
+  /** Takes the units of checks, even above the limit. */
   chargeChecks(checks: readonly Check[]): MaybePromise<Decision>
   /**
-   * `reset` for the same callers: forgets what the keys of the checks have taken, lifts their
-   * blocks, and says whether anything was there.
+   * Forgets what the keys of the checks have taken, and lifts their blocks. Returns whether there
+   * was anything.
    */
   resetChecks(checks: readonly Check[]): Promise<boolean>
   /**
-   * `block` for the same callers: checks of penalties, whose cost is the duration in ms. Says
-   * whether one took the place of a block that was in force.
+   * Blocks the keys of checks of penalties, whose cost is the duration in ms. Returns whether a
+   * block took the place of one that was in force.
    */
   blockChecks(checks: readonly Check[]): Promise<boolean>
   /**
@@ -114,11 +125,4 @@ export interface Limiter {
    * @param beside the other checks of the request
    */
   strike(check: Check, beside?: readonly Check[]): void
-  /**
-   * The health of the store for all limiters of this process that share it, and its counters: for a
-   * health check, or metrics.
-   */
-  storeHealth(): StoreHealth
-  /** Closes the store. */
-  close(): Promise<void>
 }

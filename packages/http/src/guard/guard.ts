@@ -1,5 +1,5 @@
 import {
-  type Limiter,
+  type CheckLimiter,
   type MaybePromise,
   memoryStore,
   orDefault,
@@ -23,7 +23,7 @@ import { RouteRules } from './route-rules.ts'
 
 /** Limiter + key resolution + headers: an HTTP request in, a passage out. */
 export interface Guard<Native extends object, Handler = never> {
-  readonly limiter: Limiter
+  readonly limiter: CheckLimiter
   /** Number of requests held now, without those of routes with a `maxWaiting` of their own. */
   readonly waiting: number
   /** Tells whether redirects may have to lose their headers again. */

@@ -1,10 +1,10 @@
 import {
   andThen,
+  type CheckLimiter,
   type Decision,
   type DecisionTiming,
   invalid,
   isPromise,
-  type Limiter,
   type MaybePromise,
   type Policy,
   quote,
@@ -32,7 +32,7 @@ export interface Found<Native extends object> {
 
 /** The common part of the accounts of one guard. */
 export interface AccountSetup<Native> {
-  readonly limiter: Limiter
+  readonly limiter: CheckLimiter
   readonly policies: readonly BoundPolicy<Native>[]
   readonly report: Report
 }
@@ -206,7 +206,7 @@ function answerOf<Native>(
 /** Gives back all that a request took, if no retry has passed on it. No caller waits for that. */
 export function giveBack<Native extends object>(
   { decision, mayGiveBack = () => true }: Found<Native>,
-  limiter: Limiter,
+  limiter: CheckLimiter,
 ): void {
   void andThen(mayGiveBack(), (may) => may && limiter.refund(decision))
 }

@@ -1,4 +1,4 @@
-import type { Limiter } from '@sluice/core'
+import type { CheckLimiter } from '@sluice/core'
 import type { KeyResolver } from '../keys/resolver.ts'
 import type { LimitSource } from '../limits/source.ts'
 import type { GuardFields } from './options.ts'
@@ -41,7 +41,7 @@ export interface LiveGuard {
   /** The code that the policies name. */
   readonly code: NamedCode<never>
   /** The limiter of the version in force. */
-  readonly limiter: Limiter
+  readonly limiter: CheckLimiter
   /**
    * Makes what the guard needs for a version, and changes nothing yet.
    * @returns what puts the version in force

@@ -1,9 +1,9 @@
 import {
   andThen,
+  type CheckLimiter,
   type Decision,
   divideChecks,
   isPromise,
-  type Limiter,
   type MaybePromise,
 } from '@sluice/core'
 import { giveBack } from '../lifecycle/account.ts'
@@ -17,12 +17,12 @@ import type { Responder } from './responder.ts'
 /** The stage of a guard in which its admission takes requests. */
 export class Admitting<Native extends object, Handler> {
   readonly #admission: Admission<Native>
-  readonly #limiter: Limiter
+  readonly #limiter: CheckLimiter
   readonly #responder: Responder<Native, Handler>
 
   constructor(
     admission: Admission<Native>,
-    limiter: Limiter,
+    limiter: CheckLimiter,
     responder: Responder<Native, Handler>,
   ) {
     this.#admission = admission

@@ -1,10 +1,10 @@
 import {
   andThen,
   type Check,
-  createLimiter,
+  type CheckLimiter,
+  createCheckLimiter,
   type Decision,
   definePolicy,
-  type Limiter,
   type LimiterSettings,
   type MaybePromise,
   type Observers,
@@ -48,7 +48,7 @@ const freeRetries = 3
  */
 export class FreeRetries<Native extends object> {
   readonly #guard: RetriedGuard<Native>
-  readonly #marks: Limiter
+  readonly #marks: CheckLimiter
   readonly #mark: Policy
 
   constructor(guard: RetriedGuard<Native>) {
@@ -56,7 +56,7 @@ export class FreeRetries<Native extends object> {
     this.#guard = guard
     // The guard's own limiter tells of the store; an unlimited policy counts nothing.
     const observers = observerList(options).flatMap(toldOfFailures)
-    this.#marks = createLimiter({ ...options, observers, limit: unlimited, window: '1s' })
+    this.#marks = createCheckLimiter({ ...options, observers, limit: unlimited, window: '1s' })
     const mark = definePolicy(
       {
         algorithm: 'fixed-window',

@@ -1,10 +1,10 @@
 import {
   andThen,
+  type CheckLimiter,
   checkTogether,
-  createLimiter,
+  createCheckLimiter,
   joinObservers,
   knownFields,
-  type Limiter,
   type LimiterOptions,
   type LimiterSettings,
   limiterFields,
@@ -69,7 +69,7 @@ interface Inherited<Native extends object> {
 /** The checked options of a guard, with the defaults filled in. */
 export interface GuardSetup<Native extends object, Handler = unknown>
   extends Settings<Native, Handler> {
-  readonly limiter: Limiter
+  readonly limiter: CheckLimiter
   readonly observation: Observation<Native>
   /** Tells whether a denial is a strike only once the request is refused. */
   readonly strikesLater: boolean
@@ -99,7 +99,7 @@ export function setUpGuard<Native extends object, Handler>(
   for (const [policy, at] of listed) checkPolicy(policy, at)
   const written = listed.map(([policy]) => policy)
   const addedTo = inherited?.addedTo ?? []
-  const limiter = createLimiter(limiterOptions(options, written.map(corePolicy)), [
+  const limiter = createCheckLimiter(limiterOptions(options, written.map(corePolicy)), [
     ...written.map(({ limit }) => isPerRequest(limit)),
     ...addedTo.map(({ policy }) => policy.limitPerRequest),
   ])
@@ -130,7 +130,7 @@ export function setUpGuard<Native extends object, Handler>(
 }
 
 interface Defined<Native extends object> {
-  readonly limiter: Limiter
+  readonly limiter: CheckLimiter
   readonly written: readonly HttpPolicyOptions<Native>[]
   readonly place: PolicyGuardPlace<Native>
 }

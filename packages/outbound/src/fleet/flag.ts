@@ -1,8 +1,8 @@
 import {
   type Check,
-  createLimiter,
+  type CheckLimiter,
+  createCheckLimiter,
   type Decision,
-  type Limiter,
   type Outcome,
   type PolicyOptions,
   type Store,
@@ -12,8 +12,8 @@ import {
 export const fleetKey = 'outbound'
 
 /** Quotas that only the store decides about: a guess could exceed them. */
-export function fleetLimiter(policies: readonly PolicyOptions[], store: Store): Limiter {
-  return createLimiter({ policies, store, ...onlyTheStore })
+export function fleetLimiter(policies: readonly PolicyOptions[], store: Store): CheckLimiter {
+  return createCheckLimiter({ policies, store, ...onlyTheStore })
 }
 
 const onlyTheStore = { failureMode: 'closed', deadlineMs: 1_000 } as const
@@ -23,13 +23,17 @@ const onlyTheStore = { failureMode: 'closed', deadlineMs: 1_000 } as const
  * set it. A block by hand, which nobody is blocked by.
  */
 export class FleetFlag {
-  readonly #limiter: Limiter
+  readonly #limiter: CheckLimiter
   readonly #key: string
 
   /** @param key where a process has one of its own */
   constructor(name: string, store: Store, key: string = fleetKey) {
     this.#key = key
-    this.#limiter = createLimiter({ penalty: { after: 'never', name }, store, ...onlyTheStore })
+    this.#limiter = createCheckLimiter({
+      penalty: { after: 'never', name },
+      store,
+      ...onlyTheStore,
+    })
   }
 
   /** Check on the flag: a cost of 1 is denied while the flag is set, a cost of 0 only reads it. */

@@ -1,9 +1,9 @@
 import {
   type Check,
+  type CheckLimiter,
   type Decision,
   endsWithin,
   isMemoryStore,
-  type Limiter,
   type Store,
 } from '@sluice/core'
 import { background, backgroundSleep } from './background.ts'
@@ -57,7 +57,7 @@ const awayRetryMs = 250
  * expires.
  */
 export class FleetQuotas {
-  readonly #limiter: Limiter
+  readonly #limiter: CheckLimiter
   readonly #quotas: readonly QuotaUnits[]
   readonly #pause: Pause
   readonly #recovery: RecoveryWait

@@ -1,4 +1,4 @@
-import { invalid, type Limiter, type Policy, SluiceError } from '@sluice/core'
+import { type CheckLimiter, invalid, type Policy, SluiceError } from '@sluice/core'
 import { evidenceOf, keyOfIdentity, type LiveGuard } from '@sluice/http'
 import { NamedParts } from '../bind/keys.ts'
 import { overrideFor } from '../bind/overrides.ts'
@@ -30,7 +30,7 @@ export interface CountedKey {
   /** The mode of an override, which counts before that of the policy. */
   readonly shadow?: boolean | undefined
   /** A limiter of these policies. */
-  readonly limiter: Limiter
+  readonly limiter: CheckLimiter
 }
 
 /** A policy and the entry of the key that it counts. */
