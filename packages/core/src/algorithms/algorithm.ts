@@ -186,8 +186,8 @@ export interface Algorithm<
    */
   take(state: State, check: CountingCheck<Settings>, now: number): number
   /**
-   * Takes a check that fits a state without times after `now`, as most requests find it: the same as
-   * `clamp`, `msUntil`, `overflows` and `take`, one call for four or more.
+   * Takes a check that fits a state without times after `now`, as most requests find it: one call
+   * in place of `clamp`, `msUntil`, `overflows` and `take`.
    * @returns what `take`, `used` and `resetMs` return; `undefined` if they have to decide
    */
   takeUsual?(state: State, check: CountingCheck<Settings>, now: number): Taken | undefined
