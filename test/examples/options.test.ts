@@ -1,6 +1,9 @@
 import { join } from 'node:path'
+import { countOption, type Option, type OptionsOf, readOptions } from '@sluice/core'
 import ts from '@typescript/typescript6'
 import { describe, expect, it } from 'vitest'
+import { GuardTable } from '../../packages/http/src/options/option-table.ts'
+import { AppTable, optionsOf as optionsOfOwner } from '../../packages/http/src/options/options.ts'
 import { readText, root } from '../support/workspace.ts'
 
 /** Where an option may stand, as the page calls it, with the types that say so. */
@@ -112,6 +115,63 @@ describe('docs/options.md', () => {
     )
     for (const [heading, options] of Object.entries(unnamed))
       expect(names(heading)).toEqual(options)
+  })
+})
+
+describe('the options of a guard', () => {
+  const declarations = ['option-table', 'options']
+    .map((name) => readText(`packages/http/src/options/${name}.ts`))
+    .join('\n')
+    .replace(/^interface KeyedPenalty[^}]*\}/m, '')
+
+  it('are 52 at most, beside those of a policy file and of a framework', () => {
+    expect(optionsOfOwner('guard').length).toBeLessThanOrEqual(52)
+  })
+
+  it('are declared in one place each: the sentence, the type, the check and the default', () => {
+    for (const name of Object.keys(new AppTable())) {
+      const entries = declarations.match(new RegExp(`^  ${name}\\??:.*$`, 'gm')) ?? []
+      expect(entries, name).toEqual([expect.stringMatching(/\?: Option</)])
+    }
+  })
+
+  it('have the default that their docstring and the page tell', () => {
+    const rows = rowsOf.get('Limiters and guards') ?? []
+    const checked = Object.entries(new GuardTable()).flatMap(([name, check]) => {
+      const [, told] =
+        new RegExp(`@default ([^\\n]*?)(?: \\*/|\\n   \\*/)\\n  ${name}\\?:`).exec(declarations) ??
+        []
+      const value: unknown = check(undefined, name)
+      if (told === undefined || value === undefined) return []
+      const cell = rows.find(({ option }) => option === name)?.cells[1] ?? ''
+      const [onPage, inCode] = [cell, told].map((text) => text.replace(/[`,_ ]/g, ''))
+      const inForce = JSON.stringify(value).replace(/"/g, "'").replace(/[,_ ]/g, '')
+      expect([name, onPage, inCode]).toEqual([name, inForce, inForce])
+      return [name]
+    })
+    expect(checked.sort()).toEqual(
+      [
+        ...['exposeHeaders', 'headers', 'hideOnRedirect', 'maxWaiting', 'onMissingKey'],
+        ...['retryJitter', 'statusCode'],
+      ].sort(),
+    )
+  })
+
+  it('grow by one entry of a table, which is all that an option needs', () => {
+    class Table extends GuardTable<object> {
+      spare?: Option<number, number> = countOption(3, { min: 1, max: 9 })
+    }
+    const read = (options: OptionsOf<Table>) => readOptions(new Table(), options, 'rateLimit').spare
+
+    expect([read({}), read({ spare: 5 })]).toEqual([3, 5])
+    expect(() => read({ spare: 10 })).toThrow(
+      /^spare must be a whole number from 1 to 9, but is 10/,
+    )
+    expect(() => read(JSON.parse('{ "spar": 1 }'))).toThrow(
+      /no option 'spar' \(did you mean 'spare'/,
+    )
+    // @ts-expect-error: the entry is the type too
+    expect(() => read({ spare: 'many' })).toThrow(/^spare must be/)
   })
 })
 

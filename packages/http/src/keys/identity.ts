@@ -12,6 +12,10 @@ function idKey<Native>(
   kind: 'user' | 'tenant',
   find: (native: Native) => MaybePromise<Id>,
 ): IdentityResolver<Native, [id: Id]> {
+  if (typeof find !== 'function') {
+    const legal = `a function of the request, as in ${kind}((req) => …)`
+    throw invalid({ option: `${kind}(find)` }, find, legal)
+  }
   const keyOf = (id: Id): string | undefined => {
     const text = textOf(id, kind)
     return text === undefined ? undefined : `@${kind}/${text}`
@@ -53,8 +57,7 @@ function textOf(id: Id, kind: string): string | undefined {
 export function user<Native>(
   find: (native: Native) => MaybePromise<Id>,
 ): IdentityResolver<Native, [id: Id]> {
-  if (typeof find === 'function') return idKey('user', find)
-  throw invalid({ option: 'user(find)' }, find, 'a function of the request, as in user((req) => …)')
+  return idKey('user', find)
 }
 
 /**
@@ -64,10 +67,5 @@ export function user<Native>(
 export function tenant<Native>(
   find: (native: Native) => MaybePromise<Id>,
 ): IdentityResolver<Native, [id: Id]> {
-  if (typeof find === 'function') return idKey('tenant', find)
-  throw invalid(
-    { option: 'tenant(find)' },
-    find,
-    'a function of the request, as in tenant((req) => …)',
-  )
+  return idKey('tenant', find)
 }

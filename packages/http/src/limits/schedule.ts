@@ -18,11 +18,6 @@ export interface ScheduleOptions {
   rules: readonly ScheduleRule[]
 }
 
-interface Rule {
-  readonly slot: TimeSlot
-  readonly limit: LimitValue
-}
-
 const minuteMs = 60_000
 
 /**
@@ -67,7 +62,10 @@ export function schedule(options: ScheduleOptions): LimitSource {
   }
 }
 
-function ruleOf(options: ScheduleRule, index: number): Rule {
+function ruleOf(
+  options: ScheduleRule,
+  index: number,
+): { readonly slot: TimeSlot; readonly limit: LimitValue } {
   const where = `schedule.rules[${index}]`
   knownFields(options, where, ['days', 'from', 'to', 'limit'])
   checkLimit(options.limit, `${where}.limit`)

@@ -2,7 +2,7 @@ import { andThen, type Decision, type MaybePromise } from '@sluice/core'
 import type { LimitInForce } from '../options/bound-policy.ts'
 import type { Message, Settings } from '../options/option-table.ts'
 import type { Passage, RequestDecision } from '../request/passage.ts'
-import type { ResponseBody } from '../request/response.ts'
+import type { ResponseBody, ResponseField } from '../request/response.ts'
 import {
   abnormalUsage,
   type Problem,
@@ -56,7 +56,7 @@ export function refusalStatus(cause: RefusalCause, statusCode: number): number {
 }
 
 /** The body of a refusal. A fixed message speaks of limits, so a 503 does without. */
-export function refusalBody<Native>(
+function refusalBody<Native>(
   message: Settings<Native, unknown>['message'],
   { native, decision, cause, status, violated, penalties = [] }: Refusal<Native>,
 ): MaybePromise<ResponseBody> {
@@ -105,6 +105,21 @@ export const blocked: RequestDecision = {
   reset: async () => false,
 }
 
+/** The passage of a request that is refused, with the user's handler or the body that is found. */
+export function rejection<Native, Handler>(
+  { message, handler }: Pick<Settings<Native, Handler>, 'message' | 'handler'>,
+  refusal: Refusal<Native>,
+  fieldsNow: () => readonly ResponseField[],
+): MaybePromise<Passage<Handler>> {
+  const { decision, status } = refusal
+  const body = handler ? undefined : refusalBody(message, refusal)
+  return andThen(body, (known) => {
+    const fields: readonly ResponseField[] = [...fieldsNow(), ['Cache-Control', 'no-store']]
+    const verdict = { action: 'reject', status, fields, body: known, handler } as const
+    return { decision, verdict, hold: undefined }
+  })
+}
+
 /**
  * Refuses a request that a list blocks: 403, since it is over no limit. A `statusCode` and a fixed
  * message speak of limits, so neither applies; a handler, and a message that is found by a
@@ -114,19 +129,7 @@ export function forbidden<Native, Handler>(
   { message, handler }: Pick<Settings<Native, Handler>, 'message' | 'handler'>,
   native: Native,
 ): MaybePromise<Passage<Handler>> {
-  const status = 403
   const found = typeof message === 'function' ? message : undefined
-  const refusal = { native, decision: blocked, cause: 'quota', status, violated: [] } as const
-  const body = handler ? undefined : refusalBody(found, refusal)
-  return andThen(body, (known) => ({
-    decision: blocked,
-    verdict: {
-      action: 'reject',
-      status,
-      fields: [['Cache-Control', 'no-store']],
-      body: known,
-      handler,
-    },
-    hold: undefined,
-  }))
+  const refusal = { native, decision: blocked, cause: 'quota', status: 403, violated: [] } as const
+  return rejection({ message: found, handler }, refusal, () => [])
 }

@@ -1,4 +1,4 @@
-import { andThen, type Decision, divideChecks, type MaybePromise } from '@sluice/core'
+import { type Decision, divideChecks, type MaybePromise } from '@sluice/core'
 import { type Found, giveBack, mayRefund } from '../lifecycle/account.ts'
 import type { Decided } from '../lifecycle/decided.ts'
 import type { DelayQueue } from '../lifecycle/delay-queue.ts'
@@ -12,9 +12,9 @@ import type { ResponseField } from '../request/response.ts'
 import {
   blocked,
   forbidden,
-  refusalBody,
   refusalCause,
   refusalStatus,
+  rejection,
   turnedAway,
 } from '../responses/refusal.ts'
 import {
@@ -96,7 +96,7 @@ export class Responder<Native extends object, Handler> {
     checks: readonly PolicyCheck<Native>[],
     fields: ResponseFields,
   ): MaybePromise<Passage<Handler>> {
-    const { limiter, penalty, statusCode, message, handler } = this.#setup
+    const { limiter, penalty, statusCode } = this.#setup
     const { native, response } = decided.context
     const cause = refusalCause(decided, checks)
     if (cause === 'quota' && penalty) {
@@ -107,21 +107,9 @@ export class Responder<Native extends object, Handler> {
     const violated = fields.policies.violated()
     const penalties = fields.policies.violatedPenalties()
     const refusal = { native, decision: decided, cause, status, violated, penalties }
-    const body = handler ? undefined : refusalBody(message, refusal)
-    return andThen(body, (known) => ({
-      decision: decided,
-      verdict: {
-        action: 'reject',
-        status,
-        fields: [
-          ...fields.render(response, this.#renderOptions(decided)),
-          ['Cache-Control', 'no-store'],
-        ],
-        body: known,
-        handler,
-      },
-      hold: undefined,
-    }))
+    return rejection(this.#setup, refusal, () =>
+      fields.render(response, this.#renderOptions(decided)),
+    )
   }
 
   /** Refuses an allowed request that there is no room to hold. A refusal is never charged. */
