@@ -1,12 +1,6 @@
-import {
-  fieldsOn,
-  hideOnRedirect,
-  type MaybePromise,
-  type Refusal,
-  type Scope,
-  setFields,
-} from '@sluice/http'
-import { FetchContext, FetchFields } from './adapter/index.ts'
+import type { HttpResponse, MaybePromise, Refusal, Scope } from '@sluice/http'
+import { fieldsOn, hideOnRedirect, setFields } from '@sluice/http'
+import { FetchContext, fetchFields } from './adapter/index.ts'
 import type { FetchInfo, RateLimitHandler } from './options.ts'
 
 /** The place of a limiter. */
@@ -18,7 +12,7 @@ export interface Place<Info> {
 
 /** A request of fetch at one limiter. */
 export class WebContext<Info extends object> extends FetchContext<Request, RateLimitHandler<Info>> {
-  readonly response: FetchFields = new FetchFields(() => this.#headers)
+  readonly response: HttpResponse = fetchFields(() => this.#headers)
   readonly route: string | undefined
   readonly scope: Scope
   readonly #info: Info

@@ -1,11 +1,5 @@
-import {
-  type Handler,
-  invalid,
-  type Limiting,
-  type RequestDecision,
-  routeScope,
-  withLimiter,
-} from '@sluice/http'
+import type { Handler, Limiting, RequestDecision } from '@sluice/http'
+import { invalid, routeScope, withLimiter } from '@sluice/http'
 import { answerOf, createFetchGuard } from './adapter/index.ts'
 import { type Place, WebContext } from './context.ts'
 import type { FetchHandler, FetchInfo, RateLimitOptions } from './options.ts'
@@ -50,12 +44,8 @@ export function rateLimit<Info extends object = FetchInfo>(
   async function decide(request: Request, info: Info): Promise<FetchPassage> {
     const asked = new WebContext(request, info, place)
     const answer = await asked.decide(guard.check)
-    return {
-      decision: asked.shown,
-      answer,
-      finish: (response) => asked.finish(response),
-      fail: () => asked.fail(),
-    }
+    const finish = (response: Response): Response => asked.finish(response)
+    return { decision: asked.shown, answer, finish, fail: () => asked.fail() }
   }
 
   function limit(handler: FetchHandler<Info>): (request: Request, info: Info) => Promise<Response> {

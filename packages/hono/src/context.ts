@@ -1,21 +1,13 @@
-import { FetchContext, FetchFields } from '@sluice/fetch/adapter'
-import {
-  fieldsOn,
-  hideOnRedirect,
-  type MaybePromise,
-  type Refusal,
-  type RequestDecision,
-  routeScope,
-  type Scope,
-  setFields,
-} from '@sluice/http'
+import { FetchContext, fetchFields } from '@sluice/fetch/adapter'
+import type { HttpResponse, MaybePromise, Refusal, RequestDecision, Scope } from '@sluice/http'
+import { fieldsOn, hideOnRedirect, routeScope, setFields } from '@sluice/http'
 import type { Context, Next } from 'hono'
 import type { RateLimitHandler } from './options.ts'
 
 /** A request of Hono at one middleware of ours. */
 export class HonoContext extends FetchContext<Context, RateLimitHandler> {
   /** The fields that Hono puts on every response to this request. */
-  readonly response: FetchFields = new FetchFields(() => this.#detached ?? this.native.res.headers)
+  readonly response: HttpResponse = fetchFields(() => this.#detached ?? this.native.res.headers)
   scope: Scope
   readonly #next: Next
   /**

@@ -1,46 +1,29 @@
-import {
-  andThen,
-  GuardedContext,
-  type Hold,
-  type HttpResponse,
-  type MaybePromise,
-  type Passage,
-  ProxyWatch,
-  type Refusal,
-  type RequestContent,
-  type RequestContext,
-  type ResponseBody,
-  serve,
-  throwingObjects,
+import type {
+  Hold,
+  HttpResponse,
+  MaybePromise,
+  Passage,
+  Refusal,
+  RequestContent,
+  RequestContext,
+  ResponseBody,
 } from '@sluice/http'
+import { andThen, GuardedContext, ProxyWatch, serve, throwingObjects } from '@sluice/http'
 import { FetchEnd, type FetchRuntime } from './fetch-end.ts'
 
 type Readable = RequestContent['stream']
 
-/** The fields of a response of fetch, whose headers may be replaced meanwhile. */
-export class FetchFields implements HttpResponse {
-  readonly headersSent = false
-  readonly #now: () => Headers
-
-  /** @param now the headers as they are now */
-  constructor(now: () => Headers) {
-    this.#now = now
-  }
-
-  getHeaderNames(): readonly string[] {
-    return [...this.#now().keys()]
-  }
-
-  getHeader(name: string): string | undefined {
-    return this.#now().get(name) ?? undefined
-  }
-
-  setHeader(name: string, value: string): void {
-    this.#now().set(name, value)
-  }
-
-  removeHeader(name: string): void {
-    this.#now().delete(name)
+/**
+ * The fields of a response of fetch.
+ * @param now the headers as they are now: they may be replaced meanwhile
+ */
+export function fetchFields(now: () => Headers): HttpResponse {
+  return {
+    headersSent: false,
+    getHeaderNames: () => [...now().keys()],
+    getHeader: (name) => now().get(name) ?? undefined,
+    setHeader: (name, value) => now().set(name, value),
+    removeHeader: (name) => now().delete(name),
   }
 }
 

@@ -1,14 +1,16 @@
+import type {
+  Guard,
+  GuardOptions,
+  Handler,
+  HttpRequest,
+  RequestContent,
+  Router,
+} from '@sluice/http'
 import {
   createGuard,
-  type Guard,
-  type GuardOptions,
-  type Handler,
-  type HttpRequest,
   handlerRequestOf,
   invalid,
   laxRouting,
-  type RequestContent,
-  type Router,
   throwingObjects,
   warnOnce,
 } from '@sluice/http'
