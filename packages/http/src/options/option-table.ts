@@ -138,7 +138,9 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
    * @default 'count', with a warning at the first preflight
    */
   preflights?: Option<Preflights> = (value, option) =>
-    value && choiceOption<Preflights>('count', ['pass', 'count'])(value, option)
+    value === undefined
+      ? value
+      : choiceOption<Preflights>('count', ['pass', 'count'])(value, option)
   /** A queue that takes requests before the application, or in place of a refusal. @default none */
   admission?: Option<Admission<Native>> = (value, option) => {
     if (value === undefined || typeof Object(value).take === 'function') return value
