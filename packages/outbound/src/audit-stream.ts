@@ -1,21 +1,33 @@
-import { errorText, invalid, knownFields, orDefault, warnOnce, wholeNumber } from '@sluice/core'
+import {
+  countOption,
+  errorText,
+  invalid,
+  type Option,
+  type OptionsOf,
+  type RequiredOption,
+  readOptions,
+  warnOnce,
+} from '@sluice/core'
 import type { OutboundEvent, OutboundObserver } from './event.ts'
 
-/** Options of `auditStream`. */
-export interface AuditStreamOptions {
+/** The options of `auditStream`. */
+class AuditStreamTable {
   /** An ioredis or node-redis client, of a single node or Sentinel. */
-  client: object
+  client: RequiredOption<object, Send> = senderOf
   /** The key of the stream. @default 'sluice:outbound' */
-  key?: string | undefined
+  key?: Option<string, string> = (key) => key ?? 'sluice:outbound'
   /** Number of entries kept, approximately, the newest: a whole number ≥ 1. @default 100_000 */
-  maxLength?: number | undefined
+  maxLength?: Option<number, number> = countOption(100_000, { min: 1 })
   /**
    * Entries that may be on their way to Redis at once: a whole number ≥ 1. While Redis does not
    * answer, further entries are lost.
    * @default 10_000
    */
-  maxPending?: number | undefined
+  maxPending?: Option<number, number> = countOption(10_000, { min: 1 })
 }
+
+/** Options of `auditStream`. */
+export interface AuditStreamOptions extends OptionsOf<AuditStreamTable> {}
 
 /** Writes events; pass it as `onEvent` of an outbound. */
 export interface AuditStream extends OutboundObserver {
@@ -32,13 +44,12 @@ type Send = (...args: string[]) => Promise<unknown>
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function auditStream(options: AuditStreamOptions): AuditStream {
-  knownFields(options, 'auditStream', ['client', 'key', 'maxLength', 'maxPending'])
-  const { key = 'sluice:outbound' } = options
-  const count = (field: 'maxLength' | 'maxPending', otherwise: number): number =>
-    wholeNumber(orDefault(options[field], otherwise), { option: field }, { min: 1 })
-  const maxLength = count('maxLength', 100_000)
-  const maxPending = count('maxPending', 10_000)
-  const send = senderOf(options.client)
+  const {
+    client: send,
+    key,
+    maxLength,
+    maxPending,
+  } = readOptions(new AuditStreamTable(), options, 'auditStream')
   let pending = 0
 
   function drop(reason: string): void {
@@ -73,10 +84,10 @@ function fieldsOf(event: OutboundEvent): string[] {
 }
 
 /** The method of each client that sends a command by its arguments. */
-function senderOf(client: unknown): Send {
+function senderOf(client: unknown, option: string): Send {
   if (hasMethod(client, 'call')) return async (...args) => client.call(...args)
   if (hasMethod(client, 'sendCommand')) return async (...args) => client.sendCommand(args)
-  throw invalid({ option: 'client' }, client, 'an ioredis or node-redis client')
+  throw invalid({ option }, client, 'an ioredis or node-redis client')
 }
 
 function hasMethod<Name extends string>(

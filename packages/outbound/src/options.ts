@@ -1,13 +1,21 @@
 import { hostname } from 'node:os'
 import {
   checkObserverList,
+  countOption,
   type Duration,
   durationMs,
+  durationOption,
+  functionOption,
   invalid,
   joined,
   knownFields,
   memoryStore,
+  type Option,
+  type OptionsOf,
   orDefault,
+  type RequiredOption,
+  readOptions,
+  type SettingsOf,
   type Store,
   waitBoundMs,
   wholeNumber,
@@ -16,53 +24,62 @@ import {
 } from '@sluice/core'
 import type { OutboundObserver, OutboundObservers } from './event.ts'
 import type { Quota } from './fleet/quota-units.ts'
-import type { FleetSetup } from './fleet/quotas.ts'
 
-/** Options of `createOutbound`. */
-export interface OutboundOptions {
+/** The options of `createOutbound`. */
+class OutboundTable {
   /**
    * Name of the third party: processes with one name and one store share its quotas. Letters,
    * digits, `.`, `_` and `-`.
    */
-  name: string
+  name: RequiredOption<string> = (name, option) => {
+    if (typeof name === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(name)) return name
+    throw invalid({ option }, name, "1 to 64 letters, digits, '.', '_' and '-'")
+  }
   /** Quotas of the third party; no call may exceed any of them. */
-  limits: readonly OutboundLimit[]
+  limits: RequiredOption<readonly OutboundLimit[], readonly Quota[]> = quotasOf
   /**
    * Store that counts the units: the Redis store for a fleet.
    * @default memoryStore(): this process alone
    */
-  store?: Store | undefined
+  store?: Option<Store, Store> = (store) => withoutRegions(orDefault(store, memoryStore()))
   /** Calls that may wait at once in this process: a whole number ≥ 1. @default 1_000 */
-  maxQueue?: number | undefined
+  maxQueue?: Option<number, number> = countOption(1_000, { min: 1 })
   /** The longest that a call waits. @default '1m' */
-  maxWait?: Duration | undefined
+  maxWait?: Option<Duration, number> = durationOption('1m', waitBoundMs)
   /**
    * The longest that a call takes once it is made: then its signal is aborted, and it has failed.
    * @default '1m'
    */
-  timeout?: Duration | undefined
+  timeout?: Option<Duration, number> = durationOption('1m', waitBoundMs)
   /**
    * Time after its failure in which a call may still reach the third party. The call holds its
    * units until then, and one window more.
    * @default '5s'
    */
-  lateArrival?: Duration | undefined
+  lateArrival?: Option<Duration, number> = durationOption('5s', waitBoundMs)
   /**
    * The longest that a process permits nothing after the store was away or has lost its data. After
    * lost data, a shorter longest window is enough.
    * @default '20s'
    */
-  recovery?: Duration | undefined
+  recovery?: Option<Duration, number> = durationOption('20s', durationMs)
   /** Name of the caller, for the audit trail. @default host name and process id */
-  by?: string | undefined
+  by?: Option<string, string> = (by) => by ?? `${hostname()}:${process.pid}`
   /** Called for every call, and for every call that was not made. */
-  onEvent?: OutboundObserver | undefined
+  onEvent?: Option<OutboundObserver> = functionOption('a function')
   /**
    * Objects with `onEvent` or `onOutbound`: each gets the events that it has a method for.
    * @default none
    */
-  observers?: readonly OutboundObservers[] | undefined
+  observers?: Option<readonly OutboundObservers[], readonly OutboundObservers[]> = (given) => {
+    const observers = given ?? []
+    checkObserverList(observers, ['onEvent', 'onOutbound'])
+    return observers
+  }
 }
+
+/** Options of `createOutbound`. */
+export interface OutboundOptions extends OptionsOf<OutboundTable> {}
 
 /** A quota of the third party. */
 export interface OutboundLimit {
@@ -118,60 +135,18 @@ export interface Outbound {
   close(): Promise<void>
 }
 
-/** The checked options of an outbound, with the defaults filled in. */
-export interface OutboundSetup extends FleetSetup {
-  readonly maxQueue: number
-  readonly maxWaitMs: number
-  readonly timeoutMs: number
-  readonly lateArrivalMs: number
-  readonly by: string
-  /** All observers, and the function of the shorthand, as one. */
-  readonly onEvent: OutboundObserver | undefined
-  readonly observers: readonly OutboundObservers[]
-}
-
-const outboundFields: readonly (keyof OutboundOptions)[] = [
-  'name',
-  'limits',
-  'store',
-  'maxQueue',
-  'maxWait',
-  'timeout',
-  'lateArrival',
-  'recovery',
-  'by',
-  'onEvent',
-  'observers',
-]
+/** The checked options, with their defaults. Durations are in ms. */
+export type OutboundSetup = SettingsOf<OutboundTable>
 
 export function setUpOutbound(options: OutboundOptions): OutboundSetup {
-  knownFields(options, 'createOutbound', outboundFields)
-  const { name, by = `${hostname()}:${process.pid}`, onEvent, observers = [] } = options
-  if (typeof name !== 'string' || !/^[A-Za-z0-9._-]{1,64}$/.test(name)) {
-    throw invalid({ option: 'name' }, name, "1 to 64 letters, digits, '.', '_' and '-'")
-  }
-  if (onEvent !== undefined && typeof onEvent !== 'function') {
-    throw invalid({ option: 'onEvent' }, onEvent, 'a function')
-  }
-  checkObserverList(observers, ['onEvent', 'onOutbound'])
-  const waitMs = (option: 'maxWait' | 'timeout' | 'lateArrival', otherwise: Duration): number =>
-    waitBoundMs(orDefault(options[option], otherwise), option)
-  return {
-    name,
-    quotas: quotasOf(options.limits),
-    store: withoutRegions(orDefault(options.store, memoryStore())),
-    maxQueue: wholeNumber(orDefault(options.maxQueue, 1_000), { option: 'maxQueue' }, { min: 1 }),
-    maxWaitMs: waitMs('maxWait', '1m'),
-    timeoutMs: waitMs('timeout', '1m'),
-    lateArrivalMs: waitMs('lateArrival', '5s'),
-    recoveryMs: durationMs(orDefault(options.recovery, '20s'), 'recovery'),
-    by,
-    onEvent: joined([onEvent, ...observers.map((each) => each.onEvent?.bind(each))]),
-    observers,
-  }
+  const setup = readOptions(new OutboundTable(), options, 'createOutbound')
+  const { onEvent, observers } = setup
+  // All observers, and the function of the shorthand, as one.
+  const all = joined([onEvent, ...observers.map((each) => each.onEvent?.bind(each))])
+  return { ...setup, onEvent: all }
 }
 
-function quotasOf(limits: OutboundOptions['limits']): readonly Quota[] {
+function quotasOf(limits: readonly OutboundLimit[]): readonly Quota[] {
   if (!Array.isArray(limits) || limits.length === 0 || limits.length > 8) {
     const legal = "an array of 1 to 8, such as [{ limit: 20, window: '1s' }]"
     throw invalid({ option: 'limits' }, limits, legal)
@@ -197,17 +172,20 @@ export interface Call {
 }
 
 /** Checks a call. It may not cost more than the smallest quota: it would wait for ever. */
-export function checkCall(options: CallOptions, { quotas, timeoutMs }: OutboundSetup): Call {
+export function checkCall(
+  options: CallOptions,
+  { limits, timeout: longestMs }: OutboundSetup,
+): Call {
   knownFields(options, 'schedule', ['cost', 'priority', 'signal', 'timeout', 'label'])
   const { cost = 1, priority = 0, label = 'call', timeout, signal } = options
-  const most = Math.min(...quotas.map(({ limit }) => limit))
+  const most = Math.min(...limits.map(({ limit }) => limit))
   wholeNumber(cost, { option: 'cost', code: 'SLUICE_COST_INVALID' }, { min: 1, max: most })
   if (!Number.isFinite(priority)) throw invalid({ option: 'priority' }, priority, 'a number')
   return {
     cost,
     priority,
     label,
-    timeoutMs: timeout === undefined ? timeoutMs : waitBoundMs(timeout, 'timeout'),
+    timeoutMs: timeout === undefined ? longestMs : waitBoundMs(timeout, 'timeout'),
     signal,
   }
 }

@@ -26,7 +26,7 @@ import { pauseMs, type ThirdPartyAnswer, thirdPartyAnswerOf } from './third-part
 export function createOutbound(options: OutboundOptions): Outbound {
   noteRelease('@sluice/outbound')
   const setup = setUpOutbound(options)
-  const { name, maxQueue, lateArrivalMs, by, onEvent } = setup
+  const { name, maxQueue, lateArrival, by, onEvent } = setup
   const emit: EmitOutbound = (event) => notify(onEvent, { outbound: name, by, ...event })
   const pause = new Pause(name, setup.store)
   const quotas = new FleetQuotas(setup, pause, (forMs) => emit({ type: 'recovering', forMs }))
@@ -56,7 +56,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
       if (isClosed) return { left: 'closed' }
       if (signal?.aborted) return { left: 'aborted' }
       if (turns.waiting >= maxQueue) return { left: 'full' }
-      return turns.wait({ cost, priority, signal, maxWaitMs: setup.maxWaitMs })
+      return turns.wait({ cost, priority, signal, maxWaitMs: setup.maxWait })
     }
   }
 
@@ -77,7 +77,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
       return value
     } catch (error) {
       const response = responseOf(error)
-      if (response === undefined) background(quotas.unanswered(lease, lateArrivalMs))
+      if (response === undefined) background(quotas.unanswered(lease, lateArrival))
       else quotas.answered(lease)
       const otherwise = isSluiceError(error, 'SLUICE_OUTBOUND_TIMEOUT') ? 'timeout' : 'failed'
       emit({ ...made, runMs: runMs(), answer: obeyed(response)?.status ?? otherwise })

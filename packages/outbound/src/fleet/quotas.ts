@@ -17,9 +17,10 @@ import { RecoveryWait } from './recovery-wait.ts'
 /** The options of an outbound that its whole fleet shares. */
 export interface FleetSetup {
   readonly name: string
-  readonly quotas: readonly Quota[]
+  readonly limits: readonly Quota[]
   readonly store: Store
-  readonly recoveryMs: number
+  /** In ms. */
+  readonly recovery: number
 }
 
 /** The units of one call. */
@@ -73,23 +74,23 @@ export class FleetQuotas {
   #isClosed = false
 
   constructor(setup: FleetSetup, pause: Pause, onRecovery: (forMs: number) => void) {
-    const { name, quotas, store, recoveryMs } = setup
+    const { name, limits, store, recovery } = setup
     this.#pause = pause
-    this.#recent = new RecentCalls(quotas)
-    this.#minWindowMs = Math.min(...quotas.map(({ windowMs }) => windowMs))
-    this.#maxWindowMs = Math.max(...quotas.map(({ windowMs }) => windowMs))
-    this.#recovery = new RecoveryWait(quotas, recoveryMs, onRecovery)
+    this.#recent = new RecentCalls(limits)
+    this.#minWindowMs = Math.min(...limits.map(({ windowMs }) => windowMs))
+    this.#maxWindowMs = Math.max(...limits.map(({ windowMs }) => windowMs))
+    this.#recovery = new RecoveryWait(limits, recovery, onRecovery)
     this.#lossWatch = isMemoryStore(store)
       ? undefined
       : new DataLossWatch(setup, this.#recovery, () => this.#reportAgain())
     // If the recovery is as long as the longest window, calls that are over have expired at its
     // end.
-    this.#isWatched = this.#lossWatch !== undefined && this.#maxWindowMs > recoveryMs
+    this.#isWatched = this.#lossWatch !== undefined && this.#maxWindowMs > recovery
     this.#limiter = fleetLimiter(
-      quotas.flatMap((quota) => quotaPolicies(name, quota)),
+      limits.flatMap((quota) => quotaPolicies(name, quota)),
       store,
     )
-    this.#quotas = quotas.flatMap((quota, index) => {
+    this.#quotas = limits.flatMap((quota, index) => {
       const [underWay, over] = this.#limiter.policies.slice(2 * index)
       return underWay && over ? [new QuotaUnits(quota, underWay, over)] : []
     })
