@@ -194,18 +194,10 @@ policies:
     expect(status).toBe(isMemoryStore(started.store) ? 404 : 200)
   })
 
-  it('get another limit for a time, or units back', async () => {
+  it('get another limit for a time', async () => {
     const started = await start()
     for (let i = 0; i < 6; i += 1) await started.visit('ada')
-    const refund = (units: number, key: unknown = 'user ada') =>
-      act(started, 'refund', { key, policy: 'burst', units })
-    expect((await refund(2, 'user nobody')).body).toMatchObject({ found: false })
-    const { body } = await refund(2)
-    expect(body).toMatchObject({ found: true, policies: [{ units: 2 }] })
-    expect([await started.visit('ada'), await started.visit('ada')]).toEqual([200, 200])
-    expect(await started.visit('ada')).toBe(429)
-    expect((await refund(1)).status).toBe(400)
-    const limit = { key: { user: 'ada' }, policy: 'burst', limit: 8 }
+    const limit = { key: { user: 'ada' }, policy: 'burst', limit: 6 }
     const until = new Date(Date.now() + 3_600_000).toISOString()
     expect((await act(started, 'limit', { ...limit, until })).status).toBe(200)
     expect(await started.visit('ada')).toBe(200)
@@ -236,8 +228,6 @@ penalty: { after: never, key: route }`
       ['limit', { key: { route }, policy: 'client', ...limit }],
       ['limit', { key: { route }, policy: 'either', ...limit }],
       ['limit', { key: { spot: route }, policy, ...limit }],
-      ['refund', { key: { spot: route }, policy, units: 1 }],
-      ['refund', { key: { route }, policy: 'either', units: 1 }],
       ['reset', { key: { spot: route } }],
       ['reset', { key: { route } }],
       ['block', { key: { route }, for: '1h' }],

@@ -15,7 +15,7 @@ afterAll(() => server.stop())
 /** Reads that need no store, or know what to show without it. */
 const readable = new Set([
   ...['session', 'live', 'traffic', 'fleet', 'top', 'near', 'policies', 'queues', 'deadLetters'],
-  ...['export', 'diff'],
+  ...['export', 'diff', 'lookup'],
 ])
 
 it('every operation is answered while Redis is frozen, and none is half done', async () => {

@@ -263,7 +263,6 @@ function live(allowed: number, at: number): Live {
       processes: 1,
       at,
       since: 0,
-      routes: [],
       policies: [],
       latency: [],
     },

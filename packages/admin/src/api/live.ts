@@ -9,8 +9,7 @@ type Live = Static<typeof liveAnswer>
 type Results = Live['requests']
 
 const startedAt = Date.now()
-const maxRoutes = 30
-const maxPolicies = 40
+const maxPolicies = 60
 /** A request that leaves more of the limit used than this is a near miss. */
 const nearMiss = 0.9
 
@@ -32,21 +31,14 @@ export const traffic: Answering = ({ admin }) => {
 export function liveOf(admin: Pick<Admin, 'instance' | 'metrics'>): Live {
   const { scope, processes, families } = metricsOf(admin).fleetSnapshot()
   const read = reader(families)
-  const routes = new Map<string, Results>()
   const requests = noResults()
   for (const { labels, value } of read('sluice_requests_total')) {
-    const [route = '', , result = ''] = labels
-    const ofRoute = routes.get(route) ?? noResults()
-    routes.set(route, ofRoute)
-    for (const counts of [requests, ofRoute]) if (isResult(result)) counts[result] += value
+    const [, , result = ''] = labels
+    if (isResult(result)) requests[result] += value
   }
   const single = (name: InstrumentName): number => read(name)[0]?.value ?? 0
   return {
     ...{ instance: admin.instance, scope, processes, at: Date.now(), since: startedAt, requests },
-    routes: [...routes]
-      .map(([route, counts]) => ({ route, requests: counts }))
-      .sort((one, other) => sum(other.requests) - sum(one.requests))
-      .slice(0, maxRoutes),
     policies: policiesIn(read),
     latency: latencyIn(read),
     store: {
@@ -109,10 +101,6 @@ function noResults(): Results {
 
 function isResult(result: string): result is keyof Results {
   return Object.hasOwn(noResults(), result)
-}
-
-function sum(results: Results): number {
-  return Object.values(results).reduce((total, each) => total + each, 0)
 }
 
 function policiesIn(read: Read): Live['policies'] {

@@ -39,10 +39,11 @@ export function openApiDocument(): object {
     paths,
     components: {
       schemas: { ...schemas, Problem: problem },
-      responses: mapped(statuses, (description) => ({
-        description,
-        content: json('application/problem+json', 'Problem'),
-      })),
+      responses: Object.fromEntries(
+        Object.entries(statuses).map(([status, description]) => {
+          return [status, { description, content: json('application/problem+json', 'Problem') }]
+        }),
+      ),
     },
   }
 }
@@ -99,13 +100,6 @@ function header(name: string, required: boolean, description: string): object {
 
 function json(mediaType: string, schema: string): object {
   return { [mediaType]: { schema: { $ref: `#/components/schemas/${schema}` } } }
-}
-
-function mapped(
-  texts: Readonly<Record<string, string>>,
-  map: (text: string) => object,
-): Record<string, object> {
-  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, map(text)]))
 }
 
 function capital(name: string): string {

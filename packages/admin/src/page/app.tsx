@@ -130,7 +130,7 @@ function LinkNotice({ at }: { at: number | undefined }) {
   if (link === 'online' || link === 'waiting') return null
   const age = at === undefined ? '' : ` It shows what it knew ${distance(at, now)}.`
   return (
-    <div class="stack above">
+    <div class="stack">
       {link === 'offline' ? (
         <Notice tone="deny">
           <p>

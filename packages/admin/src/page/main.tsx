@@ -1,8 +1,5 @@
 import './styles/base.css'
 import './styles/frame.css'
-import './styles/panels.css'
-import './styles/buttons.css'
-import './styles/badges.css'
 import './styles/tables.css'
 import './styles/forms.css'
 import './styles/views.css'

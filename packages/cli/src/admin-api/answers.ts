@@ -43,6 +43,20 @@ export const topAnswer = Type.Object({
 })
 export type Top = Static<typeof topAnswer>
 
+export const nearAnswer = Type.Object({
+  processes: count,
+  identities: Type.Array(
+    Type.Object({
+      policy: Type.String(),
+      mode: Type.String(),
+      digest: Type.String(),
+      name: Type.Optional(Type.String()),
+      denied: count,
+      share: Type.Optional(Type.Number()),
+    }),
+  ),
+})
+
 export const lookupAnswer = Type.Object({
   digest: Type.String(),
   name: Type.Optional(Type.String()),

@@ -1,7 +1,7 @@
 import { durationMs, errorText, sleep } from '@sluice/core'
 import { Option } from 'commander'
 import { AdminApi, type FleetOptions, fleetNotes, fleetOptions } from '../admin-api/admin-api.ts'
-import { type Live, liveAnswer, type Top, topAnswer } from '../admin-api/answers.ts'
+import { type Live, liveAnswer, nearAnswer, type Top, topAnswer } from '../admin-api/answers.ts'
 import { durationText } from '../report/formats.ts'
 import { CliError, type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
@@ -16,6 +16,7 @@ interface TopOptions extends FleetOptions {
   readonly most: string
   readonly interval: string
   readonly once?: true
+  readonly near?: true
 }
 
 export const top: CliCommand = {
@@ -46,6 +47,7 @@ ${fleetNotes}\nIt needs the role read.`,
       .option('--most <n>', 'keys of each policy, 1 to 100', '20')
       .option('--interval <duration>', 'between two looks, 1s or more', '2s')
       .option('--once', 'one table, and end')
+      .option('--near', 'the identities nearest to a limit, once')
   },
   run: runTop,
 }
@@ -61,6 +63,7 @@ async function runTop(terminal: Terminal, options: TopOptions): Promise<ExitCode
   const intervalMs = durationMs(options.interval, '--interval')
   if (intervalMs < shortestIntervalMs) throw new CliError('--interval must be 1s or more')
   const api = new AdminApi(terminal, options)
+  if (options.near) return showNear(api, terminal, options)
   if (options.json) {
     stdout.write(jsonText(await lookAt(api, options)))
     return exitCodes.ok
@@ -96,6 +99,26 @@ async function runTop(terminal: Terminal, options: TopOptions): Promise<ExitCode
       }
     }
   }
+}
+
+async function showNear(
+  api: AdminApi,
+  terminal: Terminal,
+  { json }: TopOptions,
+): Promise<ExitCode> {
+  const { body } = await api.ask('near', { answer: nearAnswer })
+  const lines = table(
+    ['>OF LIMIT', '>DENIED IN 1H', 'POLICY', 'KEY'],
+    body.identities.map(({ policy, mode, digest, name, denied, share }) => [
+      share === undefined ? '–' : `${Math.round(share * 100)} %`,
+      String(denied),
+      mode === 'shadow' ? `${policy} (shadow)` : policy,
+      name ?? digest,
+    ]),
+    styleOf(terminal.stdout, terminal),
+  )
+  terminal.stdout.write(json ? jsonText(body) : `${lines.join('\n')}\n`)
+  return exitCodes.ok
 }
 
 /** The answers of one look. */

@@ -54,9 +54,6 @@ export const liveAnswer = open(
     at: instant,
     since: instant,
     requests: open(results),
-    routes: Type.Array(open({ route: Type.String(), requests: open(results) }), {
-      description: 'The busiest first, 30 at most.',
-    }),
     policies: Type.Array(
       open({
         policy: policyName,
@@ -70,7 +67,7 @@ export const liveAnswer = open(
         windowSeconds: optional(Type.Number()),
         hotKeyShare: optional(Type.Number()),
       }),
-      { description: 'The most refused first, 40 at most.' },
+      { description: 'The most refused first, 60 at most.' },
     ),
     policiesInAll: optional(count('Policies that were asked, or will be.')),
     latency: Type.Array(

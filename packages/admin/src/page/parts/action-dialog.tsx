@@ -21,7 +21,6 @@ interface ActionDialogProps {
   readonly onClose: () => void
   /** Words for something that is missing or wrong: nothing can be done yet. */
   readonly blocked?: string | false | undefined
-  readonly broad?: boolean
   readonly children?: ComponentChildren
 }
 
@@ -30,7 +29,7 @@ const conflictWords =
 
 /** Asks for a reason before anything is changed, and tells when the change was refused. */
 export function ActionDialog(props: ActionDialogProps) {
-  const { title, actions, onClose, blocked, broad = false, children } = props
+  const { title, actions, onClose, blocked, children } = props
   const [reason, setReason] = useState('')
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>()
@@ -53,7 +52,6 @@ export function ActionDialog(props: ActionDialogProps) {
   return (
     <Dialog
       title={title}
-      broad={broad}
       onClose={onClose}
       onSubmit={() => void run(actions.at(-1))}
       footer={

@@ -9,8 +9,6 @@ import { linkTo, useNow } from './app-state.ts'
 /** The trail is longer than all else. An action on this page refreshes it at once. */
 export const auditMs = 5_000
 
-const phaseTones = { begun: 'none', done: 'ok', failed: 'deny' } as const
-
 interface AuditTableProps {
   readonly label: string
   readonly records: readonly AuditRecord[]
@@ -36,6 +34,7 @@ export function AuditTable({ label, records, actionsOn, blank, filter }: AuditTa
       cell: (record) => (
         <>
           <span class={record.changes ? 'mono wide' : 'mono'}>{record.action}</span>{' '}
+          {record.phase !== 'done' && <Badge tone="deny">{record.phase}</Badge>}{' '}
           <What record={record} />
         </>
       ),
@@ -44,11 +43,6 @@ export function AuditTable({ label, records, actionsOn, blank, filter }: AuditTa
       title: 'Reason',
       look: 'cut wide',
       cell: ({ reason }) => <span title={reason}>{reason}</span>,
-    },
-    {
-      title: 'Result',
-      look: 'roomy',
-      cell: ({ phase }) => <Badge tone={phaseTones[phase]}>{phase}</Badge>,
     },
     ...(actionsOn ? [{ title: '', look: 'act', cell: actionsOn } as const] : []),
   ]

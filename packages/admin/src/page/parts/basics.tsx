@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { EndedError, OfflineError, wordsOf } from '../api/client.ts'
 import type { Polled } from '../api/poll.ts'
-import { Icon, type IconName } from './icons.tsx'
+import { Icon } from './icons.tsx'
 import { tell } from './toasts.tsx'
 
 export type Tone = 'ok' | 'deny' | 'near' | 'shadow' | 'accent' | 'none'
@@ -72,13 +72,12 @@ export function Badge({ tone = 'none', children }: { tone?: Tone; children: Comp
 
 interface FactsProps {
   readonly facts: readonly (readonly [term: string, value: ComponentChildren] | false)[]
-  readonly look?: 'across'
 }
 
 /** Terms with their values. */
-export function Facts({ facts, look }: FactsProps) {
+export function Facts({ facts }: FactsProps) {
   return (
-    <dl class={`facts ${look ?? ''}`}>
+    <dl class="facts">
       {facts.map(
         (fact) =>
           fact && (
@@ -131,15 +130,14 @@ export function Copy({ text }: { text: string }) {
 
 interface NoticeProps {
   readonly tone: Tone
-  readonly icon?: IconName
   readonly children: ComponentChildren
   readonly action?: ComponentChildren
 }
 
-export function Notice({ tone, icon = 'alert', children, action }: NoticeProps) {
+export function Notice({ tone, children, action }: NoticeProps) {
   return (
     <div class={`notice ${tone}`} role="status">
-      <Icon name={icon} size={18} />
+      <Icon name="alert" size={18} />
       <div class="grow">{children}</div>
       {action}
     </div>

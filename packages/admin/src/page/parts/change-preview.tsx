@@ -70,11 +70,11 @@ export function Differences({ differences }: { differences: readonly Difference[
         <li key={path}>
           <span class="mono path">{path}</span> {newCount && <Badge tone="near">counts anew</Badge>}
           <div class="mono sides stack tight">
-            <del>
+            <del class="deny">
               <span class="unseen">from </span>
               {plain(from)}
             </del>
-            <ins>
+            <ins class="ok">
               <span class="unseen">to </span>
               {plain(to)}
             </ins>
@@ -85,19 +85,24 @@ export function Differences({ differences }: { differences: readonly Difference[
   )
 }
 
-type TouchedPolicy = Affected['policies'][number]
-
 /** Names the identities that a change touches, as far as the busiest keys tell. */
 function Touched({ affected: { known, why, policies } }: { affected: Affected }) {
-  if (!known) {
-    return <p class="muted small">The identities that it touches are not known. {why}</p>
-  }
   return (
     <div class="stack tight">
       <h3>Identities that it touches, by the busiest keys</h3>
-      {policies.length === 0 && <p class="muted">Nobody among the busiest keys.</p>}
-      {policies.map((each) => (
-        <TouchedOf key={each.policy} of={each} />
+      {known && policies.length === 0 && <p class="muted">Nobody among the busiest keys.</p>}
+      {policies.map(({ policy, basis, newlyDenied, newlyAllowed }) => (
+        <p key={policy}>
+          <strong>{policy}</strong> <span class="muted">by the last {basis}</span>{' '}
+          <Badge tone={newlyDenied.length > 0 ? 'deny' : 'none'}>
+            {count(newlyDenied.length)} newly refused
+          </Badge>{' '}
+          {namesOf(newlyDenied)}{' '}
+          <Badge tone={newlyAllowed.length > 0 ? 'ok' : 'none'}>
+            {count(newlyAllowed.length)} no longer refused
+          </Badge>{' '}
+          {namesOf(newlyAllowed)}
+        </p>
       ))}
       {why && <p class="muted small">{why}</p>}
     </div>
@@ -106,38 +111,10 @@ function Touched({ affected: { known, why, policies } }: { affected: Affected })
 
 const shownKeys = 5
 
-function TouchedOf({ of }: { of: TouchedPolicy }) {
-  const { policy, basis, processes, newlyDenied, newlyAllowed } = of
-  const groups = [
-    ['deny', 'newly refused', newlyDenied],
-    ['ok', 'no longer refused', newlyAllowed],
-  ] as const
-  return (
-    <div>
-      <p>
-        <strong>{policy}</strong>{' '}
-        <span class="muted">
-          by the last {basis}, from {count(processes)} {processes === 1 ? 'process' : 'processes'}
-        </span>
-      </p>
-      <ul class="stack tight">
-        {groups.map(([tone, words, keys]) => (
-          <li key={tone}>
-            <Badge tone={keys.length > 0 ? tone : 'none'}>
-              {count(keys.length)} {words}
-            </Badge>{' '}
-            {keys.slice(0, shownKeys).map(({ digest, name, perWindow }) => (
-              <span key={digest} class="touched-key">
-                <span class={name === undefined ? 'mono' : ''}>{name ?? digest.slice(0, 8)}</span>{' '}
-                <span class="muted">{brief(perWindow)} per window</span>
-              </span>
-            ))}
-            {keys.length > shownKeys && (
-              <span class="muted"> and {keys.length - shownKeys} more</span>
-            )}
-          </li>
-        ))}
-      </ul>
-    </div>
-  )
+function namesOf(keys: Affected['policies'][number]['newlyDenied']): string {
+  const names = keys.slice(0, shownKeys).map(({ digest, name, perWindow }) => {
+    return `${name ?? digest.slice(0, 8)} (${brief(perWindow)} per window)`
+  })
+  const more = keys.length > shownKeys ? [`${keys.length - shownKeys} more`] : []
+  return [...names, ...more].join(', ')
 }

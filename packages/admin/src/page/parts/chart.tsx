@@ -82,7 +82,7 @@ export function Chart({ label, times, lines, marks, outages }: ChartProps) {
             class="flag"
             href={one?.href ?? ''}
             title={words}
-            aria-label={words}
+            aria-label={`${1 + more.length} changed: ${words}`}
             style={{ left: `${(place + 0.5) * markStep}%` }}
           >
             {1 + more.length}

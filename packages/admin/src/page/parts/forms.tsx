@@ -11,13 +11,12 @@ interface FieldProps {
   readonly hint?: string | undefined
   readonly type?: 'text' | 'datetime-local'
   readonly placeholder?: string
-  readonly required?: boolean
   readonly focus?: boolean
 }
 
 /** One line of text, with its label, and its mistake or its purpose. */
 export function Field(props: FieldProps) {
-  const { label, value, onValue, fault, hint, type = 'text', placeholder, required, focus } = props
+  const { label, value, onValue, fault, hint, type = 'text', placeholder, focus } = props
   const id = useId()
   const input = useRef<HTMLInputElement>(null)
   useEffect(() => {
@@ -30,7 +29,6 @@ export function Field(props: FieldProps) {
     class: 'input',
     value,
     placeholder,
-    required,
     autocomplete: 'off',
     spellcheck: false,
     'aria-invalid': fault !== undefined,
@@ -60,17 +58,15 @@ interface ChoiceProps<T extends string> {
   readonly value: T
   readonly options: readonly (readonly [value: T, label: string])[]
   readonly onValue: (value: T) => void
-  /** The label is read, and not seen. */
-  readonly bare?: boolean
 }
 
 /** One of a few values, all of which are seen. */
 export function Choice<T extends string>(props: ChoiceProps<T>) {
-  const { label, value, options, onValue, bare = false } = props
+  const { label, value, options, onValue } = props
   const name = useId()
   return (
     <div class="field" role="radiogroup" aria-label={label}>
-      {!bare && <span class="label">{label}</span>}
+      <span class="label">{label}</span>
       <div>
         <div class="choice">
           {options.map(([option, text]) => (
@@ -128,13 +124,12 @@ interface DialogProps {
   readonly onClose: () => void
   readonly onSubmit: () => void
   readonly footer: ComponentChildren
-  readonly broad?: boolean
   readonly children: ComponentChildren
 }
 
 /** A dialog of the browser: it keeps the focus, Escape closes it, and the focus returns. */
 export function Dialog(props: DialogProps) {
-  const { title, onClose, onSubmit, footer, broad = false, children } = props
+  const { title, onClose, onSubmit, footer, children } = props
   const dialog = useRef<HTMLDialogElement>(null)
   // Before a field of the dialog takes the focus, so that the focus returns to where it was.
   useLayoutEffect(() => {
@@ -148,7 +143,7 @@ export function Dialog(props: DialogProps) {
     }
   }, [])
   return (
-    <dialog ref={dialog} class={broad ? 'broad' : ''} aria-label={title} onClose={onClose}>
+    <dialog ref={dialog} aria-label={title} onClose={onClose}>
       <form
         onSubmit={(event) => {
           event.preventDefault()
@@ -156,7 +151,7 @@ export function Dialog(props: DialogProps) {
         }}
       >
         <header>
-          <h2>{title}</h2>
+          <h2 class="grow">{title}</h2>
           <Button look="plain" little label="Close" onClick={onClose}>
             <Icon name="close" />
           </Button>

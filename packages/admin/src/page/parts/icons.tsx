@@ -7,14 +7,13 @@ const paths = {
   queues: 'M2.5 4h11M2.5 8h11M2.5 12h6',
   audit: 'M4 2.5h6l2.5 2.5v8.5h-8.5zM6 8h4M6 10.5h4',
   alert: 'M8 2.5 14 13H2ZM8 6.5v3M8 11.2v.1',
-  search: 'M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9ZM10.3 10.3 14 14',
   copy: 'M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3',
   close: 'M4 4l8 8M12 4l-8 8',
   sluice:
     'M2 3.5h12M4.5 3.5v6M11.5 3.5v6M8 3.5v4M2 11.5c1.5-1.3 2.5-1.3 4 0s2.5 1.3 4 0 2.5-1.3 4 0',
 } as const
 
-export type IconName = keyof typeof paths
+type IconName = keyof typeof paths
 
 /** Draws an icon, which says nothing to readers of the screen: a text stands beside it. */
 export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {

@@ -1,7 +1,7 @@
 import type { Fleet, Policies, Traffic } from '../api/types.ts'
 import { Notice } from '../parts/basics.tsx'
 import { killModes } from '../words/change-words.ts'
-import { count } from '../words/format.ts'
+import { count, plain } from '../words/format.ts'
 import { linkTo } from './app-state.ts'
 
 interface StateNoticesProps {
@@ -56,6 +56,16 @@ export function StateNotices({ policies, traffic, fleet }: StateNoticesProps) {
           </p>
         </Notice>
       )}
+      {policies?.entries
+        .filter(({ hides }) => hides !== undefined)
+        .map(({ policy, field, value, hides }) => (
+          <Notice key={`${policy} ${field}`} tone="near">
+            <p>
+              The file has a newer {field} for <strong>{policy}</strong>: {plain(hides)}. The change
+              to {plain(value)} hides it until it is taken back.
+            </p>
+          </Notice>
+        ))}
       {versions.length > 1 && refused.length === 0 && (
         <Notice tone="near">
           <p>

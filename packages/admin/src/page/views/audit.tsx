@@ -6,13 +6,7 @@ import { Blank, Button, Loaded, Panel, View } from '../parts/basics.tsx'
 import { count } from '../words/format.ts'
 import { type Opened, UndoDialog } from './policies/dialogs.tsx'
 
-interface AuditProps {
-  readonly session: Session
-  /** The filter of a link. */
-  readonly detail: string
-}
-
-export function Audit({ session, detail }: AuditProps) {
+export function Audit({ session, detail }: { session: Session; detail: string }) {
   const audit = usePolled<AuditAnswer>('audit?most=1000', auditMs)
   const { etag } = usePolled<Policies>('policies')
   const [open, setOpen] = useState<Opened>()

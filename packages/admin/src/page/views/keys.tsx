@@ -1,28 +1,22 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { call } from '../api/client.ts'
 import { usePolled } from '../api/poll.ts'
-import type { Lookup, Policies, Session } from '../api/types.ts'
+import type { Audit, Lookup, Policies, Session } from '../api/types.ts'
 import { linkTo } from '../parts/app-state.ts'
+import { AuditTable, auditMs, concerns, newestOf } from '../parts/audit-table.tsx'
 import { Badge, Blank, Button, Copy, Fault, Panel, View } from '../parts/basics.tsx'
 import { Field } from '../parts/forms.tsx'
 import { StateNotices } from '../parts/state-notices.tsx'
 import { keyText } from '../words/policy-values.ts'
 import { type KeyActionName, KeyDialog } from './keys/key-dialogs.tsx'
 import { KeyStates } from './keys/key-states.tsx'
-import { KeyTrail } from './keys/key-trail.tsx'
 import { UnlockEverybody } from './keys/unlock-everybody.tsx'
 import { byCause, verdictOn } from './keys/verdict.ts'
 
 /** An identity is kept while the page is open, and stands in no address: only a digest may. */
 let lastTyped = ''
 
-interface KeysProps {
-  readonly session: Session
-  /** The digest that a link leads to. */
-  readonly detail: string
-}
-
-export function Keys({ session, detail }: KeysProps) {
+export function Keys({ session, detail }: { session: Session; detail: string }) {
   const [typed, setTyped] = useState(detail || lastTyped)
   const [sought, setSought] = useState(detail || lastTyped)
   const turn = useRef(0)
@@ -63,7 +57,7 @@ export function Keys({ session, detail }: KeysProps) {
       <StateNotices policies={policies.data} />
       <Panel title="Find an identity">
         <form
-          class="search"
+          class="row ends"
           onSubmit={(event) => {
             event.preventDefault()
             // The address must not go on naming another key than the one that is shown.
@@ -79,13 +73,16 @@ export function Keys({ session, detail }: KeysProps) {
               onValue={setTyped}
               focus
               placeholder={placeholderOf(session.keys)}
-              hint={`A value, a name and a value (${session.keys.join(', ') || 'ip'}), several with a comma between them, or a digest.`}
             />
           </div>
-          <button type="submit" class="button main at-field">
+          <button type="submit" class="button main">
             Look up
           </button>
         </form>
+        <p class="muted small">
+          A value, a name and a value ({session.keys.join(', ') || 'ip'}), several with a comma
+          between them, or a digest.
+        </p>
       </Panel>
       <Fault error={found.error} />
       {found.isAsking && !found.lookup && <Blank title="Looking …" />}
@@ -186,6 +183,18 @@ function Found({ lookup, policies, session, onAgain }: FoundProps) {
       </Panel>
       <KeyTrail lookup={lookup} />
     </>
+  )
+}
+
+/** Lists the newest actions on a key. */
+function KeyTrail({ lookup }: { lookup: Lookup }) {
+  const { data } = usePolled<Audit>('audit?most=1000', auditMs)
+  const records = newestOf(data?.records ?? []).filter((record) => concerns(record, lookup))
+  if (records.length === 0) return null
+  return (
+    <Panel title="What was done to it" flush aside={<a href={linkTo('audit')}>All actions</a>}>
+      <AuditTable label="Actions on the key" records={records.slice(0, 5)} />
+    </Panel>
   )
 }
 

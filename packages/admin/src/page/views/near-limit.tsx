@@ -1,7 +1,7 @@
 import { usePolled } from '../api/poll.ts'
 import type { Near } from '../api/types.ts'
-import { linkTo } from '../parts/app-state.ts'
-import { Badge, Blank, Loaded, Meter, Name, Panel } from '../parts/basics.tsx'
+import { Badge, Blank, Loaded, Meter, Panel } from '../parts/basics.tsx'
+import { identityColumns } from '../parts/identity-columns.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { brief, clockTime, count, percent } from '../words/format.ts'
 
@@ -11,21 +11,8 @@ type Day = Near['policies'][number]
 /** Sketches of all policies are merged for it. */
 const nearMs = 10_000
 
-const identityColumns: readonly Column<Identity>[] = [
-  {
-    title: 'Identity',
-    look: 'cut',
-    cell: ({ digest, name }) => <Name href={linkTo('keys', digest)} text={name} digest={digest} />,
-  },
-  {
-    title: 'Policy',
-    by: ({ policy }) => policy,
-    cell: ({ policy, mode }) => (
-      <>
-        {policy} {mode === 'shadow' && <Badge tone="shadow">shadow</Badge>}
-      </>
-    ),
-  },
+const columns: readonly Column<Identity>[] = [
+  ...identityColumns,
   {
     title: 'Of its limit',
     look: 'wide',
@@ -64,7 +51,7 @@ export function NearLimit({ policy }: { policy: string }) {
               label="Identities near a limit"
               items={identities.filter(wanted)}
               idOf={(each) => `${each.policy} ${each.digest}`}
-              columns={identityColumns}
+              columns={columns}
               blank={<Blank title="Nobody is near a limit" />}
             />
           </Panel>
@@ -88,16 +75,14 @@ export function NearLimit({ policy }: { policy: string }) {
 }
 
 function dayColumns(since: number): readonly Column<Day>[] {
-  const total = (place: 0 | 1 | 2) => (day: Day) =>
-    day.hours.reduce((sum, hour) => sum + (hour[place] ?? 0), 0)
-  const numbers = ['Checks', 'Denied', 'Near'] as const
+  const total = (title: string, place: number): Column<Day> => {
+    const by = ({ hours }: Day) => hours.reduce((sum, hour) => sum + (hour[place] ?? 0), 0)
+    return { title, by, look: 'num', cell: (day) => brief(by(day)) }
+  }
   return [
     { title: 'Policy', by: ({ policy }) => policy, cell: ({ policy }) => policy },
     { title: `Hours since ${clockTime(since)}`, cell: ({ hours }) => <Hours hours={hours} /> },
-    ...numbers.map((title, place): Column<Day> => {
-      const by = total(place === 1 ? 1 : place === 2 ? 2 : 0)
-      return { title, by, look: place === 2 ? 'num wide' : 'num', cell: (day) => brief(by(day)) }
-    }),
+    ...['Checks', 'Denied', 'Near'].map(total),
   ]
 }
 

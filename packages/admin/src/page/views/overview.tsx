@@ -1,19 +1,25 @@
 import { usePolled } from '../api/poll.ts'
-import type { Audit, Fleet, Policies, Session, Traffic } from '../api/types.ts'
+import type { Audit, Fleet, Policies, Session, Top, Traffic } from '../api/types.ts'
 import { linkTo } from '../parts/app-state.ts'
 import { AuditTable, auditMs, newestOf } from '../parts/audit-table.tsx'
 import { Blank, Loaded, Panel, View } from '../parts/basics.tsx'
+import { identityColumns } from '../parts/identity-columns.tsx'
 import { StateNotices } from '../parts/state-notices.tsx'
+import { Table } from '../parts/table.tsx'
 import { count, duration } from '../words/format.ts'
 import { FleetPanel } from './overview/fleet-panel.tsx'
-import { Limited } from './overview/limited.tsx'
 import { Numbers } from './overview/numbers.tsx'
+import { countColumn, rowsOf } from './top.tsx'
+
+const shownRows = 6
+const limitedColumns = [...identityColumns, countColumn]
 
 export function Overview({ session }: { session: Session }) {
   const traffic = usePolled<Traffic>('traffic')
   const fleet = usePolled<Fleet>('fleet')
   const audit = usePolled<Audit>('audit?most=20', auditMs)
   const policies = usePolled<Policies>('policies')
+  const top = usePolled<Top>(`top?by=denied&window=1m&most=${shownRows}`)
   const { metrics } = session.features
   return (
     <View title="Overview" aside={traffic.data && <Span traffic={traffic.data} />}>
@@ -30,13 +36,32 @@ export function Overview({ session }: { session: Session }) {
         </Panel>
       )}
       <div class="grid">
-        {metrics && <Limited />}
-        <Panel title="What changed" of={7} flush aside={<a href={linkTo('audit')}>Audit</a>}>
+        {metrics && (
+          <Panel
+            title="Limited in the last minute"
+            of={5}
+            aside={<a href={linkTo('top')}>All</a>}
+            flush
+          >
+            <Loaded polled={top} what="The top keys">
+              {(data) => (
+                <Table
+                  label="Identities that were denied most"
+                  items={rowsOf(data).slice(0, shownRows)}
+                  idOf={({ policy, digest }) => `${policy} ${digest}`}
+                  columns={limitedColumns}
+                  blank={<Blank title="Nobody is limited" />}
+                />
+              )}
+            </Loaded>
+          </Panel>
+        )}
+        <Panel title="What changed" of={7} flush aside={<a href={linkTo('audit')}>All actions</a>}>
           <Loaded polled={audit} what="The audit trail">
             {({ records }) => (
               <AuditTable
                 label="Newest actions"
-                records={newestOf(records).slice(0, shownActions)}
+                records={newestOf(records).slice(0, shownRows)}
                 blank={<Blank title="Nobody has done anything yet" />}
               />
             )}
@@ -47,8 +72,6 @@ export function Overview({ session }: { session: Session }) {
     </View>
   )
 }
-
-const shownActions = 5
 
 /** Tells which processes, and how long, the numbers are about. */
 function Span({ traffic }: { traffic: Traffic }) {

@@ -6,8 +6,7 @@ import { Button, Loaded, View } from '../parts/basics.tsx'
 import { StateNotices } from '../parts/state-notices.tsx'
 import { tell } from '../parts/toasts.tsx'
 import { KillDialog, type Opened } from './policies/dialogs.tsx'
-import { Hidden, InForce } from './policies/in-force.tsx'
-import { Overrides } from './policies/overrides.tsx'
+import { InForce, Overrides } from './policies/in-force.tsx'
 
 export function Policies({ session }: { session: Session }) {
   const policies = usePolled<PoliciesAnswer>('policies')
@@ -38,7 +37,6 @@ export function Policies({ session }: { session: Session }) {
       <Loaded polled={policies} what="The policies">
         {(data) => (
           <>
-            <Hidden entries={data.entries} mayChange={mayChange} onOpen={onOpen} />
             <InForce policies={data} mayChange={mayChange} onOpen={onOpen} />
             <Overrides overrides={data.overrides} mayChange={mayChange} onOpen={onOpen} />
           </>

@@ -45,7 +45,6 @@ function QueuePanel({ queue, session }: { queue: QueueState; session: Session })
         </div>
       )}
       <Facts
-        look="across"
         facts={[
           ['Depth', plain(depth)],
           ['Running', plain(running)],
@@ -65,38 +64,33 @@ function QueuePanel({ queue, session }: { queue: QueueState; session: Session })
 type Job = Dead['jobs'][number]
 type DeadActionName = 'retry' | 'delete'
 
+const actions = [
+  ['retry', 'Retry'],
+  ['delete', 'Delete'],
+] as const
+
 /** One page of dead letters. The longer it is, the less often the store is asked for it. */
 const pageSize = 50
 
 function DeadLetters({ queue, total, mayAct }: { queue: string; total: number; mayAct: boolean }) {
   const [offset, setOffset] = useState(0)
-  const [chosen, setChosen] = useState<readonly string[]>([])
-  const [open, setOpen] = useState<{ action: DeadActionName; ids: readonly string[] }>()
+  const [open, setOpen] = useState<Acting>()
   const path = `queues/${encodeURIComponent(queue)}/dead`
   const dead = usePolled<Dead>(
     `${path}?${new URLSearchParams({ offset: String(offset), limit: String(pageSize) })}`,
   )
   const now = useNow()
   const jobs = dead.data?.jobs ?? []
-  const selected = jobs.filter(({ id }) => chosen.includes(id)).map(({ id }) => id)
-  const toggle = (id: string) =>
-    setChosen(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id])
-  const ids = selected.length > 0 ? selected : jobs.map(({ id }) => id)
+  const ids = jobs.map(({ id }) => id)
   return (
     <>
       <div class="bar row">
         <h3 class="grow">Dead letters, the newest first</h3>
         {mayAct &&
-          (['retry', 'delete'] as const).map((action) => (
-            <Button
-              key={action}
-              little
-              look={action === 'delete' ? 'deny' : undefined}
-              disabled={ids.length === 0}
-              onClick={() => setOpen({ action, ids })}
-            >
-              {action === 'retry' ? 'Retry' : 'Delete'}{' '}
-              {selected.length > 0 ? count(selected.length) : `all ${count(jobs.length)}`}
+          jobs.length > 0 &&
+          actions.map(([action, verb]) => (
+            <Button key={action} little onClick={() => setOpen({ action, ids })}>
+              {verb} all {count(jobs.length)}
             </Button>
           ))}
         {offset > 0 && (
@@ -116,7 +110,7 @@ function DeadLetters({ queue, total, mayAct }: { queue: string; total: number; m
             label={`Dead letters of ${queue}`}
             items={jobs}
             idOf={({ id }) => id}
-            columns={jobColumns(mayAct, now, chosen, toggle)}
+            columns={jobColumns(now, mayAct && setOpen)}
           />
         )}
       </Loaded>
@@ -125,29 +119,17 @@ function DeadLetters({ queue, total, mayAct }: { queue: string; total: number; m
   )
 }
 
+interface Acting {
+  readonly action: DeadActionName
+  readonly ids: readonly string[]
+}
+
 function jobColumns(
-  mayAct: boolean,
   now: number,
-  chosen: readonly string[],
-  toggle: (id: string) => void,
+  onAct: ((acting: Acting) => void) | false,
 ): readonly Column<Job>[] {
   return [
-    {
-      title: 'Job',
-      cell: ({ id }) => (
-        <span class="mono row">
-          {mayAct && (
-            <input
-              type="checkbox"
-              aria-label={`Choose job ${id}`}
-              checked={chosen.includes(id)}
-              onChange={() => toggle(id)}
-            />
-          )}
-          {id.slice(0, 8)}
-        </span>
-      ),
-    },
+    { title: 'Job', cell: ({ id }) => <span class="mono">{id.slice(0, 8)}</span> },
     {
       title: 'Error',
       look: 'cut',
@@ -164,12 +146,27 @@ function jobColumns(
       look: 'num',
       cell: ({ enqueuedAt }) => <span title={moment(enqueuedAt)}>{distance(enqueuedAt, now)}</span>,
     },
+    {
+      title: '',
+      look: 'act',
+      cell: ({ id }) =>
+        onAct &&
+        actions.map(([action, verb]) => (
+          <Button
+            key={action}
+            look="plain"
+            little
+            label={`${verb} job ${id}`}
+            onClick={() => onAct({ action, ids: [id] })}
+          >
+            {verb}
+          </Button>
+        )),
+    },
   ]
 }
 
-interface DeadDialogProps {
-  readonly action: DeadActionName
-  readonly ids: readonly string[]
+interface DeadDialogProps extends Acting {
   readonly path: string
   readonly onClose: () => void
 }

@@ -1,15 +1,13 @@
 import { useState } from 'preact/hooks'
 import { usePolled } from '../api/poll.ts'
 import type { Session, Top as TopAnswer } from '../api/types.ts'
-import { linkTo, useNow } from '../parts/app-state.ts'
-import { Badge, Blank, Button, Loaded, Meter, Name, Panel, View } from '../parts/basics.tsx'
+import { useNow } from '../parts/app-state.ts'
+import { Badge, Blank, Button, Loaded, Panel, View } from '../parts/basics.tsx'
 import { Choice } from '../parts/forms.tsx'
+import { identityColumns } from '../parts/identity-columns.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { brief, count, distance, percent } from '../words/format.ts'
 import { NearLimit } from './near-limit.tsx'
-
-type List = TopAnswer['lists'][number]
-type Key = List['keys'][number]
 
 const bys = [
   ['near', 'Near a limit'],
@@ -23,13 +21,7 @@ const windows = [
   ['1h', '1 h'],
 ] as const
 
-interface TopProps {
-  readonly session: Session
-  /** The policy that a link leads to. */
-  readonly detail: string
-}
-
-export function Top({ session, detail }: TopProps) {
+export function Top({ session, detail }: { session: Session; detail: string }) {
   const [by, setBy] = useState<(typeof bys)[number][0]>('denied')
   const [window, setWindow] = useState<TopAnswer['window']>('1m')
   const [policy, setPolicy] = useState(detail)
@@ -43,9 +35,7 @@ export function Top({ session, detail }: TopProps) {
         {policy !== '' && <Button onClick={() => setPolicy('')}>All policies</Button>}
       </div>
       {!session.features.metrics ? (
-        <Panel title="Busiest keys">
-          <Blank title="Nothing is counted">Give createAdmin the metrics of collectMetrics.</Blank>
-        </Panel>
+        <Blank title="Nothing is counted">Give createAdmin the metrics of collectMetrics.</Blank>
       ) : by === 'near' ? (
         <NearLimit policy={policy} />
       ) : (
@@ -55,6 +45,47 @@ export function Top({ session, detail }: TopProps) {
   )
 }
 
+type List = TopAnswer['lists'][number]
+type Row = List['keys'][number] & Pick<List, 'policy' | 'mode' | 'total'>
+
+/** Joins the lists of all policies, those that a shadow let pass at the end. */
+export function rowsOf({ lists }: TopAnswer): readonly Row[] {
+  return lists
+    .flatMap(({ policy, mode, total, keys }) =>
+      keys.map((key) => ({ ...key, policy, mode, total })),
+    )
+    .sort(
+      (one, other) =>
+        Number(one.mode === 'shadow') - Number(other.mode === 'shadow') || other.count - one.count,
+    )
+}
+
+export const countColumn: Column<Row> = {
+  title: 'Count',
+  look: 'num',
+  by: ({ count }) => count,
+  cell: ({ count: value, error, mode }) => (
+    <span
+      class={mode === 'shadow' ? 'toned shadow' : ''}
+      title={error > 0 ? `at most ${count(error)} too high` : 'exact'}
+    >
+      {error > 0 && '≤ '}
+      {brief(value)}
+    </span>
+  ),
+}
+
+const columns: readonly Column<Row>[] = [
+  ...identityColumns,
+  countColumn,
+  {
+    title: 'Of its policy',
+    look: 'num wide',
+    by: ({ count, total }) => count / total,
+    cell: ({ count, total }) => percent(count / total),
+  },
+]
+
 interface BusiestProps {
   readonly by: TopAnswer['by']
   readonly window: TopAnswer['window']
@@ -62,87 +93,40 @@ interface BusiestProps {
 }
 
 function Busiest({ by, window, policy }: BusiestProps) {
+  const now = useNow()
   const query = { by, window, most: '100', ...(policy !== '' && { policy }) }
   const top = usePolled<TopAnswer>(`top?${new URLSearchParams(query)}`)
-  const busy = (top.data?.lists ?? [])
-    .filter(({ keys }) => keys.length > 0)
-    .sort((one, other) => Number(one.mode === 'shadow') - Number(other.mode === 'shadow'))
-  return (
-    <Loaded polled={top} what="The top keys">
-      {() =>
-        busy.length === 0 ? (
-          <Panel title="Busiest keys">
-            <Blank title={by === 'denied' ? 'Nobody is limited' : 'No requests'}>
-              Nothing was counted within this time.
-            </Blank>
-          </Panel>
-        ) : (
-          <div class="grid halves">
-            {busy.map((list) => (
-              <TopOf key={list.policy} list={list} by={by} />
-            ))}
-          </div>
-        )
-      }
-    </Loaded>
-  )
-}
-
-const verbs = { denied: 'denied', asked: 'asked', cost: 'units asked for' } as const
-
-function TopOf({ list, by }: { list: List; by: TopAnswer['by'] }) {
-  const now = useNow()
-  const { policy, mode, scope, processes, sinceMs, total, keys } = list
-  const columns: readonly Column<Key>[] = [
-    {
-      title: 'Identity',
-      look: 'cut',
-      cell: ({ digest, name }) => (
-        <Name href={linkTo('keys', digest)} text={name} digest={digest} />
-      ),
-    },
-    {
-      title: 'Share',
-      look: 'wide',
-      cell: (key) => (
-        <Meter
-          share={key.count / (keys[0]?.count ?? 1)}
-          tone={by === 'denied' ? 'deny' : 'accent'}
-        />
-      ),
-    },
-    { title: '%', look: 'num', cell: (key) => (total === 0 ? '–' : percent(key.count / total)) },
-    {
-      title: 'Count',
-      look: 'num',
-      cell: (key) => (
-        <span title={key.error > 0 ? `at most ${count(key.error)} too high` : 'exact'}>
-          {key.error > 0 && '≤ '}
-          {brief(key.count)}
-        </span>
-      ),
-    },
-  ]
+  const [list] = top.data?.lists ?? []
   return (
     <Panel
-      title={policy}
+      title={policy || 'All policies'}
       flush
       aside={
-        <>
-          <span class="muted small">
-            {count(total)} {verbs[by]} since {distance(sinceMs, now)}
-          </span>
-          {mode === 'shadow' && <Badge tone="shadow">shadow: let through</Badge>}
-          <Badge>{scope === 'fleet' ? `${count(processes)} processes` : 'this process'}</Badge>
-        </>
+        list && (
+          <>
+            <span class="muted small">since {distance(list.sinceMs, now)}</span>
+            <Badge>
+              {list.scope === 'fleet' ? `${count(list.processes)} processes` : 'this process'}
+            </Badge>
+          </>
+        )
       }
     >
-      <Table
-        label={`Busiest keys of ${policy}`}
-        items={keys}
-        idOf={({ digest }) => digest}
-        columns={columns}
-      />
+      <Loaded polled={top} what="The top keys">
+        {(data) => (
+          <Table
+            label="Busiest keys"
+            items={rowsOf(data)}
+            idOf={(row) => `${row.policy} ${row.digest}`}
+            columns={columns}
+            filter={{
+              hint: 'An identity or a policy',
+              textOf: (row) => `${row.name} ${row.digest} ${row.policy}`,
+            }}
+            blank={<Blank title={by === 'denied' ? 'Nobody is limited' : 'No requests'} />}
+          />
+        )}
+      </Loaded>
     </Panel>
   )
 }

@@ -65,7 +65,7 @@ function ActDialog({ action, label, lookup, onDone, onClose }: ActProps) {
     <ActionDialog
       title={`${verb} ${label}`}
       onClose={onClose}
-      blocked={fault}
+      blocked={awayWords(lookup) ?? fault}
       actions={[{ label: verb, look: action === 'block' ? 'deny' : 'main', run }]}
     >
       <p>{effect}</p>
@@ -127,7 +127,11 @@ function RaiseDialog({ label, lookup, onDone, onClose }: KeyDialogProps) {
     <ActionDialog
       title={`Raise the limit of ${label}`}
       onClose={onClose}
-      blocked={policy === '' ? 'No policy limits it.' : !isRight && 'It needs a limit.'}
+      blocked={
+        policy === ''
+          ? 'No policy limits it.'
+          : (awayWords(lookup) ?? (!isRight && 'It needs a limit.'))
+      }
       actions={[{ label: 'Raise', run }]}
     >
       <Select
@@ -169,6 +173,10 @@ function RaiseDialog({ label, lookup, onDone, onClose }: KeyDialogProps) {
       </p>
     </ActionDialog>
   )
+}
+
+function awayWords({ isAway }: Lookup): string | undefined {
+  return isAway ? 'The store is away, so nothing can be changed now.' : undefined
 }
 
 /** The policies that have a limit, the one that denies first. A penalty is no policy. */

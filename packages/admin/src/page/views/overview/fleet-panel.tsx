@@ -60,7 +60,6 @@ export function FleetPanel({ fleet }: { fleet: Polled<Fleet> }) {
 }
 
 function StoreHealth({ store }: { store: NonNullable<Fleet['store']> }) {
-  const { taken, spent, returned, lapsed } = store.grants
   return (
     <Facts
       facts={[
@@ -74,14 +73,10 @@ function StoreHealth({ store }: { store: NonNullable<Fleet['store']> }) {
         ['Breaker', store.breaker],
         ['Keys owed', count(store.keysOwed)],
         ['Clock skew', latency(Math.abs(Math.round(store.clockSkewMs)))],
-        taken > 0 && ['Hot keys', count(store.hotKeys)],
+        store.hotKeys > 0 && ['Hot keys', count(store.hotKeys)],
         store.regions.length > 0 && [
           'Shares of regions',
           store.regions.map(({ region, share }) => `${region} ${percent(share)}`).join(', '),
-        ],
-        taken > 0 && [
-          'Units of grants',
-          `${count(taken)} taken, ${count(spent)} spent, ${count(returned)} returned, ${count(lapsed)} lapsed`,
         ],
       ]}
     />

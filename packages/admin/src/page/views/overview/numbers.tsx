@@ -13,60 +13,38 @@ export function Numbers({ traffic, audit }: { traffic: Rates; audit: Audit | und
   const seconds = Math.max(1, traffic.spanMs / 1_000)
   const { requests, denied, shadowDenied, nearMisses, p50Ms, p99Ms } = traffic
   const share = requests === 0 ? 0 : denied / requests
+  const tiles: readonly (readonly [label: string, value: string, note: string, tone?: Tone])[] = [
+    ['Requests', `${brief(requests / seconds)}/s`, `${count(requests)} in all`],
+    ['Denied', percent(share), `${count(denied)} requests`, denied > 0 ? 'deny' : 'none'],
+    [
+      'Near misses',
+      count(nearMisses),
+      'over 90% of a limit used',
+      nearMisses > 0 ? 'near' : 'none',
+    ],
+    ['Denied in shadow', count(shadowDenied), 'and let through', shadowDenied ? 'shadow' : 'none'],
+    [
+      'Decision, p99',
+      p99Ms === undefined ? '–' : latency(p99Ms),
+      p50Ms === undefined ? 'no decision' : `p50 ${latency(p50Ms)}`,
+    ],
+  ]
   return (
     <>
       <div class="tiles">
-        <Tile
-          label="Requests"
-          value={`${brief(requests / seconds)}/s`}
-          note={`${count(requests)} in all`}
-        />
-        <Tile
-          label="Denied"
-          value={percent(share)}
-          tone={denied > 0 ? 'deny' : 'none'}
-          note={`${count(denied)} requests`}
-        />
-        <Tile
-          label="Near misses"
-          value={count(nearMisses)}
-          tone={nearMisses > 0 ? 'near' : 'none'}
-          note="over 90% of a limit used"
-        />
-        <Tile
-          label="Denied in shadow"
-          value={count(shadowDenied)}
-          tone={shadowDenied > 0 ? 'shadow' : 'none'}
-          note="and let through"
-        />
-        <Tile
-          label="Decision, p99"
-          value={p99Ms === undefined ? '–' : latency(p99Ms)}
-          note={p50Ms === undefined ? 'no decision' : `p50 ${latency(p50Ms)}`}
-        />
+        {tiles.map(([label, value, note, tone = 'none']) => (
+          <dl key={label} class={`tile ${tone}`}>
+            <dt>{label}</dt>
+            <dd class="value">{value}</dd>
+            <dd class="muted small">{note}</dd>
+          </dl>
+        ))}
       </div>
       <div class="grid">
         <Traffic traffic={traffic} records={audit?.records ?? []} />
         <ByPolicy rates={traffic.policies} all={traffic.policiesInAll} />
       </div>
     </>
-  )
-}
-
-interface TileProps {
-  readonly label: string
-  readonly value: string
-  readonly note: string
-  readonly tone?: Tone
-}
-
-function Tile({ label, value, note, tone = 'none' }: TileProps) {
-  return (
-    <dl class={`tile ${tone}`}>
-      <dt>{label}</dt>
-      <dd class="value">{value}</dd>
-      <dd class="muted small">{note}</dd>
-    </dl>
   )
 }
 
@@ -97,7 +75,7 @@ function Traffic({ traffic, records }: { traffic: Rates; records: Audit['records
       title="Traffic"
       of={7}
       aside={
-        <ul class="legend">
+        <ul class="row small">
           {legend.map(({ label, tone, now }) => (
             <li key={label}>
               <span class={`swatch ${tone}`} /> {label} <b>{now}</b>

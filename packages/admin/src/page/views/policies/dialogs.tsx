@@ -38,16 +38,8 @@ interface EditDialogProps extends OpenProps {
 }
 
 /** Shows the effect of an edit before it is made. */
-function EditDialog({
-  title,
-  label,
-  path,
-  body,
-  done,
-  ifMatch,
-  onClose,
-  children,
-}: EditDialogProps) {
+function EditDialog(props: EditDialogProps) {
+  const { title, label, path, body, done, ifMatch, onClose, children } = props
   const [base] = useState(ifMatch)
   const preview = usePreview(path, body, base)
   const run = async (reason: string) => {
@@ -58,7 +50,6 @@ function EditDialog({
   return (
     <ActionDialog
       title={title}
-      broad
       onClose={onClose}
       blocked={preview.error !== undefined && 'It cannot be done.'}
       actions={[{ label, look: 'deny', run }]}
@@ -77,15 +68,19 @@ interface EntryToRemove {
 }
 
 /** Takes a change back: the value of the file is in force again. */
-export function RemoveDialog({ entry, ...props }: OpenProps & { entry: EntryToRemove }) {
-  const what = `the ${entry.field} of ${entry.policy}`
+export function RemoveDialog({
+  remove,
+  ...props
+}: OpenProps & { remove: readonly EntryToRemove[] }) {
+  const fields = remove.map(({ field }) => field).join(' and ')
+  const what = `the ${fields} of ${remove[0]?.policy}`
   return (
     <EditDialog
       {...props}
       title={`Take back ${what}`}
       label="Take back"
       path="policies/changes"
-      body={{ remove: [entry] }}
+      body={{ remove }}
       done={() => `T${what.slice(1)} is that of the file again.`}
     >
       <p>The value of the file is in force again.</p>

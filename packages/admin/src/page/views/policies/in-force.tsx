@@ -1,9 +1,10 @@
-import type { Entry, Policies, Policy } from '../../api/types.ts'
-import { Badge, Button, Notice, Panel } from '../../parts/basics.tsx'
+import type { Entry, Override, Policies, Policy } from '../../api/types.ts'
+import { Badge, Blank, Button, Panel } from '../../parts/basics.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
-import { plain } from '../../words/format.ts'
-import { keyText, limitParts, windowText } from '../../words/policy-values.ts'
-import { type ListProps, RemoveDialog } from './dialogs.tsx'
+import { nameOf } from '../../words/change-words.ts'
+import { moment, plain } from '../../words/format.ts'
+import { keyText, limitParts, limitText, windowText } from '../../words/policy-values.ts'
+import { type ListProps, type Opened, RemoveDialog } from './dialogs.tsx'
 import { PolicyEditor } from './policy-editor.tsx'
 
 type InForceProps = ListProps & { readonly policies: Policies }
@@ -70,21 +71,31 @@ export function InForce({
     {
       title: '',
       look: 'act',
-      cell: (policy) =>
-        mayChange && (
+      cell: (policy) => {
+        const changed = valuesOf(policy, entries)
+        const remove = changed.map(({ policy, field }) => ({ policy, field }))
+        const button = (verb: string, dialog: Opened) => (
           <Button
             look="plain"
             little
-            label={`Change ${policy.name}`}
-            onClick={() =>
-              onOpen((props) => (
-                <PolicyEditor {...props} policy={policy} entries={valuesOf(policy, entries)} />
-              ))
-            }
+            label={`${verb} ${policy.name}`}
+            onClick={() => onOpen(dialog)}
           >
-            Change
+            {verb}
           </Button>
-        ),
+        )
+        return (
+          mayChange && (
+            <>
+              {changed.length > 0 &&
+                button('Take back', (props) => <RemoveDialog {...props} remove={remove} />)}
+              {button('Change', (props) => (
+                <PolicyEditor {...props} policy={policy} />
+              ))}
+            </>
+          )
+        )
+      },
     },
   ]
   return (
@@ -124,35 +135,73 @@ function routesText(routes: readonly string[]): string {
   return routes.map((route) => (route === '*' ? 'all others' : route)).join(', ')
 }
 
-/** Names changes that keep a newer value of the file from having an effect. */
-export function Hidden({ entries, mayChange, onOpen }: ListProps & { entries: readonly Entry[] }) {
-  return (
-    <>
-      {entries
-        .filter((entry) => entry.hides !== undefined)
-        .map(({ policy, field, value, hides }) => (
-          <Notice
-            key={`${policy} ${field}`}
-            tone="near"
-            action={
-              mayChange && (
-                <Button
-                  little
-                  onClick={() =>
-                    onOpen((props) => <RemoveDialog {...props} entry={{ policy, field }} />)
-                  }
-                >
-                  Take the file’s
-                </Button>
-              )
+/** Limits of single identities. */
+export function Overrides({
+  overrides,
+  mayChange,
+  onOpen,
+}: ListProps & { readonly overrides: readonly Override[] }) {
+  const columns: readonly Column<Override>[] = [
+    {
+      title: 'Identity',
+      look: 'cut',
+      cell: ({ key }) => <span title={nameOf(key)}>{nameOf(key)}</span>,
+    },
+    { title: 'Policy', cell: ({ policy }) => policy },
+    {
+      title: 'Limit',
+      look: 'num',
+      cell: ({ limit, mode }) => (
+        <>
+          {limit !== undefined && <b>{limitText(limit)}</b>}{' '}
+          {mode && <Badge tone={mode === 'shadow' ? 'shadow' : 'none'}>{mode}</Badge>}
+        </>
+      ),
+    },
+    {
+      title: 'Until',
+      look: 'wide',
+      cell: ({ until }) => (until === undefined ? '–' : moment(Date.parse(until))),
+    },
+    {
+      title: 'Reason',
+      look: 'cut wide',
+      cell: ({ reason }) => <span title={reason}>{reason ?? '–'}</span>,
+    },
+    { title: 'From', look: 'roomy', cell: ({ origin }) => <Badge>{origin}</Badge> },
+    {
+      title: '',
+      look: 'act',
+      cell: ({ policy, key, origin }) =>
+        mayChange &&
+        origin === 'change' && (
+          <Button
+            look="plain"
+            little
+            onClick={() =>
+              onOpen((props) => (
+                <RemoveDialog {...props} remove={[{ policy, field: 'override', key }]} />
+              ))
             }
           >
-            <p>
-              The file has a newer {field} for <strong>{policy}</strong>: {plain(hides)}. The change
-              to {plain(value)} hides it.
-            </p>
-          </Notice>
-        ))}
-    </>
+            Remove
+          </Button>
+        ),
+    },
+  ]
+  return (
+    <Panel title="Overrides" flush>
+      <Table
+        label="Overrides"
+        items={overrides}
+        idOf={({ policy, key, origin }) => `${origin} ${policy} ${JSON.stringify(key)}`}
+        columns={columns}
+        blank={
+          <Blank title="No identity has a limit of its own">
+            A limit is raised for a time at Keys; others stand in the file.
+          </Blank>
+        }
+      />
+    </Panel>
   )
 }

@@ -1,12 +1,10 @@
 import { useState } from 'preact/hooks'
 import { call } from '../../api/client.ts'
-import type { Change, Entry, Policy } from '../../api/types.ts'
+import type { Change, Policy } from '../../api/types.ts'
 import { ActionDialog } from '../../parts/action-dialog.tsx'
-import { Badge } from '../../parts/basics.tsx'
 import { ChangePreview, usePreview } from '../../parts/change-preview.tsx'
 import { Choice, Field } from '../../parts/forms.tsx'
 import { tell } from '../../parts/toasts.tsx'
-import { plain } from '../../words/format.ts'
 import {
   type EntryToSet,
   entriesOf,
@@ -17,8 +15,6 @@ import {
 
 interface PolicyEditorProps {
   readonly policy: Policy
-  /** The values that were changed at run time. */
-  readonly entries: readonly Entry[]
   /** The version that is looked at: a change in between is a conflict. */
   readonly ifMatch: string | undefined
   readonly onClose: () => void
@@ -27,7 +23,7 @@ interface PolicyEditorProps {
 /**
  * The form for fields that can change at run time. It shows the effect of a change during typing.
  */
-export function PolicyEditor({ policy, entries, ifMatch, onClose }: PolicyEditorProps) {
+export function PolicyEditor({ policy, ifMatch, onClose }: PolicyEditorProps) {
   const [form, setForm] = useState(() => formOf(policy))
   const [base] = useState({ policy, ifMatch })
   const faults = faultsOf(form)
@@ -54,7 +50,6 @@ export function PolicyEditor({ policy, entries, ifMatch, onClose }: PolicyEditor
   return (
     <ActionDialog
       title={`Change ${policy.name}`}
-      broad
       blocked={blocked}
       onClose={onClose}
       actions={[
@@ -82,7 +77,6 @@ export function PolicyEditor({ policy, entries, ifMatch, onClose }: PolicyEditor
             <Field
               key={place}
               label={`Limit ${place.replace('tiers ', '')}`.trim()}
-              required
               value={value}
               fault={faults[`limit ${place}`]}
               onValue={(text) =>
@@ -113,18 +107,6 @@ export function PolicyEditor({ policy, entries, ifMatch, onClose }: PolicyEditor
           ]}
           onValue={(mode) => setForm((before) => ({ ...before, mode }))}
         />
-      )}
-      {entries.length > 0 && (
-        <p class="small muted">
-          Changed at run time:{' '}
-          {entries.map(({ field, value, reason }) => (
-            <span key={field} title={reason}>
-              <Badge tone="accent">
-                {field} {plain(value)}
-              </Badge>{' '}
-            </span>
-          ))}
-        </p>
       )}
       <ChangePreview state={preview} />
     </ActionDialog>

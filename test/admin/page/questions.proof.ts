@@ -1,0 +1,81 @@
+import { expect, it } from 'vitest'
+import { openPage, show } from './browser.ts'
+import { usePage } from './page-suite.ts'
+
+/** The longest time (ms) that an answer may take, and the longest first paint. */
+const answerMs = 10_000
+const paintMs = 300
+
+const suite = usePage(async ({ ask, policies }) => {
+  const note = { author: 'bob', reason: 'too many guesses' }
+  if (policies.state.entries.length === 0)
+    await policies.set({ policy: 'login', field: 'limit', value: 4 }, note)
+  for (let time = 0; time < 30; time += 1) await ask('POST', '/login', { 'x-user': 'hugo' })
+})
+
+/** Answers a question by clicks on links and buttons, and proves how many and how long. */
+async function answers(words: string | RegExp, ...clicks: readonly string[]): Promise<void> {
+  const { page } = suite.watched
+  const startedMs = performance.now()
+  expect(clicks.length).toBeLessThanOrEqual(3)
+  for (const name of clicks) {
+    const exact = { name, exact: true }
+    await page.getByRole('link', exact).or(page.getByRole('button', exact)).first().click()
+  }
+  await page.getByText(words).first().waitFor({ timeout: answerMs })
+  expect(performance.now() - startedMs).toBeLessThan(answerMs)
+}
+
+/** The four questions of an incident. */
+async function asked(state: 'up' | 'away'): Promise<void> {
+  const { page } = suite.watched
+  await answers('user hugo')
+  await answers(state === 'up' ? /Denied by login for/ : /The store is away, and what/, 'user hugo')
+  await answers(/\d+ denials? in a minute/)
+  await page.getByRole('button', { name: 'Raise the limit' }).click()
+  await page.getByLabel('Reason').fill('an incident')
+  if (state === 'up') await answers(/may take .* under login/, 'Raise')
+  else await answers('The store is away, so nothing can be changed now.')
+  await page.keyboard.press('Escape')
+  await show(page, 'Overview')
+  await answers('login limit 5 → 4')
+}
+
+it('answers the four questions of an incident while Redis is up', async () => {
+  const { page } = suite.watched
+  // The first load pays for a browser that has just started.
+  const paints: number[] = []
+  for (let time = 0; time < 3; time += 1) {
+    await page.reload()
+    await page.getByText('user hugo').first().waitFor()
+    paints.push(Number(await page.evaluate(firstPaint)))
+  }
+  expect(Math.min(...paints)).toBeLessThan(paintMs)
+  await asked('up')
+}, 60_000)
+
+it('answers them while Redis is frozen, and after a reload', async () => {
+  const { api, browser, redis, watched } = suite
+  await watched.page.getByText('login limit 5 → 4').first().waitFor()
+  redis.pause()
+  try {
+    for (let time = 0; time < 30; time += 1) await api.ask('POST', '/login', { 'x-user': 'hugo' })
+    await asked('away')
+    const again = await openPage(browser, api.page)
+    await again.page.getByText('The store is away').waitFor({ timeout: answerMs })
+    await again.page.getByText('user hugo').first().waitFor({ timeout: answerMs })
+    await again.page.close()
+  } finally {
+    redis.resume()
+  }
+}, 90_000)
+
+it('answers them while Redis is down', async () => {
+  const { api, redis, watched } = suite
+  await watched.page.getByText('login limit 5 → 4').first().waitFor()
+  await redis.stop()
+  for (let time = 0; time < 30; time += 1) await api.ask('POST', '/login', { 'x-user': 'hugo' })
+  await asked('away')
+}, 90_000)
+
+const firstPaint = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
