@@ -57,6 +57,7 @@ const sections: { readonly [title: string]: readonly Link[] } = {
     ['Exactness', '/exactness'],
     ['What is stored in Redis', '/layouts'],
     ['Calls to Redis', '/redis'],
+    ['Count in Postgres', '/postgres'],
     ['When Redis fails', '/reliability'],
     ['Performance', '/performance'],
     ['Libraries and decisions', '/decisions'],

@@ -8,6 +8,7 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   headers: [],
   client: ['headers'],
   redis: ['core'],
+  postgres: ['core'],
   http: ['core', 'headers'],
   express: ['http'],
   fastify: ['http'],

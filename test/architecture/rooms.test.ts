@@ -13,6 +13,7 @@ const withCrumbs: Readonly<Record<string, string>> = {
 const ownFiles: readonly (readonly [end: string, reason: string])[] = [
   ['/src/read-lua.ts', 'the build writes the texts of the scripts in its place'],
   ['/src/read-page.ts', 'the build writes the files of the page in its place'],
+  ['/src/read-sql.ts', 'the build writes the texts of the migration in its place'],
 ]
 
 /** The folders of a package from the ground up: none imports one above it. */

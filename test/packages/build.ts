@@ -22,6 +22,7 @@ const shared = [
 const inlined: ReadonlyMap<string, { reader: string; end: string }> = new Map([
   ['lua', { reader: 'readLua', end: '.lua' }],
   ['page', { reader: 'readPage', end: '' }],
+  ['sql', { reader: 'readSql', end: '.sql' }],
 ])
 
 const waiting = packages()

@@ -11,6 +11,11 @@ import { findOrInstall } from './programs.ts'
 
 export interface PostgresServer {
   readonly url: string
+  /** Freezes all processes of the server (SIGSTOP): connections stay open and nothing answers. */
+  pause(): void
+  resume(): void
+  /** Crashes the server, or shuts it down, and starts it again on the same port. */
+  restart(how: 'crash' | 'shutdown'): Promise<void>
   stop(): Promise<void>
 }
 
@@ -25,23 +30,53 @@ export async function startPostgres(): Promise<PostgresServer> {
   const setUp = ['-D', folder, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync']
   execFileSync(join(bin, 'initdb'), setUp, { ...user, cwd: folder, stdio: 'pipe' })
   const port = await freePort()
-  const child = spawn(
-    join(bin, 'postgres'),
-    ['-D', folder, '-h', '127.0.0.1', '-p', `${port}`, '-k', '', '-F', '-c', 'max_connections=20'],
-    { ...user, cwd: folder, stdio: 'ignore' },
-  )
-  const release = leash(child, folder)
-  const exited = once(child, 'exit')
-  unrefAll(child)
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
+  let running = spawnServer()
 
-  async function stop(): Promise<void> {
+  function spawnServer() {
+    const child = spawn(
+      join(bin, 'postgres'),
+      [
+        '-D',
+        folder,
+        '-h',
+        '127.0.0.1',
+        '-p',
+        `${port}`,
+        '-k',
+        '',
+        '-F',
+        '-c',
+        'max_connections=30',
+      ],
+      { ...user, cwd: folder, stdio: 'ignore' },
+    )
+    const release = leash(child, folder)
+    const exited = once(child, 'exit')
+    unrefAll(child)
+    return { child, release, exited }
+  }
+
+  async function end(signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
+    const { child, release, exited } = running
     child.ref()
-    // The immediate shutdown: there is nothing to keep.
-    child.kill('SIGQUIT')
+    child.kill(signal)
     await exited
     release()
+  }
+
+  async function stop(): Promise<void> {
+    // The immediate shutdown: there is nothing to keep.
+    await end('SIGQUIT')
     await rm(folder, { recursive: true, force: true })
+  }
+
+  /** The server has a process for each connection. */
+  function signalAll(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    const { pid = 0 } = running.child
+    const children = execFileSync('ps', ['-o', 'pid=', '--ppid', `${pid}`], { encoding: 'utf8' })
+    for (const each of [pid, ...children.trim().split(/\s+/).map(Number)])
+      process.kill(each, signal)
   }
 
   try {
@@ -50,7 +85,18 @@ export async function startPostgres(): Promise<PostgresServer> {
     await stop()
     throw error
   }
-  return { url, stop }
+  return {
+    url,
+    stop,
+    pause: () => signalAll('SIGSTOP'),
+    resume: () => signalAll('SIGCONT'),
+    async restart(how) {
+      // To its data, the immediate shutdown is a crash: it writes no checkpoint.
+      await end(how === 'crash' ? 'SIGQUIT' : 'SIGINT')
+      running = spawnServer()
+      await untilItAnswers(url)
+    },
+  }
 }
 
 async function untilItAnswers(url: string): Promise<void> {

@@ -33,6 +33,7 @@ import type { DenialLogOptions, MetricsOptions, TopKeysOptions } from '@sluice/m
 import type { HandlerRateLimit, RateLimitModuleOptions } from '@sluice/nest'
 import type { AuditStreamOptions, CallOptions, OutboundOptions } from '@sluice/outbound'
 import type { ChangeOptions, OpenPoliciesOptions } from '@sluice/policies'
+import type { PostgresMigrationOptions, PostgresStoreOptions } from '@sluice/postgres'
 import type {
   AdmissionOptions,
   BullmqBrokerOptions,
@@ -81,6 +82,7 @@ export type Checked = [
   None<Strict<AdmissionOptions<object> | IdempotencyOptions | QueueOptions<object> | WorkOptions>>,
   None<Strict<MemoryBrokerOptions | BullmqBrokerOptions | CloseOptions | SettledOptions>>,
   None<Strict<StatusMonitorOptions<object> | WorkerOptions>>,
+  None<Strict<PostgresMigrationOptions | PostgresStoreOptions>>,
   None<Strict<BatchOptions | RedisStoreOptions>>,
   None<Strict<DenyOptions | FakeClockOptions>>,
 ]

@@ -48,6 +48,10 @@ export async function openPolicies(options: OpenPoliciesOptions): Promise<LivePo
   if (typeof name !== 'string' || !/^[\w.-]{1,64}$/.test(name)) {
     throw invalid({ option: 'name' }, name, `1 to 64 letters, digits, '.', '_' and '-'`)
   }
+  if (store && !store.documents) {
+    const legal = 'a store that keeps documents, such as redisStore(client)'
+    throw invalid({ option: 'store' }, store.name ?? store, legal)
+  }
   const sources = new PolicySources({
     documents: store?.documents,
     name,

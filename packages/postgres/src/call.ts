@@ -1,6 +1,9 @@
 import type { ChangedState } from '@sluice/core/backend'
 import type { Row } from './known-rows.ts'
+import type { PostgresQuery } from './options.ts'
 
+/** Time (ms) after which Sluice gives up a connection, and repeats a call no more. */
+export const patienceMs = 1_000
 const minuteMs = 60_000
 const maxVersion = Number.MAX_SAFE_INTEGER
 
@@ -8,23 +11,27 @@ interface Decided {
   /** The rows that the decision has read, by state key. */
   readonly rows: ReadonlyMap<string, Row>
   readonly changed: readonly ChangedState[]
-  /** Time of the decision in ms; `undefined` by another clock than the server's. */
-  readonly now: number | undefined
+  /** Time of the decision in ms; `null` by another clock than the server's. */
+  readonly now: number | null
 }
 
-interface DecideCall {
-  readonly text: string
+type Argument = string | number | null
+
+/** A call of a function of the migration. */
+export interface FunctionCall {
+  /** Name of the function, without the name of the table. */
+  readonly name: string
+  readonly args: readonly Argument[]
+}
+
+interface DecideCall extends FunctionCall {
   /** Notes in the rows that the server has written them. */
   written(): void
 }
 
-/**
- * Writes the call of a decision. It has no parameters, so that PgBouncer may send it anywhere: it
- * consists of digests in base64url and of numbers.
- */
-export function decideCall(table: string, { rows, changed, now }: Decided): DecideCall {
+/** Writes the call of a decision. Its arguments are numbers, and texts of digests and numbers. */
+export function decideCall({ rows, changed, now }: Decided): DecideCall {
   const version = 1 + Math.floor(Math.random() * maxVersion)
-  const at = now ?? 'NULL'
   const changes = new Map(changed.map((change) => [change.key, change]))
   const written = () => {
     for (const { key, text } of changed) {
@@ -33,25 +40,53 @@ export function decideCall(table: string, { rows, changed, now }: Decided): Deci
     }
   }
   const [only] = changed
-  const row = only && rows.get(only.key)
-  if (row && row.version > 0 && rows.size === 1 && now !== undefined) {
-    const args = `'${row.digest}', ${row.version}, '${only.text ?? ''}', ${endOf(only)}`
-    return { text: `SELECT ${table}_decide_one(${args}, ${version}, ${at}) AS reply`, written }
+  const onlyRow = only && rows.get(only.key)
+  if (onlyRow && onlyRow.version > 0 && rows.size === 1 && now !== null) {
+    const { digest, version: seen } = onlyRow
+    const args = [digest, seen, only.text ?? '', endOf(only), version, now]
+    return { name: 'decide_one', args, written }
   }
-  const digests: string[] = []
-  const seen: number[] = []
-  const states: string[] = []
-  const ends: (number | 'NULL')[] = []
-  for (const [key, row] of rows) {
+  // All processes lock rows in one order.
+  const sorted = [...rows].sort(([, one], [, other]) => (one.digest < other.digest ? -1 : 1))
+  const states = sorted.map(([key]) => {
     const change = changes.get(key)
-    digests.push(row.digest)
-    seen.push(row.version)
-    states.push(change ? `"${change.text ?? ''}"` : 'NULL')
-    ends.push(change ? endOf(change) : 'NULL')
+    return change ? `"${change.text ?? ''}"` : 'NULL'
+  })
+  const ends = sorted.map(([key]) => {
+    const change = changes.get(key)
+    return change ? endOf(change) : 'NULL'
+  })
+  const args = [
+    `{${sorted.map(([, { digest }]) => digest)}}`,
+    `{${sorted.map(([, row]) => row.version)}}`,
+    changed.length > 0 ? `{${states}}` : null,
+    `{${ends}}`,
+    version,
+    now,
+  ]
+  return { name: 'decide', args, written }
+}
+
+/**
+ * Returns the query of a call. It has no parameters, so that the server keeps nothing of it in the
+ * session, unless it is prepared.
+ */
+export function queryOf(
+  { name, args }: FunctionCall,
+  { table, prepare }: { readonly table: string; readonly prepare: boolean },
+): PostgresQuery {
+  const literals = prepare ? args.map((_, index) => `$${index + 1}`) : args.map(literalOf)
+  const text = `SELECT ${table}_${name}(${literals}) AS reply`
+  return {
+    text,
+    query_timeout: patienceMs,
+    ...(prepare ? { name: `${table}_${name}`, values: [...args] } : {}),
   }
-  const newStates = changed.length > 0 ? `'{${states}}'` : 'NULL'
-  const args = `'{${digests}}', '{${seen}}', ${newStates}, '{${ends}}', ${version}, ${at}`
-  return { text: `SELECT ${table}_decide(${args}) AS reply`, written }
+}
+
+function literalOf(argument: Argument): string {
+  if (argument === null) return 'NULL'
+  return typeof argument === 'number' ? String(argument) : `'${argument}'`
 }
 
 /** Rounds up to a minute: an update of an indexed column costs several times as much. */
@@ -83,4 +118,24 @@ export function replyOf(row: unknown): Reply {
     rows.set(digest, { version: Number(version), text: text || undefined })
   }
   return { nowMs, rows }
+}
+
+/**
+ * The clock of the server as its replies tell it. It never falls behind a time that the server has
+ * told, and is never ahead of the server, unless one of the clocks was set: a reply arrives after
+ * its time was read.
+ */
+export class ServerClock {
+  /** The most that the server was ahead of the monotonic clock of this process, in ms. */
+  #aheadMs = Date.now() - performance.now()
+
+  now(): number {
+    return Math.floor(performance.now() + this.#aheadMs)
+  }
+
+  /** Learns from a reply. @param isRefused true when the server refused a time of this clock */
+  learn(serverMs: number, isRefused: boolean): void {
+    const aheadMs = serverMs - performance.now()
+    this.#aheadMs = isRefused ? aheadMs : Math.max(this.#aheadMs, aheadMs)
+  }
 }

@@ -1,3 +1,7 @@
-export { type PostgresMigrationOptions, postgresMigration } from './migration.ts'
-export type { PostgresPool, PostgresStoreOptions } from './options.ts'
+export {
+  type PostgresMigrationOptions,
+  type PostgresPool,
+  type PostgresStoreOptions,
+  postgresMigration,
+} from './options.ts'
 export { postgresStore } from './postgres-store.ts'

@@ -3,12 +3,16 @@ import { digestIdentity, stateKey } from '@sluice/core/backend'
 
 /** A row as this process knows it. */
 export interface Row {
+  /** The key of its state. */
+  readonly key: string
   /** The key in the table. */
   readonly digest: string
   /** 0: there is no row. */
   version: number
   /** The encoded state; `undefined` for none. */
   text: string | undefined
+  /** True while a call that may write it is under way. */
+  isAsked: boolean
 }
 
 /** In each of two generations: a row that is used moves from the old one to the young one. */
@@ -27,24 +31,12 @@ export class KnownRows {
     this.#secret = secret
   }
 
-  /** Returns the rows of some checks by their state keys. New ones count as absent. */
-  rowsOf(checks: Iterable<Check>): Map<string, Row> {
-    const rows = new Map<string, Row>()
-    for (const check of checks) {
-      const key = stateKey(check)
-      if (!rows.has(key)) rows.set(key, this.#rowOf(key))
-    }
-    return rows
-  }
-
-  #rowOf(key: string): Row {
+  /** Returns the row of a check. A new one counts as absent. */
+  rowOf(check: Check): Row {
+    const key = stateKey(check)
     const young = this.#young.get(key)
     if (young) return young
-    const row = this.#old.get(key) ?? {
-      digest: digestIdentity(key, this.#secret),
-      version: 0,
-      text: undefined,
-    }
+    const row = this.#old.get(key) ?? this.#absent(key)
     this.#characters += charactersOfRow + key.length + (row.text?.length ?? 0)
     if (this.#characters > charactersOfGeneration) {
       this.#old = this.#young
@@ -53,5 +45,10 @@ export class KnownRows {
     }
     this.#young.set(key, row)
     return row
+  }
+
+  #absent(key: string): Row {
+    const digest = digestIdentity(key, this.#secret)
+    return { key, digest, version: 0, text: undefined, isAsked: false }
   }
 }

@@ -1,17 +1,22 @@
 import {
   checkSecret,
+  flag,
   invalid,
   knownFields,
   noteRelease,
   orDefault,
   wholeNumber,
 } from '@sluice/core'
+import { readSql } from './read-sql.ts'
 
-/** A query without parameters, so that the server keeps no statement. */
-interface PostgresQuery {
+/** A query of `pg`. */
+export interface PostgresQuery {
   text: string
   /** Time (ms) after which the connection is given up. */
   query_timeout: number
+  /** Name of a prepared statement. */
+  name?: string
+  values?: (string | number | null)[]
 }
 
 /** The part of a `Pool` of `pg` that Sluice uses. */
@@ -35,6 +40,12 @@ export interface PostgresStoreOptions {
    */
   secret?: string | undefined
   /**
+   * Has each connection prepare its statements, which saves Postgres a third of a small call. Leave
+   * it out behind PgBouncer before 1.21.
+   * @default false
+   */
+  prepare?: boolean | undefined
+  /**
    * Time (ms) for which a denial is cached in this process. Resets, refunds and raised limits of
    * other processes take effect after that at the latest. 0 asks Postgres every time; 60,000 at
    * most.
@@ -52,6 +63,7 @@ export interface PostgresStoreOptions {
 export interface PostgresStoreSetup {
   readonly table: string
   readonly secret: string | undefined
+  readonly prepare: boolean
   readonly denialTtlMs: number
   readonly clock: (() => number) | undefined
 }
@@ -64,7 +76,7 @@ export function setUpPostgresStore(
   if (typeof pool?.query !== 'function' || typeof pool.on !== 'function') {
     throw invalid({ option: 'pool' }, pool, 'a Pool of pg: new Pool({ connectionString })')
   }
-  knownFields(options, 'postgresStore', ['table', 'secret', 'denialTtlMs', 'clock'])
+  knownFields(options, 'postgresStore', ['table', 'secret', 'prepare', 'denialTtlMs', 'clock'])
   const { secret, clock } = options
   checkSecret(secret, 'postgresStore')
   if (clock !== undefined && typeof clock !== 'function') {
@@ -74,6 +86,7 @@ export function setUpPostgresStore(
   return {
     table: tableOf(options.table),
     secret,
+    prepare: flag(options.prepare, { option: 'prepare' }, false),
     denialTtlMs: wholeNumber(ttl, { option: 'denialTtlMs' }, { min: 0, max: 60_000 }),
     clock,
   }
@@ -83,4 +96,22 @@ export function setUpPostgresStore(
 export function tableOf(table: unknown = 'sluice_counts'): string {
   if (typeof table === 'string' && /^[a-z_][a-z0-9_]{0,39}$/.test(table)) return table
   throw invalid({ option: 'table' }, table, `1 to 40 of a-z 0-9 _, such as 'sluice_counts'`)
+}
+
+/** Options of `postgresMigration`. */
+export interface PostgresMigrationOptions {
+  /** The table, as in `postgresStore`. @default 'sluice_counts' */
+  table?: string | undefined
+}
+
+/**
+ * Returns the SQL that creates the table and the functions of `postgresStore`. It may run again at
+ * any time. The package has it in `sql/migration.sql` too.
+ * @example
+ * await pool.query(postgresMigration())
+ */
+export function postgresMigration(options: PostgresMigrationOptions = {}): string {
+  knownFields(options, 'postgresMigration', ['table'])
+  const table = tableOf(options.table)
+  return readSql('migration').replaceAll('sluice_counts', table)
 }

@@ -11,7 +11,15 @@ import {
   warnOnce,
 } from '@sluice/core'
 import { digestIdentity, engine, WorkingSet } from '@sluice/core/backend'
-import { decideCall, type Reply, replyOf } from './call.ts'
+import {
+  decideCall,
+  type FunctionCall,
+  patienceMs,
+  queryOf,
+  type Reply,
+  replyOf,
+  ServerClock,
+} from './call.ts'
 import { KnownRows, type Row } from './known-rows.ts'
 import {
   type PostgresPool,
@@ -19,12 +27,12 @@ import {
   type PostgresStoreSetup,
   setUpPostgresStore,
 } from './options.ts'
-import { ServerClock } from './server-clock.ts'
 
 /** One request's checks on their way to the database. */
 interface Asked {
   readonly op: StoreOp
   readonly checks: readonly Check[]
+  readonly rows: readonly Row[]
   readonly cancellation: Cancellation | undefined
   resolve(outcomes: readonly Outcome[]): void
   reject(error: unknown): void
@@ -32,10 +40,12 @@ interface Asked {
 
 /** The most requests of one call. */
 const maxAsked = 256
-/** Time (ms) after which a connection that does not answer is given up, and a call is not repeated. */
-const patienceMs = 1_000
+/** The most calls under way: the process decides one while the server writes another. */
+const maxCalls = 2
 const sweepIntervalMs = 10_000
 const sweptAtOnce = 5_000
+/** A row outlives its state by this, so that a clock that is set back finds it. */
+const marginMs = 60_000
 /** Serialisation failure, deadlock, lock timeout: the server has rolled back. */
 const rolledBack: readonly unknown[] = ['40001', '40P01', '55P03']
 /** Undefined table or function. */
@@ -64,8 +74,9 @@ class PostgresStore implements Store {
   readonly #setup: PostgresStoreSetup
   readonly #clock = new ServerClock()
   readonly #known: KnownRows
-  readonly #waiting: Asked[] = []
-  #working: Promise<void> | undefined
+  #waiting: Asked[] = []
+  #isGathering = false
+  readonly #calls = new Set<Promise<void>>()
   #sweeping: NodeJS.Timeout | undefined
   #lastFailure: Error | undefined
   #isClosed = false
@@ -101,24 +112,58 @@ class PostgresStore implements Store {
         return
       }
       this.#sweeping ??= setInterval(() => this.#sweep(), sweepIntervalMs).unref()
-      this.#waiting.push({ op, checks, cancellation, resolve, reject })
-      this.#working ??= this.#work()
+      const rows = checks.map((check) => this.#known.rowOf(check))
+      this.#waiting.push({ op, checks, rows, cancellation, resolve, reject })
+      if (this.#isGathering || this.#calls.size === maxCalls) return
+      this.#isGathering = true
+      // All requests of this tick travel together.
+      queueMicrotask(() => this.#startCalls())
     })
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#sweeping)
-    await this.#working
+    // The requests of this tick are about to leave.
+    await Promise.resolve()
+    while (this.#calls.size > 0) await Promise.all(this.#calls)
     this.#pool.off('error', this.#noteFailure)
   }
 
-  /** Decides one batch after another. Requests that arrive meanwhile are the next batch. */
-  async #work(): Promise<void> {
-    // All requests of this tick travel together.
-    await Promise.resolve()
-    while (this.#waiting.length > 0) await this.#decide(this.#waiting.splice(0, maxAsked))
-    this.#working = undefined
+  #startCalls(): void {
+    this.#isGathering = false
+    while (this.#calls.size < maxCalls) {
+      const batch = this.#nextBatch(Math.ceil(this.#waiting.length / (maxCalls - this.#calls.size)))
+      if (batch.length === 0) return
+      const call = this.#decide(batch).then(() => {
+        for (const { rows } of batch) for (const row of rows) row.isAsked = false
+        this.#calls.delete(call)
+        this.#startCalls()
+      })
+      this.#calls.add(call)
+    }
+  }
+
+  /** Takes requests in order of arrival. Those whose rows another call may write have to wait. */
+  #nextBatch(size: number): readonly Asked[] {
+    const batch: Asked[] = []
+    const later: Asked[] = []
+    const waitedFor = new Set<Row>()
+    for (const asked of this.#waiting) {
+      const { rows } = asked
+      if (
+        batch.length < Math.min(size, maxAsked) &&
+        !rows.some((row) => row.isAsked || waitedFor.has(row))
+      )
+        batch.push(asked)
+      else {
+        later.push(asked)
+        for (const row of rows) waitedFor.add(row)
+      }
+    }
+    for (const { rows } of batch) for (const row of rows) row.isAsked = true
+    this.#waiting = later
+    return batch
   }
 
   /** Decides requests in order of arrival, until they are written or nobody waits for them. */
@@ -126,58 +171,61 @@ class PostgresStore implements Store {
     const begunAt = performance.now()
     let asked = batch
     let problem: unknown
-    let refusedAt: number | undefined
     for (let attempt = 0; performance.now() - begunAt < patienceMs; attempt += 1) {
       asked = asked.filter((one) => isWanted(one))
       if (asked.length === 0) return
       // Others write the same rows: they need not come from the same moment again.
       if (attempt > 2) await sleep(Math.random() * Math.min(attempt, 10))
       try {
-        refusedAt = await this.#attempt(asked, refusedAt)
-        if (refusedAt === undefined) return
+        if (await this.#attempt(asked)) return
         problem = new Error('other processes kept changing the same rows')
       } catch (error) {
         problem = error
         if (!rolledBack.includes(codeOf(error))) break
-        refusedAt = undefined
+        if (asked.length > 1) return await this.#decideApart(asked)
       }
     }
     const failure = failureOf(problem)
+    this.#lastFailure = failure
     for (const { reject } of asked) reject(failure)
   }
 
+  /** Decides the halves of a batch, so that a locked row holds up few others. */
+  async #decideApart(asked: readonly Asked[]): Promise<void> {
+    const middle = asked.length >> 1
+    await Promise.all([this.#decide(asked.slice(0, middle)), this.#decide(asked.slice(middle))])
+  }
+
   /**
-   * Decides requests by the rows as they are known, and settles them if the server agrees.
-   * Otherwise it returns the time at which the server read the rows.
-   * @param readAt that time, of the attempt before. A decision of that time is exact: the server
-   *   takes it only if nothing has changed since
+   * Decides requests by the rows as they are known, and settles them if the server agrees:
+   * otherwise it returns false, and knows the rows as they are. A decision is exact for its time,
+   * since the rows have not changed between that time and the call.
    */
-  async #attempt(asked: readonly Asked[], readAt: number | undefined): Promise<number | undefined> {
-    const { table, clock } = this.#setup
-    const rows = this.#known.rowsOf(asked.flatMap(({ checks }) => checks))
+  async #attempt(asked: readonly Asked[]): Promise<boolean> {
+    const { clock } = this.#setup
+    const rows = new Map<string, Row>()
     const stored = new Map<string, string>()
-    for (const [key, { text }] of rows) if (text !== undefined) stored.set(key, text)
+    for (const row of asked.flatMap((one) => one.rows)) {
+      rows.set(row.key, row)
+      if (row.text !== undefined) stored.set(row.key, row.text)
+    }
     const states = new WorkingSet(stored)
-    const now = clock?.() ?? readAt ?? this.#clock.now()
+    const now = clock?.() ?? this.#clock.now()
     const outcomes = asked.map(({ op, checks }) => engine[op](states, checks, now))
-    const call = decideCall(table, {
-      rows,
-      changed: states.changed(now),
-      now: clock ? undefined : now,
-    })
-    const reply = replyOf(await this.#query(call.text))
+    const call = decideCall({ rows, changed: states.changed(now), now: clock ? null : now })
+    const reply = replyOf(await this.#query(call))
     this.#clock.learn(reply.nowMs, reply.nowMs < now)
     if (reply.rows) {
       refresh(rows, reply.rows)
-      return reply.nowMs
+      return false
     }
     call.written()
     for (const [index, { resolve }] of asked.entries()) resolve(outcomes[index] ?? [])
-    return undefined
+    return true
   }
 
-  async #query(text: string): Promise<unknown> {
-    const { rows } = await this.#pool.query({ text, query_timeout: patienceMs })
+  async #query(call: FunctionCall): Promise<unknown> {
+    const { rows } = await this.#pool.query(queryOf(call, this.#setup))
     this.#lastFailure = undefined
     return rows[0]
   }
@@ -185,9 +233,8 @@ class PostgresStore implements Store {
   /** Deletes rows that have ended. Of all processes one does that at a time. */
   async #sweep(): Promise<void> {
     const { table, clock } = this.#setup
-    const before = clock ? `, ${clock() - sweepIntervalMs}` : ''
     try {
-      await this.#query(`SELECT ${table}_sweep(${sweptAtOnce}${before}) AS reply`)
+      await this.#query({ name: 'sweep', args: [sweptAtOnce, clock ? clock() - marginMs : null] })
     } catch (error) {
       // The next sweep deletes them too.
       warnOnce(`rows of ${table} that have ended could not be deleted: ${errorText(error)}`)

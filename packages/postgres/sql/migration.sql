@@ -17,7 +17,7 @@ CREATE INDEX IF NOT EXISTS sluice_counts_ends_at ON sluice_counts (ends_at);
 -- Returns '+' and the time (ms); or, if nothing was written, '-', the time, and the rows.
 CREATE OR REPLACE FUNCTION sluice_counts_decide(
   keys text[], seen bigint[], new_states text[], ends bigint[], new_version bigint, decided_at bigint
-) RETURNS text LANGUAGE plpgsql SET lock_timeout = '50ms' SET enable_seqscan = off AS $$
+) RETURNS text LANGUAGE plpgsql SET lock_timeout = '20ms' SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
   known int := cardinality(seen) - cardinality(array_positions(seen, 0));
@@ -73,7 +73,7 @@ END $$;
 -- The same for one row that exists, which most calls of a quiet process are.
 CREATE OR REPLACE FUNCTION sluice_counts_decide_one(
   one_key text, seen bigint, new_state text, ends bigint, new_version bigint, decided_at bigint
-) RETURNS text LANGUAGE plpgsql SET lock_timeout = '50ms' SET enable_seqscan = off AS $$
+) RETURNS text LANGUAGE plpgsql SET lock_timeout = '20ms' AS $$
 DECLARE
   now_ms bigint := floor(extract(epoch FROM clock_timestamp()) * 1000);
 BEGIN

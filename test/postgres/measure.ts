@@ -1,0 +1,105 @@
+// Measures postgresStore beside the Postgres limiter of rate-limiter-flexible: `npm run measure:postgres`. Both count in an UNLOGGED table
+// of one server with synchronous_commit off, in rounds that take turns. Then it counts for `BLOAT` seconds, and shows what vacuum had to do.
+
+import { postgresMigration, postgresStore } from '@sluice/postgres'
+import { Pool } from 'pg'
+import { RateLimiterPostgres } from 'rate-limiter-flexible'
+import { patientLimiter } from '../support/patient-limiter.ts'
+import { startPostgres } from '../support/postgres-server.ts'
+
+const { ROUNDS = '9', MS = '400', BLOAT = '60', DATABASE_URL } = process.env
+const limit = 1_000_000_000
+const keys = Array.from({ length: 10_000 }, (_, index) => `user:${index}`)
+const server = DATABASE_URL === undefined ? await startPostgres() : undefined
+const url = DATABASE_URL ?? server?.url
+const pool = new Pool({ connectionString: url, options: '-c synchronous_commit=off' })
+await pool.query('DROP TABLE IF EXISTS sluice_counts, rlf')
+await pool.query(postgresMigration())
+await pool.query(
+  'CREATE UNLOGGED TABLE rlf (key varchar(255) PRIMARY KEY, points integer NOT NULL DEFAULT 0, expire bigint)',
+)
+
+type Ask = (key: string) => Promise<unknown>
+const theirs = new RateLimiterPostgres({
+  ...{ storeClient: pool, storeType: 'pool', tableName: 'rlf', tableCreated: true },
+  ...{ keyPrefix: '', points: limit, duration: 3_600, clearExpiredByTimeout: false },
+})
+const rlf: Ask = (key) => theirs.consume(key)
+const ours = [false, true].map((prepare) =>
+  patientLimiter({
+    store: postgresStore(pool, { prepare }),
+    policies: [{ name: `prepare ${prepare}`, algorithm: 'fixed-window', limit, window: '1h' }],
+    failureMode: 'closed',
+  }),
+)
+const subjects: readonly Ask[] = [
+  rlf,
+  ...ours.map(
+    (limiter): Ask =>
+      (key) =>
+        limiter.consume(key),
+  ),
+]
+for (const ask of subjects) {
+  for (let at = 0; at < keys.length; at += 100) await Promise.all(keys.slice(at, at + 100).map(ask))
+}
+await pool.query('ANALYZE')
+
+const anyKey = () => keys[Math.floor(Math.random() * keys.length)] ?? ''
+console.log('| load | rate-limiter-flexible | Sluice | prepared |\n| --- | --- | --- | --- |')
+await measure('1 in flight, 10,000 keys', 1, anyKey)
+await measure('64 in flight, 10,000 keys', 64, anyKey)
+await measure('64 in flight, one key', 64, () => 'user:1')
+await bloat(Number(BLOAT))
+for (const limiter of ours) await limiter.close()
+await pool.end()
+await server?.stop()
+
+async function measure(load: string, inFlight: number, keyOf: () => string): Promise<void> {
+  const rates: number[][] = subjects.map(() => [])
+  for (let round = 0; round < Number(ROUNDS); round += 1) {
+    for (const [index, ask] of subjects.entries()) {
+      rates[index]?.push(await rateOf(ask, { inFlight, keyOf, forMs: Number(MS) }))
+    }
+  }
+  const [base = []] = rates
+  const cells = rates.map((each) => {
+    const ratios = each.map((rate, round) => rate / (base[round] ?? rate))
+    return `${Math.round(median(each))}/s, ${median(ratios).toFixed(2)} ×`
+  })
+  console.log(`| ${[load, ...cells].join(' | ')} |`)
+}
+
+async function rateOf(
+  ask: Ask,
+  { inFlight, keyOf, forMs }: { inFlight: number; keyOf: () => string; forMs: number },
+): Promise<number> {
+  const begunAt = performance.now()
+  let count = 0
+  const client = async () => {
+    while (performance.now() - begunAt < forMs) {
+      await ask(keyOf())
+      count += 1
+    }
+  }
+  await Promise.all(Array.from({ length: inFlight }, client))
+  return (count * 1_000) / (performance.now() - begunAt)
+}
+
+async function bloat(seconds: number): Promise<void> {
+  const [, ask = rlf] = subjects
+  const parts = 4
+  for (let part = 1; part <= parts; part += 1) {
+    await rateOf(ask, { inFlight: 64, keyOf: anyKey, forMs: (seconds * 1_000) / parts })
+    const { rows } = await pool.query(
+      `SELECT n_tup_upd AS updates, n_tup_hot_upd AS hot, n_dead_tup AS dead, autovacuum_count AS vacuums,
+        pg_table_size(relid) / 1024 AS table_kb, pg_indexes_size(relid) / 1024 AS index_kb
+       FROM pg_stat_user_tables WHERE relname = 'sluice_counts'`,
+    )
+    console.log(`${(part * seconds) / parts} s: ${JSON.stringify(rows[0])}`)
+  }
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[values.length >> 1] ?? 0
+}

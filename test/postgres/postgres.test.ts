@@ -1,0 +1,226 @@
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createLimiter, type PolicyOptions, regionalStore } from '@sluice/core'
+import { openPolicies } from '@sluice/policies'
+import { type PostgresStoreOptions, postgresMigration, postgresStore } from '@sluice/postgres'
+import { Pool, type PoolClient } from 'pg'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { bundledScript } from '../support/bundled-script.ts'
+import { patientLimiter } from '../support/patient-limiter.ts'
+import { type PostgresServer, startPostgres } from '../support/postgres-server.ts'
+import { until } from '../support/until.ts'
+
+let server: PostgresServer
+let pool: Pool
+const script = await bundledScript(new URL('oracle-worker.ts', import.meta.url))
+
+beforeAll(async () => {
+  server = await startPostgres()
+  pool = new Pool({ connectionString: server.url })
+  await pool.query(postgresMigration())
+})
+
+afterEach(async () => {
+  await pool.query('TRUNCATE sluice_counts')
+})
+
+afterAll(async () => {
+  await pool.end()
+  await server.stop()
+})
+
+const five: PolicyOptions = { name: 'five', limit: 5, window: '1h' }
+
+function limiterOn(policies: readonly PolicyOptions[] = [five], options?: PostgresStoreOptions) {
+  return patientLimiter({ store: postgresStore(pool, options), policies, failureMode: 'closed' })
+}
+
+it('8 processes with 500 requests each admit exactly the limit', { timeout: 60_000 }, async () => {
+  const fleet = Array.from({ length: 8 }, () => {
+    const child = spawn(process.execPath, [script, server.url, '1234'], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
+  })
+  for (const { lines } of fleet) expect((await lines.next()).value).toBe('ready')
+  for (const { child } of fleet) child.stdin.write('go\n')
+  const counts = await Promise.all(
+    fleet.map(async ({ lines }) => Number((await lines.next()).value)),
+  )
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(1_234)
+})
+
+it('decides requests of several policies together, whatever other processes do meanwhile', async () => {
+  const tight: PolicyOptions = { name: 'tight', limit: 70, window: '1h' }
+  const loose: PolicyOptions = { name: 'loose', limit: 1_000, window: '1d' }
+  const limiters = Array.from({ length: 3 }, () => limiterOn([tight, loose], { denialTtlMs: 0 }))
+  const decisions = await Promise.all(
+    Array.from({ length: 300 }, (_, index) => limiters[index % 3]?.consume('k')),
+  )
+  expect(decisions.filter((decision) => decision?.allowed)).toHaveLength(70)
+  const { outcomes } = (await limiters[0]?.peek('k')) ?? {}
+  expect(outcomes?.map(({ remaining }) => remaining)).toEqual([0, 930])
+})
+
+it('goes by the clock of the server, also after that was ahead of it', async () => {
+  const policy: PolicyOptions = { name: 'short', limit: 1, window: '300ms' }
+  const limiter = limiterOn([policy], { denialTtlMs: 0 })
+  expect(await limiter.consume('k')).toMatchObject({ allowed: true, source: 'store' })
+  const { allowed, retryAfterMs } = await limiter.consume('k')
+  expect(allowed).toBe(false)
+  expect(retryAfterMs).toBeLessThanOrEqual(300)
+  await sleep(retryAfterMs + 1)
+  expect((await limiter.consume('k')).allowed).toBe(true)
+})
+
+it('gives units back, resets and renews what another process has taken', async () => {
+  const leases: PolicyOptions = { name: 'leases', algorithm: 'concurrency', limit: 1 }
+  const [one, other] = [limiterOn([five]), limiterOn([five])]
+  const decision = await one.consume('k', { cost: 4 })
+  await other.reset('k')
+  expect(await one.refund(decision)).toBe(false)
+  const [first, second] = [limiterOn([leases]), limiterOn([leases], { denialTtlMs: 0 })]
+  const running = await first.consume('k')
+  expect((await second.consume('k')).allowed).toBe(false)
+  await first.release(running)
+  expect((await second.consume('k')).allowed).toBe(true)
+})
+
+it('keeps no identities in the table, and nothing in the session', async () => {
+  await limiterOn([five]).consume('ada@example.org')
+  const { rows } = await pool.query('SELECT * FROM sluice_counts')
+  expect(rows).toMatchObject([{ key: expect.stringMatching(/^[\w-]{22}$/) }])
+  expect(JSON.stringify(rows)).not.toContain('ada')
+  await limiterOn([five], { secret: 'at least 16 characters' }).consume('ada@example.org')
+  expect((await pool.query('SELECT * FROM sluice_counts')).rowCount).toBe(2)
+  expect((await pool.query('SELECT * FROM pg_prepared_statements')).rows).toEqual([])
+})
+
+it('prepares statements only if it is asked to', async () => {
+  const one = new Pool({ connectionString: server.url, max: 1 })
+  const store = postgresStore(one, { prepare: true })
+  const limiter = patientLimiter({ store, policies: [five], failureMode: 'closed' })
+  for (const allowed of [true, true, true, true, true, false]) {
+    expect(await limiter.consume('k')).toMatchObject({ allowed, source: 'store' })
+  }
+  const { rows } = await one.query('SELECT name FROM pg_prepared_statements ORDER BY name')
+  expect(rows).toEqual([{ name: 'sluice_counts_decide' }, { name: 'sluice_counts_decide_one' }])
+  await limiter.close()
+  await one.end()
+})
+
+describe('when the server fails', () => {
+  it.each([
+    ['crash', 5],
+    ['shutdown', 2],
+  ] as const)('counts on after a %s: %i units are left', { timeout: 30_000 }, async (how, left) => {
+    const limiter = limiterOn()
+    await limiter.consume('k', { cost: 3 })
+    await server.restart(how)
+    await until('the store answers', async () => (await limiter.peek('k')).source === 'store', {
+      timeoutMs: 15_000,
+    })
+    expect((await limiter.peek('k')).remaining).toBe(left)
+    await limiter.close()
+  })
+
+  it('lets no request wait for a frozen server, and charges none of them afterwards', async () => {
+    const store = postgresStore(pool)
+    const limiter = createLimiter({ store, policies: [five], failureMode: 'open' })
+    await until('the store answers', async () => (await limiter.consume('k')).source === 'store')
+    await limiter.reset('k')
+    server.pause()
+    const begunAt = performance.now()
+    const decisions = await Promise.all(Array.from({ length: 9 }, () => limiter.consume('k')))
+    expect(performance.now() - begunAt).toBeLessThan(1_000)
+    expect(decisions.every(({ allowed, source }) => allowed && source !== 'store')).toBe(true)
+    await sleep(1_200)
+    server.resume()
+    await until('the store answers', async () => (await limiter.peek('k')).source === 'store', {
+      timeoutMs: 15_000,
+    })
+    // The call that waited in the server was too old when the server read it.
+    expect((await limiter.peek('k')).remaining).toBe(5)
+    await limiter.close()
+  })
+
+  it('a row that somebody has locked holds up no other key', async () => {
+    const limiter = createLimiter({ store: postgresStore(pool), policies: [five], deadlineMs: 900 })
+    const keys = Array.from({ length: 16 }, (_, index) => `k${index}`)
+    await until('the store answers', async () => (await limiter.consume('k0')).source === 'store')
+    await Promise.all(keys.map((key) => limiter.consume(key)))
+    const locker = await lock('SELECT FROM sluice_counts ORDER BY key LIMIT 1 FOR UPDATE')
+    const decisions = await Promise.all(keys.map((key) => limiter.consume(key)))
+    await locker.query('ROLLBACK')
+    locker.release()
+    expect(decisions.filter(({ source }) => source !== 'store').length).toBeLessThanOrEqual(1)
+    await limiter.close()
+  })
+
+  it('names a migration that nobody ran', async () => {
+    const store = postgresStore(pool, { table: 'elsewhere' })
+    const check = {
+      policy: createLimiter({ policies: [five] }).policies[0],
+      key: 'k',
+      cost: 1,
+      limit: 5,
+    }
+    if (!check.policy) throw new Error('no policy')
+    await expect(store.apply('consume', [{ ...check, policy: check.policy }])).rejects.toThrow(
+      /run the SQL of postgresMigration\(\)/,
+    )
+    await store.close?.()
+  })
+})
+
+async function lock(statement: string): Promise<PoolClient> {
+  const client = await pool.connect()
+  await client.query('BEGIN')
+  await client.query(statement)
+  return client
+}
+
+describe('the sweep', () => {
+  it('deletes rows that have ended, in one process at a time', async () => {
+    await pool.query(`INSERT INTO sluice_counts
+      SELECT 'k' || i, 1, '', CASE WHEN i > 5 THEN 0 ELSE 9999999999999 END FROM generate_series(1, 20) i`)
+    const sweeping = await lock("SELECT pg_advisory_xact_lock(hashtext('sluice_counts'))")
+    expect(await swept()).toBe(0)
+    await sweeping.query('COMMIT')
+    sweeping.release()
+    expect(await swept()).toBe(10)
+    expect(await swept()).toBe(5)
+    expect((await pool.query('SELECT FROM sluice_counts')).rowCount).toBe(5)
+  })
+
+  async function swept(): Promise<number> {
+    return (await pool.query('SELECT sluice_counts_sweep(10) AS n')).rows[0].n
+  }
+})
+
+describe('options', () => {
+  it.each([
+    [{ table: 'Robert"; --' }, /table must be 1 to 40 of a-z 0-9 _, .* but is 'Robert/],
+    [{ denialTtlMs: -1 }, /denialTtlMs must be .* from 0 to 60000, but is -1/],
+    [{ secret: '' }, /secret must be text/],
+    [{ prepare: 'yes' }, /prepare must be true or false, but is 'yes'/],
+    [{ clock: 5 }, /clock must be a function .*, but is 5/],
+    [{ tabel: 'x' }, /tabel/],
+  ])('refuses %j', (options, message) => {
+    expect(() => Reflect.apply(postgresStore, undefined, [pool, options])).toThrow(message)
+  })
+
+  it('refuses what is no pool, and policies and tools that need Redis', async () => {
+    const store = postgresStore(pool)
+    expect(() => Reflect.apply(postgresStore, undefined, ['postgres://'])).toThrow(/a Pool of pg/)
+    expect(() =>
+      createLimiter({ store, policies: [{ ...five, limit: 500, prefetch: '1s' }] }),
+    ).toThrow(/redisStore\(client\)/)
+    expect(() =>
+      regionalStore({ region: 'eu', local: store, global: store, shares: { eu: 0.5 } }),
+    ).toThrow(/redisStore\(client\)/)
+    await expect(openPolicies({ file: 'none.yaml', store })).rejects.toThrow(/redisStore\(client\)/)
+    await store.close?.()
+  })
+})
