@@ -1,6 +1,8 @@
-import { algorithmNames, createLimiter, type PolicyOptions } from '@sluice/core'
+import { type AlgorithmName, algorithmNames, type PolicyFields } from '@sluice/core'
 import { fakeClock } from '@sluice/testing'
 import { expect, it } from 'vitest'
+import { algorithmPolicy } from '../stores/algorithm-policy.ts'
+import { limiterOf } from '../support/patient-limiter.ts'
 import { root } from '../support/workspace.ts'
 
 // Draws docs/images/algorithms from the algorithms themselves: core/algorithm-pictures -u.
@@ -15,17 +17,17 @@ const arrivalsMs = [0, 8, 8.5, 9, 9.5, 10.5, 11, 11.5, 12, 12.5, 15, 18.5, 19, 2
 /** Time that a request is in flight. */
 const flightMs = 3_000
 
-const policies: { readonly [name in (typeof algorithmNames)[number]]: PolicyOptions } = {
-  'sliding-log': { name: 'p', limit, window: windowMs },
-  'sliding-counter': { name: 'p', limit, window: windowMs, algorithm: 'sliding-counter' },
-  'fixed-window': { name: 'p', limit, window: windowMs, algorithm: 'fixed-window' },
-  'token-bucket': { name: 'p', limit, window: windowMs, algorithm: 'token-bucket' },
-  'leaky-bucket': { name: 'p', limit, window: windowMs, algorithm: 'leaky-bucket', queue: 2 },
-  concurrency: { name: 'p', limit: 2, algorithm: 'concurrency' },
+/** Options that show an algorithm better than those of all others. */
+const special: { readonly [name in AlgorithmName]?: Partial<PolicyFields> } = {
+  'leaky-bucket': { queue: 2 },
+  concurrency: { limit: 2, lease: '30s' },
 }
 
 it.each(algorithmNames)('the picture of %s is the one in the docs', async (name) => {
-  const moments = await watch(policies[name])
+  const moments = await watch({
+    ...algorithmPolicy(name, { limit, window: windowMs }),
+    ...special[name],
+  })
   await expect(picture(name, moments)).toMatchFileSnapshot(
     `${root}docs/images/algorithms/${name}.svg`,
   )
@@ -40,11 +42,11 @@ interface Moment {
 }
 
 /** What becomes of the arrivals. */
-async function watch(policy: PolicyOptions): Promise<Moment[]> {
+async function watch(policy: PolicyFields): Promise<Moment[]> {
   const startMs = windowMs * 1_000
   const clock = fakeClock({ now: startMs })
   try {
-    const limiter = createLimiter({ policies: [policy] })
+    const limiter = limiterOf({ policies: [{ name: 'p', ...policy }] })
     const inFlight: { readonly endMs: number; end(): Promise<unknown> }[] = []
     const moments: Moment[] = []
     for (const atMs of arrivalsMs) {

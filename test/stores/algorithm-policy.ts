@@ -2,6 +2,7 @@ import { type AlgorithmName, algorithmNames, type Policy, type PolicyFields } fr
 import { BucketLife } from './oracle/bucket-life.ts'
 import { LeaseLife } from './oracle/lease-life.ts'
 import type { Life } from './oracle/life.ts'
+import { UnitLife } from './oracle/unit-life.ts'
 
 /** The options that stand beside the limit and the window. */
 type OwnFields = Omit<PolicyFields, 'algorithm' | 'limit' | 'window'>
@@ -13,8 +14,8 @@ interface TestedAlgorithm {
    * minute. A key that changes empties all counts of a rolling deploy.
    */
   readonly counted: { readonly [place: string]: OwnFields }
-  /** The naive model of a key. @default units that count for a window */
-  readonly newLife?: () => Life
+  /** The naive model of a key. */
+  readonly newLife: () => Life
   /**
    * Options beside the limit and the window that make it admit `limit` units at once.
    * @default none
@@ -37,21 +38,25 @@ interface DrawnNumbers {
   readonly share: number | undefined
 }
 
+const newUnitLife = (): Life => new UnitLife()
 const newBucketLife = (): Life => new BucketLife()
 
 export const testedAlgorithms: { readonly [name in AlgorithmName]: TestedAlgorithm } = {
   'sliding-log': {
     counted: { 'log-60000': {}, 'log-60000-r500': { resolution: 500 } },
+    newLife: newUnitLife,
     drawn: ({ window, steps }) => (steps > 0 ? { resolution: Math.ceil(window / steps) } : {}),
     maxRemembered: (limit) => 2 * limit,
     maxTtlMs: ({ windowMs, resolutionMs }) => Math.ceil(1.5 * windowMs) + resolutionMs,
   },
   'sliding-counter': {
     counted: { 'counter-60000': {} },
+    newLife: newUnitLife,
     maxTtlMs: ({ windowMs }) => 3 * windowMs,
   },
   'fixed-window': {
     counted: { 'window-60000': {}, 'window-60000-clock': { align: 'clock' } },
+    newLife: newUnitLife,
     drawn: ({ aligned }) => (aligned ? { align: 'clock' } : {}),
     maxTtlMs: ({ windowMs, clockAligned }) => (clockAligned ? 2 : 1) * windowMs,
   },

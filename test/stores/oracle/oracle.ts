@@ -2,7 +2,6 @@ import type { Check, StoreOp } from '@sluice/core'
 import { testedAlgorithms } from '../algorithm-policy.ts'
 import type { Expected, Life } from './life.ts'
 import { PenaltyLife } from './penalty-life.ts'
-import { UnitLife } from './unit-life.ts'
 
 /** The place of an oracle in a trace: what was taken under which receipt. */
 export interface OracleReceipt {
@@ -185,8 +184,7 @@ export class Oracle {
 
 function lifeOf({ policy }: Check): Life {
   const { algorithm } = policy
-  if (algorithm === 'penalty') return new PenaltyLife()
-  return testedAlgorithms[algorithm].newLife?.() ?? new UnitLife()
+  return algorithm === 'penalty' ? new PenaltyLife() : testedAlgorithms[algorithm].newLife()
 }
 
 function isPenalty({ policy }: Check): boolean {

@@ -80,7 +80,8 @@ const luaTwins: { readonly [name in Counting]?: LuaTwin } = {
   'leaky-bucket': bucket('token-bucket', 'leaky-bucket'),
 }
 
-function twinOf(name: Counting): LuaTwin {
+/** `npm run build:lua` makes each file of `lua/algorithms/` known. */
+function twinOf(name: Counting & AlgorithmFile): LuaTwin {
   const own = isModule(name) ? name : undefined
   return luaTwins[name] ?? { files: () => [name], moduleOf: () => own }
 }
