@@ -76,7 +76,7 @@ export interface Profiles<Native> {
 export type Profile<Native> = HttpPolicyOptions<Native> & Without<'name'>
 
 /** The options of a route. */
-export class RouteTable<Native, Handler> extends GuardTable<Native, Handler> {
+class RouteTable<Native, Handler> extends GuardTable<Native, Handler> {
   /**
    * Tells whether the policies given here take the place of those around it, or are decided
    * together with them, all or nothing.
