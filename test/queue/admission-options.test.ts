@@ -44,6 +44,7 @@ describe('the options of an admission', () => {
     [{ toAnswer: {} }, /^toAnswer must be a function of the job/],
     [{ idempotency: true }, /^idempotency must be a plain object/],
     [{ idempotency: { requires: true } }, /there is no option 'requires'.*'required'/],
+    [{ admit: 'overflow', soft: null }, /^soft must be an array of names, but is null/],
     [{ idempotency: { required: 1 } }, /^idempotency.required must be true or false/],
     [{ idempotency: { strict: 'yes' } }, /^idempotency.strict must be true or false/],
     [{ idempotency: { whileRunning: '409' } }, /^idempotency.whileRunning must be one of/],

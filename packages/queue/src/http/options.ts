@@ -46,7 +46,8 @@ class AdmissionTable<Native> {
    * `overflow` only.
    * @default all
    */
-  soft?: Option<readonly string[]> = (soft, option) => soft && names(soft, option)
+  soft?: Option<readonly string[]> = (soft, option) =>
+    soft === undefined ? soft : names(soft, option)
   /**
    * Names of request headers that jobs carry, in lower case.
    * @default ['content-type', 'accept-language']
