@@ -148,6 +148,12 @@ function textOf(file: string): string {
 }
 
 describe('the site', () => {
+  it('is at most 450 KB, without what is written from types', () => {
+    const pages = filesUnder('docs', '.md').filter((page) => !page.startsWith('docs/api/'))
+    const bytes = pages.reduce((sum, page) => sum + Buffer.byteLength(readText(page)), 0)
+    expect(bytes).toBeLessThanOrEqual(450 * 1024)
+  })
+
   it('has each page in its sidebar', () => {
     const sidebar = readText('docs/.vitepress/sidebar.ts')
     const pages = filesUnder('docs', '.md')
