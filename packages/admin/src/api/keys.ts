@@ -227,7 +227,7 @@ async function peekUnlessAway(admin: Admin, counted: readonly CountedKey[]) {
 }
 
 /** Reads the state of an identity under each policy one by one, as no request asks for all. */
-export async function peek(
+async function peek(
   counted: readonly CountedKey[],
 ): Promise<readonly (PeekedOutcome | undefined)[]> {
   return fromStore(() =>

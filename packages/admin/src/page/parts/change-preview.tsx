@@ -62,7 +62,7 @@ export function ChangePreview({ state }: { state: PreviewState }) {
 }
 
 /** Lists differences: old and new values. */
-export function Differences({ differences }: { differences: readonly Difference[] }) {
+function Differences({ differences }: { differences: readonly Difference[] }) {
   if (differences.length === 0) return <p class="muted">Nothing changes.</p>
   return (
     <ul class="diff stack">

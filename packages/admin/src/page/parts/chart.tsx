@@ -9,7 +9,7 @@ export interface Line {
 }
 
 /** Something that happened, and where to read more. */
-export interface Mark {
+interface Mark {
   /** In seconds since 1970. */
   readonly at: number
   readonly words: string

@@ -114,22 +114,16 @@ const policyColumns: readonly Column<PolicyRates>[] = [
       </span>
     ),
   },
-  { title: 'Checks', look: 'num', by: ({ checks }) => checks, cell: ({ checks }) => brief(checks) },
+  { title: 'Checks', look: 'num', cell: ({ checks }) => brief(checks) },
   {
     title: 'Near',
     look: 'num wide',
-    by: ({ nearMisses }) => nearMisses,
     cell: ({ nearMisses }) => brief(nearMisses),
   },
   {
     title: 'Denied',
     look: 'num',
     cell: ({ denied }) => <span class={denied > 0 ? 'toned deny' : ''}>{brief(denied)}</span>,
-  },
-  {
-    title: 'Share',
-    look: 'num wide',
-    cell: ({ checks, denied }) => (checks === 0 ? '–' : percent(denied / checks)),
   },
   {
     title: 'Shadow',
