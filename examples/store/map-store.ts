@@ -11,25 +11,32 @@ export function mapStore({ clock = () => Date.now() }: MapStoreOptions = {}): St
   const stored = new Map<string, string>()
   let changing = Promise.resolve()
 
+  /** One request after another: here a database has its transaction, or its locks. */
+  function transaction<T>(
+    keys: readonly string[],
+    decide: (states: WorkingSet, now: number) => T,
+  ): Promise<T> {
+    const decided = changing.then(async () => {
+      const states = new WorkingSet(await load(stored, keys))
+      const now = clock()
+      const answer = decide(states, now)
+      await save(stored, states.changed(now))
+      return answer
+    })
+    changing = decided.then(ignore, ignore)
+    return decided
+  }
+
   return {
-    apply(op, checks) {
-      // One request after another: here a database has its transaction, or its locks.
-      const outcomes = changing.then(async () => {
-        const found = await load(stored, checks.map(stateKey))
-        const now = clock()
-        const states = new WorkingSet(found)
-        const decided = engine[op](states, checks, now)
-        await save(stored, states.changed(now))
-        return decided
-      })
-      changing = outcomes.then(ignore, ignore)
-      return outcomes
-    },
+    apply: (op, checks) =>
+      transaction(checks.map(stateKey), (states, now) => engine[op](states, checks, now)),
+    change: (change) =>
+      transaction(change.checks.map(stateKey), (states, now) => engine.change(states, change, now)),
   }
 }
 
 function ignore(): void {
-  // The caller of `apply` gets the error. The next request begins after it either way.
+  // The caller gets the error. The next request begins after it either way.
 }
 
 async function load(

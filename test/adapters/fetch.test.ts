@@ -1,6 +1,7 @@
-import { createLimiter, memoryStore, type PolicyOptions, type Store } from '@sluice/core'
+import { createLimiter, memoryStore, type PolicyOptions } from '@sluice/core'
 import { ip, type RateLimitOptions, rateLimit } from '@sluice/fetch'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { storeThrough } from '../support/store-through.ts'
 import { until } from '../support/until.ts'
 
 const one = { limit: 1, window: '1m' } as const
@@ -262,7 +263,7 @@ describe('what a request of fetch holds', () => {
     'ends once when the client leaves %s',
     async (when) => {
       const { limit, held, store } = counted()
-      const apply = vi.spyOn(store, 'apply')
+      const change = vi.spyOn(store, 'change')
       const client = new AbortController()
       if (when === 'before it is decided') client.abort()
       const response = await limit(() => {
@@ -273,7 +274,7 @@ describe('what a request of fetch holds', () => {
 
       expect(await held()).toBe(0)
       await response.text()
-      expect(apply.mock.calls.filter(([op]) => op === 'release')).toHaveLength(1)
+      expect(change.mock.calls.filter(([{ op }]) => op === 'release')).toHaveLength(1)
     },
   )
 
@@ -296,18 +297,13 @@ describe('what a request of fetch holds', () => {
   })
 
   it('is waited for by waitUntil, until the store has done its work', async () => {
-    const counts = memoryStore()
     let released = (): void => undefined
-    const store: Store = {
-      apply: async (op, checks) => {
-        if (op === 'release') {
-          await new Promise<void>((resolve) => {
-            released = resolve
-          })
-        }
-        return counts.apply(op, checks)
-      },
-    }
+    const store = storeThrough(memoryStore(), (op) => {
+      if (op !== 'release') return Promise.resolve()
+      return new Promise<void>((resolve) => {
+        released = resolve
+      })
+    })
     const limit = rateLimit({ ...inFlight, store, key: () => 'ada' })
     const work: Promise<unknown>[] = []
     const waitUntil = (promise: Promise<unknown>) => void work.push(promise)

@@ -35,6 +35,7 @@ const floors: Readonly<Record<string, readonly string[]>> = {
     'regions',
   ],
   'packages/redis': [
+    'model',
     'keys',
     'clients',
     'replies',

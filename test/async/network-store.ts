@@ -1,11 +1,15 @@
-import { type Check, memoryStore, type Outcome, type Store } from '@sluice/core'
-
-type Op = Parameters<Store['apply']>[0]
+import {
+  type Change,
+  type Check,
+  type DecidingOp,
+  memoryStore,
+  type Outcome,
+  type Store,
+} from '@sluice/core'
 
 interface Message {
-  readonly op: Op
-  readonly checks: readonly Check[]
-  resolve(outcomes: readonly Outcome[]): void
+  /** Has the shared store decide. Returns what answers the sender. */
+  decide(): () => void
   reject(error: Error): void
 }
 
@@ -35,10 +39,25 @@ export class NetworkStore implements Store {
     this.#resets = resets
   }
 
-  apply(op: Op, checks: readonly Check[]): Promise<readonly Outcome[]> {
+  apply(op: DecidingOp, checks: readonly Check[]): Promise<readonly Outcome[]> {
+    return this.#send(() => this.#shared.apply(op, checks))
+  }
+
+  change(change: Change): Promise<readonly boolean[]> {
+    return this.#send(() => {
+      if (change.op === 'reset') this.#resets.push(Date.now())
+      return this.#shared.change(change)
+    })
+  }
+
+  #send<T>(ask: () => T): Promise<Awaited<T>> {
     if (this.isDown) return Promise.reject(new Error('down'))
     return new Promise((resolve, reject) => {
-      const message: Message = { op, checks, resolve, reject }
+      const decide = () => {
+        const answer = ask() as Awaited<T>
+        return () => resolve(answer)
+      }
+      const message: Message = { decide, reject }
       this.#under.push(message)
       this.#arrivesAt = Math.max(this.#arrivesAt, Date.now() + this.delays.requestDelayMs)
       setTimeout(() => this.#arrive(message), this.#arrivesAt - Date.now())
@@ -52,13 +71,12 @@ export class NetworkStore implements Store {
 
   #arrive(message: Message): void {
     if (!this.#under.includes(message)) return
-    if (message.op === 'reset') this.#resets.push(Date.now())
-    const outcomes = this.#shared.apply(message.op, message.checks) as readonly Outcome[]
+    const answer = message.decide()
     this.#answersAt = Math.max(this.#answersAt, Date.now() + this.delays.replyDelayMs)
     setTimeout(() => {
       if (!this.#under.includes(message)) return
       this.#under = this.#under.filter((each) => each !== message)
-      message.resolve(outcomes)
+      answer()
     }, this.#answersAt - Date.now())
   }
 }

@@ -249,7 +249,7 @@ describe.each([
   ['rejects', () => Promise.reject(new Error('down'))],
   ['rejects with no error', () => Promise.reject('down')],
 ])('a store that %s', (_how, fail) => {
-  const store = (): Store => ({ apply: fail })
+  const store = (): Store => ({ apply: fail, change: fail })
 
   it('is stood in for by local memory, shared by the limiters of the store', async () => {
     const errors: StoreErrorEvent[] = []

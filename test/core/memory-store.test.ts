@@ -197,8 +197,8 @@ describe('several checks in one request', () => {
     vi.advanceTimersByTime(1)
     const [charged] = store.apply('charge', [{ ...check, cost: 6 }])
     expect(charged?.receipt).toBeInstanceOf(Receipt)
-    if (charged?.receipt)
-      store.apply('refund', [{ ...charged.receipt.check, receipt: charged.receipt }])
+    const { receipt } = charged ?? {}
+    if (receipt) store.change({ op: 'refund', checks: [{ ...receipt.check, receipt }] })
     vi.setSystemTime(Date.now() - 60_007)
     expect(store.apply('consume', [{ ...check, cost: 0 }])[0]?.remaining).toBe(4)
   })

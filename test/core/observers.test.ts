@@ -11,6 +11,7 @@ import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { portableDigest } from '../../packages/core/src/model/digest.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
+import { goneStore } from '../support/store-through.ts'
 
 describe('the option observers', () => {
   it('tells each observer of the list, and the shorthand, of each decision', async () => {
@@ -72,7 +73,7 @@ describe('the option observers', () => {
     'blames no policy where the failure mode %s answers',
     async (failureMode) => {
       const told: DecisionEvent[] = []
-      const store = { apply: () => Promise.reject(new Error('gone')) }
+      const store = goneStore(memoryStore())
       const observers = [
         { onDecision: (event: DecisionEvent) => void told.push(event) },
         { onStoreError: () => undefined },
@@ -100,9 +101,7 @@ describe('the option observers', () => {
   it('tells an observer of several limiters on one store once of what the store does', async () => {
     const onResilience = vi.fn()
     const observer = { onResilience }
-    const store = {
-      apply: () => Promise.reject(new Error('gone')),
-    }
+    const store = goneStore(memoryStore())
     const options = { store, observers: [observer, { onStoreError: () => undefined }] }
     const limiters = [1, 2].map((limit) => patientLimiter({ ...options, limit, window: '1m' }))
     for (let i = 0; i < 3; i += 1) await limiters[0]?.consume('a')
@@ -165,7 +164,7 @@ describe('the event of a decision', () => {
       { onStoreError: () => undefined },
     ]
     const shop = { ...memoryStore(), name: 'shop' }
-    const broken = { apply: () => Promise.reject(new Error('gone')) }
+    const broken = goneStore(memoryStore())
     for (const store of [shop, broken]) {
       const options = { store, observers }
       await createLimiter({ ...options, limit: 1, window: '1m' }).consume('a')

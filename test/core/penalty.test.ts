@@ -3,11 +3,11 @@ import {
   createCheckLimiter,
   memoryStore,
   type PenaltyOptions,
-  type Store,
   unlimited,
 } from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { storeThrough } from '../support/store-through.ts'
 
 const minute = 60_000
 
@@ -295,11 +295,9 @@ it('a strike that is counted later clears what the block of thenReset clears', a
 })
 
 it('a block of thenReset tells the wait of the window where the store cleared nothing', async () => {
-  const memory = memoryStore()
-  const store: Store = {
-    apply: (op, checks) =>
-      op === 'reset' ? Promise.reject(new Error('gone')) : memory.apply(op, checks),
-  }
+  const store = storeThrough(memoryStore(), (op) => {
+    if (op === 'reset') throw new Error('gone')
+  })
   const onStoreError = vi.fn()
   const penalty = { after: 1, within: '1m', for: '5s', thenReset: true } as const
   const limiter = createCheckLimiter({

@@ -1,4 +1,5 @@
 import {
+  type CountedKey,
   createCheckLimiter,
   type LimiterOptions,
   memoryStore,
@@ -8,6 +9,7 @@ import {
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { limiterOf, type SomeOptions } from '../support/patient-limiter.ts'
+import { type AnyOp, goneStore, storeThrough } from '../support/store-through.ts'
 import { until } from '../support/until.ts'
 
 const tight = { name: 'tight', limit: 1, window: '1m', mode: 'shadow' } as const
@@ -174,27 +176,21 @@ describe('a remote store', () => {
   function remote() {
     const memory = memoryStore()
     const answers: (() => void)[] = []
-    const apply = vi.fn<typeof memory.apply>()
-    const store = {
-      apply: (...asked: Parameters<typeof memory.apply>) => {
-        apply(...asked)
-        return new Promise<ReturnType<typeof memory.apply>>((resolve) => {
-          answers.push(() => resolve(memory.apply(...asked)))
-        })
-      },
-    }
-    return { store, apply, answer: () => answers.shift()?.() }
+    const asked = vi.fn((_op: AnyOp, _checks: readonly CountedKey[]) => {
+      return new Promise<void>((resolve) => answers.push(resolve))
+    })
+    return { store: storeThrough(memory, asked), asked, answer: () => answers.shift()?.() }
   }
 
   it('is asked about shadows after the decision, and nobody waits', async () => {
-    const { store, apply, answer } = remote()
+    const { store, asked, answer } = remote()
     const { limiter, told } = observed({ store, policies: [tight, loose], deadlineMs: 60_000 })
     const decision = limiter.consume('ada')
-    expect(apply).toHaveBeenCalledTimes(1)
+    expect(asked).toHaveBeenCalledTimes(1)
     answer()
 
     expect((await decision).allowed).toBe(true)
-    expect(apply).toHaveBeenCalledTimes(2)
+    expect(asked).toHaveBeenCalledTimes(2)
     expect(told()).toEqual([])
     answer()
     await until('it is told', () => told().length > 0)
@@ -210,13 +206,13 @@ describe('a remote store', () => {
   })
 
   it('gives back what a shadow took when that is known', async () => {
-    const { store, apply, answer } = remote()
+    const { store, asked, answer } = remote()
     const { limiter } = observed({ ...tight, store, deadlineMs: 60_000 })
     const refunded = limiter.refund(await limiter.consume('ada'))
     answer()
-    await until('the refund is asked for', () => apply.mock.lastCall?.[0] === 'refund')
+    await until('the refund is asked for', () => asked.mock.lastCall?.[0] === 'refund')
     const checks = [expect.objectContaining({ key: 'ada' })]
-    expect(apply).toHaveBeenLastCalledWith('refund', checks, undefined)
+    expect(asked).toHaveBeenLastCalledWith('refund', checks)
     answer()
 
     expect(await refunded).toBe(true)
@@ -224,7 +220,7 @@ describe('a remote store', () => {
 
   it('that fails is told of as ever, and of no outcome', async () => {
     const onStoreError = vi.fn()
-    const store = { apply: () => Promise.reject(new Error('gone')) }
+    const store = goneStore(memoryStore())
     const { limiter, told } = observed({
       ...tight,
       store,

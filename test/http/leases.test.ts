@@ -10,13 +10,13 @@ afterEach(() => void vi.useRealTimers())
 
 function guarded(options: GuardFields<object> = {}) {
   const store = memoryStore()
-  const apply = vi.spyOn(store, 'apply')
+  const change = vi.spyOn(store, 'change')
   const guard = guardOf({ ...(options.policies ? {} : leases), store, ...options })
   return {
     guard,
     check: () => now(guard.check(exchange())),
-    asked: (op: string) => apply.mock.calls.filter(([other]) => other === op).length,
-    apply,
+    asked: (op: string) => change.mock.calls.filter(([made]) => made.op === op).length,
+    change,
   }
 }
 
@@ -146,9 +146,9 @@ describe('renewal', () => {
 
   it('survives a store that fails for less than a lease, with nothing unhandled', async () => {
     const onStoreError = vi.fn()
-    const { check, apply } = guarded({ limit: 1, observers: { onStoreError } })
+    const { check, change } = guarded({ limit: 1, observers: { onStoreError } })
     const { hold } = check()
-    apply.mockImplementationOnce(() => {
+    change.mockImplementationOnce(() => {
       throw new Error('gone')
     })
     await vi.advanceTimersByTimeAsync(100_000)
@@ -160,9 +160,9 @@ describe('renewal', () => {
   })
 
   it('soon leaves a store alone that does not answer', async () => {
-    const { check, apply, asked } = guarded()
+    const { check, change, asked } = guarded()
     check()
-    apply.mockImplementation(() => new Promise(() => undefined) as never)
+    change.mockImplementation(() => new Promise(() => undefined) as never)
     await vi.advanceTimersByTimeAsync(100_000)
 
     expect(asked('renew')).toBe(3)

@@ -1,6 +1,8 @@
+import { memoryStore } from '@sluice/core'
 import type { DecisionEvent, GuardFields, Observers, SkipEvent } from '@sluice/http'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
+import { goneStore } from '../support/store-through.ts'
 import { exchange, guardOf, now } from './exchange.ts'
 
 function listening() {
@@ -106,7 +108,7 @@ describe('observers of a guard', () => {
 
   it('are told of no policy where the failure mode answers, and neither is the handler', async () => {
     const { decisions, observers } = listening()
-    const store = { apply: () => Promise.reject(new Error('gone')) }
+    const store = goneStore(memoryStore())
     const options = {
       failureMode: 'closed',
       store,

@@ -1,6 +1,7 @@
 import { memoryStore, type Store } from '@sluice/core'
 import type { GuardFields } from '@sluice/http'
 import { describe, expect, it, vi } from 'vitest'
+import { type AnyOp, goneStore, storeThrough } from '../support/store-through.ts'
 import { exchange, guardOf, now } from './exchange.ts'
 
 const policy = { name: 'posts', limit: 8, window: '1m' } as const
@@ -17,7 +18,7 @@ function guarded(options: GuardFields<object> = {}) {
   }
 }
 
-const gone: Store = { apply: () => Promise.reject(new Error('gone')) }
+const gone: Store = goneStore(memoryStore())
 
 describe('a guard with an idempotency key', () => {
   it('answers at once where nothing is async', () => {
@@ -38,17 +39,17 @@ describe('a guard with an idempotency key', () => {
 
   it('has a request wait once for a store that does not answer', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-    const memory = memoryStore()
     let isFrozen = false
     const never = new Promise<never>(() => undefined)
-    const apply = vi.fn<Store['apply']>(async (op, checks) =>
-      isFrozen ? never : memory.apply(op, checks),
-    )
-    const options = { store: { apply }, observers: { onStoreError: () => undefined } }
+    const before = vi.fn(async (_op: AnyOp) => (isFrozen ? never : undefined))
+    const options = {
+      store: storeThrough(memoryStore(), before),
+      observers: { onStoreError: () => undefined },
+    }
     const { guard, left } = guarded(options)
     await left('a')
     isFrozen = true
-    apply.mockClear()
+    before.mockClear()
     const asked = exchange(withKey('b'))
     const passage = guard.check(asked)
     await vi.advanceTimersByTimeAsync(100)
@@ -56,7 +57,7 @@ describe('a guard with an idempotency key', () => {
     // Nor does it at the next guard of the chain. What nobody waits for is told to the store as ever.
     const next = guardOf({ ...policy, ...options, name: 'next', key: () => 'ada' })
     expect(now(next.check(asked)).decision?.source).toBe('fallback')
-    expect(apply.mock.calls.filter(([op]) => op === 'consume')).toHaveLength(1)
+    expect(before.mock.calls.filter(([op]) => op === 'consume')).toHaveLength(1)
     vi.useRealTimers()
   })
 
@@ -154,8 +155,7 @@ describe('a guard with an idempotency key', () => {
   })
 
   it('charges a retry whose first attempt is given back while it asks', async () => {
-    const memory = memoryStore()
-    const store: Store = { apply: async (op, checks) => memory.apply(op, checks) }
+    const store = storeThrough(memoryStore(), () => Promise.resolve())
     const refundWhen = (_: object, { status }: { status: number }) => status >= 500
     const guard = guardOf({ ...policy, store, key: () => 'ada', idempotencyKey: true, refundWhen })
     for (let lead = 0; lead < 12; lead += 1) {

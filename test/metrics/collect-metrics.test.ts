@@ -2,6 +2,7 @@ import { createLimiter, type DecisionEvent, memoryStore } from '@sluice/core'
 import { collectMetrics, type Family, type Metrics } from '@sluice/metrics'
 import { describe, expect, it } from 'vitest'
 import { exchange, guardOf } from '../http/exchange.ts'
+import { goneStore } from '../support/store-through.ts'
 import { fakeTime, scraped, seriesValue } from './scrape.ts'
 
 fakeTime()
@@ -59,7 +60,7 @@ describe('metrics of a guard', () => {
     ['closed', 'failed_closed'],
   ] as const)('tell of requests that the failure mode %s decides', async (failureMode, result) => {
     const metrics = collectMetrics()
-    const store = { apply: () => Promise.reject(new Error('gone')) }
+    const store = goneStore(memoryStore())
     const options = { failureMode, store, observers: [metrics, { onStoreError: () => undefined }] }
     const guard = guardOf({ limit: 1, window: '1m', ...options })
     for (let i = 0; i < 4; i += 1) await guard.check(exchange())

@@ -1,4 +1,5 @@
 import { memoryStore, type Store } from '@sluice/core'
+import { storeThrough } from '../support/store-through.ts'
 
 /** A store that processes share, and that fails as a Redis does. */
 export interface FlakyStore extends Store {
@@ -9,25 +10,28 @@ export interface FlakyStore extends Store {
 
 export function flakyStore(): FlakyStore {
   let memory = memoryStore()
-  return {
+  const store: FlakyStore = {
+    ...storeThrough(
+      () => memory,
+      async () => awayIf(store.isAway),
+    ),
     isAway: false,
     loseAll() {
       memory = memoryStore()
     },
-    async apply(op, checks) {
-      if (this.isAway) throw new Error('the store is away')
-      return memory.apply(op, checks)
-    },
   }
+  return store
 }
 
 /** The same data as another process sees it, which may be cut off alone. */
 export function seenFrom(store: FlakyStore): Store & { isAway: boolean } {
-  return {
+  const seen: Store & { isAway: boolean } = {
+    ...storeThrough(store, async () => awayIf(seen.isAway)),
     isAway: false,
-    async apply(op, checks) {
-      if (this.isAway) throw new Error('the store is away')
-      return store.apply(op, checks)
-    },
   }
+  return seen
+}
+
+function awayIf(isAway: boolean): void {
+  if (isAway) throw new Error('the store is away')
 }

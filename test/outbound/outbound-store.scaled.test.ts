@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { mostWithin } from '../queue/rolling.ts'
 import { scaled } from '../support/scale.ts'
+import { storeThrough } from '../support/store-through.ts'
 import { fakeTime, wait } from './faked-time.ts'
 import { flakyStore, seenFrom } from './flaky-store.ts'
 
@@ -224,7 +225,10 @@ describe('an outbound whose store fails', () => {
     const memory = memoryStore()
     let isBroken = true
     const outbound = make({
-      store: { apply: (op, checks) => (isBroken ? JSON.parse('null') : memory.apply(op, checks)) },
+      store: {
+        ...storeThrough(memory, () => undefined),
+        apply: (op, checks) => (isBroken ? JSON.parse('null') : memory.apply(op, checks)),
+      },
     })
     const later = outbound.schedule(async () => 'made')
     await vi.advanceTimersByTimeAsync(3_000)

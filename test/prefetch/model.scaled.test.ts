@@ -1,4 +1,4 @@
-import { type Check, definePolicy, type Outcome } from '@sluice/core'
+import { type Check, definePolicy, type GrantCheck, type Outcome } from '@sluice/core'
 import { engine } from '@sluice/core/backend'
 import { describe, expect, it } from 'vitest'
 // The rules of the holder are the product's own, and so is the decision of the store: only the network is a model.
@@ -21,7 +21,7 @@ const policy = {
 interface Request {
   readonly holder: number
   readonly key: Key
-  readonly terms: NonNullable<Check['terms']>
+  readonly terms: GrantCheck['terms']
 }
 
 interface Reply {
@@ -90,8 +90,8 @@ class World {
     if (this.admitted[key].length > limit) throw new Error(`too many: ${JSON.stringify(this)}`)
   }
 
-  decide(op: 'consume' | 'grant' | 'reset', check: Check): Outcome | undefined {
-    return engine[op](this.states, [check], this.now)[0]
+  consume(check: Check): Outcome | undefined {
+    return engine.consume(this.states, [check], this.now)[0]
   }
 }
 
@@ -173,7 +173,7 @@ function spend(holder: number, key: Key): Action {
 function direct(key: Key): Action {
   return (next) => {
     next.budget.direct -= 1
-    if (next.decide('consume', { policy, key, cost: 1, limit })?.allowed) next.admit(key)
+    if (next.consume({ policy, key, cost: 1, limit })?.allowed) next.admit(key)
   }
 }
 
@@ -195,7 +195,8 @@ function arrive(index: number, isLast: boolean): Action {
     if (isLast) next.requests.splice(index, 1)
     else next.budget.losses -= 1
     const { holder, key, terms } = request
-    const units = next.decide('grant', { policy, key, cost: 2, limit, terms })?.granted ?? 0
+    const check = { policy, key, cost: 2, limit, terms }
+    const units = engine.grant(next.states, [check], next.now)[0]?.units ?? 0
     next.replies.push({ holder, key, id: terms.id, units })
   }
 }
@@ -212,8 +213,8 @@ function reset(holder: number, key: Key): Action {
   return (next) => {
     next.budget.resets -= 1
     const closed = next.holding(holder, key).forget()
-    const terms = { id: 0, lifeMs: 0, divisor: 1, closed }
-    next.decide('reset', { policy, key, cost: 1, limit, terms })
+    const checks = [{ policy, key, cost: 1, limit, closed }]
+    engine.change(next.states, { op: 'reset', checks }, next.now)
     next.admitted[key] = []
   }
 }

@@ -37,7 +37,7 @@ describe('the option prefetch', () => {
   })
 
   it('is refused on a store that grants no units', () => {
-    const store = { apply: () => [] }
+    const store = { apply: () => [], change: () => [] }
     expect(() => limiterOf({ ...hot, store })).toThrow(
       /^prefetch of 'p' must be left out on this store, which grants no units/,
     )

@@ -9,8 +9,8 @@ import {
   type Decision,
   isPromise,
   memoryStore,
-  type Store,
 } from '@sluice/core'
+import { storeThrough } from '../support/store-through.ts'
 
 const limit = 10_000
 const windowMs = 10_000
@@ -58,7 +58,7 @@ function simulate({ processes, skew, prefetchMs, instances }: Setting): Result {
   const memory = memoryStore()
   const fleet = Array.from({ length: processes }, (): CheckLimiter => {
     // Another object, so that it is taken for a store that is elsewhere.
-    const store: Store = { apply: (op, checks) => memory.apply(op, checks), grantsUnits: true }
+    const store = storeThrough(memory, () => undefined)
     const policies = [{ name: 'hot', limit, window: `${windowMs}ms`, prefetch: `${prefetchMs}ms` }]
     return createCheckLimiter({ policies: policies as never, store, instances })
   })

@@ -1,18 +1,24 @@
 import {
+  type Change,
   type Check,
   type CheckLimiter,
+  type DecidingOp,
   type Decision,
+  type GrantCheck,
+  type Granted,
   isPromise,
+  type MaybePromise,
   memoryStore,
   type Outcome,
   type Store,
 } from '@sluice/core'
 import { vi } from 'vitest'
 import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
+import type { AnyCheck, AnyOp } from '../support/store-through.ts'
 
 interface Asked {
-  readonly op: string
-  readonly check: Check
+  readonly op: AnyOp
+  readonly check: AnyCheck
 }
 
 /** How the answers to grants come: at once; when the test lets them; never, though they were done. */
@@ -20,7 +26,6 @@ type Answering = 'at-once' | 'when-released' | 'lost'
 
 /** A store that grants units, decides at once, and tells what it was asked. The clock is faked. */
 export class SimulatedStore implements Store {
-  readonly grantsUnits = true
   denials = { ttlMs: 0 }
   readonly asked: Asked[] = []
   answering: Answering = 'at-once'
@@ -31,15 +36,33 @@ export class SimulatedStore implements Store {
   readonly #memory = memoryStore()
   readonly #waiting: (() => void)[] = []
 
-  apply(op: Parameters<Store['apply']>[0], checks: readonly Check[]): ReturnType<Store['apply']> {
+  apply(op: DecidingOp, checks: readonly Check[]): MaybePromise<readonly Outcome[]> {
+    const answering = this.isSlow && op === 'consume' ? 'when-released' : 'at-once'
+    return this.#answer(op, checks, () => this.#memory.apply(op, checks), answering)
+  }
+
+  change(change: Change): MaybePromise<readonly boolean[]> {
+    const checks = change.op === 'block' ? [] : change.checks
+    return this.#answer(change.op, checks, () => this.#memory.change(change))
+  }
+
+  grant(checks: readonly GrantCheck[]): MaybePromise<readonly Granted[]> {
+    return this.#answer('grant', checks, () => this.#memory.grant(checks), this.answering)
+  }
+
+  #answer<T>(
+    op: AnyOp,
+    checks: readonly AnyCheck[],
+    decide: () => T,
+    answering: Answering = 'at-once',
+  ): MaybePromise<T> {
     for (const check of checks) this.asked.push({ op, check })
     if (this.isDown) throw new Error('down')
-    const outcomes = this.#memory.apply(op, checks)
-    const answering = op === 'grant' ? this.answering : isSlowOp(op, this.isSlow)
-    if (answering === 'at-once') return outcomes
+    const answer = decide()
+    if (answering === 'at-once') return answer
     if (answering === 'lost') return Promise.reject(new Error('lost'))
-    return new Promise<readonly Outcome[]>((resolve) => {
-      this.#waiting.push(() => resolve(outcomes))
+    return new Promise<T>((resolve) => {
+      this.#waiting.push(() => resolve(answer))
     })
   }
 
@@ -50,7 +73,7 @@ export class SimulatedStore implements Store {
   }
 
   /** What was asked with an operation, the latest last. */
-  of(op: string): readonly Check[] {
+  of(op: AnyOp): readonly AnyCheck[] {
     return this.asked.flatMap((each) => (each.op === op ? [each.check] : []))
   }
 
@@ -62,10 +85,6 @@ export class SimulatedStore implements Store {
       ...options,
     })
   }
-}
-
-function isSlowOp(op: string, isSlow: boolean): Answering {
-  return isSlow && op === 'consume' ? 'when-released' : 'at-once'
 }
 
 /** Consumes of the key `k`, with a limit of its own. */

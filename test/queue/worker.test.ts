@@ -1,3 +1,4 @@
+import { memoryStore } from '@sluice/core'
 import {
   type Broker,
   createWorker,
@@ -12,6 +13,7 @@ import { redisStore } from '@sluice/redis'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { goneStore } from '../support/store-through.ts'
 import { newJob, roomy } from './new-job.ts'
 import { mostWithin } from './rolling.ts'
 
@@ -348,7 +350,7 @@ describe('a worker', () => {
           answer = resolve
         }),
     )
-    const worker = start({ limit: 1, window: '1h', store: { apply: asked } })
+    const worker = start({ limit: 1, window: '1h', store: { ...memoryStore(), apply: asked } })
     await enqueue()
     await vi.advanceTimersByTimeAsync(10)
     expect(asked).toHaveBeenCalledTimes(1)
@@ -365,9 +367,7 @@ describe('a worker', () => {
 
   it('starts nothing while the store of its rate does not decide', async () => {
     const handler = vi.fn()
-    const store = {
-      apply: vi.fn().mockRejectedValue(new Error('away')),
-    }
+    const store = goneStore(memoryStore())
     vi.spyOn(console, 'warn').mockReturnValue()
     start({ limit: 1, window: '1s', store, handler })
     await enqueue()

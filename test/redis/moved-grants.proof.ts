@@ -29,8 +29,8 @@ describe.each(modernClients)('$name on a Cluster', (clusterClient) => {
     const grant = async (key: string, id: number): Promise<number> => {
       const terms = { id, lifeMs: policy.prefetchMs, divisor: 1, closed: [] }
       const asked = { policy, key, cost: 4, limit: policy.limit, terms }
-      const [outcome] = await store.apply('grant', [asked])
-      return outcome?.granted ?? Number.NaN
+      const [granted] = (await store.grant?.([asked])) ?? []
+      return granted?.units ?? Number.NaN
     }
     const ask = async (key: string): Promise<boolean> => {
       const asked = { policy, key, cost: 1, limit: policy.limit }

@@ -231,7 +231,7 @@ describe('a request whose policies count different identities, on a Cluster', ()
       [false, 0],
       [true, 8],
     ])
-    await store.apply('reset', checks)
+    await store.change({ op: 'reset', checks })
     expect(await remaining(here, there)).toEqual([1, 9])
   })
 })

@@ -56,7 +56,7 @@ describe('regionalStore refuses', () => {
     ['a local store that is none', () => open(Object({ local: {} })), /local must be a store/],
     [
       'a global store that grants no units',
-      () => open({ global: { apply: () => [] } }),
+      () => open({ global: { apply: () => [], change: () => [] } }),
       /global must be a store that grants units, such as redisStore\(client\) with the encoding 'packed'/,
     ],
     [

@@ -1,6 +1,7 @@
-import type { Check, Outcome, Receipt } from '@sluice/core'
+import type { Check, DecidingOp, Outcome, Receipt, Store } from '@sluice/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { changeOf } from '../support/store-through.ts'
 import type { Expected } from './oracle/life.ts'
 import { Oracle, type OracleReceipt } from './oracle/oracle.ts'
 import {
@@ -68,13 +69,14 @@ async function compare(
       if (oracle.mayStepTo(now + elapsedMs)) now += elapsedMs
       oracle.stepTo(now)
       const resolved = requests.map((request) => settlement(request, taken, oracle))
-      const outcomes = await Promise.all(resolved.map(({ op, checks }) => store.apply(op, checks)))
+      const answers = await Promise.all(resolved.map((request) => answerOf(store, request)))
       for (const [index, { op, checks, receipts }] of resolved.entries()) {
         const answer = oracle.apply(op, checks, { now, receipts })
-        const found = outcomes[index] ?? []
-        expect(found.map(comparable), `${op} at ${now} of ${describeChecks(checks)}`).toEqual(
-          answer.expected,
-        )
+        const { changed, outcomes: found = [] } = answers[index] ?? {}
+        expect(
+          changed ?? found.map(comparable),
+          `${op} at ${now} of ${describeChecks(checks)}`,
+        ).toEqual(changed ? answer.expected.map(({ allowed }) => allowed) : answer.expected)
         taken.push({
           receipts: found.map(({ receipt }) => receipt),
           expected: answer.receipts,
@@ -85,6 +87,17 @@ async function compare(
   } finally {
     await close()
   }
+}
+
+interface StoreAnswer {
+  readonly outcomes?: readonly Outcome[]
+  readonly changed?: readonly boolean[]
+}
+
+async function answerOf(store: Store, { op, checks }: Request): Promise<StoreAnswer> {
+  const change = changeOf(op, checks)
+  if (change) return { changed: await store.change(change) }
+  return { outcomes: await store.apply(op as DecidingOp, checks) }
 }
 
 /**

@@ -1,11 +1,20 @@
-import { type Check, definePolicy, type Outcome, type Receipt, type StoreOp } from '@sluice/core'
+import {
+  type DecidingOp,
+  definePolicy,
+  type GrantCheck,
+  type Granted,
+  type Outcome,
+  type Receipt,
+  type Store,
+} from '@sluice/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { type AnyCheck, type AnyOp, changeOf } from '../support/store-through.ts'
 import { memoryDriver, type OpenedStore, packedDriver, runsOf, serverOf } from './store-drivers.ts'
 
 /** An operation on one key of the policy with grants, and sometimes on one without. */
 interface Step {
-  readonly op: StoreOp
+  readonly op: AnyOp
   readonly elapsedMs: number
   readonly key: 'a' | 'b'
   readonly cost: number
@@ -37,7 +46,7 @@ const traces: fc.Arbitrary<Trace> = fc
   .chain(({ window, limit, lifeShare, resolution }) => {
     const lifeMs = Math.max(10, Math.floor(window / lifeShare))
     const step = fc.record({
-      op: fc.constantFrom<StoreOp>(
+      op: fc.constantFrom<AnyOp>(
         ...(['consume', 'consume', 'grant', 'grant', 'grant', 'peek', 'charge'] as const),
         ...(['refund', 'reset'] as const),
       ),
@@ -124,10 +133,10 @@ async function compare(
     nextId += 1
     const terms = { id: nextId, lifeMs, divisor: step.divisor, closed }
     const asked = { policy, key, cost, limit: step.limit }
-    const beside: Check[] = step.isBesideAnother
+    const beside: AnyCheck[] = step.isBesideAnother
       ? [{ policy: plain, key, cost: 1, limit: plain.limit }]
       : []
-    let own: readonly [Check[], Check[]] = [
+    let own: readonly [AnyCheck[], AnyCheck[]] = [
       [asked, ...beside],
       [asked, ...beside],
     ]
@@ -139,14 +148,14 @@ async function compare(
       receipts.splice(receipts.indexOf(pair), 1)
       own = [[{ ...pair[0].check, receipt: pair[0] }], [{ ...pair[1].check, receipt: pair[1] }]]
     }
-    const here = await inMemory.store.apply(step.op, own[0])
-    const there = await inRedis.store.apply(step.op, own[1])
+    const here = await answersOf(inMemory.store, step.op, own[0])
+    const there = await answersOf(inRedis.store, step.op, own[1])
     expect(there.map(comparable), JSON.stringify(step)).toEqual(here.map(comparable))
-    const taken = here[0]?.granted ?? 0
+    const taken = here[0]?.units ?? 0
     for (const grant of closing) open.splice(open.indexOf(grant), 1)
     if (taken > 0) open.push({ id: nextId, key, units: taken })
     const [one, other] = [here[0]?.receipt, there[0]?.receipt]
-    if (one && other && step.op !== 'grant') receipts.push([one, other])
+    if (one && other) receipts.push([one, other])
     const keys = (await inRedis.storedKeys?.()) ?? []
     for (const { ttlMs } of keys) {
       expect(ttlMs).toBeGreaterThan(0)
@@ -157,6 +166,25 @@ async function compare(
   }
 }
 
-function comparable({ receipt, policy, ...outcome }: Outcome): object {
-  return { ...outcome, policy: policy.id, taken: receipt?.at }
+type Answer = Partial<Outcome & Granted & { readonly changed: boolean }>
+
+async function answersOf(
+  { change, grant, apply }: Store,
+  op: AnyOp,
+  checks: readonly AnyCheck[],
+): Promise<readonly Answer[]> {
+  if (op === 'grant') {
+    return (await grant?.(checks.flatMap((check) => (hasTerms(check) ? [check] : [])))) ?? []
+  }
+  const changed = changeOf(op, checks)
+  if (changed) return (await change(changed)).map((isFound) => ({ changed: isFound }))
+  return apply(op as DecidingOp, checks)
+}
+
+function hasTerms(check: AnyCheck): check is GrantCheck {
+  return check.terms !== undefined
+}
+
+function comparable({ receipt, settled, policy, ...answer }: Answer): object {
+  return { ...answer, policy: policy?.id, taken: (receipt ?? settled)?.at }
 }

@@ -1,6 +1,15 @@
-import { type AlgorithmName, type Check, memoryStore, type Policy, type Store } from '@sluice/core'
+import {
+  type AlgorithmName,
+  type Check,
+  type DecidingOp,
+  memoryStore,
+  type Policy,
+  type Store,
+  type StoreOp,
+} from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { type AnyCheck, changeOf } from '../support/store-through.ts'
 import { algorithmPolicy, exactNames, testedAlgorithms } from './algorithm-policy.ts'
 import {
   memoryDriver,
@@ -233,16 +242,22 @@ describe.each([packedDriver, sortedSetDriver, postgresDriver])('stored keys ($na
   })
 
   /** Refunds go to what was just taken, since their receipts come from this store. */
-  async function refundAfter(store: Store, op: string, checks: readonly Check[]): Promise<void> {
+  async function refundAfter(
+    store: Store,
+    op: StoreOp,
+    checks: readonly AnyCheck[],
+  ): Promise<void> {
     if (op !== 'refund') {
-      await store.apply(op as 'consume', checks)
+      const change = changeOf(op, checks)
+      if (!change) await store.apply(op as DecidingOp, checks)
+      else if (change.checks.length > 0) await store.change(change)
       return
     }
     const outcomes = await store.apply('charge', checks)
     const taken = outcomes.flatMap(({ receipt }) =>
       receipt ? [{ ...receipt.check, receipt }] : [],
     )
-    if (taken.length > 0) await store.apply('refund', taken)
+    if (taken.length > 0) await store.change({ op: 'refund', checks: taken })
   }
 
   function expectBounded(keys: readonly StoredKey[], policies: readonly Policy[]): void {

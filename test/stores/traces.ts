@@ -10,6 +10,7 @@ import {
 } from '@sluice/core'
 import fc from 'fast-check'
 import { limiterOf } from '../support/patient-limiter.ts'
+import type { AnyCheck } from '../support/store-through.ts'
 import { testedAlgorithms } from './algorithm-policy.ts'
 
 /** Several requests at one time, which a store that batches decides in one call. */
@@ -24,7 +25,7 @@ export interface Request {
   readonly settles: number
   /** For a refund: the share of the units that are left of each receipt; 1 for all. */
   readonly share: number
-  readonly checks: readonly Check[]
+  readonly checks: readonly AnyCheck[]
 }
 
 export interface Trace {

@@ -1,5 +1,8 @@
 import {
+  type Change,
   type Check,
+  type CountedKey,
+  type DecidingOp,
   type MemoryStore,
   memoryStore,
   type Outcome,
@@ -9,66 +12,83 @@ import {
 import { storeConformance } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
 import { mapStore } from '../../examples/store/map-store.ts'
+import { storeThrough } from '../support/store-through.ts'
 import { runKit } from './run-kit.ts'
 
 storeConformance({ describe, it, open: (clock) => ({ store: mapStore({ clock }) }) })
 
-/** A store with one defect: it changes the calls of a store that is right, or its outcomes. */
-type Defect = (right: MemoryStore, ...call: Parameters<MemoryStore['apply']>) => Calls
-type Calls = readonly Outcome[] | Promise<readonly Outcome[]>
+/** A store with one defect: it changes the calls of a store that is right, or its answers. */
+interface Defect {
+  apply?(right: MemoryStore, op: DecidingOp, checks: readonly Check[]): ReturnType<Store['apply']>
+  change?(right: MemoryStore, change: Change): readonly boolean[]
+}
 
-const changed =
-  (change: (outcome: Outcome) => Partial<Outcome>, ...ops: StoreOp[]): Defect =>
-  (right, op, checks) =>
+const changed = (change: (outcome: Outcome) => Partial<Outcome>): Defect => ({
+  apply: (right, op, checks) =>
     right
       .apply(op, checks)
-      .map((outcome) => (ops.includes(op) ? { ...outcome, ...change(outcome) } : outcome))
+      .map((outcome) => (op === 'consume' ? { ...outcome, ...change(outcome) } : outcome)),
+})
 
-const without =
-  (...ops: StoreOp[]): Defect =>
-  (right, op, checks) =>
-    right.apply(ops.includes(op) ? 'peek' : op, checks)
+const without = (...ops: StoreOp[]): Defect => ({
+  apply: (right, op, checks) => right.apply(ops.includes(op) ? 'peek' : op, checks),
+  change: (right, change) =>
+    ops.includes(change.op) ? change.checks.map(() => change.op === 'reset') : right.change(change),
+})
 
 /** A store that counts a check under another key, or under another policy. */
-const counting =
-  (change: (check: Check) => { readonly id?: string; readonly key?: string }): Defect =>
-  (right, op, checks) =>
-    right.apply(
-      op,
-      checks.map((check) => {
-        const { id = check.policy.id, key = check.key } = change(check)
-        return { ...check, key, policy: { ...check.policy, id } }
-      }),
-    )
+const counting = (
+  place: (check: CountedKey) => { readonly id?: string; readonly key?: string },
+): Defect => {
+  const placed = <C extends CountedKey>(check: C): C => {
+    const { id = check.policy.id, key = check.key } = place(check)
+    return { ...check, key, policy: { ...check.policy, id } }
+  }
+  return {
+    apply: (right, op, checks) => right.apply(op, checks.map(placed)),
+    change: (right, change) =>
+      right.change(
+        change.op === 'block'
+          ? { op: change.op, checks: change.checks.map(placed) }
+          : change.op === 'reset'
+            ? { op: change.op, checks: change.checks.map(placed) }
+            : { op: change.op, checks: change.checks.map(placed) },
+      ),
+  }
+}
 
 const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
   'admits one unit too many': [
-    (right, op, checks) =>
-      right.apply(
-        op,
-        checks.map((check) => ({ ...check, limit: check.limit + (op === 'consume' ? 1 : 0) })),
-      ),
+    {
+      apply: (right, op, checks) =>
+        right.apply(
+          op,
+          checks.map((check) => ({ ...check, limit: check.limit + (op === 'consume' ? 1 : 0) })),
+        ),
+    },
     /outcomes\.0\.limit should be 3, but is 4/,
   ],
   'decides each policy by itself': [
-    (right, op, checks) => checks.flatMap((check) => right.apply(op, [check])),
+    { apply: (right, op, checks) => checks.flatMap((check) => right.apply(op, [check])) },
     /a denied request takes nothing of any policy: expected \[ 0, 8 \], but got \[ 0, 3 \]/,
   ],
   'loses updates that meet': [
-    async (right, op, checks) => {
-      if (op !== 'consume') return right.apply(op, checks)
-      const read = right.apply('peek', checks)
-      await Promise.resolve()
-      return read.every(({ allowed }) => allowed) ? right.apply('charge', checks) : read
+    {
+      async apply(right, op, checks) {
+        if (op !== 'consume') return right.apply(op, checks)
+        const read = right.apply('peek', checks)
+        await Promise.resolve()
+        return read.every(({ allowed }) => allowed) ? right.apply('charge', checks) : read
+      },
     },
     /of 200 requests at once, as many as the limit are admitted: expected 37, but got 200/,
   ],
   'takes units for a peek': [
-    (right, op, checks) => right.apply(op === 'peek' ? 'consume' : op, checks),
+    { apply: (right, op, checks) => right.apply(op === 'peek' ? 'consume' : op, checks) },
     /a peek changes nothing: outcomes\.0\.remaining should be 1/,
   ],
   'tells a wait that is a millisecond short': [
-    changed(({ retryAfterMs }) => ({ retryAfterMs: Math.max(0, retryAfterMs - 1) }), 'consume'),
+    changed(({ retryAfterMs }) => ({ retryAfterMs: Math.max(0, retryAfterMs - 1) })),
     /after retryAfterMs it is admitted: expected true, but got false/,
   ],
   'gives nothing back': [
@@ -76,14 +96,16 @@ const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
     /a refund tells that it gave units back: expected true, but got false/,
   ],
   'gives back twice': [
-    (right, op, checks) =>
-      op === 'refund' ? right.apply('reset', checks) : right.apply(op, checks),
+    {
+      change: (right, change) =>
+        right.change(change.op === 'refund' ? { op: 'reset', checks: change.checks } : change),
+    },
     /two units came back: expected \[ 2 \], but got \[ 3 \]/,
   ],
   'forgets nothing': [without('reset'), /a reset key has its whole limit/],
   'does not count charges': [without('charge'), /a charge above the limit leaves 0/],
   'tells negative remaining': [
-    changed(({ remaining }) => ({ remaining: (remaining ?? 0) - 1 }), 'consume'),
+    changed(({ remaining }) => ({ remaining: (remaining ?? 0) - 1 })),
     /remaining should be 2, but is 1/,
   ],
   'mixes keys up': [
@@ -124,15 +146,17 @@ const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
   ],
   'lets no lease end': [without('release'), /a release tells that the lease still ran/],
   'goes by the clock of the machine': [
-    (right, op, checks) => {
-      const stopped = Date.now
-      try {
-        const hours = Math.floor(performance.timeOrigin)
-        Date.now = () => hours
-        return right.apply(op, checks)
-      } finally {
-        Date.now = stopped
-      }
+    {
+      apply(right, op, checks) {
+        const stopped = Date.now
+        try {
+          const hours = Math.floor(performance.timeOrigin)
+          Date.now = () => hours
+          return right.apply(op, checks)
+        } finally {
+          Date.now = stopped
+        }
+      },
     },
     /after retryAfterMs it is admitted/,
   ],
@@ -142,7 +166,13 @@ describe('the kit for stores', () => {
   it.each(Object.entries(defects))('catches a store that %s', async (_, [defect, message]) => {
     const open = (): { store: Store } => {
       const right = memoryStore()
-      return { store: { apply: (op, checks) => defect(right, op, checks) } }
+      const { apply, change } = defect
+      return {
+        store: {
+          apply: (op, checks) => (apply ? apply(right, op, checks) : right.apply(op, checks)),
+          change: (wanted) => (change ? change(right, wanted) : right.change(wanted)),
+        },
+      }
     }
     const { tests, messages } = await runKit(
       (runner) => storeConformance({ ...runner, open }),
@@ -160,13 +190,13 @@ describe('the kit for stores', () => {
         ...runner,
         open() {
           open += 1
-          const apply = () => {
+          const store = storeThrough(memoryStore(), () => {
             throw new Error('it is broken')
-          }
+          })
           const close = () => {
             open -= 1
           }
-          return { store: { apply }, close }
+          return { store, close }
         },
       }),
     )

@@ -27,7 +27,17 @@ export {
   type MemoryStoreOptions,
   memoryStore,
 } from './memory-store/memory-store.ts'
-export { type Check, divideChecks, maxKeyLength, Receipt } from './model/check.ts'
+export {
+  type BlockCheck,
+  type Check,
+  type CountedKey,
+  divideChecks,
+  type GrantCheck,
+  type Held,
+  maxKeyLength,
+  Receipt,
+  type ResetCheck,
+} from './model/check.ts'
 export { bindingIndex, type Decision, type DecisionSource } from './model/decision.ts'
 export { checkSecret, digestOf } from './model/digest.ts'
 export type { DocumentChange, Documents, FleetMember, SharedDocument } from './model/documents.ts'
@@ -47,9 +57,12 @@ export type {
 export type {
   Ask,
   Cancellation,
+  Change,
+  DecidingOp,
   FleetReport,
   ForgetOptions,
   Forgotten,
+  Granted,
   Outcome,
   Store,
   StoreCall,

@@ -1,4 +1,4 @@
-import type { Check } from '@sluice/core'
+import type { CountedKey } from '@sluice/core'
 import { digestIdentity, stateKey } from '@sluice/core/backend'
 
 /** A row as this process knows it. */
@@ -32,7 +32,7 @@ export class KnownRows {
   }
 
   /** Returns the row of a check. A new one counts as absent. */
-  rowOf(check: Check): Row {
+  rowOf(check: CountedKey): Row {
     const key = stateKey(check)
     const young = this.#young.get(key)
     if (young) return young

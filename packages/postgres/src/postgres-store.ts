@@ -1,12 +1,14 @@
 import {
   type Cancellation,
+  type Change,
   type Check,
+  type CountedKey,
+  type DecidingOp,
   errorText,
   type Outcome,
   SluiceError,
   type Store,
   type StoreDenials,
-  type StoreOp,
   sleep,
   warnOnce,
 } from '@sluice/core'
@@ -28,13 +30,12 @@ import {
   setUpPostgresStore,
 } from './options.ts'
 
-/** One request's checks on their way to the database. */
+/** One request on its way to the database. */
 interface Asked {
-  readonly op: StoreOp
-  readonly checks: readonly Check[]
   readonly rows: readonly Row[]
   readonly cancellation: Cancellation | undefined
-  resolve(outcomes: readonly Outcome[]): void
+  /** Decides it by the states. Returns what answers its caller, for when they are written. */
+  decide(states: WorkingSet, now: number): () => void
   reject(error: unknown): void
 }
 
@@ -102,10 +103,24 @@ class PostgresStore implements Store {
   }
 
   apply(
-    op: StoreOp,
+    op: DecidingOp,
     checks: readonly Check[],
     cancellation?: Cancellation,
   ): Promise<readonly Outcome[]> {
+    return this.#send(checks, cancellation, (states, now) => engine[op](states, checks, now))
+  }
+
+  change(change: Change, cancellation?: Cancellation): Promise<readonly boolean[]> {
+    return this.#send(change.checks, cancellation, (states, now) =>
+      engine.change(states, change, now),
+    )
+  }
+
+  #send<Answer>(
+    checks: readonly CountedKey[],
+    cancellation: Cancellation | undefined,
+    answerOf: (states: WorkingSet, now: number) => Answer,
+  ): Promise<Answer> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) {
         reject(new SluiceError('SLUICE_STORE_FAILED', 'the store is closed'))
@@ -113,7 +128,11 @@ class PostgresStore implements Store {
       }
       this.#sweeping ??= setInterval(() => this.#sweep(), sweepIntervalMs).unref()
       const rows = checks.map((check) => this.#known.rowOf(check))
-      this.#waiting.push({ op, checks, rows, cancellation, resolve, reject })
+      const decide = (states: WorkingSet, now: number) => {
+        const answer = answerOf(states, now)
+        return () => resolve(answer)
+      }
+      this.#waiting.push({ rows, cancellation, decide, reject })
       if (this.#isGathering || this.#calls.size === maxCalls) return
       this.#isGathering = true
       // All requests of this tick travel together.
@@ -211,7 +230,7 @@ class PostgresStore implements Store {
     }
     const states = new WorkingSet(stored)
     const now = clock?.() ?? this.#clock.now()
-    const outcomes = asked.map(({ op, checks }) => engine[op](states, checks, now))
+    const answers = asked.map((one) => one.decide(states, now))
     const call = decideCall({ rows, changed: states.changed(now), now: clock ? null : now })
     const reply = replyOf(await this.#query(call))
     this.#clock.learn(reply.nowMs, reply.nowMs < now)
@@ -220,7 +239,7 @@ class PostgresStore implements Store {
       return false
     }
     call.written()
-    for (const [index, { resolve }] of asked.entries()) resolve(outcomes[index] ?? [])
+    for (const answer of answers) answer()
     return true
   }
 

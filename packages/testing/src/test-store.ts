@@ -1,12 +1,12 @@
 import {
   type Check,
+  type DecidingOp,
   type Duration,
   durationMs,
   knownFields,
   memoryStore,
   type Outcome,
   type Store,
-  type StoreOp,
 } from '@sluice/core'
 import { algorithmOf, unknownOutcome } from '@sluice/core/backend'
 
@@ -34,10 +34,12 @@ export interface TestStore extends Store {
  * store.denyAll({ retryAfter: '30s' })
  */
 export function testStore(): TestStore {
-  let decide = counting()
+  let memory = memoryStore()
+  let decide: Decide | undefined
   return {
     name: 'test',
-    apply: (op, checks) => decide(op, checks),
+    apply: (op, checks) => (decide ?? memory.apply)(op, checks),
+    change: (change) => (decide ? change.checks.map(() => true) : memory.change(change)),
     admitAll() {
       decide = (_op, checks) => checks.map(admitted)
     },
@@ -50,17 +52,13 @@ export function testStore(): TestStore {
       }
     },
     count() {
-      decide = counting()
+      memory = memoryStore()
+      decide = undefined
     },
   }
 }
 
-type Decide = (op: StoreOp, checks: readonly Check[]) => readonly Outcome[]
-
-function counting(): Decide {
-  const store = memoryStore()
-  return (op, checks) => store.apply(op, checks)
-}
+type Decide = (op: DecidingOp, checks: readonly Check[]) => readonly Outcome[]
 
 function admitted(check: Check): Outcome {
   return { ...unknownOutcome(check), remaining: check.limit, resetMs: check.policy.windowMs }

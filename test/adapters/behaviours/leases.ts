@@ -196,10 +196,8 @@ export const leases: Behaviour = ({ driver, start }) => {
     const store = memoryStore()
     const limits = { ...policy, store, observers: { onStoreError } }
     const app = await start({ limits: [limits] })
-    const { apply } = store
-    vi.spyOn(store, 'apply').mockImplementation((op, checks) => {
-      if (op === 'release') throw new Error('gone')
-      return apply(op, checks)
+    vi.spyOn(store, 'change').mockImplementation(() => {
+      throw new Error('gone')
     })
 
     expect((await app.ask()).status).toBe(200)

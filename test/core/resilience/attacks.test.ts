@@ -5,13 +5,13 @@ import {
   type Decision,
   type MaybePromise,
   memoryStore,
-  type Outcome,
   type ResilienceEvent,
   SluiceError,
   type Store,
 } from '@sluice/core'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { limiterOf, type SomeOptions } from '../../support/patient-limiter.ts'
+import { goneStore, storeThrough } from '../../support/store-through.ts'
 import { TroubledStore } from './troubled-store.ts'
 
 let store: TroubledStore
@@ -80,7 +80,7 @@ it.each([1, 3])(
   'a refund reaches a unit whose debt the store refused 40,000 times, %i requests at once',
   async (atOnce) => {
     const refusal = new SluiceError('SLUICE_STORE_CHECK', 'this check alone')
-    const limiter = limit({ store: { name: 'refusing', apply: () => Promise.reject(refusal) } })
+    const limiter = limit({ store: storeThrough(memoryStore(), () => Promise.reject(refusal)) })
     const decision = await limiter.consume('k')
     for (let asked = 0; asked < 40_000; asked += atOnce) {
       await Promise.all(Array.from({ length: atOnce }, () => limiter.consume('k')))
@@ -140,10 +140,7 @@ it('an observer may ask a limiter of the same store about every event', async ()
 it('stores that count in one place are one in an outage', async () => {
   const space = {}
   const stores = Array.from({ length: 5 }, () => {
-    const away: Store = {
-      space,
-      apply: () => Promise.reject(new Error('down')),
-    }
+    const away: Store = { ...goneStore(memoryStore()), space }
     return away
   })
   const limiters = stores.map((away) => limit({ store: away, instances: 1 }))
@@ -155,13 +152,11 @@ it('stores that count in one place are one in an outage', async () => {
 })
 
 it('a store that answers at once comes back too', async () => {
-  const memory = memoryStore()
   let isBroken = true
-  const apply = (...asked: Parameters<typeof memory.apply>): readonly Outcome[] => {
+  const atOnce = storeThrough(memoryStore(), () => {
     if (isBroken) throw new Error('broken')
-    return memory.apply(...asked)
-  }
-  const limiter = limit({ store: { apply } })
+  })
+  const limiter = limit({ store: atOnce })
   for (let i = 0; i < 4; i += 1) await limiter.consume('k')
   expect(limiter.storeHealth()).toMatchObject({ breaker: 'open', keysOwed: 1 })
   isBroken = false
@@ -262,7 +257,9 @@ it.each(['before', 'after'])('parts are given back once, %s the store is told', 
 })
 
 it('a store that answers nonsense has failed', async () => {
-  const limiter = limit({ store: { apply: () => Promise.resolve(undefined as never) } })
+  const limiter = limit({
+    store: { ...goneStore(store), apply: () => Promise.resolve(undefined as never) },
+  })
   expect(await limiter.consume('k')).toMatchObject({ allowed: true, source: 'fallback' })
 })
 

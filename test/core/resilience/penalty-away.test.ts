@@ -163,7 +163,10 @@ it('a block that the store has lifted is in force no more without it', async () 
   // By another process.
   const { penalty } = limiter
   if (!penalty) throw new Error('a penalty')
-  store.memory.apply('reset', [{ policy: penalty, key: 'k', cost: 1, limit: penalty.limit }])
+  store.memory.change({
+    op: 'reset',
+    checks: [{ policy: penalty, key: 'k', cost: 1, limit: penalty.limit }],
+  })
   expect((await limiter.consume('k')).allowed).toBe(true)
   await cutOff(limiter)
   expect(await limiter.consume('k')).toMatchObject({ source: 'fallback', allowed: true })

@@ -1,6 +1,8 @@
 import {
   type Cancellation,
+  type Change,
   type Check,
+  type DecidingOp,
   type MemoryStore,
   memoryStore,
   type Outcome,
@@ -8,12 +10,13 @@ import {
   type StoreOp,
   type StoreTelemetry,
 } from '@sluice/core'
+import type { AnyCheck } from '../../support/store-through.ts'
 
 type Mood = 'answers' | 'hangs' | 'rejects'
 
 interface Call {
   readonly op: StoreOp
-  readonly checks: readonly Check[]
+  readonly checks: readonly AnyCheck[]
   readonly cancellation: Cancellation | undefined
   /** Answers now: as a store does that was frozen, and decides when it wakes. */
   answer(): void
@@ -36,10 +39,21 @@ export class TroubledStore implements Store {
   }
 
   apply(
-    op: StoreOp,
+    op: DecidingOp,
     checks: readonly Check[],
     cancellation?: Cancellation,
   ): Promise<readonly Outcome[]> {
+    const decide = () => this.memory.apply(op, checks)
+    return this.#call({ op, checks, cancellation }, decide)
+  }
+
+  change(change: Change, cancellation?: Cancellation): Promise<readonly boolean[]> {
+    const checks = change.op === 'block' ? [] : change.checks
+    const decide = () => this.memory.change(change)
+    return this.#call({ op: change.op, checks, cancellation }, decide)
+  }
+
+  #call<T>(asked: Omit<Call, 'answer' | 'fail'>, decide: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       let isDone = false
       const once = (work: () => void): void => {
@@ -47,10 +61,8 @@ export class TroubledStore implements Store {
         isDone = true
       }
       const call = {
-        op,
-        checks,
-        cancellation,
-        answer: () => once(() => resolve(this.memory.apply(op, checks))),
+        ...asked,
+        answer: () => once(() => resolve(decide())),
         fail: (error: Error) => once(() => reject(error)),
       }
       this.calls.push(call)

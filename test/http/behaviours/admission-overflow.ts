@@ -129,6 +129,7 @@ export const admissionOverflow: Behaviour = ({ start }) => {
       limits: {
         // Somebody else takes the last unit of the hard limit in between.
         store: {
+          ...memory,
           apply(op, checks) {
             const [first] = checks
             const isHardAlone = op === 'consume' && checks.length === 1

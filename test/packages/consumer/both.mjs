@@ -38,7 +38,7 @@ assert.equal((await theirs.consume('ada')).allowed, false)
 assert.throws(() => core.createLimiter({ policies: [{ ...policies[0], window: '1h' }], store }), {
   code: 'SLUICE_POLICY_CONFLICT',
 })
-const slow = { apply: async () => [], space: {} }
+const slow = { apply: async () => [], change: async () => [], space: {} }
 core.createLimiter({ policies, store: slow, fallback: core.memoryStore() })
 assert.throws(
   () => other.core.createLimiter({ policies, store: slow, fallback: other.core.memoryStore() }),

@@ -10,16 +10,22 @@ assert.notEqual(esm.createLimiter, cjs.createLimiter, 'two copies of core')
 function remoteStore(form) {
   const memory = form.memoryStore()
   const asked = []
-  return {
+  const call =
+    (op, decide) =>
+    async (...args) => {
+      asked.push(op)
+      if (store.isAway) throw new Error('away')
+      return decide(...args)
+    }
+  const store = {
     ...memory,
     asked,
     isAway: false,
-    async apply(op, checks) {
-      asked.push(op)
-      if (this.isAway) throw new Error('away')
-      return memory.apply(op, checks)
-    },
+    apply: call('apply', memory.apply),
+    change: call('change', memory.change),
+    grant: call('grant', memory.grant),
   }
+  return store
 }
 
 /** Who holds the units of a decision, each with a store and a way to come by such a decision. */

@@ -1,4 +1,5 @@
 import type { Check } from '@sluice/core'
+import type { AnyCheck } from '../../support/store-through.ts'
 import { ceilDivide, type Expected, firstWait, type GivenBack, type Life } from './life.ts'
 
 const longest = 2 ** 52
@@ -42,7 +43,7 @@ export class BucketLife implements Life {
     return raised > capacity(check)
   }
 
-  giveBack(check: Check, at: number, now: number): GivenBack {
+  giveBack(check: AnyCheck, at: number, now: number): GivenBack {
     const windowMs = BigInt(check.policy.windowMs)
     const level = this.#levelAt(check, now)
     const taken = BigInt(check.cost) * windowMs

@@ -1,4 +1,5 @@
 import type { Check } from '@sluice/core'
+import type { AnyCheck } from '../../support/store-through.ts'
 
 /** What an oracle says of a check: the fields of an outcome that every store must agree on. */
 export interface Expected {
@@ -29,7 +30,7 @@ export interface Life {
   take(check: Check, now: number): { at: number; ends: number[] }
   /** Whether taking the check would lose units, so that nothing that was taken until then is given back any more. */
   overflows?(check: Check, now: number): boolean
-  giveBack(check: Check, at: number, now: number): GivenBack
+  giveBack(check: AnyCheck, at: number, now: number): GivenBack
   /** Units that count. */
   used(check: Check, now: number): bigint
   /** @returns whether the lease still runs */

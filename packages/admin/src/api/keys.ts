@@ -72,7 +72,10 @@ export const block: Answering<unknown, Static<typeof schemas.blockRequest>> = as
   return acted(call, 'keys.block', identity, {
     wouldFind: isBlocked,
     until: () => Date.now() + durationMs,
-    act: (counted) => counted.limiter.blockChecks([checkOf(counted, durationMs)]),
+    act(counted) {
+      const { cost: _, ...check } = checkOf(counted, 1)
+      return counted.limiter.blockChecks([{ ...check, blockMs: durationMs }])
+    },
   })
 }
 

@@ -1,4 +1,4 @@
-import type { GrantTerms, TakenGrant } from './grant.ts'
+import type { ClosedGrant, GrantTerms, TakenGrant } from './grant.ts'
 
 /** The fields that every state has. */
 export interface KeyState {
@@ -212,10 +212,14 @@ export interface Algorithm<
    */
   renew?(state: State, check: CountingCheck<Settings>, times: { now: number; at: number }): boolean
   /**
-   * Denies all for exactly `check.cost` ms from now. Only where keys can be blocked. Changes the
+   * Denies all for exactly `blockMs` from now. Only where keys can be blocked. Changes the
    * state.
    */
-  block?(state: State, check: CountingCheck<Settings>, now: number): void
+  block?(
+    state: State,
+    check: CountingCheck<Settings>,
+    times: { now: number; blockMs: number },
+  ): void
   /**
    * Closes grants and takes another one. Changes the state. Left out by algorithms without grants.
    */
@@ -228,7 +232,7 @@ export interface Algorithm<
    * Returns the state of a key that is forgotten while processes hold units of it; `undefined` if
    * none does.
    */
-  afterReset?(state: State, terms: GrantTerms | undefined): State | undefined
+  afterReset?(state: State, closed?: readonly ClosedGrant[]): State | undefined
   /** The time from which the state is the same as none. */
   endsAt(state: State, check: CountingCheck<Settings>): number
   /** Reads what the twin reports, at `now` by its clock. */

@@ -172,9 +172,9 @@ export function withHeldUnits<Inner extends KeyState, Settings extends object>(
       return { units, settledAt }
     },
 
-    afterReset({ limit, grants }, terms) {
-      const closed = new Set(terms?.closed.map(({ id }) => id))
-      const kept = grants.filter(({ id }) => !closed.has(id))
+    afterReset({ limit, grants }, closed = []) {
+      const gone = new Set(closed.map(({ id }) => id))
+      const kept = grants.filter(({ id }) => !gone.has(id))
       return kept.length === 0 ? undefined : { limit, inner: algorithm.create(), grants: kept }
     },
 

@@ -104,10 +104,10 @@ export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
 
   giveBack: () => false,
 
-  block(state, { cost, limit, policy }, now) {
+  block(state, { limit, policy }, { now, blockMs }) {
     state.withinMs = policy.windowMs
     state.limit = limit
-    beginBlock(state, cost, now)
+    beginBlock(state, blockMs, now)
   },
 
   endsAt(state) {

@@ -1,9 +1,8 @@
 import { isMemoryStore } from '../memory-store/memory-store.ts'
-import type { Check } from '../model/check.ts'
 import type { Decide } from '../model/decide.ts'
 import { decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Outcome } from '../model/store.ts'
+import type { ManualChange } from '../model/store.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
 import { appliedLimitsOf, noteLimits } from './applied-limits.ts'
@@ -22,7 +21,7 @@ export interface Road {
    * Resets or blocks keys at the store, and forgets what this process holds of them. Rejects when
    * the store failed.
    */
-  overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<readonly Outcome[]>
+  overwrite(change: ManualChange): Promise<readonly boolean[]>
   /** Tells the store of all that it has not counted, and returns what is not spent. */
   close(): Promise<void> | undefined
 }
@@ -48,14 +47,15 @@ export function roadOf({ policies, notesLimits, access, caller }: RoadOptions): 
     : caller.ask
   const unheld = ahead ? byKnownStates(ahead, caller)(ask) : ask
   const limited = grants ? byGrants(grants, caller)(unheld) : unheld
-  const overwrite: Road['overwrite'] = (op, checks) => {
-    ahead?.forget(checks)
-    return caller.overwrite(op, op === 'reset' && grants ? grants.forget(checks) : checks)
+  const overwrite: Road['overwrite'] = (change) => {
+    ahead?.forget(change.checks)
+    if (change.op === 'block' || !grants) return caller.overwrite(change)
+    return caller.overwrite({ op: 'reset', checks: grants.forget(change.checks) })
   }
 
   const reset: Reset = (checks) => {
-    if (memory) return memory.apply('reset', checks).length > 0
-    return overwrite('reset', checks).then(
+    if (memory) return memory.change({ op: 'reset', checks }).length > 0
+    return overwrite({ op: 'reset', checks }).then(
       () => true,
       (error: unknown) => {
         caller.onFailure('reset', error)

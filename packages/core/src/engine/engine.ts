@@ -1,31 +1,52 @@
 import type { KeyState } from '../algorithms/algorithm.ts'
 import { remainingUnits } from '../algorithms/effective-window.ts'
 import { algorithmOf } from '../algorithms/table.ts'
-import type { Check } from '../model/check.ts'
-import { Receipt } from '../model/check.ts'
-import type { Outcome, StoreOp } from '../model/store.ts'
+import {
+  type BlockCheck,
+  type Check,
+  type GrantCheck,
+  type Held,
+  Receipt,
+  type ResetCheck,
+} from '../model/check.ts'
+import type { Change, DecidingOp, Granted, Outcome } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { CheckOutcome, delayOf, leavesTrace, outcomeOf, waitMs } from './outcome.ts'
 import type { States } from './states.ts'
 
-type Operation = (states: States, checks: readonly Check[], now: number) => readonly Outcome[]
-
 /**
  * The decision over the checks of one request, for any backend: one synchronous step that reads and
- * changes the states. `now` is in ms since the epoch, by the clock of the store. Outcomes stand in
+ * changes the states. `now` is in ms since the epoch, by the clock of the store. Answers stand in
  * the order of the checks.
  */
-export const engine: { readonly [op in StoreOp]: Operation } = {
+export const engine: Engine = {
   consume,
   peek,
   charge: (states, checks, now) =>
     checks.map((check) => charge(states, { check, now, state: stateOf(states, check, now) })),
-  refund: (states, checks, now) => checks.map((check) => refund(states, check, now)),
-  release: (states, checks, now) => checks.map((check) => refund(states, check, now)),
-  renew: (states, checks, now) => checks.map((check) => renew(states, check, now)),
-  reset: (states, checks, now) => checks.map((check) => reset(states, check, now)),
-  block: (states, checks, now) => checks.map((check) => block(states, check, now)),
+  change,
   grant: (states, checks, now) => checks.map((check) => grant(states, check, now)),
+}
+
+type Call<Asked, Answer> = (states: States, asked: Asked, now: number) => readonly Answer[]
+
+interface Engine extends Readonly<Record<DecidingOp, Call<readonly Check[], Outcome>>> {
+  readonly change: Call<Change, boolean>
+  readonly grant: Call<readonly GrantCheck[], Granted>
+}
+
+function change(states: States, { op, checks }: Change, now: number): readonly boolean[] {
+  switch (op) {
+    case 'refund':
+    case 'release':
+      return checks.map((check) => refund(states, check, now))
+    case 'renew':
+      return checks.map((check) => renew(states, check, now))
+    case 'reset':
+      return checks.map((check) => reset(states, check, now))
+    case 'block':
+      return checks.map((check) => block(states, check, now))
+  }
 }
 
 /** One check, and the state of its key; `undefined` for none. */
@@ -133,69 +154,56 @@ function peek(states: States, checks: readonly Check[], now: number): readonly O
   )
 }
 
-function refund(states: States, check: Check, now: number): Outcome {
+function refund(states: States, held: Held, now: number): boolean {
+  const state = stateOfHeld(states, held, now)
+  const algorithm = algorithmOf(held.policy)
+  if (!state) return false
+  const isGivenBack = algorithm.giveBack(state, held, { now, at: held.receipt.at })
+  // A key without units is forgotten, so that no receipt reaches its next state.
+  if (algorithm.endsAt(state, held) <= now) states.delete(held)
+  return isGivenBack
+}
+
+function renew(states: States, held: Held, now: number): boolean {
+  const state = stateOfHeld(states, held, now)
+  if (!state) return false
+  return algorithmOf(held.policy).renew?.(state, held, { now, at: held.receipt.at }) === true
+}
+
+/** Returns the state of a key that its receipt was written in. */
+function stateOfHeld(states: States, held: Held, now: number): KeyState | undefined {
+  const state = stateOf(states, held, now)
+  return state && held.receipt.incarnation === states.incarnationOf(state) ? state : undefined
+}
+
+function reset(states: States, { closed, ...check }: ResetCheck, now: number): boolean {
+  const { used, afterReset } = algorithmOf(check.policy)
   const state = stateOf(states, check, now)
-  const algorithm = algorithmOf(check.policy)
-  const { receipt } = check
-  let isGivenBack = false
-  if (state && receipt && receipt.incarnation === states.incarnationOf(state)) {
-    isGivenBack = algorithm.giveBack(state, check, { now, at: receipt.at })
-    // A key without units is forgotten, so that no receipt reaches its next state.
-    if (algorithm.endsAt(state, check) <= now) states.delete(check)
-  }
-  return changeOutcome({ check, now, state }, isGivenBack)
+  const units = state ? used(state, check, now) : 0
+  const isFound = states.delete(check) && units > 0
+  const kept = state && afterReset?.(state, closed)
+  if (!kept) return isFound
+  return used(Object.assign(states.begin(check, now), kept), check, now) < units
 }
 
-/** @param isFound true when there was anything to change */
-function changeOutcome(found: Found, isFound: boolean): Outcome {
-  const { check, now } = found
-  const outcome = outcomeOf(readableState(found), check, { now, retryAfterMs: 0 })
-  outcome.allowed = isFound
-  return outcome
-}
-
-function renew(states: States, check: Check, now: number): Outcome {
-  const state = stateOf(states, check, now)
-  const { receipt, policy } = check
-  const isHeld =
-    state !== undefined &&
-    receipt !== undefined &&
-    receipt.incarnation === states.incarnationOf(state) &&
-    algorithmOf(policy).renew?.(state, check, { now, at: receipt.at }) === true
-  const retryAfterMs = isHeld ? 0 : policy.retryMs
-  return outcomeOf(readableState({ check, state }), check, { now, retryAfterMs })
-}
-
-function reset(states: States, check: Check, now: number): Outcome {
-  const state = stateOf(states, check, now)
-  const used = state ? algorithmOf(check.policy).used(state, check, now) : 0
-  const isFound = states.delete(check) && used > 0
-  const kept = state && algorithmOf(check.policy).afterReset?.(state, check.terms)
-  if (!kept) return changeOutcome({ check, now, state: undefined }, isFound)
-  const next = Object.assign(states.begin(check, now), kept)
-  const isLess = algorithmOf(check.policy).used(next, check, now) < used
-  return changeOutcome({ check, now, state: next }, isLess)
-}
-
-function grant(states: States, check: Check, now: number): Outcome {
+function grant(states: States, { terms, ...check }: GrantCheck, now: number): Granted {
   const { takeGrant } = algorithmOf(check.policy)
-  const { terms } = check
   const found = { check, now, state: stateOf(states, check, now) }
-  if (!takeGrant || !terms) return { ...changeOutcome(found, false), granted: 0 }
-  const state = living(found, states)
-  const { units, settledAt } = takeGrant(state, check, { now, terms })
-  const receipt =
+  const state = takeGrant ? living(found, states) : readableState(found)
+  const { units, settledAt } = takeGrant?.(state, check, { now, terms }) ?? { units: 0 }
+  const { remaining, resetMs } = outcomeOf(state, check, { now, retryAfterMs: 0 })
+  const settled =
     settledAt === undefined ? undefined : new Receipt(check, settledAt, states.incarnationOf(state))
-  const outcome = outcomeOf(state, check, { now, retryAfterMs: 0, receipt })
-  return { ...outcome, allowed: units > 0, granted: units }
+  return { units, remaining, resetMs, settled }
 }
 
-function block(states: States, check: Check, now: number): Outcome {
+function block(states: States, { blockMs, ...rest }: BlockCheck, now: number): boolean {
+  const check = { ...rest, cost: 0 }
   const algorithm = algorithmOf(check.policy)
   const state = living({ check, now, state: stateOf(states, check, now) }, states)
   const isFound = algorithm.msUntil(state, check, { now, target: 0 }) > 0
-  algorithm.block?.(state, check, now)
-  if (states.get(check, now) === state) return changeOutcome({ check, now, state }, isFound)
+  algorithm.block?.(state, check, { now, blockMs })
+  if (states.get(check, now) === state) return isFound
   throw new SluiceError(
     'SLUICE_STORE_FAILED',
     'the store is full of keys that are exhausted, so nothing was blocked; raise the maxKeys of memoryStore()',

@@ -108,7 +108,7 @@ export class WorkingSet implements States {
  * Returns the text that identifies a state: the policy, the settings that its states depend on, and
  * the key. It contains the identity.
  */
-export function stateKey({ policy, key }: Check): string {
+export function stateKey({ policy, key }: Pick<Check, 'policy' | 'key'>): string {
   const { keyName, keyShape } = algorithmOf(policy)
   return `${policy.id}~${keyName}-${keyShape(policy)}:${key}`
 }

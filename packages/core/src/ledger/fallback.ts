@@ -2,10 +2,10 @@ import type { KeyState } from '../algorithms/algorithm.ts'
 import { shareOf } from '../algorithms/bucket.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
-import type { ChangeAtStore, Check, Held, Home, Receipt } from '../model/check.ts'
+import type { ChangeAtStore, Check, CountedKey, Held, Home, Receipt } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Ask, Store } from '../model/store.ts'
+import type { Ask, ManualChange, Store } from '../model/store.ts'
 import { BoundedMap } from '../runtime/bounded-map.ts'
 import { Debts, type Due } from './debts.ts'
 
@@ -79,24 +79,30 @@ export class Fallback implements Home {
   }
 
   #change(op: 'refund' | 'release' | 'renew', held: Held): boolean {
-    return this.#memory.apply(op, [held])[0]?.allowed ?? false
+    return this.#memory.change({ op, checks: [held] })[0] ?? false
   }
 
-  /** Repeats an operation of the store in this memory. */
-  overwrite(op: 'reset' | 'block', checks: readonly Check[]): void {
-    if (op === 'reset') for (const check of checks) this.debts.drop(check)
+  /** Repeats a change of the store in this memory. */
+  overwrite(change: ManualChange): void {
+    if (change.op === 'reset') for (const check of change.checks) this.debts.drop(check)
     try {
-      this.#memory.apply(op, checks)
+      this.#memory.change(change)
     } catch {
       // The memory is full of exhausted keys. Then the block is in force at the store alone.
     }
   }
 
-  /** The checks of a change, for this process: of a digest, where it holds something of its key. */
-  async keyed(checks: readonly Check[], store: Store): Promise<readonly Check[]> {
+  /** The change for this process: of a digest, where the memory holds something of its key. */
+  async keyed({ op, checks }: ManualChange, store: Store): Promise<ManualChange> {
+    if (op === 'block') return { op, checks: await this.#keyed(checks, store) }
+    return { op, checks: await this.#keyed(checks, store) }
+  }
+
+  async #keyed<C extends CountedKey>(checks: readonly C[], store: Store): Promise<readonly C[]> {
     if (checks.every(({ digest }) => digest === undefined)) return checks
-    const keyed: Check[] = []
-    for (const { digest, ...check } of checks) {
+    const keyed: C[] = []
+    for (const check of checks) {
+      const { digest } = check
       const found = digest === undefined ? check : await this.#memory.keys.keyFor(digest, store)
       if (found) keyed.push({ ...check, key: found.key })
     }
@@ -114,12 +120,12 @@ export class Fallback implements Home {
       if (algorithmOf(check.policy).counts !== 'strikes') continue
       const { policy, key } = check
       if (!allowed) {
-        this.overwrite('block', [{ ...check, cost: retryAfterMs }])
+        this.overwrite({ op: 'block', checks: [{ ...check, blockMs: retryAfterMs }] })
         this.blocked.set(policy.id, key, true)
         // An unknown outcome, or one of a charge, shows nothing about a block.
       } else if (remaining > 0 && this.blocked.get(policy.id, key)) {
         this.blocked.delete(policy.id, key)
-        this.overwrite('reset', [check])
+        this.overwrite({ op: 'reset', checks: [check] })
       }
     }
   }

@@ -1,7 +1,7 @@
 import { admittedOutcome } from '../engine/outcome.ts'
 import type { Check, Receipt } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Outcome } from '../model/store.ts'
+import type { Granted, Outcome } from '../model/store.ts'
 import type { GrantCounters } from '../model/store-health.ts'
 import { SpaceSaving } from '../runtime/hot-keys.ts'
 import { Holding } from './holding.ts'
@@ -69,7 +69,7 @@ export class HotKey extends Holding {
   /** The limit of the last request. Only grants that were taken under it may be spent. */
   limit: number
   /** The answer to the last request for a grant. */
-  lastAnswer: Outcome | undefined = undefined
+  lastAnswer: Granted | undefined = undefined
   /** No grant is asked for before this time, in ms of the monotonic clock. */
   askAfterMs = 0
   /** Time at which a grant was last spent, in ms of the monotonic clock. */

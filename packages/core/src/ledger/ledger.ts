@@ -1,4 +1,4 @@
-import type { Check } from '../model/check.ts'
+import type { Check, CountedKey } from '../model/check.ts'
 import { BoundedMap } from '../runtime/bounded-map.ts'
 import { Alarm } from '../waiting/timers.ts'
 
@@ -29,7 +29,7 @@ export abstract class Ledger<Account> extends BoundedMap<Account> {
     // Debts are paid by whoever takes them.
   }
 
-  find({ policy, key }: Check): Account | undefined {
+  find({ policy, key }: CountedKey): Account | undefined {
     return this.get(policy.id, key)
   }
 
@@ -42,10 +42,10 @@ export abstract class Ledger<Account> extends BoundedMap<Account> {
   }
 
   /** Drops an account. What the store was not told is lost. */
-  drop(check: Check): void {
-    const account = this.find(check)
+  drop(key: CountedKey): void {
+    const account = this.find(key)
     if (account) this.#due.delete(account)
-    this.delete(check.policy.id, check.key)
+    this.delete(key.policy.id, key.key)
   }
 
   /** Tells the store of an account within `delayMs`, together with the others that are due. */

@@ -1,13 +1,14 @@
 import {
   type ChangeAtStore,
   type Check,
+  type GrantCheck,
   giveBack,
   type Held,
   type Home,
   type Receipt,
 } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
-import type { Outcome, Store } from '../model/store.ts'
+import type { Granted, Store } from '../model/store.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 
 /** The way of one limiter to the store. */
@@ -18,8 +19,8 @@ export interface StoreWay {
   /** Takes units without asking; in this process while the store is away. */
   charge(check: Check): MaybePromise<Decision>
   readonly change: ChangeAtStore
-  /** Tells the store of closed grants. What is remembered of the keys is forgotten. */
-  applyGrant(checks: readonly Check[]): MaybePromise<readonly Outcome[]>
+  /** Returns units of closed grants, and takes grants. Denials of the keys are forgotten. */
+  grant(checks: readonly GrantCheck[]): MaybePromise<readonly Granted[]>
 }
 
 /**
@@ -92,7 +93,6 @@ export abstract class LocalUnits implements Home {
   ): MaybePromise<boolean> {
     const refunded = this.#refunded
     this.#refunded += cost
-    const { terms: _, ...check } = receipt.check
-    return giveBack({ ...check, cost, receipt, refunded }, changeAtStore)
+    return giveBack({ ...receipt.check, cost, receipt, refunded }, changeAtStore)
   }
 }

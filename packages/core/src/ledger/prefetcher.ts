@@ -1,6 +1,6 @@
-import { type Check, Receipt } from '../model/check.ts'
+import { type Check, type GrantCheck, Receipt, type ResetCheck } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
-import type { DecidingOp, Outcome, Store } from '../model/store.ts'
+import type { DecidingOp, Granted, Outcome, Store } from '../model/store.ts'
 import type { GrantCounters } from '../model/store-health.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
@@ -75,7 +75,7 @@ export class Prefetcher {
    * Closes the grants of keys that are reset. Returns the checks with the grants that the store
    * needs.
    */
-  forget(checks: readonly Check[]): readonly Check[] {
+  forget(checks: readonly Check[]): readonly ResetCheck[] {
     return checks.map((check) => {
       const closed = [...this.#policies.values()].flatMap(({ policy, keys }) => {
         if (policy.id !== check.policy.id) return []
@@ -84,9 +84,7 @@ export class Prefetcher {
         for (const hot of keys.values()) hot.close(() => true)
         return []
       })
-      return closed.length === 0
-        ? check
-        : { ...check, terms: { id: 0, lifeMs: 0, divisor: 1, closed } }
+      return closed.length === 0 ? check : { ...check, closed }
     })
   }
 
@@ -148,18 +146,18 @@ export class Prefetcher {
     const { soleSpent } = hot
     const { closed } = hot.ask(id, lifeMs, now)
     const terms = { id, lifeMs, divisor, closed }
-    const check: Check = { policy, key, cost: units, limit, terms }
+    const check: GrantCheck = { policy, key, cost: units, limit, terms }
     // After an answer with few units, or none, the key is left alone for a while.
     if (units > 0) hot.askAfterMs = now.monotonicMs + lifeMs / 2
     this.#time()
 
-    const onAnswer = ([outcome]: readonly Outcome[]): void => {
-      const granted = outcome?.granted ?? 0
+    const onAnswer = ([answer]: readonly Granted[]): void => {
+      const granted = answer?.units ?? 0
       for (const grant of sent) {
         if (!grant.isOver) this.counters.returned += grant.left
         grant.isOver = true
       }
-      soleSpent?.settle(outcome?.receipt, way.change)
+      soleSpent?.settle(answer?.settled, way.change)
       if (hot.pending?.id !== id) return
       this.counters.taken += granted
       const grant = hot.answer(id, granted, momentNow())
@@ -168,7 +166,7 @@ export class Prefetcher {
         hot.close(() => true)
         return
       }
-      hot.lastAnswer = outcome
+      hot.lastAnswer = answer
       if (units > 0 && 2 * granted >= units) hot.askAfterMs = 0
       const answeredAt = momentNow()
       if (!grant || granted >= hot.meanCost(answeredAt.monotonicMs)) return
@@ -179,8 +177,8 @@ export class Prefetcher {
     try {
       // A call that returns no units leaves the denials of the key as they are.
       const answer = sent.some(({ mustBeSent }) => mustBeSent)
-        ? way.applyGrant([check])
-        : way.store.apply('grant', [check])
+        ? way.grant([check])
+        : (way.store.grant?.([check]) ?? [])
       // The next request of the key asks the store, and finds out why it failed.
       if (isPromise(answer)) return answer.then(onAnswer, () => hot.fail(id))
       onAnswer(answer)

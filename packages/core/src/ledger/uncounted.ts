@@ -1,6 +1,6 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { admittedOutcome } from '../engine/outcome.ts'
-import { type Check, Receipt } from '../model/check.ts'
+import { type Check, type CountedKey, Receipt } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { DecidingOp, Outcome } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
@@ -186,11 +186,11 @@ export class Uncounted extends Ledger<KnownKey> {
     return { uncountedUnits, uncountedBound: most * instances }
   }
 
-  forget(checks: readonly Check[]): void {
-    for (const check of checks) {
-      if (check.policy.maxUncounted === 0) continue
+  forget(changed: readonly CountedKey[]): void {
+    for (const each of changed) {
+      if (each.policy.maxUncounted === 0) continue
       // The store alone knows which key a digest is of.
-      const keys = check.digest === undefined ? [this.find(check)] : this.values()
+      const keys = each.digest === undefined ? [this.find(each)] : this.values()
       for (const key of keys) {
         if (!key) continue
         this.flush(key)

@@ -1,7 +1,7 @@
 import { isLimited } from '../deciders/set-apart.ts'
 import type { Check } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Outcome, Store } from '../model/store.ts'
+import type { ManualChange, Store } from '../model/store.ts'
 import { windowMsOf } from '../options/duration.ts'
 import { SluiceError } from '../options/errors.ts'
 import { andThen, promised } from '../runtime/maybe-promise.ts'
@@ -12,7 +12,7 @@ interface KeyChangesOptions {
   readonly store: Store
   readonly penalty: Policy | undefined
   checksOf(keyed: Keyed): readonly Check[]
-  overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<readonly Outcome[]>
+  overwrite(change: ManualChange): Promise<readonly boolean[]>
 }
 
 /** Returns the resets and blocks of one limiter. */
@@ -25,16 +25,16 @@ export function keyChanges({
   CheckLimiter,
   'reset' | 'resetChecks' | 'block' | 'blockChecks' | 'unblock'
 > {
-  async function change(op: 'reset' | 'block', checks: readonly Check[]): Promise<boolean> {
+  async function make(change: ManualChange): Promise<boolean> {
     try {
-      const outcomes = checks.length > 0 ? await overwrite(op, checks) : []
-      return outcomes.some(({ allowed }) => allowed)
+      return change.checks.length > 0 && (await overwrite(change)).includes(true)
     } catch (error) {
       throw storeError(error)
     }
   }
 
-  const resetChecks = (checks: readonly Check[]) => change('reset', checks.filter(isLimited))
+  const resetChecks = (checks: readonly Check[]) =>
+    make({ op: 'reset', checks: checks.filter(isLimited) })
 
   /** Acts on a key at once if the store can, so that it decides later calls after this one. */
   function actOn(
@@ -55,13 +55,14 @@ export function keyChanges({
 
   return {
     resetChecks,
-    blockChecks: (checks) => change('block', checks),
+    blockChecks: (checks) => make({ op: 'block', checks }),
     reset: (key) => actOn(key, (keyed) => keyed !== undefined && resetChecks(checksOf(keyed))),
     block: (key, duration) =>
       actOn(key, (keyed) => {
         const policy = somePenalty()
         const blockMs = windowMsOf(duration, 'for')
-        if (keyed) return change('block', [checkOf(policy, keyed, blockMs)])
+        const { limit } = policy
+        if (keyed) return make({ op: 'block', checks: [{ policy, ...keyed, limit, blockMs }] })
         throw new SluiceError(
           'SLUICE_KEY_INVALID',
           'the store holds no key with this digest, so it cannot block the key; give the key itself',
@@ -70,7 +71,8 @@ export function keyChanges({
     unblock: (key) =>
       actOn(key, (keyed) => {
         const policy = somePenalty()
-        return keyed !== undefined && change('reset', [checkOf(policy, keyed, 1)])
+        if (!keyed) return false
+        return make({ op: 'reset', checks: [checkOf(policy, keyed, 1)] })
       }),
   }
 }

@@ -1,7 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { isMemoryStore, type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
 import { type FailureMode, failureModes, type Policy } from '../model/policy.ts'
-import type { Store } from '../model/store.ts'
+import { isStore, type Store } from '../model/store.ts'
 import { checkObservers, type ObserverOptions } from '../observers/observers.ts'
 import { SluiceError } from '../options/errors.ts'
 import { invalid, knownFields, oneOf, wholeNumber } from '../options/options.ts'
@@ -214,8 +214,8 @@ export function policyList<P extends object>(
   return policies.map((policy: P, index) => [policy, `policies[${index}]`] as const)
 }
 
-function checkGrants({ name, prefetchMs }: Policy, { grantsUnits = false }: Store): void {
-  if (prefetchMs === 0 || grantsUnits) return
+function checkGrants({ name, prefetchMs }: Policy, { grant }: Store): void {
+  if (prefetchMs === 0 || grant) return
   throw new SluiceError(
     'SLUICE_OPTION_INVALID',
     `prefetch of '${name}' must be left out on this store, which grants no units; use redisStore(client) with the encoding 'packed'`,
@@ -224,6 +224,6 @@ function checkGrants({ name, prefetchMs }: Policy, { grantsUnits = false }: Stor
 
 function storeOf(store: Store | undefined): Store {
   if (store === undefined) return memoryStore()
-  if (typeof store === 'object' && store !== null && typeof store.apply === 'function') return store
+  if (isStore(store)) return store
   throw invalid({ option: 'store' }, store, 'a store, such as memoryStore() or redisStore(client)')
 }

@@ -1,4 +1,4 @@
-import type { Check } from '../model/check.ts'
+import type { BlockCheck, Check } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Store } from '../model/store.ts'
@@ -115,10 +115,10 @@ export interface CheckLimiter extends Limiter {
    */
   resetChecks(checks: readonly Check[]): Promise<boolean>
   /**
-   * Blocks the keys of checks of penalties, whose cost is the duration in ms. Returns whether a
-   * block took the place of one that was in force.
+   * Blocks keys of penalties for `blockMs`. Returns whether a block took the place of one that was in
+   * force.
    */
-  blockChecks(checks: readonly Check[]): Promise<boolean>
+  blockChecks(checks: readonly BlockCheck[]): Promise<boolean>
   /**
    * Counts a denial against a penalty that could not be asked to count it: a check of it, at a cost
    * of one strike. Nobody waits for it.

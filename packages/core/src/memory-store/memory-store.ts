@@ -1,15 +1,17 @@
 import { engine } from '../engine/engine.ts'
-import type { Check } from '../model/check.ts'
+import type { Check, GrantCheck } from '../model/check.ts'
 import { digestOf } from '../model/digest.ts'
 import type { Documents } from '../model/documents.ts'
 import type { Policy } from '../model/policy.ts'
 import type {
+  Change,
+  DecidingOp,
   ForgetOptions,
   Forgotten,
+  Granted,
   Outcome,
   Store,
   StoreKeys,
-  StoreOp,
 } from '../model/store.ts'
 import { knownFields, orDefault, wholeNumber } from '../options/options.ts'
 import { processWide } from '../runtime/process-wide.ts'
@@ -45,7 +47,9 @@ export interface MemoryKeys extends StoreKeys {
 /** A store in this process: synchronous, bounded, without timers. */
 export interface MemoryStore extends Store {
   readonly documents: Documents
-  apply(op: StoreOp, checks: readonly Check[]): readonly Outcome[]
+  apply(op: DecidingOp, checks: readonly Check[]): readonly Outcome[]
+  change(change: Change): readonly boolean[]
+  grant(checks: readonly GrantCheck[]): readonly Granted[]
   readonly keys: MemoryKeys
   /** Number of keys held now. Expired keys do not count, even before they are dropped. */
   readonly size: number
@@ -62,9 +66,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   )
   const store = {
     name: 'memory',
-    grantsUnits: true,
     documents: memoryDocuments(),
-    apply: (op: StoreOp, checks: readonly Check[]) => engine[op](states, checks, Date.now()),
+    apply: (op: DecidingOp, checks: readonly Check[]) => engine[op](states, checks, Date.now()),
+    change: (change: Change) => engine.change(states, change, Date.now()),
+    grant: (checks: readonly GrantCheck[]) => engine.grant(states, checks, Date.now()),
     keys: {
       async keyFor(digest: string, ofStore: Pick<Store, 'keys'> = {}) {
         let looked = 0
@@ -88,7 +93,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return store
 }
 
-const made = processWide('@sluice/core/memory-stores/1', () => new WeakSet<object>())
+const made = processWide('@sluice/core/memory-stores/2', () => new WeakSet<object>())
 
 /** Tells whether a store was made by `memoryStore`, and so is bounded and answers at once. */
 export function isMemoryStore(store: unknown): store is MemoryStore {

@@ -1,4 +1,4 @@
-import type { GrantTerms } from '../algorithms/grant.ts'
+import type { ClosedGrant, GrantTerms } from '../algorithms/grant.ts'
 import { fractionOf } from '../runtime/hash.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Policy } from './policy.ts'
@@ -36,13 +36,10 @@ export interface Check {
    * @default by the policy's share of enforced keys
    */
   readonly shadow?: boolean
-  /** For `refund`, `release` and `renew`: the receipt that the outcome of `consume` carried. */
-  readonly receipt?: Receipt
-  /** For `refund`: units of the receipt that were given back before. @default 0 */
-  readonly refunded?: number
-  /** For `grant` and `reset`: the grants that this process takes and returns. */
-  readonly terms?: GrantTerms | undefined
 }
+
+/** The key of one policy. */
+export type CountedKey = Pick<Check, 'policy' | 'key' | 'digest'>
 
 /**
  * The proof of units that were taken, for refunds. Opaque to users; a store reads only the receipts
@@ -78,8 +75,30 @@ export function isReceiptItself(receipt: Receipt | undefined): receipt is Receip
   return receipt !== undefined && Reflect.get(receipt, isReceipt) === true
 }
 
-/** A check whose units a decision took and has not given back. */
-export type Held = Check & { readonly receipt: Receipt }
+/** A check whose units a decision took and has not given back. `cost` is what is to be changed. */
+export interface Held extends Check {
+  /** The receipt that the outcome of the decision carried. */
+  readonly receipt: Receipt
+  /** For `refund`: units of the receipt that were given back before. @default 0 */
+  readonly refunded?: number
+}
+
+/** A check whose key is to be forgotten. */
+export interface ResetCheck extends Check {
+  /** Grants that this process has spent nothing of since. @default none */
+  readonly closed?: readonly ClosedGrant[]
+}
+
+/** A penalty and a key to be blocked. */
+export interface BlockCheck extends Omit<Check, 'cost'> {
+  /** Time (ms) from now that the key is denied. */
+  readonly blockMs: number
+}
+
+/** A check whose `cost` is the number of units that a process wants to spend without asking. */
+export interface GrantCheck extends Check {
+  readonly terms: GrantTerms
+}
 
 /** Changes at the store what was taken there. Never rejects; tells whether anything was there. */
 export type ChangeAtStore = (

@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { ControlCall } from '../waiting/control-call.ts'
-import type { Check, Receipt } from './check.ts'
+import type { BlockCheck, Check, GrantCheck, Held, Receipt, ResetCheck } from './check.ts'
 import type { Documents } from './documents.ts'
 import type { Policy } from './policy.ts'
 import type { StoreRegion } from './region.ts'
@@ -12,32 +12,26 @@ import type { ResilienceEvent } from './resilience-event.ts'
  *   request that others deny
  * - `peek`: answers as `consume` would, and changes nothing
  * - `charge`: takes the units without asking
+ */
+export type DecidingOp = 'consume' | 'peek' | 'charge'
+
+/**
  * - `refund`: gives back up to `cost` units of the receipts, as far as they still count
  * - `release`: ends the leases that the receipts hold, as far as they still run
  * - `renew`: prolongs those leases
  * - `reset`: forgets the keys
- * - `grant`: settles the closed grants of each check's `terms`, and grants up to `cost` units that
- *   the process may spend without asking. Only for policies with `prefetchMs`
- * - `block`: has a penalty deny its keys for as many ms as each check costs, whatever they were
- *   blocked for before
- *
- * For `refund`, `release`, `renew`, `reset` and `block`, `allowed` of an outcome tells whether the
- * store found anything to change. Examples: units that it gave back, a lease that still ran, a
- * block that it replaced. For `grant` it tells whether units were granted.
+ * - `block`: has a penalty deny its keys for `blockMs`, whatever they were blocked for before
  */
-export type StoreOp =
-  | 'consume'
-  | 'peek'
-  | 'charge'
-  | 'refund'
-  | 'release'
-  | 'renew'
-  | 'reset'
-  | 'block'
-  | 'grant'
+export type Change =
+  | { readonly op: 'refund' | 'release' | 'renew'; readonly checks: readonly Held[] }
+  | ManualChange
 
-/** The operations that decide or take units. The others change what was taken before. */
-export type DecidingOp = Extract<StoreOp, 'consume' | 'peek' | 'charge'>
+/** A change by hand. */
+export type ManualChange =
+  | { readonly op: 'reset'; readonly checks: readonly ResetCheck[] }
+  | { readonly op: 'block'; readonly checks: readonly BlockCheck[] }
+
+export type StoreOp = DecidingOp | Change['op']
 
 /** The outcome of one check. All times are whole milliseconds. */
 export interface Outcome {
@@ -62,11 +56,17 @@ export interface Outcome {
   readonly delayMs: number
   /** Opaque: the units that a refund gives back. `undefined` when nothing was taken. */
   readonly receipt: Receipt | undefined
-  /**
-   * The units that were granted, for `grant` alone. The receipt is for the spent units of the
-   * grants that were closed.
-   */
-  readonly granted?: number
+}
+
+/** The answer to one `GrantCheck`. */
+export interface Granted {
+  /** The units that the process may spend without asking; 0 for none. */
+  readonly units: number
+  /** The units of the key that are left beside all grants, and its effective window in ms. */
+  readonly remaining: number | undefined
+  readonly resetMs: number | undefined
+  /** The receipt for the spent units of the closed grants; `undefined` for none. */
+  readonly settled: Receipt | undefined
 }
 
 /** A cancellation flag: checks that no request waits for any more need not be sent. */
@@ -81,7 +81,7 @@ export interface Cancellation {
  * store's own queue.
  */
 export interface Ask extends Cancellation {
-  readonly op: StoreOp
+  readonly op: DecidingOp
   /** A store that cannot hold a limit puts checks of a smaller one in their place. */
   checks: readonly Check[]
   /** For the store: its names for the keys of the checks. Empty until it says so. */
@@ -203,6 +203,12 @@ export interface StoreScripts {
   ): Promise<unknown>
 }
 
+/** Tells whether a value has what every store must have. */
+export function isStore(value: unknown): value is Store {
+  if (typeof value !== 'object' || value === null) return false
+  return ['apply', 'change'].every((call) => typeof Reflect.get(value, call) === 'function')
+}
+
 /**
  * All that a backend must do. One call carries one request's checks, and decides them in one atomic
  * step.
@@ -220,10 +226,21 @@ export interface Store {
    * takes over
    */
   apply(
-    op: StoreOp,
+    op: DecidingOp,
     checks: readonly Check[],
     cancellation?: Cancellation,
   ): MaybePromise<readonly Outcome[]>
+  /**
+   * Changes what was taken before. Returns for each check whether the store found anything to
+   * change. Examples: units that it gave back, a lease that still ran, a block that it replaced.
+   * @throws or rejects with an error when the store failed
+   */
+  change(change: Change, cancellation?: Cancellation): MaybePromise<readonly boolean[]>
+  /**
+   * Settles the closed grants of each check's `terms`, and grants up to `cost` units. Only for
+   * policies with `prefetchMs`. Left out by a store that does not count the units of processes.
+   */
+  grant?(checks: readonly GrantCheck[]): MaybePromise<readonly Granted[]>
   /**
    * Checks the policies of a limiter that is being made, and its deadline. Left out by a store that
    * takes all of them.
@@ -237,11 +254,6 @@ export interface Store {
   submit?(ask: Ask): void
   /** Name of the store in events and metrics: `memory`, `redis`. @default 'store' */
   readonly name?: string
-  /**
-   * True if the store decides `grant`, and counts the units that processes hold.
-   * @default false
-   */
-  readonly grantsUnits?: boolean
   /** Denials that may be answered from memory. @default none: the store is asked every time */
   readonly denials?: StoreDenials
   /** The processes that use the store. Left out by a store of one process. */

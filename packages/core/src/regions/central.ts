@@ -1,9 +1,16 @@
 import { byGrants } from '../deciders/from-ledger.ts'
-import { type Check, giveBack, type Held, type Home, Receipt } from '../model/check.ts'
-import type { Decide } from '../model/decide.ts'
+import {
+  type Check,
+  giveBack,
+  type Held,
+  type Home,
+  Receipt,
+  type ResetCheck,
+} from '../model/check.ts'
+import type { Decision } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { StoreRegion } from '../model/region.ts'
-import type { Outcome, Store } from '../model/store.ts'
+import type { DecidingOp, Outcome, Store } from '../model/store.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
 import { accessTo } from '../resilience/store-access.ts'
@@ -12,8 +19,8 @@ import { centralPolicy } from './regional-policies.ts'
 import type { Shares } from './shares.ts'
 
 /** Gives back units that the global store has counted. Never rejects. */
-export async function refundCentral({ receipt, ...check }: Check): Promise<boolean> {
-  return (await receipt?.home?.giveBack({ ...check, receipt }, async () => false)) ?? false
+export async function refundCentral(held: Held): Promise<boolean> {
+  return (await held.receipt.home?.giveBack(held, async () => false)) ?? false
 }
 
 /** Units that the global store has counted. A class: then a copy of their receipt can be made. */
@@ -48,8 +55,7 @@ export class Central {
   readonly #caller: Caller
   readonly #shares: Shares
   readonly #policies = new WeakMap<Policy, Policy>()
-  /** Answers without outcomes if the global store does not answer, except to a `charge`. */
-  readonly decide: Decide
+  readonly #decide: Caller['ask']
 
   constructor({ store, shares, deadlineMs, onFailure }: CentralOptions) {
     const access = accessTo(store)
@@ -63,7 +69,7 @@ export class Central {
     this.#access = access
     this.#caller = caller
     this.#shares = shares
-    this.decide = byGrants(access.prefetcher, caller)(caller.ask)
+    this.#decide = byGrants(access.prefetcher, caller)(caller.ask)
   }
 
   /** True while the global store does not answer. */
@@ -84,26 +90,42 @@ export class Central {
   }
 
   /** The check as the global store decides it: against the pool, if the limit is divided. */
-  checkOf(check: Check): Check {
+  #checkOf(check: Check): Check {
     const policy = this.#policies.get(check.policy) ?? centralPolicy(check.policy)
     this.#policies.set(check.policy, policy)
     if (policy.reach === 'global') return { ...check, policy }
-    // The grants of the limiter are those of its share.
-    return { ...check, policy, limit: this.#shares.pool(check.limit), terms: undefined }
+    return { ...check, policy, limit: this.#shares.pool(check.limit) }
+  }
+
+  /** Answers without outcomes if the global store does not answer, except to a `charge`. */
+  async ask(op: DecidingOp, checks: readonly Check[]): Promise<Decision> {
+    const decision = await this.#decide(
+      op,
+      checks.map((check) => this.#checkOf(check)),
+    )
+    const outcomes = decision.outcomes.map((outcome, index) => {
+      const check = checks[index]
+      return check ? this.#outcomeOf(check, outcome) : outcome
+    })
+    return { ...decision, outcomes }
   }
 
   /** The outcome of a central check, as that of the check of the limiter. */
-  outcomeOf(check: Check, { receipt, ...outcome }: Outcome): Outcome {
+  #outcomeOf(check: Check, { receipt, ...outcome }: Outcome): Outcome {
     const { policy, limit } = check
     const home = receipt && new CentralUnits(receipt, this.#caller)
     const own = receipt && new Receipt(check, receipt.at, undefined, home)
     return { ...outcome, policy, limit, receipt: own }
   }
 
-  /** @throws or rejects when the global store failed or is away */
-  async reset(checks: readonly Check[]): Promise<readonly Outcome[]> {
-    const asked = this.#access.prefetcher.forget(checks.map((check) => this.checkOf(check)))
-    return this.#caller.overwrite('reset', asked)
+  /**
+   * Returns for each check whether anything was there.
+   * @throws or rejects when the global store failed or is away
+   */
+  reset(checks: readonly ResetCheck[]): Promise<readonly boolean[]> {
+    // The grants of the limiter are those of its share.
+    const central = checks.map(({ closed: _, ...check }) => this.#checkOf(check))
+    return this.#caller.overwrite({ op: 'reset', checks: this.#access.prefetcher.forget(central) })
   }
 
   close(): Promise<void> {

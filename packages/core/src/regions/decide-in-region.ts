@@ -7,7 +7,7 @@ import { SluiceError } from '../options/errors.ts'
 import { type Central, refundCentral } from './central.ts'
 import { isDivided } from './regional-policies.ts'
 import type { Shares } from './shares.ts'
-import { asChecked } from './two-stores.ts'
+import { answersOf } from './two-stores.ts'
 
 /** Units that this process has admitted, since its start. */
 interface RegionCounters {
@@ -24,7 +24,7 @@ export interface Region {
 }
 
 /** Returns the check as the local store decides it. */
-export function localCheck(check: Check, { shares }: Region): Check {
+export function localCheck<C extends Check>(check: C, { shares }: Region): C {
   return isDivided(check.policy) ? { ...check, limit: shares.guaranteed(check.limit) } : check
 }
 
@@ -64,19 +64,13 @@ export async function decideInRegion(
   if (!isTaking || isHereAllowed || rest.length === 0) return allowed()
   return (await askHere(rest)) ? allowed() : denied()
 
-  function note(some: readonly Check[], outcomes: readonly Outcome[]): void {
-    for (const [index, check] of some.entries()) {
-      const outcome = outcomes[index]
-      if (outcome) found.set(check, outcome)
-    }
-  }
-
   async function askHere(some: readonly Check[]): Promise<boolean> {
-    if (some.length === 0) return true
-    const own = some.map((check) => withoutStrikes(localCheck(check, region)))
-    const outcomes = await region.local.apply(op, own, cancellation)
-    note(some, asChecked(some, outcomes, fromLocal))
-    return outcomes.every((outcome) => outcome.allowed)
+    const outcomes = await answersOf(some, () => {
+      const own = some.map((check) => withoutStrikes(localCheck(check, region)))
+      return region.local.apply(op, own, cancellation)
+    })
+    for (const [check, outcome] of outcomes) found.set(check, fromLocal(check, outcome))
+    return [...outcomes.values()].every(({ allowed }) => allowed)
   }
 
   async function askCentral(some: readonly Check[]): Promise<boolean> {
@@ -84,24 +78,21 @@ export async function decideInRegion(
       await giveBack()
       throw unanswered('the request is not waited for any more')
     }
-    const decision = await central.decide(
-      op,
-      some.map((check) => central.checkOf(check)),
-    )
-    if (decision.outcomes.length === 0) {
+    const { allowed, outcomes, retryAfterMs } = await central.ask(op, some)
+    if (outcomes.length === 0) {
       if (atGlobal.length > 0) {
         await giveBack()
         throw unanswered(
           "the global store does not answer, which decides policies of reach 'global'",
         )
       }
-      for (const check of some) found.set(check, withHint(found.get(check), decision.retryAfterMs))
+      for (const check of some) found.set(check, withHint(found.get(check), retryAfterMs))
       return false
     }
-    const joinedOutcome = (check: Check, outcome: Outcome) =>
-      joined(found.get(check), central.outcomeOf(check, outcome))
-    note(some, asChecked(some, decision.outcomes, joinedOutcome))
-    return decision.allowed
+    for (const [index, check] of some.entries()) {
+      found.set(check, joined(found.get(check), outcomes[index] ?? unknownOutcome(check)))
+    }
+    return allowed
   }
 
   function mayBorrow({ policy, limit, cost }: Check): boolean {
@@ -122,11 +113,12 @@ export async function decideInRegion(
     await giveBack()
     const strikes = here.filter((check) => isStriking(check) && found.get(check)?.allowed)
     if (strikes.length > 0) {
-      const [, outcomes] = await Promise.all([
-        region.local.apply('charge', strikes),
-        region.local.apply('peek', strikes),
+      const charged = region.local.apply('charge', strikes)
+      const [struck] = await Promise.all([
+        answersOf(strikes, () => region.local.apply('peek', strikes)),
+        charged,
       ])
-      note(strikes, outcomes)
+      for (const [check, outcome] of struck) found.set(check, outcome)
     }
     return outcomesOf()
   }
@@ -146,8 +138,8 @@ export async function decideInRegion(
       else units.push(held)
     }
     await Promise.all([
-      leases.length > 0 && region.local.apply('release', leases),
-      units.length > 0 && region.local.apply('refund', units),
+      leases.length > 0 && region.local.change({ op: 'release', checks: leases }),
+      units.length > 0 && region.local.change({ op: 'refund', checks: units }),
     ])
   }
 

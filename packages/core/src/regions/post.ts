@@ -9,7 +9,7 @@ export interface Notice {
   /** The key, or its digest if the stores find keys by their digest. */
   readonly key?: string | undefined
   readonly digest?: string | undefined
-  /** The ms of a block. */
+  /** The ms of a block; 1 for a reset. */
   readonly cost: number
 }
 

@@ -1,7 +1,7 @@
-import type { Check } from '../model/check.ts'
+import type { CountedKey } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { RegionReport, RegionUse } from '../model/region.ts'
-import type { Store } from '../model/store.ts'
+import type { ManualChange, Store } from '../model/store.ts'
 import { warnOnce } from '../options/warn.ts'
 import { definePolicy } from '../policy/policy.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
@@ -53,7 +53,7 @@ export class RegionBoard {
   }
 
   /** Begins to read the board, for notices that name the policies of the checks. */
-  open(checks: readonly Check[]): void {
+  open(checks: readonly CountedKey[]): void {
     for (const { policy } of checks) {
       if (!this.#policies.has(policy.id)) this.#policies.set(policy.id, policy)
     }
@@ -63,14 +63,15 @@ export class RegionBoard {
   }
 
   /** Posts a reset or a block for the other regions. They hear of it even if this post fails. */
-  tell(op: Notice['op'], checks: readonly Check[]): void {
+  tell({ op, checks }: ManualChange): void {
     const { local } = this.#options
     const atMs = monotonicMs()
-    const added = checks.map(({ policy, key, digest, cost }): OwnNotice => {
+    const added = checks.map(({ policy, key, digest, ...check }): OwnNotice => {
       // A store that finds keys by their digest spares the global store the identity.
       const ofKey = local.keys?.keyFor ? local.keys.digestOf?.(key) : undefined
       const known = digest ?? ofKey
       const identity = known === undefined ? { key } : { digest: known }
+      const cost = 'blockMs' in check ? check.blockMs : 1
       return { atMs, notice: { id: randomText(), op, policy: policy.id, cost, ...identity } }
     })
     this.#notices = [...this.#notices, ...added].slice(-maxNotices)
@@ -176,9 +177,15 @@ export class RegionBoard {
       const { local } = this.#options
       const own = { policy: this.#once, key: id, cost: 1, limit: 1 }
       const [claim] = await local.apply('consume', [own])
-      const check = { policy, key: identity, cost: left, limit: policy.limit }
-      const done = digest === undefined ? check : { ...check, digest }
-      if (claim?.allowed) await local.apply(op, [done])
+      const place = { policy, key: identity, limit: policy.limit }
+      const check = digest === undefined ? place : { ...place, digest }
+      if (claim?.allowed) {
+        await local.change(
+          op === 'block'
+            ? { op, checks: [{ ...check, blockMs: left }] }
+            : { op, checks: [{ ...check, cost: 1 }] },
+        )
+      }
     }
     this.#seen.add(id)
   }

@@ -1,12 +1,12 @@
 import type { RegionReport, RegionUse, StoreRegion } from '../model/region.ts'
-import type { Store } from '../model/store.ts'
+import { isStore, type Store } from '../model/store.ts'
 import { errorText } from '../options/errors.ts'
 import { invalid, knownFields, orDefault, wholeNumber } from '../options/options.ts'
 import { warnOnce } from '../options/warn.ts'
 import { Central } from './central.ts'
 import { claimRegion } from './claim-region.ts'
 import { RegionBoard } from './region-board.ts'
-import { regionalApply } from './regional-apply.ts'
+import { regionalCalls } from './regional-calls.ts'
 import { boundsOf, checkPolicies } from './regional-policies.ts'
 import { Shares } from './shares.ts'
 import { partsOf } from './two-stores.ts'
@@ -58,7 +58,7 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
   const shares = new Shares(options.region, options.shares)
   const local = storeOf(options.local, 'local')
   const global = storeOf(options.global, 'global')
-  if (!global.grantsUnits) {
+  if (!global.grant) {
     throw invalid(
       { option: 'global' },
       options.global,
@@ -93,7 +93,7 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
   })
 
   return {
-    apply: regionalApply({ local, shares, central, counters }, board),
+    ...regionalCalls({ local, shares, central, counters }, board),
     accept(policies, deadlineMs) {
       checkPolicies(policies, { deadlineMs, globalDeadlineMs })
     },
@@ -145,13 +145,4 @@ export function withoutRegions<S extends Store | undefined>(store: S, option = '
 function storeOf(store: unknown, option: string): Store {
   if (isStore(store)) return store
   throw invalid({ option }, store, 'a store, such as redisStore(client)')
-}
-
-function isStore(store: unknown): store is Store {
-  return (
-    typeof store === 'object' &&
-    store !== null &&
-    'apply' in store &&
-    typeof store.apply === 'function'
-  )
 }

@@ -1,12 +1,10 @@
-import { unknownOutcome } from '../engine/outcome.ts'
-import type { Check } from '../model/check.ts'
-import type { Outcome, Store } from '../model/store.ts'
+import type { Store } from '../model/store.ts'
+import type { MaybePromise } from '../runtime/maybe-promise.ts'
 
 /** Returns the members that a store of a region has of its two stores. */
 export function partsOf(local: Store, global: Store): Partial<Store> {
   return {
     name: 'regional',
-    grantsUnits: local.grantsUnits ?? false,
     ...(local.denials && { denials: local.denials }),
     keys: {
       ...(local.keys?.digestOf && { digestOf: local.keys.digestOf.bind(local.keys) }),
@@ -18,28 +16,16 @@ export function partsOf(local: Store, global: Store): Partial<Store> {
   }
 }
 
-export function asChecked(
-  checks: readonly Check[],
-  outcomes: readonly Outcome[],
-  adapt: (check: Check, outcome: Outcome) => Outcome,
-): readonly Outcome[] {
-  return outcomes.map((outcome, index) => {
+/** Asks one of the stores about its checks, if there are any. Returns the answer to each check. */
+export async function answersOf<C, Answer>(
+  checks: readonly C[],
+  ask: (checks: readonly C[]) => MaybePromise<readonly Answer[]>,
+): Promise<ReadonlyMap<C, Answer>> {
+  const answers = checks.length === 0 ? [] : await ask(checks)
+  const found = new Map<C, Answer>()
+  for (const [index, answer] of answers.entries()) {
     const check = checks[index]
-    return check ? adapt(check, outcome) : outcome
-  })
-}
-
-/** Puts outcomes into the order of the checks. Of two for one check the later one counts. */
-export function inOrder(
-  checks: readonly Check[],
-  parts: readonly (readonly [checks: readonly Check[], outcomes: readonly Outcome[]])[],
-): readonly Outcome[] {
-  const found = new Map<Check, Outcome>()
-  for (const [asked, outcomes] of parts) {
-    for (const [index, outcome] of outcomes.entries()) {
-      const check = asked[index]
-      if (check) found.set(check, { ...outcome, policy: check.policy, limit: check.limit })
-    }
+    if (check !== undefined) found.set(check, answer)
   }
-  return checks.map((check) => found.get(check) ?? unknownOutcome(check))
+  return found
 }

@@ -4,7 +4,7 @@ import type { Outcome, Store } from '../model/store.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { Changes } from './changes.ts'
 import { DeadlinesByDuration } from './deadlines.ts'
-import { applyChange, denialsOf } from './denials.ts'
+import { denialsOf, forgetting } from './denials.ts'
 import { decideWithout } from './failure-decision.ts'
 import { OutageWatch } from './outage-watch.ts'
 import { type AnswerHandler, type Caller, type CallingLimiter, PendingAsk } from './pending-ask.ts'
@@ -53,9 +53,9 @@ export class Asks implements AnswerHandler {
       answerHandler: this,
       ask: (op, checks, request) => this.#ask(new PendingAsk(op, checks, caller, request)),
       charge: (check) => caller.ask('charge', [check]),
-      applyGrant: (checks) => applyChange(store, 'grant', checks),
+      grant: (checks) => forgetting(store, checks, () => store.grant?.(checks) ?? []),
       change: (op, held) => this.#changes.change(op, held, caller),
-      overwrite: (op, checks) => this.#changes.overwrite(op, checks, caller),
+      overwrite: (change) => this.#changes.overwrite(change, caller),
     }
     return caller
   }

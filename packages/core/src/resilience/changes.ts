@@ -1,12 +1,12 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Due } from '../ledger/debts.ts'
 import type { Fallback } from '../ledger/fallback.ts'
-import type { Check, Receipt } from '../model/check.ts'
-import type { Outcome, Store, StoreOp } from '../model/store.ts'
+import type { Check, Held, Receipt } from '../model/check.ts'
+import type { Change, ManualChange, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { ControlCall } from '../waiting/control-call.ts'
 import { type DeadlinesByDuration, inTime } from './deadlines.ts'
-import { applyChange } from './denials.ts'
+import { applyChange, denialsOf } from './denials.ts'
 import type { OutageWatch } from './outage-watch.ts'
 import type { Caller, PendingAsk } from './pending-ask.ts'
 import type { StoreMonitor } from './store-monitor.ts'
@@ -43,7 +43,7 @@ export class Changes {
   readonly #deadlines: DeadlinesByDuration
   readonly #monitor: StoreMonitor
   /** Refunds and releases that wait until the store is back. */
-  readonly #deferred: (readonly [op: StoreOp, checks: readonly Check[]])[] = []
+  readonly #deferred: Change[] = []
 
   constructor({ fallback, outage, deadlines, monitor }: ChangesOptions) {
     this.#fallback = fallback
@@ -58,15 +58,15 @@ export class Changes {
    */
   async change(
     op: 'refund' | 'release' | 'renew',
-    checks: readonly Check[],
+    checks: readonly Held[],
     caller: Caller,
   ): Promise<boolean> {
     if (!this.#outage.isClosed) {
-      if (op !== 'renew') this.#defer(op, checks)
+      if (op !== 'renew') this.#defer({ op, checks })
       return false
     }
     try {
-      const changed = (await this.#inTime(op, checks, caller)).map(({ allowed }) => allowed)
+      const changed = await this.#inTime({ op, checks }, caller)
       return op === 'renew' ? !changed.includes(false) : changed.includes(true)
     } catch (error) {
       caller.onFailure(op, error)
@@ -75,42 +75,35 @@ export class Changes {
   }
 
   /** @throws or rejects when the store failed or is away: nothing was changed here either */
-  async overwrite(
-    op: 'reset' | 'block',
-    checks: readonly Check[],
-    caller: Caller,
-  ): Promise<readonly Outcome[]> {
+  async overwrite(change: ManualChange, caller: Caller): Promise<readonly boolean[]> {
     if (!this.#outage.isClosed) {
       throw new SluiceError(
         'SLUICE_NOT_DONE',
-        `the store is away, so the ${op} was not done; try again when it is back (storeHealth tells)`,
+        `the store is away, so the ${change.op} was not done; try again when it is back (storeHealth tells)`,
       )
     }
-    const outcomes = await this.#inTime(op, checks, caller)
-    this.#fallback.overwrite(op, await this.#fallback.keyed(checks, caller.store))
-    return outcomes
+    const changed = await this.#inTime(change, caller)
+    this.#fallback.overwrite(await this.#fallback.keyed(change, caller.store))
+    return changed
   }
 
   /**
    * @throws or rejects when the store failed or was late. It may still give back and renew units,
    * but changes nothing else any more, if it keeps the deadlines of control calls
    */
-  async #inTime(
-    op: 'refund' | 'release' | 'renew' | 'reset' | 'block',
-    checks: readonly Check[],
-    caller: Caller,
-  ): Promise<readonly Outcome[]> {
+  async #inTime(change: Change, caller: Caller): Promise<readonly boolean[]> {
+    const { op } = change
     const isControl = op === 'reset' || op === 'block'
     const deadlineMs = isControl ? Math.max(caller.deadlineMs, controlMs) : caller.deadlineMs
     const control = isControl ? new ControlCall(deadlineMs) : undefined
     let missed: unknown
     try {
-      const answer = applyChange(caller.store, op, checks, control)
-      const outcomes = await inTime(answer, this.#deadlines.of(deadlineMs), (error) => {
+      const answer = applyChange(caller.store, change, control)
+      const changed = await inTime(answer, this.#deadlines.of(deadlineMs), (error) => {
         missed = error
       })
       this.#outage.succeed(caller)
-      return outcomes
+      return changed
     } catch (error) {
       this.#outage.fail(caller, error)
       throw missed && control ? control.failure(missed) : error
@@ -133,8 +126,8 @@ export class Changes {
     if (this.#outage.isClosed) this.payFor(ask)
   }
 
-  #defer(op: StoreOp, checks: readonly Check[]): void {
-    this.#deferred.push([op, checks])
+  #defer(change: Change): void {
+    this.#deferred.push(change)
     if (this.#deferred.length > maxDeferred) this.#deferred.shift()
   }
 
@@ -144,7 +137,7 @@ export class Changes {
    */
   answeredLate(ask: PendingAsk, found: readonly Outcome[]): void {
     const { debts } = this.#fallback
-    const back: Check[] = []
+    const back: Held[] = []
     let isKept = false
     for (const [index, { receipt }] of found.entries()) {
       const local = ask.meanwhile?.outcomes[index]?.receipt
@@ -155,7 +148,7 @@ export class Changes {
         isKept = true
       } else back.push({ ...receipt.check, receipt })
     }
-    if (back.length > 0) void this.#apply(ask.caller.store, 'refund', back)
+    if (back.length > 0) void this.#change(ask.caller.store, { op: 'refund', checks: back })
     if (isKept || back.length > 0) {
       this.#monitor.tell({ type: 'late-reply', charge: isKept ? 'kept' : 'refunded' })
     }
@@ -195,7 +188,7 @@ export class Changes {
   async #doDeferred(store: Store): Promise<void> {
     while (this.#deferred.length > 0 && this.#outage.isClosed) {
       const some = this.#deferred.splice(0, atOnce)
-      await Promise.all(some.map(([op, checks]) => this.#apply(store, op, checks)))
+      await Promise.all(some.map((change) => this.#change(store, change)))
     }
   }
 
@@ -214,12 +207,12 @@ export class Changes {
   }
 
   /**
-   * Applies the operations now, and ignores a failure: units that cannot be given back stay taken,
-   * which admits no more than the limit.
+   * Makes a change now, and ignores a failure: units that cannot be given back stay taken, which
+   * admits no more than the limit.
    */
-  async #apply(store: Store, op: StoreOp, checks: readonly Check[]): Promise<boolean> {
+  async #change(store: Store, change: Change): Promise<boolean> {
     try {
-      return (await applyChange(store, op, checks)).some(({ allowed }) => allowed)
+      return (await applyChange(store, change)).includes(true)
     } catch {
       return false
     }
@@ -233,8 +226,9 @@ export class Changes {
     const units = this.#fallback.unitsOwed(due)
     if (units === 0) return 0
     try {
-      const [outcome] = await applyChange(store, 'charge', [{ ...due.check, cost: units }])
-      due.part.settle(outcome?.receipt, (op, held) => this.#apply(store, op, held))
+      denialsOf(store)?.forget([due.check])
+      const [outcome] = await store.apply('charge', [{ ...due.check, cost: units }])
+      due.part.settle(outcome?.receipt, (op, checks) => this.#change(store, { op, checks }))
       return units
     } catch {
       // The next request finds out whether the store answers.

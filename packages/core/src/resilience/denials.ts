@@ -1,10 +1,10 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
 import { Strikes } from '../ledger/strikes.ts'
-import type { Check } from '../model/check.ts'
+import type { Check, CountedKey } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Cancellation, Outcome, Store, StoreOp } from '../model/store.ts'
+import type { Cancellation, Change, DecidingOp, Outcome, Store } from '../model/store.ts'
 import { BoundedMap } from '../runtime/bounded-map.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
@@ -12,7 +12,7 @@ import { processWide } from '../runtime/process-wide.ts'
 
 /** An ask whose denial may be remembered. */
 export interface RememberedAsk {
-  readonly op: StoreOp
+  readonly op: DecidingOp
   readonly checks: readonly Check[]
   /** Number of changes to keys at the time when the store was asked; `Denials` sets it. */
   changes: number
@@ -66,7 +66,7 @@ export class Denials {
     const denied =
       op !== 'consume' || this.#denials.size === 0 ? undefined : this.#answerHere(checks)
     if (denied) return denied
-    if (op === 'charge') this.forget('charge', checks)
+    if (op === 'charge') this.forget(checks)
     else if (this.#strikes.size > 0) this.#strikes.flushKeys(checks)
     ask.changes = this.#changes
     if (this.#simulated) ask.simulatedMs = this.#simulated()
@@ -97,19 +97,24 @@ export class Denials {
     })
   }
 
-  /** Forgets the denials of keys that an operation changes. */
-  forget(op: StoreOp, checks: readonly Check[]): void {
+  /** Forgets the denials of keys whose units change. */
+  forget(keys: readonly CountedKey[]): void {
     this.#changes += 1
     // The digest alone is known of a key, so the store is asked about each key again.
-    if (checks.some(({ digest }) => digest !== undefined)) {
+    if (keys.some(({ digest }) => digest !== undefined)) {
       this.close()
       this.#allChanged = this.#changes
     }
-    for (const check of checks) {
-      this.#denials.delete(check.policy.id, check.key)
-      this.#changed.set(check.policy.id, check.key, this.#changes)
-      if (op === 'reset' || op === 'block') this.#strikes.drop(check)
+    for (const { policy, key } of keys) {
+      this.#denials.delete(policy.id, key)
+      this.#changed.set(policy.id, key, this.#changes)
     }
+  }
+
+  /** Forgets the strikes of keys that are reset or blocked, too. */
+  forgetAll(keys: readonly CountedKey[]): void {
+    this.forget(keys)
+    for (const key of keys) this.#strikes.drop(key)
   }
 
   /** Tells the store of the strikes that it has not counted, and forgets all denials. */
@@ -124,7 +129,7 @@ export class Denials {
       const [outcome] = await store.apply('charge', [check])
       if (outcome?.remaining) this.#strikes.learn(check, outcome.remaining)
       // The key is blocked. The next request asks the store for the duration.
-      else this.forget('charge', [check])
+      else this.forget([check])
     } catch {
       // The next request that asks the store finds out how it is.
     }
@@ -284,22 +289,27 @@ export function denialsOf(store: Store): Denials | undefined {
   return denials
 }
 
-/**
- * Applies an operation that changes keys, and forgets their denials when the store is asked. Unless
- * the operation only takes units, it forgets them again when the store has answered.
- */
+/** Changes keys at a store, and forgets their denials. */
 export function applyChange(
   store: Store,
-  op: StoreOp,
-  checks: readonly Check[],
+  change: Change,
   cancellation?: Cancellation,
-): MaybePromise<readonly Outcome[]> {
+): MaybePromise<readonly boolean[]> {
+  const isManual = change.op === 'reset' || change.op === 'block'
+  return forgetting(store, change.checks, () => store.change(change, cancellation), isManual)
+}
+
+/** Forgets the denials of keys when a store is asked to free units, and when it has answered. */
+export function forgetting<T>(
+  store: Store,
+  keys: readonly CountedKey[],
+  ask: () => MaybePromise<T>,
+  isManual = false,
+): MaybePromise<T> {
   const denials = denialsOf(store)
-  denials?.forget(op, checks)
-  const outcomes = store.apply(op, checks, cancellation)
-  if (denials && op !== 'charge' && isPromise(outcomes)) {
-    const done = () => denials.forget(op, checks)
-    outcomes.then(done, done)
-  }
-  return outcomes
+  const forget = () => (isManual ? denials?.forgetAll(keys) : denials?.forget(keys))
+  forget()
+  const answer = ask()
+  if (denials && isPromise(answer)) answer.then(forget, forget)
+  return answer
 }

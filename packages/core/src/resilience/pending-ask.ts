@@ -3,7 +3,7 @@ import type { Check } from '../model/check.ts'
 import type { Decide } from '../model/decide.ts'
 import type { Decision } from '../model/decision.ts'
 import type { FailureMode } from '../model/policy.ts'
-import type { Ask, DecidingOp, Outcome, StoreOp } from '../model/store.ts'
+import type { Ask, DecidingOp, ManualChange, Outcome, StoreOp } from '../model/store.ts'
 import { DeadlineEntry, type Deadlines } from './deadlines.ts'
 import type { Denials, RememberedAsk } from './denials.ts'
 
@@ -24,7 +24,7 @@ export interface Caller extends CallingLimiter, StoreWay {
   /** Asks the store, or decides by the failure mode. */
   readonly ask: Decide
   /** @throws or rejects when the store failed or is away: nothing was changed here either */
-  overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<readonly Outcome[]>
+  overwrite(change: ManualChange): Promise<readonly boolean[]>
 }
 
 export interface AnswerHandler {

@@ -1,4 +1,5 @@
-import { type Ask, endsWithin, SluiceError } from '@sluice/core'
+import { endsWithin, SluiceError } from '@sluice/core'
+import type { QueuedRequest } from '../model/queued-request.ts'
 import type { CallPart } from './split-calls.ts'
 
 export interface CallQueueOptions {
@@ -9,14 +10,14 @@ export interface CallQueueOptions {
   readonly maxInFlight: number
   /** Sends one call and settles its requests; never rejects. */
   send(part: CallPart): Promise<void>
-  split(asks: readonly Ask[]): readonly CallPart[]
+  split(asks: readonly QueuedRequest[]): readonly CallPart[]
 }
 
 /** Time (ms) for which a call without an answer holds up others. Its answer counts even later. */
 const longestUnderWayMs = 1_000
 
 interface CallUnderWay {
-  readonly asks: readonly Ask[]
+  readonly asks: readonly QueuedRequest[]
   readonly sentAt: number
   done: Promise<void> | undefined
 }
@@ -33,7 +34,7 @@ export class CallQueue {
    * those for long, and with them their garbage, which took half of the CPU of a check.
    */
   readonly #underWay: CallUnderWay[] = []
-  #waiting: Ask[] = []
+  #waiting: QueuedRequest[] = []
   /** Number of asks at the start of `#waiting` that have left already. */
   #gone = 0
   #isScheduled = false
@@ -48,7 +49,7 @@ export class CallQueue {
   }
 
   /** Takes a request, and sends it at the end of the current tick's work where a call may go. */
-  submit(ask: Ask): void {
+  submit(ask: QueuedRequest): void {
     if (this.#isClosed) {
       ask.fail(storeClosed())
       return
@@ -120,7 +121,7 @@ export class CallQueue {
   }
 
   /** The next requests: so many at most, and no more than a full call. */
-  #take(most: number): readonly Ask[] {
+  #take(most: number): readonly QueuedRequest[] {
     const { maxKeys, maxBytes } = this.#options
     const waiting = this.#waiting
     const from = this.#gone

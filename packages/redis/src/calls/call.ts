@@ -1,5 +1,5 @@
-import type { Ask } from '@sluice/core'
 import { grantsKey } from '../keys/key-encoder.ts'
+import type { QueuedRequest } from '../model/queued-request.ts'
 import type { Plan } from '../scripts/plans.ts'
 import type { ScriptCall } from '../scripts/script-runner.ts'
 import type { Scripts } from '../scripts/scripts.ts'
@@ -34,7 +34,7 @@ export class CallEncoder {
   }
 
   /** @param plan of all the asks, where they have one in common */
-  encode(asks: readonly Ask[], plan: Plan | undefined, header: CallHeader): EncodedCall {
+  encode(asks: readonly QueuedRequest[], plan: Plan | undefined, header: CallHeader): EncodedCall {
     const { now, number, incarnation, apart, untilMs } = header
     const callId = now === undefined ? `c${number}` : `c${number};${incarnation}`
     const clock = now === undefined ? '' : String(now)
@@ -75,7 +75,7 @@ type CallStamp = readonly [callId: string, clock: string]
 function pushLone(
   args: string[],
   { fields, loneFields }: Plan,
-  { ask, stamp }: { ask: Ask; stamp: CallStamp },
+  { ask, stamp }: { ask: QueuedRequest; stamp: CallStamp },
 ): void {
   const lease = leaseSetting(ask)
   const hasCost = lease === undefined && !costsOne(ask)
@@ -89,14 +89,14 @@ function pushLone(
 }
 
 /** The cost of each key, below 0 for a charge; or the lease that is given back or renewed. */
-function pushCosts(args: string[], ask: Ask): void {
+function pushCosts(args: string[], ask: QueuedRequest): void {
   const lease = leaseSetting(ask)
   for (const { cost } of ask.checks) {
     args.push(lease ?? String(ask.op === 'charge' ? -cost : cost))
   }
 }
 
-function costsOne({ op, checks }: Ask): boolean {
+function costsOne({ op, checks }: QueuedRequest): boolean {
   if (op !== 'consume') return false
   for (let i = 0; i < checks.length; i += 1) if (checks[i]?.cost !== 1) return false
   return true

@@ -1,4 +1,5 @@
-import type { Ask, Check, Policy, StoreOp } from '@sluice/core'
+import type { Check, Policy } from '@sluice/core'
+import type { QueuedCheck, QueuedRequest } from '../model/queued-request.ts'
 import { isShortLog, luaSetting, mayHaveGrants } from '../scripts/usual-states.ts'
 
 /**
@@ -6,17 +7,17 @@ import { isShortLog, luaSetting, mayHaveGrants } from '../scripts/usual-states.t
  * further words.
  */
 interface Group {
-  readonly op: StoreOp
+  readonly op: QueuedRequest['op']
   /** Numbers of the policies, from 1. */
   readonly policies: readonly number[]
-  readonly asks: Ask[]
+  readonly asks: QueuedRequest[]
 }
 
 /**
  * Writes the asks of a call as `lua/decide.lua` reads them: policies once, and groups of requests.
  * @param apart the grants of the only key, where they may live on another node
  */
-export function generalCall(asks: readonly Ask[], apart?: string): string {
+export function generalCall(asks: readonly QueuedRequest[], apart?: string): string {
   const known: Check[] = []
   const groups: Group[] = []
   for (const ask of asks) {
@@ -73,19 +74,19 @@ function encodeGroup({ op, policies, asks }: Group): string {
 
 function list(
   name: string,
-  asks: readonly Ask[],
-  numbersOf: (check: Check) => readonly (number | string)[],
+  asks: readonly QueuedRequest[],
+  numbersOf: (check: QueuedCheck) => readonly (number | string)[],
 ): string {
   const numbers = asks.flatMap(({ checks }) => checks.flatMap(numbersOf))
   return `,"${name}":[${numbers.join()}]`
 }
 
-function receiptOf({ receipt, refunded = 0 }: Check): readonly number[] {
+function receiptOf({ receipt, refunded = 0 }: QueuedCheck): readonly number[] {
   return [receipt?.at ?? 0, Number(receipt?.incarnation ?? 0), refunded]
 }
 
 /** The terms as `lua/grants.lua` reads them. */
-function termsOf({ terms }: Check): readonly string[] {
+function termsOf({ terms }: QueuedCheck): readonly string[] {
   if (!terms) return ['[]']
   const closed = terms.closed.flatMap(({ id, spent }) => [id, spent])
   return [`[${[terms.id, terms.lifeMs, terms.divisor, ...closed].join()}]`]

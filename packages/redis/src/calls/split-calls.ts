@@ -1,15 +1,15 @@
-import type { Ask } from '@sluice/core'
+import type { QueuedRequest } from '../model/queued-request.ts'
 import type { Plan, Plans } from '../scripts/plans.ts'
 
 /** Requests of one call. */
 export interface CallPart {
-  readonly asks: readonly Ask[]
+  readonly asks: readonly QueuedRequest[]
   /** `undefined`: the general script decides them. */
   readonly plan: Plan | undefined
 }
 
 interface OpenPart extends CallPart {
-  readonly asks: Ask[]
+  readonly asks: QueuedRequest[]
   settles: boolean
 }
 
@@ -17,7 +17,7 @@ interface OpenPart extends CallPart {
  * Parts the requests of one moment into calls of one plan each. Nobody can tell the order of
  * requests that consume; all other operations keep their place among those of their policies.
  */
-export function splitByPlan(asks: readonly Ask[], plans: Plans): readonly CallPart[] {
+export function splitByPlan(asks: readonly QueuedRequest[], plans: Plans): readonly CallPart[] {
   const parts: OpenPart[] = []
   for (let i = 0; i < asks.length; i += 1) {
     const ask = asks[i]

@@ -1,6 +1,6 @@
-import type { Ask } from '@sluice/core'
 import { type CallQueue, storeClosed, withinSecond } from '../calls/call-queue.ts'
 import { hashTagOf } from '../keys/hash-tags.ts'
+import type { QueuedRequest } from '../model/queued-request.ts'
 import { applyByShard } from './shards.ts'
 
 type AskQueues = Pick<CallQueue, 'isClosed' | 'submit' | 'close'>
@@ -15,14 +15,14 @@ export function queueByHashTag(open: () => CallQueue): AskQueues {
   const underWay = new Set<Promise<unknown>>()
   let isClosed = false
 
-  function add(ask: Ask): void {
+  function add(ask: QueuedRequest): void {
     const tag = hashTagOf(ask.keys[0] ?? '')
     const queue = queues.get(tag) ?? open()
     queues.set(tag, queue)
     queue.submit(ask)
   }
 
-  function applyToSeveral(ask: Ask): void {
+  function applyToSeveral(ask: QueuedRequest): void {
     const settled = applyByShard(ask, hashTagOf, add)
       .then(
         (outcomes) => ask.settle(outcomes),

@@ -1,4 +1,4 @@
-import type { Ask } from '@sluice/core'
+import type { QueuedRequest } from '../model/queued-request.ts'
 import { type AskResult, passOn } from '../replies/reply.ts'
 import type { Plan } from '../scripts/plans.ts'
 import { mayHaveGrants } from '../scripts/usual-states.ts'
@@ -6,7 +6,7 @@ import { applyByShard } from './shards.ts'
 
 /** @param apart the grants of the only key, as they were read: the call does not name theirs */
 export type AskRedis = (
-  asks: readonly Ask[],
+  asks: readonly QueuedRequest[],
   plan?: Plan,
   apart?: string,
 ) => Promise<readonly AskResult[]>
@@ -39,7 +39,7 @@ export function askAcrossMigration(askRedis: AskRedis, readHeldUnits: ReadText):
 
 type ReadText = (key: string) => Promise<string>
 
-type AskOneKey = (asks: readonly Ask[]) => Promise<readonly AskResult[]>
+type AskOneKey = (asks: readonly QueuedRequest[]) => Promise<readonly AskResult[]>
 
 /**
  * Asks about one key. Its grants have a key of their own, so TRYAGAIN may come here too, until both
@@ -59,10 +59,10 @@ function askApart(askRedis: AskRedis, readHeldUnits: ReadText): AskOneKey {
 }
 
 async function askKeyByKey(
-  asks: readonly Ask[],
+  asks: readonly QueuedRequest[],
   askOneKey: AskOneKey,
 ): Promise<readonly AskResult[]> {
-  const submit = (part: Ask) => {
+  const submit = (part: QueuedRequest) => {
     askOneKey([part]).then(
       (found) => passOn(found, [part]),
       (error: unknown) => part.fail(error),

@@ -1,9 +1,13 @@
-import type { Ask, Check, Outcome, StoreOp } from '@sluice/core'
 import { algorithmOf, leavesTrace, unknownOutcome } from '@sluice/core/backend'
-import { PromisedAsk } from '../calls/promised-ask.ts'
+import {
+  PromisedRequest,
+  type QueuedCheck,
+  type QueuedOutcome,
+  type QueuedRequest,
+} from '../model/queued-request.ts'
 
 interface Item {
-  readonly check: Check
+  readonly check: QueuedCheck
   readonly key: string
   /** Among all checks of the request. */
   readonly place: number
@@ -19,19 +23,19 @@ type Part = readonly Item[]
  * operation goes to all shards at once.
  */
 export async function applyByShard(
-  whole: Ask,
+  whole: QueuedRequest,
   shardOf: (key: string) => string,
-  submit: (part: Ask) => void,
-): Promise<readonly Outcome[]> {
+  submit: (part: QueuedRequest) => void,
+): Promise<readonly QueuedOutcome[]> {
   const parts = partsOf(whole, shardOf)
-  const outcomes = whole.checks.map(unknownOutcome)
+  const outcomes: QueuedOutcome[] = whole.checks.map(unknownOutcome)
 
-  async function ask(op: StoreOp, part: Part): Promise<readonly Outcome[]> {
+  async function ask(op: QueuedRequest['op'], part: Part): Promise<readonly QueuedOutcome[]> {
     const checks = part.map(({ check }) => check)
     // Operations that settle the request have to be done, even if no caller waits for them.
     const cancellation = op === whole.op ? whole : undefined
     const keys = part.map(({ key }) => key)
-    const promised = new PromisedAsk({ op, checks, keys }, cancellation)
+    const promised = new PromisedRequest({ op, checks, keys }, cancellation)
     submit(promised)
     const answers = await promised.outcomes
     // That there was nothing to give back says nothing of the request.
@@ -39,7 +43,7 @@ export async function applyByShard(
     return answers
   }
 
-  function record(part: Part, answers: readonly Outcome[]): void {
+  function record(part: Part, answers: readonly QueuedOutcome[]): void {
     for (const [index, { check, place }] of part.entries()) {
       outcomes[place] = answers[index] ?? unknownOutcome(check)
     }
@@ -98,7 +102,7 @@ export async function applyByShard(
     : outcomes.map((outcome) => ({ ...outcome, delayMs: 0, receipt: undefined }))
 }
 
-function partsOf({ checks, keys }: Ask, shardOf: (key: string) => string): Part[] {
+function partsOf({ checks, keys }: QueuedRequest, shardOf: (key: string) => string): Part[] {
   const parts = new Map<string, Item[]>()
   for (const [place, check] of checks.entries()) {
     const key = keys[place] ?? ''

@@ -1,5 +1,6 @@
 import { type Check, type Outcome, Receipt } from '@sluice/core'
 import { algorithmOf, type KeyReport, leavesTrace, outcomeOf, waitMs } from '@sluice/core/backend'
+import type { QueuedOutcome } from '../model/queued-request.ts'
 
 /** The decision on the request that a key belongs to. */
 export interface DecidedAsk {
@@ -33,7 +34,7 @@ export function grantOutcome(
   check: Check,
   report: KeyReport,
   { now, units, isTaken }: { now: number; units: number; isTaken: boolean },
-): Outcome {
+): QueuedOutcome {
   const outcome = readOutcome(check, report, { now, isAllowed: true, isTaken: false })
   const { at } = algorithmOf(check.policy).fromReport(check, report, now)
   const receipt = isTaken ? new Receipt(check, at, report.incarnation) : undefined

@@ -1,9 +1,10 @@
-import { type Ask, type Check, type Outcome, SluiceError, type StoreOp } from '@sluice/core'
+import { type Check, SluiceError } from '@sluice/core'
 import type { KeyReport } from '@sluice/core/backend'
+import type { QueuedOutcome, QueuedRequest } from '../model/queued-request.ts'
 import { type DecidedAsk, grantOutcome, readOutcome } from './outcomes.ts'
 
 /** The result of an ask; an error if the script could not decide it. */
-export type AskResult = readonly Outcome[] | SluiceError
+export type AskResult = readonly QueuedOutcome[] | SluiceError
 
 export interface CallReply {
   /** In the order of the asks. */
@@ -12,7 +13,7 @@ export interface CallReply {
   readonly unreadable: number
 }
 
-export function passOn(results: readonly AskResult[], asks: readonly Ask[]): void {
+export function passOn(results: readonly AskResult[], asks: readonly QueuedRequest[]): void {
   for (let i = 0; i < asks.length; i += 1) {
     const result = results[i] ?? []
     if (result instanceof Error) asks[i]?.fail(result)
@@ -28,7 +29,11 @@ const detailSpan = 2 ** 27
  * @param callId that the script echoes; '' where it echoes none, as for a request alone
  * @throws SluiceError when it is not the answer to this call
  */
-export function decodeReply(reply: unknown, callId: string, asks: readonly Ask[]): CallReply {
+export function decodeReply(
+  reply: unknown,
+  callId: string,
+  asks: readonly QueuedRequest[],
+): CallReply {
   if (!Array.isArray(reply)) throw unanswered(callId)
   // A lone request is answered by its report, the time and the unreadable values.
   const isLone = callId === ''
@@ -42,7 +47,7 @@ export function decodeReply(reply: unknown, callId: string, asks: readonly Ask[]
   return { results, unreadable: isLone ? reader.rest(2) : reader.rest() }
 }
 
-function resultOf({ op, checks }: Ask, reader: ReportReader): AskResult {
+function resultOf({ op, checks }: QueuedRequest, reader: ReportReader): AskResult {
   const [only] = checks
   // Most requests have one check, and a list that grows has room for many.
   if (only && checks.length === 1) {
@@ -50,7 +55,7 @@ function resultOf({ op, checks }: Ask, reader: ReportReader): AskResult {
     return typeof outcome === 'string' ? failedCheck(outcome) : [outcome]
   }
   let failure: SluiceError | undefined
-  const outcomes: Outcome[] = []
+  const outcomes: QueuedOutcome[] = []
   for (const check of checks) {
     const outcome = reader.next(op, check)
     if (typeof outcome === 'string') failure ??= failedCheck(outcome)
@@ -65,13 +70,6 @@ function failedCheck(reason: string): SluiceError {
     'SLUICE_STORE_CHECK',
     `Redis answered, and could not decide this check: ${reason}`,
   )
-}
-
-/** Returns the outcome of an operation that found nothing to change. */
-function notFound(op: StoreOp, outcome: Outcome): Outcome {
-  // A lease that could not be renewed has to be asked for again.
-  const retryAfterMs = op === 'renew' ? outcome.policy.retryMs : 0
-  return { ...outcome, allowed: false, retryAfterMs }
 }
 
 class ReportReader {
@@ -97,7 +95,7 @@ class ReportReader {
   }
 
   /** Reads the next report: the outcome of a check, or why the check could not be decided. */
-  next(op: StoreOp, check: Check): Outcome | string {
+  next(op: QueuedRequest['op'], check: Check): QueuedOutcome | string {
     const value = this.#reply[this.#at]
     this.#at += 1
     if (Array.isArray(value) && Number(value[0]) === -1) return String(value[1])
@@ -111,10 +109,10 @@ class ReportReader {
     const decided: DecidedAsk = { now: this.#now, isAllowed, isTaken: takes && isAllowed }
     const outcome = readOutcome(check, this.#report, decided)
     if (verdict === 2) return { ...outcome, allowed: true }
-    return isChange && !isFound ? notFound(op, outcome) : outcome
+    return isChange && !isFound ? { ...outcome, allowed: false } : outcome
   }
 
-  #readGrant(value: readonly unknown[], check: Check): Outcome {
+  #readGrant(value: readonly unknown[], check: Check): QueuedOutcome {
     const units = this.#integer(value[5])
     const isTaken = this.#integer(value[6]) === 1
     this.#readList(value)

@@ -1,4 +1,5 @@
-import type { Ask, Check, Policy } from '@sluice/core'
+import type { Check, Policy } from '@sluice/core'
+import type { QueuedRequest } from '../model/queued-request.ts'
 import type { Script, Scripts } from './scripts.ts'
 import {
   isUsualCharge,
@@ -48,7 +49,7 @@ export class Plans {
   }
 
   /** Returns `undefined` for a request that the general script has to decide. */
-  planOf(ask: Ask): Plan | undefined {
+  planOf(ask: QueuedRequest): Plan | undefined {
     const { checks, op } = ask
     if (op !== 'consume' && leaseSetting(ask) === undefined && !isUsualCharge(ask)) return undefined
     let branches = this.#roots

@@ -1,6 +1,7 @@
-import { type Ask, algorithmNames, type Check, type Counting, type StoreOp } from '@sluice/core'
+import { algorithmNames, type Check, type Counting } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import type { Encoding } from '../keys/key-encoder.ts'
+import type { QueuedRequest } from '../model/queued-request.ts'
 import { type algorithms, usual } from './generated/lua.ts'
 
 /** A file of `lua/algorithms/`. */
@@ -117,7 +118,7 @@ export function usualFields(check: Check): readonly string[] {
  * Returns the setting for an ask that gives back or renews one lease; `undefined` for all others.
  * It names the lease as `lua/algorithms/concurrency.lua` does.
  */
-export function leaseSetting({ op, checks }: Ask): string | undefined {
+export function leaseSetting({ op, checks }: QueuedRequest): string | undefined {
   const [check] = checks
   const sign = leaseSigns[op]
   if (!sign || !check?.receipt || checks.length > 1) return undefined
@@ -130,16 +131,20 @@ export function leaseSetting({ op, checks }: Ask): string | undefined {
  * Tells whether an ask is a charge of one policy that a module of usual states decides: a charge
  * that fits is recorded and reported as a request is.
  */
-export function isUsualCharge({ op, checks }: Ask): boolean {
+export function isUsualCharge({ op, checks }: QueuedRequest): boolean {
   const [check] = checks
   if (op !== 'charge' || !check || checks.length > 1) return false
   const { counts, delayMs } = algorithmOf(check.policy)
   return check.cost > 0 && counts === 'units' && delayMs === undefined
 }
 
-const leaseSigns: { readonly [op in StoreOp]?: string } = { refund: '-', release: '-', renew: '+' }
+const leaseSigns: { readonly [op in QueuedRequest['op']]?: string } = {
+  refund: '-',
+  release: '-',
+  renew: '+',
+}
 
 /** Tells whether processes may hold units of one of the policies. */
-export function mayHaveGrants({ checks }: Ask): boolean {
+export function mayHaveGrants({ checks }: QueuedRequest): boolean {
   return checks.some(({ policy }) => policy.prefetchMs > 0)
 }

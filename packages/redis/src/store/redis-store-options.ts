@@ -170,7 +170,7 @@ function warnAboutGuessableKeys({ secret, digest = true }: RedisStoreOptions): v
 }
 
 /** Lowers the limit of a check to what a sorted set may hold. */
-export function boundLogLimit(check: Check): Check {
+export function boundLogLimit<C extends Check>(check: C): C {
   const isHeld = !algorithmOf(check.policy).keepsEachUnit || check.limit <= maxSortedSetLimit
   return isHeld ? check : { ...check, limit: maxSortedSetLimit }
 }

@@ -1,8 +1,12 @@
 import {
   type Ask,
   type Cancellation,
+  type Change,
   type Check,
+  type DecidingOp,
   type ForgetOptions,
+  type GrantCheck,
+  type Granted,
   joined,
   notify,
   type Outcome,
@@ -10,11 +14,9 @@ import {
   processWide,
   type Store,
   type StoreCall,
-  type StoreOp,
 } from '@sluice/core'
 import { CallEncoder } from '../calls/call.ts'
 import { CallQueue, notSentInTime, storeClosed } from '../calls/call-queue.ts'
-import { PromisedAsk } from '../calls/promised-ask.ts'
 import { splitByPlan } from '../calls/split-calls.ts'
 import { connectionOf } from '../clients/client-connection.ts'
 import { hasKeyPrefix, recogniseClient, type UserClient } from '../clients/recognise-client.ts'
@@ -26,6 +28,12 @@ import { Fleet } from '../fleet/fleet.ts'
 import { forgetKeys } from '../fleet/forget-policy.ts'
 import { hashTags } from '../keys/hash-tags.ts'
 import { KeyEncoder } from '../keys/key-encoder.ts'
+import {
+  PromisedRequest,
+  type QueuedCheck,
+  type QueuedOutcome,
+  type QueuedRequest,
+} from '../model/queued-request.ts'
 import { type AskResult, decodeReply, passOn, textOf } from '../replies/reply.ts'
 import { lastFailure, storeFailure } from '../replies/store-failure.ts'
 import { type Plan, Plans } from '../scripts/plans.ts'
@@ -44,10 +52,11 @@ import {
  */
 export interface RedisStore extends Store {
   apply(
-    op: StoreOp,
+    op: DecidingOp,
     checks: readonly Check[],
     cancellation?: Cancellation,
   ): Promise<readonly Outcome[]>
+  change(change: Change, cancellation?: Cancellation): Promise<readonly boolean[]>
   submit(ask: Ask): void
   /** Settles the checks that Redis answers within a second, and refuses further ones. */
   close(): Promise<void>
@@ -57,7 +66,7 @@ const u32 = 2 ** 32
 
 interface Asked {
   readonly runner: ScriptRunner
-  readonly asks: readonly Ask[]
+  readonly asks: readonly QueuedRequest[]
   readonly plan: Plan | undefined
   readonly apart: string | undefined
 }
@@ -185,13 +194,25 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     fleet.join(heartbeatMs)
   }
 
+  function request(
+    op: QueuedRequest['op'],
+    wanted: readonly QueuedCheck[],
+    cancellation?: Cancellation,
+  ): Promise<readonly QueuedOutcome[]> {
+    join()
+    const checks = encoding === 'packed' ? wanted : wanted.map(boundLogLimit)
+    if (clock !== 'client') cancellation?.control?.promise()
+    const queued = new PromisedRequest({ op, checks, keys: keys.keysOf(checks) }, cancellation)
+    queues.submit(queued)
+    return queued.outcomes
+  }
+
   return {
     space: fleet,
     documents,
     scripts: { run: runScript },
     denials: { ttlMs: denialTtlMs, clock: typeof clock === 'function' ? clock : undefined },
     name: 'redis',
-    grantsUnits: encoding === 'packed',
     keys: {
       digestOf: (key) => keys.digestOf(key),
       ...(keyOptions.digest ? { keyFor: (digest: string) => ({ key: digest, digest }) } : {}),
@@ -236,14 +257,21 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       if (encoding === 'sorted-set') policies.forEach(checkLogLimit)
     },
 
-    apply(op, asked, cancellation) {
-      join()
-      const checks = encoding === 'packed' ? asked : asked.map(boundLogLimit)
-      if (clock !== 'client') cancellation?.control?.promise()
-      const ask = new PromisedAsk({ op, checks, keys: keys.keysOf(checks) }, cancellation)
-      queues.submit(ask)
-      return ask.outcomes
+    apply: request,
+
+    async change(change, cancellation) {
+      const outcomes = await request(change.op, queuedChecks(change), cancellation)
+      return outcomes.map(({ allowed }) => allowed)
     },
+
+    ...(encoding === 'packed' && {
+      async grant(checks: readonly GrantCheck[]): Promise<readonly Granted[]> {
+        const outcomes = await request('grant', checks)
+        return outcomes.map(({ granted: units = 0, remaining, resetMs, receipt: settled }) => {
+          return { units, remaining, resetMs, settled }
+        })
+      },
+    }),
 
     submit(ask) {
       join()
@@ -261,8 +289,17 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   }
 }
 
+/** Returns the checks of a change as scripts read them. */
+function queuedChecks({ op, checks }: Change): readonly QueuedCheck[] {
+  if (op === 'block') return checks.map(({ blockMs, ...check }) => ({ ...check, cost: blockMs }))
+  if (op !== 'reset') return checks
+  return checks.map(({ closed, ...check }) => {
+    return closed ? { ...check, terms: { id: 0, lifeMs: 0, divisor: 1, closed } } : check
+  })
+}
+
 /** Begins a call; the function that is returned tells of its end. */
-function timedCall(asks: readonly Ask[], tell: (call: StoreCall) => void) {
+function timedCall(asks: readonly QueuedRequest[], tell: (call: StoreCall) => void) {
   const checks = asks.reduce((sum, ask) => sum + ask.checks.length, 0)
   const begun = { requests: asks.length, checks, startedAt: Date.now() }
   const since = performance.now()

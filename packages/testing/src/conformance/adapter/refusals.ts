@@ -141,12 +141,12 @@ export const refusals: AdapterCases = {
 
 /** A store that is gone, in the two ways in which stores go. */
 const failing: Readonly<Record<string, Store>> = {
-  throws: {
-    apply() {
-      throw new Error('connection refused')
-    },
-  },
-  rejects: { apply: () => Promise.reject(new Error('connection refused')) },
+  throws: { apply: refuse, change: refuse },
+  rejects: { apply: async () => refuse(), change: async () => refuse() },
+}
+
+function refuse(): never {
+  throw new Error('connection refused')
 }
 
 /** Answers while the store is away. */

@@ -1,0 +1,64 @@
+import type {
+  Cancellation,
+  Check,
+  ControlCall,
+  GrantCheck,
+  Held,
+  Outcome,
+  StoreOp,
+} from '@sluice/core'
+
+/** A check of any operation, as scripts get it: for `block`, `cost` is the duration in ms. */
+export type QueuedCheck = Check &
+  Partial<Pick<Held, 'receipt' | 'refunded'> & Pick<GrantCheck, 'terms'>>
+
+/**
+ * The outcome of a check of any operation. If it changes something, `allowed` tells whether there
+ * was anything to change.
+ */
+export interface QueuedOutcome extends Outcome {
+  /** For `grant`: the units that were granted. The receipt is for the closed grants. */
+  readonly granted?: number
+}
+
+/** A request of any operation, on its way to Redis. */
+export interface QueuedRequest extends Cancellation {
+  readonly op: StoreOp | 'grant'
+  readonly checks: readonly QueuedCheck[]
+  readonly keys: readonly string[]
+  settle(outcomes: readonly QueuedOutcome[]): void
+  fail(error: unknown): void
+}
+
+/** A request whose caller waits for a promise. */
+export class PromisedRequest implements QueuedRequest {
+  readonly op: QueuedRequest['op']
+  readonly checks: readonly QueuedCheck[]
+  readonly keys: readonly string[]
+  readonly outcomes: Promise<readonly QueuedOutcome[]>
+  settle: (outcomes: readonly QueuedOutcome[]) => void = () => undefined
+  fail: (error: unknown) => void = () => undefined
+  readonly #cancellation: Cancellation | undefined
+
+  constructor(
+    { op, checks, keys }: Pick<QueuedRequest, 'op' | 'checks' | 'keys'>,
+    cancellation: Cancellation | undefined,
+  ) {
+    this.op = op
+    this.checks = checks
+    this.keys = keys
+    this.#cancellation = cancellation
+    this.outcomes = new Promise((resolve, reject) => {
+      this.settle = resolve
+      this.fail = reject
+    })
+  }
+
+  get isUnwanted(): boolean {
+    return this.#cancellation?.isUnwanted ?? false
+  }
+
+  get control(): ControlCall | undefined {
+    return this.#cancellation?.control
+  }
+}
