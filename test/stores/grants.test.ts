@@ -128,3 +128,18 @@ it('a reset shares a call with a question about a policy with prefetch', async (
   expect(found).toEqual([true])
   expect((await store.apply('peek', [other]))[0]?.remaining).toBe(100)
 })
+
+it('a key has several grants at a time, and one call grants units of several policies', async () => {
+  const tight = policyOf({ ...small, name: 'tight', limit: 10, prefetch: '200ms' })
+  const unitsOf = async (id: number) => {
+    const terms = { id, lifeMs: 200, divisor: 1, closed: [] }
+    const checks = [holding, tight].map((policy) => {
+      return { policy, key, cost: 6, limit: policy.limit, terms }
+    })
+    return (await store.grant?.(checks))?.map(({ units }) => units)
+  }
+  expect(await unitsOf(1)).toEqual([6, 6])
+  expect(await unitsOf(2)).toEqual([6, 4])
+  expect(await take(holding, 100)).toBe(88)
+  expect(await take(tight, 1)).toBe(0)
+})
