@@ -115,8 +115,8 @@ export interface CheckLimiter extends Limiter {
    */
   resetChecks(checks: readonly Check[]): Promise<boolean>
   /**
-   * Blocks keys of penalties for `blockMs`. Returns whether a block took the place of one that was in
-   * force.
+   * Blocks keys of penalties for `blockMs`. Returns whether a block took the place of one that was
+   * in force.
    */
   blockChecks(checks: readonly BlockCheck[]): Promise<boolean>
   /**
