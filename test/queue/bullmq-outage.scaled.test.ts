@@ -111,6 +111,39 @@ describe('a broker whose Redis is frozen', () => {
     expect(await broker.status(job.id)).toMatchObject({ state: 'pending' })
   })
 
+  it('counts the end of a run once, although the first answer to it was lost', async () => {
+    const clients: Redis[] = []
+    const { redis, broker } = await setUp(2_000, (url) => () => {
+      const client = new Redis(url, { maxRetriesPerRequest: null })
+      clients.push(client)
+      return client
+    })
+    let calls = 0
+    for (const client of clients) {
+      const name = 'sluiceQueue:put-back'
+      const putBack: unknown = Reflect.get(client, name)
+      if (typeof putBack !== 'function') continue
+      Reflect.set(client, name, async (...args: unknown[]) => {
+        const reply: unknown = await putBack.apply(client, args)
+        calls += 1
+        if (calls === 1) throw new Error('the connection was lost')
+        return reply
+      })
+    }
+    const job = newJob()
+    await broker.enqueue(job, roomy)
+    const worker = broker.work(
+      async (_job, _signal, { begin }) => {
+        await begin()
+        return { outcome: 'postponed', delayMs: 60_000, pausesWorker: false }
+      },
+      { concurrency: 1, leaseMs: 5_000, onStalled: () => undefined },
+    )
+    await until('it is put back', async () => calls === 2)
+    await worker.close()
+    expect(await redis.cli('HGET', `bull:jobs:${job.id}`, 'sluice:starts')).toBe('0')
+  })
+
   it('asks it for little while it does not answer, and lets nobody wait', async () => {
     const { redis, broker } = await setUp(200)
     redis.pause()

@@ -48,10 +48,13 @@ export class JobRuns {
     return this.#isClosing
   }
 
-  /** Has `close` wait for some work. */
-  track(work: Promise<unknown>): void {
-    this.#tracked.add(work)
-    void work.finally(() => this.#tracked.delete(work))
+  /** Has `close` wait for some work. Resolves at its end, after its error was reported. */
+  track(work: Promise<unknown>): Promise<unknown> {
+    const tracked = work
+      .catch((error: unknown) => this.#terms.onError(error))
+      .finally(() => this.#tracked.delete(tracked))
+    this.#tracked.add(tracked)
+    return tracked
   }
 
   /**

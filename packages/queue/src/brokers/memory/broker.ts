@@ -78,8 +78,7 @@ function workerOf({ table, runs, concurrency, onEnd }: MemoryWork): MemoryWorker
       }
       running += 1
       const run = runs.run(taken, taken.controller, async () => undefined)
-      runs.track(run)
-      void run.finally(() => {
+      void runs.track(run).then(() => {
         running -= 1
         onEnd()
       })

@@ -112,7 +112,7 @@ export class RabbitmqWorker implements BrokerWorker {
       give(() => channel.nack(message))
       return
     }
-    this.#runs.track(this.#process(channel, message))
+    void this.#runs.track(this.#process(channel, message))
   }
 
   async #process(channel: Channel, received: ConsumeMessage): Promise<void> {

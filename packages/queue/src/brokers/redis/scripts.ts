@@ -1,13 +1,23 @@
 import type { ControlCall } from '@sluice/core'
 import { readLua } from '../../read-lua.ts'
 
-const first = ['begin', 'depth', 'end', 'enqueue', 'find', 'forget'] as const
-const second = ['overdue', 'put-back', 'read', 'reopen', 'sweep', 'watch'] as const
-
-export type SharedScript = (typeof first | typeof second)[number]
-
 /** The scripts of all brokers that keep jobs in Redis. */
-export const sharedScripts: readonly SharedScript[] = [...first, ...second]
+export const sharedScripts = [
+  'begin',
+  'depth',
+  'end',
+  'enqueue',
+  'find',
+  'forget',
+  'overdue',
+  'put-back',
+  'read',
+  'reopen',
+  'sweep',
+  'watch',
+] as const
+
+export type SharedScript = (typeof sharedScripts)[number]
 
 /**
  * Runs a script over the keys of a queue, which are in one slot of a Cluster. A script of a control
