@@ -11,8 +11,6 @@ export interface Row {
   version: number
   /** The encoded state; `undefined` for none. */
   text: string | undefined
-  /** True while a call that may write it is under way. */
-  isAsked: boolean
 }
 
 /** In each of two generations: a row that is used moves from the old one to the young one. */
@@ -49,6 +47,6 @@ export class KnownRows {
 
   #absent(key: string): Row {
     const digest = digestIdentity(key, this.#secret)
-    return { key, digest, version: 0, text: undefined, isAsked: false }
+    return { key, digest, version: 0, text: undefined }
   }
 }

@@ -93,7 +93,7 @@ export function setUpPostgresStore(
 }
 
 /** Returns the name of the table, which goes into SQL as it is. */
-export function tableOf(table: unknown = 'sluice_counts'): string {
+function tableOf(table: unknown = 'sluice_counts'): string {
   if (typeof table === 'string' && /^[a-z_][a-z0-9_]{0,39}$/.test(table)) return table
   throw invalid({ option: 'table' }, table, `1 to 40 of a-z 0-9 _, such as 'sluice_counts'`)
 }

@@ -41,8 +41,6 @@ interface Asked {
 
 /** The most requests of one call. */
 const maxAsked = 256
-/** The most calls under way: the process decides one while the server writes another. */
-const maxCalls = 2
 const sweepIntervalMs = 10_000
 const sweptAtOnce = 5_000
 /** A row outlives its state by this, so that a clock that is set back finds it. */
@@ -77,7 +75,8 @@ class PostgresStore implements Store {
   readonly #known: KnownRows
   #waiting: Asked[] = []
   #isGathering = false
-  readonly #calls = new Set<Promise<void>>()
+  /** The call under way. Requests that come meanwhile share the next one. */
+  #call: Promise<void> | undefined
   #sweeping: NodeJS.Timeout | undefined
   #lastFailure: Error | undefined
   #isClosed = false
@@ -133,10 +132,10 @@ class PostgresStore implements Store {
         return () => resolve(answer)
       }
       this.#waiting.push({ rows, cancellation, decide, reject })
-      if (this.#isGathering || this.#calls.size === maxCalls) return
+      if (this.#isGathering || this.#call) return
       this.#isGathering = true
       // All requests of this tick travel together.
-      queueMicrotask(() => this.#startCalls())
+      queueMicrotask(() => this.#startCall())
     })
   }
 
@@ -145,44 +144,16 @@ class PostgresStore implements Store {
     clearInterval(this.#sweeping)
     // The requests of this tick are about to leave.
     await Promise.resolve()
-    while (this.#calls.size > 0) await Promise.all(this.#calls)
+    while (this.#call) await this.#call
     this.#pool.off('error', this.#noteFailure)
   }
 
-  #startCalls(): void {
+  /** Takes requests in order of arrival. */
+  #startCall(): void {
     this.#isGathering = false
-    while (this.#calls.size < maxCalls) {
-      const batch = this.#nextBatch(Math.ceil(this.#waiting.length / (maxCalls - this.#calls.size)))
-      if (batch.length === 0) return
-      const call = this.#decide(batch).then(() => {
-        for (const { rows } of batch) for (const row of rows) row.isAsked = false
-        this.#calls.delete(call)
-        this.#startCalls()
-      })
-      this.#calls.add(call)
-    }
-  }
-
-  /** Takes requests in order of arrival. Those whose rows another call may write have to wait. */
-  #nextBatch(size: number): readonly Asked[] {
-    const batch: Asked[] = []
-    const later: Asked[] = []
-    const waitedFor = new Set<Row>()
-    for (const asked of this.#waiting) {
-      const { rows } = asked
-      if (
-        batch.length < Math.min(size, maxAsked) &&
-        !rows.some((row) => row.isAsked || waitedFor.has(row))
-      )
-        batch.push(asked)
-      else {
-        later.push(asked)
-        for (const row of rows) waitedFor.add(row)
-      }
-    }
-    for (const { rows } of batch) for (const row of rows) row.isAsked = true
-    this.#waiting = later
-    return batch
+    this.#call = undefined
+    const batch = this.#waiting.splice(0, maxAsked)
+    if (batch.length > 0) this.#call = this.#decide(batch).then(() => this.#startCall())
   }
 
   /** Decides requests in order of arrival, until they are written or nobody waits for them. */
