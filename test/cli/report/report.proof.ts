@@ -68,7 +68,7 @@ describe('the report in a browser', () => {
     expect(await caught.getByRole('row').count()).toBe(11)
     await page.getByLabel('requests in').selectOption({ label: '1s' })
     expect(await verdict.textContent()).toContain('in 1s would catch')
-    expect(await page.locator('.chart canvas').count()).toBe(1)
+    expect(await page.locator('.chart svg').count()).toBe(1)
 
     expect(faults).toEqual([])
     expect(asked.filter((url) => !url.startsWith('data:'))).toEqual([pathToFileURL(file).href])
