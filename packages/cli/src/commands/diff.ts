@@ -1,29 +1,17 @@
 import { boundOf, DiffTally, type PolicyDiff } from '../diff/policy-diff.ts'
-import {
-  addLogOptions,
-  type LogCommandOptions,
-  logNotes,
-  openLog,
-  readAll,
-  unreadableSection,
-} from '../input/log-options.ts'
+import { addLogOptions, logNotes, unreadableSection } from '../input/log-options.ts'
 import { openReplay, type Replayed } from '../replay/replay.ts'
-import {
-  addReplayOptions,
-  type ReplayCommandOptions,
-  replayOptionsOf,
-} from '../replay/replay-options.ts'
+import { addReplayOptions, listed } from '../replay/replay-options.ts'
 import type { Column } from '../report/columns.ts'
 import { countText, shareText } from '../report/formats.ts'
-import type { LogReport } from '../report/simulation-report.ts'
-import { notesOf } from '../simulate/notes.ts'
+import { type ReplayLogsOptions, replayLogs } from '../simulate/replay-logs.ts'
 import { CliError, type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { columnTable, jsonText, section, table } from '../terminal/text.ts'
 import type { CliCommand } from './command.ts'
 
-interface Options extends LogCommandOptions, ReplayCommandOptions {
+interface Options extends ReplayLogsOptions {
   readonly log: readonly string[]
   readonly failIf: readonly string[]
   readonly json?: boolean
@@ -47,7 +35,6 @@ ${logNotes}`,
     ],
   ],
   setUp(command) {
-    const listed = (value: string, before: readonly string[]) => [...before, value]
     const withLog = command.requiredOption('--log <files...>', 'access logs')
     addReplayOptions(addLogOptions(withLog))
       .option('--fail-if <bound>', 'exit with 1 beyond it: clients>20, denied>0.1%', listed, [])
@@ -67,8 +54,12 @@ async function diffPolicies(
     throw new CliError('the log is read twice, so it cannot be the standard input; give a file')
   }
   const tally = new DiffTally()
-  const before = await replayFile(terminal, oldFile, options, (each) => tally.before(each))
-  const after = await replayFile(terminal, newFile, options, (each) => tally.after(each))
+  const replay = async (policyFile: string, see: (replayed: Replayed) => void) => {
+    const opened = await openReplay(policyFile, options)
+    return replayLogs(terminal, { replay: opened, files: options.log, options }, see)
+  }
+  const before = await replay(oldFile, (each) => tally.before(each))
+  const after = await replay(newFile, (each) => tally.after(each))
   const found = tally.diff
   const judged = bounds.map((bound) => ({ bound: bound.text, ...bound.judge(found) }))
   const notes = [...new Set([...before.notes, ...after.notes])]
@@ -94,24 +85,6 @@ async function diffPolicies(
         ].join('\n'),
   )
   return judged.some(({ isExceeded }) => isExceeded) ? exitCodes.found : exitCodes.ok
-}
-
-/** @returns the log as it was read, and what it does not tell */
-async function replayFile(
-  terminal: Terminal,
-  policyFile: string,
-  options: Options,
-  onReplayed: (replayed: Replayed) => void,
-): Promise<{ readonly log: LogReport; readonly notes: readonly string[] }> {
-  const replay = await openReplay(replayOptionsOf(policyFile, options))
-  const about = notesOf(replay)
-  const log = await readAll(openLog(terminal, options.log, options), options, (pieces) =>
-    replay.run(pieces, (replayed) => {
-      about.see(replayed)
-      onReplayed(replayed)
-    }),
-  )
-  return { log, notes: about.notes(log) }
 }
 
 function textLines(found: PolicyDiff, files: readonly string[], style: Style): readonly string[] {

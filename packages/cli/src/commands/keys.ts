@@ -2,6 +2,7 @@ import { type ActOptions, act, actOptions } from '../admin-api/act.ts'
 import { AdminApi, type FleetOptions, fleetNotes, fleetOptions } from '../admin-api/admin-api.ts'
 import { actionAnswer, lookupAnswer } from '../admin-api/answers.ts'
 import { describeAction, describeLookup, keyNotes, keyOf } from '../admin-api/keys.ts'
+import { listed } from '../replay/replay-options.ts'
 import { type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
 import { styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
@@ -41,7 +42,7 @@ export const reset: CliCommand = {
     actOptions(command).option(
       '--policy <name>',
       'reset under this policy alone; may be given several times',
-      (name: string, names: readonly string[] = []) => [...names, name],
+      listed,
     )
   },
   run: (

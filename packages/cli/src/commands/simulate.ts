@@ -1,9 +1,12 @@
 import { access, constants, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { addLogOptions, logNotes } from '../input/log-options.ts'
+import { openReplay } from '../replay/replay.ts'
 import { addReplayOptions } from '../replay/replay-options.ts'
 import { htmlReport } from '../report/html-report.ts'
-import { type SimulateOptions, simulateLog } from '../simulate/simulate-log.ts'
+import { DecisionFile } from '../simulate/decision-file.ts'
+import { type ReplayLogsOptions, replayLogs } from '../simulate/replay-logs.ts'
+import { Simulation } from '../simulate/simulation.ts'
 import { textReport } from '../simulate/text-report.ts'
 import { type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
 import { checkOutputs, withFile } from '../terminal/files.ts'
@@ -12,8 +15,9 @@ import type { Terminal } from '../terminal/terminal.ts'
 import { jsonText } from '../terminal/text.ts'
 import type { CliCommand } from './command.ts'
 
-interface Options extends SimulateOptions {
+interface Options extends ReplayLogsOptions {
   readonly policies: string
+  readonly decisions?: string
   readonly json?: boolean
   readonly html?: string
   readonly force?: boolean
@@ -58,16 +62,24 @@ async function simulateFiles(
   options: Options,
 ): Promise<ExitCode> {
   const { stdout, stderr } = terminal
-  const { html } = options
+  const { html, decisions: path, policies: policyFile, clients } = options
   // Before the log is read, which may take minutes.
   if (html !== undefined)
     await withFile(html, 'written', () => access(dirname(html), constants.W_OK))
   checkOutputs({
-    outputs: { '--html': html, '--decisions': options.decisions },
-    inputs: [...files, options.policies],
+    outputs: { '--html': html, '--decisions': path },
+    inputs: [...files, policyFile],
     force: options.force,
   })
-  const report = await simulateLog(terminal, { files, policyFile: options.policies }, options)
+  const replay = await openReplay(policyFile, options)
+  const simulation = new Simulation(replay.policies)
+  const decisions = path === undefined ? undefined : new DecisionFile(path)
+  const about = await replayLogs(terminal, { replay, files, options }, (replayed) => {
+    decisions?.add(replayed)
+    simulation.add(replayed)
+  })
+  decisions?.close()
+  const report = simulation.report({ policyFile, clients, ...about })
   stdout.write(options.json ? jsonText(report) : textReport(report, styleOf(stdout, terminal)))
   if (html !== undefined) {
     await withFile(html, 'written', () => writeFile(html, htmlReport(report)))

@@ -54,7 +54,7 @@ const failures: readonly (readonly [pattern: RegExp, fix: string])[] = [
 ]
 
 function failed(link: RedisLink, error: unknown): Finding {
-  const why = [error, link.lastError()].filter((each) => each !== undefined).map(reasonOf)
+  const why = [error, link.lastError].filter((each) => each !== undefined).map(reasonOf)
   const text = [...new Set(why)].join('; ')
   const known = failures.find(([pattern]) => pattern.test(text))
   const fix = known?.[1] ?? (error instanceof TimedOut ? silent(link) : unknown)

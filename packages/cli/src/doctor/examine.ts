@@ -5,7 +5,7 @@ import { keyspace } from './keyspace.ts'
 import { latency } from './latency.ts'
 import { memory } from './memory.ts'
 import { proxy } from './proxy.ts'
-import { type RedisLink, reasonOf, redisLink, TimedOut } from './redis-link.ts'
+import { RedisLink, reasonOf, TimedOut } from './redis-link.ts'
 import { decision, scripts } from './scripts.ts'
 import { connections, persistence, role, version } from './server.ts'
 import { type ServerInfo, serverInfo } from './server-info.ts'
@@ -22,13 +22,13 @@ export interface ExamineOptions {
 
 /** Looks at a Redis from every side. Never rejects because of the server. */
 export async function examine(options: ExamineOptions): Promise<readonly Finding[]> {
-  const link = redisLink(options.redis, performance.now() + options.timeoutMs)
+  const link = new RedisLink(options.redis, performance.now() + options.timeoutMs)
   try {
     const connected = await connection(link)
     const ofServer = connected.severity === 'error' ? [] : await server(link, options)
     return [connected, ...ofServer, await proxy(options.api)]
   } finally {
-    link.close()
+    link.client.disconnect()
   }
 }
 
@@ -78,7 +78,7 @@ function untold(reason: string): Finding {
 }
 
 function silent(check: string, error: unknown, link: RedisLink): Finding {
-  const why = link.lastError() ?? error
+  const why = link.lastError ?? error
   return found(check).error(
     `the server fell silent: ${reasonOf(why)}; all further checks were left out`,
     'see whether it is stopped, swaps, or runs a slow command (redis-cli SLOWLOG GET)',

@@ -9,9 +9,9 @@ export interface FormatOptions {
   /** A name, a pattern of nginx, or `auto`. */
   readonly format: string
   /** The field map of `--format json`: `time=ts,ip=client.ip`. */
-  readonly fields?: string | undefined
+  readonly fields?: string
   /** @default as the format has it */
-  readonly timeIs?: 'start' | 'end' | undefined
+  readonly time?: 'start' | 'end'
 }
 
 const common = '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent'
@@ -87,11 +87,11 @@ const formatNames: readonly string[] = Object.keys(makers)
  * @throws CliError when there is no such format, or none that reads the sample
  */
 export function chooseFormat(
-  { format, fields, timeIs }: FormatOptions,
+  { format, fields, time }: FormatOptions,
   sample: readonly string[],
 ): LogFormat {
   const chosen = formatOf(format, fields, sample)
-  return timeIs === undefined ? chosen : { ...chosen, timeIs }
+  return time === undefined ? chosen : { ...chosen, timeIs: time }
 }
 
 function formatOf(name: string, fields: string | undefined, sample: readonly string[]): LogFormat {

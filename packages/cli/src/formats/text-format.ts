@@ -9,21 +9,6 @@ interface Part {
   readonly end: string
 }
 
-/** The places of variables that a request is made of; -1 where the pattern has none. */
-interface Places {
-  readonly time: number
-  /** The request's own time, beside that of the response: load balancers log both. */
-  readonly begin: number
-  readonly address: number
-  readonly request: number
-  readonly method: number
-  readonly target: number
-  readonly status: number
-  /** In seconds. */
-  readonly duration: number
-  readonly durationMs: number
-}
-
 interface TextOptions {
   readonly name: string
   readonly timeIs?: 'start' | 'end'
@@ -174,23 +159,27 @@ function partsOf(pattern: string): { readonly begin: string; readonly parts: rea
   return { begin, parts }
 }
 
-/** Other names stand for the columns of load balancers. */
+/** The variables that a request is made of. Other names stand for the columns of load balancers. */
 const placeNames = {
   time: ['msec', 'time_iso8601', 'time_local', 'time'],
+  /** The request's own time, beside that of the response: load balancers log both. */
   begin: ['request_creation_time'],
   address: ['remote_addr', 'realip_remote_addr', 'remote_host'],
   request: ['request'],
   method: ['request_method'],
   target: ['request_uri', 'uri'],
   status: ['status'],
+  /** In seconds. */
   duration: ['request_time'],
   durationMs: ['request_ms'],
 } as const
 
+/** The places of these variables in a line; -1 where the pattern has none. */
+type Places = Readonly<Record<keyof typeof placeNames, number>>
+
 function placesOf(names: readonly string[]): Places {
   const place = (known: readonly string[]): number => {
-    const found = known.find((name) => names.includes(name))
-    return found === undefined ? -1 : names.indexOf(found)
+    return names.indexOf(known.find((name) => names.includes(name)) ?? '')
   }
   const places = {
     time: place(placeNames.time),

@@ -1,25 +1,13 @@
-import { durationMs, onOneLine } from '@sluice/core'
+import { onOneLine } from '@sluice/core'
 import { type Command, Option } from 'commander'
 import type { LogRequest } from '../formats/log-request.ts'
 import { countText } from '../report/formats.ts'
 import type { LogReport, UnreadableLine } from '../report/simulation-report.ts'
 import { CliError, exitCodes } from '../terminal/exit-codes.ts'
-import { Progress } from '../terminal/progress.ts'
 import type { Style } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { section } from '../terminal/text.ts'
-import { LogReader } from './log-reader.ts'
-import { behindProxies } from './proxies.ts'
-
-/** The options of commands that read logs, as commander hands them over. */
-export interface LogCommandOptions {
-  readonly format: string
-  readonly fields?: string
-  readonly time?: 'start' | 'end'
-  readonly trustProxy?: string
-  readonly orderWindow: string
-  readonly strict?: boolean
-}
+import { type LogOptions, LogReader } from './log-reader.ts'
 
 export const logNotes = `Formats: auto (the first lines tell), common, combined, vhost-combined, pino-http, caddy, traefik,
 traefik-common, envoy, alb, cloudfront, json with --fields, or the log_format of nginx in quotes, with its
@@ -42,42 +30,25 @@ export function addLogOptions(command: Command): Command {
     .option('--strict', 'fail if a line cannot be read')
 }
 
-/** Opens logs by the options of a command. Without files the standard input is the log. */
-export function openLog(
+/**
+ * Reads logs to their end, and tells of lines that cannot be read. Without files the standard input
+ * is the log.
+ * @throws CliError when there is no request in it, or some line cannot be read and must be
+ */
+export async function readLogs(
   terminal: Terminal,
-  files: readonly string[],
-  options: LogCommandOptions,
-): LogReader {
+  { files, options }: { readonly files: readonly string[]; readonly options: LogOptions },
+  read: (pieces: AsyncIterable<readonly LogRequest[]>) => Promise<void>,
+): Promise<LogReport> {
   if (files.length === 0 && terminal.stdin.isTTY) {
     throw new CliError('no log is given; name a file, or - for the standard input')
   }
-  const { format, fields, time: timeIs, trustProxy } = options
-  const progress = new Progress(terminal)
-  return new LogReader({
-    ...{ format, fields, timeIs },
-    files: files.length === 0 ? ['-'] : files,
-    stdin: terminal.stdin,
-    orderWindowMs: durationMs(options.orderWindow, '--order-window'),
-    clientAddress: trustProxy === undefined ? undefined : behindProxies(trustProxy),
-    onProgress: (done, all) => progress.show(done, all),
-    onEnd: () => progress.end(),
-  })
-}
-
-/**
- * Reads a log to its end, and tells of lines that cannot be read.
- * @throws CliError when there is no request in it, or some line cannot be read and must be
- */
-export async function readAll(
-  reader: LogReader,
-  { strict = false }: Pick<LogCommandOptions, 'strict'>,
-  read: (pieces: AsyncIterable<readonly LogRequest[]>) => Promise<void>,
-): Promise<LogReport> {
+  const reader = new LogReader(terminal, files.length === 0 ? ['-'] : files, options)
   await read(reader.read())
   const { report } = reader
   const { lines, examples } = report.unreadable
   const [example] = examples.map(textOf)
-  if (strict && lines > 0) {
+  if (options.strict && lines > 0) {
     throw new CliError(
       `${lines} of ${report.lines} lines cannot be read, as ${example}`,
       exitCodes.found,

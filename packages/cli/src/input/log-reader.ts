@@ -1,25 +1,22 @@
 import { stat } from 'node:fs/promises'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { durationMs } from '@sluice/core'
 import { chooseFormat, type FormatOptions } from '../formats/choose-format.ts'
 import { LogRequest } from '../formats/log-request.ts'
 import type { LogReport, UnreadableLine } from '../report/simulation-report.ts'
 import { withFile } from '../terminal/files.ts'
-import type { ClientAddress } from './proxies.ts'
+import { Progress } from '../terminal/progress.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { behindProxies, type ClientAddress } from './proxies.ts'
 import { eachLine, fileStream, wholeLines } from './read-lines.ts'
 import { TimeOrder } from './time-order.ts'
 
+/** The options of commands that read logs, as commander hands them over. */
 export interface LogOptions extends FormatOptions {
-  /** Paths; `-` is the standard input. */
-  readonly files: readonly string[]
-  readonly stdin: AsyncIterable<Buffer>
-  /** Span (ms) in which lines may stand in another order than that of their times. */
-  readonly orderWindowMs: number
-  /** @default the peer of the connection */
-  readonly clientAddress?: ClientAddress | undefined
-  /** Told of the bytes that were read, and of all bytes where that is known. */
-  readonly onProgress: (readBytes: number, allBytes: number | undefined) => void
-  /** Called when everything is read, or nothing more can be. */
-  readonly onEnd: () => void
+  readonly trustProxy?: string
+  /** Span in which lines may stand in another order than that of their times. */
+  readonly orderWindow: string
+  readonly strict?: boolean
 }
 
 const maxExamples = 5
@@ -44,8 +41,12 @@ interface Source {
 
 /** Reads logs once, as requests in the order of their times, and counts what it meets. */
 export class LogReader {
+  readonly #stdin: Terminal['stdin']
+  readonly #files: readonly string[]
   readonly #options: LogOptions
   readonly #order: TimeOrder
+  readonly #clientAddress: ClientAddress | undefined
+  readonly #progress: Progress
   readonly #formats = new Set<string>()
   readonly #examples: UnreadableLine[] = []
   #lines = 0
@@ -57,14 +58,19 @@ export class LogReader {
   #toMs = 0
   #isHeapLarge = false
 
-  constructor(options: LogOptions) {
+  constructor(terminal: Terminal, files: readonly string[], options: LogOptions) {
+    const { orderWindow, trustProxy } = options
+    this.#stdin = terminal.stdin
+    this.#files = files
     this.#options = options
-    this.#order = new TimeOrder(options.orderWindowMs)
+    this.#order = new TimeOrder(durationMs(orderWindow, '--order-window'))
+    this.#clientAddress = trustProxy === undefined ? undefined : behindProxies(trustProxy)
+    this.#progress = new Progress(terminal)
   }
 
   get report(): LogReport {
     return {
-      files: this.#options.files,
+      files: this.#files,
       format: [...this.#formats].join(', '),
       lines: this.#lines,
       requests: this.#requests,
@@ -80,13 +86,10 @@ export class LogReader {
    * @throws CliError when a file cannot be read, or nobody knows its format
    */
   async *read(): AsyncGenerator<readonly LogRequest[]> {
-    const { files } = this.#options
-    this.#allBytes = await sizeOf(files)
-    const sources: readonly Source[] = files.map((file) => ({
-      pieces: this.#pieces(file),
-      requests: [],
-      next: 0,
-    }))
+    this.#allBytes = await sizeOf(this.#files)
+    const sources = this.#files.map((file): Source => {
+      return { pieces: this.#pieces(file), requests: [], next: 0 }
+    })
     const [only] = sources
     const pieces = sources.length === 1 && only ? only.pieces : merged(sources)
     try {
@@ -96,7 +99,7 @@ export class LogReader {
         yield* this.#timed(this.#order.take())
       }
     } finally {
-      this.#options.onEnd()
+      this.#progress.end()
     }
     yield* this.#timed(this.#order.takeAll())
   }
@@ -118,11 +121,10 @@ export class LogReader {
   }
 
   async *#pieces(file: string): AsyncGenerator<readonly LogRequest[]> {
-    const { stdin, clientAddress, onProgress } = this.#options
-    const bytes = file === '-' ? stdin : fileStream(file)
+    const bytes = file === '-' ? this.#stdin : fileStream(file)
     const pieces = wholeLines(file, bytes, (read) => {
       this.#readBytes += read
-      onProgress(this.#readBytes, this.#allBytes)
+      this.#progress.show(this.#readBytes, this.#allBytes)
     })
     let format: ReturnType<typeof chooseFormat> | undefined
     let number = 0
@@ -147,7 +149,7 @@ export class LogReader {
           return
         }
         const request = new LogRequest(fields, startMs)
-        if (clientAddress) request.ip = clientAddress(request)
+        if (this.#clientAddress) request.ip = this.#clientAddress(request)
         requests.push(request)
       })
       yield requests

@@ -1,58 +1,39 @@
 import type { BusyClient, RatesReport } from '../report/simulation-report.ts'
 import { rateWindowsMs } from './rolling-rates.ts'
 
+/** The rates of clients, which are known by their numbers. */
+export interface RatedClients {
+  /** The most requests of all clients in a window, by the numbers of the clients. */
+  ratesIn(window: number): Uint32Array
+  /** Clients by their numbers. */
+  named(numbers: ReadonlySet<number>): Iterable<BusyClient>
+}
+
 const maxBusyClients = 500
 
 /** The rates of all clients as a distribution for each window, and the busiest ones by name. */
-export function ratesReport(clients: Iterable<BusyClient>): RatesReport {
-  const counts = rateWindowsMs.map(() => new Map<number, number>())
-  const busiest = rateWindowsMs.map((_, window) => new Busiest(window))
-  for (const client of clients) {
-    for (const [window, rate] of client.rates.entries()) {
-      const ofWindow = counts[window]
-      ofWindow?.set(rate, (ofWindow.get(rate) ?? 0) + 1)
-      busiest[window]?.add(client)
-    }
-  }
-  const listed = new Map(
-    busiest.flatMap((each) => each.list()).map((client) => [client.client, client]),
-  )
+export function ratesReport(clients: RatedClients): RatesReport {
+  const rates = rateWindowsMs.map((_, window) => clients.ratesIn(window))
+  const sorted = rates.map((ofWindow) => ofWindow.toSorted())
+  const busiest = rates.flatMap((ofWindow, window) => {
+    const max = maxBusyClients / rates.length
+    const least = sorted[window]?.at(-max) ?? 0
+    const withRate = (isListed: (rate: number) => boolean) =>
+      [...ofWindow.keys()].filter((client) => isListed(ofWindow[client] ?? 0))
+    return [...withRate((rate) => rate > least), ...withRate((rate) => rate === least)].slice(
+      0,
+      max,
+    )
+  })
   return {
     windowsMs: rateWindowsMs,
-    distribution: counts.map((rates) => [...rates].sort(([one], [other]) => one - other)),
-    clients: [...listed.values()].sort((one, other) => other.requests - one.requests),
-  }
-}
-
-/** The clients with the highest rates of one window. */
-class Busiest {
-  readonly #window: number
-  #clients: BusyClient[] = []
-  #least = 0
-
-  constructor(window: number) {
-    this.#window = window
-  }
-
-  add(client: BusyClient): void {
-    const max = maxBusyClients / rateWindowsMs.length
-    if (this.#clients.length >= max && this.#rateOf(client) <= this.#least) return
-    this.#clients.push(client)
-    if (this.#clients.length >= 2 * max) this.#trim(max)
-  }
-
-  list(): readonly BusyClient[] {
-    this.#trim(maxBusyClients / rateWindowsMs.length)
-    return this.#clients
-  }
-
-  #trim(max: number): void {
-    this.#clients.sort((one, other) => this.#rateOf(other) - this.#rateOf(one))
-    this.#clients = this.#clients.slice(0, max)
-    this.#least = this.#clients.length < max ? 0 : this.#rateOf(this.#clients.at(-1))
-  }
-
-  #rateOf(client: BusyClient | undefined): number {
-    return client?.rates[this.#window] ?? 0
+    distribution: sorted.map((ofWindow) => {
+      const counts = new Map<number, number>()
+      for (const rate of ofWindow) counts.set(rate, (counts.get(rate) ?? 0) + 1)
+      return [...counts]
+    }),
+    clients: [...clients.named(new Set(busiest))].sort(
+      (one, other) => other.requests - one.requests,
+    ),
   }
 }

@@ -4,6 +4,7 @@ import type { PolicyFile } from '@sluice/policies'
 import { detached } from '../formats/log-format.ts'
 import type { LogRequest } from '../formats/log-request.ts'
 import { CliError } from '../terminal/exit-codes.ts'
+import type { ReplayOptions } from './replay-options.ts'
 
 /** The code that a policy file names, as far as a log can stand in for it. */
 export interface CodeOfLog {
@@ -44,10 +45,10 @@ const places: Readonly<Record<string, Place>> = {
  */
 export function codeOfLog(
   file: unknown,
-  { keys, values }: { readonly keys: readonly string[]; readonly values: readonly string[] },
+  { key, value }: Pick<ReplayOptions, 'key' | 'value'>,
 ): CodeOfLog {
-  const givenKeys = givenBy(keys, '--key', ['ip', 'header', 'field'])
-  const givenValues = givenBy(values, '--value', ['header', 'field', 'status'])
+  const givenKeys = givenBy(key, '--key', ['ip', 'header', 'field'])
+  const givenValues = givenBy(value, '--value', ['header', 'field', 'status'])
   const found = new Map<Given, boolean>()
   const uses = [...namesIn(file)]
   const notes = uses.flatMap(([name, place]) => {

@@ -1,15 +1,17 @@
 import { type Command, Option } from 'commander'
-import type { ReplayOptions } from './replay.ts'
 
-/** The options of commands that replay, as commander hands them over. */
-export interface ReplayCommandOptions {
+/** The options of commands that replay a log against a policy file, as commander hands them over. */
+export interface ReplayOptions {
+  /** Keys that the policy file names: `tenant=header:x-tenant`. */
   readonly key: readonly string[]
+  /** Functions that it names: `plan=field:plan`. */
   readonly value: readonly string[]
+  /** Patterns of routes, such as `GET /users/:id`: for the key `route`, and for reports. */
   readonly route: readonly string[]
+  /** The behaviour of clients after a refusal. */
   readonly clients: 'recorded' | 'obedient'
 }
 
-/** Adds the options of commands that replay a log against a policy file. */
 export function addReplayOptions(command: Command): Command {
   return command
     .option('--key <name=value>', 'a key that the file names: tenant=header:x-tenant', listed, [])
@@ -22,13 +24,7 @@ export function addReplayOptions(command: Command): Command {
     )
 }
 
-export function replayOptionsOf(
-  policyFile: string,
-  { key: keys, value: values, route: routes, clients }: ReplayCommandOptions,
-): ReplayOptions {
-  return { policyFile, keys, values, routes, clients }
-}
-
-function listed(value: string, before: readonly string[]): readonly string[] {
+/** Gathers the values of an option that may be given several times. */
+export function listed(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value]
 }

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import {
   type Check,
   divideChecks,
@@ -17,30 +16,14 @@ import {
   resolveKey,
 } from '@sluice/http'
 import { checksOf, createGuard, laxRouting, nodeRouter } from '@sluice/http/adapter'
-import {
-  openPolicies,
-  type Policies,
-  type PolicyFile,
-  placedPolicies,
-  readPolicyFile,
-} from '@sluice/policies'
+import { openPolicies, type Policies, placedPolicies, readPolicyFile } from '@sluice/policies'
 import type { LogRequest } from '../formats/log-request.ts'
 import { CliError } from '../terminal/exit-codes.ts'
+import { textOf as textOfFile } from '../terminal/files.ts'
 import { LogClock } from './log-clock.ts'
 import { codeOfLog, keyOf } from './named-code.ts'
 import { ReplayContext } from './replay-context.ts'
-
-export interface ReplayOptions {
-  readonly policyFile: string
-  /** Keys that the policy file names: `tenant=header:x-tenant`. */
-  readonly keys: readonly string[]
-  /** Functions that it names: `plan=field:plan`. */
-  readonly values: readonly string[]
-  /** Patterns of routes, such as `GET /users/:id`: for the key `route`, and for reports. */
-  readonly routes: readonly string[]
-  /** The behaviour of clients after a refusal. */
-  readonly clients: 'recorded' | 'obedient'
-}
+import type { ReplayOptions } from './replay-options.ts'
 
 /** The fate of one request. */
 export interface Replayed {
@@ -64,16 +47,14 @@ export interface Replayed {
 /** Identities that are held for each policy before any is dropped. */
 const maxIdentities = 1_000_000
 
-/** The parts of a replay that are made of the policy file. */
 interface Parts {
-  readonly file: PolicyFile
-  readonly policies: readonly Policy[]
+  readonly policies: Policies
   readonly guard: Guard<LogRequest>
   readonly clientKey: KeyResolver<LogRequest>
   readonly routes: RouteTable<string> | undefined
-  readonly notes: readonly string[]
-  /** Notes that are known after the last request. */
-  readonly notesAfter: () => readonly string[]
+  readonly isObedient: boolean
+  /** Assumptions about what the log does not tell; all are known after the last request. */
+  notes(): readonly string[]
 }
 
 /**
@@ -81,11 +62,10 @@ interface Parts {
  * @throws SluiceError that lists what is wrong with the file
  * @throws CliError when the log cannot stand in for a key that the file names
  */
-export async function openReplay(options: ReplayOptions): Promise<Replay> {
-  const policies = await openPolicies({ file: options.policyFile })
+export async function openReplay(file: string, options: ReplayOptions): Promise<Replay> {
+  const policies = await openPolicies({ file })
   try {
-    const notes = notesOnEnds(await readFile(options.policyFile, 'utf8'), options.policyFile)
-    return replayOf(policies, options, notes)
+    return replayOf(policies, options, notesOnEnds(await textOfFile(file), file))
   } catch (error) {
     throw isSluiceError(error, 'SLUICE_POLICY_UNKNOWN') ? withOption(error) : error
   } finally {
@@ -134,42 +114,31 @@ function replayOf(policies: Policies, options: ReplayOptions, ends: readonly str
     },
     { where: 'the policy file', routing: laxRouting },
   )
-  const patterns = new Map(options.routes.map((pattern) => [pattern, pattern]))
-  return new Replay(
-    {
-      ...{ file, guard, policies: policies.policies },
-      notes: [...notes, ...ends],
-      notesAfter: unmatched,
-      clientKey,
-      routes: patterns.size > 0 ? nodeRouter.createTable(patterns, laxRouting) : undefined,
-    },
-    options.clients === 'obedient',
-  )
+  const patterns = new Map(options.route.map((pattern) => [pattern, pattern]))
+  return new Replay({
+    ...{ policies, guard, clientKey },
+    routes: patterns.size > 0 ? nodeRouter.createTable(patterns, laxRouting) : undefined,
+    isObedient: options.clients === 'obedient',
+    notes: () => [...notes, ...ends, ...unmatched()],
+  })
 }
 
 /** One policy file on the requests of a log: the guard and the memory store of production. */
 export class Replay {
   readonly #parts: Parts
-  readonly #isObedient: boolean
   /** Times until which obedient clients wait. */
   readonly #waiting = new Map<string, number>()
 
-  constructor(parts: Parts, isObedient: boolean) {
+  constructor(parts: Parts) {
     this.#parts = parts
-    this.#isObedient = isObedient
-  }
-
-  get file(): PolicyFile {
-    return this.#parts.file
   }
 
   get policies(): readonly Policy[] {
-    return this.#parts.policies
+    return this.#parts.policies.policies
   }
 
-  /** Assumptions about what the log does not tell. */
   get notes(): readonly string[] {
-    return [...this.#parts.notes, ...this.#parts.notesAfter()]
+    return this.#parts.notes()
   }
 
   /**
@@ -204,26 +173,18 @@ export class Replay {
   }
 
   #replay(request: LogRequest, clock: LogClock): Replayed | Promise<Replayed> {
-    const { routes, clientKey, guard } = this.#parts
+    const { routes, clientKey, guard, isObedient } = this.#parts
     request.route = routes?.find(request.method, request.path)
     const client = textOf(resolveKey(clientKey, request, request))
-    if (this.#isObedient && this.#isWaiting(client, clock.nowMs)) {
+    if (isObedient && this.#isWaiting(client, clock.nowMs)) {
       const result = 'heldBack'
       return { request, client, result, decision: undefined, checks: [], shadow: undefined }
     }
     const context = new ReplayContext(request, client)
     const passage = guard.check(context)
     return isPromise(passage)
-      ? this.#settleLater(passage, context, clock)
+      ? passage.then((later) => this.#settle(later, context, clock))
       : this.#settle(passage, context, clock)
-  }
-
-  async #settleLater(
-    passage: Promise<Passage>,
-    context: ReplayContext,
-    clock: LogClock,
-  ): Promise<Replayed> {
-    return this.#settle(await passage, context, clock)
   }
 
   #settle(passage: Passage, context: ReplayContext, clock: LogClock): Replayed {
@@ -233,7 +194,7 @@ export class Replay {
     const { enforced: checks, shadows } = divideChecks(asked)
     const run = decision?.shadow
     const isDenied = passage.verdict.action === 'reject'
-    if (isDenied && this.#isObedient) this.#wait(client, passage, clock.nowMs)
+    if (isDenied && this.#parts.isObedient) this.#wait(client, passage, clock.nowMs)
     else if (!isDenied) context.endLater(passage, clock)
     const result = isDenied ? 'denied' : decision ? 'allowed' : 'skipped'
     // One text for the store and for those who count clients: there may be a million of them.
@@ -247,7 +208,7 @@ export class Replay {
     if (!decision || decision.outcomes.length > 0) return undefined
     // The memory store never fails, so it is for want of room.
     if (decision.source !== 'store') return 'maxWaiting'
-    const { onMissingKey } = this.#parts.file
+    const { onMissingKey } = this.#parts.policies.file
     return client === withoutKey && onMissingKey === 'deny' ? 'onMissingKey' : 'block'
   }
 

@@ -93,14 +93,16 @@ export class ClientTable {
     )
   }
 
-  *busy(): Generator<BusyClient> {
-    for (const [client, number] of this.#numbers) yield this.#busyClient(client, number)
-  }
-
-  /** Clients by their numbers. */
-  *named(numbers: ReadonlySet<number>): Generator<BusyClient> {
+  /** Clients by their numbers; all of them without numbers. */
+  *named(numbers?: ReadonlySet<number>): Generator<BusyClient> {
     for (const [client, number] of this.#numbers) {
-      if (numbers.has(number)) yield this.#busyClient(client, number)
+      if (numbers?.has(number) === false) continue
+      yield {
+        client,
+        requests: this.#rates.requestsOf(number),
+        denied: this.#denials.get(number)?.count ?? 0,
+        rates: rateWindowsMs.map((_, window) => this.#rates.rateOf(number, window)),
+      }
     }
   }
 
@@ -125,15 +127,6 @@ export class ClientTable {
       })
     }
     return [...most.keys()].flatMap((number) => found.get(number) ?? [])
-  }
-
-  #busyClient(client: string, number: number): BusyClient {
-    return {
-      client,
-      requests: this.#rates.requestsOf(number),
-      denied: this.#denials.get(number)?.count ?? 0,
-      rates: rateWindowsMs.map((_, window) => this.#rates.rateOf(number, window)),
-    }
   }
 
   #denialsFrom(client: number, first: number): Denials {

@@ -81,16 +81,13 @@ export class Simulation {
     return {
       kind: 'sluice-simulation',
       version: 1,
-      policyFile: about.policyFile,
-      clients: about.clients,
-      log: about.log,
+      ...about,
       totals: this.#totals,
       policies: [...this.#policies.values()].map(({ report }) => report),
       routes: this.#routeReports(),
       hours: this.#hourReports(),
       deniedClients: this.#clients.mostDenied(maxDeniedClients),
-      rates: ratesReport(this.#clients.busy()),
-      notes: about.notes,
+      rates: ratesReport(this.#clients),
     }
   }
 

@@ -1,15 +1,17 @@
 import { isPromise } from '@sluice/core'
 import { resolveKey } from '@sluice/http'
-import { type LogCommandOptions, openLog, readAll } from '../input/log-options.ts'
+import { readLogs } from '../input/log-options.ts'
+import type { LogOptions } from '../input/log-reader.ts'
 import { namedKey } from '../replay/named-code.ts'
 import type { BusyClient, LogReport } from '../report/simulation-report.ts'
 import { ClientTable } from '../simulate/client-tally.ts'
+import { noteIf, wholeSeconds } from '../simulate/replay-logs.ts'
 import { CliError } from '../terminal/exit-codes.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { Guesses } from './guesses.ts'
 import { pairsFor, type Suggestion } from './suggestion.ts'
 
-export interface SuggestOptions extends LogCommandOptions {
+export interface SuggestOptions extends LogOptions {
   /** `ip`, or a key by its name: `tenant=header:x-tenant`. */
   readonly by: string
   /** Percent of the identities, as in `0.1%`. */
@@ -38,7 +40,7 @@ export async function suggestFrom(
   const clients = new ClientTable()
   const guesses = new Guesses()
   const seen = { isWholeSeconds: true, refused: 0, keyless: 0, unlisted: 0 }
-  const log = await readAll(openLog(terminal, files, options), options, async (pieces) => {
+  const log = await readLogs(terminal, { files, options }, async (pieces) => {
     for await (const piece of pieces) {
       for (const request of piece) {
         if (request.loggedMs % 1_000 !== 0) seen.isWholeSeconds = false
@@ -61,7 +63,7 @@ export async function suggestFrom(
   const guessing = guesses.found()
   const guessers = guessing.map(({ number }) => number)
   const found = pairsFor(clients, { maxTouched, isWholeSeconds, guessers })
-  const most = busiestOf(clients.busy())
+  const most = busiestOf(clients.named())
   return {
     kind: 'sluice-suggestion',
     version: 1,
@@ -78,19 +80,14 @@ export async function suggestFrom(
           ]
         : []),
       ...(isWholeSeconds
-        ? [
-            'the times of the log are whole seconds, so bursts are looked at over 10 s; log $msec for shorter ones',
-          ]
+        ? [`${wholeSeconds}, so bursts are looked at over 10 s; log $msec for shorter ones`]
         : []),
-      ...(seen.refused > 0
-        ? [
-            `${seen.refused} requests were answered 429 already: a limit was in force, and the figures show what it let through`,
-          ]
-        : []),
-      ...(seen.keyless > 0 ? [`${seen.keyless} requests have no key, and are left out`] : []),
-      ...(seen.unlisted > 0
-        ? [`${seen.unlisted} requests of identities beyond a million are left out`]
-        : []),
+      ...noteIf(
+        seen.refused,
+        'requests were answered 429 already: a limit was in force, and the figures show what it let through',
+      ),
+      ...noteIf(seen.keyless, 'requests have no key, and are left out'),
+      ...noteIf(seen.unlisted, 'requests of identities beyond a million are left out'),
     ],
   }
 }

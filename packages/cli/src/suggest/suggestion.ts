@@ -1,3 +1,4 @@
+import type { RatedClients } from '../rates/distribution.ts'
 import { rateWindowsMs } from '../rates/rolling-rates.ts'
 import type { BusyClient, LogReport } from '../report/simulation-report.ts'
 
@@ -67,14 +68,6 @@ const shares = [0, 0.001, 0.01, 0.05]
 interface Windows {
   readonly burst: number
   readonly sustained: number
-}
-
-/** The rates of clients, which are known by their numbers. */
-export interface RatedClients {
-  /** The most requests of all clients in a window, by the numbers of the clients. */
-  ratesIn(window: number): Uint32Array
-  /** Clients by their numbers. */
-  named(numbers: ReadonlySet<number>): Iterable<BusyClient>
 }
 
 interface PairOptions {

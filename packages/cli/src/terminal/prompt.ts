@@ -14,7 +14,7 @@ export function canAsk({ stdin, stderr }: Terminal): boolean {
  */
 export async function askSecret(terminal: Terminal, question: string): Promise<string> {
   terminal.stderr.write(question)
-  const typed = await readLine(terminal, { prompt: '', show: () => undefined })
+  const typed = await readLine(terminal, '', () => undefined)
   terminal.stderr.write('\n')
   if (typed !== '') return typed
   throw new CliError('Nothing was typed.', exitCodes.usage)
@@ -22,18 +22,18 @@ export async function askSecret(terminal: Terminal, question: string): Promise<s
 
 /** Asks for a yes. Anything else is a no. */
 export async function askYes(terminal: Terminal, question: string): Promise<boolean> {
-  const show = (text: string) => terminal.stderr.write(text)
-  const typed = await readLine(terminal, { prompt: `${question} [y/N] `, show })
+  const typed = await readLine(terminal, `${question} [y/N] `, (text) =>
+    terminal.stderr.write(text),
+  )
   return /^y(?:es)?$/i.test(typed)
 }
 
-interface Line {
-  readonly prompt: string
-  /** Shows the prompt, and what is typed. */
-  show(text: string): unknown
-}
-
-async function readLine({ stdin }: Terminal, { prompt, show }: Line): Promise<string> {
+/** @param show gets the prompt, and what is typed */
+async function readLine(
+  { stdin }: Terminal,
+  prompt: string,
+  show: (text: string) => unknown,
+): Promise<string> {
   // Readline hides what is typed by the raw mode of the terminal itself.
   if (!(stdin instanceof Readable)) throw new CliError('There is nobody to ask.')
   const output = new Writable({

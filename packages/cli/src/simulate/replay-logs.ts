@@ -1,0 +1,99 @@
+import { algorithmOf } from '@sluice/core/backend'
+import { readLogs } from '../input/log-options.ts'
+import type { LogOptions } from '../input/log-reader.ts'
+import type { Replay, Replayed } from '../replay/replay.ts'
+import type { ReplayOptions } from '../replay/replay-options.ts'
+import type { LogReport } from '../report/simulation-report.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+
+/** Status of a request that was refused for its rate already. */
+const tooMany = 429
+/** Shorter windows are not seen by times in whole seconds. */
+const coarseWindowMs = 10_000
+
+export type ReplayLogsOptions = LogOptions & ReplayOptions
+
+interface Replaying {
+  readonly replay: Replay
+  readonly files: readonly string[]
+  readonly options: ReplayLogsOptions
+}
+
+/**
+ * Replays logs against a policy file.
+ * @returns the log as it was read, and what it does not tell
+ * @throws CliError when a file cannot be read, or the log has no requests
+ */
+export async function replayLogs(
+  terminal: Terminal,
+  { replay, files, options }: Replaying,
+  onReplayed: (replayed: Replayed) => void,
+): Promise<{ readonly log: LogReport; readonly notes: readonly string[] }> {
+  const about = new LogNotes()
+  const log = await readLogs(terminal, { files, options }, (pieces) =>
+    replay.run(pieces, (replayed) => {
+      about.see(replayed)
+      onReplayed(replayed)
+    }),
+  )
+  return { log, notes: about.notes(log, replay) }
+}
+
+/** Notices what a log cannot tell, while it is replayed. */
+class LogNotes {
+  #requests = 0
+  #refusedBefore = 0
+  #withDuration = 0
+  #withoutAddress = 0
+  #isWholeSeconds = true
+  #preflights = 0
+
+  see({ request }: Replayed): void {
+    this.#requests += 1
+    if (request.status === tooMany) this.#refusedBefore += 1
+    if (request.durationMs !== undefined) this.#withDuration += 1
+    if (request.ip === undefined) this.#withoutAddress += 1
+    if (request.loggedMs % 1_000 !== 0) this.#isWholeSeconds = false
+    if (request.method === 'OPTIONS') this.#preflights += 1
+  }
+
+  notes({ late }: LogReport, { policies, notes }: Replay): readonly string[] {
+    const short = policies.find(({ windowMs }) => windowMs < coarseWindowMs)
+    const counts = policies.find((policy) => algorithmOf(policy).counts === 'leases')
+    const [refused, preflights] = [this.#refusedBefore, this.#preflights]
+    const timeless = this.#requests - this.#withDuration
+    return [
+      ...notes,
+      ...(this.#isWholeSeconds && short
+        ? [
+            `${wholeSeconds}, so '${short.name}' sees the requests of a second as one burst; log $msec for exact times`,
+          ]
+        : []),
+      ...(counts && timeless > 0
+        ? [
+            `${timeless} requests have no duration, so '${counts.name}' takes them for over at once; log $request_time`,
+          ]
+        : []),
+      ...noteIf(
+        refused,
+        `requests were answered 429 already, so a limit was in force when the log was written`,
+      ),
+      ...noteIf(this.#withoutAddress, 'requests have no address'),
+      ...noteIf(
+        preflights,
+        `OPTIONS requests were counted; preflights among them are not counted where CORS middleware runs before the limiter, or with preflights: 'pass'`,
+      ),
+      ...noteIf(
+        late,
+        'requests were more out of order than --order-window, and moved to their place',
+      ),
+    ]
+  }
+}
+
+export const wholeSeconds = 'the times of the log are whole seconds'
+
+/** A note on some requests, unless there are none. */
+export function noteIf(requests: number, what: string): readonly string[] {
+  return requests > 0 ? [`${requests} ${what}`] : []
+}
