@@ -31,7 +31,7 @@ export type ManualChange =
   | { readonly op: 'reset'; readonly checks: readonly ResetCheck[] }
   | { readonly op: 'block'; readonly checks: readonly BlockCheck[] }
 
-/** What a limiter can ask a store for. */
+/** An operation of a store. */
 export type StoreOp = DecidingOp | Change['op']
 
 /** The outcome of one check. All times are whole milliseconds. */
