@@ -18,6 +18,7 @@ describe('sluice', () => {
     expect([exitCode, stderr]).toEqual([0, ''])
     for (const name of commands) expect(stdout).toContain(`  ${name} `)
     expect(stdout).toContain('Exit codes:')
+    expect((await runSluice(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
   })
 
   it.each(commands)('%s --help shows examples', async (name) => {

@@ -34,7 +34,7 @@ describe.each(storeKinds)('a fleet on %s', (kind) => {
     const { sluice, port } = await startWithDenied()
     const { exitCode, stdout, stderr } = await sluice(['top'], 'viewer')
     expect([exitCode, stderr]).toEqual([0, ''])
-    expect(stdout).toContain(`127.0.0.1:${port}  5 allowed, 2 denied since`)
+    expect(stdout).toContain(`127.0.0.1:${port}  7 requests, 2 denied since`)
     expect(stdout).toMatch(/^DENIED +± UP TO +SHARE +POLICY +KEY$/m)
     expect(stdout).toMatch(/^ +2 +0 +100 % +burst +[\w-]{22}$/m)
     const asked = await sluice(['top', '--by', 'asked', '--window', '1h', '--policy', 'burst'])
@@ -235,15 +235,15 @@ describe('the way to the admin API', () => {
 })
 
 describe('top on a terminal', () => {
-  it('is shown anew until Ctrl-C, and gives the cursor back', async () => {
+  it('is shown anew until Ctrl-C, fits the screen, and gives the cursor back', async () => {
     const { url, visit } = await startFleet()
-    await visit('ada')
+    for (const user of ['ada', 'bob', 'cy', 'dan']) await visit(user)
     const stop = new AbortController()
     let shown = ''
-    const running = runCli(['top', '--interval', '1s'], {
+    const running = runCli(['top', '--interval', '1s', '--by', 'asked'], {
       stdin: Readable.from([]),
       stdout: {
-        isTTY: true,
+        ...{ isTTY: true, columns: 50, rows: 8 },
         write(text) {
           shown += text
         },
@@ -252,9 +252,11 @@ describe('top on a terminal', () => {
       env: { SLUICE_ADMIN_URL: url, SLUICE_ADMIN_TOKEN: 'token-of-viewer' },
       signal: stop.signal,
     })
-    await until('rates are shown', () => shown.includes('allowed/s'))
+    await until('rates are shown', () => shown.includes('requests/s'))
     stop.abort()
     expect(await running).toBe(0)
+    expect(shown).toMatch(/burst +[\w-]{7}…[\w-]{7}\n/)
+    expect(shown).toContain('and 11 more\n')
     expect(shown.startsWith('\u001b[?25l')).toBe(true)
     expect(shown.endsWith('\u001b[?25h')).toBe(true)
   })

@@ -24,7 +24,7 @@ describe('a secret that is asked for', () => {
     const env = { SLUICE_ADMIN_URL: url }
     const ran = await atTerminal(['top', '--once'], { env, answer: () => 'token-of-viewer\r' })
     expect(ran.stderr).toContain('(is not shown): ')
-    expect(ran.stdout).toContain('allowed')
+    expect(ran.stdout).toContain('0 denied')
     expect(ran.stdout + ran.stderr).not.toContain('token-of-viewer')
     expect(ran.exitCode).toBe(0)
     const wrong = await atTerminal(['top', '--once'], { env, answer: () => 'nonsense\r' })

@@ -12,7 +12,6 @@ export interface ActOptions extends FleetOptions {
   readonly yes?: true
 }
 
-/** Adds the options of every command that changes something. */
 export function actOptions(command: Command): Command {
   return fleetOptions(command)
     .requiredOption('--reason <text>', 'one line for the audit trail')

@@ -12,7 +12,6 @@ export interface FleetOptions {
   readonly json?: true
 }
 
-/** Adds the options of every command that asks the admin API. */
 export function fleetOptions(command: Command): Command {
   return command
     .option('--url <url>', 'address of the mount of @sluice/admin (default: SLUICE_ADMIN_URL)')
@@ -26,7 +25,6 @@ interface Asked<Answer extends TSchema> {
   readonly answer: Answer
   /** Makes it a POST. */
   readonly body?: object
-  /** The ETag that a change is based on. */
   readonly ifMatch?: string | undefined
 }
 
@@ -55,7 +53,6 @@ export class AdminApi {
     if (this.#token !== undefined) this.#checkToken(this.#token)
   }
 
-  /** The host, for headings. */
   get host(): string {
     return this.#base.host
   }

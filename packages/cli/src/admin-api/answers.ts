@@ -4,19 +4,13 @@ import { type Static, Type } from '@sinclair/typebox'
 
 const count = Type.Integer({ minimum: 0 })
 
-const results = Type.Object({
-  allowed: count,
-  denied: count,
-  shadow_denied: count,
-  failed_open: count,
-  failed_closed: count,
-})
-
 export const liveAnswer = Type.Object({
   instance: Type.String(),
   at: Type.Integer(),
   since: Type.Integer(),
-  requests: results,
+  processes: count,
+  /** By what became of them. */
+  requests: Type.Record(Type.String(), count),
   store: Type.Object({ breaker: Type.String(), fallback: Type.Boolean(), instances: count }),
 })
 export type Live = Static<typeof liveAnswer>
@@ -27,8 +21,7 @@ export const topAnswer = Type.Object({
   lists: Type.Array(
     Type.Object({
       policy: Type.String(),
-      scope: Type.String(),
-      processes: count,
+      mode: Type.String(),
       total: count,
       keys: Type.Array(
         Type.Object({

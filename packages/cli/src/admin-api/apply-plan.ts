@@ -18,10 +18,7 @@ interface SetEntry {
   readonly until?: string
 }
 
-interface Target {
-  readonly policy: string
-  readonly field: Field
-}
+type Target = Pick<SetEntry, 'policy' | 'field'>
 
 /** The way from the policies in force to those of a file. */
 export interface ApplyPlan {
@@ -66,9 +63,7 @@ export function applyPlan(situation: Situation): ApplyPlan {
   }
 }
 
-interface Step {
-  readonly set: readonly SetEntry[]
-  readonly remove: readonly Target[]
+interface Step extends Pick<ApplyPlan, 'set' | 'remove'> {
   /** The differences that it settles. */
   readonly paths: readonly string[]
 }

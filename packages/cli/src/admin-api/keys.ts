@@ -18,7 +18,6 @@ export async function keyOf(terminal: Terminal, words: readonly string[]): Promi
   throw new CliError('The key is empty. Give one such as: user ada')
 }
 
-/** Describes the state of a key under each policy. */
 export function describeLookup(found: Lookup, terminal: Terminal): string {
   const style = styleOf(terminal.stdout, terminal)
   const name = found.name === undefined ? found.digest : `${found.name} (${found.digest})`
@@ -55,7 +54,6 @@ function rowOf(state: Lookup['policies'][number]): readonly Cell[] {
   ]
 }
 
-/** Describes the expected or the actual result of an action on a key. */
 export function describeAction(
   { digest, found, dryRun, note, policies }: KeyAction,
   words: { readonly would: string; readonly did: string; readonly nothing: string },

@@ -70,10 +70,7 @@ async function runApply(
   return act(
     { terminal, api, options },
     {
-      path: 'policies/changes',
-      body: { set, remove },
-      answer: changeAnswer,
-      ifMatch: etag,
+      ...{ path: 'policies/changes', body: { set, remove }, answer: changeAnswer, ifMatch: etag },
       describe: (change) => describeChange(change, terminal),
     },
   )
@@ -100,7 +97,6 @@ async function withoutEntries(
   return body.differences
 }
 
-/** Names what the change leaves as it is. */
 function tellRest(terminal: Terminal, { needDeploy, kept }: ApplyPlan): void {
   const { stderr } = terminal
   const style = styleOf(stderr, terminal)

@@ -6,7 +6,6 @@ import type { Terminal } from '../terminal/terminal.ts'
 /** An example of the help: a command line, and its purpose in a few words. */
 export type Example = readonly [line: string, purpose: string]
 
-/** One command of `sluice`. */
 export interface CliCommand {
   /** Name and arguments, as `check <files...>`. */
   readonly usage: string
@@ -15,7 +14,6 @@ export interface CliCommand {
   /** Paragraphs of the help under the options. @default none */
   readonly notes?: string
   readonly examples: readonly [Example, ...Example[]]
-  /** Adds options. @default none */
   setUp?(command: Command): void
   /**
    * Runs the command. After the terminal come the arguments of the command line one by one, and an

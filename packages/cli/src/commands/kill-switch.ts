@@ -2,12 +2,9 @@ import { type ActOptions, act, actOptions } from '../admin-api/act.ts'
 import { AdminApi, fleetNotes } from '../admin-api/admin-api.ts'
 import { changeAnswer, policiesAnswer } from '../admin-api/answers.ts'
 import { describeChange } from '../admin-api/changes.ts'
-import type { ExitCode } from '../terminal/exit-codes.ts'
 import { styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { CliCommand } from './command.ts'
-
-type Kill = 'off' | 'shadow' | 'none'
 
 const notes = `It is in force in the whole fleet a second later, and no request loses its count.
 ${fleetNotes}\nIt needs the role policies.`
@@ -32,33 +29,25 @@ export const on: CliCommand = killSwitch('none', {
   examples: [['sluice on --reason "the file is right again"', 'asks, and enforces them again']],
 })
 
-function killSwitch(kill: Kill, words: Omit<CliCommand, 'run'>): CliCommand {
+function killSwitch(kill: 'off' | 'shadow' | 'none', words: Omit<CliCommand, 'run'>): CliCommand {
   return {
-    ...words,
-    notes,
-    setUp: actOptions,
-    run: (terminal: Terminal, options: ActOptions) => throwSwitch(terminal, options, kill),
-  }
-}
-
-async function throwSwitch(terminal: Terminal, options: ActOptions, kill: Kill): Promise<ExitCode> {
-  const api = new AdminApi(terminal, options)
-  const { body, etag } = await api.ask('policies', { answer: policiesAnswer })
-  if (body.killedBy === 'environment') {
-    const { stderr } = terminal
-    const warning = styleOf(stderr, terminal)('yellow', 'warning:')
-    stderr.write(
-      `${warning} SLUICE_KILL_SWITCH in the environment of the process that answered wins over this switch.\n`,
-    )
-  }
-  return act(
-    { terminal, api, options },
-    {
-      path: 'policies/kill',
-      body: { kill },
-      answer: changeAnswer,
-      ifMatch: etag,
-      describe: (change) => describeChange(change, terminal),
+    ...{ ...words, notes, setUp: actOptions },
+    async run(terminal: Terminal, options: ActOptions) {
+      const api = new AdminApi(terminal, options)
+      const { body, etag } = await api.ask('policies', { answer: policiesAnswer })
+      if (body.killedBy === 'environment') {
+        const warning = styleOf(terminal.stderr, terminal)('yellow', 'warning:')
+        terminal.stderr.write(
+          `${warning} SLUICE_KILL_SWITCH in the environment of the process that answered wins over this switch.\n`,
+        )
+      }
+      return act(
+        { terminal, api, options },
+        {
+          ...{ path: 'policies/kill', body: { kill }, answer: changeAnswer, ifMatch: etag },
+          describe: (change) => describeChange(change, terminal),
+        },
+      )
     },
-  )
+  }
 }

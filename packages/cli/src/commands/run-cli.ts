@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import { errorText, isSluiceError } from '@sluice/core'
 import { Command, CommanderError } from 'commander'
 import { CliError, type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
@@ -14,7 +15,6 @@ import { simulate } from './simulate.ts'
 import { suggest } from './suggest.ts'
 import { top } from './top.ts'
 
-/** All commands, in the order of the help. */
 const commands: readonly CliCommand[] = [
   suggest,
   simulate,
@@ -31,6 +31,9 @@ const commands: readonly CliCommand[] = [
   doctor,
 ]
 
+const { version }: { readonly version: string } = createRequire(import.meta.url)(
+  '@sluice/cli/package.json',
+)
 const description = 'Rate limits tried on access logs, and looked after in a running fleet.'
 
 const legend = `
@@ -51,6 +54,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
   let exitCode: ExitCode = exitCodes.ok
   const program = new Command('sluice')
     .description(description)
+    .version(version, '--version')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => stdout.write(text),

@@ -12,7 +12,7 @@ import { type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
 import { checkOutputs, withFile } from '../terminal/files.ts'
 import { styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { jsonText } from '../terminal/text.ts'
+import { jsonText, wrapped } from '../terminal/text.ts'
 import type { CliCommand } from './command.ts'
 
 interface Options extends ReplayLogsOptions {
@@ -66,11 +66,7 @@ async function simulateFiles(
   // Before the log is read, which may take minutes.
   if (html !== undefined)
     await withFile(html, 'written', () => access(dirname(html), constants.W_OK))
-  checkOutputs({
-    outputs: { '--html': html, '--decisions': path },
-    inputs: [...files, policyFile],
-    force: options.force,
-  })
+  checkOutputs({ '--html': html, '--decisions': path }, [...files, policyFile], options)
   const replay = await openReplay(policyFile, options)
   const simulation = new Simulation(replay.policies)
   const decisions = path === undefined ? undefined : new DecisionFile(path)
@@ -80,7 +76,11 @@ async function simulateFiles(
   })
   decisions?.close()
   const report = simulation.report({ policyFile, clients, ...about })
-  stdout.write(options.json ? jsonText(report) : textReport(report, styleOf(stdout, terminal)))
+  stdout.write(
+    options.json
+      ? jsonText(report)
+      : wrapped(textReport(report, styleOf(stdout, terminal)), stdout),
+  )
   if (html !== undefined) {
     await withFile(html, 'written', () => writeFile(html, htmlReport(report)))
     stderr.write(`The report is in ${html}\n`)

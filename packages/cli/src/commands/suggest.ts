@@ -6,7 +6,7 @@ import { type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
 import { checkOutputs, withFile } from '../terminal/files.ts'
 import { styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { jsonText } from '../terminal/text.ts'
+import { jsonText, wrapped } from '../terminal/text.ts'
 import type { CliCommand } from './command.ts'
 
 interface Options extends SuggestOptions {
@@ -45,14 +45,20 @@ async function suggestLimits(
 ): Promise<ExitCode> {
   const { stdout } = terminal
   const { output, force } = options
-  checkOutputs({ outputs: { '--output': output }, inputs: files, force })
+  checkOutputs({ '--output': output }, files, options)
   const suggestion = await suggestFrom(terminal, files, options)
+  const style = styleOf(stdout, terminal)
   stdout.write(
-    options.json ? jsonText(suggestion) : suggestionText(suggestion, styleOf(stdout, terminal)),
+    options.json ? jsonText(suggestion) : wrapped(suggestionText(suggestion, style), stdout),
   )
   if (output === undefined) return exitCodes.ok
   const flag = force ? 'w' : 'wx'
   await withFile(output, 'written', () => writeFile(output, policyFileText(suggestion), { flag }))
-  if (!options.json) stdout.write(`\nwrote ${output}; next: sluice simulate … -p ${output}\n`)
+  const isFile = files.length > 0 && !files.includes('-')
+  const next = isFile ? ['simulate', ...files, '-p', output] : ['check', output]
+  const quoted = next.map((word) =>
+    /[^\w./:@+-]/.test(word) ? `'${word.replaceAll("'", "'\\''")}'` : word,
+  )
+  if (!options.json) stdout.write(`\nwrote ${output}; next: sluice ${quoted.join(' ')}\n`)
   return exitCodes.ok
 }

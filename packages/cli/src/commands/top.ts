@@ -2,11 +2,11 @@ import { durationMs, errorText, sleep } from '@sluice/core'
 import { Option } from 'commander'
 import { AdminApi, type FleetOptions, fleetNotes, fleetOptions } from '../admin-api/admin-api.ts'
 import { type Live, liveAnswer, nearAnswer, type Top, topAnswer } from '../admin-api/answers.ts'
-import { durationText } from '../report/formats.ts'
+import { countText, durationText } from '../report/formats.ts'
 import { CliError, type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { jsonText, table } from '../terminal/text.ts'
+import { cutMiddle, jsonText, table } from '../terminal/text.ts'
 import type { CliCommand } from './command.ts'
 
 interface TopOptions extends FleetOptions {
@@ -23,7 +23,7 @@ export const top: CliCommand = {
   usage: 'top',
   summary: 'Show the busiest keys, live',
   notes: `On a terminal it is shown anew until Ctrl-C; in a pipe, and with --once, it is one table.
-Keys are digests, unless collectMetrics({ reveal }) names them. Requests are those of the process that answers.
+Keys are digests, unless collectMetrics({ reveal }) names them. Requests are those of all processes that the answer tells of.
 ${fleetNotes}\nIt needs the role read.`,
   examples: [
     ['sluice top', 'the keys that are denied most in the last minute'],
@@ -68,10 +68,9 @@ async function runTop(terminal: Terminal, options: TopOptions): Promise<ExitCode
     stdout.write(jsonText(await lookAt(api, options)))
     return exitCodes.ok
   }
-  const style = styleOf(stdout, terminal)
   const first = await lookAt(api, options)
   if (options.once || stdout.isTTY !== true) {
-    stdout.write(screen(api.host, first, undefined, style))
+    stdout.write(screen(terminal, api.host, [first]))
     return exitCodes.ok
   }
   stdout.write(hideCursor)
@@ -86,7 +85,7 @@ async function runTop(terminal: Terminal, options: TopOptions): Promise<ExitCode
     let [before, now]: [Look | undefined, Look] = [undefined, first]
     let trouble = ''
     while (!signal.aborted) {
-      stdout.write(`${clear}${screen(api.host, now, before, style)}${trouble}`)
+      stdout.write(`${clear}${screen(terminal, api.host, [now, before])}${trouble}`)
       await sleep(intervalMs, signal)
       if (signal.aborted) return
       try {
@@ -95,7 +94,7 @@ async function runTop(terminal: Terminal, options: TopOptions): Promise<ExitCode
       } catch (error) {
         if (!(error instanceof CliError) || error.exitCode !== exitCodes.failed) throw error
         const age = durationText(Date.now() - now.at)
-        trouble = `\n${style('red', errorText(error))} The table is ${age} old.\n`
+        trouble = `${styleOf(stdout, terminal)('red', errorText(error))} The table is ${age} old.\n`
       }
     }
   }
@@ -112,7 +111,7 @@ async function showNear(
     body.identities.map(({ policy, mode, digest, name, denied, share }) => [
       share === undefined ? '–' : `${Math.round(share * 100)} %`,
       String(denied),
-      mode === 'shadow' ? `${policy} (shadow)` : policy,
+      nameOf(policy, mode),
       name ?? digest,
     ]),
     styleOf(terminal.stdout, terminal),
@@ -121,7 +120,6 @@ async function showNear(
   return exitCodes.ok
 }
 
-/** The answers of one look. */
 interface Look {
   /** Time of the look, in ms since 1970. */
   readonly at: number
@@ -139,51 +137,80 @@ async function lookAt(api: AdminApi, options: TopOptions): Promise<Look> {
   return { at: Date.now(), live: live.body, top: top.body }
 }
 
-function screen(host: string, { live, top }: Look, before: Look | undefined, style: Style): string {
+/** Lines of a screen that are no keys. */
+const otherLines = 6
+
+function screen(
+  { stdout, ...terminal }: Terminal,
+  host: string,
+  [{ live, top }, before]: readonly [now: Look, before?: Look | undefined],
+): string {
+  const style = styleOf(stdout, terminal)
   const rows = top.lists
-    .flatMap(({ policy, keys, total }) => keys.map((key) => ({ policy, total, ...key })))
-    .toSorted((one, other) => other.count - one.count)
-  const [list] = top.lists
-  const scope =
-    list === undefined
-      ? ''
-      : `, of ${list.processes} ${list.scope === 'fleet' ? 'processes' : 'process'}`
-  const nothing = rows.length === 0 ? 'No key in this time.\n' : ''
+    .flatMap(({ keys, ...list }) => keys.map((key) => ({ ...list, ...key })))
+    .toSorted(
+      (one, other) =>
+        Number(one.mode === 'shadow') - Number(other.mode === 'shadow') || other.count - one.count,
+    )
+  const { columns = Number.POSITIVE_INFINITY, rows: height = Number.POSITIVE_INFINITY } = stdout
+  const shown = rows.slice(0, Math.max(1, height - otherLines))
+  const room = columns - numbersWidth
+  const names = shown.map(({ policy, mode }) =>
+    nameOf(cutMiddle(policy, Math.max(12, room / 2)), mode),
+  )
+  const keyWidth = Math.max(12, room - Math.max(...names.map(({ length }) => length)))
+  const lines = table(
+    [`>${top.by.toUpperCase()}`, '>± UP TO', '>SHARE', 'POLICY', 'KEY'],
+    shown.map(({ total, digest, name, count, error }, index) => [
+      ...[String(count), String(error), total > 0 ? `${Math.round((count / total) * 100)} %` : '–'],
+      ...[names[index] ?? '', cutMiddle(name ?? digest, keyWidth)],
+    ]),
+    style,
+  )
+  const rest = rows.length - shown.length
   return [
-    `${style('bold', host)}  ${rates(live, before?.live)}\n`,
-    `${state(live, style)}Keys by ${top.by} in ${top.window}${scope}\n\n`,
-    ...table(
-      [`>${top.by.toUpperCase()}`, '>± UP TO', '>SHARE', 'POLICY', 'KEY'],
-      rows.map(({ policy, total, digest, name, count, error }) => [
-        String(count),
-        String(error),
-        total > 0 ? `${Math.round((count / total) * 100)} %` : '–',
-        policy,
-        name ?? digest,
-      ]),
-      style,
-    ).map((line) => `${line}\n`),
-    nothing,
-  ].join('')
+    `${style('bold', host)}  ${rates(live, before?.live)}`,
+    ...state(live, style),
+    `Keys by ${top.by} in ${top.window}, of ${live.processes} process${live.processes === 1 ? '' : 'es'}`,
+    ...['', ...lines],
+    ...(rows.length === 0 ? ['No key in this time.'] : []),
+    ...(rest > 0 ? [`and ${rest} more`] : []),
+    '',
+  ].join('\n')
 }
 
-/** Requests and denials in a second; the first look has those since the start of the process. */
+/** Width of the columns of numbers, with the space after each. */
+const numbersWidth = 28
+
+function nameOf(policy: string, mode: string): string {
+  return mode === 'shadow' ? `${policy} (shadow)` : policy
+}
+
+/** Requests and refusals in a second; the first look has those since the start of the process. */
 function rates(live: Live, before: Live | undefined): string {
-  const { requests } = live
   const isSame = before?.instance === live.instance && live.at > before.at
+  const [requests, denied] = totalsOf(live)
   if (!before || !isSame) {
     const age = durationText(Math.max(0, live.at - live.since))
-    return `${requests.allowed} allowed, ${requests.denied} denied since ${age}`
+    return `${countText(requests)} requests, ${countText(denied)} denied since ${age}`
   }
+  const [requestsBefore, deniedBefore] = totalsOf(before)
   const seconds = (live.at - before.at) / 1_000
-  const rate = (field: 'allowed' | 'denied') =>
-    Number(((requests[field] - before.requests[field]) / seconds).toPrecision(3))
-  return `${rate('allowed')} allowed/s, ${rate('denied')} denied/s`
+  // A process that is gone takes its counts with it.
+  const rate = (grown: number) => Number((Math.max(0, grown) / seconds).toPrecision(3))
+  return `${rate(requests - requestsBefore)} requests/s, ${rate(denied - deniedBefore)} denied/s`
 }
 
-function state({ store }: Live, style: Style): string {
-  if (store.fallback || store.breaker !== 'closed') {
-    return `${style('red', `The store does not answer (breaker ${store.breaker}): failure modes decide.`)}\n`
-  }
-  return ''
+/** Requests and refusals, as the page of admin counts them. */
+function totalsOf({ requests }: Live): readonly [requests: number, denied: number] {
+  const { denied = 0, shed = 0, failed_closed: failedClosed = 0 } = requests
+  const all = Object.values(requests).reduce((sum, count) => sum + count, 0)
+  return [all, denied + shed + failedClosed]
+}
+
+function state({ store }: Live, style: Style): readonly string[] {
+  if (!store.fallback && store.breaker === 'closed') return []
+  return [
+    style('red', `The store does not answer (breaker ${store.breaker}): failure modes decide.`),
+  ]
 }

@@ -133,10 +133,7 @@ const metrics: Readonly<
   clients: ({ clientsNewlyDenied, clients }) => ({ part: clientsNewlyDenied, all: clients }),
 }
 
-/**
- * Reads `clients>20` or `denied>0.1%`.
- * @throws CliError when it is no bound
- */
+/** Reads `clients>20` or `denied>0.1%`. @throws CliError when it is no bound */
 export function boundOf(text: string): Bound {
   const [, name = '', limit = '', percent] =
     /^\s*(\w+)\s*>\s*(\d+(?:\.\d+)?)\s*(%?)\s*$/.exec(text) ?? []

@@ -6,7 +6,6 @@ const toleratedSkewMs = 1_000
 /** The sample with the shortest way tells best. */
 const samples = 5
 
-/** Compares the clock of the server with that of this machine. */
 export async function clock(link: RedisLink): Promise<Finding> {
   const check = found('clock')
   let best = { rttMs: Number.POSITIVE_INFINITY, skewMs: 0 }

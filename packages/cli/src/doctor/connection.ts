@@ -3,7 +3,6 @@ import { type RedisLink, reasonOf, TimedOut } from './redis-link.ts'
 
 const check = found('connection')
 
-/** Opens the link, and tells why it cannot be opened. */
 export async function connection(link: RedisLink): Promise<Finding> {
   const startedAt = performance.now()
   try {
@@ -21,7 +20,6 @@ export async function connection(link: RedisLink): Promise<Finding> {
   return check.ok(`${link.address} answered after ${ms} ms${tls}`)
 }
 
-/** Why a connection fails, with the remedy. */
 const failures: readonly (readonly [pattern: RegExp, fix: string])[] = [
   [
     /NOAUTH|WRONGPASS|invalid password|without any password|AUTH failed/i,

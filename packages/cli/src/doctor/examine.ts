@@ -8,7 +8,7 @@ import { proxy } from './proxy.ts'
 import { RedisLink, reasonOf, TimedOut } from './redis-link.ts'
 import { decision, scripts } from './scripts.ts'
 import { connections, persistence, role, version } from './server.ts'
-import { type ServerInfo, serverInfo } from './server-info.ts'
+import { fieldsOf, serverInfo } from './server-info.ts'
 
 export interface ExamineOptions {
   readonly redis: URL
@@ -53,7 +53,8 @@ async function server(link: RedisLink, { prefix }: ExamineOptions): Promise<read
     if (typeof info === 'string') return [untold(info)]
     isCluster = info.text('cluster_enabled') === '1' || info.text('redis_mode') === 'cluster'
     const ofCluster = isCluster ? [await cluster(link)] : []
-    return [...ofInfo(info), ...ofCluster, ...(await memory(link, info))]
+    const ofInfo = [version(info), role(info), persistence(info), connections(info)]
+    return [...ofInfo, ...ofCluster, ...(await memory(link, info))]
   })
   await look('clock', () => clock(link))
   await look('scripts', () => scripts(link, prefix))
@@ -64,10 +65,6 @@ async function server(link: RedisLink, { prefix }: ExamineOptions): Promise<read
   await look('latency', () => latency(link))
   await look('keys', () => keyspace(link, prefix))
   return findings
-}
-
-function ofInfo(info: ServerInfo): readonly Finding[] {
-  return [version(info), role(info), persistence(info), connections(info)]
 }
 
 function untold(reason: string): Finding {
@@ -87,8 +84,8 @@ function silent(check: string, error: unknown, link: RedisLink): Finding {
 
 async function cluster(link: RedisLink): Promise<Finding> {
   const check = found('cluster')
-  const text = String(await link.ask('CLUSTER', 'INFO'))
-  const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(text)?.[1]
+  const fields = fieldsOf(await link.ask('CLUSTER', 'INFO'))
+  const field = (name: string) => fields.get(name)
   const seen = `a Cluster of ${field('cluster_size')} masters with ${field('cluster_known_nodes')} nodes`
   if (field('cluster_state') === 'ok') {
     return check.ok(`${seen}; use a Cluster client. The checks of memory are of this node`)

@@ -5,7 +5,6 @@
  */
 export type Severity = 'error' | 'warning' | 'note' | 'ok'
 
-/** One thing that was looked at. */
 export interface Finding {
   /** The subject: `connection`, `memory`, `clock`. */
   readonly check: string

@@ -3,7 +3,6 @@ import { type Finding, found } from './finding.ts'
 import { bytes } from './memory.ts'
 import { isRefused, type RedisLink, reasonOf } from './redis-link.ts'
 
-/** The bounds of the look: rounds of SCAN, keys in all, and keys whose size is asked for. */
 const maxRounds = 50
 const maxKeys = 20_000
 const sampled = 100

@@ -2,13 +2,11 @@ import { type Finding, found } from './finding.ts'
 import type { RedisLink } from './redis-link.ts'
 
 const samples = 50
-/** The time that sampling may take, in ms. */
 const budgetMs = 1_500
 /** Medians (ms) from which on users notice a check, and from which on deadlines are missed. */
 const slowMs = 10
 const tooSlowMs = 50
 
-/** Measures the way to the server and back. */
 export async function latency(link: RedisLink): Promise<Finding> {
   const check = found('latency')
   const times: number[] = []

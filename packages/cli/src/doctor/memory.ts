@@ -6,7 +6,6 @@ import { configured, type ServerInfo } from './server-info.ts'
 const nearlyFull = 0.8
 const full = 0.97
 
-/** Looks at memory, and at what the server does when there is none left. */
 export async function memory(link: RedisLink, info: ServerInfo): Promise<readonly Finding[]> {
   const policy = info.text('maxmemory_policy') ?? (await configured(link, 'maxmemory-policy'))
   const max = info.number('maxmemory')

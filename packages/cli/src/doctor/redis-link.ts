@@ -13,7 +13,6 @@ export class RedisLink {
   readonly client: Redis
   /** Host, port and protocol, without user and password. */
   readonly address: string
-  /** The last error of the connection. */
   lastError: Error | undefined
   readonly #deadline: number
 

@@ -40,7 +40,6 @@ for line in string.gmatch(ARGV[1], '[^\\n]+') do
 end
 return refused`
 
-/** Looks whether scripts may run, and all that they do. */
 export async function scripts(link: RedisLink, prefix: string): Promise<readonly Finding[]> {
   const asked = [await evalsha(link, prefix), await timeInScripts(link)]
   if (asked.some(({ severity }) => severity === 'error')) return asked
@@ -49,17 +48,14 @@ export async function scripts(link: RedisLink, prefix: string): Promise<readonly
 
 async function evalsha(link: RedisLink, prefix: string): Promise<Finding> {
   const check = found('scripts')
-  try {
-    await link.ask('EVALSHA', '0'.repeat(40), 0)
-  } catch (error) {
-    if (error instanceof TimedOut) throw error
-    if (!reasonOf(error).startsWith('NOSCRIPT')) return refused(check, 'EVALSHA', { error, prefix })
-  }
-  try {
-    await link.ask('EVAL', 'return 1', 0)
-  } catch (error) {
-    if (error instanceof TimedOut) throw error
-    return refused(check, 'EVAL', { error, prefix })
+  const calls = { EVALSHA: '0'.repeat(40), EVAL: 'return 1' }
+  for (const [name, script] of Object.entries(calls)) {
+    try {
+      await link.ask(name, script, 0)
+    } catch (error) {
+      if (error instanceof TimedOut) throw error
+      if (!reasonOf(error).startsWith('NOSCRIPT')) return refused(check, name, { error, prefix })
+    }
   }
   return check.ok('EVALSHA and EVAL are allowed')
 }

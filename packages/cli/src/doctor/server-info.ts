@@ -1,32 +1,25 @@
 import { isOptions } from '@sluice/core'
 import { isRefused, type RedisLink, reasonOf } from './redis-link.ts'
 
-/** The answer of `INFO`. */
 export interface ServerInfo {
   /** A field as it is written; `undefined` where the server does not tell. */
   text(name: string): string | undefined
-  /** A field as a number. */
   number(name: string): number | undefined
 }
 
 /** Reads `INFO`; a text that says why, where it may not be asked. */
 export async function serverInfo(link: RedisLink): Promise<ServerInfo | string> {
-  let fields: ReadonlyMap<string, string>
   try {
-    fields = fieldsOf(String(await link.ask('INFO')))
+    const fields = fieldsOf(await link.ask('INFO'))
+    const text = (name: string) => fields.get(name)
+    const number = (name: string) => {
+      const value = Number(text(name) || Number.NaN)
+      return Number.isNaN(value) ? undefined : value
+    }
+    return { text, number }
   } catch (error) {
     if (!isRefused(error)) throw error
     return reasonOf(error)
-  }
-  const text = (name: string) => fields.get(name)
-  return {
-    text,
-    number(name) {
-      const value = text(name)
-      return value === undefined || value === '' || Number.isNaN(Number(value))
-        ? undefined
-        : Number(value)
-    },
   }
 }
 
@@ -39,10 +32,8 @@ export async function configured(link: RedisLink, name: string): Promise<string 
     : undefined
 }
 
-function fieldsOf(info: string): ReadonlyMap<string, string> {
-  const pairs = info.split(/\r?\n/).flatMap((line): [string, string][] => {
-    const at = line.indexOf(':')
-    return at > 0 && !line.startsWith('#') ? [[line.slice(0, at), line.slice(at + 1)]] : []
-  })
-  return new Map(pairs)
+/** The fields of an answer with lines such as `redis_version:7.0.0`. */
+export function fieldsOf(answer: unknown): ReadonlyMap<string, string> {
+  const lines = String(answer).matchAll(/^([^#:\r\n]+):(.*?)\r?$/gm)
+  return new Map([...lines].map(([, name = '', value = '']) => [name, value]))
 }

@@ -4,7 +4,6 @@ import type { ServerInfo } from './server-info.ts'
 /** The oldest version of Redis whose scripts Sluice can use. */
 const oldest = [6, 2] as const
 
-/** Looks at the version of the server. */
 export function version(info: ServerInfo): Finding {
   const check = found('version')
   const valkey = info.text('valkey_version')
@@ -20,7 +19,6 @@ export function version(info: ServerInfo): Finding {
   )
 }
 
-/** Looks whether the server takes writes, and whether it is part of a Cluster. */
 export function role(info: ServerInfo): Finding {
   const check = found('role')
   if (info.text('role') === 'slave') {
@@ -35,7 +33,6 @@ export function role(info: ServerInfo): Finding {
   return check.ok(`a master with ${replicas} replica${replicas === 1 ? '' : 's'}`)
 }
 
-/** Looks whether restarts keep the counts, and whether a failed save stops writes. */
 export function persistence(info: ServerInfo): Finding {
   const check = found('persistence')
   const failed = [
@@ -63,7 +60,6 @@ export function persistence(info: ServerInfo): Finding {
 /** The share of `maxclients` from which on new connections are in danger. */
 const fullShare = 0.8
 
-/** Looks whether there is room for further connections. */
 export function connections(info: ServerInfo): Finding {
   const check = found('connections')
   const now = info.number('connected_clients')

@@ -152,8 +152,7 @@ function fieldMapOf(text: string | undefined): FieldMap {
   }
   return {
     ...{ time: at('time'), ip: at('ip'), method: at('method'), path: at('path') },
-    ...(entries.has('status') && { status: at('status') }),
-    ...(duration && { duration, durationUnit }),
+    ...{ status: at('status'), duration, durationUnit },
     ...(entries.has('headers') && { headers: at('headers') }),
   }
 }

@@ -28,7 +28,6 @@ export interface FieldMap {
 
 type JsonObject = Readonly<Record<string, unknown>>
 
-/** Makes a format of lines that are JSON objects. */
 export function jsonFormat(name: string, map: FieldMap): LogFormat {
   const times = new TimeReader()
   const { durationUnit = 'ms', timeIs = 'end' } = map
@@ -83,7 +82,6 @@ class JsonFields implements FieldSource {
   }
 }
 
-/** Names of headers come in any case, and values as lists. */
 function headersOf(value: JsonObject, map: FieldMap): ReadonlyMap<string, string> {
   const { headers, headerPrefix = '' } = map
   const found = headers === undefined ? value : valueAt(value, headers)

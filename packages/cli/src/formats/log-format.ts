@@ -21,15 +21,13 @@ export function detached(text: string): string {
 
 const method = /^[A-Z][A-Z-]{1,31}$/
 
-/** Tells whether a text is a method of HTTP. */
 export function isMethod(text: string): boolean {
   return text === 'GET' || text === 'POST' || method.test(text)
 }
 
 /** The status in a text; 0 if there is none. */
 export function statusOf(text: string | undefined): number {
-  const status = Number(text)
-  return status >= 100 && status <= 999 ? status : 0
+  return text !== undefined && /^[1-9]\d\d$/.test(text) ? Number(text) : 0
 }
 
 /** The address of `192.0.2.1:443` or `[2001:db8::1]:443`, or of a text without a port. */

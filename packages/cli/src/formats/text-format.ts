@@ -1,5 +1,5 @@
 import { CliError } from '../terminal/exit-codes.ts'
-import { detached, isMethod, type LogFormat, present, withoutPort } from './log-format.ts'
+import { detached, isMethod, type LogFormat, present, statusOf, withoutPort } from './log-format.ts'
 import type { FieldSource, LineFields } from './log-request.ts'
 import { TimeReader } from './times.ts'
 
@@ -9,10 +9,7 @@ interface Part {
   readonly end: string
 }
 
-interface TextOptions {
-  readonly name: string
-  readonly timeIs?: 'start' | 'end'
-}
+type TextOptions = Pick<LogFormat, 'name'> & Partial<Pick<LogFormat, 'timeIs'>>
 
 /**
  * Makes a format of the pattern of an nginx `log_format`: text with `$variables`.
@@ -51,7 +48,7 @@ export function textFormat(pattern: string, { name, timeIs = 'end' }: TextOption
       durationMs: places.begin === -1 ? durationOf(line) : Math.max(0, timeMs - beginMs),
       address: address && withoutPort(address),
       method,
-      status: statusAt(line, values, places.status),
+      status: statusOf(values.text(line, places.status)),
       source: new TextFields(line, values, request),
     }
   }
@@ -218,14 +215,12 @@ function isEscaped(line: string, at: number, from: number): boolean {
   return slashes % 2 === 1
 }
 
-/** The method of a request, and where its target stands in the line. */
 interface RequestPlace {
   readonly method: string
   readonly from: number
   readonly to: number
 }
 
-/** Finds the request of a line; `undefined` where it has none. */
 function requestOf(line: string, values: LineValues, places: Places): RequestPlace | undefined {
   if (places.request === -1) {
     const method = values.text(line, places.method) ?? ''
@@ -241,22 +236,6 @@ function requestOf(line: string, values: LineValues, places: Places): RequestPla
   const to = last > first && line.startsWith('HTTP/', last + 1) ? last : end
   return isMethod(method) && first + 1 < to ? { method, from: first + 1, to } : undefined
 }
-
-/** Reads a status of three digits without a copy of its text. */
-function statusAt(line: string, values: LineValues, place: number): number {
-  if (place === -1) return 0
-  const from = values.from(place)
-  if (values.to(place) - from !== 3) return 0
-  let status = 0
-  for (let at = from; at < from + 3; at += 1) {
-    const digit = line.charCodeAt(at) - zero
-    if (digit < 0 || digit > 9) return 0
-    status = 10 * status + digit
-  }
-  return status >= 100 ? status : 0
-}
-
-const zero = 48
 
 /** `0.052`; of several upstreams, which nginx lists, there is no one number. */
 function msOf(text: string | undefined, unitMs: number): number | undefined {

@@ -5,7 +5,6 @@ export class TimeReader {
   #text = ''
   #ms = Number.NaN
 
-  /** Milliseconds since 1970; NaN for an invalid time. */
   read(text: string): number {
     if (text !== this.#text) {
       this.#text = text
@@ -14,7 +13,6 @@ export class TimeReader {
     return this.#ms
   }
 
-  /** Reads the time at a place of a line. */
   readAt(line: string, from: number, to: number): number {
     const isSame = to - from === this.#text.length && line.startsWith(this.#text, from)
     return isSame ? this.#ms : this.read(line.slice(from, to))

@@ -14,7 +14,6 @@ traefik-common, envoy, alb, cloudfront, json with --fields, or the log_format of
 $variables. A file
 may be packed with gzip; - is the standard input. Several files are merged by time.`
 
-/** Adds the options of commands that read logs. */
 export function addLogOptions(command: Command): Command {
   return command
     .option('-f, --format <format>', 'format of the log', 'auto')

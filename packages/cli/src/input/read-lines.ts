@@ -10,7 +10,6 @@ const maxLineBytes = 1_000_000
 const newline = 10
 const carriageReturn = 13
 
-/** Opens a file by its path. */
 export function fileStream(file: string): AsyncIterable<Buffer> {
   return createReadStream(file, { highWaterMark: 256 * 1024 })
 }
@@ -57,7 +56,10 @@ async function* counted(
 async function* unpacked(source: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   const first = await source.next()
   if (first.done) return
-  const whole = prepended(first.value, source)
+  const whole = (async function* () {
+    yield first.value
+    yield* source
+  })()
   if (first.value[0] !== 0x1f || first.value[1] !== 0x8b) {
     yield* whole
     return
@@ -66,11 +68,6 @@ async function* unpacked(source: AsyncGenerator<Buffer>): AsyncGenerator<Buffer>
   // Its errors are thrown by the iteration below.
   pipeline(Readable.from(whole, { objectMode: false }), gunzip).catch(() => undefined)
   yield* gunzip
-}
-
-async function* prepended(first: Buffer, source: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
-  yield first
-  yield* source
 }
 
 /**

@@ -52,7 +52,11 @@ export function HeatMap({ hours: reports }: SimulationReport) {
                 <th scope="row">{day}</th>
                 {hours.map((hour) => {
                   const report = byHour.get(Date.parse(`${day}T00:00:00Z`) / hourMs + hour)
-                  return <Cell key={hour} {...{ report, max, measured }} />
+                  return (
+                    <td key={hour} {...(report && cellOf(report, measured(report) / max))}>
+                      <span class="unseen">{report ? countText(measured(report)) : 'no log'}</span>
+                    </td>
+                  )
                 })}
               </tr>
             ))}
@@ -63,26 +67,13 @@ export function HeatMap({ hours: reports }: SimulationReport) {
   )
 }
 
-interface CellProps {
-  readonly report: HourReport | undefined
-  readonly max: number
-  measured(report: HourReport): number
-}
-
-function Cell({ report, max, measured }: CellProps) {
-  const value = report && measured(report)
-  const text = <span class="unseen">{value === undefined ? 'no log' : countText(value)}</span>
-  if (!report || value === undefined) return <td>{text}</td>
-  const { requests, denied, clientsDenied } = report
+/** @param share of the hour that has most */
+function cellOf({ requests, denied, clientsDenied }: HourReport, share: number) {
   // A square root, so that a quiet hour is told from an empty one.
-  const strength = value === 0 ? 0 : 0.15 + 0.85 * Math.sqrt(value / max)
-  return (
-    <td
-      class="cell"
-      title={`${countText(requests)} requests, ${countText(denied)} denied (${shareText(denied, requests)}), ${countText(clientsDenied)} clients`}
-      style={{ '--strength': `${Math.round(strength * 100)}%` }}
-    >
-      {text}
-    </td>
-  )
+  const strength = share === 0 ? 0 : 0.15 + 0.85 * Math.sqrt(share)
+  return {
+    class: 'cell',
+    title: `${countText(requests)} requests, ${countText(denied)} denied (${shareText(denied, requests)}), ${countText(clientsDenied)} clients`,
+    style: { '--strength': `${Math.round(strength * 100)}%` },
+  }
 }

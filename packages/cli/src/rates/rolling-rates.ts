@@ -66,7 +66,6 @@ export class RollingRates {
     block[row + allRequests] = (block[row + allRequests] ?? 0) + 1
   }
 
-  /** Number of all requests of a client. */
   requestsOf(client: number): number {
     return this.#blockOf(client)[rowOf(client) + allRequests] ?? 0
   }
@@ -118,7 +117,6 @@ export class RollingRates {
   }
 }
 
-/** Begin of the row of a client in its block. */
 function rowOf(client: number): number {
   return (client % rowsPerBlock) * rowLength
 }

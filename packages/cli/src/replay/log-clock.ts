@@ -8,10 +8,8 @@ const real = {
   setImmediate: globalThis.setImmediate,
 }
 
-/** Something that happens at a time of the log. */
 interface Due {
   readonly atMs: number
-  /** Of one time the one that was asked for first. */
   readonly number: number
   readonly callback: () => unknown
   /** Repeats, for an interval. */
@@ -25,7 +23,7 @@ interface Due {
 export class LogClock {
   #nowMs: number
   #number = 0
-  /** A heap: the next one is the first. */
+  /** By time: the next one is the first. */
   readonly #due: Due[] = []
   readonly #stopped = new Set<number>()
 
@@ -58,18 +56,15 @@ export class LogClock {
     }
   }
 
-  /** Calls back at a time of the log. */
   at(atMs: number, callback: () => unknown): void {
     this.#add({ atMs: Math.max(atMs, this.#nowMs), callback })
   }
 
-  /** Tells whether something is to happen up to a time. */
   isDueUntil(timeMs: number): boolean {
     const [next] = this.#due
     return next !== undefined && next.atMs <= timeMs
   }
 
-  /** Moves to a time until which nothing is due. */
   set(timeMs: number): void {
     if (timeMs > this.#nowMs) this.#nowMs = timeMs
   }
@@ -77,7 +72,7 @@ export class LogClock {
   /** Lets everything happen up to a time, in order, and all that follows from it. */
   async advance(timeMs: number): Promise<void> {
     for (let next = this.#due[0]; next && next.atMs <= timeMs; next = this.#due[0]) {
-      this.#takeFirst()
+      this.#due.shift()
       if (this.#stopped.delete(next.number)) continue
       this.set(next.atMs)
       next.callback()
@@ -97,36 +92,14 @@ export class LogClock {
     return this.#number
   }
 
+  /** Of one time the one that was asked for first stands first. */
   #push(due: Due): void {
-    const heap = this.#due
-    let place = heap.push(due) - 1
-    while (place > 0) {
-      const above = (place - 1) >>> 1
-      if (!comesBefore(due, heap[above])) break
-      heap[place] = heap[above] ?? due
-      place = above
+    let [low, high] = [0, this.#due.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#due[middle]?.atMs ?? 0) <= due.atMs) low = middle + 1
+      else high = middle
     }
-    heap[place] = due
+    this.#due.splice(low, 0, due)
   }
-
-  #takeFirst(): void {
-    const heap = this.#due
-    const last = heap.pop()
-    if (!last || heap.length === 0) return
-    let place = 0
-    for (;;) {
-      const left = 2 * place + 1
-      const below = comesBefore(heap[left + 1] ?? last, heap[left]) ? left + 1 : left
-      const child = heap[below]
-      if (!child || !comesBefore(child, last)) break
-      heap[place] = child
-      place = below
-    }
-    heap[place] = last
-  }
-}
-
-function comesBefore(one: Due, other: Due | undefined): boolean {
-  if (!other) return false
-  return one.atMs === other.atMs ? one.number < other.number : one.atMs < other.atMs
 }

@@ -86,15 +86,13 @@ export function codeOfLog(
 function givenBy(
   texts: readonly string[],
   option: string,
-  kinds: readonly string[],
+  kinds: readonly Given['kind'][],
 ): ReadonlyMap<string, Given> {
   return new Map(
     texts.map((text) => {
-      const [, name, kind, rest = ''] =
-        /^([^=]+)=(ip|header|field|status)(?::(.+))?$/.exec(text) ?? []
-      if (name && kind && kinds.includes(kind) && (kind === 'ip') === (rest === '')) {
-        return [name, { kind: kindOf(kind), name: rest }]
-      }
+      const [, name, word, rest = ''] = /^([^=]+)=(\w+)(?::(.+))?$/.exec(text) ?? []
+      const kind = kinds.find((each) => each === word)
+      if (name && kind && (kind === 'ip') === (rest === '')) return [name, { kind, name: rest }]
       const legal = kinds.map((each) => (each === 'ip' ? each : `${each}:${samples[each]}`))
       throw new CliError(
         `${option} ${text} must be a name of the policy file and a value of the log: NAME=${legal.join(`, NAME=`)}`,
@@ -109,14 +107,7 @@ const samples: Readonly<Record<string, string>> = {
   status: '401,403',
 }
 
-function kindOf(kind: string): Given['kind'] {
-  return kind === 'ip' || kind === 'header' || kind === 'status' ? kind : 'field'
-}
-
-/**
- * Reads `tenant=header:x-tenant`: a key by its name.
- * @throws CliError when it is none
- */
+/** Reads `tenant=header:x-tenant`: a key by its name. @throws CliError when it is none */
 export function namedKey(
   text: string,
   option: string,
@@ -178,7 +169,6 @@ function ipOfLog(): KeyResolver<LogRequest> {
   return Object.assign(resolver, { keyOf })
 }
 
-/** The resolver of a key of the policy file. */
 export function keyOf(
   entry: NonNullable<PolicyFile['key']>,
   given: Readonly<Record<string, KeyResolver<LogRequest>>>,

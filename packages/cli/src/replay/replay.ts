@@ -25,7 +25,6 @@ import { codeOfLog, keyOf } from './named-code.ts'
 import { ReplayContext } from './replay-context.ts'
 import type { ReplayOptions } from './replay-options.ts'
 
-/** The fate of one request. */
 export interface Replayed {
   readonly request: LogRequest
   /** The identity by the `key` of the policy file. */

@@ -90,7 +90,7 @@ export interface PolicyReport {
   readonly denied: number
   /** Identities by its own key. */
   readonly identitiesDenied: number
-  /** Allowed requests that left at most a fifth of its limit, which is 5 at least. */
+  /** Allowed requests that left over 90 % of its limit used. */
   readonly nearMisses: number
   readonly firstDenialMs: number | null
   /** The longest time in which it denied every request of one identity. */

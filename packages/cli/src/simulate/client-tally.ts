@@ -13,12 +13,9 @@ interface Denials {
   policies: readonly string[]
 }
 
-/** A refusal of a request. */
 export interface Denial {
   readonly timeMs: number
-  /** Number of the hour of the log. */
   readonly hour: number
-  /** Names of what refused. */
   readonly by: readonly string[]
 }
 
@@ -37,7 +34,6 @@ export class ClientTable {
     return this.#numbers.size
   }
 
-  /** Number of clients that were refused. */
   get deniedSize(): number {
     return this.#denials.size
   }
@@ -58,17 +54,13 @@ export class ClientTable {
     return number
   }
 
-  /** Notes that a request of a client passed. */
   allow(client: number): void {
     if (this.#denials.size === 0) return
     const denials = this.#denials.get(client)
     if (denials) denials.began = -1
   }
 
-  /**
-   * Notes a refusal.
-   * @returns whether it is the first one of the client in an hour
-   */
+  /** Notes a refusal. @returns whether it is the first one of the client in an hour */
   deny(client: number, { timeMs, hour, by }: Denial): boolean {
     const time = timeMs - (this.#beginMs ?? 0)
     const denials = this.#denials.get(client) ?? this.#denialsFrom(client, time)
@@ -79,7 +71,8 @@ export class ClientTable {
       denials.longestAt = denials.began
     }
     for (const name of by) {
-      if (!denials.policies.includes(name)) denials.policies = this.#with(denials.policies, name)
+      if (denials.policies.includes(name)) continue
+      denials.policies = this.#list([...denials.policies, name])
     }
     const isFirst = denials.hour !== hour
     denials.hour = hour
@@ -136,10 +129,6 @@ export class ClientTable {
     }
     this.#denials.set(client, denials)
     return denials
-  }
-
-  #with(names: readonly string[], name: string): readonly string[] {
-    return this.#list([...names, name])
   }
 
   #list(names: readonly string[]): readonly string[] {

@@ -3,10 +3,8 @@ import { errorText, type Outcome } from '@sluice/core'
 import type { Replayed } from '../replay/replay.ts'
 import { CliError } from '../terminal/exit-codes.ts'
 
-/** Characters that are written at once. */
 const chunkLength = 64 * 1024
 
-/** A file with one JSON line for each request: the outcome of each policy. */
 export class DecisionFile {
   readonly #file: number
   #text = ''

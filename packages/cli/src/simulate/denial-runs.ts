@@ -1,4 +1,3 @@
-/** Identities that are told apart. */
 const maxIdentities = 1_000_000
 
 /**
@@ -8,15 +7,12 @@ const maxIdentities = 1_000_000
 export class DenialRuns {
   firstMs: number | undefined
   longestMs = 0
-  /** Begin of the refusals of an identity that no allowed request has ended yet, or -1. */
   readonly #beganMs = new Map<string, number>()
 
-  /** Identities that were refused. */
   get identities(): number {
     return this.#beganMs.size
   }
 
-  /** Notes a refusal. */
   deny(identity: string, timeMs: number): void {
     this.firstMs ??= timeMs
     const known = this.#beganMs.get(identity)
@@ -25,7 +21,6 @@ export class DenialRuns {
     else if (timeMs - known > this.longestMs) this.longestMs = timeMs - known
   }
 
-  /** Notes that a request of an identity passed. */
   allow(identity: string): void {
     if (this.#beganMs.size === 0) return
     const known = this.#beganMs.get(identity)

@@ -1,14 +1,11 @@
 import type { Check, Outcome, Policy } from '@sluice/core'
-import { algorithmOf } from '@sluice/core/backend'
+import { algorithmOf, usageOf } from '@sluice/core/backend'
 import type { PolicyReport } from '../report/simulation-report.ts'
 import { DenialRuns } from './denial-runs.ts'
 
-/** The share of a limit that is left at a near miss, at most. */
-const nearMissShare = 0.2
-/** Of a smaller limit a fifth is less than a unit. */
-const minNearMissLimit = 5
+/** A request that leaves more of the limit used is a near miss, as on the page of admin. */
+const nearMiss = 0.9
 
-/** One policy on the requests of a log. */
 export class PolicyTally {
   readonly #policy: Policy
   readonly #denials = new DenialRuns()
@@ -33,11 +30,9 @@ export class PolicyTally {
       return
     }
     if (check) this.#denials.allow(check.key)
-    const { limit, remaining } = outcome
-    const isQuota = this.#policy.penalty === undefined && limit >= minNearMissLimit
-    if (at.isAllowed && isQuota && remaining !== undefined && remaining <= limit * nearMissShare) {
-      this.#nearMisses += 1
-    }
+    if (!at.isAllowed || this.#policy.penalty) return
+    const { used = 0, capacity } = usageOf(outcome)
+    if (used > capacity * nearMiss) this.#nearMisses += 1
   }
 
   get report(): PolicyReport {

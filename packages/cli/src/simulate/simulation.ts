@@ -16,7 +16,6 @@ const otherRoutes = '(other)'
 
 type Totals = { -readonly [field in keyof SimulationReport['totals']]: number }
 
-/** One route on the requests of a log. */
 interface RouteTally {
   requests: number
   denied: number
@@ -31,7 +30,6 @@ type Denying = readonly string[]
 
 const none = { outcomes: [] }
 
-/** All that a simulation counts. */
 export class Simulation {
   readonly #totals: Totals = {
     ...{ requests: 0, allowed: 0, denied: 0, delayed: 0, skipped: 0, heldBack: 0 },

@@ -11,7 +11,6 @@ const listedRoutes = 10
 const listedHours = 48
 const barWidth = 30
 
-/** A simulation as text, for people. */
 export function textReport(report: SimulationReport, style: Style): string {
   const { totals, routes } = report
   const part = (title: string, lines: readonly string[]) => section(style('bold', title), lines)

@@ -1,7 +1,6 @@
 import type { LogRequest } from '../formats/log-request.ts'
 import type { Guesser } from './suggestion.ts'
 
-/** Answers that refuse a credential. */
 const refusals: readonly number[] = [401, 403]
 /** Refusals on one route. Fewer are a forgotten password, or a token that has expired. */
 const minRefused = 100
@@ -13,7 +12,6 @@ interface Tally extends Guesser {
   refused: number
   /** Requests from the first refusal on. */
   all: number
-  /** Number of the client. */
   readonly number: number
 }
 

@@ -8,7 +8,6 @@ import type { Guesser, LimitPair, SuggestedLimit, Suggestion } from './suggestio
 
 const listedOutliers = 10
 
-/** A suggestion as text, for people. */
 export function suggestionText(suggestion: Suggestion, style: Style): string {
   const { log, identities, key, pair, quantiles, alternatives, warnings } = suggestion
   const { outlierCount, guesses } = suggestion
@@ -84,7 +83,6 @@ function touchedText({ touched }: LimitPair, identities: number): string {
 
 const address = /^@ip\/([0-9a-f.:]+(?:\/\d+)?)$/
 
-/** The policy file of a suggestion. */
 export function policyFileText(suggestion: Suggestion): string {
   const { key, pair, outliers, outlierCount, log, identities } = suggestion
   const blocked = outliers.flatMap(({ client }) => address.exec(client)?.[1] ?? [])

@@ -3,10 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { errorText } from '@sluice/core'
 import { CliError, exitCodes } from './exit-codes.ts'
 
-/**
- * Does something with a file.
- * @throws CliError that names the file when it cannot be done
- */
+/** Does something with a file. @throws CliError that names the file when it cannot be done */
 export async function withFile<T>(
   file: string,
   what: 'read' | 'written',
@@ -23,19 +20,16 @@ export function textOf(file: string): Promise<string> {
   return withFile(file, 'read', () => readFile(file, 'utf8'))
 }
 
-interface Files {
-  /** Files to write, by the options that name them. */
-  readonly outputs: Readonly<Record<string, string | undefined>>
-  readonly inputs: readonly string[]
-  /** Tells whether files that are there may be replaced. @default false */
-  readonly force?: boolean | undefined
-}
-
 /**
  * Looks at the files that a command is to write, before it reads anything.
+ * @param outputs by the options that name them
  * @throws CliError when one of them is read too, is written twice, or would be replaced unasked
  */
-export function checkOutputs({ outputs, inputs, force = false }: Files): void {
+export function checkOutputs(
+  outputs: Readonly<Record<string, string | undefined>>,
+  inputs: readonly string[],
+  { force = false }: { readonly force?: boolean },
+): void {
   const read = inputs.map((file) => ({ file, stats: statsOf(file) }))
   const written = new Set<string>()
   for (const [option, file] of Object.entries(outputs)) {

@@ -1,3 +1,4 @@
+import { durationText } from '../report/formats.ts'
 import type { Terminal } from './terminal.ts'
 
 const width = 30
@@ -9,6 +10,7 @@ export class Progress {
   readonly #terminal: Terminal
   readonly #isShown: boolean
   #shownMs = 0
+  readonly #startedMs = performance.now()
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal
@@ -21,18 +23,23 @@ export class Progress {
     const nowMs = performance.now()
     if (!this.#isShown || nowMs - this.#shownMs < pictureMs) return
     this.#shownMs = nowMs
-    const megabytes = `${(done / 1e6).toFixed(1)} MB`
-    const share = all ? Math.min(1, done / all) : undefined
+    const share = all ? Math.min(1, done / all) : 0
+    const leftMs = (nowMs - this.#startedMs) * (1 / share - 1)
+    const left = `${durationText(Math.ceil(leftMs / 1_000) * 1_000)} left`
     const picture =
-      share === undefined
-        ? megabytes
-        : `${barOf(share, width).padEnd(width)} ${Math.floor(share * 100)} % of ${((all ?? 0) / 1e6).toFixed(1)} MB`
+      all && share > 0
+        ? `${barOf(share, width).padEnd(width)} ${Math.floor(share * 100)} % of ${megabytes(all)}, ${left}`
+        : megabytes(done)
     this.#terminal.stderr.write(`\r\u001b[2K${picture}`)
   }
 
   end(): void {
     if (this.#isShown && this.#shownMs > 0) this.#terminal.stderr.write('\r\u001b[2K')
   }
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`
 }
 
 const eighths = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']

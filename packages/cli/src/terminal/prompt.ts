@@ -3,15 +3,11 @@ import { Readable, Writable } from 'node:stream'
 import { CliError, exitCodes } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Tells whether somebody can be asked. */
 export function canAsk({ stdin, stderr }: Terminal): boolean {
   return stdin.isTTY === true && stderr.isTTY === true && stdin instanceof Readable
 }
 
-/**
- * Asks for a secret, which is not shown.
- * @throws CliError when nothing was typed
- */
+/** Asks for a secret, which is not shown. @throws CliError when nothing was typed */
 export async function askSecret(terminal: Terminal, question: string): Promise<string> {
   terminal.stderr.write(question)
   const typed = await readLine(terminal, '', () => undefined)

@@ -1,8 +1,9 @@
-/** A stream that the command writes to. */
 export interface Output {
   readonly isTTY?: boolean
   /** Width in characters, of a terminal. */
   readonly columns?: number
+  /** Height in lines, of a terminal. */
+  readonly rows?: number
   write(text: string): unknown
 }
 

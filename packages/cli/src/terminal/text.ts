@@ -1,6 +1,8 @@
 import { onOneLine } from '@sluice/core'
+import { Help } from 'commander'
 import type { Column } from '../report/columns.ts'
 import type { Style } from './style.ts'
+import type { Output } from './terminal.ts'
 
 /** A cell, with the format of its text on a terminal. */
 export type Cell = string | readonly [text: string, format: Parameters<Style>[0]]
@@ -35,7 +37,6 @@ export function table(
   )
 }
 
-/** Lines of a table whose cells come from its rows. */
 export function columnTable<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
@@ -44,6 +45,17 @@ export function columnTable<Row>(
     columns.map(([head]) => head),
     rows.map((row) => columns.map(([, cell]) => cell(row))),
   )
+}
+
+/** Wraps words at the width of a terminal. */
+export function wrapped(text: string, { columns }: Output): string {
+  return columns === undefined ? text : new Help().boxWrap(text, columns)
+}
+
+/** Cuts the middle of a text, since names differ at their ends. */
+export function cutMiddle(text: string, width: number): string {
+  const half = Math.floor((width - 1) / 2)
+  return text.length <= width ? text : `${text.slice(0, half)}…${text.slice(-half)}`
 }
 
 /** A heading and its lines, after an empty line; nothing without lines. */
