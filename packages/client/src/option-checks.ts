@@ -6,27 +6,50 @@ const meant: readonly (readonly [guess: RegExp, option: string])[] = [
   [/retr|attempt/i, 'retries'],
 ]
 
-interface Reading<Options, Settings> {
-  readonly where: string
-  read(options: Options): Settings
-  readonly others?: readonly string[]
+// A table of options is a class, since declarations keep docstrings. Each field declares one option
+// by its docstring, the type that users write, and the check that fills in the default.
+
+/** An option that may be left out: returns the value in force, or throws. */
+export type Option<Written, Value = Written | undefined> = (
+  value: Written | undefined,
+  option: string,
+) => Value
+
+/** The options that users write, by their table. */
+export type OptionsOf<Table> = {
+  [Name in keyof Table]: NonNullable<Table[Name]> extends Option<infer Written, unknown>
+    ? Written | undefined
+    : never
+}
+
+/** The values in force. */
+export type SettingsOf<Table> = {
+  readonly [Name in keyof Table]-?: NonNullable<Table[Name]> extends Option<never, infer Value>
+    ? Value
+    : never
 }
 
 /**
- * Reads options. Throws when they are no plain object, or have a field that is neither read nor in
- * `others`; a near miss is proposed.
+ * Checks options by their table. Throws when they are no plain object, or have a field that the
+ * table lacks; a near miss is proposed.
  */
-export function onlyKnown<Options, Settings extends object>(
-  options: Options,
-  { where, read, others = [] }: Reading<Options, Settings>,
-): Settings {
+export function readOptions<Table extends object>(
+  table: Table,
+  options: OptionsOf<Table>,
+  where: string,
+): SettingsOf<Table> {
   if (!isPlain(options)) {
     throw new TypeError(`${where} takes an object of options, but got ${show(options)}`)
   }
-  const settings = read(options)
-  const known = [...Object.keys(settings), ...others]
+  const known = Object.keys(table)
   const unknown = Object.keys(options).find((field) => !known.includes(field))
-  if (unknown === undefined) return settings
+  if (unknown === undefined) {
+    const settings = Object.entries(table).map(([name, check]): readonly unknown[] => [
+      name,
+      check(Reflect.get(options, name), name),
+    ])
+    return Object.fromEntries(settings)
+  }
   const near =
     meant.find(([guess, name]) => guess.test(unknown) && known.includes(name))?.[1] ??
     known.find((name) => name.slice(0, 3) === unknown.slice(0, 3))
@@ -44,32 +67,35 @@ function isPlain(value: unknown): value is object {
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/** Returns a bound in ms, which may be `Infinity`. */
-export function bound(value: number | undefined, option: string, otherwise: number): number {
-  if (value === undefined) return otherwise
-  if (typeof value === 'number' && value >= 0) return value
-  throw invalid(option, value, 'a number of milliseconds, 0 or more, or Infinity')
+function legal<T>(otherwise: T, form: string, isLegal: (value: T) => boolean): Option<T, T> {
+  return (value = otherwise, option) => {
+    if (isLegal(value)) return value
+    throw invalid(option, value, form)
+  }
 }
 
-export function duration(value: number | undefined, option: string, otherwise: number): number {
-  if (value === undefined) return otherwise
-  if (Number.isFinite(value) && value >= 0) return value
-  throw invalid(option, value, 'a number of milliseconds, 0 or more')
+/** A bound in ms, which may be `Infinity`. */
+export function boundOption(otherwise: number): Option<number, number> {
+  const form = 'a number of milliseconds, 0 or more, or Infinity'
+  return legal(otherwise, form, (ms) => typeof ms === 'number' && ms >= 0)
 }
 
-export function count(value: number | undefined, option: string, otherwise: number): number {
-  if (value === undefined) return otherwise
-  if (Number.isSafeInteger(value) && value >= 0) return value
-  throw invalid(option, value, 'a whole number, 0 or more')
+/** A time in ms. */
+export function msOption(otherwise: number): Option<number, number> {
+  const form = 'a number of milliseconds, 0 or more'
+  return legal(otherwise, form, (ms) => Number.isFinite(ms) && ms >= 0)
 }
 
-export function flag(value: boolean | undefined, option: string, otherwise: boolean): boolean {
-  if (value === undefined) return otherwise
-  if (typeof value === 'boolean') return value
-  throw invalid(option, value, 'true or false')
+export function countOption(otherwise: number): Option<number, number> {
+  const form = 'a whole number, 0 or more'
+  return legal(otherwise, form, (count) => Number.isSafeInteger(count) && count >= 0)
 }
 
-/** Returns an absolute http or https URL, or `undefined` where the option was left out. */
+export function flagOption(otherwise: boolean): Option<boolean, boolean> {
+  return legal(otherwise, 'true or false', (value) => typeof value === 'boolean')
+}
+
+/** An absolute URL of http or https, or none. */
 export function webUrl(value: string | URL | undefined, option: string): string | undefined {
   if (value === undefined) return undefined
   const text = String(value)
@@ -77,22 +103,24 @@ export function webUrl(value: string | URL | undefined, option: string): string 
   throw invalid(option, value, 'an absolute URL of http or https')
 }
 
-/** Returns a function, or `undefined` where the option was left out. */
-export function optionalFunction<T>(value: T, option: string): T {
+/** A function, or none. */
+export function functionOption<T>(value: T, option: string): T {
   if (value === undefined || typeof value === 'function') return value
   throw invalid(option, value, 'a function')
 }
 
-export function list<T>(
-  value: readonly T[] | undefined,
-  option: { readonly name: string; readonly legal: string; isLegal(item: unknown): boolean },
+/** A list whose items are legal, or the default. */
+export function listOption<T>(
   otherwise: readonly T[],
-): readonly T[] {
-  if (value === undefined) return otherwise
-  if (!Array.isArray(value)) throw invalid(option.name, value, `an array of ${option.legal}`)
-  const wrong = value.findIndex((item) => !option.isLegal(item))
-  if (wrong === -1) return value
-  throw invalid(`${option.name}[${wrong}]`, value[wrong], `one of ${option.legal}`)
+  form: string,
+  isLegal: (item: unknown) => boolean,
+): Option<readonly T[], readonly T[]> {
+  return (value = otherwise, option) => {
+    if (!Array.isArray(value)) throw invalid(option, value, `an array of ${form}`)
+    const wrong = value.findIndex((item) => !isLegal(item))
+    if (wrong === -1) return value
+    throw invalid(`${option}[${wrong}]`, value[wrong], `one of ${form}`)
+  }
 }
 
 function invalid(option: string, value: unknown, legal: string): TypeError {

@@ -1,52 +1,73 @@
-import type { CallInfo } from './calls/call.ts'
-import { bound, count, duration, flag, list, onlyKnown, optionalFunction } from './option-checks.ts'
+import type { CallInfo, Fetch, KeyFunction } from './calls/call.ts'
+import {
+  boundOption,
+  countOption,
+  flagOption,
+  functionOption,
+  listOption,
+  msOption,
+  type Option,
+  type OptionsOf,
+  readOptions,
+  type SettingsOf,
+} from './option-checks.ts'
 import { processWide } from './runtime/process-wide.ts'
 
-/** Options of `createFetch`. */
-export interface ClientOptions {
+/** The options of `createFetch`. */
+class ClientTable {
   /** Sends the requests. @default the global `fetch`, looked up at each request */
-  fetch?: typeof globalThis.fetch | undefined
+  fetch?: Option<Fetch> = functionOption
   /** Most times that a call is sent again: 0 or more. @default 4 */
-  retries?: number | undefined
+  retries?: Option<number, number> = countOption(4)
   /** Longest single wait (ms). A call that would wait longer gets its answer. @default 60,000 */
-  maxWaitMs?: number | undefined
+  maxWaitMs?: Option<number, number> = boundOption(60_000)
   /** Longest total wait of a call (ms), without the time of its requests. @default 180,000 */
-  maxTotalWaitMs?: number | undefined
+  maxTotalWaitMs?: Option<number, number> = boundOption(180_000)
   /** Upper end of the first random backoff (ms); each further try doubles it. @default 500 */
-  backoffMs?: number | undefined
+  backoffMs?: Option<number, number> = msOption(500)
   /** Longest backoff, and longest jitter on a wait that the server tells, in ms. @default 30,000 */
-  maxBackoffMs?: number | undefined
+  maxBackoffMs?: Option<number, number> = msOption(30_000)
   /**
    * Upper end of the random time (ms) that is added to a told wait, or a tenth of the wait if that
    * is more. Each further refusal of the call doubles it.
    * @default 250
    */
-  jitterMs?: number | undefined
+  jitterMs?: Option<number, number> = msOption(250)
   /**
    * Methods that may be sent again. Others need an `Idempotency-Key`.
    * @default GET, HEAD, OPTIONS, TRACE, QUERY, PUT, DELETE
    */
-  methods?: readonly string[] | undefined
+  methods?: Option<readonly string[], ReadonlySet<string>> = (given, option) =>
+    new Set(repeatable(given, option).map((method) => method.toUpperCase()))
   /**
    * Statuses after which a call is sent again; with a told wait also 403, 409 and 413.
    * @default 408, 425, 429, 500, 502, 503, 504
    */
-  statuses?: readonly number[] | undefined
+  statuses?: Option<readonly number[], ReadonlySet<number>> = (given, option) =>
+    new Set(retried(given, option))
   /** Spreads the second half of a quota over the rest of its window. @default false */
-  pace?: boolean | undefined
+  pace?: Option<boolean, boolean> = flagOption(false)
   /**
    * Identity of a call: calls with the same text share limits, a call with `undefined` shares none.
    * Set it if another header identifies the client, or if a default one differs in each request.
    * @default the origin with the `Authorization`, `X-API-Key` and `Cookie` of the call
    */
-  key?: ((call: CallInfo) => string | undefined) | undefined
+  key?: Option<KeyFunction, KeyFunction> = (key = defaultKey, option) => functionOption(key, option)
   /** Called before every wait. */
-  onWait?: ((event: WaitEvent) => void) | undefined
+  onWait?: Option<(event: WaitEvent) => void> = functionOption
   /** Called when a call is not sent again although its answer suggests it. */
-  onGiveUp?: ((event: GiveUpEvent) => void) | undefined
+  onGiveUp?: Option<(event: GiveUpEvent) => void> = functionOption
   /** Objects with `onWait`, `onWaited` or `onGiveUp`. @default none */
-  observers?: readonly ClientObserver[] | undefined
+  observers?: Option<readonly ClientObserver[], readonly ClientObserver[]> =
+    listOption<ClientObserver>(
+      [],
+      'the objects with onWait, onWaited or onGiveUp, which are functions',
+      isObserver,
+    )
 }
+
+/** Options of `createFetch`. */
+export interface ClientOptions extends OptionsOf<ClientTable> {}
 
 /** Observer of waits. If a method throws, that is one warning, and changes no call. */
 export interface ClientObserver {
@@ -56,61 +77,26 @@ export interface ClientObserver {
   onGiveUp?: ((event: GiveUpEvent) => void) | undefined
 }
 
-/** Options with their defaults. */
-export type Filled<Options> = { [Field in keyof Options]-?: Exclude<Options[Field], undefined> }
-
-/** All options, checked. */
-export interface Settings extends Filled<Omit<ClientOptions, Looked | 'methods' | 'statuses'>> {
-  readonly fetch: ClientOptions['fetch']
-  readonly observers: readonly ClientObserver[]
-  readonly methods: ReadonlySet<string>
-  readonly statuses: ReadonlySet<number>
-}
-
-/** Options without a default of their own. */
-type Looked = 'fetch' | 'onWait' | 'onGiveUp' | 'observers'
+/** All options, checked. The functions of the shorthand are the first observer. */
+export type Settings = SettingsOf<ClientTable>
 
 /** Checks all options, and puts their defaults in. */
-export function readOptions(options: ClientOptions): Settings {
-  return onlyKnown(options, { where: 'createFetch', read, others: ['onWait', 'onGiveUp'] })
+export function readClientOptions(options: ClientOptions): Settings {
+  const settings = readOptions(new ClientTable(), options, 'createFetch')
+  return { ...settings, observers: [settings, ...settings.observers] }
 }
 
-function read(options: ClientOptions): Settings {
-  const methods = list(
-    options.methods,
-    { name: 'methods', legal: 'the names of methods', isLegal: isMethod },
-    ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'QUERY', 'PUT', 'DELETE'],
-  )
-  const statuses = list(
-    options.statuses,
-    { name: 'statuses', legal: 'the statuses from 400 to 599', isLegal: isErrorStatus },
-    [408, 425, 429, 500, 502, 503, 504],
-  )
-  return {
-    fetch: optionalFunction(options.fetch, 'fetch'),
-    retries: count(options.retries, 'retries', 4),
-    maxWaitMs: bound(options.maxWaitMs, 'maxWaitMs', 60_000),
-    maxTotalWaitMs: bound(options.maxTotalWaitMs, 'maxTotalWaitMs', 180_000),
-    backoffMs: duration(options.backoffMs, 'backoffMs', 500),
-    maxBackoffMs: duration(options.maxBackoffMs, 'maxBackoffMs', 30_000),
-    jitterMs: duration(options.jitterMs, 'jitterMs', 250),
-    methods: new Set(methods.map((method) => method.toUpperCase())),
-    statuses: new Set(statuses),
-    pace: flag(options.pace, 'pace', false),
-    key: optionalFunction(options.key, 'key') ?? defaultKey,
-    observers: observersOf(options),
-  }
-}
+const repeatable = listOption(
+  ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'QUERY', 'PUT', 'DELETE'],
+  'the names of methods',
+  (item) => typeof item === 'string' && /^[!#$%&'*+.^_`|~\w-]+$/.test(item),
+)
 
-/** Returns the observers of the list, and the functions that are shorthand for one. */
-function observersOf({ onWait, onGiveUp, observers }: ClientOptions): readonly ClientObserver[] {
-  const shorthand = {
-    onWait: optionalFunction(onWait, 'onWait') ?? (() => undefined),
-    onGiveUp: optionalFunction(onGiveUp, 'onGiveUp') ?? (() => undefined),
-  }
-  const legal = 'the objects with onWait, onWaited or onGiveUp, which are functions'
-  return [shorthand, ...list(observers, { name: 'observers', legal, isLegal: isObserver }, [])]
-}
+const retried = listOption(
+  [408, 425, 429, 500, 502, 503, 504],
+  'the statuses from 400 to 599',
+  (item) => Number.isInteger(item) && Number(item) >= 400 && Number(item) <= 599,
+)
 
 function isObserver(item: unknown): boolean {
   if (typeof item !== 'object' || item === null) return false
@@ -118,14 +104,6 @@ function isObserver(item: unknown): boolean {
     .map((method): unknown => Reflect.get(item, method))
     .filter((found) => found !== undefined)
   return present.length > 0 && present.every((found) => typeof found === 'function')
-}
-
-function isMethod(item: unknown): boolean {
-  return typeof item === 'string' && /^[!#$%&'*+.^_`|~\w-]+$/.test(item)
-}
-
-function isErrorStatus(item: unknown): boolean {
-  return Number.isInteger(item) && Number(item) >= 400 && Number(item) <= 599
 }
 
 /** The default key. Clients with the same key function share limits, so there is only one. */
@@ -163,7 +141,7 @@ export interface WaitedEvent extends WaitEvent {
 }
 
 /** A call that could have been sent again, and was not. */
-export interface GiveUpEvent {
+export interface GiveUpEvent extends Pick<WaitEvent, 'method' | 'url' | 'tries' | 'response'> {
   /**
    * `tries`: `retries` is used up. `wait`: the wait is longer than `maxWaitMs`, or than the rest of
    * `maxTotalWaitMs`. `unsafe`: the method may not be repeated, or the body cannot be sent again.
@@ -172,10 +150,6 @@ export interface GiveUpEvent {
   readonly reason: 'tries' | 'wait' | 'unsafe' | 'cost'
   /** The wait that was too long, in milliseconds. */
   readonly waitMs: number | undefined
-  readonly method: string
-  readonly url: string
-  readonly tries: number
-  readonly response: Response | undefined
 }
 
 const thrown = processWide('@sluice/client/thrown/1', () => new Set<string>())

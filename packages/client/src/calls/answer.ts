@@ -18,18 +18,6 @@ export function heldBack(waitMs: number): Response {
   })
 }
 
-/** Statuses that are retried only if the answer tells a wait. */
-const retriedWhenTold: ReadonlySet<number> = new Set([403, 409, 413])
-
-/** Tells whether an answer suggests to send the request again. */
-export function isRetried(
-  status: number,
-  toldMs: number | undefined,
-  statuses: ReadonlySet<number>,
-): boolean {
-  return statuses.has(status) || (toldMs !== undefined && retriedWhenTold.has(status))
-}
-
 /** Tells whether a refusal concerns more than one request. Then other calls wait too. */
 export function isShared(status: number): boolean {
   return status === 403 || status === 429 || status === 503
@@ -62,17 +50,18 @@ export function readAnswer(response: Response, call: Call): Answer {
   const { headers, status } = response
   const { policies: parsed, retryAfterMs } = parseHeaders(headers, { nowMs: serverNowMs(headers) })
   const policies = isOfCall(response, call) ? parsed.map(named) : []
-  const spent = policies.filter(isSpent)
+  const spent = policies.filter(({ remaining }) => remaining === 0)
   const isRefusal = status === 429 || (spent.length > 0 && (status === 503 || isGitHubs(response)))
   const resetMs = isRefusal ? latestReset(spent.length > 0 ? spent : policies) : undefined
   const toldMs = status < 400 ? undefined : (retryAfterMs ?? resetMs)
   const isTold = toldMs !== undefined
+  const isProblem = /^application\/problem\+json\b/i.test(headers.get('Content-Type') ?? '')
   return {
     policies,
     toldMs,
     isReset: retryAfterMs === undefined,
     violated: isTold ? spent.map(({ name }) => name) : [],
-    hasDetails: isTold && isProblem(headers) && (policies.length > 1 || policies.some(isUntouched)),
+    hasDetails: isTold && isProblem && (policies.length > 1 || policies.some(isUntouched)),
   }
 }
 
@@ -115,10 +104,6 @@ function named(policy: ParsedPolicy): NamedPolicy {
   return { ...policy, name, plainName }
 }
 
-function isSpent({ remaining }: ParsedPolicy): boolean {
-  return remaining === 0
-}
-
 /** A limit of 0 has nothing left, and its server may raise it at the reset. */
 function isUntouched({ limit, remaining }: ParsedPolicy): boolean {
   return Boolean(limit) && remaining === limit
@@ -127,8 +112,4 @@ function isUntouched({ limit, remaining }: ParsedPolicy): boolean {
 function latestReset(policies: readonly ParsedPolicy[]): number | undefined {
   const resets = policies.flatMap(({ resetMs }) => resetMs ?? [])
   return resets.length === 0 ? undefined : Math.max(...resets)
-}
-
-function isProblem(headers: Headers): boolean {
-  return /^application\/problem\+json\b/i.test(headers.get('Content-Type') ?? '')
 }

@@ -18,6 +18,9 @@ export interface CallInfo {
   readonly headers: Headers
 }
 
+/** Returns the key of a call. */
+export type KeyFunction = (call: CallInfo) => string | undefined
+
 export interface Call extends CallInfo {
   readonly signal: AbortSignal | undefined
   /** True if the body, if there is one, can be sent more than once. */

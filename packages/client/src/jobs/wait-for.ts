@@ -1,10 +1,10 @@
 import { parseHeaders } from '@sluice/headers'
 import { pollJitterMs, pollWaits } from '../backoff.ts'
 import { dropBody, type Patience, serverNowMs } from '../calls/response.ts'
-import { show } from '../option-checks.ts'
+import { readOptions, show } from '../option-checks.ts'
 import { clockMs, type Deadline, deadlineIn, pause, unlessAborted } from '../runtime/clock.ts'
 import { maxStatusMs, monitorInBody, monitorInHeaders, saysPending } from './monitor.ts'
-import { readWaitForOptions, type WaitForOptions, type WaitForSettings } from './options.ts'
+import { type WaitForOptions, type WaitForSettings, WaitForTable } from './options.ts'
 
 /** A job and its status monitor. */
 interface Watched {
@@ -31,7 +31,7 @@ export async function waitFor(
   asked: Response | string | URL,
   options: WaitForOptions = {},
 ): Promise<Response> {
-  const settings = readWaitForOptions(options)
+  const settings = readOptions(new WaitForTable(), options, 'waitFor')
   const { accepted, url } = isResponse(asked)
     ? { accepted: asked, url: asked.url }
     : made(asked, settings)
@@ -65,17 +65,14 @@ function isResponse(asked: unknown): asked is Response {
 /** Makes the 202 that a server would have sent to name this monitor. */
 function made(asked: unknown, { baseUrl }: WaitForSettings): { accepted: Response; url: string } {
   const isText = typeof asked === 'string' || asked instanceof URL
-  if (!isText || !URL.canParse(String(asked), baseUrl)) throw notAsked(asked)
-  const { protocol, href } = new URL(asked, baseUrl)
-  if (protocol !== 'https:' && protocol !== 'http:') throw notAsked(asked)
-  const headers = { Location: href, 'Retry-After': '0' }
-  return { accepted: new Response(null, { status: 202, headers }), url: href }
-}
-
-function notAsked(asked: unknown): TypeError {
-  return new TypeError(
-    `waitFor takes the Response that fetch resolves with, or the URL of a monitor (http or https), but got ${show(asked)}`,
-  )
+  const url = isText && URL.canParse(String(asked), baseUrl) ? new URL(asked, baseUrl) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw new TypeError(
+      `waitFor takes the Response that fetch resolves with, or the URL of a monitor (http or https), but got ${show(asked)}`,
+    )
+  }
+  const headers = { Location: url.href, 'Retry-After': '0' }
+  return { accepted: new Response(null, { status: 202, headers }), url: url.href }
 }
 
 async function poll(job: Watched, settings: WaitForSettings, deadline: Deadline) {
@@ -88,12 +85,14 @@ async function poll(job: Watched, settings: WaitForSettings, deadline: Deadline)
   for (;;) {
     const monitor = checked(job, settings)
     const leftMs = atMs - clockMs()
-    const waitMs = waits(toldMs(job.last))
+    const nowMs = serverNowMs(job.last.headers)
+    const waitMs = waits(parseHeaders(job.last.headers, { nowMs }).retryAfterMs)
     if (waitMs >= leftMs) throw new StillPendingError(monitor, job.last)
     const untilMs = clockMs() + waitMs + pollJitterMs(waitMs, (leftMs - waitMs) / 2)
     if (job.last !== accepted) dropBody(job.last)
     await pause(untilMs, signal)
-    const response = await fetch(monitor, pollOf(job, settings, signal))
+    const { headers } = isHome(job) ? settings : {}
+    const response = await fetch(monitor, headers ? { headers, signal } : { signal })
     if (signal.aborted) dropBody(response)
     signal.throwIfAborted()
     job.last = response
@@ -106,10 +105,10 @@ async function poll(job: Watched, settings: WaitForSettings, deadline: Deadline)
 /** Follows a monitor that names another monitor. */
 async function follow(job: Watched, deadline: Deadline): Promise<void> {
   const baseUrl = job.last.url || job.monitor || job.baseUrl
-  const moved =
+  job.monitor =
     monitorInHeaders(job.last, baseUrl) ??
-    (await monitorInBody(job.last, baseUrl, shortly(deadline)))
-  job.monitor = moved ?? job.monitor
+    (await monitorInBody(job.last, baseUrl, shortly(deadline))) ??
+    job.monitor
 }
 
 function isPending(
@@ -141,14 +140,6 @@ function checked(job: Watched, { sameOrigin }: WaitForSettings): string {
 
 function isHome({ monitor = '', baseUrl }: Watched): boolean {
   return URL.canParse(baseUrl) && new URL(monitor).origin === new URL(baseUrl).origin
-}
-
-function toldMs({ headers }: Response): number | undefined {
-  return parseHeaders(headers, { nowMs: serverNowMs(headers) }).retryAfterMs
-}
-
-function pollOf(job: Watched, { headers }: WaitForSettings, signal: AbortSignal): RequestInit {
-  return headers !== undefined && isHome(job) ? { headers, signal } : { signal }
 }
 
 /** A job that was not done within `maxWaitMs` of `waitFor`. It may still be running. */

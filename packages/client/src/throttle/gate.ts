@@ -11,6 +11,9 @@ export interface Closing {
   jitterMs(): number
 }
 
+/** End of a call at its gates. One that `failed` has no answer, or was not sent. */
+export type CallEnd = 'served' | 'refused' | 'failed'
+
 /** Distance (ms) between calls after a refusal while the limit is unknown: 20 calls a second. */
 const unknownSpacingMs = 50
 
@@ -129,14 +132,10 @@ export class Gate {
   }
 
   /** Must follow each `pass`, when the call has its answer or has failed. */
-  settle({ isAnswered }: { isAnswered: boolean }): void {
+  settle(end: CallEnd): void {
     this.#underWay -= 1
-    if (!isAnswered) this.#pace?.giveBack()
-  }
-
-  /** Notes that a call was let through and served. */
-  relax(): void {
-    this.#slowdown = Math.max(1, this.#slowdown * narrowing)
+    if (end === 'failed') this.#pace?.giveBack()
+    if (end === 'served') this.#slowdown = Math.max(1, this.#slowdown * narrowing)
   }
 
   close(closing: Closing): void {
@@ -145,41 +144,30 @@ export class Gate {
     // Requests that were under way when the gate closed may be refused too. Of their times only the
     // latest counts.
     if (sentMs < this.#opensMs) {
-      this.#stayClosed(toldMs)
-      return
+      if (toldMs <= this.#toldMs) return
+      this.#opensMs += toldMs - this.#toldMs
+    } else {
+      this.#slowdown =
+        nowMs < this.#spacedUntilMs ? Math.min(maxSlowdown, this.#slowdown * widening) : 1
+      this.#opensMs = toldMs + closing.jitterMs()
+      this.#nextMs = this.#opensMs
+      // The spacing from before this refusal ends.
+      this.#spacedUntilMs = 0
+      this.#burst.end()
     }
-    this.#slowdown =
-      nowMs < this.#spacedUntilMs ? Math.min(maxSlowdown, this.#slowdown * widening) : 1
-    this.#toldMs = toldMs
-    this.#opensMs = toldMs + closing.jitterMs()
-    this.#nextMs = this.#opensMs
-    // The spacing from before this refusal ends.
-    this.#spacedUntilMs = 0
-    this.#burst.end()
-    this.#spaceUntil(this.#opensMs)
-    this.#pace?.spend(this.#opensMs)
-  }
-
-  #stayClosed(toldMs: number): void {
-    if (toldMs <= this.#toldMs) return
-    this.#opensMs += toldMs - this.#toldMs
     this.#toldMs = toldMs
     this.#spaceUntil(this.#opensMs)
     this.#pace?.spend(this.#opensMs)
-  }
-
-  /** Notes the limit and window of the policy from an answer. */
-  measure({ limit, windowMs }: Quota): void {
-    this.#limit = limit ?? this.#limit
-    this.#windowMs = windowMs ?? this.#windowMs
   }
 
   /**
-   * Notes the remaining units of the policy from an answer. Returns true if waiting calls may go at
-   * other times because of it.
+   * Notes limit and window of the policy, and its remaining units if the answer has a `moment`.
+   * Returns true if waiting calls may go at other times because of it.
    */
-  learn({ remaining, resetMs }: Quota, moment: Moment): boolean {
-    if (remaining === undefined || resetMs === undefined) return false
+  learn({ limit, windowMs, remaining, resetMs }: Quota, moment: Moment | undefined): boolean {
+    this.#limit = limit ?? this.#limit
+    this.#windowMs = windowMs ?? this.#windowMs
+    if (moment === undefined || remaining === undefined || resetMs === undefined) return false
     const { nowMs, tookMs, waiting } = moment
     const underWay = this.#underWay
     let mayGo = false

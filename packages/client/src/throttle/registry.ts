@@ -1,10 +1,14 @@
 import type { Answer } from '../calls/answer.ts'
-import type { Call, Fetch } from '../calls/call.ts'
+import type { Call, Fetch, KeyFunction } from '../calls/call.ts'
 import { clockMs, type Waiting } from '../runtime/clock.ts'
 import { processWide } from '../runtime/process-wide.ts'
 import { type Closing, Gate } from './gate.ts'
 import type { Moment } from './pace.ts'
 import { CallQueue } from './queue.ts'
+
+/** Factor and ms by which a told wait may exceed a reset: servers add jitter, and round up. */
+const maxJitter = 2
+const roundingMs = 1000
 
 /**
  * The gates of one key, by route. A route has the gates of the policies that its answers named. A
@@ -13,7 +17,7 @@ import { CallQueue } from './queue.ts'
  */
 export class GateRegistry {
   readonly queue: CallQueue = new CallQueue()
-  readonly #pace: boolean
+  readonly #options: { readonly pace: boolean }
   readonly #gates = new Map<string, Gate>()
   readonly #routes = new Map<string, ReadonlySet<string>>()
   /** Gates by route, cached until the gates or the routes change. */
@@ -21,8 +25,8 @@ export class GateRegistry {
   /** Routes without an answer yet, with the calls that wait for the first answer. */
   readonly #firstCalls = new Map<string, Waiting>()
 
-  constructor(options: { pace: boolean }) {
-    this.#pace = options.pace
+  constructor(options: { readonly pace: boolean }) {
+    this.#options = options
   }
 
   gatesOf(route: string): readonly Gate[] {
@@ -34,38 +38,54 @@ export class GateRegistry {
       ? [...ids].flatMap((id) => this.#gates.get(id) ?? [])
       : [...this.#gates.values()].filter(({ routes }) => routes.size > 1)
     const found = own === undefined ? gates : [...gates, own]
-    remember(this.#found, { id: route, value: found })
+    remember(this.#found, [route, found])
     return found
   }
 
-  /** Gate of a route alone, for refusals that name no policy. */
-  routeGate(route: string): Gate {
-    return this.#gate(route, undefined)
+  /** Returns the gates of the policies that refused, or of the route if none is named. */
+  refusingGates({ violated }: Answer, route: string): Gate[] {
+    if (violated.length === 0) return [this.#gate(route)]
+    return violated.map((name) => this.#policyGate(name))
   }
 
-  policyGate(name: string): Gate {
-    return this.#gate(policyId(name), name)
+  /**
+   * Closes the gates of the policies that refused a request, each until its own reset. A longer
+   * told wait may come from a hidden policy: it closes the route, and no policy.
+   */
+  close(
+    { toldMs = 0, policies, violated }: Answer,
+    closing: Omit<Closing, 'toldMs'>,
+    route: string,
+  ): void {
+    const close = (gate: Gate, waitMs: number): void =>
+      gate.close({ ...closing, toldMs: closing.nowMs + waitMs })
+    const refusing = policies.filter(({ name }) => violated.includes(name))
+    const latestMs = Math.max(...refusing.map(({ resetMs = toldMs }) => resetMs))
+    const isItsOwn = toldMs <= latestMs * maxJitter + roundingMs
+    for (const { name, resetMs = toldMs } of refusing) {
+      const waitMs = isItsOwn && resetMs === latestMs ? toldMs : Math.min(resetMs, toldMs)
+      close(this.#policyGate(name), waitMs)
+    }
+    if (!isItsOwn) close(this.#gate(route), toldMs)
   }
 
   /** Notes the policies that an answer names; their remaining units only if it tells no wait. */
   learn(route: string, { policies, toldMs }: Answer, time: Omit<Moment, 'waiting'>): void {
-    let isNews = false
     const before = this.#routes.get(route)
     if (policies.length === 0 && before !== undefined) return
     // Answers may arrive out of order, and older dialects name one policy of several.
     const isBusy = (id: string): boolean => this.#gates.get(id)?.isBusy(time.nowMs) === true
     const kept = [...(before ?? [])].filter(isBusy)
     const ids = new Set([...kept, ...policies.map(({ name }) => policyId(name))])
-    remember(this.#routes, { id: route, value: ids, isKept: (one) => [...one].some(isBusy) })
+    remember(this.#routes, [route, ids], (one) => [...one].some(isBusy))
     this.#found.clear()
     // The route may have other gates than assumed, so that waiting calls can go.
-    if (before === undefined || [...before].some((id) => !ids.has(id))) isNews = true
+    let isNews = before === undefined || [...before].some((id) => !ids.has(id))
     for (const policy of policies) {
-      const gate = this.policyGate(policy.name)
+      const gate = this.#policyGate(policy.name)
       if (gate.routes.size < 2) gate.routes.add(route)
-      gate.measure(policy)
-      if (toldMs !== undefined) continue
-      if (gate.learn(policy, { ...time, waiting: this.queue.waitingFor(gate) })) isNews = true
+      const moment = { ...time, waiting: this.queue.waitingFor(gate) }
+      if (gate.learn(policy, toldMs === undefined ? moment : undefined)) isNews = true
     }
     if (isNews && !this.queue.isEmpty) this.queue.moveSoon()
   }
@@ -91,11 +111,16 @@ export class GateRegistry {
     for (const wake of [...waiting]) wake()
   }
 
-  #gate(id: string, name: string | undefined): Gate {
+  #policyGate(name: string): Gate {
+    return this.#gate(policyId(name), name)
+  }
+
+  /** Gate of a policy, or of a route alone, for refusals that name no policy. */
+  #gate(id: string, name?: string): Gate {
     const known = this.#gates.get(id)
     if (known === undefined) this.#found.clear()
-    const gate = known ?? new Gate(name, { pace: this.#pace })
-    remember(this.#gates, { id, value: gate, isKept: isBusyNow })
+    const gate = known ?? new Gate(name, this.#options)
+    remember(this.#gates, [id, gate], isBusyNow)
     return gate
   }
 }
@@ -104,39 +129,35 @@ function policyId(name: string): string {
   return `policy ${name}`
 }
 
-interface Entry<T> {
-  readonly id: string
-  readonly value: T
-  /** True for an entry that is dropped only after all others. */
-  isKept?(value: T): boolean
-}
-
 /** Entries of each map at most. */
 const maxEntries = 1000
 
-/** Puts an entry at the end of a map, which drops its oldest entry if it is too long. */
-function remember<T>(map: Map<string, T>, { id, value, isKept }: Entry<T>): void {
+/**
+ * Puts an entry at the end of a map, which drops its oldest entry if it is too long.
+ * @param isKept true for an entry that is dropped only after all others
+ */
+function remember<T>(
+  map: Map<string, T>,
+  [id, value]: readonly [id: string, value: T],
+  isKept: (value: T) => boolean = () => false,
+): void {
   map.delete(id)
-  if (map.size >= maxEntries) map.delete(leastWanted(map, isKept) ?? id)
-  map.set(id, value)
-}
-
-function leastWanted<T>(map: Map<string, T>, isKept?: Entry<T>['isKept']): string | undefined {
-  let oldest: string | undefined
-  for (const [id, value] of map) {
-    if (!isKept?.(value)) return id
-    oldest ??= id
+  if (map.size >= maxEntries) {
+    let [dropped = id] = map.keys()
+    for (const [other, one] of map) {
+      if (isKept(one)) continue
+      dropped = other
+      break
+    }
+    map.delete(dropped)
   }
-  return oldest
+  map.set(id, value)
 }
 
 /** True if an entry still matters. */
 function isBusyNow(one: { isBusy(nowMs: number): boolean }): boolean {
   return one.isBusy(clockMs())
 }
-
-/** Returns the key of a call. */
-type KeyFunction = (call: Call) => string | undefined
 
 /**
  * Registries of all clients of a process, by the functions that send requests and make keys.
@@ -147,19 +168,17 @@ const processRegistries = processWide(
   () => new WeakMap<Fetch, WeakMap<KeyFunction, Map<string, GateRegistry>>>(),
 )
 
-interface Keeping {
-  readonly send: Fetch
-  readonly key: KeyFunction
-  readonly pace: boolean
-}
-
-export function registryOf(call: Call, { send, key, pace }: Keeping): GateRegistry {
+export function registryOf(
+  call: Call,
+  send: Fetch,
+  { key, pace }: { readonly key: KeyFunction; readonly pace: boolean },
+): GateRegistry {
   const id = key(call)
   if (id === undefined) return new GateRegistry({ pace })
   const registries = registriesOf(send, key)
   const pacedId = `${pace ? 'paced' : 'free'} ${id}`
   const registry = registries.get(pacedId) ?? new GateRegistry({ pace })
-  remember(registries, { id: pacedId, value: registry, isKept: isBusyNow })
+  remember(registries, [pacedId, registry], isBusyNow)
   return registry
 }
 
@@ -170,40 +189,4 @@ function registriesOf(send: Fetch, key: KeyFunction): Map<string, GateRegistry> 
   const registries = bySender.get(key) ?? new Map<string, GateRegistry>()
   bySender.set(key, registries)
   return registries
-}
-
-/** Factor and ms by which a told wait may exceed a reset: servers add jitter, and round up. */
-const maxJitter = 2
-const roundingMs = 1000
-
-/**
- * Closes the gates of the policies that refused a request, each until its own reset. A longer told
- * wait may come from a hidden policy: it closes the route, and no policy.
- */
-export function closeGates(
-  { toldMs = 0, policies, violated }: Answer,
-  closing: Omit<Closing, 'toldMs'>,
-  { registry, route }: { registry: GateRegistry; route: string },
-): void {
-  const close = (gate: Gate, waitMs: number): void =>
-    gate.close({ ...closing, toldMs: closing.nowMs + waitMs })
-  const refusing = policies.filter(({ name }) => violated.includes(name))
-  const resets = refusing.map(({ resetMs = toldMs }) => resetMs)
-  const latestMs = Math.max(...resets)
-  const isItsOwn = toldMs <= latestMs * maxJitter + roundingMs
-  for (const [index, { name }] of refusing.entries()) {
-    const resetMs = resets[index] ?? toldMs
-    const waitMs = isItsOwn && resetMs === latestMs ? toldMs : Math.min(resetMs, toldMs)
-    close(registry.policyGate(name), waitMs)
-  }
-  if (!isItsOwn) close(registry.routeGate(route), toldMs)
-}
-
-/** Returns the gates of the policies that refused, or of the route if none is named. */
-export function refusingGates(
-  { violated }: Answer,
-  { registry, route }: { registry: GateRegistry; route: string },
-): Gate[] {
-  if (violated.length === 0) return [registry.routeGate(route)]
-  return violated.map((name) => registry.policyGate(name))
 }
