@@ -1,8 +1,7 @@
 import { policyFields } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import { type OptionOwner, optionsOf } from '../../packages/http/src/options/options.ts'
-import { fileSchema } from '../../packages/policies/src/schema/file-schema.ts'
-import { policySchema } from '../../packages/policies/src/schema/policy-schema.ts'
+import { fileSchema, policySchema } from '../../packages/policies/src/schema/file-schema.ts'
 
 /** Options that are code: a file cannot hold them. In a file, `default` of a limit is `defaultLimit`. */
 const code = ['admission', 'defaultLimit', 'fallback', 'handler', 'observers', 'shed', 'store']

@@ -8,11 +8,10 @@ export type {
   StatusEntry,
 } from './live-policy-set.ts'
 export { type OpenPoliciesOptions, openPolicies } from './open-policies.ts'
-export type { Preview } from './policy-changes.ts'
+export type { ChangeOptions, PolicyEdit, Preview } from './policy-changes.ts'
 export { type Problem, policyFileProblems, readPolicyFile } from './reading/read-file.ts'
 export type { CountedKey, NamedIdentity } from './versions/counted-keys.ts'
 export { type Difference, differences } from './versions/diff.ts'
-export type { ChangeOptions, PolicyEdit } from './versions/edit.ts'
 export {
   type Entry,
   type EntryTarget,
@@ -21,4 +20,4 @@ export {
   type Kill,
 } from './versions/layer.ts'
 export type { Member, VersionRecord } from './versions/shared-layer.ts'
-export type { Refused } from './versions/version-switch.ts'
+export type { Refused } from './versions/version.ts'

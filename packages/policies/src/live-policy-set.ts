@@ -2,7 +2,12 @@ import { type Limiter, type Policy, SluiceError } from '@sluice/core'
 import type { LiveGuard, LivePolicies } from '@sluice/http'
 import { stringify } from 'yaml'
 import type { PolicyFile } from './file/policy-file.ts'
-import { PolicyChanges, type Preview } from './policy-changes.ts'
+import {
+  type ChangeOptions,
+  PolicyChanges,
+  type PolicyEdit,
+  type Preview,
+} from './policy-changes.ts'
 import type { PolicySources } from './policy-sources.ts'
 import {
   type CountedKey,
@@ -11,7 +16,6 @@ import {
   type NamedIdentity,
 } from './versions/counted-keys.ts'
 import { type Difference, differences } from './versions/diff.ts'
-import type { ChangeOptions, PolicyEdit } from './versions/edit.ts'
 import {
   type Entry,
   type EntryTarget,
@@ -22,7 +26,7 @@ import {
   valueInFile,
 } from './versions/layer.ts'
 import { type Member, recordOf, type VersionRecord } from './versions/shared-layer.ts'
-import type { Refused } from './versions/version-switch.ts'
+import type { Refused } from './versions/version.ts'
 
 /** An entry, and the value of the file that it hides. */
 export type StatusEntry = Entry & {

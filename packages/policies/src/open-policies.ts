@@ -1,35 +1,53 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import {
+  type Documents,
   errorText,
   invalid,
-  knownFields,
   noteRelease,
+  type Option,
+  type OptionsOf,
   oneOf,
+  type RequiredOption,
+  readOptions,
   SluiceError,
   type Store,
+  textOption,
 } from '@sluice/core'
 import { LivePolicySet } from './live-policy-set.ts'
 import { PolicySources } from './policy-sources.ts'
-import { type Kill, kills } from './versions/layer.ts'
-import type { VersionObservers } from './versions/version-switch.ts'
+import { kills } from './versions/layer.ts'
+import { VersionObserverTable } from './versions/version.ts'
 
 /** The environment variable of the kill switch, which works without a store. */
 const killVariable = 'SLUICE_KILL_SWITCH'
 
-/** Options of `openPolicies`. */
-export interface OpenPoliciesOptions extends VersionObservers {
+/** The options of `openPolicies`. */
+class PoliciesTable extends VersionObserverTable {
   /** The policy file, in YAML or JSON. */
-  file: string
+  file: RequiredOption<string> = (file, option) => {
+    if (typeof file === 'string' && file !== '') return file
+    throw invalid({ option }, file, `the path of a policy file, such as 'sluice.yaml'`)
+  }
   /**
    * Store of changes at run time, from which the processes of a fleet learn of them: the store of
    * the counts.
    * @default none: the file alone is in force, and nothing else can be changed
    */
-  store?: Store | undefined
+  store?: Option<Store, Documents | undefined> = (store, option) => {
+    if (!store || store.documents) return store?.documents
+    const legal = 'a store that keeps documents, such as redisStore(client)'
+    throw invalid({ option }, store.name ?? store, legal)
+  }
   /** Tells the policies of several applications on one store apart. @default 'default' */
-  name?: string | undefined
+  name?: Option<string, string> = textOption(
+    'default',
+    /^[\w.-]{1,64}$/,
+    `1 to 64 letters, digits, '.', '_' and '-'`,
+  )
 }
+
+export type OpenPoliciesOptions = OptionsOf<PoliciesTable>
 
 /**
  * Opens a policy file, and watches it and the store from then on. It is async: await it.
@@ -40,38 +58,20 @@ export interface OpenPoliciesOptions extends VersionObservers {
  */
 export async function openPolicies(options: OpenPoliciesOptions): Promise<LivePolicySet> {
   noteRelease('@sluice/policies')
-  knownFields(options, 'openPolicies', ['file', 'store', 'name', 'onRefused', 'onVersion'])
-  const { file, store, name = 'default', onRefused, onVersion } = options
-  if (typeof file !== 'string' || file === '') {
-    throw invalid({ option: 'file' }, file, `the path of a policy file, such as 'sluice.yaml'`)
-  }
-  if (typeof name !== 'string' || !/^[\w.-]{1,64}$/.test(name)) {
-    throw invalid({ option: 'name' }, name, `1 to 64 letters, digits, '.', '_' and '-'`)
-  }
-  if (store && !store.documents) {
-    const legal = 'a store that keeps documents, such as redisStore(client)'
-    throw invalid({ option: 'store' }, store.name ?? store, legal)
-  }
+  const { file, store: documents, ...settings } = readOptions(new PoliciesTable(), options, 'openPolicies')
+  const fileName = basename(file)
+  const kill = process.env[killVariable]
   const sources = new PolicySources({
-    documents: store?.documents,
-    name,
-    fileName: basename(file),
+    ...settings,
+    documents,
+    fileName,
     readFile: () =>
       readFile(file, 'utf8').catch((cause: unknown): never => {
-        const message = `${basename(file)} cannot be read: ${errorText(cause)}`
+        const message = `${fileName} cannot be read: ${errorText(cause)}`
         throw new SluiceError('SLUICE_POLICY_FILE', message, { cause })
       }),
-    kill: killOfEnvironment(),
-    onRefused,
-    onVersion,
+    kill: kill ? oneOf(kill, { option: killVariable }, kills) : undefined,
   })
   await sources.open()
   return new LivePolicySet(sources)
-}
-
-function killOfEnvironment(): Kill | undefined {
-  const value = process.env[killVariable]
-  return value === undefined || value === ''
-    ? undefined
-    : oneOf(value, { option: killVariable }, kills)
 }

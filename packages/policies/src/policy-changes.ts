@@ -1,22 +1,50 @@
-import { SluiceError } from '@sluice/core'
+import { invalid, knownFields, oneOf, SluiceError } from '@sluice/core'
 import type { PolicyFile } from './file/policy-file.ts'
 import type { PolicySources } from './policy-sources.ts'
 import { ruleFaults } from './reading/rules.ts'
 import { type Difference, differences } from './versions/diff.ts'
 import {
-  type ChangeOptions,
-  checkNote,
-  conflict,
-  edited,
-  kindOf,
-  type PolicyEdit,
-} from './versions/edit.ts'
-import { isActive, type Layer } from './versions/layer.ts'
-import { type LayerDocument, recordOf } from './versions/shared-layer.ts'
-import type { Version } from './versions/version.ts'
+  checkEntry,
+  checkNoteText,
+  type Entry,
+  type EntryTarget,
+  isActive,
+  type KeptEntry,
+  type Kill,
+  kills,
+  type Layer,
+  targetOf,
+  valueInFile,
+} from './versions/layer.ts'
+import {
+  type ChangeNote,
+  type LayerDocument,
+  recordOf,
+  type VersionRecord,
+} from './versions/shared-layer.ts'
 
 /** Attempts to write one change that nobody contradicts. */
 const maxAttempts = 3
+
+/** Changes that make one version. A rollback stands alone. */
+export interface PolicyEdit {
+  /** Entries over the file; each takes the place of an entry with the same target. */
+  readonly set?: readonly Entry[]
+  /** Entries that end: the values of the file are in force again. */
+  readonly remove?: readonly EntryTarget[]
+  readonly kill?: Kill
+  /** The version whose changes are put in force again. */
+  readonly rollback?: string
+}
+
+/** The author of a change, and the reason. */
+export interface ChangeOptions extends ChangeNote {
+  /**
+   * The number of the changes that this one is based on, as `status()` said it: another change in
+   * between is a conflict. @default the one that this process knows
+   */
+  readonly number?: number | undefined
+}
 
 /** The outcome of a change that was not made. */
 export interface Preview {
@@ -25,11 +53,6 @@ export interface Preview {
   /** The policies that would be in force. */
   readonly file: PolicyFile
   readonly differences: readonly Difference[]
-}
-
-interface Planned {
-  readonly layer: Layer
-  readonly version: Version
 }
 
 /** Makes changes: plans the version, writes it to the store, and puts it in force here. */
@@ -44,8 +67,10 @@ export class PolicyChanges {
 
   /** @returns the version that is in force from now on */
   async make(edit: PolicyEdit, options: ChangeOptions): Promise<string> {
-    checkNote(options)
+    knownFields(options, 'change', ['author', 'reason', 'number'])
     const { author, reason } = options
+    checkNoteText(author, 'author')
+    checkNoteText(reason, 'reason')
     const { layer, version } = await this.#planned(edit, options)
     const record = this.#sources.recordOf(version, kindOf(edit), { layer, author, reason })
     for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
@@ -71,7 +96,7 @@ export class PolicyChanges {
   }
 
   /** Makes the version of an edit, and puts nothing in force. */
-  async #planned(edit: PolicyEdit, { number, author }: Partial<ChangeOptions>): Promise<Planned> {
+  async #planned(edit: PolicyEdit, { number, author }: Partial<ChangeOptions>) {
     const known = this.#sources.shared.layer.number
     // Another process may have made the version that the caller has seen.
     if (number !== undefined && number > known) await this.#sources.askStore()
@@ -93,4 +118,45 @@ export class PolicyChanges {
   async #layerOf(version: string): Promise<Layer> {
     return recordOf(version, await this.document.records()).layer
   }
+}
+
+/**
+ * Applies an edit to the changes over a file.
+ * @throws SluiceError when an entry is wrong, or one that is to be removed is not there
+ */
+function edited(
+  { set = [], remove = [], kill }: PolicyEdit,
+  layer: Layer,
+  { file, author }: { readonly file: PolicyFile; readonly author: string | undefined },
+): Layer {
+  if (kill !== undefined) oneOf(kill, { option: 'kill' }, kills)
+  const added = set.map((entry): KeptEntry => {
+    checkEntry(entry, file)
+    const over = valueInFile(entry, file)
+    return {
+      ...entry,
+      ...(over !== undefined && { over }),
+      ...(author !== undefined && { author }),
+    }
+  })
+  for (const target of remove) {
+    if (layer.entries.some((each) => targetOf(each) === targetOf(target))) continue
+    const name = `${target.policy} ${target.field}`
+    throw invalid({ option: 'entry' }, name, 'an entry that status() lists')
+  }
+  const replaced = new Set([...added, ...remove].map(targetOf))
+  const kept = layer.entries.filter((each) => !replaced.has(targetOf(each)))
+  return { ...layer, kill: kill ?? layer.kill, entries: [...added, ...kept] }
+}
+
+function kindOf({ rollback, kill }: PolicyEdit): VersionRecord['kind'] {
+  if (rollback !== undefined) return 'rollback'
+  return kill === undefined ? 'change' : 'kill'
+}
+
+function conflict(): SluiceError {
+  return new SluiceError(
+    'SLUICE_POLICY_CHANGED',
+    'somebody else has changed the policies first: look at status() and history(), then repeat the change',
+  )
 }

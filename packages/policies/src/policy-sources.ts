@@ -20,8 +20,7 @@ import {
   type SharedLayer,
   type VersionRecord,
 } from './versions/shared-layer.ts'
-import { contentHash, Version } from './versions/version.ts'
-import { type VersionObservers, VersionSwitch } from './versions/version-switch.ts'
+import { contentHash, Version, type VersionObservers, VersionSwitch } from './versions/version.ts'
 
 /** Interval (ms) at which the file and the store are read. */
 const pollMs = 1_000

@@ -1,10 +1,9 @@
-import { andThen } from '@sluice/core'
+import { andThen, isOptions } from '@sluice/core'
 import {
   type GuardFields,
   type LimitSource,
   type LimitValue,
   type NamedCode,
-  type NamedValue,
   schedule,
   tiers,
 } from '@sluice/http'
@@ -12,14 +11,13 @@ import { mapped, withPolicies } from '../file/named-policies.ts'
 import type {
   KeyEntry,
   LimitEntry,
-  OverrideEntry,
   PolicyEntry,
   PolicyFile,
   ScheduleEntry,
 } from '../file/policy-file.ts'
 import { withoutRemoved } from '../file/removed-fields.ts'
 import { NamedParts } from './keys.ts'
-import { checkOverrides, limitValue, overridden } from './overrides.ts'
+import { limitValue, type Override, overridden, readOverrides } from './overrides.ts'
 
 /**
  * Turns policies that are data into the options of a guard.
@@ -32,8 +30,8 @@ export function bindPolicies<Native, Handler>(
 ): GuardFields<Native, Handler> {
   const parts = new NamedParts(code)
   const { $schema: _schema, overrides = [], ...rest } = withoutRemoved(file)
-  checkOverrides(overrides, parts)
-  const policy = (entry: PolicyEntry) => bindPolicy(entry, overrides, parts)
+  const ordered = readOverrides(overrides, parts)
+  const policy = (entry: PolicyEntry) => bindPolicy(entry, ordered, parts)
   const { profiles, routes, ...settings } = withPolicies(rest, policy)
   const bound = {
     ...bindSettings(settings, parts),
@@ -50,12 +48,12 @@ export function bindPolicies<Native, Handler>(
 /** Puts code in the place of the names of a policy. */
 function bindPolicy<Native>(
   { limit, ...entry }: PolicyEntry,
-  overrides: readonly OverrideEntry[],
+  overrides: readonly Override<Native>[],
   parts: NamedParts<Native>,
 ): PolicyEntry {
   const own = overrides.filter(({ policy }) => policy === entry.name)
   const base = bindLimit(limit, parts)
-  const bound = own.length > 0 ? overridden(sourceOf(base), own, parts) : base
+  const bound = own.length > 0 ? overridden(sourceOf(base), own) : base
   return { ...bindSettings(entry, parts), limit: bound } as unknown as PolicyEntry
 }
 
@@ -65,10 +63,9 @@ function bindSettings<Native>(
   parts: NamedParts<Native>,
 ): object {
   return mapped(settings, (value, field) => {
-    if (field === 'key') return parts.key(value as KeyEntry)
-    if (field === 'idempotencyKey' && typeof value !== 'boolean')
-      return parts.key(value as KeyEntry)
-    if (field === 'message' || !isObject(value)) return value
+    const isKey = field === 'key' || (field === 'idempotencyKey' && typeof value !== 'boolean')
+    if (isKey) return parts.key(value as KeyEntry)
+    if (field === 'message' || !isOptions(value)) return value
     if ('by' in value) return parts.function(String(value.by))
     // Of the fields that are objects, a penalty has a key.
     return 'key' in value ? { ...value, key: parts.key(value.key as KeyEntry) } : value
@@ -89,7 +86,10 @@ function bindLimit<Native>(
   }
   if ('schedule' in limit) return scheduled(limit)
   const found = parts.value(limit.by)
-  return typeof found === 'function' ? functionSource(found, limit.default) : found
+  if (typeof found !== 'function') return found
+  return limitSource(limit.default, (native) =>
+    andThen(found(native), (value) => ({ value: value as LimitValue, reduced: false })),
+  )
 }
 
 function scheduled({ schedule: options }: ScheduleEntry): LimitSource {
@@ -100,26 +100,14 @@ function scheduled({ schedule: options }: ScheduleEntry): LimitSource {
   })
 }
 
-function functionSource<Native>(
-  find: Extract<NamedValue<Native>, (...args: never[]) => unknown>,
-  otherwise: number,
-): LimitSource<Native> {
-  return {
-    kind: 'limit',
-    declared: otherwise,
-    largest: otherwise,
-    find: (native) =>
-      andThen(find(native), (value) => ({ value: value as LimitValue, reduced: false })),
-  }
-}
-
 function sourceOf<Native>(limit: LimitValue | LimitSource<Native>): LimitSource<Native> {
   if (typeof limit === 'object') return limit
-  const found: { value: LimitValue; reduced: boolean } = { value: limit, reduced: false }
-  const largest = typeof limit === 'number' ? limit : 0
-  return { kind: 'limit', declared: limit, largest, find: () => found }
+  return limitSource(limit, () => ({ value: limit, reduced: false }))
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+function limitSource<Native>(
+  declared: LimitValue,
+  find: LimitSource<Native>['find'],
+): LimitSource<Native> {
+  return { kind: 'limit', declared, largest: typeof declared === 'number' ? declared : 0, find }
 }

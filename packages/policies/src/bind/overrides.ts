@@ -20,7 +20,8 @@ interface Part<Native> {
   readonly matches: (key: string) => boolean
 }
 
-interface Override<Native> extends Pick<Part<Native>, 'isExact' | 'prefixLength'> {
+export interface Override<Native> extends Pick<Part<Native>, 'isExact' | 'prefixLength'> {
+  readonly policy: string
   readonly parts: readonly Part<Native>[]
   readonly limit: LimitValue | undefined
   readonly shadow: boolean | undefined
@@ -36,10 +37,8 @@ export function limitValue(limit: FixedLimit): LimitValue {
  */
 export function overridden<Native>(
   base: LimitSource<Native>,
-  entries: readonly OverrideEntry[],
-  parts: NamedParts<Native>,
+  overrides: readonly Override<Native>[],
 ): LimitSource<Native> {
-  const overrides = inOrder(entries, parts)
   const limits = overrides.map(({ limit }) => limit).filter((limit) => typeof limit === 'number')
   return {
     kind: 'overrides',
@@ -47,51 +46,42 @@ export function overridden<Native>(
     largest: Math.max(base.largest, ...limits),
     find(native, report, request) {
       return andThen(firstMatch(overrides, native, request), (match) => {
-        const mode = match?.shadow === undefined ? {} : { shadow: match.shadow }
+        const shadow = match?.shadow
+        const mode = shadow === undefined ? {} : { shadow }
         if (match?.limit !== undefined) return { value: match.limit, reduced: false, ...mode }
         const found = base.find(native, report, request)
-        if (match?.shadow === undefined) return found
-        return andThen(found, (known) =>
-          known === 'default'
-            ? { value: base.declared ?? 0, reduced: false, ...mode }
-            : { ...known, ...mode },
-        )
+        if (shadow === undefined) return found
+        return andThen(found, (known) => {
+          if (known !== 'default') return { ...known, ...mode }
+          return { value: base.declared ?? 0, reduced: false, ...mode }
+        })
       })
     },
   }
 }
 
 /**
- * Checks the keys of overrides.
+ * Reads overrides, and puts them into the order in which they are asked.
  * @throws SluiceError that has no text of a key, which may be an identity
  */
-export function checkOverrides<Native>(
+export function readOverrides<Native>(
   entries: readonly OverrideEntry[],
   parts: NamedParts<Native>,
-): void {
-  for (const [index, entry] of entries.entries()) {
+): readonly Override<Native>[] {
+  const overrides = entries.map((entry, index) => {
     try {
-      readOverride(entry, parts)
+      return readOverride(entry, parts)
     } catch {
       throw new SluiceError(
         'SLUICE_OPTION_INVALID',
         `overrides[${index}].key must have names that the code gives, as in keys: { tenant: tenant((req) => …) }, and an identity or a pattern for each`,
       )
     }
-  }
-}
-
-/** The overrides in the order in which they are asked. */
-function inOrder<Native>(
-  entries: readonly OverrideEntry[],
-  parts: NamedParts<Native>,
-): readonly Override<Native>[] {
-  return entries
-    .map((entry) => readOverride(entry, parts))
-    .sort(
-      (one, other) =>
-        Number(other.isExact) - Number(one.isExact) || other.prefixLength - one.prefixLength,
-    )
+  })
+  return overrides.sort(
+    (one, other) =>
+      Number(other.isExact) - Number(one.isExact) || other.prefixLength - one.prefixLength,
+  )
 }
 
 /** Finds the override of an identity of which only these values are known. */
@@ -106,7 +96,7 @@ export function overrideFor<Native>(
       return [resolver, keyOfIdentity(resolver, String(value))]
     }),
   )
-  const found = inOrder(entries, named).find(({ parts }) => areMatched(parts, keys))
+  const found = readOverrides(entries, named).find(({ parts }) => areMatched(parts, keys))
   if (!found) return undefined
   const { limit, shadow } = found
   return { limit: limit === unlimited ? Number.POSITIVE_INFINITY : limit, shadow }
@@ -123,11 +113,12 @@ function areMatched<Native>(
 }
 
 function readOverride<Native>(
-  { key, limit, mode }: OverrideEntry,
+  { policy, key, limit, mode }: OverrideEntry,
   named: NamedParts<Native>,
 ): Override<Native> {
   const parts = Object.entries(key).map(([name, value]) => readPart(named.key(name), String(value)))
   return {
+    policy,
     parts,
     isExact: parts.every(({ isExact }) => isExact),
     prefixLength: parts.reduce((sum, { prefixLength }) => sum + prefixLength, 0),

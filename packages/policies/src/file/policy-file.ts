@@ -58,10 +58,11 @@ export interface OverrideEntry {
 
 interface Settings {
   readonly key?: KeyEntry
+  readonly penalty?: { readonly name?: string; readonly key?: KeyEntry } | false
   readonly [field: string]: unknown
 }
 
-export interface RouteEntry extends Settings {
+interface RouteEntry extends Settings {
   readonly policies?: readonly (PolicyEntry | string)[]
 }
 

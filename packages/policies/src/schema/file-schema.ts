@@ -1,7 +1,7 @@
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
-import { pageUrl } from '@sluice/core'
+import { algorithmNames, pageUrl } from '@sluice/core'
+import { algorithms, besideGrants, countsBeyond, type OptionForm } from '@sluice/core/backend'
 import type { EntryField } from '../file/policy-file.ts'
-import { fixedLimit, limitSchema } from './limit-schema.ts'
 import {
   closed,
   cost,
@@ -10,6 +10,7 @@ import {
   flag,
   formsOf,
   key,
+  maxInteger,
   name,
   named,
   oneOf,
@@ -19,9 +20,168 @@ import {
   text,
   whole,
 } from './parts.ts'
-import { policySchema, profileSchema, settlement } from './policy-schema.ts'
 
 // The one definition of policy files: the published JSON Schema and the checks are made of it.
+
+const limitNumber = Type.Integer({ minimum: 0, maximum: maxInteger, title: 'a whole number ≥ 0' })
+const fixedLimit: TSchema = Type.Union([limitNumber, Type.Literal('unlimited')], {
+  title: `a whole number ≥ 0, or 'unlimited'`,
+})
+
+const weekday = oneOf(['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'])
+const timeOfDay = '([01]\\d|2[0-3]):[0-5]\\d'
+const clock = (latest: '23:59' | '24:00', description: string) =>
+  Type.String({
+    pattern: latest === '24:00' ? `^(${timeOfDay}|24:00)$` : `^${timeOfDay}$`,
+    title: `a time of day from '00:00' to '${latest}'`,
+    description,
+  })
+
+const hoursRule = closed({
+  ...optional({
+    days: Type.Array(weekday, { minItems: 1 }),
+    from: clock('23:59', 'Time of day at which the rule begins.'),
+    to: clock('24:00', 'Time of day at which the rule ends.'),
+  }),
+  limit: fixedLimit,
+})
+const hours = closed(
+  {
+    timeZone: text('The zone whose clocks are meant, by its IANA name.', {
+      examples: ['Europe/Berlin', 'UTC'],
+    }),
+    default: fixedLimit,
+    rules: Type.Array(hoursRule, {
+      minItems: 1,
+      description: 'Of several rules that apply, the first one counts.',
+    }),
+  },
+  { description: 'A limit that depends on the time of day.' },
+)
+const schedule = closed({ schedule: hours }, { title: 'a schedule' })
+
+const tierLimit = Type.Union([...formsOf(fixedLimit), schedule])
+const tiered = closed(
+  {
+    tiers: Type.Record(text(), tierLimit, {
+      additionalProperties: false,
+      minProperties: 1,
+      description: 'The limit of each tier.',
+    }),
+    by: text(
+      'The name of the function that finds the tier: `rateLimit({ values: { <name>: … } })`.',
+    ),
+    default: fixedLimit,
+  },
+  { title: 'limits by tier' },
+)
+
+const found = closed(
+  {
+    by: text(
+      'The name of a function that finds the limit, or of `adaptive(…)`: `rateLimit({ values: { <name>: … } })`.',
+    ),
+    default: limitNumber,
+  },
+  { title: 'a limit that code finds' },
+)
+
+const limitSchema: TSchema = Type.Union([...formsOf(fixedLimit), tiered, schedule, found], {
+  title: `a whole number ≥ 0, 'unlimited', or an object with tiers, schedule, or by and default`,
+  description: 'Units that one key may take in any window.',
+  examples: [20, 'unlimited', { tiers: { free: 600, pro: 6000 }, by: 'plan', default: 60 }],
+})
+
+/** The options that say when units are given back. */
+const settlement: TProperties = {
+  chargeWhen: named('Gives units back unless this function of request and response is true.'),
+  refundWhen: named('Gives units back when this function of request and response is true.'),
+}
+
+/** Fields of a policy that every algorithm has. */
+const policyFields: TProperties = {
+  limit: limitSchema,
+  ...optional({
+    headroom: Type.Number({
+      minimum: 0,
+      maximum: 0.5,
+      title: 'a number from 0 to 0.5',
+      description: 'The share of the limit that is left free.',
+    }),
+    key,
+    cost,
+    hidden: flag('Enforced, and never named in a response.'),
+    mode: policyMode,
+    enforce: Type.Union([closed({ share }), named('')], {
+      title: '{ share: 0 to 1 }, or { by: name }',
+      description: 'For whom the policy is enforced; for everybody else it is in shadow.',
+    }),
+    unit: oneOf(
+      ['requests', 'content-bytes', 'concurrent-requests'],
+      'The unit that clients are told.',
+    ),
+    failureMode,
+    ...settlement,
+  }),
+}
+
+const async = closed(
+  { maxUncounted: whole('Units of a key that one process may admit before they count.', 1) },
+  { description: 'Decides by the last known state of a key, and tells the store afterwards.' },
+)
+const windowed = {
+  window: duration(`Length of the window: milliseconds, or a text such as '10s'.`),
+  ...optional({
+    countDenied: flag('Charges this policy for every denied request too.'),
+    reach: oneOf(['region', 'global'], 'The place where a store with regions decides.'),
+  }),
+}
+
+/** The fields that an algorithm adds. */
+function fieldsOf(name: (typeof algorithmNames)[number]): TProperties {
+  const { counts, options } = algorithms[name]
+  const own = Object.entries(options.fields).map(([field, form]) => [field, schemaOf(form)])
+  return {
+    ...(counts === 'units' && windowed),
+    ...optional({
+      ...Object.fromEntries(own),
+      ...(besideGrants[name] && {
+        prefetch: duration('Life of the grants that a process takes for hot keys.'),
+      }),
+      ...(countsBeyond(name) && { async }),
+    }),
+  }
+}
+
+function schemaOf(option: OptionForm): TSchema {
+  if (option.form === 'text') return Type.Literal(option.text)
+  return option.form === 'units' ? whole(option.about, option.min) : duration(option.about)
+}
+
+function variants(own: TProperties): TSchema[] {
+  // The first algorithm stands for policies that name none.
+  return algorithmNames.map((algorithm, index) => {
+    const literal = Type.Literal(algorithm, { description: 'The algorithm that counts.' })
+    return closed({
+      ...own,
+      algorithm: index === 0 ? Type.Optional(literal) : literal,
+      ...policyFields,
+      ...fieldsOf(algorithm),
+    })
+  })
+}
+
+export const policySchema: TSchema = Type.Union(
+  variants({ name: name('The name of the quota, in headers, metrics and keys.') }),
+  {
+    title: 'a policy, as in { name: burst, limit: 20, window: 1s }',
+    examples: [{ name: 'burst', limit: 20, window: '1s' }],
+  },
+)
+
+const profileSchema: TSchema = Type.Union(variants({}), {
+  title: 'a policy without a name, as in { limit: 20, window: 1s }',
+})
 
 const until = Type.String({
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(:\\d\\d(\\.\\d{1,3})?)?(Z|[+-]\\d\\d:\\d\\d)$',

@@ -3,8 +3,8 @@ import { evidenceOf, keyOfIdentity, type LiveGuard } from '@sluice/http'
 import { NamedParts } from '../bind/keys.ts'
 import { overrideFor } from '../bind/overrides.ts'
 import { placedPolicies } from '../file/named-policies.ts'
-import type { KeyEntry, PolicyFile, RouteEntry } from '../file/policy-file.ts'
-import type { VersionSwitch } from './version-switch.ts'
+import type { KeyEntry, PolicyFile } from '../file/policy-file.ts'
+import type { VersionSwitch } from './version.ts'
 
 /** An identity: values by the names of keys, or a digest. */
 export type NamedIdentity =
@@ -34,8 +34,7 @@ export interface CountedKey {
 }
 
 /** A policy and the entry of the key that it counts. */
-interface Keyed {
-  readonly policy: Policy
+interface Keyed extends Pick<CountedKey, 'policy' | 'names'> {
   readonly entry: KeyEntry
   readonly hasFixedLimit: boolean
 }
@@ -64,34 +63,32 @@ export function countsOf(
   if ('digest' in identity) {
     const { digest } = identity
     const parts = new NamedParts(first.code)
-    return keyed.map(({ policy, entry }) => ({
-      ...{ policy, key: nobody, digest, limit: policy.limit },
-      limitIsKnown: !policy.limitPerRequest,
-      ...{ names: namesOf(entry), ownFunctions: [], limiter: first.limiter },
+    return keyed.map(({ policy, names, entry }) => ({
+      ...{ policy, names, key: nobody, digest, limit: policy.limit, limiter: first.limiter },
+      ...{ limitIsKnown: !policy.limitPerRequest, ownFunctions: [] },
       isOfRoute: formsOf(entry).some((form) => isRoute(form, parts)),
     }))
   }
   const { key } = identity
-  checkNames(key, guards)
-  const { overrides = [] } = now.file
-  return keyed.flatMap(({ policy, entry, hasFixedLimit }) => {
+  const given = Object.keys(key)
+  checkNames(given, guards)
+  return keyed.flatMap(({ policy, names, entry, hasFixedLimit }) => {
     // Applications on one store may name other keys: one of them knows those of the identity.
     for (const { code, limiter } of guards) {
       const parts = new NamedParts(code)
       const found = keyFor(entry, key, parts)
       if (found === undefined) continue
-      const own = overrides.filter((override) => override.policy === policy.name)
+      const own = (now.file.overrides ?? []).filter((each) => each.policy === policy.name)
       const override = overrideFor(own, key, parts)
-      const limit = override?.limit ?? policy.limit
       // An override of other names too may come first.
       const isDecided = own.every((each) => Object.keys(each.key).every((name) => name in key))
-      const limitIsKnown = isDecided && (override?.limit !== undefined || hasFixedLimit)
-      const ownFunctions = Object.keys(key).filter((name) => !('keyOf' in parts.key(name)))
       return [
         {
-          ...{ policy, key: found, limit, limitIsKnown, shadow: override?.shadow, limiter },
-          ...{ names: namesOf(entry), ownFunctions },
-          isOfRoute: Object.keys(key).every((name) => isRoute(name, parts)),
+          ...{ policy, names, key: found, limiter, shadow: override?.shadow },
+          limit: override?.limit ?? policy.limit,
+          limitIsKnown: isDecided && (override?.limit !== undefined || hasFixedLimit),
+          ownFunctions: given.filter((name) => !('keyOf' in parts.key(name))),
+          isOfRoute: given.every((name) => isRoute(name, parts)),
         },
       ]
     }
@@ -99,22 +96,22 @@ export function countsOf(
   })
 }
 
-function namesOf(entry: KeyEntry): readonly string[] {
-  return formsOf(entry).map((form) => (typeof form === 'string' ? form : form.all.join(' and ')))
-}
+type Form = string | { readonly all: readonly string[] }
 
 /** The keys that an entry may yield, one of them for each request. */
-function formsOf(entry: KeyEntry): readonly (string | { readonly all: readonly string[] })[] {
+function formsOf(entry: KeyEntry): readonly Form[] {
   return typeof entry === 'object' && 'firstOf' in entry ? entry.firstOf : [entry]
 }
+
+const namesIn = (form: Form): readonly string[] => (typeof form === 'string' ? [form] : form.all)
 
 function isRoute(entry: KeyEntry, parts: NamedParts<never>): boolean {
   return evidenceOf(parts.key(entry)) === 'route'
 }
 
-function checkNames(key: Readonly<Record<string, unknown>>, guards: readonly LiveGuard[]): void {
+function checkNames(given: readonly string[], guards: readonly LiveGuard[]): void {
   const known = keyNamesOf(guards)
-  for (const name of Object.keys(key)) {
+  for (const name of given) {
     if (known.includes(name) || name === 'route') continue
     throw invalid({ option: 'key' }, name, `the name of a key: ${known.join(', ')}`)
   }
@@ -126,45 +123,38 @@ function keyFor(
   key: Readonly<Record<string, string | number>>,
   parts: NamedParts<never>,
 ): string | undefined {
-  const names = Object.keys(key)
-  const text = (name: string): string => String(key[name])
-  const [only] = names
-  if (typeof entry === 'string' || 'firstOf' in entry) {
-    const wanted = typeof entry === 'string' ? [entry] : entry.firstOf
-    if (names.length !== 1 || only === undefined || !wanted.includes(only)) return undefined
-    return keyOfIdentity(parts.key(only), text(only))
-  }
-  const isSame = entry.all.length === names.length && entry.all.every((name) => name in key)
-  return isSame ? keyOfIdentity(parts.key(entry), entry.all.map(text)) : undefined
+  const given = Object.keys(key)
+  const form = formsOf(entry).find((each) => {
+    const names = namesIn(each)
+    return names.length === given.length && names.every((name) => given.includes(name))
+  })
+  if (form === undefined) return undefined
+  const [only = '', ...others] = namesIn(form).map((name) => String(key[name]))
+  return keyOfIdentity(parts.key(form), typeof form === 'string' ? only : [only, ...others])
 }
 
 /** All policies of a version that can be asked about a key by itself. */
 function keyedPolicies(file: PolicyFile, policies: readonly Policy[]): readonly Keyed[] {
-  const entries = new Map<string, Omit<Keyed, 'policy'>>(
-    placedPolicies(file).map(({ policy, path }) => {
-      const entry = policy.key ?? routeOf(file, path)?.key ?? file.key ?? 'ip'
+  const { routes = {} } = file
+  const entries = new Map(
+    placedPolicies(file).map(({ policy, path: [place, name] }) => {
+      const route = place === 'routes' && routes[String(name)]
+      const ofRoute = typeof route === 'object' ? route.key : undefined
+      const entry = policy.key ?? ofRoute ?? file.key ?? 'ip'
       return [policy.name, { entry, hasFixedLimit: typeof policy.limit !== 'object' }]
     }),
   )
-  for (const place of [...Object.values(file.routes ?? {}), file]) {
-    const penalty = typeof place === 'object' ? place.penalty : undefined
-    if (typeof place !== 'object' || !isPenalty(penalty)) continue
-    const { name, key = place.key ?? file.key ?? 'ip' } = penalty
+  for (const place of [...Object.values(routes), file]) {
+    if (typeof place !== 'object' || !place.penalty) continue
+    const { name, key = place.key ?? file.key ?? 'ip' } = place.penalty
     if (name !== undefined || place === file) {
       entries.set(name ?? 'penalty', { entry: key, hasFixedLimit: true })
     }
   }
   return policies.flatMap((policy) => {
     const found = entries.get(policy.name)
-    return found === undefined ? [] : [{ policy, ...found }]
+    if (!found) return []
+    const names = formsOf(found.entry).map((form) => namesIn(form).join(' and '))
+    return [{ policy, names, ...found }]
   })
-}
-
-function isPenalty(value: unknown): value is { readonly name?: string; readonly key?: KeyEntry } {
-  return typeof value === 'object' && value !== null
-}
-
-function routeOf(file: PolicyFile, [place, name]: readonly unknown[]): RouteEntry | undefined {
-  const route = place === 'routes' ? file.routes?.[String(name)] : undefined
-  return typeof route === 'object' ? route : undefined
 }

@@ -83,11 +83,8 @@ export function checkEntry(entry: Entry, file: PolicyFile): void {
   if (reason !== undefined) checkNoteText(reason, 'entry.reason')
   if (until === undefined) return
   if (Value.Check(untilSchema, until) && !Number.isNaN(Date.parse(until))) return
-  throw invalid(
-    { option: 'entry.until' },
-    until,
-    'a time with its zone, such as 2026-12-31T23:59:59Z',
-  )
+  const legal = 'a time with its zone, such as 2026-12-31T23:59:59Z'
+  throw invalid({ option: 'entry.until' }, until, legal)
 }
 
 /** Control characters, and those that hide or reorder text; but no joiners, which words need. */
@@ -136,19 +133,16 @@ export function valueInFile(entry: Entry, file: PolicyFile): unknown {
 export function effective(file: PolicyFile, { entries }: Layer, nowMs: number): PolicyFile {
   const names = new Set(placedPolicies(file).map(({ policy }) => policy.name))
   const active = entries.filter((entry) => isActive(entry, nowMs) && names.has(entry.policy))
-  const fields = active.filter(({ field }) => field !== 'override')
+  const { overrides: given = [], ...rest } = file
   const overrides = [
     ...active.flatMap((entry) =>
       entry.field === 'override' ? [{ policy: entry.policy, ...entry.value }] : [],
     ),
-    ...(file.overrides ?? []).filter((override) => isActive(override, nowMs)),
+    ...given.filter((override) => isActive(override, nowMs)),
   ]
-  const { overrides: _overrides, ...rest } = file
   const changed = withPolicies(rest, (policy) =>
-    fields
-      .filter((entry) => entry.policy === policy.name)
-      // The newest entry comes first.
-      .reduceRight((before, entry) => changedPolicy(before, entry), policy),
+    // The newest entry comes first.
+    active.filter((entry) => entry.policy === policy.name).reduceRight(changedPolicy, policy),
   )
   return overrides.length === 0 ? changed : { ...changed, overrides }
 }
@@ -169,8 +163,6 @@ function changedPolicy(policy: PolicyEntry, { field, value }: KeptEntry): Policy
 
 /** The next time at which something ends; `Infinity`: nothing does. */
 export function nextEndMs(file: PolicyFile, { entries }: Layer, nowMs: number): number {
-  const ends = [...entries, ...(file.overrides ?? [])].map(({ until }) =>
-    until === undefined ? Number.POSITIVE_INFINITY : Date.parse(until),
-  )
-  return Math.min(...ends.filter((end) => end > nowMs), Number.POSITIVE_INFINITY)
+  const ends = [...entries, ...(file.overrides ?? [])].map(({ until = '' }) => Date.parse(until))
+  return Math.min(...ends.filter((end) => end > nowMs))
 }

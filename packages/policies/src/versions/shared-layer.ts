@@ -1,6 +1,7 @@
 import { controlled, type Documents, invalid } from '@sluice/core'
 import type { PolicyFile } from '../file/policy-file.ts'
 import { emptyLayer, type Layer } from './layer.ts'
+import type { Refused } from './version.ts'
 
 /** The reason of a change, and its author. */
 export interface ChangeNote {
@@ -31,17 +32,13 @@ export interface SharedLayer {
   readonly files: readonly string[]
 }
 
-/** The least that a member of the fleet says about itself. */
-export interface MemberReport {
-  readonly version: string
-  /** The version that it could not build, and why. */
-  readonly refused?: { readonly version: string; readonly message: string } | undefined
-}
-
 /** A process that uses the policies. */
-export interface Member extends MemberReport {
+export interface Member {
   /** Tells a process from others. */
   readonly id: string
+  readonly version: string
+  /** The version that it could not build, and why. */
+  readonly refused?: Refused | undefined
 }
 
 export const nothingShared: SharedLayer = { revision: 0, layer: emptyLayer, files: [] }
@@ -105,17 +102,14 @@ export class LayerDocument {
     return controlled(deadlineMs, () => this.#documents.announce(this.#name, { id, text: '' }, 0))
   }
 
-  announce(id: string, report: MemberReport, ttlMs: number): Promise<void> {
+  announce(id: string, report: Omit<Member, 'id'>, ttlMs: number): Promise<void> {
     const member = { id, text: JSON.stringify(report) }
     return controlled(deadlineMs, () => this.#documents.announce(this.#name, member, ttlMs))
   }
 
   async members(): Promise<readonly Member[]> {
     const members = await controlled(deadlineMs, () => this.#documents.members(this.#name))
-    return members.map(({ id, text }) => {
-      const report: MemberReport = JSON.parse(text)
-      return { id, ...report }
-    })
+    return members.map(({ id, text }): Member => ({ id, ...JSON.parse(text) }))
   }
 }
 
