@@ -1,14 +1,9 @@
-import { type Limiter, type Policy, SluiceError } from '@sluice/core'
+import { knownFields, type Limiter, type Policy, SluiceError } from '@sluice/core'
 import type { LiveGuard, LivePolicies } from '@sluice/http'
 import { stringify } from 'yaml'
 import type { PolicyFile } from './file/policy-file.ts'
-import {
-  type ChangeOptions,
-  PolicyChanges,
-  type PolicyEdit,
-  type Preview,
-} from './policy-changes.ts'
 import type { PolicySources } from './policy-sources.ts'
+import { ruleFaults } from './reading/rules.ts'
 import {
   type CountedKey,
   countsOf,
@@ -17,16 +12,28 @@ import {
 } from './versions/counted-keys.ts'
 import { type Difference, differences } from './versions/diff.ts'
 import {
+  checkNoteText,
   type Entry,
   type EntryTarget,
+  edited,
   effective,
   isActive,
-  type KeptEntry,
   type Kill,
+  type Layer,
+  type PolicyEdit,
   valueInFile,
 } from './versions/layer.ts'
-import { type Member, recordOf, type VersionRecord } from './versions/shared-layer.ts'
+import {
+  type ChangeNote,
+  type LayerDocument,
+  type Member,
+  recordOf,
+  type VersionRecord,
+} from './versions/shared-layer.ts'
 import type { Refused } from './versions/version.ts'
+
+/** Attempts to write one change that nobody contradicts. */
+const maxAttempts = 3
 
 /** An entry, and the value of the file that it hides. */
 export type StatusEntry = Entry & {
@@ -54,16 +61,30 @@ export interface PolicyStatus extends PolicyState {
   readonly fleet: readonly Member[]
 }
 
+/** The author of a change, and the reason. */
+export interface ChangeOptions extends ChangeNote {
+  /**
+   * The number of the changes that this one is based on, as `status()` said it: another change in
+   * between is a conflict. @default the one that this process knows
+   */
+  readonly number?: number | undefined
+}
+
+/** The outcome of a change that was not made. */
+export interface Preview {
+  /** The version that it would make. */
+  readonly version: string
+  /** The policies that would be in force. */
+  readonly file: PolicyFile
+  readonly differences: readonly Difference[]
+}
+
 /** Policies that change while the application runs: a file, and changes over it. */
 export class LivePolicySet implements LivePolicies {
   readonly #sources: PolicySources
 
-  /** `undefined` without a store that keeps versions. */
-  readonly #changes: PolicyChanges | undefined
-
   constructor(sources: PolicySources) {
     this.#sources = sources
-    this.#changes = sources.document && new PolicyChanges(sources, sources.document)
   }
 
   attach(guard: LiveGuard): void {
@@ -87,7 +108,7 @@ export class LivePolicySet implements LivePolicies {
 
   /** False without a store that keeps versions: then nothing can be changed at run time. */
   get canChange(): boolean {
-    return this.#changes !== undefined
+    return this.#sources.document !== undefined
   }
 
   /** Each quota that is in force, once; with penalties. */
@@ -120,13 +141,16 @@ export class LivePolicySet implements LivePolicies {
     const { number, entries } = shared.layer
     const { kill } = versions.now
     const active = entries.filter((entry) => isActive(entry, Date.now()))
-    const killedBy = this.#sources.killedByEnvironment ? 'environment' : 'change'
+    const shown = active.map(({ over, author: _author, ...entry }): StatusEntry => {
+      const hides = valueInFile(entry, this.#sources.file)
+      return JSON.stringify(hides) === JSON.stringify(over) ? entry : { ...entry, hides }
+    })
     return {
       version: this.version,
       number,
       kill,
-      killedBy: kill === 'none' ? undefined : killedBy,
-      entries: active.map((entry) => this.#shown(entry)),
+      killedBy: kill === 'none' ? undefined : this.#sources.killedBy,
+      entries: shown,
       refused: versions.refused,
     }
   }
@@ -165,7 +189,24 @@ export class LivePolicySet implements LivePolicies {
 
   /** Makes several changes in one version: entries to set and to remove, and the kill switch. */
   async change(edit: PolicyEdit, options: ChangeOptions): Promise<string> {
-    return this.#changeable().make(edit, options)
+    knownFields(options, 'change', ['author', 'reason', 'number'])
+    const { author, reason } = options
+    checkNoteText(author, 'author')
+    checkNoteText(reason, 'reason')
+    const document = this.#document()
+    const { layer } = await this.#planned(edit, options)
+    const record = this.#sources.recordOf(kindOf(edit), layer, { author, reason })
+    for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+      const after = await document.write(this.#sources.shared, record)
+      if (after) {
+        this.#sources.take(after)
+        return record.id
+      }
+      await this.#sources.askStore()
+      // With the same number, a process has recorded its file, or the store has lost its data.
+      if (this.#sources.shared.layer.number + 1 !== layer.number) break
+    }
+    throw conflict()
   }
 
   /**
@@ -173,12 +214,16 @@ export class LivePolicySet implements LivePolicies {
    * @throws or rejects with a SluiceError as the change would
    */
   async preview(edit: PolicyEdit, { number }: { number?: number } = {}): Promise<Preview> {
-    return this.#changeable().preview(edit, number)
+    const { now } = this.#sources.versions
+    const { id, file, kill } = (await this.#planned(edit, { number })).version
+    const killed = { path: 'kill', from: now.kill, to: kill, newCount: false }
+    const found = differences(now.file, file)
+    return { version: id, file, differences: kill === now.kill ? found : [...found, killed] }
   }
 
   /** The versions that the store keeps, the newest first: the last 100. */
   async history(): Promise<readonly VersionRecord[]> {
-    return this.#changeable().document.records()
+    return this.#document().records()
   }
 
   /** Finds the differences between two versions. @param to @default the version in force */
@@ -196,22 +241,54 @@ export class LivePolicySet implements LivePolicies {
     return this.#sources.close()
   }
 
-  #shown({ over, author: _author, ...entry }: KeptEntry): StatusEntry {
-    const now = valueInFile(entry, this.#sources.file)
-    return JSON.stringify(now) === JSON.stringify(over) ? entry : { ...entry, hides: now }
-  }
-
   async #contentOf(version: string): Promise<PolicyFile> {
     if (version === this.version) return this.file
     const { file, layer, at } = recordOf(version, await this.history())
     return effective(file, layer, at)
   }
 
-  #changeable(): PolicyChanges {
-    if (this.#changes) return this.#changes
+  /** Makes the version of an edit, and puts nothing in force. */
+  async #planned(
+    edit: PolicyEdit,
+    { number, author }: { number?: number | undefined; author?: string },
+  ) {
+    const document = this.#document()
+    const known = this.#sources.shared.layer.number
+    // Another process may have made the version that the caller has seen.
+    if (number !== undefined && number > known) await this.#sources.askStore()
+    const before = this.#sources.shared.layer
+    if (number !== undefined && number !== before.number) throw conflict()
+    const { rollback } = edit
+    const base =
+      rollback === undefined ? before : recordOf(rollback, await document.records()).layer
+    const wanted = edited(edit, base, { file: this.#sources.file, author })
+    const nowMs = Date.now()
+    const entries = wanted.entries.filter((entry) => isActive(entry, nowMs))
+    const layer: Layer = { ...wanted, number: before.number + 1, entries }
+    const version = this.#sources.versionWith(layer)
+    const [fault] = ruleFaults(version.file)
+    if (fault) throw new SluiceError('SLUICE_OPTION_INVALID', fault.message)
+    this.#sources.versions.check(version)
+    return { layer, version }
+  }
+
+  #document(): LayerDocument {
+    if (this.#sources.document) return this.#sources.document
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
       'the policies have no store that keeps versions: give openPolicies({ file, store }) the store of the counts',
     )
   }
+}
+
+function kindOf({ rollback, kill }: PolicyEdit): VersionRecord['kind'] {
+  if (rollback !== undefined) return 'rollback'
+  return kill === undefined ? 'change' : 'kill'
+}
+
+function conflict(): SluiceError {
+  return new SluiceError(
+    'SLUICE_POLICY_CHANGED',
+    'somebody else has changed the policies first: look at status() and history(), then repeat the change',
+  )
 }

@@ -57,6 +57,7 @@ export class PolicySources {
   readonly document: LayerDocument | undefined
   /** Tells this process from others. */
   readonly id: string = randomUUID()
+  readonly killedBy: 'environment' | 'change'
   readonly #options: SourceOptions
   #file: ReadFile = { text: '', hash: '', value: {} }
   #shared: SharedLayer = nothingShared
@@ -73,12 +74,9 @@ export class PolicySources {
 
   constructor(options: SourceOptions) {
     this.#options = options
+    this.killedBy = options.kill ? 'environment' : 'change'
     this.versions = new VersionSwitch(options)
     this.document = options.documents && new LayerDocument(options.documents, options.name)
-  }
-
-  get killedByEnvironment(): boolean {
-    return this.#options.kill !== undefined
   }
 
   get file(): PolicyFile {
@@ -117,15 +115,12 @@ export class PolicySources {
     return new Version(`${file.hash}.${layer.number}`, content, kill)
   }
 
-  recordOf(
-    version: Version,
-    kind: VersionRecord['kind'],
-    { layer, author, reason }: ChangeNote & { readonly layer: Layer },
-  ): VersionRecord {
-    const { id, file } = version
+  /** The record of the version that the file of this process makes with a layer. */
+  recordOf(kind: VersionRecord['kind'], layer: Layer, note: ChangeNote): VersionRecord {
+    const version = this.versionWith(layer)
     const { number } = layer
-    const note = { author, reason, at: Date.now() }
-    return { id, number, kind, hash: contentHash(file), ...note, file: this.file, layer }
+    const record = { id: version.id, number, kind, hash: contentHash(version.file), ...note }
+    return { ...record, at: Date.now(), file: this.file, layer }
   }
 
   /** Puts a layer in force that is newer than the one that is known. */
@@ -230,21 +225,20 @@ export class PolicySources {
       else this.#takeOver(this.#file, found)
       return
     }
-    const note = { layer, author: 'recovery', reason: 'the store had lost the changes' }
-    const record = this.recordOf(this.versionWith(layer), 'change', note)
-    const shared = await document.write(found, layer, record)
-    if (shared) this.#shared = shared
+    const note = { author: 'recovery', reason: 'the store had lost the changes' }
+    await this.#write(document, found, this.recordOf('change', layer, note))
   }
 
   /** Writes a record of this process' file, unless another process has done so. */
   async #recordFile(document: LayerDocument): Promise<void> {
     const { hash } = this.#file
     if (this.#shared.files.includes(hash) || fileOf(this.versions.now.id) !== hash) return
-    const { layer } = this.#shared
-    const note = { layer, author: 'file', reason: this.#options.fileName }
-    const record = this.recordOf(this.versionWith(layer), 'file', note)
-    const shared = await document.write(this.#shared, layer, record)
-    if (shared) this.#shared = shared
+    const note = { author: 'file', reason: this.#options.fileName }
+    await this.#write(document, this.#shared, this.recordOf('file', this.#shared.layer, note))
+  }
+
+  async #write(document: LayerDocument, before: SharedLayer, record: VersionRecord): Promise<void> {
+    this.#shared = (await document.write(before, record)) ?? this.#shared
   }
 
   /** Tells the fleet what this process runs: at once where that is news. */

@@ -49,12 +49,8 @@ export class NamedParts<Native> {
     if (given) return given
     if (entry === 'ip') return ip()
     if (entry === 'route') return route()
-    throw unknownName(
-      entry,
-      'keys',
-      [...new Set(['ip', 'route', ...Object.keys(keys)])],
-      `user((req) => …)`,
-    )
+    const known = [...new Set(['ip', 'route', ...Object.keys(keys)])]
+    throw unknownName(entry, 'keys', known, `user((req) => …)`)
   }
 }
 

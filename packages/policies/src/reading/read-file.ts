@@ -136,14 +136,11 @@ function keyProblems(document: Document.Parsed): readonly Broken[] {
     Map(_, { items }) {
       const names = new Set<string>()
       for (const { key } of items) {
-        const isText = isScalar(key)
-        const name = String(isText ? key.value : '')
-        if (isText && !names.has(name)) names.add(name)
-        else {
-          const message = isText ? 'Map keys must be unique' : 'Map keys must be text'
-          const [from = 0, to = 0] = (isNode(key) && key.range) || []
-          problems.push({ message, pos: [from, to] })
-        }
+        const name = isScalar(key) ? String(key.value) : undefined
+        const isNew = name !== undefined && names.size < names.add(name).size
+        const message = name === undefined ? 'Map keys must be text' : 'Map keys must be unique'
+        const [from = 0, to = 0] = (isNode(key) && key.range) || []
+        if (!isNew) problems.push({ message, pos: [from, to] })
       }
       return problems.length >= maxProblems ? visit.BREAK : undefined
     },
@@ -163,21 +160,14 @@ function offsetOf(document: Document.Parsed, { path, atKey }: Fault): number {
   let offset = node?.range?.[0] ?? 0
   for (const [index, part] of path.entries()) {
     if (isAlias(node)) node = node.resolve(document) ?? null
-    if (isMap(node)) {
-      const pair: Pair | undefined = node.items.find(
-        ({ key }) => String(isScalar(key) ? key.value : key) === String(part),
-      )
-      if (!pair) return offset
-      const keyNode = isNode(pair.key) ? pair.key : undefined
-      node = isNode(pair.value) ? pair.value : null
-      const isLast = index === path.length - 1
-      offset = (isLast && atKey ? keyNode : (node ?? keyNode))?.range?.[0] ?? offset
-    } else if (isSeq(node)) {
-      const item: unknown = node.items[Number(part)]
-      if (!isNode(item)) return offset
-      node = item
-      offset = node.range?.[0] ?? offset
-    } else return offset
+    const pair: Pair | undefined = isMap(node)
+      ? node.items.find(({ key }) => String(isScalar(key) ? key.value : key) === String(part))
+      : undefined
+    const child: unknown = isSeq(node) ? node.items[Number(part)] : pair?.value
+    const isMeant = isNode(child) && !(atKey && index === path.length - 1)
+    const found = isMeant ? child : pair?.key
+    if (isNode(found)) offset = found.range?.[0] ?? offset
+    node = isNode(child) ? child : null
   }
   return offset
 }

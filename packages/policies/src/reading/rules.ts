@@ -1,8 +1,7 @@
 import { isSluiceError, memoryStore, quote, Registrations } from '@sluice/core'
 import { createGuard, laxRouting } from '@sluice/http/adapter'
 import { bindPolicies } from '../bind/bind.ts'
-import type { Fault, Path } from '../file/explain.ts'
-import { hasIdentities, optionOf } from '../file/explain.ts'
+import { type Fault, hasIdentities, optionOf, type Path } from '../file/explain.ts'
 import { placedPolicies } from '../file/named-policies.ts'
 import type { PolicyFile } from '../file/policy-file.ts'
 
@@ -61,12 +60,8 @@ function overrideFaults(file: PolicyFile): readonly Fault[] {
 /** Makes a guard of the file, with stand-ins for all parts from code, and returns its faults. */
 function guardFaults(file: PolicyFile): readonly Fault[] {
   if (!file.policies && !file.routes && !file.penalty) {
-    return [
-      fault(
-        [],
-        `no policy: give policies, as in policies: [{ name: burst, limit: 20, window: 1s }]`,
-      ),
-    ]
+    const example = '[{ name: burst, limit: 20, window: 1s }]'
+    return [fault([], `no policy: give policies, as in policies: ${example}`)]
   }
   const registrations = new Registrations()
   try {

@@ -1,5 +1,5 @@
 import { Value } from '@sinclair/typebox/value'
-import { invalid, isOptions, knownFields, quote, SluiceError } from '@sluice/core'
+import { invalid, isOptions, knownFields, oneOf, quote, SluiceError } from '@sluice/core'
 import { schemaFaults } from '../file/explain.ts'
 import { placedPolicies, withPolicies } from '../file/named-policies.ts'
 import type {
@@ -51,8 +51,19 @@ export type EntryTarget =
   | Pick<ValueEntry, 'policy' | 'field'>
   | { readonly policy: string; readonly field: 'override'; readonly key: OverrideEntry['key'] }
 
+/** Changes that make one version. A rollback stands alone. */
+export interface PolicyEdit {
+  /** Entries over the file; each takes the place of an entry with the same target. */
+  readonly set?: readonly Entry[]
+  /** Entries that end: the values of the file are in force again. */
+  readonly remove?: readonly EntryTarget[]
+  readonly kill?: Kill
+  /** The version whose changes are put in force again. */
+  readonly rollback?: string
+}
+
 /** Returns the target of an entry: a new entry for one target replaces the one before. */
-export function targetOf({ policy, field, ...rest }: Entry | EntryTarget): string {
+function targetOf({ policy, field, ...rest }: Entry | EntryTarget): string {
   const value: unknown = Reflect.get(rest, 'value') ?? Reflect.get(rest, 'key')
   if (field !== 'override') return JSON.stringify([policy, field])
   const key: unknown = isOptions(value) && 'key' in value ? value.key : value
@@ -63,7 +74,7 @@ export function targetOf({ policy, field, ...rest }: Entry | EntryTarget): strin
  * Checks an entry against a file.
  * @throws SluiceError that names the field, its value and the legal range
  */
-export function checkEntry(entry: Entry, file: PolicyFile): void {
+function checkEntry(entry: Entry, file: PolicyFile): void {
   knownFields(entry, 'entry', ['policy', 'field', 'value', 'reason', 'until'])
   const { policy, field, value, until, reason } = entry
   if (typeof field !== 'string' || !Object.hasOwn(entryValues, field)) {
@@ -85,6 +96,35 @@ export function checkEntry(entry: Entry, file: PolicyFile): void {
   if (Value.Check(untilSchema, until) && !Number.isNaN(Date.parse(until))) return
   const legal = 'a time with its zone, such as 2026-12-31T23:59:59Z'
   throw invalid({ option: 'entry.until' }, until, legal)
+}
+
+/**
+ * Applies an edit to the changes over a file.
+ * @throws SluiceError when an entry is wrong, or one that is to be removed is not there
+ */
+export function edited(
+  { set = [], remove = [], kill }: PolicyEdit,
+  layer: Layer,
+  { file, author }: { readonly file: PolicyFile; readonly author: string | undefined },
+): Layer {
+  if (kill !== undefined) oneOf(kill, { option: 'kill' }, kills)
+  const added = set.map((entry): KeptEntry => {
+    checkEntry(entry, file)
+    const over = valueInFile(entry, file)
+    return {
+      ...entry,
+      ...(over !== undefined && { over }),
+      ...(author !== undefined && { author }),
+    }
+  })
+  for (const target of remove) {
+    if (layer.entries.some((each) => targetOf(each) === targetOf(target))) continue
+    const name = `${target.policy} ${target.field}`
+    throw invalid({ option: 'entry' }, name, 'an entry that status() lists')
+  }
+  const replaced = new Set([...added, ...remove].map(targetOf))
+  const kept = layer.entries.filter((each) => !replaced.has(targetOf(each)))
+  return { ...layer, kill: kill ?? layer.kill, entries: [...added, ...kept] }
 }
 
 /** Control characters, and those that hide or reorder text; but no joiners, which words need. */

@@ -72,11 +72,8 @@ export class LayerDocument {
   }
 
   /** @returns what is shared now; `undefined` when somebody else was first */
-  async write(
-    before: SharedLayer,
-    layer: Layer,
-    record: VersionRecord,
-  ): Promise<SharedLayer | undefined> {
+  async write(before: SharedLayer, record: VersionRecord): Promise<SharedLayer | undefined> {
+    const { layer } = record
     const hash = fileOf(record.id)
     const files = [...before.files.filter((known) => known !== hash), hash].slice(-keptFiles)
     const change = {

@@ -81,7 +81,7 @@ export type VersionObservers = OptionsOf<VersionObserverTable>
 /** The version in force, and the guards that change with it. */
 export class VersionSwitch {
   readonly #observers: VersionObservers
-  readonly #guards: LiveGuard[] = []
+  readonly guards: LiveGuard[] = []
   #now = new Version('', {}, 'none')
   #refused: Refused | undefined
   /** The problems that were warned of since the newest file and changes were last in force. */
@@ -100,13 +100,9 @@ export class VersionSwitch {
     return this.#refused
   }
 
-  get guards(): readonly LiveGuard[] {
-    return this.#guards
-  }
-
   attach(guard: LiveGuard): void {
     this.#now.collect(() => guard.prepare(this.#now))()
-    this.#guards.push(guard)
+    this.guards.push(guard)
   }
 
   /** Puts a version in force, if all guards can be made of it. @returns whether they could */
@@ -153,7 +149,7 @@ export class VersionSwitch {
     before.end()
     let isKept = false
     try {
-      const apply = version.collect(() => this.#guards.map((guard) => guard.prepare(version)))
+      const apply = version.collect(() => this.guards.map((guard) => guard.prepare(version)))
       isKept = then === 'keep'
       return apply
     } finally {
