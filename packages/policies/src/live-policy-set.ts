@@ -137,17 +137,16 @@ export class LivePolicySet implements LivePolicies {
 
   /** The policies in force in this process; the store is not asked. */
   get state(): PolicyState {
-    const { shared, versions } = this.#sources
-    const { number, entries } = shared.layer
+    const { file, shared, versions } = this.#sources
     const { kill } = versions.now
-    const active = entries.filter((entry) => isActive(entry, Date.now()))
+    const active = shared.layer.entries.filter((entry) => isActive(entry, Date.now()))
     const shown = active.map(({ over, author: _author, ...entry }): StatusEntry => {
-      const hides = valueInFile(entry, this.#sources.file)
+      const hides = valueInFile(entry, file)
       return JSON.stringify(hides) === JSON.stringify(over) ? entry : { ...entry, hides }
     })
     return {
       version: this.version,
-      number,
+      number: shared.layer.number,
       kill,
       killedBy: kill === 'none' ? undefined : this.#sources.killedBy,
       entries: shown,
@@ -248,10 +247,7 @@ export class LivePolicySet implements LivePolicies {
   }
 
   /** Makes the version of an edit, and puts nothing in force. */
-  async #planned(
-    edit: PolicyEdit,
-    { number, author }: { number?: number | undefined; author?: string },
-  ) {
+  async #planned(edit: PolicyEdit, { number, author }: Partial<ChangeOptions>) {
     const document = this.#document()
     const known = this.#sources.shared.layer.number
     // Another process may have made the version that the caller has seen.

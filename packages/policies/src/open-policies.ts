@@ -19,9 +19,6 @@ import { PolicySources } from './policy-sources.ts'
 import { kills } from './versions/layer.ts'
 import { VersionObserverTable } from './versions/version.ts'
 
-/** The environment variable of the kill switch, which works without a store. */
-const killVariable = 'SLUICE_KILL_SWITCH'
-
 /** The options of `openPolicies`. */
 class PoliciesTable extends VersionObserverTable {
   /** The policy file, in YAML or JSON. */
@@ -60,7 +57,8 @@ export async function openPolicies(options: OpenPoliciesOptions): Promise<LivePo
   noteRelease('@sluice/policies')
   const { file, store: documents, ...settings } = readOptions(new PoliciesTable(), options, 'openPolicies')
   const fileName = basename(file)
-  const kill = process.env[killVariable]
+  // This switch works without a store.
+  const kill = process.env.SLUICE_KILL_SWITCH
   const sources = new PolicySources({
     ...settings,
     documents,
@@ -70,7 +68,7 @@ export async function openPolicies(options: OpenPoliciesOptions): Promise<LivePo
         const message = `${fileName} cannot be read: ${errorText(cause)}`
         throw new SluiceError('SLUICE_POLICY_FILE', message, { cause })
       }),
-    kill: kill ? oneOf(kill, { option: killVariable }, kills) : undefined,
+    kill: kill ? oneOf(kill, { option: 'SLUICE_KILL_SWITCH' }, kills) : undefined,
   })
   await sources.open()
   return new LivePolicySet(sources)

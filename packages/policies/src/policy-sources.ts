@@ -33,7 +33,6 @@ const memberTtlMs = 15_000
 
 export interface SourceOptions extends VersionObservers {
   readonly documents: Documents | undefined
-  /** Tells the policies of several applications on one store apart. */
   readonly name: string
   readonly fileName: string
   readonly readFile: () => Promise<string>
@@ -96,16 +95,14 @@ export class PolicySources {
     // Not all processes of a fleet that starts together ask together.
     this.#timer = setTimeout(() => {
       this.#tick()
-      this.#timer = setInterval(() => this.#tick(), pollMs)
-      this.#timer.unref()
-    }, pollMs * Math.random())
-    this.#timer.unref()
+      this.#timer = setInterval(() => this.#tick(), pollMs).unref()
+    }, pollMs * Math.random()).unref()
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)
-    await this.document?.leave(this.id).catch(() => undefined)
+    await this.document?.announce(this.id, { version: '' }, 0).catch(() => undefined)
   }
 
   /** The version that a file makes with a layer. @param file @default that of this process */
@@ -117,9 +114,8 @@ export class PolicySources {
 
   /** The record of the version that the file of this process makes with a layer. */
   recordOf(kind: VersionRecord['kind'], layer: Layer, note: ChangeNote): VersionRecord {
-    const version = this.versionWith(layer)
-    const { number } = layer
-    const record = { id: version.id, number, kind, hash: contentHash(version.file), ...note }
+    const { id, file } = this.versionWith(layer)
+    const record = { id, number: layer.number, kind, hash: contentHash(file), ...note }
     return { ...record, at: Date.now(), file: this.file, layer }
   }
 

@@ -53,7 +53,9 @@ function bindPolicy<Native>(
 ): PolicyEntry {
   const own = overrides.filter(({ policy }) => policy === entry.name)
   const base = bindLimit(limit, parts)
-  const bound = own.length > 0 ? overridden(sourceOf(base), own) : base
+  const source =
+    typeof base === 'object' ? base : limitSource(base, () => ({ value: base, reduced: false }))
+  const bound = own.length > 0 ? overridden(source, own) : base
   return { ...bindSettings(entry, parts), limit: bound } as unknown as PolicyEntry
 }
 
@@ -98,11 +100,6 @@ function scheduled({ schedule: options }: ScheduleEntry): LimitSource {
     default: limitValue(options.default),
     rules: options.rules.map((rule) => ({ ...rule, limit: limitValue(rule.limit) })),
   })
-}
-
-function sourceOf<Native>(limit: LimitValue | LimitSource<Native>): LimitSource<Native> {
-  if (typeof limit === 'object') return limit
-  return limitSource(limit, () => ({ value: limit, reduced: false }))
 }
 
 function limitSource<Native>(

@@ -101,7 +101,7 @@ function explain(error: ValueError, root: unknown, name: string): Fault & { miss
   const isSecret = hasIdentities(path)
   const holder = path.slice(0, -1)
   const field = String(path.at(-1) ?? '')
-  const where = placeOf(holder, name)
+  const where = optionOf(holder, name) || 'the file'
   const fault = { path, atKey: false, kind: 'schema' } as const
   if (error.type === ValueErrorType.ObjectAdditionalProperties) {
     const message = isSecret ? `${where} has an unknown option` : unknownField(field, where, error)
@@ -111,7 +111,7 @@ function explain(error: ValueError, root: unknown, name: string): Fault & { miss
     const message = `${where} needs ${field}: ${legalOf(error.schema)}`
     return { ...fault, path: holder, message, missing: field }
   }
-  const message = `${placeOf(path, name)} must be ${legalOf(error.schema)}`
+  const message = `${optionOf(path, name) || 'the file'} must be ${legalOf(error.schema)}`
   return { ...fault, message: isSecret ? message : `${message}, but is ${quote(error.value)}` }
 }
 
@@ -162,10 +162,6 @@ function pathOf(pointer: string, root: unknown): Path {
     value = typeof value === 'object' && value !== null ? Reflect.get(value, field) : undefined
   }
   return path
-}
-
-function placeOf(path: Path, name: string): string {
-  return optionOf(path, name) || 'the file'
 }
 
 /** A path as messages have it: `routes['POST /login'].policies[0].limit`. */

@@ -13,11 +13,9 @@ const removed: Readonly<Record<string, string>> = {
  * that a fleet of two releases sees one version.
  */
 export function withoutRemoved(file: PolicyFile): PolicyFile {
-  if (!isOptions(file)) return file
-  const { routes } = file
-  return withoutFields(
-    isOptions(routes) ? { ...file, routes: mapped(routes, withoutFields) } : file,
-  )
+  const kept = withoutFields(file)
+  if (!isOptions(kept) || !isOptions(kept.routes)) return kept
+  return { ...kept, routes: mapped(kept.routes, withoutFields) }
 }
 
 function withoutFields<Fields>(fields: Fields): Fields {

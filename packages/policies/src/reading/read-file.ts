@@ -53,10 +53,8 @@ export function policyFileProblems(text: string): readonly Problem[] {
 export function readPolicyFile(text: string, file: string): PolicyFile {
   const { value, problems } = parsePolicyFile(text)
   if (value) return value
-  throw new SluiceError(
-    'SLUICE_POLICY_FILE',
-    listed(problems, file, ({ message }) => message),
-  )
+  const messages = listed(problems, file, ({ message }) => message)
+  throw new SluiceError('SLUICE_POLICY_FILE', messages)
 }
 
 /** Lists the places of problems without a value of the file: more people read it than the file. */
@@ -110,12 +108,10 @@ function parse(text: string): Parsed {
     return { line: Math.max(1, line), column: Math.max(1, col) }
   }
   const broken: readonly Broken[] = [...document.errors, ...document.warnings]
-  const syntax = (broken.length > 0 ? broken : keyProblems(document)).slice(0, maxProblems)
-  if (syntax.length > 0) {
-    return {
-      problems: syntax.map((each) => ({ ...syntaxProblem(each.message), ...place(each.pos[0]) })),
-    }
-  }
+  const unreadable = (broken.length > 0 ? broken : keyProblems(document))
+    .slice(0, maxProblems)
+    .map(({ message, pos }) => ({ ...syntaxProblem(message), ...place(pos[0]) }))
+  if (unreadable.length > 0) return { problems: unreadable }
   // A value without a fault has this form.
   const value: PolicyFile = document.toJS({ maxAliasCount })
   const faults = schemaFaults(fileSchema, withoutRemoved(value), { name: '', most: maxProblems })
@@ -137,7 +133,8 @@ function keyProblems(document: Document.Parsed): readonly Broken[] {
       const names = new Set<string>()
       for (const { key } of items) {
         const name = isScalar(key) ? String(key.value) : undefined
-        const isNew = name !== undefined && names.size < names.add(name).size
+        const isNew = name !== undefined && !names.has(name)
+        if (isNew) names.add(name)
         const message = name === undefined ? 'Map keys must be text' : 'Map keys must be unique'
         const [from = 0, to = 0] = (isNode(key) && key.range) || []
         if (!isNew) problems.push({ message, pos: [from, to] })

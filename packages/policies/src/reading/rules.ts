@@ -89,13 +89,11 @@ function standIns() {
       {
         get: (_, name) => make(String(name)),
         getOwnPropertyDescriptor: (_, name) =>
-          builtIn.includes(String(name)) ? undefined : { configurable: true },
+          ['ip', 'route'].includes(String(name)) ? undefined : { configurable: true },
       },
     )
   return { keys: anyOf((name) => () => name), values: anyOf(() => () => undefined) }
 }
-
-const builtIn = ['ip', 'route']
 
 /** The place that a message is about: messages begin with the option, or name the policy. */
 function placeOf(message: string, file: PolicyFile): Path {

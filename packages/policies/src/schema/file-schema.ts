@@ -183,7 +183,7 @@ const profileSchema: TSchema = Type.Union(variants({}), {
   title: 'a policy without a name, as in { limit: 20, window: 1s }',
 })
 
-const until = Type.String({
+export const untilSchema: TSchema = Type.String({
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(:\\d\\d(\\.\\d{1,3})?)?(Z|[+-]\\d\\d:\\d\\d)$',
   title: 'a time with its zone, such as 2026-12-31T23:59:59Z or 2026-12-31T23:59:59+01:00',
   description: 'When it ends by itself.',
@@ -204,7 +204,7 @@ const override = closed(
     ...optional({
       limit: fixedLimit,
       mode: policyMode,
-      until,
+      until: untilSchema,
       reason: Type.String({ description: 'Why, for those who read it later.' }),
     }),
   },
@@ -343,5 +343,3 @@ export const entryValues: Readonly<Record<EntryField, TSchema>> = {
   share,
   override,
 }
-
-export const untilSchema: TSchema = until

@@ -66,12 +66,16 @@ export function countsOf(
     return keyed.map(({ policy, names, entry }) => ({
       ...{ policy, names, key: nobody, digest, limit: policy.limit, limiter: first.limiter },
       ...{ limitIsKnown: !policy.limitPerRequest, ownFunctions: [] },
-      isOfRoute: formsOf(entry).some((form) => isRoute(form, parts)),
+      isOfRoute: formsOf(entry).some((form) => evidenceOf(parts.key(form)) === 'route'),
     }))
   }
   const { key } = identity
   const given = Object.keys(key)
-  checkNames(given, guards)
+  const known = keyNamesOf(guards)
+  const unknown = given.find((name) => name !== 'route' && !known.includes(name))
+  if (unknown !== undefined) {
+    throw invalid({ option: 'key' }, unknown, `the name of a key: ${known.join(', ')}`)
+  }
   return keyed.flatMap(({ policy, names, entry, hasFixedLimit }) => {
     // Applications on one store may name other keys: one of them knows those of the identity.
     for (const { code, limiter } of guards) {
@@ -82,15 +86,14 @@ export function countsOf(
       const override = overrideFor(own, key, parts)
       // An override of other names too may come first.
       const isDecided = own.every((each) => Object.keys(each.key).every((name) => name in key))
-      return [
-        {
-          ...{ policy, names, key: found, limiter, shadow: override?.shadow },
-          limit: override?.limit ?? policy.limit,
-          limitIsKnown: isDecided && (override?.limit !== undefined || hasFixedLimit),
-          ownFunctions: given.filter((name) => !('keyOf' in parts.key(name))),
-          isOfRoute: given.every((name) => isRoute(name, parts)),
-        },
-      ]
+      const counted: CountedKey = {
+        ...{ policy, names, key: found, limiter, shadow: override?.shadow },
+        limit: override?.limit ?? policy.limit,
+        limitIsKnown: isDecided && (override?.limit !== undefined || hasFixedLimit),
+        ownFunctions: given.filter((name) => !('keyOf' in parts.key(name))),
+        isOfRoute: given.every((name) => evidenceOf(parts.key(name)) === 'route'),
+      }
+      return [counted]
     }
     return []
   })
@@ -104,18 +107,6 @@ function formsOf(entry: KeyEntry): readonly Form[] {
 }
 
 const namesIn = (form: Form): readonly string[] => (typeof form === 'string' ? [form] : form.all)
-
-function isRoute(entry: KeyEntry, parts: NamedParts<never>): boolean {
-  return evidenceOf(parts.key(entry)) === 'route'
-}
-
-function checkNames(given: readonly string[], guards: readonly LiveGuard[]): void {
-  const known = keyNamesOf(guards)
-  for (const name of given) {
-    if (known.includes(name) || name === 'route') continue
-    throw invalid({ option: 'key' }, name, `the name of a key: ${known.join(', ')}`)
-  }
-}
 
 /** The key that an entry has for an identity; `undefined` if it counts something else. */
 function keyFor(

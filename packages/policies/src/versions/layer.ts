@@ -11,10 +11,10 @@ import type {
 } from '../file/policy-file.ts'
 import { entryValues, untilSchema } from '../schema/file-schema.ts'
 
-/** Modes of the kill switch, in force in place of the policies. */
-export type Kill = 'none' | 'shadow' | 'off'
+export const kills = ['none', 'shadow', 'off'] as const
 
-export const kills: readonly Kill[] = ['none', 'shadow', 'off']
+/** Modes of the kill switch, in force in place of the policies. */
+export type Kill = (typeof kills)[number]
 
 interface EntryOf<Field extends EntryField, Value> {
   readonly policy: string

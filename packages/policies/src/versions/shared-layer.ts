@@ -94,11 +94,7 @@ export class LayerDocument {
     return records.map((text): VersionRecord => JSON.parse(text))
   }
 
-  /** Forgets a process that ends. */
-  leave(id: string): Promise<void> {
-    return controlled(deadlineMs, () => this.#documents.announce(this.#name, { id, text: '' }, 0))
-  }
-
+  /** Tells the fleet about a process for `ttlMs` ms; 0 forgets it. */
   announce(id: string, report: Omit<Member, 'id'>, ttlMs: number): Promise<void> {
     const member = { id, text: JSON.stringify(report) }
     return controlled(deadlineMs, () => this.#documents.announce(this.#name, member, ttlMs))

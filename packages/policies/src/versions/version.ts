@@ -52,10 +52,8 @@ export const countFields = ['algorithm', 'window', 'resolution', 'align', 'lease
 
 /** Returns the text that tells the counts of a policy from those of its other forms. */
 function countOf(policy: PolicyEntry, otherKey: KeyEntry | undefined): string {
-  const key = policy.key ?? otherKey ?? ''
-  return contentHash(
-    countFields.map((field) => (field === 'key' ? key : (policy[field] ?? ''))),
-  ).slice(0, 8)
+  const fields: Readonly<Record<string, unknown>> = { ...policy, key: policy.key ?? otherKey }
+  return contentHash(countFields.map((field) => fields[field] ?? '')).slice(0, 8)
 }
 
 /** A version that a process could not build. */
