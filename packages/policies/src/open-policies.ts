@@ -55,13 +55,14 @@ export type OpenPoliciesOptions = OptionsOf<PoliciesTable>
  */
 export async function openPolicies(options: OpenPoliciesOptions): Promise<LivePolicySet> {
   noteRelease('@sluice/policies')
-  const { file, store: documents, ...settings } = readOptions(new PoliciesTable(), options, 'openPolicies')
+  const settings = readOptions(new PoliciesTable(), options, 'openPolicies')
+  const { file, store } = settings
   const fileName = basename(file)
   // This switch works without a store.
   const kill = process.env.SLUICE_KILL_SWITCH
   const sources = new PolicySources({
     ...settings,
-    documents,
+    documents: store,
     fileName,
     readFile: () =>
       readFile(file, 'utf8').catch((cause: unknown): never => {

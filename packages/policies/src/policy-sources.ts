@@ -126,8 +126,7 @@ export class PolicySources {
 
   /** Asks for the revision alone, and for the layer where it is another one. */
   async askStore(): Promise<void> {
-    const { document } = this
-    if (document) this.#asking ??= this.#ask(document)
+    if (this.document) this.#asking ??= this.#ask(this.document)
     await this.#asking
   }
 
@@ -222,7 +221,8 @@ export class PolicySources {
       return
     }
     const note = { author: 'recovery', reason: 'the store had lost the changes' }
-    await this.#write(document, found, this.recordOf('change', layer, note))
+    const record = this.recordOf('change', layer, note)
+    this.#shared = (await document.write(found, record)) ?? this.#shared
   }
 
   /** Writes a record of this process' file, unless another process has done so. */
@@ -230,11 +230,8 @@ export class PolicySources {
     const { hash } = this.#file
     if (this.#shared.files.includes(hash) || fileOf(this.versions.now.id) !== hash) return
     const note = { author: 'file', reason: this.#options.fileName }
-    await this.#write(document, this.#shared, this.recordOf('file', this.#shared.layer, note))
-  }
-
-  async #write(document: LayerDocument, before: SharedLayer, record: VersionRecord): Promise<void> {
-    this.#shared = (await document.write(before, record)) ?? this.#shared
+    const record = this.recordOf('file', this.#shared.layer, note)
+    this.#shared = (await document.write(this.#shared, record)) ?? this.#shared
   }
 
   /** Tells the fleet what this process runs: at once where that is news. */

@@ -61,11 +61,10 @@ export function countsOf(
   }
   const keyed = keyedPolicies(now.file, now.registrations.policies)
   if ('digest' in identity) {
-    const { digest } = identity
     const parts = new NamedParts(first.code)
     return keyed.map(({ policy, names, entry }) => ({
-      ...{ policy, names, key: nobody, digest, limit: policy.limit, limiter: first.limiter },
-      ...{ limitIsKnown: !policy.limitPerRequest, ownFunctions: [] },
+      ...{ policy, names, key: nobody, digest: identity.digest, limiter: first.limiter },
+      ...{ limit: policy.limit, limitIsKnown: !policy.limitPerRequest, ownFunctions: [] },
       isOfRoute: formsOf(entry).some((form) => evidenceOf(parts.key(form)) === 'route'),
     }))
   }

@@ -44,8 +44,6 @@ export interface Layer {
   readonly kill: Kill
 }
 
-export const emptyLayer: Layer = { number: 0, entries: [], kill: 'none' }
-
 /** The fields that identify an entry; an override has its key too. */
 export type EntryTarget =
   | Pick<ValueEntry, 'policy' | 'field'>

@@ -1,6 +1,6 @@
 import { controlled, type Documents, invalid } from '@sluice/core'
 import type { PolicyFile } from '../file/policy-file.ts'
-import { emptyLayer, type Layer } from './layer.ts'
+import type { Layer } from './layer.ts'
 import type { Refused } from './version.ts'
 
 /** The reason of a change, and its author. */
@@ -41,7 +41,8 @@ export interface Member {
   readonly refused?: Refused | undefined
 }
 
-export const nothingShared: SharedLayer = { revision: 0, layer: emptyLayer, files: [] }
+const layer: Layer = { number: 0, entries: [], kill: 'none' }
+export const nothingShared: SharedLayer = { revision: 0, layer, files: [] }
 
 /** Records that the log keeps. */
 const keptVersions = 100

@@ -13,7 +13,7 @@ import { placedPolicies } from '../file/named-policies.ts'
 import type { KeyEntry, PolicyEntry, PolicyFile } from '../file/policy-file.ts'
 import type { Kill } from './layer.ts'
 
-/** Eight digits of a content hash tell files apart. */
+/** The digits of a content hash that tell files apart. */
 export function contentHash(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12)
 }
