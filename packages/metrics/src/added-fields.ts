@@ -13,11 +13,6 @@ export interface AddedFields {
   readonly fieldsError?: string
 }
 
-/** The part of a record that the user's `traceId` adds. */
-interface AddedTrace extends Pick<AddedFields, 'fieldsError'> {
-  readonly traceId?: string
-}
-
 /**
  * Returns the fields of the user's function as JSON: bounded, without cycles. An error of it never
  * reaches a request.
@@ -41,7 +36,7 @@ export function written(find: () => unknown): AddedFields {
 }
 
 /** The id of a trace; a record without it is better than none. */
-export function traced(find: () => unknown): AddedTrace {
+export function traced(find: () => unknown): { traceId?: string; fieldsError?: string } {
   try {
     const id = find()
     if (typeof id === 'string') return { traceId: id }

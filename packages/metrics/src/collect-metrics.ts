@@ -1,10 +1,13 @@
 import {
   type DecisionEvent,
+  functionOption,
   invalid,
-  knownFields,
   type LimiterEvent,
   noteRelease,
+  type Option,
+  type OptionsOf,
   type ResilienceEvent,
+  readOptions,
   type ShadowEvent,
   type SkipEvent,
   type StoreCall,
@@ -27,17 +30,25 @@ import {
   type WorkEvent,
 } from './work-counts.ts'
 
-/** Options of `collectMetrics`. */
-export interface MetricsOptions {
+/** The options of `collectMetrics`. */
+class MetricsTable {
   /**
    * The store of the limiters: digests of keys agree with its own, and its fleet adds up counts and
    * busiest keys every few seconds.
    * @default none: this process alone, and digests without a secret
    */
-  store?: FleetStore | undefined
+  store?: Option<FleetStore, FleetStore> = (store = {}, option) => {
+    if (typeof store === 'object' && store !== null) return store
+    throw invalid({ option }, store, 'a store, such as redisStore(client)')
+  }
   /** Names an identity among the top keys, such as a customer. @default nothing but its digest */
-  reveal?: ((key: string) => string | undefined) | undefined
+  reveal?: Option<(key: string) => string | undefined> = functionOption(
+    'a function of the identity',
+  )
 }
+
+/** Options of `collectMetrics`. */
+export interface MetricsOptions extends OptionsOf<MetricsTable> {}
 
 /** Metrics of all processes that share a store. */
 export interface FleetSnapshot extends Scope {
@@ -89,14 +100,7 @@ export interface Metrics {
  */
 export function collectMetrics(options: MetricsOptions = {}): Metrics {
   noteRelease('@sluice/metrics')
-  knownFields(options, 'collectMetrics', ['store', 'reveal'])
-  const { store = {}, reveal } = options
-  if (typeof store !== 'object' || store === null) {
-    throw invalid({ option: 'store' }, store, 'a store, such as redisStore(client)')
-  }
-  if (reveal !== undefined && typeof reveal !== 'function') {
-    throw invalid({ option: 'reveal' }, reveal, 'a function of the identity')
-  }
+  const { store, reveal } = readOptions(new MetricsTable(), options, 'collectMetrics')
   const table = new SeriesTable()
   const requests = new RequestCounts(table)
   const policies = new PolicyCounts(table, store)
@@ -110,15 +114,11 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
   let latestName: string | undefined
   let latestSlot = 0
 
-  function answererSlot(name: string): number {
-    if (name !== latestName) latestSlot = decisionSeconds.slot(name)
-    latestName = name
-    return latestSlot
-  }
-
   function countDecision(event: CountedDecision): void {
     const { decision, route, durationMs, answeredBy, policy } = event
-    decisionSeconds.observe(answererSlot(answeredBy), durationMs / 1_000)
+    if (answeredBy !== latestName) latestSlot = decisionSeconds.slot(answeredBy)
+    latestName = answeredBy
+    decisionSeconds.observe(latestSlot, durationMs / 1_000)
     policies.decided(event, requests.decided(event))
     if (!decision.allowed && policy) policies.denied(policy, requests.labelOf(route))
   }
@@ -126,8 +126,7 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
   function snapshot(): readonly Family[] {
     batch.countAll()
     stores.read()
-    policies.readDescriptions()
-    policies.readShares()
+    policies.read()
     return table.read()
   }
 
@@ -151,8 +150,10 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
     onEvent: (event) => work.note(event),
     onQueue: (queue) => work.watchQueue(queue),
     onOutbound: (outbound) => work.watchOutbound(outbound),
-    onWaited: ({ reason, waitedMs }) => work.noteWait(reason, waitedMs),
-    onGiveUp: ({ reason }) => work.noteGiveUp(reason),
+    onWaited({ reason, waitedMs }) {
+      table.observe('sluice_client_wait_seconds', waitedMs / 1_000, reason)
+    },
+    onGiveUp: ({ reason }) => table.add('sluice_client_give_ups_total', 1, reason),
     close: () => fleet.close(),
 
     tap(name, tap) {

@@ -1,12 +1,16 @@
 import {
+  countOption,
   type DecisionEvent,
-  flag,
+  flagOption,
+  functionOption,
   invalid,
-  knownFields,
   notify,
+  type Option,
+  type OptionsOf,
   type Outcome,
+  type RequiredOption,
+  readOptions,
   type ShadowEvent,
-  wholeNumber,
 } from '@sluice/core'
 import { usageOf } from '@sluice/core/backend'
 import { type AddedFields, traced, written } from './added-fields.ts'
@@ -54,31 +58,39 @@ export interface PolicyDenials {
   readonly unrecorded: number
 }
 
-/** Options of `denialLog`. */
-export interface DenialLogOptions<Request = unknown> {
+/** The options of `denialLog`. */
+class DenialLogTable<Request> {
   /**
    * Takes each record: `(record) => log.warn(record)`. Its errors are reported once, and affect no
    * request.
    */
-  sink: (record: DenialRecord | DenialSummary) => void
+  sink: RequiredOption<(record: DenialRecord | DenialSummary) => void> = (sink, option) => {
+    if (typeof sink === 'function') return sink
+    throw invalid({ option }, sink, 'a function of a record')
+  }
   /**
    * Adds what you know of the request at once, without promises: anything that JSON can carry, up
    * to 4,000 characters. Leave identities out. @default nothing
    */
-  fields?: ((request: Request | undefined) => unknown) | undefined
+  fields?: Option<(request: Request | undefined) => unknown> = ofRequest
   /** Finds the id of the trace of the request at once, without a promise. @default none */
-  traceId?: ((request: Request | undefined) => string | undefined) | undefined
+  traceId?: Option<(request: Request | undefined) => string | undefined> = ofRequest
   /**
    * Denials of one policy that get a record each in any second: 1 to 1,000. Of further ones, fewer
    * and fewer do. @default 5
    */
-  perSecond?: number | undefined
+  perSecond?: Option<number, number> = countOption(5, { min: 1, max: 1_000 })
   /**
    * Writes a record of type `shadow-denial` for each request that a policy in shadow would have
    * denied, with a bound of its own for each policy. @default false
    */
-  shadow?: boolean | undefined
+  shadow?: Option<boolean, boolean> = flagOption(false)
 }
+
+const ofRequest = functionOption('a function of the request')
+
+/** Options of `denialLog`. */
+export interface DenialLogOptions<Request = unknown> extends OptionsOf<DenialLogTable<Request>> {}
 
 /** An observer that writes denials to a log. */
 export interface DenialLog<Request = unknown> {
@@ -126,17 +138,8 @@ interface Denied<Request> extends Pick<DenialRecord, 'answeredBy' | 'digest' | '
 export function denialLog<Request = unknown>(
   options: DenialLogOptions<Request>,
 ): DenialLog<Request> {
-  knownFields(options, 'denialLog', ['sink', 'fields', 'traceId', 'perSecond', 'shadow'])
-  const { sink, fields, traceId } = options
-  if (typeof sink !== 'function') throw invalid({ option: 'sink' }, sink, 'a function of a record')
-  for (const [option, value] of Object.entries({ fields, traceId })) {
-    if (value !== undefined && typeof value !== 'function') {
-      throw invalid({ option }, value, 'a function of the request')
-    }
-  }
-  const range = { min: 1, max: 1_000 }
-  const perSecond = wholeNumber(options.perSecond ?? 5, { option: 'perSecond' }, range)
-  const hasShadow = flag(options.shadow, { option: 'shadow' }, false)
+  const settings = readOptions(new DenialLogTable<Request>(), options, 'denialLog')
+  const { sink, fields, traceId, perSecond } = settings
   const tallies = new Map<string, Tally>()
   let summary: { readonly timer: NodeJS.Timeout; readonly since: number } | undefined
 
@@ -228,7 +231,7 @@ export function denialLog<Request = unknown>(
       const waitMs = decision.retryAfterMs
       note(policy?.name ?? answeredBy, { ...named, source: event, outcome, waitMs })
     },
-    ...(hasShadow && { onShadow }),
+    ...(settings.shadow && { onShadow }),
     flush,
   }
 }

@@ -98,12 +98,10 @@ export class FleetCounts implements FleetSubject {
     const byName = new Map<string, Sample[]>(addedNames.map((name) => [name, []]))
     for (const [key, [value = 0, ...buckets]] of all) {
       const [name = '', ...labels] = list(JSON.parse(key)).map(String)
-      const isHistogram = buckets.length > 0
       // A count that is almost there is there: the rest may never come.
-      const sample = isHistogram
-        ? { labels, value, buckets: buckets.map(Math.ceil) }
-        : { labels, value: Math.ceil(value) }
-      byName.get(name)?.push(sample)
+      const counts = { value: Math.ceil(value) }
+      const histogram = { value, buckets: buckets.map(Math.ceil) }
+      byName.get(name)?.push({ labels, ...(buckets.length > 0 ? histogram : counts) })
     }
     return families.map((family) => ({
       ...family,
@@ -164,18 +162,13 @@ function decoded(families: readonly unknown[]): Counts {
 function shown({ from, to, heardAt }: Member, nowMs: number): Counts {
   const share = Math.min(1, (nowMs - heardAt) / playMs)
   if (share === 1) return to
-  return new Map(
-    [...to].map(([key, counts]) => {
-      const before = from.get(key) ?? []
-      return [
-        key,
-        counts.map((count, index) => {
-          const start = before[index] ?? 0
-          return start + (count - start) * share
-        }),
-      ]
-    }),
-  )
+  const result = new Map<string, readonly number[]>()
+  for (const [key, counts] of to) {
+    const before = from.get(key) ?? []
+    const grown = counts.map((count, index) => (count - (before[index] ?? 0)) * share)
+    result.set(key, plus(before, grown))
+  }
+  return result
 }
 
 /** Adds counts, without those of a base. */
@@ -186,11 +179,8 @@ function added(all: readonly Counts[], base?: Counts): Counts {
   }
   for (const [key, values] of base ?? []) {
     const found = result.get(key)
-    if (found)
-      result.set(
-        key,
-        found.map((count, index) => Math.max(0, count - (values[index] ?? 0))),
-      )
+    const rest = found?.map((count, index) => Math.max(0, count - (values[index] ?? 0)))
+    if (rest) result.set(key, rest)
   }
   return result
 }

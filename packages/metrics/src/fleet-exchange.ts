@@ -72,26 +72,23 @@ export class FleetExchange {
   async #share(): Promise<void> {
     try {
       const instances = Math.max(1, this.#store.fleet?.instances ?? 1)
-      const parts = await Promise.all(this.#subjects.map((subject) => subject.report(instances)))
-      const text = JSON.stringify([this.#member, ...parts])
+      const own = await Promise.all(this.#subjects.map((subject) => subject.report(instances)))
+      const text = JSON.stringify([this.#member, ...own])
       const report = { topic: 'metrics', member: this.#member, ttlMs, text }
       const texts = (await this.#store.fleet?.shareReport?.(report)) ?? []
       if (this.#isClosed) return
-      this.#hear(texts.flatMap(read))
+      const reports = texts.flatMap(read)
+      for (const [index, subject] of this.#subjects.entries()) {
+        subject.hear(
+          reports.map(([member, ...parts]) => ({ member: String(member), part: parts[index] })),
+        )
+      }
+      this.#others = reports.length
+      this.#heardAt = performance.now()
     } catch {
       // The store is away: answers say that they know this process alone, until it is back.
     }
     if (!this.#isClosed) this.#shareLater()
-  }
-
-  #hear(reports: readonly (readonly unknown[])[]): void {
-    for (const [index, subject] of this.#subjects.entries()) {
-      subject.hear(
-        reports.map(([member, ...parts]) => ({ member: String(member), part: parts[index] })),
-      )
-    }
-    this.#others = reports.length
-    this.#heardAt = performance.now()
   }
 }
 

@@ -1,4 +1,13 @@
-import { knownFields, mergeHotKeys, oneOf, sleep, wholeNumber } from '@sluice/core'
+import {
+  choiceOption,
+  countOption,
+  mergeHotKeys,
+  type Option,
+  type OptionsOf,
+  type RequiredOption,
+  readOptions,
+  sleep,
+} from '@sluice/core'
 import type { DecisionBatch } from './decision-batch.ts'
 import {
   type FleetSubject,
@@ -18,17 +27,20 @@ import {
   topKeysWindows,
 } from './top-keys.ts'
 
-/** Options of `topKeys`. */
-export interface TopKeysOptions {
+/** The options of `topKeys`. */
+class TopKeysTable {
   /** The label of the policy, as in the metrics. */
-  policy: string
+  policy: RequiredOption<string> = (policy) => policy
   /** @default 'asked' */
-  by?: TopKeysBy | undefined
+  by?: Option<TopKeysBy, TopKeysBy> = choiceOption('asked', topKeysBys)
   /** @default '1m' */
-  window?: TopKeysWindow | undefined
+  window?: Option<TopKeysWindow, TopKeysWindow> = choiceOption('1m', topKeysWindows)
   /** Number of keys: 1 to 100. @default 10 */
-  most?: number | undefined
+  most?: Option<number, number> = countOption(10, { min: 1, max: 100 })
 }
+
+/** Options of `topKeys`. */
+export interface TopKeysOptions extends OptionsOf<TopKeysTable> {}
 
 /** A key with a high count. */
 export interface TopKey {
@@ -94,11 +106,7 @@ export class FleetKeys implements FleetSubject {
     scope: Scope,
     reveal: ((key: string) => string | undefined) | undefined,
   ): TopKeysAnswer | undefined {
-    knownFields(asked, 'topKeys', ['policy', 'by', 'window', 'most'])
-    const { policy } = asked
-    const by = oneOf(asked.by ?? 'asked', { option: 'by' }, topKeysBys)
-    const window = oneOf(asked.window ?? '1m', { option: 'window' }, topKeysWindows)
-    const most = wholeNumber(asked.most ?? 10, { option: 'most' }, { min: 1, max: 100 })
+    const { policy, by, window, most } = readOptions(new TopKeysTable(), asked, 'topKeys')
     this.#batch.countAll()
     const keys = new Map<string, string>()
     const own = this.#policies.ranking(policy, { by, window, most: keptCounters }, keys) ?? []
@@ -132,7 +140,7 @@ export class FleetKeys implements FleetSubject {
       // Sorting the keys of many policies at once would hold up requests.
       await sleep(0)
     }
-    const count = rankings.reduce((sum, { length }) => sum + length, 0)
+    const count = rankings.flat().length
     const room = Math.min(maxReport, maxReports / instances)
     const { min, max } = keysOfRanking
     const keys = Math.max(min, Math.min(max, Math.floor(room / charactersOfKey / count)))

@@ -2,13 +2,13 @@ import type { Handler } from '@sluice/http'
 import type { Metrics } from './collect-metrics.ts'
 import type { Family, Sample } from './series.ts'
 
-/** The text formats that Prometheus reads. */
-type ExpositionFormat = 'prometheus' | 'openmetrics'
-
-const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
+/** The text formats that Prometheus reads, and their content types. */
+const contentTypes = {
   prometheus: 'text/plain; version=0.0.4; charset=utf-8',
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 }
+
+type ExpositionFormat = keyof typeof contentTypes
 
 /**
  * A page that Prometheus reads, for `mount` of an adapter. Put it in front of the limiter, or the
@@ -45,13 +45,13 @@ function head({ name, instrument }: Family, format: ExpositionFormat): readonly 
   const { kind, help } = instrument
   // A counter of OpenMetrics is called without the end that its samples have.
   const title = format === 'openmetrics' && kind === 'counter' ? name.replace(/_total$/, '') : name
-  return [`# HELP ${title} ${escapeHelp(help)}`, `# TYPE ${title} ${kind}`]
+  return [`# HELP ${title} ${escaped(help, /[\\\n]/g)}`, `# TYPE ${title} ${kind}`]
 }
 
 function linesOf({ name, instrument }: Family): (sample: Sample) => readonly string[] {
   const { labels: names, buckets: bounds = [] } = instrument
   return ({ labels, value, buckets }) => {
-    const pairs = labels.map((label, index) => `${names[index]}="${escapeLabel(label)}"`)
+    const pairs = labels.map((label, index) => `${names[index]}="${escaped(label, /[\\"\n]/g)}"`)
     if (!buckets) return [`${name}${braced(pairs)} ${numberText(value)}`]
     const [rows, all] = cumulated(buckets, bounds)
     const lines = rows.map(
@@ -93,10 +93,7 @@ function numberText(value: number): string {
   return value === Number.NEGATIVE_INFINITY ? '-Inf' : String(value)
 }
 
-function escapeLabel(value: string): string {
-  return value.replace(/[\\"\n]/g, (char) => (char === '\n' ? '\\n' : `\\${char}`))
-}
-
-function escapeHelp(text: string): string {
-  return text.replace(/[\\\n]/g, (char) => (char === '\n' ? '\\n' : '\\\\'))
+/** @param special the characters that the place of the text cannot have as they are */
+function escaped(text: string, special: RegExp): string {
+  return text.replace(special, (char) => (char === '\n' ? '\\n' : `\\${char}`))
 }

@@ -24,9 +24,6 @@ const longestKept = 64
 const digested = '\u0000'
 const digestedCode = 0
 
-/** The part of an event that is read of a decision. */
-type Decided = Pick<DecisionEvent, 'decision' | 'checks' | 'atMs'>
-
 /** The counts of one policy, with the slots of its series. */
 interface PolicyCount {
   readonly label: string
@@ -57,12 +54,6 @@ const checkResults = [
 
 type CheckResult = (typeof checkResults)[number]
 
-/** A policy as it was met last at a place in the list of checks. */
-interface Met {
-  readonly policy: Policy
-  readonly count: PolicyCount
-}
-
 /** Counts what policies come to. */
 export class PolicyCounts {
   readonly #table: SeriesTable
@@ -75,7 +66,7 @@ export class PolicyCounts {
   readonly #store: Pick<Store, 'keys'>
   readonly #descriptions: PolicyDescriptions
   /** By place: a limiter mostly asks the same policies in the same order. */
-  readonly #latest: Met[] = []
+  readonly #latest: { readonly policy: Policy; readonly count: PolicyCount }[] = []
   #followed = 0
 
   constructor(table: SeriesTable, store: Pick<Store, 'keys'>) {
@@ -97,7 +88,8 @@ export class PolicyCounts {
    * Counts the checks of a request that were enforced.
    * @param result of all checks, where it is known @default by the outcome of each
    */
-  decided({ decision, checks, atMs = performance.now() }: Decided, result?: 'allowed'): void {
+  decided(event: Pick<DecisionEvent, 'decision' | 'checks' | 'atMs'>, result?: 'allowed'): void {
+    const { decision, checks, atMs = performance.now() } = event
     const { outcomes, allowed } = decision
     for (let i = 0; i < checks.length; i += 1) {
       const check = checks[i]
@@ -160,15 +152,9 @@ export class PolicyCounts {
     return this.#byLabel.get(label)?.topKeys?.counts ?? []
   }
 
-  /** Shows the policies that are in force now. */
-  readDescriptions(): void {
+  /** Shows the policies in force, and the share of the busiest identity; a penalty has none. */
+  read(): void {
     this.#descriptions.read()
-  }
-
-  /**
-   * Reads how large the share of the busiest identity is. A penalty counts strikes, and has none.
-   */
-  readShares(): void {
     for (const [label, { topKeys, isPenalty }] of this.#byLabel) {
       const isShown = topKeys && !isPenalty
       if (isShown) this.#table.set('sluice_hot_key_share', topKeys.hottestShare, label)
@@ -205,16 +191,12 @@ export class PolicyCounts {
   #countOf(policy: Policy, place = 0): PolicyCount {
     const latest = this.#latest[place]
     if (latest?.policy === policy) return latest.count
-    const count = this.#counts.get(policy) ?? this.#meetUnannounced(policy)
+    const known = this.#counts.get(policy)
+    const count = known ?? this.#meet(policy)
+    // The metrics may not observe the limiter of the policy, so that nobody has announced it.
+    const isNew = !known && policy.limit !== Number.POSITIVE_INFINITY
+    if (isNew && !this.#descriptions.has(count.label)) this.introduce(policy)
     this.#latest[place] = { policy, count }
-    return count
-  }
-
-  /** Meets a policy whose limiter these metrics do not observe. */
-  #meetUnannounced(policy: Policy): PolicyCount {
-    const count = this.#meet(policy)
-    const isKnown = this.#descriptions.has(count.label) || policy.limit === Number.POSITIVE_INFINITY
-    if (!isKnown) this.introduce(policy)
     return count
   }
 

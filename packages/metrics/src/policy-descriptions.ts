@@ -1,8 +1,6 @@
 import type { Policy, PolicySetVersion, StoreRegion } from '@sluice/core'
 import type { SeriesTable } from './series.ts'
 
-/** The version of policies that are given in code, as a label. */
-const inCode = 'code'
 /** The most versions of one policy that are kept between two readings. */
 const maxVersions = 8
 
@@ -59,7 +57,7 @@ export class PolicyDescriptions {
         const mode = enforcedShare === 0 ? 'shadow' : enforcedShare === 1 ? 'enforce' : 'canary'
         table.set('sluice_policy_limit', limit, label)
         table.set('sluice_policy_window_seconds', windowMs / 1_000, label)
-        table.set('sluice_policy_info', 1, label, mode, algorithm, version?.id ?? inCode)
+        table.set('sluice_policy_info', 1, label, mode, algorithm, version?.id ?? 'code')
         for (const { part, units } of region?.boundsOf(policy) ?? []) {
           table.set('sluice_region_bound_units', units, label, region?.name ?? '', part)
         }

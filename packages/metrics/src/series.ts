@@ -77,13 +77,11 @@ export class Series {
     const folded = (isFolded: (index: number) => boolean) =>
       labels.map((label, index) => (isFolded(index) ? other : label))
     const partly = folded((index) => isNew(index) && grows(index))
+    const whole = folded(() => true)
     return (
       this.#slotWithin(maxPartly, partly) ??
       this.#slotWithin(maxSeries - 1, folded(grows)) ??
-      this.#slotWithin(
-        maxSeries,
-        folded(() => true),
-      ) ??
+      this.#slotWithin(maxSeries, whole) ??
       0
     )
   }
@@ -116,12 +114,10 @@ export class Series {
   /** Has every further value of a histogram told to somebody. */
   tap(tap: Tap): void {
     const before = this.#tap
-    this.#tap = before
-      ? (value, labels) => {
-          before(value, labels)
-          tap(value, labels)
-        }
-      : tap
+    this.#tap = (value, labels) => {
+      before?.(value, labels)
+      tap(value, labels)
+    }
   }
 
   clear(): void {

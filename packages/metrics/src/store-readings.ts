@@ -77,12 +77,10 @@ export class StoreReadings {
   }
 
   #liveSpaces(): readonly object[] {
-    const spaces: object[] = []
-    for (const ref of this.#spaces) {
+    return [...this.#spaces].flatMap((ref) => {
       const space = ref.deref()
-      if (space) spaces.push(space)
-      else this.#spaces.delete(ref)
-    }
-    return spaces
+      if (!space) this.#spaces.delete(ref)
+      return space ?? []
+    })
   }
 }

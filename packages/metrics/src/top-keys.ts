@@ -51,18 +51,14 @@ export class TopKeys {
 
   top(by: TopKeysBy, window: TopKeysWindow, most: number): Ranking {
     const nowMs = performance.now()
-    const ranking = this.#sketchOf(by).top(window, most, nowMs)
+    const sketches = { asked: this.#asked, denied: this.#denied, cost: this.#cost ?? this.#asked }
+    const ranking = sketches[by].top(window, most, nowMs)
     return { ...ranking, sinceMs: Math.round(Date.now() - (nowMs - ranking.sinceMs)) }
   }
 
   /** The counts that are kept apart. */
   get counts(): readonly TopKeysBy[] {
     return this.#cost ? topKeysBys : ['asked', 'denied']
-  }
-
-  #sketchOf(by: TopKeysBy): RollingSketch {
-    if (by === 'denied') return this.#denied
-    return (by === 'cost' ? this.#cost : undefined) ?? this.#asked
   }
 }
 
@@ -153,11 +149,10 @@ class RollingSketch {
     this.#minutes = [...this.#minutes, minute]
     this.#closed += 1
     if (this.#closed % minutesOfBlock !== 0) return
-    const block = { ...mergeHotKeys(this.#minutes, keptCounters), fromMs: this.#firstMs }
+    const block = {
+      ...mergeHotKeys(this.#minutes, keptCounters),
+      fromMs: this.#minutes[0]?.fromMs ?? 0,
+    }
     this.#blocks = [...this.#blocks, block].slice(-keptBlocks)
-  }
-
-  get #firstMs(): number {
-    return this.#minutes[0]?.fromMs ?? 0
   }
 }

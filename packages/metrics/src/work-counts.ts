@@ -37,7 +37,7 @@ export interface WatchedOutbound {
 /** The longest (ms) that a reader waits for a queue to say how full it is. */
 const depthDeadlineMs = 1_000
 
-/** Counts what queues, outbounds and clients tell. */
+/** Counts what queues and outbounds tell. */
 export class WorkCounts {
   readonly #table: SeriesTable
   readonly #queues = new Map<string, WatchedQueue>()
@@ -62,27 +62,17 @@ export class WorkCounts {
     else this.#noteCall(event)
   }
 
-  noteWait(reason: string, waitedMs: number): void {
-    this.#table.observe('sluice_client_wait_seconds', waitedMs / 1_000, reason)
-  }
-
-  noteGiveUp(reason: string): void {
-    this.#table.add('sluice_client_give_ups_total', 1, reason)
-  }
-
   /** Asks the queues and outbounds. A queue that does not answer has no depth. */
   async read(): Promise<void> {
     const table = this.#table
     for (const { outbound, waiting } of this.#outbounds.values()) {
       table.set('sluice_outbound_waiting', waiting, outbound)
     }
-    const asked = [...this.#queues.values()].map(async (queue) => {
-      const found = await depthOf(queue)
-      return { name: queue.queue, found }
-    })
-    const answers = await Promise.all(asked)
+    const queues = [...this.#queues.values()]
+    const depths = await Promise.all(queues.map(depthOf))
     table.clear('sluice_queue_depth', 'sluice_queue_dead_letters', 'sluice_queue_oldest_seconds')
-    for (const { name, found } of answers) {
+    for (const [index, { queue: name }] of queues.entries()) {
+      const found = depths[index]
       if (!found) continue
       table.set('sluice_queue_depth', found.depth, name)
       table.set('sluice_queue_dead_letters', found.dead, name)

@@ -51,13 +51,12 @@ export function traces(options: TracesOptions): Traces {
 
 function attributesOf({ decision, policy, answeredBy }: DecisionEvent): Attributes {
   const binding = decision.outcomes.find((outcome) => outcome.policy === policy)
+  const isTold = !decision.allowed && Number.isFinite(decision.retryAfterMs)
   return {
     'sluice.allowed': decision.allowed,
     'sluice.answered_by': answeredBy,
-    ...(policy === undefined ? {} : { 'sluice.policy': policy.name }),
-    ...(binding?.remaining === undefined ? {} : { 'sluice.remaining': binding.remaining }),
-    ...(decision.allowed || !Number.isFinite(decision.retryAfterMs)
-      ? {}
-      : { 'sluice.retry_after_ms': decision.retryAfterMs }),
+    ...(policy && { 'sluice.policy': policy.name }),
+    ...(binding?.remaining !== undefined && { 'sluice.remaining': binding.remaining }),
+    ...(isTold && { 'sluice.retry_after_ms': decision.retryAfterMs }),
   }
 }

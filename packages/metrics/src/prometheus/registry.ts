@@ -1,11 +1,6 @@
 import { invalid, knownFields, SluiceError } from '@sluice/core'
 import type { Metrics } from '../collect-metrics.ts'
-import {
-  type Instrument,
-  type InstrumentName,
-  instrumentNames,
-  instruments,
-} from '../instruments.ts'
+import { type InstrumentName, instrumentNames, instruments } from '../instruments.ts'
 import { cumulated } from '../metrics-page.ts'
 import type { Family, Sample } from '../series.ts'
 
@@ -52,8 +47,7 @@ export function prometheus(metrics: Pick<Metrics, 'read'>, options: PrometheusOp
   registered.set(registry, metrics)
   const reading = readOnce(metrics)
   for (const name of instrumentNames) {
-    const metric = new ReadMetric(name, reading)
-    Reflect.apply(registry.registerMetric, registry, [metric])
+    Reflect.apply(registry.registerMetric, registry, [readMetric(name, reading)])
   }
 }
 
@@ -75,52 +69,32 @@ function readOnce(metrics: Pick<Metrics, 'read'>): () => Promise<readonly Family
   }
 }
 
-/** A metric as registries know it: they ask for its values, and write them. */
-class ReadMetric {
-  /** A registry that shows OpenMetrics takes the end off the name of a counter. */
-  name: string
-  readonly help: string
-  readonly type: Instrument['kind']
-  readonly aggregator: 'sum' | 'max'
-  readonly #own: InstrumentName
-  readonly #instrument: Instrument
-  readonly #read: () => Promise<readonly Family[]>
+/** Makes a metric as registries know it: they ask for its values, and write them. */
+function readMetric(name: InstrumentName, read: () => Promise<readonly Family[]>) {
+  const { help, kind: type, labels: names, buckets: bounds = [], ...instrument } = instruments[name]
+  const aggregator = instrument.aggregator ?? (type === 'gauge' ? 'max' : 'sum')
 
-  constructor(name: InstrumentName, read: () => Promise<readonly Family[]>) {
-    const instrument = instruments[name]
-    this.name = name
-    this.#own = name
-    this.help = instrument.help
-    this.type = instrument.kind
-    this.aggregator = instrument.aggregator ?? (instrument.kind === 'gauge' ? 'max' : 'sum')
-    this.#instrument = instrument
-    this.#read = read
-  }
-
-  async get() {
-    const { name, help, type, aggregator } = this
-    const families = await this.#read()
-    const family = families.find((each) => each.name === this.#own)
-    const samples = family?.samples ?? []
-    return { name, help, type, aggregator, values: samples.flatMap((each) => this.#values(each)) }
-  }
-
-  /** Does nothing: a counter that only grows is what Prometheus expects. */
-  reset(): undefined {
-    return undefined
-  }
-
-  #values({ labels: texts, value, buckets }: Sample) {
-    const { labels: names, buckets: bounds = [] } = this.#instrument
-    const labels = Object.fromEntries(names.map((name, index) => [name, texts[index] ?? '']))
+  function valuesOf({ labels: texts, value, buckets }: Sample) {
+    const labels = Object.fromEntries(names.map((label, index) => [label, texts[index] ?? '']))
     // Without a name of its own it gets that of the metric, with the end that the format wants.
     if (!buckets) return [{ value, labels, exemplar: undefined }]
+    const part = (of: string, count: number, own: Readonly<Record<string, string>>) => {
+      return { value: count, labels: own, metricName: `${name}_${of}`, exemplar: undefined }
+    }
     const [rows, all] = cumulated(buckets, bounds)
-    const values = rows.map(({ le, count }) => this.#part('bucket', count, { le, ...labels }))
-    return [...values, this.#part('sum', value, labels), this.#part('count', all, labels)]
+    const values = rows.map(({ le, count }) => part('bucket', count, { le, ...labels }))
+    return [...values, part('sum', value, labels), part('count', all, labels)]
   }
 
-  #part(part: string, value: number, labels: Readonly<Record<string, string>>) {
-    return { value, labels, metricName: `${this.#own}_${part}`, exemplar: undefined }
+  return {
+    // A registry that shows OpenMetrics takes the end off the name of a counter.
+    ...{ name: String(name), help, type, aggregator },
+    async get() {
+      const family = (await read()).find((each) => each.name === name)
+      const values = (family?.samples ?? []).flatMap(valuesOf)
+      return { name: this.name, help, type, aggregator, values }
+    },
+    /** Does nothing: a counter that only grows is what Prometheus expects. */
+    reset: () => undefined,
   }
 }
