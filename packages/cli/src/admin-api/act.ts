@@ -28,7 +28,6 @@ interface Action<Answer extends TSchema> {
   describe(answer: Static<Answer>): string
 }
 
-/** Shows what an action would change, asks whether to go on, and has it done. */
 export async function act<Answer extends TSchema>(
   { terminal, api, options }: { terminal: Terminal; api: AdminApi; options: ActOptions },
   { path, body, answer, ifMatch, describe }: Action<Answer>,

@@ -33,7 +33,6 @@ export interface Answered<Answer extends TSchema> {
   readonly etag: string | undefined
 }
 
-/** The longest wait for an answer, in ms. */
 const timeoutMs = 10_000
 /** The longest answer that is read, in bytes. */
 const maxLength = 16_000_000

@@ -20,7 +20,6 @@ interface SetEntry {
 
 type Target = Pick<SetEntry, 'policy' | 'field'>
 
-/** The way from the policies in force to those of a file. */
 export interface ApplyPlan {
   readonly set: readonly SetEntry[]
   /** Entries that end, since the file of the fleet has the value already. */
@@ -39,7 +38,6 @@ interface Situation {
   readonly withoutEntries: Change['differences']
 }
 
-/** Plans how the policies of a file come in force without a deploy, as far as they can. */
 export function applyPlan(situation: Situation): ApplyPlan {
   const { wanted, inForce } = situation
   const before = byName(inForce)

@@ -3,10 +3,8 @@ import { styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { Change } from './answers.ts'
 
-/** The most identities that one line names. */
 const maxNamed = 5
 
-/** Describes a change of policies: each difference, and the busiest keys that it touches. */
 export function describeChange(change: Change, terminal: Terminal): string {
   const { differences, affected, version, dryRun } = change
   const style = styleOf(terminal.stdout, terminal)

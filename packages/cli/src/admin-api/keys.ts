@@ -10,7 +10,6 @@ import type { KeyAction, Lookup } from './answers.ts'
 export const keyNotes = `A key is typed as the admin API takes it: user ada, ip 203.0.113.9, tenant acme, user ada for a key
 of both, or a digest. With - it is read from stdin, for a key that is secret.`
 
-/** Reads the words of a key. @throws CliError when there is none */
 export async function keyOf(terminal: Terminal, words: readonly string[]): Promise<string> {
   const isFromStdin = words.length === 1 && words[0] === '-'
   const key = (isFromStdin ? await text(terminal.stdin) : words.join(' ')).trim()

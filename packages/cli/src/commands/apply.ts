@@ -1,14 +1,8 @@
 import { onOneLine } from '@sluice/core'
 import { readPolicyFile } from '@sluice/policies'
 import { type ActOptions, act, actOptions } from '../admin-api/act.ts'
-import { AdminApi, fleetNotes } from '../admin-api/admin-api.ts'
-import {
-  type Change,
-  changeAnswer,
-  exportAnswer,
-  type PoliciesInForce,
-  policiesAnswer,
-} from '../admin-api/answers.ts'
+import { AdminApi, type Answered, fleetNotes } from '../admin-api/admin-api.ts'
+import { type Change, changeAnswer, exportAnswer, policiesAnswer } from '../admin-api/answers.ts'
 import { type ApplyPlan, applyPlan } from '../admin-api/apply-plan.ts'
 import { describeChange } from '../admin-api/changes.ts'
 import { CliError, type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
@@ -47,13 +41,13 @@ async function runApply(
 ): Promise<ExitCode> {
   const api = new AdminApi(terminal, options)
   const wanted = readPolicyFile(await textOf(file), file)
-  const { body: current, etag } = await api.ask('policies', { answer: policiesAnswer })
+  const current = await api.ask('policies', { answer: policiesAnswer })
   const exported = await api.ask('policies/export', { answer: exportAnswer })
   const plan = applyPlan({
     wanted,
     inForce: readPolicyFile(exported.body.text, `version ${exported.body.version}`),
-    entries: current.entries,
-    withoutEntries: await withoutEntries(api, { current, etag, options }),
+    entries: current.body.entries,
+    withoutEntries: await withoutEntries(api, current, options.reason),
   })
   tellRest(terminal, plan)
   if (plan.needDeploy.length > 0 && !options.partial) {
@@ -70,7 +64,8 @@ async function runApply(
   return act(
     { terminal, api, options },
     {
-      ...{ path: 'policies/changes', body: { set, remove }, answer: changeAnswer, ifMatch: etag },
+      ...{ path: 'policies/changes', body: { set, remove }, answer: changeAnswer },
+      ifMatch: current.etag,
       describe: (change) => describeChange(change, terminal),
     },
   )
@@ -79,18 +74,15 @@ async function runApply(
 /** Asks what the end of all entries of fields would change: it tells the file of the fleet. */
 async function withoutEntries(
   api: AdminApi,
-  {
-    current,
-    etag,
-    options,
-  }: { current: PoliciesInForce; etag: string | undefined; options: ApplyOptions },
+  { body: { entries }, etag }: Answered<typeof policiesAnswer>,
+  reason: string,
 ): Promise<Change['differences']> {
-  const remove = current.entries
+  const remove = entries
     .filter(({ field }) => field !== 'override')
     .map(({ policy, field }) => ({ policy, field }))
   if (remove.length === 0) return []
   const { body } = await api.ask('policies/changes', {
-    body: { remove, reason: options.reason, dryRun: true },
+    body: { remove, reason, dryRun: true },
     answer: changeAnswer,
     ifMatch: etag,
   })

@@ -118,7 +118,6 @@ export class DiffTally {
   }
 }
 
-/** A bound of `--fail-if`, by which a change is refused. */
 export interface Bound {
   readonly text: string
   /** The value that is compared, and whether it is beyond the bound. */

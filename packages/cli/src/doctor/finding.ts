@@ -14,14 +14,12 @@ export interface Finding {
   readonly fix?: string
 }
 
-export type Findings = Readonly<Record<Severity, Found>>
-
-type Found = (seen: string, fix?: string) => Finding
+export type Findings = Readonly<Record<Severity, (seen: string, fix?: string) => Finding>>
 
 /** Makes findings of one check by their weight. */
 export function found(check: string): Findings {
-  const of =
-    (severity: Severity): Found =>
-    (seen, fix) => ({ check, severity, seen, ...(fix !== undefined && { fix }) })
+  const of = (severity: Severity) => (seen: string, fix?: string) => {
+    return { check, severity, seen, ...(fix !== undefined && { fix }) }
+  }
   return { error: of('error'), warning: of('warning'), note: of('note'), ok: of('ok') }
 }

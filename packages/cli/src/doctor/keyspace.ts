@@ -9,7 +9,6 @@ const sampled = 100
 /** A key of more bytes holds the server up. */
 const bigBytes = 4 * 1_024 * 1_024
 
-/** Looks at keys of a prefix: how many there are, whether all expire, and their size. */
 export async function keyspace(link: RedisLink, prefix: string): Promise<Finding> {
   const check = found('keys')
   const keys = new Set<string>()

@@ -49,13 +49,10 @@ export class LogReader {
   readonly #progress: Progress
   readonly #formats = new Set<string>()
   readonly #examples: UnreadableLine[] = []
-  #lines = 0
-  #requests = 0
+  readonly #seen = { lines: 0, requests: 0, fromMs: 0, toMs: 0 }
   #unreadable = 0
   #readBytes = 0
   #allBytes: number | undefined
-  #fromMs = 0
-  #toMs = 0
   #isHeapLarge = false
 
   constructor(terminal: Terminal, files: readonly string[], options: LogOptions) {
@@ -72,12 +69,9 @@ export class LogReader {
     return {
       files: this.#files,
       format: [...this.#formats].join(', '),
-      lines: this.#lines,
-      requests: this.#requests,
+      ...this.#seen,
       unreadable: { lines: this.#unreadable, examples: this.#examples },
       late: this.#order.late,
-      fromMs: this.#fromMs,
-      toMs: this.#toMs,
     }
   }
 
@@ -114,9 +108,9 @@ export class LogReader {
   *#timed(requests: readonly LogRequest[]): Generator<readonly LogRequest[]> {
     const [first] = requests
     if (!first) return
-    if (this.#requests === 0) this.#fromMs = first.startMs
-    this.#requests += requests.length
-    this.#toMs = requests.at(-1)?.startMs ?? this.#toMs
+    if (this.#seen.requests === 0) this.#seen.fromMs = first.startMs
+    this.#seen.requests += requests.length
+    this.#seen.toMs = requests.at(-1)?.startMs ?? this.#seen.toMs
     yield requests
   }
 
@@ -135,7 +129,7 @@ export class LogReader {
       const requests: LogRequest[] = []
       eachLine(piece, encoding, (line) => {
         number += 1
-        this.#lines += 1
+        this.#seen.lines += 1
         if (line === '') return
         const fields = read(line)
         if (typeof fields === 'string')

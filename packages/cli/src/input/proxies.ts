@@ -3,7 +3,6 @@ import { compile } from 'proxy-addr'
 import type { LogRequest } from '../formats/log-request.ts'
 import { CliError } from '../terminal/exit-codes.ts'
 
-/** Finds the address of a client behind the proxies that are declared. */
 export type ClientAddress = (request: LogRequest) => string | undefined
 
 /**
@@ -14,12 +13,7 @@ export type ClientAddress = (request: LogRequest) => string | undefined
 export function behindProxies(trusted: string): ClientAddress {
   const trust = trustOf(trusted)
   return (request) => {
-    const hops =
-      request
-        .header('x-forwarded-for')
-        ?.split(',')
-        .map((hop) => hop.trim())
-        .filter((hop) => hop !== '') ?? []
+    const hops = (request.header('x-forwarded-for') ?? '').split(/[\s,]+/).filter(Boolean)
     let address = request.ip
     for (let index = 0; address !== undefined && trust(address, index); index += 1) {
       const before = hops.at(-1 - index)

@@ -7,7 +7,6 @@ import { Panel, Table } from './parts.tsx'
 /** Rows that are drawn at first, and with each press of the button. */
 const pageLength = 100
 
-/** Lists the clients that were refused, with a field to find one of them. */
 export function ClientTable({ deniedClients, totals }: SimulationReport) {
   const [wanted, setWanted] = useState('')
   const [shown, setShown] = useState(pageLength)

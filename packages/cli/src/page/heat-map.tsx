@@ -12,7 +12,6 @@ const measures: Readonly<Record<string, (hour: HourReport) => number>> = {
 const hourMs = 3_600_000
 const hours = Array.from({ length: 24 }, (_, hour) => hour)
 
-/** Shows the hours of the log: a row for each day, in UTC. */
 export function HeatMap({ hours: reports }: SimulationReport) {
   const [measure, setMeasure] = useState('denied requests')
   const measured = (report: HourReport) => measures[measure]?.(report) ?? 0

@@ -6,10 +6,8 @@ import { type Distribution, RateChart } from './rate-chart.tsx'
 
 /** Steps of the slider; it is logarithmic, as rates are. */
 const steps = 1_000
-/** The most clients that the table names. */
 const maxListed = 100
 
-/** Shows the rates of clients, with a slider for the limit that tells who would be caught. */
 export function LimitSlider({ rates, policies }: SimulationReport) {
   // Leases and strikes are no rates of requests.
   const quotas = policies.filter(({ counts }) => counts === 'units')
@@ -89,9 +87,7 @@ export function LimitSlider({ rates, policies }: SimulationReport) {
           rows={listed}
         />
       )}
-      {listed.length > 0 && over > listed.length && (
-        <p class="muted">{`and ${countText(over - listed.length)} more`}</p>
-      )}
+      {over > listed.length && <p class="muted">{`and ${countText(over - listed.length)} more`}</p>}
     </Panel>
   )
 }

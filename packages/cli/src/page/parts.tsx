@@ -12,7 +12,6 @@ export function Panel({ title, children }: { title: string; children: ComponentC
   )
 }
 
-/** A box that scrolls sideways, by the keyboard too. */
 export function Scrolling({ label, children }: { label: string; children: ComponentChildren }) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields.

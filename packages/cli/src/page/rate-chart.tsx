@@ -11,7 +11,6 @@ interface ChartProps {
   readonly span: string
 }
 
-/** Draws how many clients reach each rate, and where a limit stands; both axes are logarithmic. */
 export function RateChart({ label, distribution, limit, span }: ChartProps) {
   const clients = distribution.reduce((sum, [, each]) => sum + each, 0)
   const maxRate = distribution.at(-1)?.[0] ?? 0

@@ -1,7 +1,6 @@
 import type { BusyClient, RatesReport } from '../report/simulation-report.ts'
 import { rateWindowsMs } from './rolling-rates.ts'
 
-/** The rates of clients, which are known by their numbers. */
 export interface RatedClients {
   /** The most requests of all clients in a window, by the numbers of the clients. */
   ratesIn(window: number): Uint32Array

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 
-/** The options of commands that replay a log against a policy file, as commander reads them. */
+/** The options of commands that replay a log against a policy file, as commander has them. */
 export interface ReplayOptions {
   /** Keys that the policy file names: `tenant=header:x-tenant`. */
   readonly key: readonly string[]

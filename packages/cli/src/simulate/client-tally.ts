@@ -13,13 +13,8 @@ interface Denials {
   policies: readonly string[]
 }
 
-export interface Denial {
-  readonly timeMs: number
-  readonly hour: number
-  readonly by: readonly string[]
-}
-
 const maxClients = 1_000_000
+export const hourMs = 3_600_000
 
 /** The clients of a log, a million at most, numbered in the order of their first requests. */
 export class ClientTable {
@@ -61,7 +56,7 @@ export class ClientTable {
   }
 
   /** Notes a refusal. @returns whether it is the first one of the client in an hour */
-  deny(client: number, { timeMs, hour, by }: Denial): boolean {
+  deny(client: number, timeMs: number, by: readonly string[]): boolean {
     const time = timeMs - (this.#beginMs ?? 0)
     const denials = this.#denials.get(client) ?? this.#denialsFrom(client, time)
     denials.count += 1
@@ -74,6 +69,7 @@ export class ClientTable {
       if (denials.policies.includes(name)) continue
       denials.policies = this.#list([...denials.policies, name])
     }
+    const hour = Math.floor(timeMs / hourMs)
     const isFirst = denials.hour !== hour
     denials.hour = hour
     return isFirst

@@ -39,7 +39,6 @@ export async function replayLogs(
   return { log, notes: about.notes(log, replay) }
 }
 
-/** Notices what a log cannot tell, while it is replayed. */
 class LogNotes {
   #requests = 0
   #refusedBefore = 0
@@ -60,8 +59,6 @@ class LogNotes {
   notes({ late }: LogReport, { policies, notes }: Replay): readonly string[] {
     const short = policies.find(({ windowMs }) => windowMs < coarseWindowMs)
     const counts = policies.find((policy) => algorithmOf(policy).counts === 'leases')
-    const [refused, preflights] = [this.#refusedBefore, this.#preflights]
-    const timeless = this.#requests - this.#withDuration
     return [
       ...notes,
       ...(this.#isWholeSeconds && short
@@ -69,31 +66,25 @@ class LogNotes {
             `${wholeSeconds}, so '${short.name}' sees the requests of a second as one burst; log $msec for exact times`,
           ]
         : []),
-      ...(counts && timeless > 0
-        ? [
-            `${timeless} requests have no duration, so '${counts.name}' takes them for over at once; log $request_time`,
-          ]
-        : []),
-      ...noteIf(
-        refused,
-        `requests were answered 429 already, so a limit was in force when the log was written`,
-      ),
-      ...noteIf(this.#withoutAddress, 'requests have no address'),
-      ...noteIf(
-        preflights,
-        `OPTIONS requests were counted; preflights among them are not counted where CORS middleware runs before the limiter, or with preflights: 'pass'`,
-      ),
-      ...noteIf(
-        late,
-        'requests were more out of order than --order-window, and moved to their place',
-      ),
+      ...notesOn({
+        [`requests have no duration, so '${counts?.name}' takes them for over at once; log $request_time`]:
+          counts ? this.#requests - this.#withDuration : 0,
+        'requests were answered 429 already, so a limit was in force when the log was written':
+          this.#refusedBefore,
+        'requests have no address': this.#withoutAddress,
+        "OPTIONS requests were counted; preflights among them are not counted where CORS middleware runs before the limiter, or with preflights: 'pass'":
+          this.#preflights,
+        'requests were more out of order than --order-window, and moved to their place': late,
+      }),
     ]
   }
 }
 
 export const wholeSeconds = 'the times of the log are whole seconds'
 
-/** A note on some requests, unless there are none. */
-export function noteIf(requests: number, what: string): readonly string[] {
-  return requests > 0 ? [`${requests} ${what}`] : []
+/** Notes on numbers of requests, without those on none. */
+export function notesOn(requests: Readonly<Record<string, number>>): readonly string[] {
+  return Object.entries(requests).flatMap(([what, count]) =>
+    count > 0 ? [`${count} ${what}`] : [],
+  )
 }

@@ -3,11 +3,10 @@ import type { Check, Outcome } from '@sluice/core/backend'
 import { ratesReport } from '../rates/distribution.ts'
 import type { Replayed } from '../replay/replay.ts'
 import type { HourReport, RouteReport, SimulationReport } from '../report/simulation-report.ts'
-import { ClientTable } from './client-tally.ts'
+import { ClientTable, hourMs } from './client-tally.ts'
 import { DenialRuns } from './denial-runs.ts'
 import { PolicyTally } from './policy-tally.ts'
 
-const hourMs = 3_600_000
 /** Hours that are listed, so that a line with a wrong date does not make millions. */
 const maxHours = 24 * 366
 const maxRoutes = 200
@@ -24,9 +23,6 @@ interface RouteTally {
 
 /** One request, as those who count its outcomes need it. */
 type Answered = Parameters<PolicyTally['add']>[2]
-
-/** The names of the policies that denied a request, or of what else did. */
-type Denying = readonly string[]
 
 const none = { outcomes: [] }
 
@@ -65,8 +61,7 @@ export class Simulation {
     const client = this.#clients.request(replayed.client, request.startMs)
     if (client === undefined) this.#totals.unlistedRequests += 1
     else if (isDenied) {
-      const denial = { timeMs: request.startMs, hour: startOfHour / hourMs, by: denying }
-      if (this.#clients.deny(client, denial)) hour.clientsDenied += 1
+      if (this.#clients.deny(client, request.startMs, denying)) hour.clientsDenied += 1
     } else if (result === 'allowed' || result === 'skipped') this.#clients.allow(client)
   }
 
@@ -89,7 +84,15 @@ export class Simulation {
     }
   }
 
-  #addPolicies({ request, result, decision, checks, shadow, refusedBy }: Replayed): Denying {
+  /** @returns the names of the policies that denied a request, or of what else did */
+  #addPolicies({
+    request,
+    result,
+    decision,
+    checks,
+    shadow,
+    refusedBy,
+  }: Replayed): readonly string[] {
     const at = { timeMs: request.startMs, isAllowed: result === 'allowed' }
     if (shadow) this.#addOutcomes(shadow.outcomes, shadow.checks, at)
     if (shadow?.outcomes.some(({ allowed }) => !allowed)) this.#totals.shadowDenied += 1

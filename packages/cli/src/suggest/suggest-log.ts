@@ -3,9 +3,9 @@ import { resolveKey } from '@sluice/http'
 import { readLogs } from '../input/log-options.ts'
 import type { LogOptions } from '../input/log-reader.ts'
 import { namedKey } from '../replay/named-code.ts'
-import type { BusyClient, LogReport } from '../report/simulation-report.ts'
+import type { BusyClient } from '../report/simulation-report.ts'
 import { ClientTable } from '../simulate/client-tally.ts'
-import { noteIf, wholeSeconds } from '../simulate/replay-logs.ts'
+import { notesOn, wholeSeconds } from '../simulate/replay-logs.ts'
 import { CliError } from '../terminal/exit-codes.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { Guesses } from './guesses.ts'
@@ -73,7 +73,14 @@ export async function suggestFrom(
       return { client, route, refused }
     }),
     warnings: [
-      ...sizeWarnings(log, clients.size),
+      ...(clients.size < enoughIdentities
+        ? [
+            `${clients.size} identities are few: with less than ${enoughIdentities}, the largest rates are those of single clients`,
+          ]
+        : []),
+      ...(log.toMs - log.fromMs < enoughMs
+        ? ['the log is shorter than a day, and may not have the busiest hour']
+        : []),
       ...(most && most.requests > log.requests * suspectShare
         ? [
             `${most.client} has more than half of all requests: if it is a proxy, name it with --trust-proxy`,
@@ -82,12 +89,12 @@ export async function suggestFrom(
       ...(isWholeSeconds
         ? [`${wholeSeconds}, so bursts are looked at over 10 s; log $msec for shorter ones`]
         : []),
-      ...noteIf(
-        seen.refused,
-        'requests were answered 429 already: a limit was in force, and the figures show what it let through',
-      ),
-      ...noteIf(seen.keyless, 'requests have no key, and are left out'),
-      ...noteIf(seen.unlisted, 'requests of identities beyond a million are left out'),
+      ...notesOn({
+        'requests were answered 429 already: a limit was in force, and the figures show what it let through':
+          seen.refused,
+        'requests have no key, and are left out': seen.keyless,
+        'requests of identities beyond a million are left out': seen.unlisted,
+      }),
     ],
   }
 }
@@ -96,19 +103,6 @@ function busiestOf(clients: Iterable<BusyClient>): BusyClient | undefined {
   let most: BusyClient | undefined
   for (const client of clients) if (client.requests > (most?.requests ?? 0)) most = client
   return most
-}
-
-function sizeWarnings({ fromMs, toMs }: LogReport, identities: number): readonly string[] {
-  return [
-    ...(identities < enoughIdentities
-      ? [
-          `${identities} identities are few: with less than ${enoughIdentities}, the largest rates are those of single clients`,
-        ]
-      : []),
-    ...(toMs - fromMs < enoughMs
-      ? ['the log is shorter than a day, and may not have the busiest hour']
-      : []),
-  ]
 }
 
 function shareOf(text: string): number {

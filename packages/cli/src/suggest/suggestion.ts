@@ -65,11 +65,6 @@ const maxOutlierShare = 0.01
 const maxOutliers = 50
 const shares = [0, 0.001, 0.01, 0.05]
 
-interface Windows {
-  readonly burst: number
-  readonly sustained: number
-}
-
 interface PairOptions {
   readonly maxTouched: number
   /** Tells whether the log knows seconds alone: no short window can use it. */
@@ -130,7 +125,7 @@ function without(rates: Uint32Array, left: ReadonlySet<number>): Uint32Array {
 function limitPair(
   rates: readonly Uint32Array[],
   sorted: readonly Uint32Array[],
-  windows: Windows,
+  windows: Readonly<Record<'burst' | 'sustained', number>>,
   maxTouched: number,
 ): LimitPair {
   const limitOf = (window: number): number =>

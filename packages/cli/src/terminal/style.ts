@@ -3,7 +3,6 @@ import type { Output, Terminal } from './terminal.ts'
 
 type Format = Parameters<typeof styleText>[0]
 
-/** Writes a text in a colour, or as it is. */
 export type Style = (format: Format, text: string) => string
 
 /**

@@ -7,7 +7,6 @@ export interface Output {
   write(text: string): unknown
 }
 
-/** All that a command has of the process around it, so that tests can run it in theirs. */
 export interface Terminal {
   readonly stdin: AsyncIterable<Buffer> & { readonly isTTY?: boolean }
   readonly stdout: Output

@@ -47,7 +47,6 @@ export function columnTable<Row>(
   )
 }
 
-/** Wraps words at the width of a terminal. */
 export function wrapped(text: string, { columns }: Output): string {
   return columns === undefined ? text : new Help().boxWrap(text, columns)
 }
