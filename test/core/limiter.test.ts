@@ -117,6 +117,11 @@ describe('a decision', () => {
   })
 })
 
+it('peeks at policies with names that every object has', async () => {
+  const limiter = createLimiter({ name: 'constructor', limit: 2, window: '1m' })
+  expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(2)
+})
+
 describe('peek, where the limit comes with each request', () => {
   const options = { name: 'api', limit: 10, window: '1h' } as const
   const made = (store: Store) => {

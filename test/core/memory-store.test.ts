@@ -14,6 +14,24 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
+it.each(algorithmNames.filter((name) => name !== 'concurrency'))(
+  'refunds no unit of a state that began after the receipt, whatever the clock does (%s)',
+  async (algorithm) => {
+    const policy = algorithmPolicy(algorithm, { limit: 5, window: '1m' })
+    const limiter = limiterOf({ store: memoryStore(), ...policy })
+    const take = async () => {
+      const decisions = []
+      for (let unit = 0; unit < 5; unit += 1) decisions.push(await limiter.consume('k'))
+      return decisions
+    }
+    const old = await take()
+    vi.setSystemTime(Date.now() + 180_000)
+    await take()
+    vi.setSystemTime(Date.now() - 301_000)
+    for (const decision of old) expect(await limiter.refund(decision)).toBe(false)
+  },
+)
+
 describe('a flood of keys', () => {
   it.each(algorithmNames)(
     'ten times the cap leaves memory bounded, and a blocked key blocked (%s)',

@@ -245,6 +245,7 @@ describe('an outbound', () => {
     [{ recovery: -1 }, /^recovery must be/],
     [{ onEvent: 5 }, /^onEvent must be/],
     [{ observers: {} }, /^observers must be a list/],
+    [{ observers: null }, /^observers must be a list/],
     [{ rate: 5 }, /there is no option 'rate'/],
   ])('refuses options that cannot be meant: %j', async (wrong, message) => {
     expect(() => make(wrong as Partial<OutboundOptions>)).toThrow(message)

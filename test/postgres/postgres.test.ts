@@ -74,6 +74,22 @@ it('goes by the clock of the server, also after that was ahead of it', async () 
   expect((await limiter.consume('k')).allowed).toBe(true)
 })
 
+it('counts by a clock with fractions', async () => {
+  let now = Date.now() + 0.25
+  const limiter = limiterOn([five], { clock: () => now, denialTtlMs: 0 })
+  const allowed: boolean[] = []
+  for (let ask = 0; ask < 7; ask += 1) {
+    now += 0.5
+    allowed.push((await limiter.consume('fraction')).allowed)
+  }
+  expect(allowed).toEqual([true, true, true, true, true, false, false])
+})
+
+it('lets several processes run the migration at once', async () => {
+  await pool.query('DROP TABLE sluice_counts')
+  await Promise.all(Array.from({ length: 8 }, () => pool.query(postgresMigration())))
+})
+
 it('gives units back, resets and renews what another process has taken', async () => {
   const leases: PolicyOptions = { name: 'leases', algorithm: 'concurrency', limit: 1 }
   const [one, other] = [limiterOn([five]), limiterOn([five])]
@@ -220,6 +236,9 @@ describe('options', () => {
     expect(() =>
       regionalStore({ region: 'eu', local: store, global: store, shares: { eu: 0.5 } }),
     ).toThrow(/redisStore\(client\)/)
+    expect(() => createLimiter({ store, policies: [{ ...five, limit: 10_001 }] })).toThrow(
+      /at most 10000 with 'sliding-log'/,
+    )
     await expect(openPolicies({ file: 'none.yaml', store })).rejects.toThrow(/redisStore\(client\)/)
     await store.close?.()
   })

@@ -39,7 +39,7 @@ export function pageAnswer(
   if (!found || (request.method !== 'GET' && request.method !== 'HEAD')) return undefined
   const { body, packed, headers } = fileOf(...found)
   if (request.header('if-none-match') === headers.ETag) return { status: 304, headers }
-  if (!/\bgzip\b(?!;\s*q=0)/.test(request.header('accept-encoding') ?? ''))
+  if (!/\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(request.header('accept-encoding') ?? ''))
     return { status: 200, headers, body }
   return { status: 200, headers: { ...headers, 'Content-Encoding': 'gzip' }, body: packed }
 }
@@ -58,7 +58,7 @@ function fileOf(name: string, type: string): PageFile {
       'Cache-Control': 'no-cache',
       'Cross-Origin-Opener-Policy': 'same-origin',
       'Cross-Origin-Resource-Policy': 'same-origin',
-      ETag: `"${hash}"`,
+      ETag: `W/"${hash}"`,
       'Referrer-Policy': 'no-referrer',
       Vary: 'Accept-Encoding',
       'X-Content-Type-Options': 'nosniff',

@@ -6,6 +6,7 @@ import {
   type OptionsOf,
   type RequiredOption,
   readOptions,
+  textOption,
   warnOnce,
 } from '@sluice/core'
 import type { OutboundEvent, OutboundObserver } from './event.ts'
@@ -15,7 +16,7 @@ class AuditStreamTable {
   /** An ioredis or node-redis client, of a single node or Sentinel. */
   client: RequiredOption<object, Send> = senderOf
   /** The key of the stream. @default 'sluice:outbound' */
-  key?: Option<string, string> = (key) => key ?? 'sluice:outbound'
+  key?: Option<string, string> = textOption('sluice:outbound', /./, 'a text')
   /** Number of entries kept, approximately, the newest: a whole number ≥ 1. @default 100_000 */
   maxLength?: Option<number, number> = countOption(100_000, { min: 1 })
   /**

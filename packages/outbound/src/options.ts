@@ -64,7 +64,7 @@ class OutboundTable {
    */
   recovery?: Option<Duration, number> = durationOption('20s', durationMs)
   /** Name of the caller, for the audit trail. @default host name and process id */
-  by?: Option<string, string> = (by) => by ?? `${hostname()}:${process.pid}`
+  by?: Option<string, string> = (by) => orDefault(by, `${hostname()}:${process.pid}`)
   /** Called for every call, and for every call that was not made. */
   onEvent?: Option<OutboundObserver> = functionOption('a function')
   /**
@@ -72,7 +72,7 @@ class OutboundTable {
    * @default none
    */
   observers?: Option<readonly OutboundObservers[], readonly OutboundObservers[]> = (given) => {
-    const observers = given ?? []
+    const observers = orDefault(given, [])
     checkObserverList(observers, ['onEvent', 'onOutbound'])
     return observers
   }

@@ -32,7 +32,7 @@ class PoliciesTable extends VersionObserverTable {
    * @default none: the file alone is in force, and nothing else can be changed
    */
   store?: Option<Store, Documents | undefined> = (store, option) => {
-    if (!store || store.documents) return store?.documents
+    if (store === undefined || store?.documents) return store?.documents
     const legal = 'a store that keeps documents, such as redisStore(client)'
     throw invalid({ option }, store.name ?? store, legal)
   }

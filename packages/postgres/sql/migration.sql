@@ -1,6 +1,8 @@
 -- The table and the functions of postgresStore, of @sluice/postgres. It may run again at any time.
--- Without the word UNLOGGED, counts survive a crash of the server, and each decision writes to the
--- write-ahead log.
+-- Without the word UNLOGGED, counts survive a crash of the server.
+
+-- Processes that start together run it one after the other.
+SELECT pg_advisory_xact_lock(hashtext('sluice_counts migration'));
 
 CREATE UNLOGGED TABLE IF NOT EXISTS sluice_counts (
   key text COLLATE "C" PRIMARY KEY, -- 128 bits of a SHA-256, as base64url

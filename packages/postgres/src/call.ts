@@ -75,18 +75,13 @@ export function queryOf(
   { name, args }: FunctionCall,
   { table, prepare }: { readonly table: string; readonly prepare: boolean },
 ): PostgresQuery {
-  const literals = prepare ? args.map((_, index) => `$${index + 1}`) : args.map(literalOf)
+  const literals = args.map((one, index) => {
+    if (prepare) return `$${index + 1}`
+    return typeof one === 'string' ? `'${one}'` : (one ?? 'NULL')
+  })
+  const prepared = prepare && { name: `${table}_${name}`, values: [...args] }
   const text = `SELECT ${table}_${name}(${literals}) AS reply`
-  return {
-    text,
-    query_timeout: patienceMs,
-    ...(prepare ? { name: `${table}_${name}`, values: [...args] } : {}),
-  }
-}
-
-function literalOf(argument: Argument): string {
-  if (argument === null) return 'NULL'
-  return typeof argument === 'number' ? String(argument) : `'${argument}'`
+  return { text, query_timeout: patienceMs, ...prepared }
 }
 
 /** Rounds up to a minute: an update of an indexed column costs several times as much. */
@@ -126,11 +121,14 @@ export function replyOf(row: unknown): Reply {
  * its time was read.
  */
 export class ServerClock {
-  /** The most that the server was ahead of the monotonic clock of this process, in ms. */
-  #aheadMs = Date.now() - performance.now()
+  /**
+   * The most that the server was ahead of the monotonic clock of this process, in ms. The server
+   * refuses the time 0 of a process that has not heard of it.
+   */
+  #aheadMs = Number.NEGATIVE_INFINITY
 
   now(): number {
-    return Math.floor(performance.now() + this.#aheadMs)
+    return Math.max(0, Math.floor(performance.now() + this.#aheadMs))
   }
 
   /** Learns from a reply. @param isRefused true when the server refused a time of this clock */

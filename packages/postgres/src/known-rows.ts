@@ -11,6 +11,8 @@ export interface Row {
   version: number
   /** The encoded state; `undefined` for none. */
   text: string | undefined
+  /** True while a request of this process waits for a lock on it. */
+  isLocked: boolean
 }
 
 /** In each of two generations: a row that is used moves from the old one to the young one. */
@@ -47,6 +49,6 @@ export class KnownRows {
 
   #absent(key: string): Row {
     const digest = digestIdentity(key, this.#secret)
-    return { key, digest, version: 0, text: undefined }
+    return { key, digest, version: 0, text: undefined, isLocked: false }
   }
 }

@@ -1,12 +1,18 @@
 import {
+  type Check,
   checkSecret,
-  flag,
+  countOption,
+  flagOption,
   invalid,
   knownFields,
   noteRelease,
-  orDefault,
-  wholeNumber,
+  type Option,
+  type OptionsOf,
+  type Policy,
+  readOptions,
+  type SettingsOf,
 } from '@sluice/core'
+import { algorithmOf } from '@sluice/core/backend'
 import { readSql } from './read-sql.ts'
 
 /** A query of `pg`. */
@@ -26,47 +32,51 @@ export interface PostgresPool {
   off(event: 'error', listener: (error: Error) => void): unknown
 }
 
-/** Options of `postgresStore`. */
-export interface PostgresStoreOptions {
+/** The options of `postgresStore`. */
+class PostgresTable {
   /**
    * The table that the migration has created: a lower-case identifier of at most 40 characters.
    * `search_path` tells its schema.
    * @default 'sluice_counts'
    */
-  table?: string | undefined
+  table?: Option<string, string> = tableOf
   /**
    * Makes the digest of keys an HMAC, so that nobody who reads the table can guess them.
    * @default none
    */
-  secret?: string | undefined
+  secret?: Option<string> = (secret) => {
+    checkSecret(secret, 'postgresStore')
+    return secret
+  }
   /**
    * Has each connection prepare its statements, which saves Postgres a third of a small call. Leave
    * it out behind PgBouncer before 1.21.
    * @default false
    */
-  prepare?: boolean | undefined
+  prepare?: Option<boolean, boolean> = flagOption(false)
   /**
    * Time (ms) for which a denial is cached in this process. Resets, refunds and raised limits of
    * other processes take effect after that at the latest. 0 asks Postgres every time; 60,000 at
    * most.
    * @default 1_000
    */
-  denialTtlMs?: number | undefined
+  denialTtlMs?: Option<number, number> = countOption(1_000, { min: 0, max: 60_000 })
   /**
-   * Returns whole milliseconds since the epoch, for simulations and tests. @default the clock of
-   * the server
+   * Returns milliseconds since the epoch, for simulations and tests.
+   * @default the clock of the server
    */
-  clock?: (() => number) | undefined
+  clock?: Option<() => number> = (clock, option) => {
+    if (clock === undefined) return undefined
+    if (typeof clock === 'function') return () => Math.floor(clock())
+    throw invalid({ option }, clock, 'a function that returns milliseconds')
+  }
 }
 
-/** All options, of which only the secret and the clock may be left out. */
-export interface PostgresStoreSetup {
-  readonly table: string
-  readonly secret: string | undefined
-  readonly prepare: boolean
-  readonly denialTtlMs: number
-  readonly clock: (() => number) | undefined
-}
+/** Options of `postgresStore`. */
+export interface PostgresStoreOptions extends OptionsOf<PostgresTable> {}
+
+/** The checked options, with their defaults. */
+export type PostgresStoreSetup = SettingsOf<PostgresTable>
 
 export function setUpPostgresStore(
   pool: PostgresPool,
@@ -76,20 +86,24 @@ export function setUpPostgresStore(
   if (typeof pool?.query !== 'function' || typeof pool.on !== 'function') {
     throw invalid({ option: 'pool' }, pool, 'a Pool of pg: new Pool({ connectionString })')
   }
-  knownFields(options, 'postgresStore', ['table', 'secret', 'prepare', 'denialTtlMs', 'clock'])
-  const { secret, clock } = options
-  checkSecret(secret, 'postgresStore')
-  if (clock !== undefined && typeof clock !== 'function') {
-    throw invalid({ option: 'clock' }, clock, 'a function that returns milliseconds')
-  }
-  const ttl = orDefault(options.denialTtlMs, 1_000)
-  return {
-    table: tableOf(options.table),
-    secret,
-    prepare: flag(options.prepare, { option: 'prepare' }, false),
-    denialTtlMs: wholeNumber(ttl, { option: 'denialTtlMs' }, { min: 0, max: 60_000 }),
-    clock,
-  }
+  return readOptions(new PostgresTable(), options, 'postgresStore')
+}
+
+/** A row keeps each unit of a log, and travels whole. */
+const maxLogLimit = 10_000
+
+/** @throws SluiceError for a log that would block Postgres and the process */
+export function checkLogLimit(policy: Policy): void {
+  const { name, limit, algorithm } = policy
+  if (limit === Number.POSITIVE_INFINITY || boundLogLimit({ policy, limit }).limit === limit) return
+  const legal = `at most ${maxLogLimit} with '${algorithm}' on Postgres; take 'sliding-counter', or Redis`
+  throw invalid({ option: `limit of '${name}'`, code: 'SLUICE_POLICY_RANGE' }, limit, legal)
+}
+
+/** Lowers a computed limit to what a row may hold. */
+export function boundLogLimit<C extends Pick<Check, 'policy' | 'limit'>>(check: C): C {
+  const isHeld = !algorithmOf(check.policy).keepsEachUnit || check.limit <= maxLogLimit
+  return isHeld ? check : { ...check, limit: maxLogLimit }
 }
 
 /** Returns the name of the table, which goes into SQL as it is. */

@@ -4,8 +4,10 @@ import {
   type Check,
   type CountedKey,
   type DecidingOp,
+  endsWithin,
   errorText,
   type Outcome,
+  type Policy,
   SluiceError,
   type Store,
   type StoreDenials,
@@ -13,17 +15,11 @@ import {
   warnOnce,
 } from '@sluice/core'
 import { digestIdentity, engine, WorkingSet } from '@sluice/core/backend'
-import {
-  decideCall,
-  type FunctionCall,
-  patienceMs,
-  queryOf,
-  type Reply,
-  replyOf,
-  ServerClock,
-} from './call.ts'
+import { decideCall, type FunctionCall, patienceMs, queryOf, replyOf, ServerClock } from './call.ts'
 import { KnownRows, type Row } from './known-rows.ts'
 import {
+  boundLogLimit,
+  checkLogLimit,
   type PostgresPool,
   type PostgresStoreOptions,
   type PostgresStoreSetup,
@@ -68,7 +64,7 @@ class PostgresStore implements Store {
   readonly name = 'postgres'
   readonly denials: StoreDenials
   readonly keys: { digestOf(key: string): string }
-  readonly telemetry: { readonly lastFailure: Error | undefined }
+  readonly telemetry: { lastFailure: Error | undefined } = { lastFailure: undefined }
   readonly #pool: PostgresPool
   readonly #setup: PostgresStoreSetup
   readonly #clock = new ServerClock()
@@ -77,28 +73,27 @@ class PostgresStore implements Store {
   #isGathering = false
   /** The call under way. Requests that come meanwhile share the next one. */
   #call: Promise<void> | undefined
+  /** Requests for locked rows, which others do not wait for. */
+  readonly #apart = new Set<Promise<void>>()
   #sweeping: NodeJS.Timeout | undefined
-  #lastFailure: Error | undefined
   #isClosed = false
   readonly #noteFailure = (error: Error): void => {
-    this.#lastFailure = error
+    this.telemetry.lastFailure = error
   }
 
   constructor(pool: PostgresPool, setup: PostgresStoreSetup) {
     const { secret, clock, denialTtlMs } = setup
-    const lastFailure = () => this.#lastFailure
     this.#pool = pool
     this.#setup = setup
     this.#known = new KnownRows(secret)
     this.denials = { ttlMs: denialTtlMs, clock }
     this.keys = { digestOf: (key) => digestIdentity(key, secret) }
-    this.telemetry = {
-      get lastFailure() {
-        return lastFailure()
-      },
-    }
     // Without a listener the process would end with the server.
     pool.on('error', this.#noteFailure)
+  }
+
+  accept(policies: readonly Policy[]): void {
+    policies.forEach(checkLogLimit)
   }
 
   apply(
@@ -106,7 +101,8 @@ class PostgresStore implements Store {
     checks: readonly Check[],
     cancellation?: Cancellation,
   ): Promise<readonly Outcome[]> {
-    return this.#send(checks, cancellation, (states, now) => engine[op](states, checks, now))
+    const bounded = checks.map(boundLogLimit)
+    return this.#send(bounded, cancellation, (states, now) => engine[op](states, bounded, now))
   }
 
   change(change: Change, cancellation?: Cancellation): Promise<readonly boolean[]> {
@@ -122,7 +118,7 @@ class PostgresStore implements Store {
   ): Promise<Answer> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) {
-        reject(new SluiceError('SLUICE_STORE_FAILED', 'the store is closed'))
+        reject(storeClosed())
         return
       }
       this.#sweeping ??= setInterval(() => this.#sweep(), sweepIntervalMs).unref()
@@ -134,7 +130,6 @@ class PostgresStore implements Store {
       this.#waiting.push({ rows, cancellation, decide, reject })
       if (this.#isGathering || this.#call) return
       this.#isGathering = true
-      // All requests of this tick travel together.
       queueMicrotask(() => this.#startCall())
     })
   }
@@ -144,24 +139,39 @@ class PostgresStore implements Store {
     clearInterval(this.#sweeping)
     // The requests of this tick are about to leave.
     await Promise.resolve()
-    while (this.#call) await this.#call
+    await endsWithin(Promise.all([this.#call, ...this.#apart]), patienceMs)
+    for (const { reject } of this.#waiting.splice(0)) reject(storeClosed())
     this.#pool.off('error', this.#noteFailure)
   }
 
-  /** Takes requests in order of arrival. */
+  /** Sends the requests of a tick together, in order of arrival. */
   #startCall(): void {
     this.#isGathering = false
     this.#call = undefined
     const batch = this.#waiting.splice(0, maxAsked)
-    if (batch.length > 0) this.#call = this.#decide(batch).then(() => this.#startCall())
+    const isLocked = ({ rows }: Asked): boolean => rows.some((row) => row.isLocked)
+    for (const asked of batch.filter(isLocked)) this.#decideAlone(asked)
+    const others = batch.filter((asked) => !isLocked(asked))
+    if (others.length > 0) this.#call = this.#decide(others).then(() => this.#startCall())
+    else if (this.#waiting.length > 0) this.#startCall()
+  }
+
+  /** Decides a request beside the others, which need not wait for a locked row. */
+  #decideAlone(asked: Asked): void {
+    for (const row of asked.rows) row.isLocked = true
+    const work = this.#decide([asked], true).finally(() => {
+      for (const row of asked.rows) row.isLocked = false
+      this.#apart.delete(work)
+    })
+    this.#apart.add(work)
   }
 
   /** Decides requests in order of arrival, until they are written or nobody waits for them. */
-  async #decide(batch: readonly Asked[]): Promise<void> {
+  async #decide(batch: readonly Asked[], isAlone = false): Promise<void> {
     const begunAt = performance.now()
     let asked = batch
     let problem: unknown
-    for (let attempt = 0; performance.now() - begunAt < patienceMs; attempt += 1) {
+    for (let attempt = 0; performance.now() - begunAt < 10 * patienceMs; attempt += 1) {
       asked = asked.filter((one) => isWanted(one))
       if (asked.length === 0) return
       // Others write the same rows: they need not come from the same moment again.
@@ -172,18 +182,14 @@ class PostgresStore implements Store {
       } catch (error) {
         problem = error
         if (!rolledBack.includes(codeOf(error))) break
-        if (asked.length > 1) return await this.#decideApart(asked)
+        if (isAlone) continue
+        for (const one of asked) this.#decideAlone(one)
+        return
       }
     }
     const failure = failureOf(problem)
-    this.#lastFailure = failure
+    this.telemetry.lastFailure = failure
     for (const { reject } of asked) reject(failure)
-  }
-
-  /** Decides the halves of a batch, so that a locked row holds up few others. */
-  async #decideApart(asked: readonly Asked[]): Promise<void> {
-    const middle = asked.length >> 1
-    await Promise.all([this.#decide(asked.slice(0, middle)), this.#decide(asked.slice(middle))])
   }
 
   /**
@@ -195,10 +201,9 @@ class PostgresStore implements Store {
     const { clock } = this.#setup
     const rows = new Map<string, Row>()
     const stored = new Map<string, string>()
-    for (const row of asked.flatMap((one) => one.rows)) {
-      rows.set(row.key, row)
-      if (row.text !== undefined) stored.set(row.key, row.text)
-    }
+    // Of two objects for one row, the last one counts.
+    for (const row of asked.flatMap((one) => one.rows)) rows.set(row.key, row)
+    for (const { key, text } of rows.values()) if (text !== undefined) stored.set(key, text)
     const states = new WorkingSet(stored)
     const now = clock?.() ?? this.#clock.now()
     const answers = asked.map((one) => one.decide(states, now))
@@ -206,7 +211,10 @@ class PostgresStore implements Store {
     const reply = replyOf(await this.#query(call))
     this.#clock.learn(reply.nowMs, reply.nowMs < now)
     if (reply.rows) {
-      refresh(rows, reply.rows)
+      for (const row of rows.values()) {
+        const { version = 0, text } = reply.rows.get(row.digest) ?? {}
+        Object.assign(row, { version, text })
+      }
       return false
     }
     call.written()
@@ -216,7 +224,7 @@ class PostgresStore implements Store {
 
   async #query(call: FunctionCall): Promise<unknown> {
     const { rows } = await this.#pool.query(queryOf(call, this.#setup))
-    this.#lastFailure = undefined
+    this.telemetry.lastFailure = undefined
     return rows[0]
   }
 
@@ -226,19 +234,13 @@ class PostgresStore implements Store {
     try {
       await this.#query({ name: 'sweep', args: [sweptAtOnce, clock ? clock() - marginMs : null] })
     } catch (error) {
-      // The next sweep deletes them too.
       warnOnce(`rows of ${table} that have ended could not be deleted: ${errorText(error)}`)
     }
   }
 }
 
-/** Takes over the rows that the server has. */
-function refresh(rows: ReadonlyMap<string, Row>, current: NonNullable<Reply['rows']>): void {
-  for (const row of rows.values()) {
-    const { version = 0, text } = current.get(row.digest) ?? {}
-    row.version = version
-    row.text = text
-  }
+function storeClosed(): SluiceError {
+  return new SluiceError('SLUICE_STORE_FAILED', 'the store is closed')
 }
 
 function isWanted({ cancellation, reject }: Asked): boolean {

@@ -39,16 +39,20 @@ export const near: Answering = ({ admin }) => {
   const { at, scope, processes, policies } = live
   admin.history?.day.note(live)
   const shadows = shadowPolicies(admin)
+  const info = metrics.fleetSnapshot().families.find(({ name }) => name === 'sluice_policy_info')
+  const algorithms = new Map(info?.samples.map(({ labels }) => [labels[0], labels[2] ?? '']))
   const identities = policies.flatMap(({ policy, limit, windowSeconds = 0, hotKeyShare }) => {
     // The keys of a penalty, and those of the most policies, are not followed.
     if (hotKeyShare === undefined) return []
+    // Others have a burst, or leases.
+    const isWindowed = /^(sliding|fixed)-/.test(algorithms.get(policy) ?? '')
     const refused = metrics.topKeys({ policy, by: 'denied', window: '1h', most: maxIdentities })
     const taken = takenUnder(metrics, { policy, windowMs: windowSeconds * 1_000 })?.keys ?? []
     const found = new Map([...(refused?.keys ?? []), ...taken].map((key) => [key.digest, key.name]))
     return [...found].map(([digest, name]) => {
       const denied = refused?.keys.find((key) => key.digest === digest)?.count ?? 0
       const perWindow = taken.find((key) => key.digest === digest)?.perWindow
-      const share = limit && perWindow !== undefined ? { share: perWindow / limit } : {}
+      const share = isWindowed && limit && perWindow !== undefined && { share: perWindow / limit }
       const mode = shadows.has(policy) ? 'shadow' : 'enforce'
       return { ...{ policy, mode, digest, name, denied }, ...share }
     })

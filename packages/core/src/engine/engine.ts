@@ -80,10 +80,11 @@ function consume(states: States, checks: readonly Check[], now: number): readonl
 
 /** Decides a check that fits the usual state of its key; `undefined` if the whole way has to. */
 function consumeUsual(states: States, check: Check, now: number): Outcome | undefined {
-  const { takeUsual, capacity, quota = capacity, delayMs } = algorithmOf(check.policy)
+  const { takeUsual, capacity, quota = capacity, delayMs, endsAt } = algorithmOf(check.policy)
   if (!takeUsual || !leavesTrace(check)) return undefined
   const state = states.get(check, now)
-  if (!state) return undefined
+  // An ended state begins anew, so that older receipts do not reach its units.
+  if (!state || endsAt(state, check) <= now) return undefined
   const delay = delayMs ? delayMs(state, check, now) : 0
   const charge = takeUsual(state, check, now)
   if (!charge) return undefined

@@ -40,7 +40,7 @@ export function readPeekOptions(
   return {
     cost,
     limitOf({ name, windowMs, headroom, limit, limitPerRequest }: Policy): number | undefined {
-      const value = limits[name]
+      const value = Object.hasOwn(limits, name) ? limits[name] : undefined
       if (value === undefined) return limitPerRequest ? undefined : limit
       const given = withoutHeadroom(policyLimit(value, `limits.${name}`), headroom)
       checkUnits(given, windowMs, `limits.${name}`)

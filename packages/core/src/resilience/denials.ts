@@ -278,7 +278,7 @@ function countedDown(outcome: Outcome, check: Check, elapsedMs: number): Outcome
   }
 }
 
-const known = processWide('@sluice/core/denials/1', () => new WeakMap<Store, Denials>())
+const known = processWide('@sluice/core/denials/2', () => new WeakMap<Store, Denials>())
 
 /** Returns the denials of a store, or `undefined` when none may be repeated. */
 export function denialsOf(store: Store): Denials | undefined {

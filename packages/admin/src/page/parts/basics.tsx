@@ -25,12 +25,10 @@ export function Button({ look, label, little, type, ...rest }: ButtonProps) {
 
 interface ViewProps {
   readonly title: string
-  /** Stands at the end of the title. */
   readonly aside?: ComponentChildren
   readonly children: ComponentChildren
 }
 
-/** One view of the page. */
 export function View({ title, aside, children }: ViewProps) {
   return (
     <>
@@ -45,7 +43,6 @@ export function View({ title, aside, children }: ViewProps) {
 
 interface PanelProps {
   readonly title: string
-  /** Stands at the end of the header. */
   readonly aside?: ComponentChildren
   /** The columns of twelve that it takes. @default all */
   readonly of?: 5 | 7 | 12
@@ -74,7 +71,6 @@ interface FactsProps {
   readonly facts: readonly (readonly [term: string, value: ComponentChildren] | false)[]
 }
 
-/** Terms with their values. */
 export function Facts({ facts }: FactsProps) {
   return (
     <dl class="facts">

@@ -49,7 +49,8 @@ export function Chart({ label, times, lines, marks, outages }: ChartProps) {
   const ticks = times.filter((at, index) => {
     return Math.floor(at / step) > Math.floor((times[index - 1] ?? at) / step)
   })
-  const groups = Map.groupBy(marks, ({ at }) => Math.min(9, Math.floor(x(at) / markStep)))
+  const placeOf = ({ at }: Mark): number => Math.min(9, Math.floor(x(at) / markStep))
+  const places = [...new Set(marks.map(placeOf))]
   return (
     <div class="chart">
       <svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label={label}>
@@ -74,18 +75,21 @@ export function Chart({ label, times, lines, marks, outages }: ChartProps) {
           {clockTime(at * 1_000)}
         </span>
       ))}
-      {[...groups].map(([place, [one, ...more]]) => {
-        const words = [one, ...more].map((mark) => mark?.words).join('; ')
+      {places.map((place) => {
+        const group = marks.filter((mark) => placeOf(mark) === place)
+        const words = group.map((mark) => mark.words).join('; ')
+        const label = `${group.length} changed: ${words}`
+        const style = { left: `${(place + 0.5) * markStep}%` }
         return (
           <a
             key={place}
             class="flag"
-            href={one?.href ?? ''}
+            href={group[0]?.href ?? ''}
             title={words}
-            aria-label={`${1 + more.length} changed: ${words}`}
-            style={{ left: `${(place + 0.5) * markStep}%` }}
+            aria-label={label}
+            style={style}
           >
-            {1 + more.length}
+            {group.length}
           </a>
         )
       })}

@@ -94,7 +94,6 @@ interface SelectProps {
   readonly onValue: (value: string) => void
 }
 
-/** One of many values. */
 export function Select({ label, value, options, onValue }: SelectProps) {
   const id = useId()
   return (

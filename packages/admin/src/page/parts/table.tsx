@@ -22,7 +22,6 @@ interface TableProps<T> {
   readonly columns: readonly Column<T>[]
   /** Stands in the place of a table without rows. */
   readonly blank?: ComponentChildren
-  /** Adds a filter. */
   readonly filter?: {
     readonly hint: string
     readonly initial?: string

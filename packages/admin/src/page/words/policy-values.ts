@@ -74,12 +74,15 @@ export function limitOf(text: string): number | 'unlimited' | undefined {
   return bare === 'unlimited' ? bare : undefined
 }
 
+/** `by` names the function of tiers; a tier may have this name too. */
+const isSource = (name: string, place: string) => name === 'by' && !place.endsWith('tiers')
+
 /** Finds the numbers of tiers and schedules by where they stand; a plain limit stands at `''`. */
 function numbersIn(limit: unknown, place = ''): readonly (readonly [string, string])[] {
   if (typeof limit === 'number' || limit === 'unlimited') return [[place, String(limit)]]
   if (typeof limit !== 'object' || limit === null) return []
   return Object.entries(limit).flatMap(([name, inner]) =>
-    name === 'by' ? [] : numbersIn(inner, `${place} ${name}`.trim()),
+    isSource(name, place) ? [] : numbersIn(inner, `${place} ${name}`.trim()),
   )
 }
 
@@ -90,7 +93,7 @@ function withNumbers(limit: unknown, texts: PolicyForm['limits'], place = ''): u
   const inner = (name: string, each: unknown) => withNumbers(each, texts, `${place} ${name}`.trim())
   if (Array.isArray(limit)) return limit.map((each, index) => inner(String(index), each))
   return Object.fromEntries(
-    Object.entries(limit).map(([name, each]) => [name, name === 'by' ? each : inner(name, each)]),
+    Object.entries(limit).map(([at, each]) => [at, isSource(at, place) ? each : inner(at, each)]),
   )
 }
 
