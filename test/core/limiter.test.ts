@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import {
   createCheckLimiter,
+  createLimiter,
   type DecisionEvent,
   memoryStore,
   type Store,

@@ -1,13 +1,14 @@
-// One process of a fleet: 500 requests at once on one key, when the parent says go. Prints how many were admitted.
+// One process of a fleet, of this version or the last one: 500 requests at once on one key, when the parent says go. Prints how many were admitted.
 
+import { createLimiter } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
-import { patientLimiter } from '../support/patient-limiter.ts'
 
 const [url = '', policies = '[]'] = process.argv.slice(2)
 const redis = new Redis(url)
 await redis.ping()
-const limiter = patientLimiter({
+const limiter = createLimiter({
+  deadlineMs: 60_000,
   store: redisStore(redis),
   policies: JSON.parse(policies),
   failureMode: 'closed',

@@ -64,7 +64,10 @@ define['penalty'] = function()
 
   function penalty.give_back() end
 
-  penalty.block = begin_block
+  function penalty.block(cell, policy, duration)
+    if now >= forgotten_at(cell, policy) then cell.last = 0 end
+    begin_block(cell, policy, duration)
+  end
 
   function penalty.clear(cell)
     redis_call('DEL', cell.key)

@@ -825,7 +825,10 @@ cell.last = last == 0 and block_for + 0 or min(most + 0, floor(last * factor))
 begin_block(cell, policy, cell.last)
 end
 function penalty.give_back() end
-penalty.block = begin_block
+function penalty.block(cell, policy, duration)
+if now >= forgotten_at(cell, policy) then cell.last = 0 end
+begin_block(cell, policy, duration)
+end
 function penalty.clear(cell)
 redis_call('DEL', cell.key)
 cell.since, cell.strikes, cell.blocked_until, cell.asked, cell.last = 0, 0, 0, 0, 0
