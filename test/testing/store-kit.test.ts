@@ -209,7 +209,7 @@ describe('the kit for stores', () => {
   it('asks for a test runner, and names an option that it does not know', () => {
     const open = () => ({ store: memoryStore() })
     expect(() => storeConformance({ open })).toThrow(
-      /storeConformance: describe must be a function of your test runner: import/,
+      /storeConformance: describe must be a function of your test runner: describe/,
     )
     const options = { describe, it, open, opened: open }
     expect(() => storeConformance(options)).toThrow(/there is no option 'opened'.*'open'/)

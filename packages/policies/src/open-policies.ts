@@ -19,7 +19,6 @@ import { PolicySources } from './policy-sources.ts'
 import { kills } from './versions/layer.ts'
 import { VersionObserverTable } from './versions/version.ts'
 
-/** The options of `openPolicies`. */
 class PoliciesTable extends VersionObserverTable {
   /** The policy file, in YAML or JSON. */
   file: RequiredOption<string> = (file, option) => {
@@ -44,6 +43,7 @@ class PoliciesTable extends VersionObserverTable {
   )
 }
 
+/** Options of `openPolicies`. */
 export type OpenPoliciesOptions = OptionsOf<PoliciesTable>
 
 /**

@@ -39,7 +39,7 @@ export function testRunner(
 function functionOf(options: object, name: string, where: string): Describe & It {
   const found: unknown = Reflect.get(options, name) ?? Reflect.get(globalThis, name)
   if (isFunction(found)) return found
-  const legal = `a function of your test runner: import { describe, it } from 'vitest', '@jest/globals' or 'node:test'`
+  const legal = `a function of your test runner: describe and it of 'vitest', '@jest/globals' or 'node:test'`
   throw invalid({ option: `${where}: ${name}` }, found, legal)
 }
 
