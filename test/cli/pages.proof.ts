@@ -48,7 +48,7 @@ describe('docs/simulator.md', () => {
     for (const { words, output } of shown) {
       const own = words.includes('-o') ? [...words, '--force'] : words
       const stdin = words.includes('-') ? readFileSync('access.log') : ''
-      const { stdout, stderr } = await runSluice(own, { stdin })
+      const { stdout, stderr } = await runSluice(own, { stdin, columns: 200 })
       expect(stderr, words.join(' ')).toBe('')
       // A page may leave out lines: `…` stands for them.
       const parts = output.split('…\n')

@@ -13,16 +13,19 @@ interface RunOptions {
   readonly stdin?: string | Buffer
   readonly env?: Terminal['env']
   readonly isTTY?: boolean
+  /** The width of the terminal. @default 100 */
+  readonly columns?: number
   readonly signal?: AbortSignal
 }
 
 /** Runs `sluice` in this process, as a shell would with these words. */
 export async function runSluice(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
-  const { stdin = '', env = {}, isTTY = false, signal = new AbortController().signal } = options
+  const { stdin = '', env = {}, isTTY = false, columns = 100 } = options
+  const { signal = new AbortController().signal } = options
   const written = { stdout: '', stderr: '' }
   const outputOf = (name: 'stdout' | 'stderr') => ({
     isTTY,
-    columns: 100,
+    columns,
     write: (text: string) => {
       written[name] += text
     },

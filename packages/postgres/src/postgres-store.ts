@@ -139,9 +139,13 @@ class PostgresStore implements Store {
     clearInterval(this.#sweeping)
     // The requests of this tick are about to leave.
     await Promise.resolve()
-    await endsWithin(Promise.all([this.#call, ...this.#apart]), patienceMs)
+    await endsWithin(this.#drained(), patienceMs)
     for (const { reject } of this.#waiting.splice(0)) reject(storeClosed())
     this.#pool.off('error', this.#noteFailure)
+  }
+
+  async #drained(): Promise<void> {
+    while (this.#call || this.#apart.size > 0) await Promise.all([this.#call, ...this.#apart])
   }
 
   /** Sends the requests of a tick together, in order of arrival. */
