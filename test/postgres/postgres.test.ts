@@ -237,7 +237,7 @@ describe('options', () => {
       regionalStore({ region: 'eu', local: store, global: store, shares: { eu: 0.5 } }),
     ).toThrow(/redisStore\(client\)/)
     expect(() => createLimiter({ store, policies: [{ ...five, limit: 10_001 }] })).toThrow(
-      /at most 10000 with 'sliding-log'/,
+      /at most 10000 with algorithm 'sliding-log'/,
     )
     await expect(openPolicies({ file: 'none.yaml', store })).rejects.toThrow(/redisStore\(client\)/)
     await store.close?.()

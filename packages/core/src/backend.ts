@@ -13,4 +13,5 @@ export type { Change, DecidingOp, Granted, Outcome, Store, StoreOp } from './mod
 export { countInstead } from './observers/join-observers.ts'
 export type { CountedDecision } from './observers/observers.ts'
 export { countsBeyond } from './policy/async.ts'
+export { boundLogLimit, checkLogLimit } from './policy/log-limit.ts'
 export { besideGrants } from './policy/prefetch.ts'

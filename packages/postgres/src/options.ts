@@ -1,5 +1,4 @@
 import {
-  type Check,
   checkSecret,
   countOption,
   flagOption,
@@ -8,11 +7,9 @@ import {
   noteRelease,
   type Option,
   type OptionsOf,
-  type Policy,
   readOptions,
   type SettingsOf,
 } from '@sluice/core'
-import { algorithmOf } from '@sluice/core/backend'
 import { readSql } from './read-sql.ts'
 
 /** A query of `pg`. */
@@ -87,23 +84,6 @@ export function setUpPostgresStore(
     throw invalid({ option: 'pool' }, pool, 'a Pool of pg: new Pool({ connectionString })')
   }
   return readOptions(new PostgresTable(), options, 'postgresStore')
-}
-
-/** A row keeps each unit of a log, and travels whole. */
-const maxLogLimit = 10_000
-
-/** @throws SluiceError for a log that would block Postgres and the process */
-export function checkLogLimit(policy: Policy): void {
-  const { name, limit, algorithm } = policy
-  if (limit === Number.POSITIVE_INFINITY || boundLogLimit({ policy, limit }).limit === limit) return
-  const legal = `at most ${maxLogLimit} with '${algorithm}' on Postgres; take 'sliding-counter', or Redis`
-  throw invalid({ option: `limit of '${name}'`, code: 'SLUICE_POLICY_RANGE' }, limit, legal)
-}
-
-/** Lowers a computed limit to what a row may hold. */
-export function boundLogLimit<C extends Pick<Check, 'policy' | 'limit'>>(check: C): C {
-  const isHeld = !algorithmOf(check.policy).keepsEachUnit || check.limit <= maxLogLimit
-  return isHeld ? check : { ...check, limit: maxLogLimit }
 }
 
 /** Returns the name of the table, which goes into SQL as it is. */

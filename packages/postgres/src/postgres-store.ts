@@ -14,12 +14,16 @@ import {
   sleep,
   warnOnce,
 } from '@sluice/core'
-import { digestIdentity, engine, WorkingSet } from '@sluice/core/backend'
-import { decideCall, type FunctionCall, patienceMs, queryOf, replyOf, ServerClock } from './call.ts'
-import { KnownRows, type Row } from './known-rows.ts'
 import {
   boundLogLimit,
   checkLogLimit,
+  digestIdentity,
+  engine,
+  WorkingSet,
+} from '@sluice/core/backend'
+import { decideCall, type FunctionCall, patienceMs, queryOf, replyOf, ServerClock } from './call.ts'
+import { KnownRows, type Row } from './known-rows.ts'
+import {
   type PostgresPool,
   type PostgresStoreOptions,
   type PostgresStoreSetup,
@@ -93,7 +97,8 @@ class PostgresStore implements Store {
   }
 
   accept(policies: readonly Policy[]): void {
-    policies.forEach(checkLogLimit)
+    const fix = "take 'sliding-counter', or redisStore"
+    for (const policy of policies) checkLogLimit(policy, fix)
   }
 
   apply(

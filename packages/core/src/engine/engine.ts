@@ -60,9 +60,10 @@ function consume(states: States, checks: readonly Check[], now: number): readonl
   const only = checks[0]
   // Most requests have one check, which needs no lists.
   if (only && checks.length === 1) {
-    const usual = consumeUsual(states, only, now)
+    const found: Found = { check: only, now, state: states.get(only, now) }
+    const usual = consumeUsual(states, found)
     if (usual) return [usual]
-    const found = { check: only, now, state: stateOf(states, only, now) }
+    if (found.state) clamp(found.state, only, now)
     const wait = waitOf(found)
     return [wait === 0 ? taken(states, found) : denied(states, found, wait)]
   }
@@ -79,10 +80,9 @@ function consume(states: States, checks: readonly Check[], now: number): readonl
 }
 
 /** Decides a check that fits the usual state of its key; `undefined` if the whole way has to. */
-function consumeUsual(states: States, check: Check, now: number): Outcome | undefined {
+function consumeUsual(states: States, { check, now, state }: Found): Outcome | undefined {
   const { takeUsual, capacity, quota = capacity, delayMs, endsAt } = algorithmOf(check.policy)
   if (!takeUsual || !leavesTrace(check)) return undefined
-  const state = states.get(check, now)
   // An ended state begins anew, so that older receipts do not reach its units.
   if (!state || endsAt(state, check) <= now) return undefined
   const delay = delayMs ? delayMs(state, check, now) : 0
@@ -217,9 +217,13 @@ function block(states: States, { blockMs, ...rest }: BlockCheck, now: number): b
  */
 function stateOf(states: States, check: Check, now: number): KeyState | undefined {
   const state = states.get(check, now)
-  if (!state) return undefined
+  if (state) clamp(state, check, now)
+  return state
+}
+
+function clamp(state: KeyState, check: Check, now: number): void {
   const clamped = algorithmOf(check.policy).clamp(state, check, now)
-  return clamped === state ? state : Object.assign(state, clamped)
+  if (clamped !== state) Object.assign(state, clamped)
 }
 
 /** Takes the units of a check. From then on `found` has the state that counts them. */

@@ -1,5 +1,4 @@
 import {
-  type Check,
   checkSecret,
   flag,
   type InvalidEvent,
@@ -9,12 +8,9 @@ import {
   noteRelease,
   oneOf,
   orDefault,
-  type Policy,
-  SluiceError,
   warnOnce,
   wholeNumber,
 } from '@sluice/core'
-import { algorithmOf } from '@sluice/core/backend'
 import type { Encoding } from '../keys/key-encoder.ts'
 
 /**
@@ -104,9 +100,6 @@ export type RedisStoreSetup = {
       : Exclude<RedisStoreOptions[option], undefined>
 }
 
-/** A charge may write twice as many members of a sorted set, which takes Redis about 50 ms. */
-const maxSortedSetLimit = 10_000
-
 const encodings: readonly Encoding[] = ['packed', 'sorted-set']
 
 const fields: readonly (keyof RedisStoreOptions)[] = [
@@ -166,23 +159,5 @@ function warnAboutGuessableKeys({ secret, digest = true }: RedisStoreOptions): v
   if (globalThis.process?.env.NODE_ENV !== 'production' || (secret !== undefined && digest)) return
   warnOnce(
     `redisStore has no secret: whoever can read the keys in Redis can guess identities such as IPs; set { secret }`,
-  )
-}
-
-/** Lowers the limit of a check to what a sorted set may hold. */
-export function boundLogLimit<C extends Check>(check: C): C {
-  const isHeld = !algorithmOf(check.policy).keepsEachUnit || check.limit <= maxSortedSetLimit
-  return isHeld ? check : { ...check, limit: maxSortedSetLimit }
-}
-
-/** @throws SluiceError for a limit that would block Redis */
-export function checkLogLimit(policy: Policy): void {
-  const { algorithm, limit, name } = policy
-  if (!algorithmOf(policy).keepsEachUnit || limit <= maxSortedSetLimit) return
-  if (limit === Number.POSITIVE_INFINITY) return
-  throw new SluiceError(
-    'SLUICE_POLICY_RANGE',
-    `limit of '${name}' (${limit}) must be at most ${maxSortedSetLimit} with algorithm '${algorithm}' on this store, which keeps a member for every ` +
-      `unit; use the encoding 'packed', or another algorithm`,
   )
 }

@@ -15,6 +15,7 @@ import {
   type Store,
   type StoreCall,
 } from '@sluice/core'
+import { boundLogLimit, checkLogLimit } from '@sluice/core/backend'
 import { CallEncoder } from '../calls/call.ts'
 import { CallQueue, notSentInTime, storeClosed } from '../calls/call-queue.ts'
 import { splitByPlan } from '../calls/split-calls.ts'
@@ -40,12 +41,7 @@ import { type Plan, Plans } from '../scripts/plans.ts'
 import { ScriptRunner, scriptsOf } from '../scripts/script-runner.ts'
 import { Scripts } from '../scripts/scripts.ts'
 import { sendInTime } from '../scripts/send-in-time.ts'
-import {
-  boundLogLimit,
-  checkLogLimit,
-  type RedisStoreOptions,
-  setUpRedisStore,
-} from './redis-store-options.ts'
+import { type RedisStoreOptions, setUpRedisStore } from './redis-store-options.ts'
 
 /**
  * A store in Redis or Valkey. The client stays its owner's: Sluice neither connects nor closes it.
@@ -254,7 +250,9 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     },
 
     accept(policies) {
-      if (encoding === 'sorted-set') policies.forEach(checkLogLimit)
+      if (encoding === 'packed') return
+      const fix = "use the encoding 'packed', or another algorithm"
+      for (const policy of policies) checkLogLimit(policy, fix)
     },
 
     apply: request,
