@@ -44,6 +44,20 @@ describe('the workspaces', () => {
   })
 })
 
+describe('the workflows', () => {
+  it.each(filesUnder('.github/workflows', '.yml'))(
+    '%s pins its actions by hash, and gives each job the permissions that it needs',
+    (file) => {
+      const text = readText(file)
+      const uses = text.match(/(?<=uses: ).*/g) ?? []
+      expect(uses.filter((action) => !/@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(action))).toEqual([])
+      expect(text).toMatch(/^permissions: \{\}$/m)
+      const jobs = text.slice(text.indexOf('\njobs:')).match(/^ {2}[\w-]+:$/gm) ?? []
+      expect(text.match(/^ {4}permissions:$/gm)).toHaveLength(jobs.length)
+    },
+  )
+})
+
 describe('each package', () => {
   it.each(packages())(
     '$folder ships the licence and a README of its own',
@@ -55,14 +69,14 @@ describe('each package', () => {
 })
 
 describe('each page of a package on npm', () => {
-  const { repository, homepage = '', bugs } = readManifest('.')
+  const { homepage = '' } = readManifest('.')
 
   it.each(packages())(
-    '$folder says where its sources, its site and its issues are',
-    (workspace) => {
-      const { manifest, folder } = workspace
-      expect(manifest).toMatchObject({ homepage, bugs })
-      expect(manifest.repository).toEqual({ ...repository, directory: folder })
+    '$folder says what it is, and leaves the site, the sources and the issues to the project',
+    ({ manifest }) => {
+      for (const field of ['homepage', 'repository', 'bugs']) {
+        expect(manifest).not.toHaveProperty(field)
+      }
       expect(manifest.keywords).toContain('rate-limit')
       expect(manifest.description).toMatch(/^\S.{20,}[^.]$/)
     },

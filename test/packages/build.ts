@@ -13,6 +13,7 @@ import { entryNames, publishedManifest } from './published-manifest.ts'
 /** What the build of each package depends on besides its own files. */
 const shared = [
   'package-lock.json',
+  'package.json',
   'tsconfig.json',
   'test/packages/build.ts',
   'test/packages/published-manifest.ts',
@@ -37,7 +38,8 @@ function filesAt(path: string): string[] {
   return statSync(join(root, path)).isFile() ? [path] : filesUnder(path, '')
 }
 
-async function build({ folder, manifest }: Workspace): Promise<void> {
+async function build(workspace: Workspace): Promise<void> {
+  const { folder, manifest } = workspace
   const sources = ['src', ...inlined.keys()].flatMap((part) => filesUnder(`${folder}/${part}`, ''))
   const beside = ['README.md', 'LICENSE', 'package.json'].map((file) => `${folder}/${file}`)
   const shipped = (manifest.files ?? []).filter((part) => part !== 'dist')
@@ -65,7 +67,7 @@ async function build({ folder, manifest }: Workspace): Promise<void> {
     compilerOptions: { ...compilerOptions, rootDir: '../../../..' },
     include: ['src'],
   })
-  const published = publishedManifest(manifest)
+  const published = publishedManifest(workspace)
   // Without types for ESM: those of CommonJS hold for both.
   const types = JSON.stringify(published).replaceAll('.d.ts"', '.d.cts"')
   await writeJson(join(work, 'package.json'), {

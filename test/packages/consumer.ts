@@ -47,17 +47,20 @@ export interface Consumer {
 }
 
 /**
- * Turns an empty folder into a project that has installed our tarballs, as a user's project does.
+ * Turns an empty folder into a project that has installed our packages, as a user's project does.
  * @param tools further packages, by their versions
+ * @param registry where the packages come from
+ * @default registry their tarballs
  */
 export async function installConsumer(
   folder: string,
   tools: Record<string, string> = {},
+  registry?: string,
 ): Promise<Consumer> {
   const tarballs = await packAll()
   const versions = availableVersions()
   const dependencies = Object.fromEntries([
-    ...tarballs.map(({ name, path }) => [name, `file:${path}`]),
+    ...tarballs.map(({ name, path }) => [name, registry ? 'latest' : `file:${path}`]),
     ...PEERS.map((name) => [name, versions[name] ?? '*']),
     ...Object.entries(tools),
   ])
@@ -67,7 +70,8 @@ export async function installConsumer(
     join(folder, 'package.json'),
     JSON.stringify({ name: 'consumer', private: true, dependencies }),
   )
-  await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund'], {
+  const from = registry ? ['--registry', registry] : ['--prefer-offline']
+  await run('npm', ['install', '--no-audit', '--no-fund', ...from], {
     cwd: folder,
     timeoutMs: 300_000,
   })

@@ -1,13 +1,15 @@
-import type { Manifest } from '../support/workspace.ts'
+import { type Manifest, readManifest, type Workspace } from '../support/workspace.ts'
 
 /** What only the repository needs. */
 const left = ['devDependencies', 'files', 'publishConfig']
 
 /**
  * The manifest that a package is published with. Each entry of `exports` that names a source becomes an ESM and a CommonJS file with types for both;
- * `main`, `types` and `typesVersions` say the same to what does not read `exports`.
+ * `main`, `types` and `typesVersions` say the same to what does not read `exports`. The repository and the site are those of the
+ * project.
  */
-export function publishedManifest(manifest: Manifest): Record<string, unknown> {
+export function publishedManifest({ folder, manifest }: Workspace): Record<string, unknown> {
+  const { repository, homepage, bugs } = readManifest('.')
   const entries = Object.entries(manifest.exports ?? {})
   const names = namesByPath(manifest)
   const kept = Object.entries(manifest).filter(([field]) => !left.includes(field))
@@ -15,6 +17,9 @@ export function publishedManifest(manifest: Manifest): Record<string, unknown> {
   const others = [...names].filter(([path]) => path !== '.')
   return {
     ...Object.fromEntries(kept),
+    repository: { ...repository, directory: folder },
+    homepage,
+    bugs,
     ...(main && { main: `./dist/${main}.cjs`, types: `./dist/${main}.d.cts` }),
     ...(others.length > 0 && {
       typesVersions: {

@@ -4,18 +4,25 @@ import { installNodes } from '../support/newer-nodes.ts'
 import { run } from '../support/run.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type Consumer, installConsumer, programs, runProgram } from './consumer.ts'
+import { registryTools, startRegistry } from './registry.ts'
+import { packAll } from './tarballs.ts'
 import { proveTools, tools } from './tools.ts'
 
 const MAJORS = [22, 24]
 
-// Packs all packages, and uses them in an empty project: in Jest, with older settings of TypeScript, and by each module system on
-// newer versions of Node. The proofs in tarballs.proof.ts run the programs on this one.
+// Publishes all packages to a registry on this machine, and uses them in an empty project that installs them from there: in Jest, with
+// older settings of TypeScript, and by each module system on newer versions of Node. The proofs in tarballs.proof.ts run the programs
+// on this one.
 
 using home = temporaryFolder('nodes')
-const [consumer, binaries] = await Promise.all([
-  installConsumer(await subfolder('consumer'), tools),
-  installNodes(await subfolder('binaries'), MAJORS),
+const folder = await subfolder('binaries')
+const { packages, overrides } = registryTools
+const [tarballs, binaries] = await Promise.all([
+  packAll(),
+  installNodes(folder, MAJORS, packages, overrides),
 ])
+await using registry = await startRegistry(folder, binaries[0] ?? '', tarballs)
+const consumer = await installConsumer(await subfolder('consumer'), tools, registry.url)
 for (const problem of await proveTools(consumer)) {
   console.log(problem)
   process.exitCode = 1

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { run } from '../support/run.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { type Manifest, packages, root } from '../support/workspace.ts'
+import { type Manifest, packages, readManifest, root } from '../support/workspace.ts'
 import { type Consumer, installConsumer, programs, runProgram } from './consumer.ts'
 import { publishedManifest } from './published-manifest.ts'
 
@@ -85,8 +85,11 @@ describe('publishedManifest', () => {
     }
     const esm = { types: './dist/adapter.d.ts', default: './dist/adapter.js' }
     const cjs = { types: './dist/adapter.d.cts', default: './dist/adapter.cjs' }
-    const published = publishedManifest(manifest)
+    const published = publishedManifest({ folder: 'packages/http', manifest })
+    const { repository, homepage } = readManifest('.')
     expect(published).toMatchObject({
+      homepage,
+      repository: { ...repository, directory: 'packages/http' },
       main: './dist/index.cjs',
       types: './dist/index.d.cts',
       typesVersions: { '*': { adapter: ['./dist/adapter.d.cts'] } },
