@@ -182,7 +182,7 @@ function ask(holder: number, key: Key): Action {
     next.budget.asks -= 1
     const id = next.nextId
     next.nextId += 1
-    const { closed } = next.holding(holder, key).ask(id, lifeMs, next.moment)
+    const { closed } = next.holding(holder, key).request(id, lifeMs, next.moment)
     const terms = { id, lifeMs, divisor: 1, closed }
     next.requests.push({ holder, key, terms })
   }

@@ -82,7 +82,7 @@ describe('policies without prefetch', () => {
     if (!log) throw new Error('no usual states')
     const all = [scripts.general, scripts.usual([log]), scripts.usual([log, log])]
     for (const script of all) expect(script?.text).not.toMatch(/grants_key|held_log|terms/)
-    expect(scripts.granting.text).toContain('held-log')
+    expect(scripts.granting.text).toContain('granted-log')
   })
 
   it('leave the same bytes whether or not another policy of the store has it', async () => {

@@ -1,4 +1,4 @@
-export type { KeyReport, OptionForm } from './algorithms/algorithm.ts'
+export type { OptionForm, TwinReading } from './algorithms/algorithm.ts'
 export { algorithmOf, algorithms } from './algorithms/table.ts'
 export { type AppliedLimit, appliedLimitsOf } from './deciders/applied-limits.ts'
 export { engine } from './engine/engine.ts'

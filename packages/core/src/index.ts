@@ -74,10 +74,10 @@ export type {
   StoreTelemetry,
 } from './model/store.ts'
 export type { ResilienceCounters, StoreHealth } from './model/store-health.ts'
+export { DecisionNotifier } from './observers/decision-notifier.ts'
 export { DecisionTiming } from './observers/decision-timer.ts'
 export { type JoinedObservers, joined, joinObservers } from './observers/join-observers.ts'
 export { notify } from './observers/notify.ts'
-export { DecisionNotifier } from './observers/notify-decided.ts'
 export {
   checkObserverList,
   type DecisionEvent,

@@ -1,4 +1,4 @@
--- Extends parts/request.lua for policies with grants (algorithms/held-log.lua). In the place of
+-- Extends parts/request.lua for policies with grants (algorithms/granted-log.lua). In the place of
 -- receipts stand the terms of each key: { id, ms that the grant lives, divisor of what remains, and
 -- in turn ids and spent units of grants that the process has closed }; {} for other policies.
 

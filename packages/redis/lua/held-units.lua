@@ -1,5 +1,5 @@
 -- Returns the value of a key of grants in hexadecimal digits: texts of replies are read as UTF-8.
--- KEYS[1]  the key (algorithms/held-log.lua)
+-- KEYS[1]  the key (algorithms/granted-log.lua)
 local value = redis.pcall('GET', KEYS[1])
 if type(value) ~= 'string' then return '' end
 return (value:gsub('.', function(char) return string.format('%02x', char:byte()) end))

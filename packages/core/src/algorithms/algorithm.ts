@@ -91,7 +91,7 @@ interface Traits<State, Options, Settings extends object> {
 }
 
 /** The report that the Lua twin of an algorithm makes of a key, after all checks of a request. */
-export interface KeyReport {
+export interface TwinReading {
   /** Two numbers whose meaning the `report` function of the twin gives. */
   readonly amount: number
   readonly detail: number
@@ -103,7 +103,7 @@ export interface KeyReport {
 }
 
 /** A state with the usage of a report, to be read at the time of the report alone. */
-interface Reported<State> {
+interface ReadState<State> {
   readonly state: State
   /** The value that a refund has to name, as `take` returns it. */
   readonly at: number
@@ -236,7 +236,7 @@ export interface Algorithm<
   /** The time from which the state is the same as none. */
   endsAt(state: State, check: CountingCheck<Settings>): number
   /** Reads what the twin reports, at `now` by its clock. */
-  fromReport(check: CountingCheck<Settings>, report: KeyReport, now: number): Reported<State>
+  fromTwin(check: CountingCheck<Settings>, report: TwinReading, now: number): ReadState<State>
   /**
    * Returns what the twin reads of a check beside the limit and the window, as `policy.setting`;
    * `undefined` for the value that it assumes. Left out by twins that read nothing else.

@@ -100,7 +100,7 @@ export function bucket<Settings extends object, Options>(
 
     endsAt: ({ endsAt }) => endsAt,
 
-    fromReport(check, { amount, detail, explicitMs, aheadMs }, now) {
+    fromTwin(check, { amount, detail, explicitMs, aheadMs }, now) {
       const at = now + detail
       const state = { level: amount, at: now + aheadMs, endsAt: at, limit: check.limit }
       if (!own.delayMs) return { state, at }

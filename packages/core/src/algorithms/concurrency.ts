@@ -129,7 +129,7 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
 
   endsAt: ({ running, endsAt }) => (running.size === 0 ? 0 : endsAt),
 
-  fromReport: ({ limit }, { amount, detail }, now) => ({
+  fromTwin: ({ limit }, { amount, detail }, now) => ({
     state: { running: none, units: amount, endsAt: 0, nextNumber: 0, limit },
     // As `lua/parts/lease-number.lua` makes it.
     at: (now % 2 ** 42) * 1000 + detail,

@@ -95,7 +95,7 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
 
   endsAt: (state, check) => state.startMs + check.policy.windowMs,
 
-  fromReport({ limit }, { amount, detail, aheadMs }, now) {
+  fromTwin({ limit }, { amount, detail, aheadMs }, now) {
     const startMs = detail === 0 ? -1 : now + aheadMs - detail + 1
     return { state: { startMs, count: amount, limit }, at: startMs }
   },

@@ -1,5 +1,5 @@
 /** Units that a process holds at the store, and may spend without asking. */
-export interface HeldGrant {
+export interface KeyGrant {
   /** A random whole number, which the process has chosen. */
   readonly id: number
   readonly units: number

@@ -1,5 +1,5 @@
 import { SluiceError } from '../options/errors.ts'
-import { invalid, isWholeNumber, type OptionPlace } from '../options/options.ts'
+import { invalid, isWholeNumber, type OptionLabel } from '../options/options.ts'
 
 /** The most units of any window: beyond them the totals of a packed log overflow. */
 const mostUnits = 2 ** 47 - 1
@@ -27,7 +27,7 @@ export function checkUnits(units: number, windowMs: number, option: string): voi
  * Returns an option that counts units. `checkUnits` refuses a number that is too large: it knows
  * the window.
  */
-export function wholeUnits(value: unknown, place: OptionPlace, min: number): number {
+export function wholeUnits(value: unknown, label: OptionLabel, min: number): number {
   if (isWholeNumber(value, { min })) return value
-  throw invalid(place, value, `a whole number from ${min} to ${mostUnits}`)
+  throw invalid(label, value, `a whole number from ${min} to ${mostUnits}`)
 }

@@ -116,7 +116,7 @@ export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
     return Math.max(strikesEndAt, forgottenAt(state, withinMs))
   },
 
-  fromReport({ limit }, { amount, detail }, now) {
+  fromTwin({ limit }, { amount, detail }, now) {
     const blockedUntil = now + detail
     const state = { ...newPenalised(), strikes: amount, sinceMs: now, blockedUntil, limit }
     return { state, at: now }

@@ -99,7 +99,7 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
 
   endsAt: (state, check) => state.startMs + 2 * check.policy.windowMs,
 
-  fromReport(check, { amount, detail, aheadMs }, now) {
+  fromTwin(check, { amount, detail, aheadMs }, now) {
     const startMs = windowStart(check, now + aheadMs)
     const state = { startMs, current: amount, previous: detail, limit: check.limit }
     return { state, at: startMs }

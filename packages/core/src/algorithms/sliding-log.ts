@@ -166,7 +166,7 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
   },
 
   // As if all units had the time of the oldest: the twin tells the wait for any more of them.
-  fromReport(check, { amount, detail, explicitMs }, now) {
+  fromTwin(check, { amount, detail, explicitMs }, now) {
     const lastMs = now + detail - check.policy.windowMs
     const state = { ...newLog(), lastMs, lastTotal: amount, limit: check.limit }
     return { state, at: recordedAt(check, now), waitMs: explicitMs }

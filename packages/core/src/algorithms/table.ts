@@ -2,12 +2,12 @@ import { invalid } from '../options/options.ts'
 import type { Algorithm, KeyState, OptionForm, OptionPath, OwnOptions } from './algorithm.ts'
 import { type ConcurrencyOptions, type ConcurrencySettings, concurrency } from './concurrency.ts'
 import { type FixedWindowOptions, type FixedWindowSettings, fixedWindow } from './fixed-window.ts'
-import { withHeldUnits } from './held-units.ts'
 import { type LeakyBucketOptions, type LeakyBucketSettings, leakyBucket } from './leaky-bucket.ts'
 import { type PenaltyOwnSettings, penalty } from './penalty.ts'
 import { slidingCounter } from './sliding-counter.ts'
 import { type SlidingLogOptions, type SlidingLogSettings, slidingLog } from './sliding-log.ts'
 import { type TokenBucketOptions, type TokenBucketSettings, tokenBucket } from './token-bucket.ts'
+import { withGrants } from './with-grants.ts'
 
 /** The names of all algorithms. */
 export const algorithmNames = [
@@ -25,8 +25,8 @@ export type AlgorithmName = (typeof algorithmNames)[number]
 /** The algorithm names, and `penalty`, which only the option `penalty` uses. */
 export type CountingName = AlgorithmName | 'penalty'
 
-/** The ways to count. `held-log` is a `sliding-log` beside units that processes hold. */
-export type Counting = CountingName | 'held-log'
+/** The ways to count. `granted-log` is a `sliding-log` beside units that processes hold. */
+export type Counting = CountingName | 'granted-log'
 
 /** The options that belong to single algorithms. */
 export interface AlgorithmOptions
@@ -61,7 +61,7 @@ export const algorithms: { readonly [name in Counting]: AnyAlgorithm } = {
   'leaky-bucket': leakyBucket,
   concurrency,
   penalty,
-  'held-log': withHeldUnits(slidingLog),
+  'granted-log': withGrants(slidingLog),
 }
 
 let latestName: Counting = 'sliding-log'

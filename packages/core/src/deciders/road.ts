@@ -4,10 +4,10 @@ import { decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { ManualChange } from '../model/store.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
-import type { StoreAccess } from '../resilience/store-access.ts'
+import type { SharedStore } from '../resilience/shared-store.ts'
 import { appliedLimitsOf, noteLimits } from './applied-limits.ts'
 import { freshStarts, type Reset, type Strike, strikes } from './fresh-start.ts'
-import { byGrants, byKnownStates } from './from-ledger.ts'
+import { byGrants, byUncounted } from './from-ledger.ts'
 import { shadows, unlimitedChecks } from './set-apart.ts'
 
 /** The way of a decision, put together once from what the policies ask for. */
@@ -30,25 +30,25 @@ interface RoadOptions {
   readonly policies: readonly Policy[]
   /** Tells whether some checks bring their own limits. */
   readonly notesLimits: boolean
-  readonly access: StoreAccess
+  readonly shared: SharedStore
   readonly caller: Caller
 }
 
-export function roadOf({ policies, notesLimits, access, caller }: RoadOptions): Road {
+export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): Road {
   const { store } = caller
   // It answers at once, and is never away.
   const memory = isMemoryStore(store) ? store : undefined
   const grants =
-    memory || !policies.some(({ prefetchMs }) => prefetchMs > 0) ? undefined : access.prefetcher
-  const ahead =
-    memory || !policies.some(({ maxUncounted }) => maxUncounted > 0) ? undefined : access.uncounted
-  const ask: Decide = memory
+    memory || !policies.some(({ prefetchMs }) => prefetchMs > 0) ? undefined : shared.grants
+  const uncounted =
+    memory || !policies.some(({ maxUncounted }) => maxUncounted > 0) ? undefined : shared.uncounted
+  const atStore: Decide = memory
     ? (op, checks) => decisionOf(memory.apply(op, checks), checks, 'store')
-    : caller.ask
-  const unheld = ahead ? byKnownStates(ahead, caller)(ask) : ask
-  const limited = grants ? byGrants(grants, caller)(unheld) : unheld
+    : caller.decide
+  const limitedByStore = uncounted ? byUncounted(uncounted, caller)(atStore) : atStore
+  const limited = grants ? byGrants(grants, caller)(limitedByStore) : limitedByStore
   const overwrite: Road['overwrite'] = (change) => {
-    ahead?.forget(change.checks)
+    uncounted?.forget(change.checks)
     if (change.op === 'block' || !grants) return caller.overwrite(change)
     return caller.overwrite({ op: 'reset', checks: grants.forget(change.checks) })
   }
@@ -75,7 +75,7 @@ export function roadOf({ policies, notesLimits, access, caller }: RoadOptions): 
     overwrite,
     close() {
       caller.denials?.close()
-      ahead?.close()
+      uncounted?.close()
       return grants?.close(store)
     },
   }

@@ -28,7 +28,7 @@ export const engine: Engine = {
   grant: (states, checks, now) => checks.map((check) => grant(states, check, now)),
 }
 
-type Call<Asked, Answer> = (states: States, asked: Asked, now: number) => readonly Answer[]
+type Call<Question, Answer> = (states: States, question: Question, now: number) => readonly Answer[]
 
 interface Engine extends Readonly<Record<DecidingOp, Call<readonly Check[], Outcome>>> {
   readonly change: Call<Change, boolean>

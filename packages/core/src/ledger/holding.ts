@@ -130,7 +130,7 @@ export class Holding {
    * request is sent, with the time of that moment.
    * @param lifeMs the life of the grant at the store
    */
-  ask(id: number, lifeMs: number, now: Moment): Pick<GrantTerms, 'closed'> {
+  request(id: number, lifeMs: number, now: Moment): Pick<GrantTerms, 'closed'> {
     const ownLifeMs = lifeMs - Math.max(2, Math.ceil(lifeMs * clockDrift))
     const endsAt = later(now, ownLifeMs)
     for (const grant of this.closed) grant.isSent = true

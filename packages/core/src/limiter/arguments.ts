@@ -67,8 +67,8 @@ export function keyedBy(key: KeyOrDigest, store: Store): MaybePromise<Keyed | un
   knownFields(key, 'the key', ['digest'])
   const { digest } = key
   if (typeof digest !== 'string' || !/^[\w-]{22}$/.test(digest)) {
-    const place = { option: 'digest', code: 'SLUICE_KEY_INVALID' } as const
-    throw invalid(place, digest, 'the 22 characters of a digest, as topKeys and onDecision have it')
+    const label = { option: 'digest', code: 'SLUICE_KEY_INVALID' } as const
+    throw invalid(label, digest, 'the 22 characters of a digest, as topKeys and onDecision have it')
   }
   if (store.keys?.keyFor) return store.keys.keyFor(digest)
   throw new SluiceError(

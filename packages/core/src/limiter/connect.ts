@@ -1,9 +1,8 @@
 import { type Road, roadOf } from '../deciders/road.ts'
+import { DecisionNotifier } from '../observers/decision-notifier.ts'
 import { joinObservers } from '../observers/join-observers.ts'
-import { DecisionNotifier } from '../observers/notify-decided.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
-import type { StoreAccess } from '../resilience/store-access.ts'
-import { accessTo } from '../resilience/store-access.ts'
+import { type SharedStore, sharedStoreOf } from '../resilience/shared-store.ts'
 import type { LimiterOptions, LimiterSetup } from './limiter-options.ts'
 import { failureReporter, listenToStore } from './listen-to-store.ts'
 
@@ -12,7 +11,7 @@ interface Connection {
   readonly road: Road
   readonly caller: Caller
   readonly notifier: DecisionNotifier<never>
-  readonly access: StoreAccess
+  readonly shared: SharedStore
 }
 
 /** Connects a limiter with its store and its observers. */
@@ -20,14 +19,14 @@ export function connect(options: LimiterOptions, setup: LimiterSetup): Connectio
   const { policies, penalty, store, failureMode, notesLimits } = setup
   const all = penalty ? [...policies, penalty] : policies
   const observers = joinObservers(options)
-  const access = accessTo(store, setup.fallback)
+  const shared = sharedStoreOf(store, setup.fallback)
   const onFailure = failureReporter(observers, failureMode)
-  const caller = access.callerOf({ ...setup, onFailure })
-  listenToStore(options, { policies: all, store, access })
+  const caller = shared.callerOf({ ...setup, onFailure })
+  listenToStore(options, { policies: all, store, shared })
   return {
-    road: roadOf({ policies: all, notesLimits, access, caller }),
+    road: roadOf({ policies: all, notesLimits, shared, caller }),
     caller,
     notifier: new DecisionNotifier(observers, store),
-    access,
+    shared,
   }
 }

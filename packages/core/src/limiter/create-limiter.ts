@@ -45,7 +45,7 @@ export function createCheckLimiter(
   noteRelease('@sluice/core')
   const setup = setUpLimiter(options, limitsPerRequest)
   const { policies, penalty, store } = setup
-  const { road, caller, notifier, access } = connect(options, setup)
+  const { road, caller, notifier, shared } = connect(options, setup)
   const { decide, decideOwn } = road
   function consumeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
     const checks = allChecksOf({ key: checkedKey(key) }, costs)
@@ -57,8 +57,8 @@ export function createCheckLimiter(
     const { cost, limitOf } = readPeekOptions(options, policies)
     return andThen(keyedBy(key, store), (keyed = { key: nobody }) => {
       const checks = allChecksOf(keyed, { cost })
-      const asked = keyed.digest === undefined ? checks : checks.map(withoutShare)
-      return peekLooks(asked.map((check) => ({ ...check, limit: limitOf(check.policy) })))
+      const looks = keyed.digest === undefined ? checks : checks.map(withoutShare)
+      return peekLooks(looks.map((check) => ({ ...check, limit: limitOf(check.policy) })))
     })
   }
 
@@ -92,7 +92,7 @@ export function createCheckLimiter(
     strike: road.strike,
     ...followUps(caller.change),
     ...keyChanges({ store, penalty, checksOf: allChecksOf, overwrite: road.overwrite }),
-    storeHealth: () => access.health(store),
+    storeHealth: () => shared.health(store),
     async close() {
       const closing = road.close()
       // A request right after the call meets a store that is closed.

@@ -5,7 +5,7 @@ import { notify } from '../observers/notify.ts'
 import { type ObserverOptions, observerList } from '../observers/observers.ts'
 import { warnOnce } from '../options/warn.ts'
 import { versionBeingMade } from '../policy/policy-registry.ts'
-import type { StoreAccess } from '../resilience/store-access.ts'
+import type { SharedStore } from '../resilience/shared-store.ts'
 import { processWide } from '../runtime/process-wide.ts'
 import { storeError } from './arguments.ts'
 
@@ -13,7 +13,7 @@ import { storeError } from './arguments.ts'
 interface Listened {
   readonly policies: readonly Policy[]
   readonly store: Store
-  readonly access: StoreAccess
+  readonly shared: SharedStore
 }
 
 const callObservers = processWide(
@@ -27,16 +27,16 @@ const callObservers = processWide(
  */
 export function listenToStore(
   options: ObserverOptions<never>,
-  { policies, store, access }: Listened,
+  { policies, store, shared }: Listened,
 ): void {
   const space = store.space ?? store
   const version = versionBeingMade()
   const { region } = store
-  const told = { policies, space, version, region, storeHealth: () => access.health(store) }
+  const event = { policies, space, version, region, storeHealth: () => shared.health(store) }
   for (const each of observerList(options)) {
-    if (each.onResilience) access.monitor.observe(each.onResilience.bind(each), each)
+    if (each.onResilience) shared.monitor.observe(each.onResilience.bind(each), each)
     if (each.onStoreCall) listenToCalls(store, each.onStoreCall.bind(each), each)
-    notify(each.onLimiter?.bind(each), told)
+    notify(each.onLimiter?.bind(each), event)
   }
 }
 

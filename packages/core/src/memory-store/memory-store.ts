@@ -89,13 +89,13 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
       return states.size
     },
   }
-  made.add(store)
+  memoryStores.add(store)
   return store
 }
 
-const made = processWide('@sluice/core/memory-stores/2', () => new WeakSet<object>())
+const memoryStores = processWide('@sluice/core/memory-stores/2', () => new WeakSet<object>())
 
 /** Tells whether a store was made by `memoryStore`, and so is bounded and answers at once. */
 export function isMemoryStore(store: unknown): store is MemoryStore {
-  return typeof store === 'object' && store !== null && made.has(store)
+  return typeof store === 'object' && store !== null && memoryStores.has(store)
 }

@@ -102,9 +102,9 @@ function hmacOf(
   }
   const digest = (key: string): string => {
     const end = blockBytes + 2 * key.length
-    const asked = end > inner.length ? buffer.concat([inner], end) : inner
-    asked.write(key, blockBytes, 'utf16le')
-    outer.write(hash('sha256', asked.subarray(0, end), 'hex'), blockBytes, 'hex')
+    const message = end > inner.length ? buffer.concat([inner], end) : inner
+    message.write(key, blockBytes, 'utf16le')
+    outer.write(hash('sha256', message.subarray(0, end), 'hex'), blockBytes, 'hex')
     return hash('sha256', outer, 'base64url')
   }
   latest = { secret, digest }

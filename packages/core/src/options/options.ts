@@ -1,7 +1,7 @@
 import { type ErrorCode, pageUrl, SluiceError } from './errors.ts'
 
 /** The place of an option, for the message that refuses its value. */
-export interface OptionPlace {
+export interface OptionLabel {
   /** The option as the user writes it: `limit`, `policies[1].window`. */
   readonly option: string
   readonly code?: ErrorCode
@@ -59,10 +59,10 @@ export function isWholeNumber(
  * Returns `value` when it is a whole number in `range`, else throws an error that names the option
  * and the fix.
  */
-export function wholeNumber(value: unknown, place: OptionPlace, range: Range): number {
+export function wholeNumber(value: unknown, label: OptionLabel, range: Range): number {
   if (isWholeNumber(value, range)) return value
   const { min, max = Number.MAX_SAFE_INTEGER } = range
-  throw invalid(place, value, `a whole number from ${min} to ${max}`)
+  throw invalid(label, value, `a whole number from ${min} to ${max}`)
 }
 
 /**
@@ -76,19 +76,19 @@ export function orDefault<T, D>(value: T | undefined, otherwise: D): T | D {
 /** Returns an option that is one of some texts. Throws an error for other values. */
 export function oneOf<T extends string>(
   value: unknown,
-  place: OptionPlace,
+  label: OptionLabel,
   legal: readonly T[],
 ): T {
   const found = legal.find((item) => item === value)
   if (found !== undefined) return found
-  throw invalid(place, value, `one of ${legal.map((item) => `'${item}'`).join(', ')}`)
+  throw invalid(label, value, `one of ${legal.map((item) => `'${item}'`).join(', ')}`)
 }
 
 /** Returns an option that is true or false, or its default. Throws an error for other values. */
-export function flag(value: unknown, place: OptionPlace, otherwise: boolean): boolean {
+export function flag(value: unknown, label: OptionLabel, otherwise: boolean): boolean {
   if (value === undefined) return otherwise
   if (typeof value === 'boolean') return value
-  throw invalid(place, value, 'true or false')
+  throw invalid(label, value, 'true or false')
 }
 
 /**
@@ -200,9 +200,9 @@ function differInOneLetter(one: string, other: string): boolean {
 }
 
 /** Makes the error for an option: its name, its value and the legal values. */
-export function invalid(place: OptionPlace, value: unknown, legal: string): SluiceError {
+export function invalid(label: OptionLabel, value: unknown, legal: string): SluiceError {
   return new SluiceError(
-    place.code ?? 'SLUICE_OPTION_INVALID',
-    `${place.option} must be ${legal}, but is ${quote(value)}`,
+    label.code ?? 'SLUICE_OPTION_INVALID',
+    `${label.option} must be ${legal}, but is ${quote(value)}`,
   )
 }

@@ -53,7 +53,7 @@ export interface SetTraits {
  */
 export class Registrations implements PolicySetVersion {
   readonly #traits: SetTraits
-  readonly #made: Registration[] = []
+  readonly #registrations: Registration[] = []
   #isInForce = true
 
   constructor(traits: SetTraits = {}) {
@@ -70,7 +70,7 @@ export class Registrations implements PolicySetVersion {
 
   /** The policies of the set, each quota once. */
   get policies(): readonly Policy[] {
-    const policies = this.#made.map(({ policy, number }) => numbered(policy, number))
+    const policies = this.#registrations.map(({ policy, number }) => numbered(policy, number))
     return [...new Map(policies.map((policy) => [policy.id, policy])).values()]
   }
 
@@ -96,13 +96,13 @@ export class Registrations implements PolicySetVersion {
   }
 
   add(registration: Registration): void {
-    this.#made.push(registration)
+    this.#registrations.push(registration)
   }
 
   /** Gives the names free. */
   end(): void {
     this.#isInForce = false
-    for (const { registry, policy, number } of this.#made) {
+    for (const { registry, policy, number } of this.#registrations) {
       const known = registry.get(policy.id)
       known?.numbers.delete(number)
       if (known?.numbers.size === 0) registry.delete(policy.id)
@@ -112,7 +112,7 @@ export class Registrations implements PolicySetVersion {
   /** Takes the names back, where nothing took their place. */
   resume(): void {
     this.#isInForce = true
-    for (const { registry, policy, number } of this.#made) {
+    for (const { registry, policy, number } of this.#registrations) {
       const known = registry.get(policy.id) ?? { policy, numbers: new Set() }
       registry.set(policy.id, known)
       known.numbers.add(number)

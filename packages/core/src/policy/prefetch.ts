@@ -5,7 +5,7 @@ import { invalid } from '../options/options.ts'
 
 /** The counting beside held units of the algorithms that may have grants. */
 export const besideGrants: { readonly [name in CountingName]?: Counting } = {
-  'sliding-log': 'held-log',
+  'sliding-log': 'granted-log',
 }
 
 /** A shorter grant would end before its answer comes. */

@@ -12,8 +12,7 @@ import type { Policy } from '../model/policy.ts'
 import type { StoreRegion } from '../model/region.ts'
 import type { DecidingOp, Outcome, Store } from '../model/store.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
-import type { StoreAccess } from '../resilience/store-access.ts'
-import { accessTo } from '../resilience/store-access.ts'
+import { type SharedStore, sharedStoreOf } from '../resilience/shared-store.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { centralPolicy } from './regional-policies.ts'
 import type { Shares } from './shares.ts'
@@ -51,35 +50,35 @@ interface CentralOptions {
  * keys, and the policies of reach `global`. It has a deadline, and a circuit breaker.
  */
 export class Central {
-  readonly #access: StoreAccess
+  readonly #shared: SharedStore
   readonly #caller: Caller
   readonly #shares: Shares
   readonly #policies = new WeakMap<Policy, Policy>()
-  readonly #decide: Caller['ask']
+  readonly #decideByGrants: Caller['decide']
 
   constructor({ store, shares, deadlineMs, onFailure }: CentralOptions) {
-    const access = accessTo(store)
-    const caller = access.callerOf({
+    const shared = sharedStoreOf(store)
+    const caller = shared.callerOf({
       store,
       failureMode: 'closed',
       deadlineMs,
       instances: undefined,
       onFailure: (_op, error) => onFailure(error),
     })
-    this.#access = access
+    this.#shared = shared
     this.#caller = caller
     this.#shares = shares
-    this.#decide = byGrants(access.prefetcher, caller)(caller.ask)
+    this.#decideByGrants = byGrants(shared.grants, caller)(caller.decide)
   }
 
   /** True while the global store does not answer. */
   get isAway(): boolean {
-    return this.#access.isAway
+    return this.#shared.isAway
   }
 
   /** Units of this process' grants, and the number of their keys. */
   get grants(): ReturnType<StoreRegion['grants']> {
-    const { counters, hotKeys } = this.#access.prefetcher
+    const { counters, hotKeys } = this.#shared.grants
     return { ...counters, hotKeys }
   }
 
@@ -98,8 +97,8 @@ export class Central {
   }
 
   /** Answers without outcomes if the global store does not answer, except to a `charge`. */
-  async ask(op: DecidingOp, checks: readonly Check[]): Promise<Decision> {
-    const decision = await this.#decide(
+  async decide(op: DecidingOp, checks: readonly Check[]): Promise<Decision> {
+    const decision = await this.#decideByGrants(
       op,
       checks.map((check) => this.#checkOf(check)),
     )
@@ -125,11 +124,11 @@ export class Central {
   reset(checks: readonly ResetCheck[]): Promise<readonly boolean[]> {
     // The grants of the limiter are those of its share.
     const central = checks.map(({ closed: _, ...check }) => this.#checkOf(check))
-    return this.#caller.overwrite({ op: 'reset', checks: this.#access.prefetcher.forget(central) })
+    return this.#caller.overwrite({ op: 'reset', checks: this.#shared.grants.forget(central) })
   }
 
   close(): Promise<void> {
     this.#caller.denials?.close()
-    return this.#access.prefetcher.close(this.#caller.store)
+    return this.#shared.grants.close(this.#caller.store)
   }
 }

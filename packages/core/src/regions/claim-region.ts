@@ -2,7 +2,7 @@ import type { Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { processWide } from '../runtime/process-wide.ts'
 
-interface Place {
+interface RegionStores {
   readonly local: Store
   readonly global: Store
   readonly region: string
@@ -10,7 +10,7 @@ interface Place {
 }
 
 /** A region whose store is in use in this process, and the space of all its stores. */
-interface Claim extends Place {
+interface Claim extends RegionStores {
   readonly space: object
   users: number
 }
@@ -21,15 +21,15 @@ const claims = processWide('@sluice/core/regions/1', () => new Set<Claim>())
  * Claims two stores for a region. The claim ends when all that were made are given up.
  * @throws SluiceError when one of the stores is in use in another way
  */
-export function claimRegion(place: Place): Pick<Claim, 'space'> & { giveUp(): void } {
-  const { region } = place
-  if (spaceOf(place.local) === spaceOf(place.global)) {
+export function claimRegion(stores: RegionStores): Pick<Claim, 'space'> & { giveUp(): void } {
+  const { region } = stores
+  if (spaceOf(stores.local) === spaceOf(stores.global)) {
     throw taken('local and global are one store; give each region a Redis of its own, or a prefix')
   }
   let claim: Claim | undefined
   for (const other of claims) {
-    const isSameLocal = spaceOf(other.local) === spaceOf(place.local)
-    const isSameGlobal = spaceOf(other.global) === spaceOf(place.global)
+    const isSameLocal = spaceOf(other.local) === spaceOf(stores.local)
+    const isSameGlobal = spaceOf(other.global) === spaceOf(stores.global)
     if (isSameLocal && other.region !== region) {
       throw taken(
         `local is the store of region '${other.region}' already; give region '${region}' one of its own`,
@@ -40,14 +40,14 @@ export function claimRegion(place: Place): Pick<Claim, 'space'> & { giveUp(): vo
         `region '${region}' has another local store already, and would have its share twice; use one store for a region`,
       )
     }
-    if (isSameLocal && (!isSameGlobal || other.shares !== place.shares)) {
+    if (isSameLocal && (!isSameGlobal || other.shares !== stores.shares)) {
       throw taken(
         `region '${region}' is in use with another global store or with other shares; give all of its stores the same`,
       )
     }
     if (isSameLocal) claim = other
   }
-  const own = claim ?? { ...place, space: {}, users: 0 }
+  const own = claim ?? { ...stores, space: {}, users: 0 }
   claims.add(own)
   own.users += 1
   let isHeld = true

@@ -57,8 +57,8 @@ export async function decideInRegion(
     for (const check of borrowed) found.set(check, unknownOutcome(check))
     return denied()
   }
-  const asked = [...borrowed, ...atGlobal]
-  if (asked.length > 0 && !(await askCentral(asked))) return denied()
+  const atCentral = [...borrowed, ...atGlobal]
+  if (atCentral.length > 0 && !(await askCentral(atCentral))) return denied()
   // The local store takes all or nothing, so it has taken nothing of the others yet.
   const rest = here.filter((check) => !borrowed.includes(check))
   if (!isTaking || isHereAllowed || rest.length === 0) return allowed()
@@ -78,7 +78,7 @@ export async function decideInRegion(
       await giveBack()
       throw unanswered('the request is not waited for any more')
     }
-    const { allowed, outcomes, retryAfterMs } = await central.ask(op, some)
+    const { allowed, outcomes, retryAfterMs } = await central.decide(op, some)
     if (outcomes.length === 0) {
       if (atGlobal.length > 0) {
         await giveBack()

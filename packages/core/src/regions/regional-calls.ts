@@ -25,7 +25,7 @@ export function regionalCalls(
       ),
       answersOf(
         checks.filter(isGlobal),
-        async (some) => (await central.ask('charge', some)).outcomes,
+        async (some) => (await central.decide('charge', some)).outcomes,
       ),
     ])
     return checks.map((check) => {

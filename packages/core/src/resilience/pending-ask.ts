@@ -22,7 +22,7 @@ export interface Caller extends CallingLimiter, StoreWay {
   readonly deadlines: Deadlines
   readonly answerHandler: AnswerHandler
   /** Asks the store, or decides by the failure mode. */
-  readonly ask: Decide
+  readonly decide: Decide
   /** @throws or rejects when the store failed or is away: nothing was changed here either */
   overwrite(change: ManualChange): Promise<readonly boolean[]>
 }

@@ -43,7 +43,7 @@ function encodePolicy(check: Check): string {
   const known = encodedPolicies.get(policy)
   if (known?.limit === limit) return known.json
   const json = JSON.stringify({
-    // Lua knows held-log as an algorithm too.
+    // Lua knows granted-log as an algorithm too.
     algorithm: policy.counting,
     limit,
     window: policy.windowMs,

@@ -121,7 +121,7 @@ export class KeyEncoder {
   }
 }
 
-/** Returns the key of the grants of a key, as `lua/algorithms/held-log.lua` does. */
+/** Returns the key of the grants of a key, as `lua/algorithms/granted-log.lua` does. */
 export function grantsKey(key: string): string {
   return `${key}~`
 }

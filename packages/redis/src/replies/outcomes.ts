@@ -1,5 +1,5 @@
 import { type Check, type Outcome, Receipt } from '@sluice/core'
-import { algorithmOf, type KeyReport, leavesTrace, outcomeOf, waitMs } from '@sluice/core/backend'
+import { algorithmOf, leavesTrace, outcomeOf, type TwinReading, waitMs } from '@sluice/core/backend'
 import type { QueuedOutcome } from '../model/queued-request.ts'
 
 /** The decision on the request that a key belongs to. */
@@ -13,11 +13,11 @@ export interface DecidedAsk {
 /** Returns the outcome of a check, by the functions of core, from the report of its algorithm. */
 export function readOutcome(
   check: Check,
-  report: KeyReport,
+  report: TwinReading,
   { now, isAllowed, isTaken }: DecidedAsk,
 ): Outcome {
-  const { counts, fromReport } = algorithmOf(check.policy)
-  const reported = fromReport(check, report, now)
+  const { counts, fromTwin } = algorithmOf(check.policy)
+  const reported = fromTwin(check, report, now)
   const { state, at } = reported
   const hasReceipt = isTaken && counts !== 'strikes' && leavesTrace(check)
   const wait = isAllowed ? 0 : waitMs(state, check, now)
@@ -32,11 +32,11 @@ export function readOutcome(
 /** Returns the outcome of a check that takes a grant of so many units. */
 export function grantOutcome(
   check: Check,
-  report: KeyReport,
+  report: TwinReading,
   { now, units, isTaken }: { now: number; units: number; isTaken: boolean },
 ): QueuedOutcome {
   const outcome = readOutcome(check, report, { now, isAllowed: true, isTaken: false })
-  const { at } = algorithmOf(check.policy).fromReport(check, report, now)
+  const { at } = algorithmOf(check.policy).fromTwin(check, report, now)
   const receipt = isTaken ? new Receipt(check, at, report.incarnation) : undefined
   return { ...outcome, allowed: units > 0, receipt, granted: units }
 }

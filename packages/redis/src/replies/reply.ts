@@ -1,5 +1,5 @@
 import { type Check, SluiceError } from '@sluice/core'
-import type { KeyReport } from '@sluice/core/backend'
+import type { TwinReading } from '@sluice/core/backend'
 import type { QueuedOutcome, QueuedRequest } from '../model/queued-request.ts'
 import { type DecidedAsk, grantOutcome, readOutcome } from './outcomes.ts'
 
@@ -38,7 +38,7 @@ export function decodeReply(
   // A lone request is answered by its report, the time and the unreadable values.
   const isLone = callId === ''
   if (isLone ? reply.length > 3 : reply[0] !== callId) throw unanswered(callId)
-  const reader = new ReportReader(reply, isLone ? 0 : 2, callId)
+  const reader = new ReplyReader(reply, isLone ? 0 : 2, callId)
   const results: AskResult[] = []
   for (let i = 0; i < asks.length; i += 1) {
     const ask = asks[i]
@@ -47,7 +47,7 @@ export function decodeReply(
   return { results, unreadable: isLone ? reader.rest(2) : reader.rest() }
 }
 
-function resultOf({ op, checks }: QueuedRequest, reader: ReportReader): AskResult {
+function resultOf({ op, checks }: QueuedRequest, reader: ReplyReader): AskResult {
   const [only] = checks
   // Most requests have one check, and a list that grows has room for many.
   if (only && checks.length === 1) {
@@ -72,13 +72,13 @@ function failedCheck(reason: string): SluiceError {
   )
 }
 
-class ReportReader {
+class ReplyReader {
   readonly #reply: readonly unknown[]
   readonly #callId: string
   readonly #now: number
   #at: number
   /** The report that was read last: one object for all, since there are many. */
-  readonly #report: { -readonly [field in keyof KeyReport]: KeyReport[field] } = {
+  readonly #report: { -readonly [field in keyof TwinReading]: TwinReading[field] } = {
     amount: 0,
     detail: 0,
     incarnation: 0,

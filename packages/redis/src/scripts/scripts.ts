@@ -94,7 +94,7 @@ function luaPolicy({ file, algorithm, countsDenied }: UsualModule): string {
 
 /** Returns the Lua function that defines how any request is decided. */
 function defineGeneral(files: readonly AlgorithmFile[], hasGrants: boolean): string {
-  const all = hasGrants ? [...files, 'held-log' as const] : files
+  const all = hasGrants ? [...files, 'granted-log' as const] : files
   return lua.prelude({
     algorithms: all.map((name) => lua.algorithms[name]).join('\n'),
     grants: hasGrants ? lua.grants : '',

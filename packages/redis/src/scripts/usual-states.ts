@@ -75,7 +75,7 @@ function bucket(...files: readonly AlgorithmFile[]): LuaTwin {
 
 const luaTwins: { readonly [name in Counting]?: LuaTwin } = {
   // Only scripts for grants have a further file.
-  'held-log': log,
+  'granted-log': log,
   'sliding-log': log,
   'token-bucket': bucket('token-bucket'),
   'leaky-bucket': bucket('token-bucket', 'leaky-bucket'),

@@ -652,7 +652,7 @@ return cell.count, time - cell.start + 1, time - now
 end
 return fixed_window
 end`,
-'held-log': `define['held-log'] = function()
+'granted-log': `define['granted-log'] = function()
 local VERSION, FORMAT, SIZE, MAX_GRANTS = 1, '<I6I6I7', 19, 1000
 local log, held_log = require_part('sliding-log'), {}
 local function read_grants(cell, policy)

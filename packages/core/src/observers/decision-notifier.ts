@@ -11,7 +11,7 @@ import { notify } from './notify.ts'
 import type { CountedDecision, DecisionEvent, EventSource } from './observers.ts'
 
 /** A decision to notify observers of. */
-export interface ToldDecision<Request> extends EventSource<Request> {
+export interface ObservedDecision<Request> extends EventSource<Request> {
   readonly decision: Decision
   /** All that was asked, policies in shadow too. */
   readonly checks: readonly Check[]
@@ -64,11 +64,11 @@ export class DecisionNotifier<Request = unknown> {
   }
 
   /** Notifies of a decision, and of its policies in shadow as soon as they are known. */
-  notify(told: ToldDecision<Request>): void {
+  notify(observed: ObservedDecision<Request>): void {
     const { onDecision, countDecision, onShadow } = this.#observers
-    if (countDecision) countDecision(new Decided(told, this.#store))
-    if (onDecision) notify(onDecision, new DecidedEvent(told, this.#store))
-    if (onShadow) notifyShadow(onShadow, told, this.#store.store)
+    if (countDecision) countDecision(new DecisionSummary(observed, this.#store))
+    if (onDecision) notify(onDecision, new LoggedDecision(observed, this.#store))
+    if (onShadow) notifyShadow(onShadow, observed, this.#store.store)
   }
 }
 
@@ -95,29 +95,29 @@ class AnsweringStore {
 }
 
 /** A decision as it was come to. All else is computed when it is read. */
-class Decided implements CountedDecision {
+class DecisionSummary implements CountedDecision {
   readonly decision: Decision
   readonly route: string | undefined
   readonly method: string | undefined
   readonly isQueued: boolean
-  readonly #asked: readonly Check[]
+  readonly #checks: readonly Check[]
   readonly #timing: DecisionTiming | undefined
   readonly #store: AnsweringStore
 
-  constructor(told: ToldDecision<unknown>, store: AnsweringStore) {
-    this.decision = told.decision
-    this.route = told.route
-    this.method = told.method
-    this.isQueued = told.isQueued === true
-    this.#asked = told.checks
-    this.#timing = told.timing
+  constructor(observed: ObservedDecision<unknown>, store: AnsweringStore) {
+    this.decision = observed.decision
+    this.route = observed.route
+    this.method = observed.method
+    this.isQueued = observed.isQueued === true
+    this.#checks = observed.checks
+    this.#timing = observed.timing
     this.#store = store
   }
 
   get checks(): readonly Check[] {
-    const asked = this.#asked
+    const all = this.#checks
     // As many outcomes as checks: none is in shadow.
-    return asked.length === this.decision.outcomes.length ? asked : divideChecks(asked).enforced
+    return all.length === this.decision.outcomes.length ? all : divideChecks(all).enforced
   }
 
   /** The check that decides. */
@@ -144,7 +144,7 @@ class Decided implements CountedDecision {
 }
 
 /** The digest is computed only where somebody reads it. */
-class DecidedEvent<Request> implements DecisionEvent<Request> {
+class LoggedDecision<Request> implements DecisionEvent<Request> {
   readonly decision: Decision
   readonly checks: readonly Check[]
   readonly request: Request | undefined
@@ -158,20 +158,20 @@ class DecidedEvent<Request> implements DecisionEvent<Request> {
   readonly isQueued: boolean
   readonly #store: Store
 
-  constructor(told: ToldDecision<Request>, answering: AnsweringStore) {
-    const decided = new Decided(told, answering)
-    const { binding } = decided
-    this.decision = decided.decision
-    this.checks = decided.checks
-    this.request = told.request
-    this.route = decided.route
-    this.method = decided.method
+  constructor(observed: ObservedDecision<Request>, answering: AnsweringStore) {
+    const summary = new DecisionSummary(observed, answering)
+    const { binding } = summary
+    this.decision = summary.decision
+    this.checks = summary.checks
+    this.request = observed.request
+    this.route = summary.route
+    this.method = summary.method
     this.policy = binding?.policy
     this.key = binding?.identity ?? binding?.key
-    this.answeredBy = decided.answeredBy
-    this.atMs = decided.atMs
-    this.durationMs = decided.durationMs
-    this.isQueued = decided.isQueued
+    this.answeredBy = summary.answeredBy
+    this.atMs = summary.atMs
+    this.durationMs = summary.durationMs
+    this.isQueued = summary.isQueued
     this.#store = answering.store
   }
 
@@ -187,13 +187,13 @@ function isLimited({ limit }: Outcome): boolean {
 
 function notifyShadow<Request>(
   onShadow: NonNullable<JoinedObservers<Request>['onShadow']>,
-  { decision, checks: asked, request, route, method }: ToldDecision<Request>,
+  { decision, checks: all, request, route, method }: ObservedDecision<Request>,
   store: Store,
 ): void {
   const run = decision.shadow
   if (!run) return
   void andThen(run.decisions, (decisions) => {
-    const { shadows } = divideChecks(asked)
+    const { shadows } = divideChecks(all)
     const checks = shadows.filter((_, index) => decisions[index]?.outcomes.length === 1)
     if (checks.length === 0) return
     notify(onShadow, {

@@ -11,10 +11,10 @@ import { type AnswerHandler, type Caller, type CallingLimiter, PendingAsk } from
 import type { StoreMonitor } from './store-monitor.ts'
 
 /**
- * Asks a store for decisions: with a deadline, a circuit breaker, and a failure mode for when it
- * does not answer.
+ * Sends asks to a store: with a deadline, a circuit breaker, and a failure mode for when it does
+ * not answer.
  */
-export class Asks implements AnswerHandler {
+export class AskSender implements AnswerHandler {
   readonly outage: OutageWatch
   readonly #deadlines: DeadlinesByDuration
   readonly #changes: Changes
@@ -30,17 +30,13 @@ export class Asks implements AnswerHandler {
     this.#fallback = fallback
     this.#monitor = monitor
     this.#deadlines = new DeadlinesByDuration(lastFailure)
-    this.outage = new OutageWatch(monitor, {
+    const outage = new OutageWatch(monitor, {
       decideWithout: (ask) => this.#decideWithout(ask),
       onAway: (error) => this.#deadlines.missAll(error),
       onBack: ({ store }) => void this.#changes.payAll(store),
     })
-    this.#changes = new Changes({
-      fallback,
-      outage: this.outage,
-      deadlines: this.#deadlines,
-      monitor,
-    })
+    this.outage = outage
+    this.#changes = new Changes({ fallback, outage, deadlines: this.#deadlines, monitor })
   }
 
   /** The store as one limiter uses it. */
@@ -51,8 +47,8 @@ export class Asks implements AnswerHandler {
       denials: denialsOf(store),
       deadlines: this.#deadlines.of(limiter.deadlineMs),
       answerHandler: this,
-      ask: (op, checks, request) => this.#ask(new PendingAsk(op, checks, caller, request)),
-      charge: (check) => caller.ask('charge', [check]),
+      decide: (op, checks, request) => this.#decide(new PendingAsk(op, checks, caller, request)),
+      charge: (check) => caller.decide('charge', [check]),
       grant: (checks) => forgetting(store, checks, () => store.grant?.(checks) ?? []),
       change: (op, held) => this.#changes.change(op, held, caller),
       overwrite: (change) => this.#changes.overwrite(change, caller),
@@ -60,7 +56,7 @@ export class Asks implements AnswerHandler {
     return caller
   }
 
-  #ask(ask: PendingAsk): MaybePromise<Decision> {
+  #decide(ask: PendingAsk): MaybePromise<Decision> {
     // Each by its name: a loop over watches of several shapes costs half as much as the decision.
     const decision = this.#decideTimedOut(ask) ?? this.outage.before(ask)
     if (decision) return decision

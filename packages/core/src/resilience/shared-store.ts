@@ -1,45 +1,49 @@
 import { Fallback } from '../ledger/fallback.ts'
-import { Prefetcher } from '../ledger/prefetcher.ts'
-import { Uncounted } from '../ledger/uncounted.ts'
+import { Grants } from '../ledger/grants.ts'
+import { UncountedUnits } from '../ledger/uncounted-units.ts'
 import { type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
 import type { Store } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
 import { SluiceError } from '../options/errors.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { processWide } from '../runtime/process-wide.ts'
-import { Asks } from './asks.ts'
+import { AskSender } from './ask-sender.ts'
 import type { Caller, CallingLimiter } from './pending-ask.ts'
 import { StoreMonitor } from './store-monitor.ts'
 
 /** All that the limiters of a store share in one process. */
-export class StoreAccess {
+export class SharedStore {
   readonly memory: MemoryStore
   readonly monitor: StoreMonitor = new StoreMonitor()
-  readonly prefetcher: Prefetcher = new Prefetcher(() => this.isAway)
-  readonly uncounted: Uncounted
+  readonly grants: Grants = new Grants(() => this.isAway)
+  readonly uncounted: UncountedUnits
   readonly #heard = new WeakSet<Store>()
   /** Any of its stores: they share a connection. */
   #store: Store | undefined
   readonly #fallback: Fallback
-  readonly #asks: Asks
+  readonly #sender: AskSender
 
   constructor(memory: MemoryStore) {
     this.memory = memory
     this.#fallback = new Fallback(memory)
-    this.#asks = new Asks(this.#fallback, this.monitor, () => this.#store?.telemetry?.lastFailure)
-    this.uncounted = new Uncounted({
+    this.#sender = new AskSender(
+      this.#fallback,
+      this.monitor,
+      () => this.#store?.telemetry?.lastFailure,
+    )
+    this.uncounted = new UncountedUnits({
       isAway: () => this.isAway,
       isPaid: (receipt) => this.#fallback.isPaid(receipt),
     })
   }
 
   get isAway(): boolean {
-    return this.#asks.outage.isUnderWay
+    return this.#sender.outage.isUnderWay
   }
 
   /** The store as one limiter uses it. */
   callerOf(limiter: CallingLimiter): Caller {
-    return this.#asks.callerOf(limiter)
+    return this.#sender.callerOf(limiter)
   }
 
   listenTo(store: Store): void {
@@ -47,16 +51,16 @@ export class StoreAccess {
     this.#heard.add(store)
     this.#store = store
     store.telemetry?.observe?.((event) => this.monitor.tell(event))
-    store.telemetry?.observeReturn?.(() => this.#asks.outage.breaker.retryNow(monotonicMs()))
+    store.telemetry?.observeReturn?.(() => this.#sender.outage.breaker.retryNow(monotonicMs()))
   }
 
   health({ fleet, region }: Store): StoreHealth {
     const { instances, clockSkewMs = 0 } = fleet ?? { instances: 1 }
-    const { counters, hotKeys } = this.prefetcher
+    const { counters, hotKeys } = this.grants
     // With the grants of the pool, if it is the store of a region.
     const pool = region?.grants()
     return {
-      breaker: this.#asks.outage.breaker.state,
+      breaker: this.#sender.outage.breaker.state,
       isAway: this.isAway,
       instances,
       clockSkewMs,
@@ -74,25 +78,27 @@ export class StoreAccess {
   }
 }
 
-const accesses = processWide('@sluice/core/accesses/4', () => new WeakMap<object, StoreAccess>())
+const sharedStores = processWide(
+  '@sluice/core/shared-stores/1',
+  () => new WeakMap<object, SharedStore>(),
+)
 
 /**
- * Returns the access to a store. All limiters of a store share it, and all stores that count in the
- * same place.
+ * Returns what the limiters of a store share. All stores that count in the same place have one.
  * @param fallback local memory; the first limiter that names one decides for all
  * @throws SluiceError when another fallback is in use already
  */
-export function accessTo(store: Store, fallback?: MemoryStore): StoreAccess {
+export function sharedStoreOf(store: Store, fallback?: MemoryStore): SharedStore {
   const space = store.space ?? store
-  const known = accesses.get(space)
+  const known = sharedStores.get(space)
   if (known && fallback && known.memory !== fallback) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
       'fallback: another limiter on this store has a fallback already, or none was given; give all of them the same',
     )
   }
-  const access = known ?? new StoreAccess(fallback ?? memoryStore())
-  accesses.set(space, access)
-  access.listenTo(store)
-  return access
+  const shared = known ?? new SharedStore(fallback ?? memoryStore())
+  sharedStores.set(space, shared)
+  shared.listenTo(store)
+  return shared
 }

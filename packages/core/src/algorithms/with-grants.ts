@@ -1,11 +1,11 @@
 import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
 import { effectiveWindowMs } from './effective-window.ts'
-import { type HeldGrant, longestGrantMs, maxGrants } from './grant.ts'
+import { type KeyGrant, longestGrantMs, maxGrants } from './grant.ts'
 
 /** A state with the grants of its key beside it, those that end first in front. */
-export interface HeldState<Inner extends KeyState = KeyState> extends KeyState {
+export interface GrantedState<Inner extends KeyState = KeyState> extends KeyState {
   readonly inner: Inner
-  grants: readonly HeldGrant[]
+  grants: readonly KeyGrant[]
 }
 
 /**
@@ -13,14 +13,14 @@ export interface HeldState<Inner extends KeyState = KeyState> extends KeyState {
  * processes hold. Spent units are recorded when their grant is closed. A grant that is not closed
  * before its end is recorded whole, at its end.
  */
-export function withHeldUnits<Inner extends KeyState, Settings extends object>(
+export function withGrants<Inner extends KeyState, Settings extends object>(
   algorithm: Algorithm<Inner, Settings>,
-): Algorithm<HeldState<Inner>, Settings> {
-  type State = HeldState<Inner>
+): Algorithm<GrantedState<Inner>, Settings> {
+  type State = GrantedState<Inner>
   type OwnCheck = CountingCheck<Settings>
 
   function used(state: State, check: OwnCheck, now: number): number {
-    return algorithm.used(state.inner, check, now) + heldUnits(state)
+    return algorithm.used(state.inner, check, now) + grantedUnits(state)
   }
 
   function msUntil(
@@ -28,7 +28,7 @@ export function withHeldUnits<Inner extends KeyState, Settings extends object>(
     check: OwnCheck,
     { now, target }: { now: number; target: number },
   ): number {
-    const held = heldUnits(state)
+    const held = grantedUnits(state)
     if (target >= held) return algorithm.msUntil(state.inner, check, { now, target: target - held })
     // All that was taken has to leave, and then what is held, as if it were recorded at its end.
     let gone = held - target
@@ -104,7 +104,7 @@ export function withHeldUnits<Inner extends KeyState, Settings extends object>(
       load([limit, count, ...rest]) {
         if (limit === undefined || count === undefined || rest.length < 3 * count) return undefined
         const inner = algorithm.codec.load(rest.slice(3 * count))
-        const grants: HeldGrant[] = []
+        const grants: KeyGrant[] = []
         for (let at = 0; at < 3 * count; at += 3) {
           const [id = 0, units = 0, endsAt = 0] = rest.slice(at, at + 3)
           grants.push({ id, units, endsAt })
@@ -178,16 +178,16 @@ export function withHeldUnits<Inner extends KeyState, Settings extends object>(
       return kept.length === 0 ? undefined : { limit, inner: algorithm.create(), grants: kept }
     },
 
-    fromReport(check, report, now) {
-      const { state, ...others } = algorithm.fromReport(check, report, now)
+    fromTwin(check, report, now) {
+      const { state, ...others } = algorithm.fromTwin(check, report, now)
       return { state: { limit: check.limit, inner: state, grants: none }, ...others }
     },
   }
 }
 
-const none: readonly HeldGrant[] = []
+const none: readonly KeyGrant[] = []
 
-function heldUnits({ grants }: HeldState): number {
+function grantedUnits({ grants }: GrantedState): number {
   let units = 0
   for (const grant of grants) units += grant.units
   return units

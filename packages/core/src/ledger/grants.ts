@@ -18,7 +18,7 @@ const closedAtOnce = 100
 const closingMs = 2_000
 
 /** Spends grants for the hot keys of a store, and asks the store for more. */
-export class Prefetcher {
+export class Grants {
   readonly counters: GrantCounters = { taken: 0, spent: 0, returned: 0, lapsed: 0 }
   readonly #isAway: () => boolean
   readonly #policies = new Map<Policy, HotPolicy>()
@@ -107,7 +107,7 @@ export class Prefetcher {
     while (closed.length > 0 && monotonicMs() < untilMs) {
       const some = closed.splice(0, closedAtOnce)
       const now = momentNow()
-      const answers = some.map((hot) => this.#ask(hot, 0, now))
+      const answers = some.map((hot) => this.#request(hot, 0, now))
       // The store itself settles the last ones.
       if (closed.length > 0) await endsWithin(Promise.all(answers), untilMs - monotonicMs())
     }
@@ -131,11 +131,11 @@ export class Prefetcher {
     if (left > 0 && left >= units / 2) return
     this.counters.lapsed += hot.dropEnded(now)
     if (hot.limit / hot.divisor < hot.meanCost(nowMs)) return
-    this.#ask(hot, Math.max(0, units - hot.left), now)
+    this.#request(hot, Math.max(0, units - hot.left), now)
   }
 
   /** Returns a promise that resolves after the answer; never rejects. */
-  #ask(hot: HotKey, units: number, now: Moment): MaybePromise<void> {
+  #request(hot: HotKey, units: number, now: Moment): MaybePromise<void> {
     if (this.#isAway()) return
     const { key, limit, divisor } = hot
     const { policy, way } = hot.of
@@ -144,7 +144,7 @@ export class Prefetcher {
     const lifeMs = policy.prefetchMs
     const sent = [...hot.closed]
     const { soleSpent } = hot
-    const { closed } = hot.ask(id, lifeMs, now)
+    const { closed } = hot.request(id, lifeMs, now)
     const terms = { id, lifeMs, divisor, closed }
     const check: GrantCheck = { policy, key, cost: units, limit, terms }
     // After an answer with few units, or none, the key is left alone for a while.
@@ -172,7 +172,7 @@ export class Prefetcher {
       if (!grant || granted >= hot.meanCost(answeredAt.monotonicMs)) return
       // If it stayed held, the next request would be denied for it.
       hot.close((each) => each === grant)
-      this.#ask(hot, 0, answeredAt)
+      this.#request(hot, 0, answeredAt)
     }
     try {
       // A call that returns no units leaves the denials of the key as they are.
@@ -211,7 +211,7 @@ export class Prefetcher {
         if (!hot.pending && hot.closed.some(({ mustBeSent }) => mustBeSent)) {
           const isDue = nowMs >= hot.askAfterMs && hot.isSpent(nowMs)
           const wanted = isDue ? hot.unitsOfGrant(nowMs) : 0
-          this.#ask(hot, Math.max(0, wanted - hot.left), now)
+          this.#request(hot, Math.max(0, wanted - hot.left), now)
         }
         hot.cool(nowMs)
       }

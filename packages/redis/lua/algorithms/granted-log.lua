@@ -1,9 +1,9 @@
--- held-log: sliding-log beside units that processes hold. What counts is the sum of both. The key
--- of the grants is the key of the log and a tilde. KEYS has a second half, which declares them.
+-- granted-log: sliding-log beside units that processes hold. What counts is the sum of both. The
+-- key of the grants is the key of the log and a tilde. KEYS has a second half, which declares them.
 -- Value: [u8 version = 1], then for each grant, those that end first in front:
 --        [u48 ms of its end] [u48 units] [u56 id]
 -- A grant that has ended is recorded whole, before anything else is done with its key.
-define['held-log'] = function()
+define['granted-log'] = function()
   local VERSION, FORMAT, SIZE, MAX_GRANTS = 1, '<I6I6I7', 19, 1000
 
   local log, held_log = require_part('sliding-log'), {}

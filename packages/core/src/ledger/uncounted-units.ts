@@ -10,7 +10,7 @@ import { Ledger } from './ledger.ts'
 import { LocalUnits, type StoreWay } from './local-units.ts'
 
 /** Units of a key that the store is told of by one charge. */
-class UncountedBatch extends LocalUnits {
+class Batch extends LocalUnits {
   /** The check with the largest limit of the requests. */
   check: Check
   units = 0
@@ -49,9 +49,9 @@ class KnownKey {
   /** The number of charges that are not answered. */
   awaited = 0
   /** Units that the store was not told of. */
-  #open: UncountedBatch | undefined
+  #open: Batch | undefined
   /** Batches whose charge the store has not answered in time: they are debts. */
-  #owed: UncountedBatch[] = []
+  #owed: Batch[] = []
   #last: LastAnswer | undefined
   /** The number of questions so far. */
   #questions = 0
@@ -80,8 +80,8 @@ class KnownKey {
     return admittedOutcome(check, { remaining, resetMs: last.resetMs - elapsedMs })
   }
 
-  take(check: Check): UncountedBatch {
-    this.#open ??= new UncountedBatch(this, check)
+  take(check: Check): Batch {
+    this.#open ??= new Batch(this, check)
     // Under a smaller limit, the store would keep less than was admitted.
     if (check.limit > this.#open.check.limit) this.#open.check = check
     this.#open.units += check.cost
@@ -90,13 +90,13 @@ class KnownKey {
   }
 
   /** Notes that the store is asked. Returns the number of the question. */
-  ask(): number {
+  nextQuestion(): number {
     this.#questions += 1
     return this.#questions
   }
 
   /** Takes the open batch out, to be sent to the store. */
-  takeBatch(): UncountedBatch | undefined {
+  takeBatch(): Batch | undefined {
     const batch = this.#open
     this.#open = undefined
     if (!batch || batch.units === 0) return undefined
@@ -117,7 +117,7 @@ class KnownKey {
    * Notes the answer to a batch. Without one it is a debt, and counts as uncounted until the debt
    * is paid or has expired.
    */
-  answered(batch: UncountedBatch, number: number, outcome: Outcome | undefined): void {
+  answered(batch: Batch, number: number, outcome: Outcome | undefined): void {
     this.awaited -= 1
     if (outcome) this.uncounted -= batch.units
     else this.#owed.push(batch)
@@ -166,7 +166,7 @@ const collectMs = 5
  * Decides requests by the last known state of their keys, and tells the store afterwards. Of each
  * key at most `maxUncounted` units are admitted that the store has not confirmed.
  */
-export class Uncounted extends Ledger<KnownKey> {
+export class UncountedUnits extends Ledger<KnownKey> {
   readonly #store: StoreState
 
   constructor(store: StoreState) {
@@ -208,7 +208,7 @@ export class Uncounted extends Ledger<KnownKey> {
     if (op === 'charge' || this.#store.isAway()) return undefined
     const outcomes: Outcome[] = []
     for (const check of checks) {
-      const outcome = isAhead(check) ? this.find(check)?.answer(check) : undefined
+      const outcome = hasUncounted(check) ? this.find(check)?.answer(check) : undefined
       if (!outcome) return undefined
       outcomes.push(outcome)
     }
@@ -231,14 +231,14 @@ export class Uncounted extends Ledger<KnownKey> {
    * Notes that the store is asked about a check, and tells it of all units of the key before.
    * Returns what learns from its answer.
    */
-  ask(check: Check, way: StoreWay): ((answer: Outcome) => void) | undefined {
-    if (!isAhead(check)) return undefined
+  learnerOf(check: Check, way: StoreWay): ((answer: Outcome) => void) | undefined {
+    if (!hasUncounted(check)) return undefined
     const key = this.of(check)
     key.way = way
     this.flush(key)
     key.settleDebts(this.#store.isPaid)
     key.maxUncounted = check.policy.maxUncounted
-    const number = key.ask()
+    const number = key.nextQuestion()
     return (answer) => key.learn(number, answer)
   }
 
@@ -261,7 +261,7 @@ export class Uncounted extends Ledger<KnownKey> {
     const { way } = key
     if (!batch || !way) return
     const { policy, key: name, limit } = batch.check
-    const number = key.ask()
+    const number = key.nextQuestion()
     const check = { policy, key: name, limit, cost: batch.units }
     void andThen(charge(check, way), (decision) => {
       const outcome = decision?.outcomes[0]
@@ -272,7 +272,7 @@ export class Uncounted extends Ledger<KnownKey> {
   }
 }
 
-function isAhead({ policy, digest }: Check): boolean {
+function hasUncounted({ policy, digest }: Check): boolean {
   return policy.maxUncounted > 0 && digest === undefined
 }
 
