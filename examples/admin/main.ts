@@ -15,8 +15,10 @@ const file = process.env.POLICIES ?? fileURLToPath(new URL('sluice.yaml', import
 const policies = await openPolicies({
   file,
   store,
-  onVersion: (version) => console.log(`version ${version} is in force`),
-  onRefused: ({ message }) => console.log(`the old version stays in force:\n${message}`),
+  observers: {
+    onVersion: (version) => console.log(`version ${version} is in force`),
+    onRefused: ({ message }) => console.log(`the old version stays in force:\n${message}`),
+  },
 })
 // The names of users are no secret here; without reveal the page shows digests.
 const metrics = collectMetrics({ store, reveal: (key) => key.replace('@user/', 'user ') })

@@ -3,8 +3,10 @@ import { createFetch, waitFor } from '@sluice/client'
 
 /** A client of the API, with one `fetch` for all that it asks. */
 const fetch = createFetch({
-  onWait: ({ method, waitMs, policies }) =>
-    console.log(`${method} waits ${Math.round(waitMs)} ms for '${policies.join() || 'the API'}'`),
+  observers: {
+    onWait: ({ method, waitMs, policies }) =>
+      console.log(`${method} waits ${Math.round(waitMs)} ms for '${policies.join() || 'the API'}'`),
+  },
 })
 
 /** Orders more reports at once than the API takes: the limit tells how long to wait with the rest, the monitor how long with each. */

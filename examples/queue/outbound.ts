@@ -18,7 +18,7 @@ export async function callVendor({ REDIS_URL, VENDOR }: NodeJS.ProcessEnv): Prom
     limits: [{ limit: 5, window: '1s' }],
     store: redis ? redisStore(redis) : memoryStore(),
     // With Redis the audit trail is a stream there; without, it is printed.
-    onEvent: redis ? auditStream({ client: redis }) : (event) => console.log(event),
+    observers: redis ? auditStream({ client: redis }) : { onEvent: (event) => console.log(event) },
   })
 
   const answers = await Promise.all(

@@ -49,7 +49,9 @@ describe('the arguments of fetch', () => {
     await request.text()
     const onWait = vi.fn()
     const api = scriptedApi({})
-    await expect(createFetch({ fetch: api.fetch, onWait })(request)).rejects.toThrow(TypeError)
+    await expect(createFetch({ fetch: api.fetch, observers: { onWait } })(request)).rejects.toThrow(
+      TypeError,
+    )
     expect(onWait).not.toHaveBeenCalled()
     expect(api.sent).toEqual([])
   })
@@ -67,7 +69,7 @@ describe('the arguments of fetch', () => {
     const request = new Request(url, { method: 'PUT', body: 'a=1' })
     const onWait = vi.fn(() => void request.text())
     const api = scriptedApi(refusal, {})
-    const call = settled(createFetch({ fetch: api.fetch, onWait })(request))
+    const call = settled(createFetch({ fetch: api.fetch, observers: { onWait } })(request))
     await expect(call).rejects.toThrow(TypeError)
     expect(onWait).toHaveBeenCalledTimes(1)
     expect(api.sent).toHaveLength(1)

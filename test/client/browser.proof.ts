@@ -27,8 +27,10 @@ interface Report {
 const visit = `async (url) => {
   const waits = []
   const fetch = sluice.createFetch({
-    onWait: ({ reason, waitMs, policies, response }) =>
-      waits.push({ reason, waitMs, policies, retryAfter: response.headers.get('Retry-After') }),
+    observers: {
+      onWait: ({ reason, waitMs, policies, response }) =>
+        waits.push({ reason, waitMs, policies, retryAfter: response.headers.get('Retry-After') }),
+    },
   })
   const answers = []
   for (let call = 0; call < 3 || (waits.length === 0 && call < 30); call++) {

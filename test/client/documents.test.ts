@@ -98,7 +98,10 @@ describe('the document of a refusal', () => {
   it('needs no Content-Length', async () => {
     const events: WaitEvent[] = []
     const api = refusing(() => new Blob([naming('day')]).stream(), told)
-    const fetch = createFetch({ fetch: api.fetch, onWait: (event) => events.push(event) })
+    const fetch = createFetch({
+      fetch: api.fetch,
+      observers: { onWait: (event) => events.push(event) },
+    })
     await settled(fetch(`${origin}/items`))
     expect(events).toMatchObject([{ reason: 'told', waitMs: 30_000, policies: ['day'] }])
   })
@@ -121,7 +124,7 @@ describe('the document of a refusal', () => {
       const reasons: string[] = []
       const api = scriptedApi({ status: 429, headers: full, body: naming('points') }, {})
       const onGiveUp = ({ reason }: GiveUpEvent) => void reasons.push(reason)
-      const fetch = createFetch({ fetch: api.fetch, onGiveUp })
+      const fetch = createFetch({ fetch: api.fetch, observers: { onGiveUp } })
       const refused = await settled(fetch(`${origin}/graphql`))
       expect(refused.status).toBe(429)
       expect(await refused.json()).toEqual({ 'violated-policies': ['points'] })

@@ -42,9 +42,8 @@ describe('an option that is wrong', () => {
     ],
     [{ pace: 1 }, 'pace must be true or false, but is 1'],
     [{ fetch: {} }, 'fetch must be a function, but is an object'],
-    [{ onWait: 'log' }, "onWait must be a function, but is 'log'"],
     [
-      { observers: [{}] },
+      { observers: { onWait: 'log' } },
       'observers[0] must be one of the objects with onWait, onWaited or onGiveUp',
     ],
     [

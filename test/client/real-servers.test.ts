@@ -103,7 +103,7 @@ describe('over real sockets', () => {
   it.concurrent.each(servers)('one refusal is enough for %s', async (_, start) => {
     const { url, statuses } = await start()
     const events: WaitEvent[] = []
-    const fetch = createFetch({ onWait: (event) => events.push(event) })
+    const fetch = createFetch({ observers: { onWait: (event) => events.push(event) } })
     for (let call = 0; call < 4; call++) {
       const response = await fetch(url)
       expect([response.status, await response.text()]).toEqual([200, 'ok'])

@@ -37,7 +37,7 @@ describe('what is sent again', () => {
 
   it('is said to be unsafe where it is', async () => {
     const onGiveUp = vi.fn()
-    await sentWith({ method: 'POST' }, { onGiveUp })
+    await sentWith({ method: 'POST' }, { observers: { onGiveUp } })
     expect(onGiveUp).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ reason: 'unsafe' }))
   })
 
@@ -157,7 +157,7 @@ describe('an observer that throws', () => {
     ]
     const send = async () => answers.shift() ?? new Response('')
     const retries = name === 'onWait' ? 1 : 0
-    const call = createFetch({ fetch: send, retries, [name]: observer })(url)
+    const call = createFetch({ fetch: send, retries, observers: { [name]: observer } })(url)
     expect((await settled(call)).status).toBe(name === 'onWait' ? 200 : 429)
     expect(observer).toHaveBeenCalledOnce()
     expect(warn.mock.calls.flat().join()).toContain('observed')

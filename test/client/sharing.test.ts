@@ -205,7 +205,7 @@ describe('policies', () => {
     const api = limitedApi({ policiesOf: () => [site] })
     const events: WaitEvent[] = []
     const onWait = (event: WaitEvent) => events.push(event)
-    const fetch = createFetch({ fetch: api.fetch, retries: 0, onWait })
+    const fetch = createFetch({ fetch: api.fetch, retries: 0, observers: { onWait } })
     for (const path of ['/a', '/b', '/c', '/d']) await settled(fetch(origin + path))
     expect(api.arrivals.map(({ status }) => status)).toEqual([200, 200, 200, 429])
     await settled(fetch(`${origin}/e`))

@@ -39,7 +39,7 @@ describe('a client that is refused', () => {
 
   it('tells each observer, and goes on where one throws or rejects', async () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
-    const [shorthand, listed] = [vi.fn(), vi.fn()]
+    const [alone, listed] = [vi.fn(), vi.fn()]
     const broken = {
       onWait: () => {
         throw new Error('broken')
@@ -49,12 +49,13 @@ describe('a client that is refused', () => {
     const refusal = { status: 429, headers: { 'Retry-After': '1' } }
     const api = scriptedApi(refusal, refusal)
     const observers = [broken, { onWait: listed, onGiveUp: listed }]
-    const options = { fetch: api.fetch, retries: 1, onWait: shorthand, observers }
-    const response = await settled(createFetch(options)(url))
+    const response = await settled(createFetch({ fetch: api.fetch, retries: 1, observers })(url))
     expect(response.status).toBe(429)
     expect(listed).toHaveBeenCalledTimes(2)
-    expect(shorthand).toHaveBeenCalledOnce()
     expect(warn).toHaveBeenCalledOnce()
+    const other = scriptedApi(refusal, {})
+    await settled(createFetch({ fetch: other.fetch, observers: { onWait: alone } })(url))
+    expect(alone).toHaveBeenCalledOnce()
   })
 
   it('tells observers after each wait how long it took, which is less where it was woken or aborted', async () => {
@@ -183,7 +184,10 @@ describe('a client that is refused', () => {
     }
     const events: WaitEvent[] = []
     const api = scriptedApi({ status: 403, headers }, {})
-    const fetch = createFetch({ fetch: api.fetch, onWait: (event) => events.push(event) })
+    const fetch = createFetch({
+      fetch: api.fetch,
+      observers: { onWait: (event) => events.push(event) },
+    })
     await settled(fetch(url))
     expect(api.times()).toEqual([0, 20_000])
     expect(events).toMatchObject([{ reason: 'told', waitMs: 20_000, policies: ['core'], tries: 1 }])
@@ -236,7 +240,9 @@ describe('the answer', () => {
   ])('is the last refusal, unread, when %s', async (_, options, count, reason, waitMs) => {
     const onGiveUp = vi.fn()
     const api = scriptedApi(refusal)
-    const response = await settled(createFetch({ fetch: api.fetch, onGiveUp, ...options })(url))
+    const response = await settled(
+      createFetch({ fetch: api.fetch, observers: { onGiveUp }, ...options })(url),
+    )
     expect([response.status, await response.text()]).toEqual([429, 'slowly'])
     expect(api.sent).toHaveLength(count)
     expect(onGiveUp).toHaveBeenCalledExactlyOnceWith(

@@ -20,7 +20,7 @@ afterEach(async () => {
 async function guarded(text: string) {
   const file = await policyFolder(text)
   const store = memoryStore()
-  const policies = await openPolicies({ file, store, onRefused: () => undefined })
+  const policies = await openPolicies({ file, store, observers: { onRefused: () => undefined } })
   opened.push(policies)
   const metrics = collectMetrics()
   const app = express()

@@ -22,7 +22,7 @@ describe('a call of an outbound', () => {
     return createOutbound({
       name: 'crm',
       limits: [{ limit: 1, window: '1s' }],
-      onEvent: (event) => events.push(event),
+      observers: { onEvent: (event) => events.push(event) },
       ...options,
     })
   }

@@ -64,7 +64,7 @@ describe('a pause', () => {
     ],
   ])('is heeded where a scheduled function comes to %s', async (_what, call) => {
     const events: OutboundEvent[] = []
-    const caller = make({ store, onEvent: (event) => events.push(event) })
+    const caller = make({ store, observers: { onEvent: (event) => events.push(event) } })
     await caller.schedule(call).catch(() => undefined)
     await caller.close()
     const waits = waitOf(other)

@@ -180,7 +180,7 @@ describe('an outbound whose store fails', () => {
 
   it('waits on a store that has lost its data, for others to notice and tell it of their calls, and says so', async () => {
     const events: unknown[] = []
-    const { store, outbounds } = fleet(2, { onEvent: (event) => events.push(event) })
+    const { store, outbounds } = fleet(2, { observers: { onEvent: (event) => events.push(event) } })
     const [one, idle] = outbounds
     await first(one)
     await first(one)

@@ -24,7 +24,7 @@ describe('an outbound', () => {
       name: 'crm',
       limits: [{ limit: 2, window: '1s' }],
       by: 'process-1',
-      onEvent: (event) => events.push(event),
+      observers: { onEvent: (event) => events.push(event) },
       ...options,
     })
   }
@@ -33,7 +33,7 @@ describe('an outbound', () => {
     const onOutbound = vi.fn()
     const told: OutboundEvent[] = []
     const observer = { onOutbound, onEvent: (event: OutboundEvent) => void told.push(event) }
-    const outbound = make({ observers: [observer] })
+    const outbound = make({ observers: [observer, { onEvent: (event) => events.push(event) }] })
     const calls = [1, 2, 3].map(() => outbound.schedule(async () => 'ok'))
     await vi.advanceTimersByTimeAsync(0)
     expect(onOutbound).toHaveBeenCalledOnce()
@@ -243,9 +243,9 @@ describe('an outbound', () => {
     [{ timeout: 0 }, /^timeout must be/],
     [{ lateArrival: 'late' }, /^lateArrival must be/],
     [{ recovery: -1 }, /^recovery must be/],
-    [{ onEvent: 5 }, /^onEvent must be/],
-    [{ observers: {} }, /^observers must be a list/],
-    [{ observers: null }, /^observers must be a list/],
+    [{ observers: { onEvent: 5 } }, /^observers\.onEvent must be/],
+    [{ observers: {} }, /^observers must be an object with at least one of .* onOutbound/],
+    [{ observers: null }, /^observers must be an object/],
     [{ rate: 5 }, /there is no option 'rate'/],
   ])('refuses options that cannot be meant: %j', async (wrong, message) => {
     expect(() => make(wrong as Partial<OutboundOptions>)).toThrow(message)

@@ -18,8 +18,10 @@ const store = redisStore(client, { prefix: 'fleet' })
 const policies = await openPolicies({
   file,
   store,
-  onVersion: (version) => tell({ type: 'version', version, at: Date.now() }),
-  onRefused: ({ version }) => tell({ type: 'refused', version, at: Date.now() }),
+  observers: {
+    onVersion: (version) => tell({ type: 'version', version, at: Date.now() }),
+    onRefused: ({ version }) => tell({ type: 'refused', version, at: Date.now() }),
+  },
 })
 
 interface Limits {

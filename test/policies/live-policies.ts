@@ -36,7 +36,7 @@ export async function openInTest(
   const policies = await openPolicies({
     file,
     store,
-    onRefused: ({ message }) => refused.push(message),
+    observers: { onRefused: ({ message }) => refused.push(message) },
   })
   onTestFinished(() => policies.close())
   return {

@@ -196,7 +196,7 @@ routes:
     [{ file: '' }, 'file must be the path of a policy file'],
     [{ name: 'a b' }, 'name must be 1 to 64 letters'],
     [{ store: { name: 'own' } }, 'store must be a store that keeps documents'],
-    [{ onRefused: 1 }, 'onRefused must be a function'],
+    [{ observers: { onRefused: 1 } }, 'observers.onRefused must be a function'],
     [{ onVersions: 1 }, 'there is no option'],
   ])('refuses %j', async (wrong, message) => {
     const opening = Reflect.apply(openPolicies, undefined, [{ file: 'sluice.yaml', ...wrong }])

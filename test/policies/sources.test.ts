@@ -70,6 +70,7 @@ describe('the file of policies', () => {
     let reads = 0
     let isWritten = false
     const sources = new PolicySources({
+      observers: [],
       documents: undefined,
       name: 'default',
       fileName: 'sluice.yaml',

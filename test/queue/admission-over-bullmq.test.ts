@@ -28,8 +28,8 @@ async function startApi(admit: 'always' | 'overflow', deadlineMs = PATIENT_MS) {
   })
   const client = new Redis(limits.url)
   onTestFinished(() => client.disconnect())
-  const onError = () => undefined
-  const broker = bullmqBroker({ connection: jobs.url, deadlineMs, onError })
+  const observers = { onError: () => undefined }
+  const broker = bullmqBroker({ connection: jobs.url, deadlineMs, observers })
   onTestFinished(() => broker.close())
   const worker = createWorker({ broker, handler: () => 'done' })
   onTestFinished(() => worker.close({ grace: 1 }))

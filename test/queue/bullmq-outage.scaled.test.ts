@@ -15,7 +15,7 @@ import { isProof, scaled } from '../support/scale.ts'
 import { until } from '../support/until.ts'
 import { newJob, roomy } from './new-job.ts'
 
-const quiet = { onError: () => undefined }
+const quiet = { observers: { onError: () => undefined } }
 const freePlace = async (): Promise<string> => `redis://127.0.0.1:${await freePort()}`
 
 type Connected = (url: string) => BullmqBrokerOptions['connection']
@@ -315,7 +315,7 @@ describe('errors that are none of a job', () => {
     onTestFinished(() => redis.stop())
     const errors: Error[] = []
     const onError = (error: Error): void => void errors.push(error)
-    const broker = bullmqBroker({ connection: redis.url, onError })
+    const broker = bullmqBroker({ connection: redis.url, observers: { onError } })
     onTestFinished(() => broker.close())
     const job = newJob()
     await broker.enqueue(job, roomy)
@@ -328,7 +328,7 @@ describe('errors that are none of a job', () => {
       broker,
       attempts: 1,
       handler: ({ attempt }) => void attempts.push(attempt),
-      onEvent: (event) => events.push(event),
+      observers: { onEvent: (event) => events.push(event) },
     })
     onTestFinished(() => worker.close())
     await until('it was tried some times', () => errors.length >= 3)

@@ -14,7 +14,7 @@ async function setUp() {
   onTestFinished(() => redis.stop())
   const client = new Redis(redis.url)
   onTestFinished(() => client.disconnect())
-  const broker = bullmqBroker({ connection: redis.url, onError: () => undefined })
+  const broker = bullmqBroker({ connection: redis.url, observers: { onError: () => undefined } })
   onTestFinished(() => broker.close())
   return { redis, client, broker, store: redisStore(client) }
 }
@@ -73,8 +73,10 @@ describe('workers over BullMQ', () => {
         if (signals.length > 1) return
         await new Promise((resolve) => signal.addEventListener('abort', resolve))
       },
-      onEvent: (event) => {
-        if (event.type === 'stalled') stalled.push(event.id)
+      observers: {
+        onEvent: (event) => {
+          if (event.type === 'stalled') stalled.push(event.id)
+        },
       },
     })
     await until('it runs', async () => worker.running === 1)
@@ -111,7 +113,7 @@ describe('a worker whose lease is lost', () => {
         else await new Promise((resolve) => signal.addEventListener('abort', resolve))
         return 'first'
       },
-      onEvent: ({ type }) => told.push(type),
+      observers: { onEvent: ({ type }) => told.push(type) },
     })
     await until('it has ended', async () => (await broker.status(job.id))?.state === 'done')
     await until('it is told', async () => told.includes('done'))
@@ -170,7 +172,11 @@ describe('a broker without Redis', () => {
   it('fails at its deadline, and works when Redis comes', async () => {
     const port = await freePort()
     const connection = `redis://127.0.0.1:${port}`
-    const broker = bullmqBroker({ connection, deadlineMs: 200, onError: () => undefined })
+    const broker = bullmqBroker({
+      connection,
+      deadlineMs: 200,
+      observers: { onError: () => undefined },
+    })
     const worker = createWorker({ broker, handler: () => 'done' })
     await expect(broker.enqueue(newJob(), roomy)).rejects.toMatchObject({
       code: 'SLUICE_BROKER_FAILED',
@@ -188,7 +194,11 @@ describe('a broker without Redis', () => {
 
   it('is closed without ever having been there', async () => {
     const connection = `redis://127.0.0.1:${await freePort()}`
-    const broker = bullmqBroker({ connection, deadlineMs: 100, onError: () => undefined })
+    const broker = bullmqBroker({
+      connection,
+      deadlineMs: 100,
+      observers: { onError: () => undefined },
+    })
     await broker.depth().catch(() => undefined)
     await broker.close()
   })
@@ -211,7 +221,11 @@ describe('the options of a BullMQ broker', () => {
       { connection: { keyPrefix: 'a:' } },
       /^connection\.keyPrefix must be left out/,
     ],
-    ['an observer', { connection: {}, onError: 'log' }, /^onError must be a function/],
+    [
+      'an observer',
+      { connection: {}, observers: { onError: 'log' } },
+      /^observers\.onError must be a function/,
+    ],
     ['outcomes', { connection: {}, maxKept: 0.5 }, /^maxKept must be/],
     ['dead letters', { connection: {}, maxDeadLetters: -1 }, /^maxDeadLetters must be/],
     ['an option', { connection: {}, queue: 'jobs' }, /there is no option 'queue'/],
@@ -244,7 +258,7 @@ describe('the client that a BullMQ broker is made of', () => {
       /^connection\(\) must be a function that makes a Cluster of ioredis/,
     ],
   ])('is refused where it cannot be meant: %s', async (_what, connection, message) => {
-    const broker = bullmqBroker({ connection, onError: () => undefined })
+    const broker = bullmqBroker({ connection, observers: { onError: () => undefined } })
     await expect(broker.depth()).rejects.toThrow(message)
     await broker.close()
   })
@@ -264,7 +278,7 @@ describe('an audit trail in Redis', () => {
       limits: [{ limit: 1_000, window: '1s' }],
       store,
       by: 'process-1',
-      onEvent: auditStream({ client, maxLength: 10 }),
+      observers: auditStream({ client, maxLength: 10 }),
     })
     for (let i = 0; i < 220; i += 1) await outbound.schedule(async () => i, { label: 'sync' })
     await until('it is written', async () => Number(await redis.cli('XLEN', 'sluice:outbound')) > 0)

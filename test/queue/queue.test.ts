@@ -32,7 +32,11 @@ describe('a queue', () => {
   })
 
   function make(options: Partial<QueueOptions> = {}): Queue {
-    return createQueue({ broker, onEvent: (event) => events.push(event), ...options })
+    return createQueue({
+      broker,
+      observers: { onEvent: (event) => events.push(event) },
+      ...options,
+    })
   }
 
   async function enqueue(queue: Queue, fields = {}): Promise<string> {
@@ -46,12 +50,11 @@ describe('a queue', () => {
     const told: QueueEvent[] = []
     const observer = { onQueue, onEvent: (event: QueueEvent) => void told.push(event) }
     const queue = make({ observers: [observer, { onEvent: () => Promise.reject(new Error('a')) }] })
-    worker = createWorker({ broker, handler: () => null, observers: [observer] })
+    worker = createWorker({ broker, handler: () => null, observers: observer })
     await enqueue(queue)
     await vi.advanceTimersByTimeAsync(100)
 
     expect(told.map(({ type }) => type)).toEqual(['enqueued', 'started', 'done'])
-    expect(events.map(({ type }) => type)).toEqual(['enqueued'])
     expect(onQueue).toHaveBeenCalledTimes(2)
     expect(await onQueue.mock.calls[0]?.[0].depth()).toMatchObject({ depth: 0 })
   })
@@ -273,7 +276,7 @@ describe('a queue', () => {
     [{ secret: '' }, /^secret must be text of at least 16 characters, but is empty/],
     [{ secret: 7 }, /^secret must be text of at least 16 characters, but is a number/],
     [{ resultUrl: '/results' }, /^resultUrl must be a function of the job/],
-    [{ onEvent: 'log' }, /^onEvent must be a function/],
+    [{ observers: { onEvent: 'log' } }, /^observers\.onEvent must be a function/],
     [{ observers: [{}] }, /^observers\[0\] must be an object with at least one of .* onQueue/],
     [{ depth: 5 }, /there is no option 'depth'/],
   ])('refuses options that cannot be meant: %j', (wrong, message) => {

@@ -58,7 +58,7 @@ describe('a worker', () => {
     const worker = createWorker({
       broker,
       handler: () => 'done',
-      onEvent: (event) => events.push(event),
+      observers: { onEvent: (event) => events.push(event) },
       ...options,
     })
     workers.push(worker)
@@ -385,7 +385,7 @@ describe('a worker', () => {
     [{ backoff: { base: '10m' } }, /^backoff\.base must be at most backoff\.max/],
     [{ lease: '999ms' }, /^lease must be at least '1s'/],
     [{ timeout: '60d' }, /^timeout must be at most '24d'/],
-    [{ onEvent: true }, /^onEvent must be a function/],
+    [{ observers: { onEvent: true } }, /^observers\.onEvent must be a function/],
     [{ rate: 5 }, /there is no option 'rate'/],
   ])('refuses options that cannot be meant: %j', (wrong, message) => {
     const options = { broker, handler: () => null, ...wrong }

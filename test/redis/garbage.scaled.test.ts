@@ -95,7 +95,7 @@ function open(options: LimiterOptions, storeOptions: RedisStoreOptions): Opened 
     clock: () => now,
     denialTtlMs: 0,
     heartbeatMs: 0,
-    onInvalid: (event) => void invalid.push(event),
+    observers: { onInvalid: (event) => void invalid.push(event) },
     ...storeOptions,
   })
   const limiter = patientLimiter({

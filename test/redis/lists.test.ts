@@ -62,7 +62,7 @@ describe('a list of policies', () => {
       store: redisStore(redis, {
         heartbeatMs: 0,
         digest: false,
-        onInvalid: (event) => void invalid.push(event),
+        observers: { onInvalid: (event) => void invalid.push(event) },
       }),
       policies: [log('first'), log('second')],
     })

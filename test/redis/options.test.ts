@@ -62,7 +62,7 @@ describe('options of redisStore', () => {
     [{ denialTtlMs: -1 }, 'denialTtlMs must be a whole number from 0 to 60000, but is -1'],
     [{ denialTtlMs: 60_001 }, 'denialTtlMs must be'],
     [{ denialTtlMs: '1s' }, 'denialTtlMs must be'],
-    [{ onInvalid: true }, 'onInvalid must be'],
+    [{ observers: { onInvalid: true } }, 'observers.onInvalid must be'],
     [{ keyPrefix: 'x' }, "no option 'keyPrefix'"],
     [null, 'redisStore must be a plain object'],
   ])('%j is refused', (options, message) => {

@@ -37,7 +37,7 @@ beforeEach(() => {
     denialTtlMs: 0,
     heartbeatMs: 0,
     batch: { maxInFlight: 1 },
-    onInvalid: ({ message }) => void unreadable.push(message),
+    observers: { onInvalid: ({ message }) => void unreadable.push(message) },
   })
 })
 

@@ -3,7 +3,7 @@ export { createFetch } from './create-fetch.ts'
 export type { WaitForOptions } from './jobs/options.ts'
 export { StillPendingError, waitFor } from './jobs/wait-for.ts'
 export type {
-  ClientObserver,
+  ClientObservers,
   ClientOptions,
   GiveUpEvent,
   WaitEvent,

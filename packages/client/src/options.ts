@@ -53,37 +53,32 @@ class ClientTable {
    * @default the origin with the `Authorization`, `X-API-Key` and `Cookie` of the call
    */
   key?: Option<KeyFunction, KeyFunction> = (key = defaultKey, option) => functionOption(key, option)
-  /** Called before every wait. */
-  onWait?: Option<(event: WaitEvent) => void> = functionOption
-  /** Called when a call is not sent again although its answer suggests it. */
-  onGiveUp?: Option<(event: GiveUpEvent) => void> = functionOption
-  /** Objects with `onWait`, `onWaited` or `onGiveUp`. @default none */
-  observers?: Option<readonly ClientObserver[], readonly ClientObserver[]> =
-    listOption<ClientObserver>(
-      [],
-      'the objects with onWait, onWaited or onGiveUp, which are functions',
-      isObserver,
-    )
+  /** An object with `onWait`, `onWaited` or `onGiveUp`, or a list of such objects. @default none */
+  observers?: Option<ClientObservers | readonly ClientObservers[], readonly ClientObservers[]> = (
+    given = [],
+    option,
+  ) => observerList(isList(given) ? given : [given], option)
 }
 
 /** Options of `createFetch`. */
 export interface ClientOptions extends OptionsOf<ClientTable> {}
 
 /** Observer of waits. If a method throws, that is one warning, and changes no call. */
-export interface ClientObserver {
+export interface ClientObservers {
+  /** Called before every wait. */
   onWait?: ((event: WaitEvent) => void) | undefined
   /** Called after every wait, also one that the caller's signal has ended. */
   onWaited?: ((event: WaitedEvent) => void) | undefined
+  /** Called when a call is not sent again although its answer suggests it. */
   onGiveUp?: ((event: GiveUpEvent) => void) | undefined
 }
 
-/** All options, checked. The functions of the shorthand are the first observer. */
+/** All options, checked. */
 export type Settings = SettingsOf<ClientTable>
 
 /** Checks all options, and puts their defaults in. */
 export function readClientOptions(options: ClientOptions): Settings {
-  const settings = readOptions(new ClientTable(), options, 'createFetch')
-  return { ...settings, observers: [settings, ...settings.observers] }
+  return readOptions(new ClientTable(), options, 'createFetch')
 }
 
 const repeatable = listOption(
@@ -97,6 +92,16 @@ const retried = listOption(
   'the statuses from 400 to 599',
   (item) => Number.isInteger(item) && Number(item) >= 400 && Number(item) <= 599,
 )
+
+const observerList = listOption<ClientObservers>(
+  [],
+  'the objects with onWait, onWaited or onGiveUp, which are functions',
+  isObserver,
+)
+
+function isList<T>(given: T | readonly T[]): given is readonly T[] {
+  return Array.isArray(given)
+}
 
 function isObserver(item: unknown): boolean {
   if (typeof item !== 'object' || item === null) return false
@@ -156,8 +161,8 @@ const thrown = processWide('@sluice/client/thrown/1', () => new Set<string>())
 
 /** Tells all observers. An error that one throws becomes a warning, once, and changes no call. */
 export function tell(
-  observers: readonly ClientObserver[],
-  observe: (observer: ClientObserver) => unknown,
+  observers: readonly ClientObservers[],
+  observe: (observer: ClientObservers) => unknown,
 ): void {
   const report = (error: unknown): void => {
     if (thrown.has('observer')) return

@@ -79,13 +79,13 @@ export { DecisionTiming } from './observers/decision-timer.ts'
 export { type JoinedObservers, joined, joinObservers } from './observers/join-observers.ts'
 export { notify } from './observers/notify.ts'
 export {
-  checkObserverList,
   type DecisionEvent,
   type InvalidEvent,
   type LimiterEvent,
   type ObserverOptions,
   type Observers,
   observerList,
+  observersOption,
   type ShadowEvent,
   type SkipEvent,
   type StoreErrorEvent,

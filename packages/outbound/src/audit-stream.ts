@@ -9,7 +9,7 @@ import {
   textOption,
   warnOnce,
 } from '@sluice/core'
-import type { OutboundEvent, OutboundObserver } from './event.ts'
+import type { OutboundEvent } from './event.ts'
 
 /** The options of `auditStream`. */
 class AuditStreamTable {
@@ -30,8 +30,9 @@ class AuditStreamTable {
 /** Options of `auditStream`. */
 export interface AuditStreamOptions extends OptionsOf<AuditStreamTable> {}
 
-/** Writes events; pass it as `onEvent` of an outbound. */
-export interface AuditStream extends OutboundObserver {
+/** An observer that writes events. */
+export interface AuditStream {
+  onEvent(event: OutboundEvent): void
   /** Entries that were not written: too many were on their way, or Redis refused them. */
   readonly dropped: number
 }
@@ -41,7 +42,7 @@ type Send = (...args: string[]) => Promise<unknown>
 /**
  * Writes events to a capped stream in Redis, `XRANGE sluice:outbound - +` reads them.
  * @example
- * createOutbound({ name: 'crm', limits, store, onEvent: auditStream({ client: redis }) })
+ * createOutbound({ name: 'crm', limits, store, observers: auditStream({ client: redis }) })
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function auditStream(options: AuditStreamOptions): AuditStream {
@@ -52,9 +53,10 @@ export function auditStream(options: AuditStreamOptions): AuditStream {
     maxPending,
   } = readOptions(new AuditStreamTable(), options, 'auditStream')
   let pending = 0
+  let dropped = 0
 
   function drop(reason: string): void {
-    audit.dropped += 1
+    dropped += 1
     warnOnce(`an outbound event was not written: ${reason}`)
   }
 
@@ -69,15 +71,16 @@ export function auditStream(options: AuditStreamOptions): AuditStream {
     }
   }
 
-  const audit = Object.assign(
-    (event: OutboundEvent): void => {
+  return {
+    get dropped() {
+      return dropped
+    },
+    onEvent(event) {
       // The client keeps commands in memory until Redis answers.
       if (pending >= maxPending) drop(`${maxPending} are on their way already (maxPending)`)
       else void write(event)
     },
-    { dropped: 0 },
-  )
-  return audit
+  }
 }
 
 function fieldsOf(event: OutboundEvent): string[] {

@@ -54,14 +54,12 @@ export interface OutboundRecovering {
   readonly forMs: number
 }
 
-/** A function that receives each event. */
-export type OutboundObserver = (event: OutboundEvent) => void
-
 /**
  * An observer of outbounds. An error of its methods is reported once as a warning, and changes
  * nothing.
  */
 export interface OutboundObservers {
+  /** Called for every call, and for every call that was not made. */
   onEvent?(event: OutboundEvent): void
   /** Called once when an outbound is made, with functions that read its gauges. */
   onOutbound?(outbound: ObservedOutbound): void

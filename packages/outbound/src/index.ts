@@ -4,7 +4,6 @@ export type {
   CallRefused,
   ObservedOutbound,
   OutboundEvent,
-  OutboundObserver,
   OutboundObservers,
   OutboundPaused,
   OutboundRecovering,

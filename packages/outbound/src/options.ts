@@ -1,17 +1,15 @@
 import { hostname } from 'node:os'
 import {
-  checkObserverList,
   countOption,
   type Duration,
   durationMs,
   durationOption,
-  functionOption,
   invalid,
-  joined,
   knownFields,
   memoryStore,
   type Option,
   type OptionsOf,
+  observersOption,
   orDefault,
   type RequiredOption,
   readOptions,
@@ -22,7 +20,7 @@ import {
   windowMsOf,
   withoutRegions,
 } from '@sluice/core'
-import type { OutboundObserver, OutboundObservers } from './event.ts'
+import type { OutboundObservers } from './event.ts'
 import type { Quota } from './fleet/quota-units.ts'
 
 /** The options of `createOutbound`. */
@@ -65,17 +63,15 @@ class OutboundTable {
   recovery?: Option<Duration, number> = durationOption('20s', durationMs)
   /** Name of the caller, for the audit trail. @default host name and process id */
   by?: Option<string, string> = (by) => orDefault(by, `${hostname()}:${process.pid}`)
-  /** Called for every call, and for every call that was not made. */
-  onEvent?: Option<OutboundObserver> = functionOption('a function')
   /**
-   * Objects with `onEvent` or `onOutbound`: each gets the events that it has a method for.
+   * An object with `onEvent` or `onOutbound`, or a list of such objects. Each gets the events that it
+   * has a method for.
    * @default none
    */
-  observers?: Option<readonly OutboundObservers[], readonly OutboundObservers[]> = (given) => {
-    const observers = orDefault(given, [])
-    checkObserverList(observers, ['onEvent', 'onOutbound'])
-    return observers
-  }
+  observers?: Option<
+    OutboundObservers | readonly OutboundObservers[],
+    readonly OutboundObservers[]
+  > = observersOption<OutboundObservers>(['onEvent', 'onOutbound'])
 }
 
 /** Options of `createOutbound`. */
@@ -139,11 +135,7 @@ export interface Outbound {
 export type OutboundSetup = SettingsOf<OutboundTable>
 
 export function setUpOutbound(options: OutboundOptions): OutboundSetup {
-  const setup = readOptions(new OutboundTable(), options, 'createOutbound')
-  const { onEvent, observers } = setup
-  // All observers, and the function of the shorthand, as one.
-  const all = joined([onEvent, ...observers.map((each) => each.onEvent?.bind(each))])
-  return { ...setup, onEvent: all }
+  return readOptions(new OutboundTable(), options, 'createOutbound')
 }
 
 function quotasOf(limits: readonly OutboundLimit[]): readonly Quota[] {

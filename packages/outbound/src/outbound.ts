@@ -1,4 +1,11 @@
-import { isSluiceError, type MaybePromise, noteRelease, notify, TurnQueue } from '@sluice/core'
+import {
+  isSluiceError,
+  joined,
+  type MaybePromise,
+  noteRelease,
+  notify,
+  TurnQueue,
+} from '@sluice/core'
 import { callRefused, fetchCall, responseOf, timedCall } from './call.ts'
 import type { EmitOutbound, RefusalReason } from './event.ts'
 import { background } from './fleet/background.ts'
@@ -26,7 +33,8 @@ import { pauseMs, type ThirdPartyAnswer, thirdPartyAnswerOf } from './third-part
 export function createOutbound(options: OutboundOptions): Outbound {
   noteRelease('@sluice/outbound')
   const setup = setUpOutbound(options)
-  const { name, maxQueue, lateArrival, by, onEvent } = setup
+  const { name, maxQueue, lateArrival, by, observers } = setup
+  const onEvent = joined(observers.map((each) => each.onEvent?.bind(each)))
   const emit: EmitOutbound = (event) => notify(onEvent, { outbound: name, by, ...event })
   const pause = new Pause(name, setup.store)
   const quotas = new FleetQuotas(setup, pause, (forMs) => emit({ type: 'recovering', forMs }))
@@ -41,7 +49,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
       return turns.waiting
     },
   }
-  for (const each of setup.observers) notify(each.onOutbound?.bind(each), observed)
+  for (const each of observers) notify(each.onOutbound?.bind(each), observed)
 
   /** Waits for the units of a call. Reports a call that is not made. */
   async function leaseFor(call: Call, waitMs: () => number): Promise<CallLease> {

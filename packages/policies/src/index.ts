@@ -22,4 +22,4 @@ export {
   type PolicyEdit,
 } from './versions/layer.ts'
 export type { Member, VersionRecord } from './versions/shared-layer.ts'
-export type { Refused } from './versions/version.ts'
+export type { Refused, VersionObservers } from './versions/version.ts'

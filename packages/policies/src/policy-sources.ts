@@ -31,7 +31,8 @@ const announceMs = 5_000
 /** Time (ms) after which a silent process is dropped. */
 const memberTtlMs = 15_000
 
-export interface SourceOptions extends VersionObservers {
+export interface SourceOptions {
+  readonly observers: readonly VersionObservers[]
   readonly documents: Documents | undefined
   readonly name: string
   readonly fileName: string
@@ -74,7 +75,7 @@ export class PolicySources {
   constructor(options: SourceOptions) {
     this.#options = options
     this.killedBy = options.kill ? 'environment' : 'change'
-    this.versions = new VersionSwitch(options)
+    this.versions = new VersionSwitch(options.observers)
     this.document = options.documents && new LayerDocument(options.documents, options.name)
   }
 

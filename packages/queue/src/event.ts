@@ -1,11 +1,4 @@
-import {
-  checkObserverList,
-  functionOption,
-  joined,
-  notify,
-  type Option,
-  type OptionsOf,
-} from '@sluice/core'
+import { joined, notify, type Option, type OptionsOf, observersOption } from '@sluice/core'
 import type { Broker, Depth } from './broker.ts'
 
 /**
@@ -41,23 +34,15 @@ export type RunEvent = {
   | { readonly type: 'dead'; readonly runMs: number; readonly error: unknown }
 )
 
-/**
- * Function that receives events. An error of it is reported once as a warning, and changes nothing.
- */
-export type QueueObserver = (event: QueueEvent) => void
-
 /** Options that name observers of jobs. */
 export class QueueObserverTable {
-  /** Called for the events of jobs on this side: queue or worker. */
-  onEvent?: Option<QueueObserver> = functionOption('a function')
   /**
-   * Objects with `onEvent` or `onQueue`: each gets the events that it has a method for.
+   * An object with `onEvent` or `onQueue`, or a list of such objects. Each object gets the events
+   * that it has a method for.
    * @default none
    */
-  observers?: Option<readonly QueueObservers[]> = (observers) => {
-    checkObserverList(observers, ['onEvent', 'onQueue'])
-    return observers
-  }
+  observers?: Option<QueueObservers | readonly QueueObservers[], readonly QueueObservers[]> =
+    observersOption<QueueObservers>(['onEvent', 'onQueue'])
 }
 
 export interface QueueObserverOptions extends OptionsOf<QueueObserverTable> {}
@@ -67,6 +52,7 @@ export interface QueueObserverOptions extends OptionsOf<QueueObserverTable> {}
  * changes nothing.
  */
 export interface QueueObservers {
+  /** Called for the events of jobs on this side: queue or worker. */
   onEvent?(event: QueueEvent): void
   /**
    * Called once for each queue and worker that is made, with functions that read the queue's
@@ -88,11 +74,11 @@ type WithoutQueue<E> = E extends QueueEvent ? Omit<E, 'queue'> : never
 export type Emit = (event: WithoutQueue<QueueEvent>) => void
 
 /** Tells observers of a broker's queue. Returns the function that sends them events. */
-export function emitterOf(broker: Broker, { onEvent, observers = [] }: QueueObserverOptions): Emit {
+export function emitterOf(broker: Broker, observers: readonly QueueObservers[]): Emit {
   const queue = broker.name
   for (const each of observers) {
     notify(each.onQueue?.bind(each), { queue, depth: () => broker.depth() })
   }
-  const observer = joined([onEvent, ...observers.map((each) => each.onEvent?.bind(each))])
+  const observer = joined(observers.map((each) => each.onEvent?.bind(each)))
   return observer ? (event) => notify(observer, { queue, ...event }) : () => undefined
 }

@@ -19,7 +19,6 @@ export { type MemoryBrokerOptions, memoryBroker } from './brokers/memory/broker.
 export type {
   ObservedQueue,
   QueueEvent,
-  QueueObserver,
   QueueObserverOptions,
   QueueObservers,
   RunEvent,

@@ -95,7 +95,7 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
   // An identity may be an API key, which must not stand in Redis or in a handler's log.
   const digestOf = (identity: string): string => digest(identity, setup.secret)
   const waitMs = waitEstimateOf(broker)
-  const emit = emitterOf(broker, options)
+  const emit = emitterOf(broker, setup.observers)
 
   function onExpired(job: { readonly id: string; readonly enqueuedAt: number }): void {
     emit({ type: 'expired', id: job.id, waitMs: Date.now() - job.enqueuedAt })

@@ -4,7 +4,7 @@ import { bullmqBroker, createWorker } from '@sluice/queue'
 /** A process that closes its worker and its broker when it is told to end, and nothing more. Its argument: URL of Redis. */
 const [url = ''] = process.argv.slice(2)
 
-const broker = bullmqBroker({ connection: url, onError: () => undefined })
+const broker = bullmqBroker({ connection: url, observers: { onError: () => undefined } })
 const worker = createWorker({
   broker,
   lease: '1s',

@@ -22,7 +22,7 @@ export function openBroker({ redis, rabbitmq, name }: BrokerPlace): Opened {
   const client = new Redis(redis, { maxRetriesPerRequest: null })
   client.on('error', () => undefined)
   const store = redisStore(client)
-  const shared = { name, onError: () => undefined }
+  const shared = { name, observers: { onError: () => undefined } }
   const broker = rabbitmq
     ? rabbitmqBroker({ connection: rabbitmq, store, ...shared })
     : bullmqBroker({ connection: redis, ...shared })

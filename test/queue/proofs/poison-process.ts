@@ -13,8 +13,10 @@ createWorker({
     await redis.rpush('started', id)
     await sleep(50)
   },
-  onEvent: (event) => {
-    if (event.type === 'dead') void redis.rpush('dead', JSON.stringify(event))
+  observers: {
+    onEvent: (event) => {
+      if (event.type === 'dead') void redis.rpush('dead', JSON.stringify(event))
+    },
   },
 })
 process.once('disconnect', () => process.exit())

@@ -23,7 +23,7 @@ it.each(scaled(['frozen'], ['frozen', 'killed', 'never there']))(
   async (how) => {
     const redis = await startRedis()
     onTestFinished(() => redis.stop())
-    const broker = bullmqBroker({ connection: redis.url, onError: () => undefined })
+    const broker = bullmqBroker({ connection: redis.url, observers: { onError: () => undefined } })
     await broker.enqueue(newJob(), roomy)
     if (how === 'never there') await redis.stop()
     const child = startProcess(closing, redis.url)

@@ -20,7 +20,11 @@ it('loses no job that was accepted when a Redis with an AOF crashes and comes ba
   const args = ['--appendonly', 'yes', '--appendfsync', 'always', '--dir', join(folder.path)]
   const redis = await startRedis({ args })
   const { port, url } = redis
-  const broker = bullmqBroker({ connection: url, onError: () => undefined, deadlineMs: 500 })
+  const broker = bullmqBroker({
+    connection: url,
+    observers: { onError: () => undefined },
+    deadlineMs: 500,
+  })
   const runs = new Set<string>()
   const worker = createWorker({
     broker,

@@ -54,7 +54,7 @@ export class RabbitmqBench {
     client.on('error', () => undefined)
     const broker = rabbitmqBroker({
       ...{ connection: this.rabbitmq.url, store: redisStore(client), name: this.newName() },
-      ...{ deadlineMs: 15_000, onError: () => undefined },
+      ...{ deadlineMs: 15_000, observers: { onError: () => undefined } },
       ...options,
     })
     onTestFinished(async () => {

@@ -75,7 +75,7 @@ describe('a worker over RabbitMQ', () => {
         })
         return 'first'
       },
-      onEvent: (event) => events.push(event),
+      observers: { onEvent: (event) => events.push(event) },
     })
     await until('it runs', () => worker.running === 1)
     bench.rabbitmq.control('close_all_connections', 'a test')
@@ -160,7 +160,7 @@ describe('a worker over RabbitMQ', () => {
 
   it('drops messages that are none of its queue', async () => {
     const errors: Error[] = []
-    const broker = bench.open({ onError: (error) => errors.push(error) })
+    const broker = bench.open({ observers: { onError: (error) => errors.push(error) } })
     const job = newJob()
     await broker.enqueue(job, roomy)
     const connection = await connect(bench.rabbitmq.url)
@@ -193,7 +193,7 @@ describe('a run that outlasts the consumer_timeout of RabbitMQ', () => {
     onTestFinished(() => set('{consumer_timeout, 1800000}, {channel_tick_interval, 60000}'))
     const errors: string[] = []
     const onError = ({ message }: Error): void => void errors.push(message)
-    const broker = bench.open({ onError, consumerTimeout: '2s' })
+    const broker = bench.open({ observers: { onError }, consumerTimeout: '2s' })
     const job = newJob()
     await broker.enqueue(job, roomy)
     const signals: AbortSignal[] = []
@@ -205,7 +205,7 @@ describe('a run that outlasts the consumer_timeout of RabbitMQ', () => {
         if (signals.length > 1) return 'second'
         return untilAborted(signal)
       },
-      onEvent: (event) => events.push(event),
+      observers: { onEvent: (event) => events.push(event) },
     })
     await until('it is done', async () => (await broker.status(job.id))?.state === 'done')
     await worker.close()

@@ -10,7 +10,7 @@ import { newJob, roomy } from '../new-job.ts'
 
 const store = redisStore(new Redis({ lazyConnect: true }))
 const connection = 'amqp://127.0.0.1:1'
-const quiet = { onError: () => undefined }
+const quiet = { observers: { onError: () => undefined } }
 
 describe('the options of a RabbitMQ broker', () => {
   it.each([
@@ -24,7 +24,11 @@ describe('the options of a RabbitMQ broker', () => {
     ['a prefix', { connection, store, prefix: '{a}' }, /^prefix must be 1 to 100 letters/],
     ['a deadline', { connection, store, deadlineMs: 0 }, /^deadlineMs must be/],
     ['a timeout', { connection, store, consumerTimeout: 'soon' }, /^consumerTimeout must be/],
-    ['an observer', { connection, store, onError: 'log' }, /^onError must be a function/],
+    [
+      'an observer',
+      { connection, store, observers: { onError: 'log' } },
+      /^observers\.onError must be a function/,
+    ],
     ['an option', { connection, store, queue: 'jobs' }, /there is no option 'queue'/],
   ])('are refused where they cannot be meant: %s', (_what, options, message) => {
     const given: unknown = options

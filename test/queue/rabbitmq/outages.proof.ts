@@ -84,7 +84,7 @@ describe('a RabbitMQ that blocks publishers', () => {
   it('is said to do so at once, and takes jobs again when it can', async () => {
     const errors: string[] = []
     const onError = ({ message }: Error): void => void errors.push(message)
-    const broker = bench.open({ deadlineMs: 1_500, onError })
+    const broker = bench.open({ deadlineMs: 1_500, observers: { onError } })
     await broker.enqueue(newJob(), roomy)
     bench.rabbitmq.control('set_vm_memory_high_watermark', '0.0000001')
     try {

@@ -97,7 +97,7 @@ export function setUpLimiter(
   limitsPerRequest: readonly boolean[],
 ): LimiterSetup {
   knownFields(options, 'createLimiter', ['policies', ...limiterFields, ...policyFields])
-  checkObservers(options)
+  checkObservers(options.observers, 'observers')
   const policies = listedPolicies(options).map(([policy, where], index) => {
     return { ...definePolicy(policy, where), limitPerRequest: limitsPerRequest[index] === true }
   })

@@ -6,6 +6,7 @@ import type { ResilienceEvent } from '../model/resilience-event.ts'
 import type { Outcome, StoreCall, StoreOp } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
 import type { ErrorCode, SluiceError } from '../options/errors.ts'
+import type { Option } from '../options/option-table.ts'
 import { invalid } from '../options/options.ts'
 import type { PolicySetVersion } from '../policy/policy-registry.ts'
 
@@ -209,31 +210,25 @@ function isList<T>(value: T | readonly T[]): value is readonly T[] {
   return Array.isArray(value)
 }
 
-/**
- * Checks the option `observers`.
- * @throws SluiceError that names the option, its value and the legal form
- */
-export function checkObservers({ observers }: { readonly observers?: unknown }): void {
-  if (observers === undefined || Array.isArray(observers)) {
-    checkObserverList(observers, eventFields)
-  } else checkObserver(observers, 'observers', eventFields)
-}
+/** Checks the observers of limiters. */
+export const checkObservers: (given: ObserverOptions['observers'], option: string) => unknown =
+  observersOption<Observers>(eventFields)
 
 /**
- * Checks a list of observers: each is an object with at least one of the methods.
- * @throws SluiceError that names the place in the list, its value and the legal form
+ * An option of observers: an object with at least one of these methods, or a list of such objects.
+ * @throws SluiceError that names the place, its value and the legal form
  */
-export function checkObserverList(observers: unknown, methods: readonly string[]): void {
-  if (observers === undefined) return
-  if (!Array.isArray(observers)) {
-    throw invalid({ option: 'observers' }, observers, 'a list of observers, such as [metrics]')
-  }
-  for (const [index, observer] of observers.entries()) {
-    checkObserver(observer, `observers[${index}]`, methods)
+export function observersOption<Observer extends object>(
+  methods: readonly (keyof Observer & string)[],
+): Option<Observer | readonly Observer[], readonly Observer[]> {
+  return (given, option) => {
+    if (given === undefined) return []
+    if (!isList(given)) return [checkObserver(given, option, methods)]
+    return given.map((each, index) => checkObserver(each, `${option}[${index}]`, methods))
   }
 }
 
-function checkObserver(observer: unknown, option: string, methods: readonly string[]): void {
+function checkObserver<T>(observer: T, option: string, methods: readonly string[]): T {
   const isObject = typeof observer === 'object' && observer !== null
   const present = isObject
     ? methods.filter((method) => Reflect.get(observer, method) !== undefined)
@@ -248,4 +243,5 @@ function checkObserver(observer: unknown, option: string, methods: readonly stri
       throw invalid({ option: `${option}.${method}` }, found, 'a function')
     }
   }
+  return observer
 }

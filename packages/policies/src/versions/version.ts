@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import {
   errorText,
-  functionOption,
+  joined,
+  notify,
   type Option,
-  type OptionsOf,
+  observersOption,
   Registrations,
   warn,
 } from '@sluice/core'
@@ -63,30 +64,37 @@ export interface Refused {
   readonly message: string
 }
 
-/** Observers of the versions of a process. */
-export class VersionObserverTable {
+/** An observer of the versions of a process. If it throws, that is one warning. */
+export interface VersionObservers {
   /**
-   * Told of a version that this process could not build. The old one stays in force.
-   * @default a warning for each problem
+   * Called for a version that this process could not build. The old one stays in force. Without it
+   * each problem is a warning.
    */
-  onRefused?: Option<(refused: Refused) => void> = functionOption('a function of a refused version')
-  /** Told of each version that comes in force in this process. @default nobody */
-  onVersion?: Option<(version: string) => void> = functionOption('a function of a version')
+  onRefused?(refused: Refused): void
+  /** Called for each version that comes in force in this process. */
+  onVersion?(version: string): void
 }
 
-export type VersionObservers = OptionsOf<VersionObserverTable>
+/** Options that name observers of versions. */
+export class VersionObserverTable {
+  /** An object with `onRefused` or `onVersion`, or a list of such objects. @default none */
+  observers?: Option<VersionObservers | readonly VersionObservers[], readonly VersionObservers[]> =
+    observersOption<VersionObservers>(['onRefused', 'onVersion'])
+}
 
 /** The version in force, and the guards that change with it. */
 export class VersionSwitch {
-  readonly #observers: VersionObservers
+  readonly #onRefused: ((refused: Refused) => void) | undefined
+  readonly #onVersion: ((version: string) => void) | undefined
   readonly guards: LiveGuard[] = []
   #now = new Version('', {}, 'none')
   #refused: Refused | undefined
   /** The problems that were warned of since the newest file and changes were last in force. */
   readonly #warned = new Set<string>()
 
-  constructor(observers: VersionObservers) {
-    this.#observers = observers
+  constructor(observers: readonly VersionObservers[]) {
+    this.#onRefused = joined(observers.map((each) => each.onRefused?.bind(each)))
+    this.#onVersion = joined(observers.map((each) => each.onVersion?.bind(each)))
   }
 
   get now(): Version {
@@ -114,7 +122,7 @@ export class VersionSwitch {
     }
     for (const each of apply) each()
     this.#now = version
-    this.#observers.onVersion?.(version.id)
+    notify(this.#onVersion, version.id)
     return true
   }
 
@@ -133,8 +141,7 @@ export class VersionSwitch {
   refuse(version: string, message: string): void {
     if (this.#refused?.version === version && this.#refused.message === message) return
     this.#refused = { version, message }
-    const { onRefused } = this.#observers
-    if (onRefused) onRefused(this.#refused)
+    if (this.#onRefused) notify(this.#onRefused, this.#refused)
     else if (!this.#warned.has(message)) {
       this.#warned.add(message)
       warn(`the policies ${version} were refused, and ${this.#now.id} stays in force: ${message}`)

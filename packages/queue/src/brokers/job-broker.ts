@@ -2,6 +2,7 @@ import {
   ControlCall,
   endsWithin,
   errorText,
+  joined,
   maxTimerMs,
   notify,
   SluiceError,
@@ -12,6 +13,7 @@ import { isOpen } from '../job.ts'
 import { BoundedCalls } from './bounded-calls.ts'
 import type { RunTerms } from './job-runs.ts'
 import type { FoundJob, JobTable } from './job-table.ts'
+import type { BrokerObservers } from './options.ts'
 import { type StoredJob, storedJob } from './stored-job.ts'
 
 /** Time (ms) that workers have to settle their runs when their broker closes. */
@@ -38,7 +40,7 @@ export interface Transport {
 interface BrokerTraits extends Pick<Broker, 'name' | 'isShared' | 'maxHeldMs'> {
   /** The longest (ms) that a call may take. @default any time */
   readonly deadlineMs?: number
-  readonly onError?: ((error: Error) => void) | undefined
+  readonly observers?: readonly BrokerObservers[]
 }
 
 /** Reports an error that no caller gets. */
@@ -46,12 +48,13 @@ export type Report = (error: unknown) => void
 
 /** Makes a broker of a table of jobs and a transport. */
 export function brokerOver(
-  { deadlineMs, onError, ...traits }: BrokerTraits,
+  { deadlineMs, observers = [], ...traits }: BrokerTraits,
   make: (report: Report) => { table: JobTable; transport: Transport },
 ): Broker {
   const { table, transport } = make(report)
   const calls = deadlineMs === undefined ? undefined : new BoundedCalls(deadlineMs)
   const workers = new Set<BrokerWorker>()
+  const onError = joined(observers.map((each) => each.onError?.bind(each)))
   let isClosed = false
 
   function report(error: unknown): void {

@@ -1,4 +1,10 @@
-import { countOption, functionOption, type Option, type SettingsOf, textOption } from '@sluice/core'
+import {
+  countOption,
+  type Option,
+  observersOption,
+  type SettingsOf,
+  textOption,
+} from '@sluice/core'
 
 const queueName = textOption(
   'jobs',
@@ -25,6 +31,12 @@ export class KeptTable {
   maxKeptBytes?: Option<number, number> = countOption(50_000_000, { min: 0 })
 }
 
+/** An observer of a broker. If it throws, that is one warning, and changes nothing. */
+export interface BrokerObservers {
+  /** Called for errors of the connections, which reconnect by themselves. */
+  onError?(error: Error): void
+}
+
 /** Options of the brokers that keep jobs in Redis. */
 export class SharedTable extends KeptTable {
   /** The name of the queue: letters, digits, `.`, `_` and `-`. @default 'jobs' */
@@ -34,11 +46,9 @@ export class SharedTable extends KeptTable {
    * @default 2_000
    */
   deadlineMs?: Option<number, number> = countOption(2_000, { min: 1, max: 60_000 })
-  /**
-   * Called for errors of the connections, which reconnect by themselves.
-   * @default a warning, once for each message
-   */
-  onError?: Option<(error: Error) => void> = functionOption('a function of the error')
+  /** An object with `onError`, or a list. @default a warning, once for each message */
+  observers?: Option<BrokerObservers | readonly BrokerObservers[], readonly BrokerObservers[]> =
+    observersOption<BrokerObservers>(['onError'])
 }
 
 /** The checked bounds of what is kept, with the defaults filled in. */

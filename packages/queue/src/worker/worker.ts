@@ -51,7 +51,7 @@ export function createWorker<Payload = unknown, Result = unknown>(
 ): Worker {
   const setup = setUpWorker(options)
   const { broker, rate, concurrency, timeout: timeoutMs, lease: leaseMs } = setup
-  const emit = emitterOf(broker, options)
+  const emit = emitterOf(broker, setup.observers)
   const runSetup: RunSetup = { ...setup, timeoutMs, emit }
   const startRate = startRateOf(rate && limiterOf(broker, rate), broker.maxHeldMs)
   /** Controllers that stop the runs when the worker cannot wait any longer. */

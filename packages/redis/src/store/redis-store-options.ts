@@ -1,11 +1,12 @@
 import {
   checkSecret,
   flag,
-  type InvalidEvent,
   invalid,
   isWholeNumber,
   knownFields,
   noteRelease,
+  type Observers,
+  observersOption,
   oneOf,
   orDefault,
   warnOnce,
@@ -66,9 +67,16 @@ export interface RedisStoreOptions {
    * @default 5_000
    */
   heartbeatMs?: number | undefined
-  /** Told when a stored value could not be read, and counted as empty. */
-  onInvalid?: ((event: InvalidEvent) => void) | undefined
+  /**
+   * An object with `onInvalid`, which is called for stored values that could not be read, and
+   * counted as empty; or a list of such objects.
+   * @default none
+   */
+  observers?: StoreObservers | readonly StoreObservers[] | undefined
 }
+
+/** An observer of a store. */
+type StoreObservers = Pick<Observers, 'onInvalid'>
 
 /**
  * Bounds of the calls that requests share. When calls may leave, each takes an equal part of the
@@ -91,26 +99,28 @@ export interface BatchOptions {
 
 type Bounds = Readonly<Record<keyof BatchOptions, number>>
 
-/** All options, of which only the secret and the observer may be left out. */
+/** All options, of which only the secret may be left out. */
 export type RedisStoreSetup = {
-  readonly [option in keyof RedisStoreOptions]-?: option extends 'secret' | 'onInvalid'
+  readonly [option in keyof RedisStoreOptions]-?: option extends 'secret'
     ? RedisStoreOptions[option]
     : option extends 'batch'
       ? Bounds
-      : Exclude<RedisStoreOptions[option], undefined>
+      : option extends 'observers'
+        ? readonly StoreObservers[]
+        : Exclude<RedisStoreOptions[option], undefined>
 }
 
 const encodings: readonly Encoding[] = ['packed', 'sorted-set']
 
 const fields: readonly (keyof RedisStoreOptions)[] = [
   ...(['prefix', 'secret', 'digest', 'encoding', 'clock'] as const),
-  ...(['batch', 'denialTtlMs', 'heartbeatMs', 'onInvalid'] as const),
+  ...(['batch', 'denialTtlMs', 'heartbeatMs', 'observers'] as const),
 ]
 
 export function setUpRedisStore(options: RedisStoreOptions): RedisStoreSetup {
   noteRelease('@sluice/redis')
   knownFields(options, 'redisStore', fields)
-  const { prefix = 'sluice', secret, clock = 'server', onInvalid } = options
+  const { prefix = 'sluice', secret, clock = 'server', observers } = options
   const { denialTtlMs = 1_000, heartbeatMs = 5_000 } = options
   if (typeof prefix !== 'string' || !/^[A-Za-z0-9._:-]{1,64}$/.test(prefix)) {
     throw invalid(
@@ -120,9 +130,6 @@ export function setUpRedisStore(options: RedisStoreOptions): RedisStoreSetup {
     )
   }
   checkSecret(secret, 'redisStore')
-  if (onInvalid !== undefined && typeof onInvalid !== 'function') {
-    throw invalid({ option: 'onInvalid' }, onInvalid, 'a function')
-  }
   if (heartbeatMs !== 0 && !isWholeNumber(heartbeatMs, { min: 1_000, max: 60_000 })) {
     throw invalid({ option: 'heartbeatMs' }, heartbeatMs, '0, or a whole number from 1000 to 60000')
   }
@@ -136,7 +143,7 @@ export function setUpRedisStore(options: RedisStoreOptions): RedisStoreSetup {
     batch: batchOf(orDefault(options.batch, {})),
     denialTtlMs: wholeNumber(denialTtlMs, { option: 'denialTtlMs' }, { min: 0, max: 60_000 }),
     heartbeatMs,
-    onInvalid,
+    observers: observersOption<StoreObservers>(['onInvalid'])(observers, 'observers'),
   }
 }
 

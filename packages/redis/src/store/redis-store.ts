@@ -84,8 +84,9 @@ const fleets = processWide(
  */
 export function redisStore(client: UserClient, options: RedisStoreOptions = {}): RedisStore {
   const redis = recogniseClient(client)
-  const { clock, encoding, batch, denialTtlMs, heartbeatMs, onInvalid, ...keyOptions } =
+  const { clock, encoding, batch, denialTtlMs, heartbeatMs, observers, ...keyOptions } =
     setUpRedisStore(options)
+  const onInvalid = joined(observers.map((each) => each.onInvalid?.bind(each)))
   const sharedPrefix = `${keyOptions.prefix}:{${hashTags[0]}}`
   const fleet = fleetOf(client, redis, sharedPrefix)
   let hasJoined = false

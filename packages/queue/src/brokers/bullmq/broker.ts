@@ -57,8 +57,10 @@ const connectionPatienceMs = 1_000
 export function bullmqBroker(options: BullmqBrokerOptions): Broker {
   const settings = readOptions(new BullmqTable(), options, 'bullmqBroker')
   const setup = { ...settings, connect: connectOf(settings.connection, settings.prefix) }
-  const { name, deadlineMs, onError } = setup
-  return brokerOver({ name, isShared: true, deadlineMs, onError }, (report) => open(setup, report))
+  const { name, deadlineMs, observers } = setup
+  return brokerOver({ name, isShared: true, deadlineMs, observers }, (report) =>
+    open(setup, report),
+  )
 }
 
 interface Opened {

@@ -76,8 +76,8 @@ const messageMarginMs = 600_000
 export function rabbitmqBroker(options: RabbitmqBrokerOptions): Broker {
   const setup = setUpRabbitmq(options)
   const table = redisJobTable({ bounds: setup, run: setup.script, writesJobs: true })
-  const { name, deadlineMs, onError } = setup
-  const traits = { name, isShared: true, maxHeldMs, deadlineMs, onError }
+  const { name, deadlineMs, observers } = setup
+  const traits = { name, isShared: true, maxHeldMs, deadlineMs, observers }
   return brokerOver(traits, (report) => ({ table, transport: transportOf(setup, table, report) }))
 }
 
