@@ -9,6 +9,7 @@ import { stringify } from 'yaml'
 import { findOrInstall } from '../support/programs.ts'
 import { root } from '../support/workspace.ts'
 import { alerts } from './alerts.ts'
+import { annotations } from './dashboards.ts'
 
 const rules = `${root}packages/metrics/alerts/sluice.rules.yml`
 let folder = ''
@@ -55,6 +56,34 @@ it.each(alerts)(
   },
   120_000,
 )
+
+it('a version is marked once, and a kill switch for as long as it is thrown', async () => {
+  const [version, count, pass] = annotations.map(({ expr }) =>
+    expr.replaceAll('$job', 'api').replaceAll('$__interval', '1m'),
+  )
+  const info = (id: string, values: string) => {
+    return { series: `sluice_policy_info{job="api",policy="p",version="${id}"}`, values }
+  }
+  const kill = { series: 'sluice_kill_switch{job="api"}', values: '0x4 2x4 1x4 0x9' }
+  const marked = (expr: string | undefined, at: number, labels?: string) => {
+    const value = expr === pass ? 2 : 1
+    return { expr, eval_time: `${at}m`, exp_samples: labels ? [{ labels, value }] : [] }
+  }
+  const test = {
+    interval: '1m',
+    input_series: [info('1', '1x4 stale'), info('2', '_x5 1x9'), kill],
+    promql_expr_test: [
+      marked(version, 4),
+      marked(version, 5, '{version="2"}'),
+      marked(version, 6),
+      ...[marked(pass, 4), marked(pass, 5, '{job="api"}'), marked(pass, 10)],
+      ...[marked(count, 9), marked(count, 12, '{job="api"}'), marked(count, 15)],
+    ],
+  }
+  const file = join(folder, 'annotations.yml')
+  await writeFile(file, stringify({ rule_files: [], evaluation_interval: '1m', tests: [test] }))
+  expect(run(['test', 'rules', file])).toContain('SUCCESS')
+})
 
 it('promtool accepts the page', async () => {
   const metrics = collectMetrics()

@@ -1,8 +1,20 @@
-/** One panel: what it shows, as queries with the names of their lines. */
+import { instruments } from '@sluice/metrics'
+
+type Unit = 'reqps' | 's' | 'percentunit' | 'short' | 'ops'
+
+/** One panel: what it shows, as queries with the names of their lines, and a unit of their own. */
 interface Panel {
   readonly title: string
-  readonly unit?: 'reqps' | 's' | 'percentunit' | 'short' | 'ops'
-  readonly queries: readonly (readonly [expr: string, legend: string])[]
+  /** @default the meaning of its metrics */
+  readonly description?: string
+  /** @default 'timeseries' */
+  readonly type?: 'stat' | 'table'
+  readonly unit?: Unit
+  /** From these values on it is orange, and red. One value is red. */
+  readonly thresholds?: readonly number[]
+  /** Words for the values 0, 1, 2. */
+  readonly words?: readonly string[]
+  readonly queries: readonly (readonly [expr: string, legend: string, unit?: Unit])[]
 }
 
 export interface Dashboard {
@@ -15,14 +27,81 @@ const job = 'job=~"$job"'
 const policy = `${job},policy=~"$policy"`
 const route = `${job},route=~"$route"`
 const rate = (name: string, labels: string) => `rate(${name}{${labels}}[$__rate_interval])`
+const denied = `sum(${rate('sluice_requests_total', `${route},result="denied"`)}) / sum(${rate('sluice_requests_total', route)})`
+/** Each policy in force, as the labels of a row. */
+const inForce = 'max by (policy, mode, algorithm, version)'
+const described = (name: string) =>
+  `${inForce} (sluice_policy_info{${policy}}) * on (policy) group_left () max by (policy) (${name}{${policy}})`
 const quantile = (name: string, by: string, labels = job) =>
   `histogram_quantile(0.99, sum by (${by}le) (${rate(`${name}_bucket`, labels)}))`
+
+const processes = [
+  [`count(sluice_fleet_instances{${job}})`, 'seen'],
+  [`max(sluice_fleet_instances{${job}})`, 'share the store'],
+] as const
+
+/** Marks in every panel: what happened to the policies. */
+export const annotations = [
+  {
+    name: 'Policy versions',
+    iconColor: 'blue',
+    textFormat: '{{version}}',
+    expr: `max by (version) (sluice_policy_info{${job}}) unless on (version) max by (version) (sluice_policy_info{${job}} offset $__interval)`,
+  },
+  ...(['Count only', 'Let everything pass'] as const).map((words, index) => ({
+    name: `Kill switch: ${words}`,
+    iconColor: index === 0 ? 'orange' : 'red',
+    textFormat: words,
+    expr: `max by (job) (sluice_kill_switch{${job}}) == ${index + 1}`,
+  })),
+]
 
 export const dashboards: readonly Dashboard[] = [
   {
     uid: 'sluice-overview',
     title: 'Sluice: overview',
     panels: [
+      {
+        title: 'Denied',
+        type: 'stat',
+        unit: 'percentunit',
+        thresholds: [0.01, 0.05],
+        queries: [[denied, 'denied']],
+      },
+      {
+        title: 'On the fallback',
+        type: 'stat',
+        description: 'Processes that decide some requests without their store',
+        thresholds: [1],
+        queries: [[`sum(sluice_fallback_active{${job}})`, 'processes']],
+      },
+      {
+        title: 'Time to decide (99 %)',
+        type: 'stat',
+        unit: 's',
+        thresholds: [0.025, 0.1],
+        queries: [[quantile('sluice_decision_seconds', ''), 'p99']],
+      },
+      {
+        title: 'Keys owed',
+        type: 'stat',
+        thresholds: [1, 10_000],
+        queries: [[`sum(sluice_keys_owed{${job}})`, 'keys']],
+      },
+      {
+        title: 'Processes',
+        type: 'stat',
+        description:
+          'Processes that Prometheus sees, and those that share the store. A missing one is stopped, or is not scraped.',
+        queries: processes,
+      },
+      {
+        title: 'Kill switch',
+        type: 'stat',
+        thresholds: [1, 2],
+        words: ['Enforce', 'Count only', 'Let everything pass'],
+        queries: [[`max(sluice_kill_switch{${job}})`, 'kill switch']],
+      },
       {
         title: 'Requests by result',
         unit: 'reqps',
@@ -31,12 +110,8 @@ export const dashboards: readonly Dashboard[] = [
       {
         title: 'Share of requests that is denied',
         unit: 'percentunit',
-        queries: [
-          [
-            `sum(${rate('sluice_requests_total', `${route},result="denied"`)}) / sum(${rate('sluice_requests_total', route)})`,
-            'denied',
-          ],
-        ],
+        thresholds: [0.05],
+        queries: [[denied, 'denied']],
       },
       {
         title: 'Policies with the most denials',
@@ -53,7 +128,8 @@ export const dashboards: readonly Dashboard[] = [
         ],
       },
       {
-        title: 'Latency of the backend (99 %), from its own http_server_request_duration_seconds',
+        title: 'Latency of the backend (99 %)',
+        description: 'From your own metric http_server_request_duration_seconds',
         unit: 's',
         queries: [[quantile('http_server_request_duration_seconds', ''), 'backend']],
       },
@@ -92,27 +168,25 @@ export const dashboards: readonly Dashboard[] = [
             '{{policy}}',
           ],
         ],
+        thresholds: [0.8],
       },
       {
         title: 'Share of the busiest identity',
         unit: 'percentunit',
+        thresholds: [0.5],
         queries: [[`max by (policy) (sluice_hot_key_share{${policy}})`, '{{policy}}']],
       },
       {
-        title: 'Limits',
-        queries: [[`max by (policy) (sluice_policy_limit{${policy}})`, '{{policy}}']],
-      },
-      {
-        title: 'Windows',
-        unit: 's',
-        queries: [[`max by (policy) (sluice_policy_window_seconds{${policy}})`, '{{policy}}']],
-      },
-      {
-        title: 'Modes and algorithms',
+        title: 'Limits and modes',
+        type: 'table',
+        description:
+          'The policies in force, and the number of processes that have each. Two versions of one policy for long: a process has not taken the change over.',
         queries: [
+          [described('sluice_policy_limit'), 'limit'],
+          [described('sluice_policy_window_seconds'), 'window', 's'],
           [
-            `max by (policy, mode, algorithm, version) (sluice_policy_info{${policy}})`,
-            '{{policy}} {{mode}} {{algorithm}} {{version}}',
+            `count by (policy, mode, algorithm, version) (sluice_policy_info{${policy}})`,
+            'processes',
           ],
         ],
       },
@@ -146,6 +220,7 @@ export const dashboards: readonly Dashboard[] = [
       },
       {
         title: 'Breaker (2: open) and fallback (1: in use)',
+        thresholds: [1, 2],
         queries: [
           [`max by (instance) (sluice_breaker_state{${job}})`, 'breaker {{instance}}'],
           [`max by (instance) (sluice_fallback_active{${job}})`, 'fallback {{instance}}'],
@@ -155,7 +230,7 @@ export const dashboards: readonly Dashboard[] = [
         title: 'Keys owed to the store, and units that it was told of',
         queries: [
           [`sum(sluice_keys_owed{${job}})`, 'keys owed'],
-          [`sum(increase(sluice_reconciled_units_total{${job}}[$__rate_interval]))`, 'units told'],
+          [`sum(${rate('sluice_reconciled_units_total', job)})`, 'units told', 'ops'],
         ],
       },
       {
@@ -175,11 +250,15 @@ export const dashboards: readonly Dashboard[] = [
         ],
       },
       {
-        title: 'Processes and clock skew',
-        queries: [
-          [`max(sluice_fleet_instances{${job}})`, 'processes'],
-          [`max(abs(sluice_clock_skew_seconds{${job}}))`, 'skew in s'],
-        ],
+        title: 'Processes',
+        description: 'Processes that Prometheus sees, and those that share the store',
+        queries: processes,
+      },
+      {
+        title: 'Clock skew',
+        unit: 's',
+        thresholds: [1],
+        queries: [[`max(abs(sluice_clock_skew_seconds{${job}}))`, 'skew']],
       },
       {
         title: 'Units by region, from the share and from the pool',
@@ -194,7 +273,7 @@ export const dashboards: readonly Dashboard[] = [
       {
         title: 'Regions: guaranteed share, and held units of the pool',
         queries: [
-          [`max by (region) (sluice_region_share{${job}})`, 'share {{region}}'],
+          [`max by (region) (sluice_region_share{${job}})`, 'share {{region}}', 'percentunit'],
           [`sum by (region) (sluice_region_held_units{${job}})`, 'held {{region}}'],
           [`max by (region) (sluice_region_global_away{${job}})`, 'global store away {{region}}'],
         ],
@@ -231,6 +310,7 @@ export const dashboards: readonly Dashboard[] = [
       {
         title: 'Age of the oldest job',
         unit: 's',
+        thresholds: [300],
         queries: [[`max by (queue) (sluice_queue_oldest_seconds{${job}})`, '{{queue}}']],
       },
       {
@@ -261,18 +341,28 @@ export const dashboards: readonly Dashboard[] = [
         queries: [
           [quantile('sluice_outbound_wait_seconds', 'outbound, '), '{{outbound}} wait'],
           [quantile('sluice_outbound_run_seconds', 'outbound, '), '{{outbound}} run'],
-          [`sum by (outbound) (sluice_outbound_waiting{${job}})`, '{{outbound}} waiting calls'],
+          [
+            `sum by (outbound) (sluice_outbound_waiting{${job}})`,
+            '{{outbound}} waiting calls',
+            'short',
+          ],
           [
             `sum by (outbound) (${rate('sluice_outbound_pause_seconds_total', job)})`,
             '{{outbound}} paused',
+            'percentunit',
           ],
         ],
       },
       {
         title: 'Clients: waits (99 %) and calls given up',
+        unit: 's',
         queries: [
           [quantile('sluice_client_wait_seconds', 'reason, '), 'wait {{reason}}'],
-          [`sum by (reason) (${rate('sluice_client_give_ups_total', job)})`, 'given up {{reason}}'],
+          [
+            `sum by (reason) (${rate('sluice_client_give_ups_total', job)})`,
+            'given up {{reason}}',
+            'ops',
+          ],
         ],
       },
     ],
@@ -298,34 +388,124 @@ function variable({ name, series, ...all }: (typeof variables)[number]) {
   }
 }
 
-/** A dashboard as Grafana imports it: panels in two columns. */
+/** The page of @sluice/admin: where it is, is for the reader to say. */
+const adminUrl = 'http://localhost:3000/limits/'
+const admin = {
+  ...{ name: 'admin', label: 'Admin page', type: 'textbox', query: adminUrl },
+  current: { text: adminUrl, value: adminUrl },
+}
+// biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of Grafana
+const adminPage = '${admin:raw}'
+
+const sizes = { stat: [4, 4], table: [24, 10], timeseries: [12, 8] } as const
+
+/** A dashboard as Grafana imports it: stats and graphs fill rows of 24 units. */
 export function grafanaJson({ uid, title, panels }: Dashboard): string {
   const asked = JSON.stringify(panels)
+  const corner = { x: 0, y: 0, h: 0 }
   const dashboard = {
-    ...{
-      uid,
-      title,
-      tags: ['sluice'],
-      schemaVersion: 39,
-      version: 1,
-      editable: true,
-      refresh: '30s',
+    ...{ uid, title, tags: ['sluice'], schemaVersion: 39, version: 1, editable: true },
+    ...{ refresh: '30s', time: { from: 'now-1h', to: 'now' } },
+    links: [
+      { type: 'dashboards', title: 'Sluice', tags: ['sluice'], asDropdown: true, keepTime: true },
+      { type: 'link', title: 'Admin page', url: adminPage, icon: 'external link' },
+    ].map((link) => ({ ...link, targetBlank: link.type === 'link' })),
+    annotations: {
+      list: annotations.map((each) => ({
+        ...each,
+        datasource,
+        enable: true,
+        titleFormat: each.name,
+      })),
     },
-    time: { from: 'now-1h', to: 'now' },
     templating: {
       list: [
         { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' },
         ...variables.filter(({ name }) => asked.includes(`$${name}`)).map(variable),
+        admin,
       ],
     },
-    panels: panels.map(({ title: panelTitle, unit = 'short', queries }, index) => ({
-      ...{ id: index + 1, title: panelTitle, type: 'timeseries', datasource },
-      gridPos: { h: 8, w: 12, x: (index % 2) * 12, y: Math.floor(index / 2) * 8 },
-      fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
-      targets: queries.map(([expr, legendFormat], place) => ({
-        ...{ refId: String.fromCharCode(65 + place), datasource, expr, legendFormat },
-      })),
-    })),
+    panels: panels.map((panel, index) => {
+      const [w, h] = sizes[panel.type ?? 'timeseries']
+      if (corner.x + w > 24) Object.assign(corner, { x: 0, y: corner.y + corner.h })
+      const gridPos = { h, w, x: corner.x, y: corner.y }
+      Object.assign(corner, { x: corner.x + w, h })
+      return { id: index + 1, gridPos, ...grafanaPanel(panel) }
+    }),
   }
   return `${JSON.stringify(dashboard, undefined, 2)}\n`
+}
+
+function grafanaPanel({
+  title,
+  type,
+  unit = 'short',
+  thresholds,
+  words,
+  queries,
+  ...panel
+}: Panel) {
+  const isTable = type === 'table'
+  const refs = queries.map((query, place) => [String.fromCharCode(65 + place), ...query] as const)
+  const byPolicy = isTable ? 'data.fields' : 'field.labels'
+  const colors = [...(thresholds?.length === 1 ? [] : ['orange']), 'red']
+  const steps = (thresholds ?? []).map((value, index) => ({ color: colors[index], value }))
+  return {
+    ...{ title, type: type ?? 'timeseries', datasource },
+    description: panel.description ?? meaning(queries.map(([expr]) => expr)),
+    fieldConfig: {
+      defaults: {
+        ...{ unit, min: 0 },
+        ...(thresholds && {
+          thresholds: { mode: 'absolute', steps: [{ color: 'green', value: null }, ...steps] },
+        }),
+        ...(thresholds && !type && { custom: { thresholdsStyle: { mode: 'line' } } }),
+        ...(words && {
+          mappings: [
+            { type: 'value', options: Object.fromEntries(words.map((text, i) => [i, { text }])) },
+          ],
+        }),
+        ...(queries.some(([expr]) => /by \(policy\b/.test(expr)) && {
+          links: [
+            {
+              ...{ title: 'Busiest keys of this policy', targetBlank: true },
+              url: `${adminPage}#/top/\${__${byPolicy}.policy}`,
+            },
+          ],
+        }),
+      },
+      // A table has one frame of all its queries.
+      overrides: refs.flatMap(([refId, , name, own]) => {
+        const id = isTable ? 'byName' : 'byFrameRefID'
+        const matcher = { id, options: isTable ? name : refId }
+        return own ? [{ matcher, properties: [{ id: 'unit', value: own }] }] : []
+      }),
+    },
+    ...(type === 'stat' && { options: { colorMode: thresholds ? 'background' : 'value' } }),
+    ...(isTable && {
+      transformations: [
+        { id: 'merge', options: {} },
+        {
+          id: 'organize',
+          options: {
+            excludeByName: { Time: true },
+            renameByName: Object.fromEntries(refs.map(([id, , name]) => [`Value #${id}`, name])),
+          },
+        },
+      ],
+    }),
+    targets: refs.map(([refId, expr, legendFormat]) => ({
+      ...{ refId, datasource, expr, legendFormat },
+      ...(isTable && { format: 'table', instant: true }),
+    })),
+  }
+}
+
+/** What the metrics of some queries mean. */
+function meaning(exprs: readonly string[]): string {
+  const text = exprs.join(' ')
+  const known = Object.entries(instruments).filter(([name]) =>
+    new RegExp(`${name}(?:_bucket|_sum|_count)?\\b`).test(text),
+  )
+  return known.map(([, { help }]) => `${help}.`).join(' ')
 }

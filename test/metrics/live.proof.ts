@@ -4,15 +4,25 @@ import { type RunningExample, startExample } from '../examples/start-example.ts'
 import { freePort, freePortPair } from '../support/free-port.ts'
 import { findOrInstall } from '../support/programs.ts'
 import { until } from '../support/until.ts'
-import { dashboards } from './dashboards.ts'
+import { annotations, dashboards } from './dashboards.ts'
 
 /** Alerts that the outage has to raise, and its end to take back. */
 const outage = ['SluiceFallbackActive', 'SluiceBreakerOpen', 'SluiceFailedOpen']
-const queries = dashboards.flatMap(({ uid, panels }) =>
-  panels.flatMap(({ title, queries: all }) =>
-    all.map(([expr, legend]) => ({ uid, title, legend, expr })),
-  ),
-)
+const queries = dashboards
+  .flatMap(({ uid, panels }) =>
+    panels.flatMap(({ title, queries: all }) =>
+      all.map(([expr, legend]) => ({ uid, title, legend, expr })),
+    ),
+  )
+  // The example has no kill switch.
+  .concat([
+    {
+      uid: 'all',
+      title: 'Policy versions',
+      legend: 'annotation',
+      expr: annotations[0]?.expr ?? '',
+    },
+  ])
 
 let example: RunningExample
 let prometheus = ''
@@ -74,6 +84,7 @@ describe('two processes of an API whose Redis is frozen for ten seconds', () => 
   it.each(queries)('have a series for $legend of "$title" in $uid', async ({ expr }) => {
     const query = expr
       .replaceAll('$__rate_interval', '5s')
+      .replaceAll('$__interval', '1s')
       .replace(/=~"\$(\w+)"/g, (_, name) => (name === 'job' ? '=~"api"' : '=~".*"'))
     expect(query).not.toContain('$')
     const start = String(startedAt)

@@ -64,6 +64,20 @@ describe('metrics of policies that change', () => {
     expect(await described(metrics)).toEqual(seriesOf('new', 3, policies.version))
   })
 
+  it.each([
+    ['shadow', 1, 'shadow'],
+    ['off', 2, 'off'],
+  ] as const)('tell the kill switch: %s is %d', async (kill, value, mode) => {
+    const { policies, metrics } = await guarded('policies: [{ name: burst, limit: 2, window: 1h }]')
+    const killed = async () =>
+      (await scraped(metrics)).match(/^sluice_kill_switch .*|mode="\w+"/gm)?.sort()
+    expect(await killed()).toEqual(['mode="enforce"', 'sluice_kill_switch 0'])
+    await policies.kill(kill, note)
+    expect(await killed()).toEqual([`mode="${mode}"`, `sluice_kill_switch ${value}`])
+    await policies.kill('none', note)
+    expect(await killed()).toEqual(['mode="enforce"', 'sluice_kill_switch 0'])
+  })
+
   it('do not show a version that was refused', async () => {
     const { policies, metrics } = await guarded('policies: [{ name: burst, limit: 2, window: 1h }]')
     const entry = { policy: 'burst', field: 'limit', value: -1 } as const

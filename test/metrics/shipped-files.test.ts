@@ -1,13 +1,13 @@
-import { instrumentNames } from '@sluice/metrics'
+import { instrumentNames, instruments } from '@sluice/metrics'
 import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { readText } from '../support/workspace.ts'
 import { alerts, quickRulesFile, rulesFile, site } from './alerts.ts'
-import { dashboards, grafanaJson } from './dashboards.ts'
+import { annotations, dashboards, grafanaJson } from './dashboards.ts'
 
-const queries = dashboards.flatMap(({ panels }) =>
-  panels.flatMap((panel) => panel.queries.map(([expr]) => expr)),
-)
+const queries = dashboards
+  .flatMap(({ panels }) => panels.flatMap((panel) => panel.queries.map(([expr]) => expr)))
+  .concat(annotations.map(({ expr }) => expr))
 
 describe('the alerts', () => {
   it.each([
@@ -31,7 +31,7 @@ describe('the dashboards', () => {
   })
 
   it('ask for no fixed interval, and for one data source that the reader chooses', () => {
-    for (const query of queries) expect(query).not.toMatch(/\[\d/)
+    for (const query of queries) expect(query).not.toMatch(/(\[|offset )\d/)
     for (const dashboard of dashboards) {
       expect(grafanaJson(dashboard)).not.toMatch(/"uid": "(?!sluice-|\$\{datasource\})/)
     }
@@ -65,9 +65,43 @@ it('every metric is on a panel or in an alert', () => {
 })
 
 it('panels and alerts ask for metrics that exist', () => {
-  const asked = [...queries, ...alerts.map(({ expr }) => expr)]
-    .flatMap((expr) => expr.match(/sluice_[a-z_]+/g) ?? [])
-    .map((name) => name.replace(/_(bucket|sum|count)$/, ''))
-  const known: readonly string[] = instrumentNames
-  expect([...new Set(asked)].filter((name) => !known.includes(name))).toEqual([])
+  const all = [...queries, ...alerts.map(({ expr }) => expr)]
+  const asked = all.flatMap((expr) => [...expr.matchAll(/(sluice_[a-z_]+)(?:\{(.*?)\})?/g)])
+  const unknown = asked.flatMap(([, name = '', matchers = '']) => {
+    const labels = labelsOf.get(name.replace(/_(bucket|sum|count)$/, ''))
+    if (!labels) return name
+    const named = [...matchers.matchAll(/(\w+)=/g)].map(([, label = '']) => label)
+    return named.filter((label) => !labels.includes(label)).map((label) => `${name} ${label}`)
+  })
+  expect(unknown).toEqual([])
+  for (const expr of all) {
+    const grouped = [...expr.matchAll(/(?:by|on) \(([\w, ]+)\)/g)].flatMap(([, list = '']) => {
+      return list.split(/, */)
+    })
+    const names = expr.match(/sluice_[a-z_]+(?=[{[)])/g) ?? []
+    const labels = names.flatMap((name) => labelsOf.get(name.replace(/_bucket$/, '')) ?? [])
+    if (names.length > 0) expect(labels, expr).toEqual(expect.arrayContaining(grouped))
+  }
+})
+
+/** The labels of a metric, with those that Prometheus adds. */
+const labelsOf: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries(instruments).map(([name, { labels }]) => {
+    return [name, [...labels, 'job', 'instance', 'le']]
+  }),
+)
+
+it.each(dashboards)('each panel of $uid has its own words, units and place', (dashboard) => {
+  const { panels, links } = JSON.parse(grafanaJson(dashboard))
+  expect(JSON.stringify(links)).toMatch(/"url":"\$\{admin:raw\}"/)
+  const places = new Set<string>()
+  for (const { title, description, gridPos } of panels) {
+    expect(description, title).toMatch(/\w{3}/)
+    for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1) {
+      for (let y = gridPos.y; y < gridPos.y + gridPos.h; y += 1) places.add(`${x} ${y}`)
+    }
+    expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24)
+  }
+  const area = panels.map(({ gridPos: { w, h } }: { gridPos: { w: number; h: number } }) => w * h)
+  expect(places.size).toBe(area.reduce((sum: number, each: number) => sum + each, 0))
 })

@@ -71,6 +71,7 @@ const rows = {
     by: ['policy', 'mode', 'algorithm', 'version'],
     help: 'Always 1; the labels describe the policy that is in force',
   },
+  sluice_kill_switch: { help: 'Kill switch: 0 enforce, 1 count only, 2 let everything pass' },
   sluice_hot_key_share: {
     by: ['policy'],
     help: 'Share of the requests of one or two minutes that the busiest identity made, in this process',

@@ -3,6 +3,7 @@ import type { SeriesTable } from './series.ts'
 
 /** The most versions of one policy that are kept between two readings. */
 const maxVersions = 8
+const kills = ['none', 'shadow', 'off'] as const
 
 interface Description {
   readonly policy: Policy
@@ -51,10 +52,14 @@ export class PolicyDescriptions {
     const table = this.#table
     table.clear('sluice_policy_limit', 'sluice_policy_window_seconds')
     table.clear('sluice_policy_info', 'sluice_region_bound_units')
+    const inForce = [...this.#byLabel.values()].flat()
+    const killed = inForce.map(({ version }) => kills.indexOf(version?.kill ?? 'none'))
+    table.set('sluice_kill_switch', Math.max(0, ...killed))
     for (const [label, known] of this.#byLabel) {
       for (const { policy, version, region } of known) {
         const { limit, windowMs, algorithm, enforcedShare } = policy
-        const mode = enforcedShare === 0 ? 'shadow' : enforcedShare === 1 ? 'enforce' : 'canary'
+        const own = enforcedShare === 0 ? 'shadow' : enforcedShare === 1 ? 'enforce' : 'canary'
+        const mode = version?.kill === 'off' ? 'off' : own
         table.set('sluice_policy_limit', limit, label)
         table.set('sluice_policy_window_seconds', windowMs / 1_000, label)
         table.set('sluice_policy_info', 1, label, mode, algorithm, version?.id ?? 'code')

@@ -35,16 +35,14 @@ export interface PolicySetVersion {
   readonly id: string
   /** False once another set has taken its place. */
   readonly isInForce: boolean
+  /** The kill switch: counting alone, or every request passes uncounted. @default 'none' */
+  readonly kill?: 'none' | 'shadow' | 'off'
 }
 
 /** The traits that all policies of a set share. */
-export interface SetTraits {
-  /** The id of the version. @default '' */
-  readonly id?: string
+export interface SetTraits extends Partial<Pick<PolicySetVersion, 'id' | 'kill'>> {
   /** Text for the ids of named policies: a name with another text begins a new count. */
   readonly suffixes?: ReadonlyMap<string, string>
-  /** Puts every policy into shadow. @default false */
-  readonly isShadow?: boolean
 }
 
 /**
@@ -62,6 +60,10 @@ export class Registrations implements PolicySetVersion {
 
   get id(): string {
     return this.#traits.id ?? ''
+  }
+
+  get kill(): NonNullable<PolicySetVersion['kill']> {
+    return this.#traits.kill ?? 'none'
   }
 
   get isInForce(): boolean {
@@ -91,7 +93,7 @@ export class Registrations implements PolicySetVersion {
     return {
       ...policy,
       ...(suffix === undefined ? {} : { id: `${policy.id}~${suffix}` }),
-      ...(this.#traits.isShadow ? { enforcedShare: 0 } : {}),
+      ...(this.kill === 'shadow' ? { enforcedShare: 0 } : {}),
     }
   }
 

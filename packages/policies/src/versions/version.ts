@@ -33,7 +33,7 @@ export class Version implements PolicyVersion {
     const suffixes = new Map(
       placedPolicies(file).map(({ policy }) => [policy.name, countOf(policy, file.key)]),
     )
-    this.registrations = new Registrations({ id, suffixes, isShadow: kill === 'shadow' })
+    this.registrations = new Registrations({ id, suffixes, kill })
   }
 
   optionsFor<Native, Handler>(code: NamedCode<Native>): GuardFields<Native, Handler> {
