@@ -1,10 +1,13 @@
 import { join } from 'node:path'
-import { countOption, type Option, type OptionsOf, readOptions } from '@sluice/core'
+import { type OptionsOf, readOptions } from '@sluice/core'
 import ts from '@typescript/typescript6'
 import { describe, expect, it } from 'vitest'
 import { GuardTable } from '../../packages/http/src/options/option-table.ts'
-import { AppTable, optionsOf as optionsOfOwner } from '../../packages/http/src/options/options.ts'
+import { AppTable, optionsOf } from '../../packages/http/src/options/options.ts'
+import { described } from '../policies/published-schema.ts'
+import { compile, type OptionEntry, optionEntries } from '../support/option-entries.ts'
 import { readText, root } from '../support/workspace.ts'
+import { SpareTable } from './spare-table.ts'
 
 /** Where an option may stand, as the page calls it, with the types that say so. */
 const places = {
@@ -47,6 +50,7 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   'Idempotency keys': ['queue#IdempotencyOptions'],
   'Status monitor': ['queue#StatusMonitorOptions'],
   Workers: ['queue#WorkerOptions'],
+  Backoff: ['queue#BackoffTable'],
   Outbound: ['outbound#OutboundOptions'],
   'Outbound calls': ['outbound#CallOptions'],
   'Audit stream': ['outbound#AuditStreamOptions'],
@@ -57,19 +61,19 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   'Waiting for a job': ['client#WaitForOptions'],
 }
 
-/** Tables of types that have no name of their own. */
-const unnamed = { Backoff: ['base', 'max'] }
-
-interface Row {
-  readonly option: string
-  readonly cells: readonly string[]
-}
-
-const rowsOf = readTables(readText('docs/options.md'))
 /** Options that do not fit together, which the compiler has messages for. */
 const mistakes = join(root, 'test/examples/mistakes.ts')
-const program = ts.createProgram([...entries(), mistakes], ...compilerOptions())
-const optionsOf = optionsBy(program.getTypeChecker())
+/** The table of one more option. */
+const spare = 'test/examples/spare-table.ts#SpareTable'
+const types = [...Object.values(places), ...Object.values(tables)].flat()
+const packages = [...new Set(types.map((type) => type.replace(/#.*/, '')))]
+const program = compile(packages, {
+  [mistakes]: `import { rateLimit } from '@sluice/express'
+    rateLimit({ window: '1m' })
+    rateLimit({ limit: 5, window: String(1) })`,
+  [join(root, 'test/examples/spare-table.ts')]: undefined,
+})
+const entriesOf = optionEntries(program)
 
 describe('the message of the compiler', () => {
   it('asks for the limit that is missing, and leads from a text to durationMs', () => {
@@ -83,39 +87,17 @@ describe('the message of the compiler', () => {
 })
 
 describe('docs/options.md', () => {
-  it.each(Object.keys(tables))('lists every option, and nothing else: %s', (heading) => {
-    expect(names(heading)).toEqual([...optionsOf(tables[heading] ?? [])].sort())
-  })
-
-  it('lists every option of policies and guards, with the places where each may stand', () => {
-    const policies = rowsOf.get('Policies') ?? []
-    const guards = rowsOf.get('Limiters and guards') ?? []
-    const inBoth = policies.filter(({ option }) => guards.some((row) => row.option === option))
-    for (const row of policies) {
-      const here = placesOf(row.option).filter((place) => !inBoth.includes(row) || isOwn(place))
-      expect([row.option, row.cells.at(-1)]).toEqual([row.option, here.join(', ')])
-    }
-    for (const { option, cells } of guards) {
-      const here = placesOf(option).filter((place) => place !== 'policy')
-      expect([option, cells.at(-1)]).toEqual([option, here.join(', ')])
-    }
-    const listed = new Set([...policies, ...guards].map(({ option }) => option))
-    const all = optionsOf(Object.values(places).flat())
-    expect([...all].filter((option) => !listed.has(option))).toEqual([])
-  })
-
-  it('says of each option what it does, and leads to each of its tables', () => {
-    for (const [heading, rows] of rowsOf) {
-      for (const { option, cells } of rows) {
-        expect(cells[3], `${heading}: ${option}`).toMatch(/^.{10,}[.)]$/)
-        expect(new Set(rows.map((row) => row.option)).size, heading).toBe(rows.length)
-      }
-    }
-    expect([...rowsOf.keys()].sort()).toEqual(
-      ['Policies', 'Limiters and guards', ...Object.keys(tables), ...Object.keys(unnamed)].sort(),
+  it('has the options as their declarations tell them', async () => {
+    const found: string[] = []
+    const page = readText('docs/options.md').replace(
+      /^(#{2,3}) (.*)\n((?:(?!#|\| option).*\n)*)(\| option(?:.*\n(?=\|))*.*\n)/gm,
+      (_, level: string, heading: string, text: string) => {
+        found.push(heading)
+        return `${level} ${heading}\n${text}${tableOf(heading)}`
+      },
     )
-    for (const [heading, options] of Object.entries(unnamed))
-      expect(names(heading)).toEqual(options)
+    expect(found.sort()).toEqual(['Policies', 'Limiters and guards', ...Object.keys(tables)].sort())
+    await expect(page).toMatchFileSnapshot(join(root, 'docs/options.md'))
   })
 })
 
@@ -126,7 +108,7 @@ describe('the options of a guard', () => {
     .replace(/^interface KeyedPenalty[^}]*\}/m, '')
 
   it('are 52 at most, beside those of a policy file and of a framework', () => {
-    expect(optionsOfOwner('guard').length).toBeLessThanOrEqual(52)
+    expect(optionsOf('guard').length).toBeLessThanOrEqual(52)
   })
 
   it('are declared in one place each: the sentence, the type, the check and the default', () => {
@@ -136,18 +118,14 @@ describe('the options of a guard', () => {
     }
   })
 
-  it('have the default that their docstring and the page tell', () => {
-    const rows = rowsOf.get('Limiters and guards') ?? []
+  it('have the default that their docstring tells', () => {
+    const told = entriesOf(['http#GuardTable'])
     const checked = Object.entries(new GuardTable()).flatMap(([name, check]) => {
-      const [, told] =
-        new RegExp(`@default ([^\\n]*?)(?: \\*/|\\n   \\*/)\\n  ${name}\\?:`).exec(declarations) ??
-        []
+      const byDefault = told.get(name)?.byDefault ?? ''
       const value: unknown = check(undefined, name)
-      if (told === undefined || value === undefined) return []
-      const cell = rows.find(({ option }) => option === name)?.cells[1] ?? ''
-      const [onPage, inCode] = [cell, told].map((text) => text.replace(/[`,_ ]/g, ''))
+      if (byDefault === '' || value === undefined) return []
       const inForce = JSON.stringify(value).replace(/"/g, "'").replace(/[,_ ]/g, '')
-      expect([name, onPage, inCode]).toEqual([name, inForce, inForce])
+      expect([name, byDefault.replace(/[,_ ]/g, '')]).toEqual([name, inForce])
       return [name]
     })
     expect(checked.sort()).toEqual(
@@ -158,11 +136,9 @@ describe('the options of a guard', () => {
     )
   })
 
-  it('grow by one entry of a table, which is all that an option needs', () => {
-    class Table extends GuardTable<object> {
-      spare?: Option<number, number> = countOption(3, { min: 1, max: 9 })
-    }
-    const read = (options: OptionsOf<Table>) => readOptions(new Table(), options, 'rateLimit').spare
+  it('grow by one entry of a table: type, check, default, row of the page and words of the schema follow', () => {
+    const read = (options: OptionsOf<SpareTable>) =>
+      readOptions(new SpareTable(), options, 'rateLimit').spare
 
     expect([read({}), read({ spare: 5 })]).toEqual([3, 5])
     expect(() => read({ spare: 10 })).toThrow(
@@ -173,6 +149,15 @@ describe('the options of a guard', () => {
     )
     // @ts-expect-error: the entry is the type too
     expect(() => read({ spare: 'many' })).toThrow(/^spare must be/)
+    expect(rowsOf([spare])).toEqual([
+      '| `spare` | number, 1 to 9 | 3 | Requests that nobody counts. |',
+    ])
+    const field = { type: 'integer', minimum: 1, maximum: 9 }
+    expect(described({ properties: { spare: field } }, entriesOf, [spare])).toEqual({
+      properties: {
+        spare: { description: 'Requests that nobody counts.', default: 3, ...field },
+      },
+    })
   })
 })
 
@@ -198,103 +183,68 @@ describe.each([
   })
 })
 
-function names(heading: string): readonly string[] {
-  return (rowsOf.get(heading) ?? []).map(({ option }) => option).sort()
+/** The table below a heading of the page. An option of policies stands in their table alone. */
+function tableOf(heading: string): string {
+  const ofPolicies = ['http#HttpPolicyFields', 'core#PolicyFields']
+  const ofGuards = ['http#PolicyGuardOptions', ...Object.values(places).flat()]
+  const own = entriesOf(ofPolicies)
+  const isPolicies = heading === 'Policies'
+  if (!isPolicies && heading !== 'Limiters and guards') return table(rowsOf(tables[heading] ?? []))
+  const rows = [...entriesOf(isPolicies ? ofPolicies : ofGuards).values()]
+    .filter(({ name }) => isPolicies || !own.has(name))
+    .map((entry) => `${rowOf(entry)} ${placesOf(entry.name)} |`)
+  return table(rows, 'where')
 }
 
-/** Of an option that a policy and a guard have, the table of policies tells what a policy alone may do. */
-function isOwn(place: string): boolean {
-  return place === 'policy' || place === 'limiter'
+function table(rows: readonly string[], ...more: readonly string[]): string {
+  const columns = ['option', 'type', 'default', 'what it does', ...more]
+  const rules = columns.map(() => '---')
+  return [`| ${columns.join(' | ')} |`, `| ${rules.join(' | ')} |`, ...rows, ''].join('\n')
 }
 
-function placesOf(option: string): string[] {
-  return Object.entries(places).flatMap(([place, types]) =>
-    optionsOf(types).has(option) ? [place] : [],
+function rowsOf(of: readonly string[]): readonly string[] {
+  return [...entriesOf(of).values()].map(rowOf)
+}
+
+function rowOf({ name, type, byDefault, isRequired, about }: OptionEntry): string {
+  expect(about, name).toMatch(/^.{10,}[.)]$/)
+  const cells = [linked(type), isRequired ? 'required' : literals(byDefault || 'none'), about]
+  const texts = cells.map((cell) =>
+    cell
+      .replace(/(?<=\d)_(?=\d)/g, ',')
+      .replace(/docs\/([\w-]+)\.md/g, '[$1]($1.md)')
+      .replace(/\|/g, '\\|'),
   )
+  return `| \`${name}\` | ${texts.join(' | ')} |`
 }
 
-/** The tables of a page whose first column is `option`, by the heading above. */
-function readTables(page: string): ReadonlyMap<string, readonly Row[]> {
-  const found = new Map<string, Row[]>()
-  let heading = ''
-  let isTable = false
-  for (const line of page.split('\n')) {
-    heading = /^#{2,3} (.*)/.exec(line)?.[1] ?? heading
-    if (!line.startsWith('|')) isTable = false
-    if (line.startsWith('| option ')) isTable = true
-    const [option, ...cells] = line
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.trim())
-    const name = /^`(\w+)`$/.exec(option ?? '')?.[1]
-    if (isTable && name !== undefined) {
-      found.set(heading, [...(found.get(heading) ?? []), { option: name, cells }])
-    }
-  }
-  return found
-}
-
-function anchorsOf(page: string): readonly string[] {
-  return [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
-    title
-      .toLowerCase()
-      .replace(/[^\w\- ]/g, '')
-      .replaceAll(' ', '-'),
-  )
-}
-
-/** The sources of all entries of a package. */
-function entriesOf(name = ''): readonly string[] {
-  const { exports }: { exports: object } = JSON.parse(readText(`packages/${name}/package.json`))
-  return Object.values(exports).flatMap((entry: unknown) => {
-    const source =
-      typeof entry === 'object' && entry ? Reflect.get(entry, '@sluice/source') : undefined
-    return typeof source === 'string' ? [join(root, 'packages', name, source)] : []
+/** Leads from a type that has a table to this table. */
+function linked(type: string): string {
+  return type.replace(/`(\w+)`/g, (text, name: string) => {
+    const [heading] =
+      Object.entries(tables).find(([, of]) => of.some((one) => one.endsWith(`#${name}`))) ?? []
+    return heading === undefined ? text : `[object](#${anchor(heading)})`
   })
 }
 
-function entries(): readonly string[] {
-  const types = [...Object.values(places), ...Object.values(tables)].flat()
-  return [...new Set(types.map((type) => type.split('#')[0]))].flatMap(entriesOf)
+/** Marks what users would write. */
+function literals(text: string): string {
+  if (/^(?:true|false|[a-zA-Z]+\(\)|[{[].*)$/.test(text)) return `\`${text}\``
+  return text.replace(/(?<!`[^`]*)'[^']*'/g, '`$&`')
 }
 
-function compilerOptions(): [ts.CompilerOptions, ts.CompilerHost] {
-  const options = {
-    customConditions: ['@sluice/source'],
-    module: ts.ModuleKind.NodeNext,
-    moduleResolution: ts.ModuleResolutionKind.NodeNext,
-    target: ts.ScriptTarget.ES2023,
-    allowImportingTsExtensions: true,
-    noEmit: true,
-    skipLibCheck: true,
-    strict: true,
-    types: [],
-  }
-  const host = ts.createCompilerHost(options)
-  const { readFile, fileExists } = host
-  const text = `import { rateLimit } from '@sluice/express'
-    rateLimit({ window: '1m' })
-    rateLimit({ limit: 5, window: String(1) })`
-  host.fileExists = (path) => path === mistakes || fileExists(path)
-  host.readFile = (path) => (path === mistakes ? text : readFile(path))
-  return [options, host]
+function placesOf(option: string): string {
+  const found = Object.entries(places).filter(([, of]) => entriesOf(of).has(option))
+  return found.length === 4 ? 'all' : found.map(([place]) => place).join(', ')
 }
 
-/** Asks the compiler for the properties of types, those of each member of a union: `package#Name`. */
-function optionsBy(checker: ts.TypeChecker): (types: readonly string[]) => ReadonlySet<string> {
-  const sources = (name = '') => join(root, 'packages', name, 'src')
-  const propertiesOf = (type: string): string[] => {
-    const [folder, name] = type.split('#')
-    const declaration = program
-      .getSourceFiles()
-      .filter(({ fileName }) => fileName.startsWith(sources(folder)))
-      .flatMap(({ statements }) => [...statements])
-      .filter((one) => ts.isInterfaceDeclaration(one) || ts.isTypeAliasDeclaration(one))
-      .find((one) => one.name.text === name)
-    if (!declaration) throw new Error(`there is no ${type}`)
-    const found = checker.getTypeAtLocation(declaration)
-    const members = found.isUnion() ? found.types : [found]
-    return members.flatMap((member) => checker.getPropertiesOfType(member).map((one) => one.name))
-  }
-  return (wanted) => new Set(wanted.flatMap(propertiesOf))
+function anchorsOf(page: string): readonly string[] {
+  return [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => anchor(title))
+}
+
+function anchor(title: string): string {
+  return title
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-')
 }

@@ -31,9 +31,9 @@ import {
 class TopKeysTable {
   /** The label of the policy, as in the metrics. */
   policy: RequiredOption<string> = (policy) => policy
-  /** @default 'asked' */
+  /** Count that the keys are ranked by. @default 'asked' */
   by?: Option<TopKeysBy, TopKeysBy> = choiceOption('asked', topKeysBys)
-  /** @default '1m' */
+  /** Time that the ranking covers. @default '1m' */
   window?: Option<TopKeysWindow, TopKeysWindow> = choiceOption('1m', topKeysWindows)
   /** Number of keys: 1 to 100. @default 10 */
   most?: Option<number, number> = countOption(10, { min: 1, max: 100 })

@@ -36,10 +36,10 @@ export interface OwnOptions<Options, Settings> {
   read(options: Options, windowMs: number, at: OptionPath): Settings
 }
 
-/** The form of an option, and a sentence on it, for the schema of policy files. */
+/** The form of an option, for the schema of policy files. */
 export type OptionForm =
-  | { readonly form: 'duration'; readonly about: string }
-  | { readonly form: 'units'; readonly min: number; readonly about: string }
+  | { readonly form: 'duration' }
+  | { readonly form: 'units'; readonly min: number }
   | { readonly form: 'text'; readonly text: string }
 
 /** Names a field in a message as the user writes it: `policies[1].burst`. */

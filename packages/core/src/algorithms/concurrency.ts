@@ -50,9 +50,8 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
     fields: {
       lease: {
         form: 'duration',
-        about: 'How long a request may be in flight without a sign of life.',
       },
-      retryAfter: { form: 'duration', about: 'The wait that a refused client is told.' },
+      retryAfter: { form: 'duration' },
     },
     neutral: { retryMs: 1_000 },
     windowMs({ lease, window }, at) {

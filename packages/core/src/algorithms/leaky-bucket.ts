@@ -41,8 +41,8 @@ export const leakyBucket: Algorithm<Bucket, LeakyBucketSettings, LeakyBucketOpti
     Number.isFinite(queue) ? { queue: Math.floor(queue / instances) } : undefined,
   options: {
     fields: {
-      queue: { form: 'units', min: 0, about: 'Requests that may wait.' },
-      maxDelay: { form: 'duration', about: 'The longest that a request waits.' },
+      queue: { form: 'units', min: 0 },
+      maxDelay: { form: 'duration' },
     },
     neutral: { queue: Number.POSITIVE_INFINITY, maxDelayMs: 30_000 },
     read(options, windowMs, at) {

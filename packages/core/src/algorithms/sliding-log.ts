@@ -59,7 +59,7 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     `sliding-log over ${windowMs} ms${resolutionMs > 1 ? ` at ${resolutionMs} ms` : ''}`,
   options: {
     fields: {
-      resolution: { form: 'duration', about: 'Rounds times up, to bound the bytes of a key.' },
+      resolution: { form: 'duration' },
     },
     neutral: { resolutionMs: 1 },
     read: ({ resolution }, windowMs, at) => ({

@@ -27,7 +27,7 @@ export const tokenBucket: Algorithm<Bucket, TokenBucketSettings, TokenBucketOpti
     burst === undefined ? undefined : { burst: shareOf(burst, instances) },
   options: {
     fields: {
-      burst: { form: 'units', min: 1, about: 'Units that may be taken at once after a pause.' },
+      burst: { form: 'units', min: 1 },
     },
     neutral: { burst: undefined },
     read({ burst: value }, windowMs, at) {

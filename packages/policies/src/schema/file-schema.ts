@@ -7,7 +7,6 @@ import {
   cost,
   duration,
   failureMode,
-  flag,
   formsOf,
   key,
   maxInteger,
@@ -21,7 +20,8 @@ import {
   whole,
 } from './parts.ts'
 
-// The one definition of policy files: the published JSON Schema and the checks are made of it.
+// The one definition of policy files: the published JSON Schema and the checks are made of it. A
+// field that code has too takes its sentence from the docstring of the option.
 
 const limitNumber = Type.Integer({ minimum: 0, maximum: maxInteger, title: 'a whole number ≥ 0' })
 const fixedLimit: TSchema = Type.Union([limitNumber, Type.Literal('unlimited')], {
@@ -30,31 +30,25 @@ const fixedLimit: TSchema = Type.Union([limitNumber, Type.Literal('unlimited')],
 
 const weekday = oneOf(['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'])
 const timeOfDay = '([01]\\d|2[0-3]):[0-5]\\d'
-const clock = (latest: '23:59' | '24:00', description: string) =>
+const clock = (latest: '23:59' | '24:00') =>
   Type.String({
     pattern: latest === '24:00' ? `^(${timeOfDay}|24:00)$` : `^${timeOfDay}$`,
     title: `a time of day from '00:00' to '${latest}'`,
-    description,
   })
 
 const hoursRule = closed({
   ...optional({
     days: Type.Array(weekday, { minItems: 1 }),
-    from: clock('23:59', 'Time of day at which the rule begins.'),
-    to: clock('24:00', 'Time of day at which the rule ends.'),
+    from: clock('23:59'),
+    to: clock('24:00'),
   }),
   limit: fixedLimit,
 })
 const hours = closed(
   {
-    timeZone: text('The zone whose clocks are meant, by its IANA name.', {
-      examples: ['Europe/Berlin', 'UTC'],
-    }),
+    timeZone: text(undefined, { examples: ['Europe/Berlin', 'UTC'] }),
     default: fixedLimit,
-    rules: Type.Array(hoursRule, {
-      minItems: 1,
-      description: 'Of several rules that apply, the first one counts.',
-    }),
+    rules: Type.Array(hoursRule, { minItems: 1 }),
   },
   { description: 'A limit that depends on the time of day.' },
 )
@@ -88,15 +82,8 @@ const found = closed(
 
 const limitSchema: TSchema = Type.Union([...formsOf(fixedLimit), tiered, schedule, found], {
   title: `a whole number ≥ 0, 'unlimited', or an object with tiers, schedule, or by and default`,
-  description: 'Units that one key may take in any window.',
   examples: [20, 'unlimited', { tiers: { free: 600, pro: 6000 }, by: 'plan', default: 60 }],
 })
-
-/** The options that say when units are given back. */
-const settlement: TProperties = {
-  chargeWhen: named('Gives units back unless this function of request and response is true.'),
-  refundWhen: named('Gives units back when this function of request and response is true.'),
-}
 
 /** Fields of a policy that every algorithm has. */
 const policyFields: TProperties = {
@@ -106,34 +93,27 @@ const policyFields: TProperties = {
       minimum: 0,
       maximum: 0.5,
       title: 'a number from 0 to 0.5',
-      description: 'The share of the limit that is left free.',
     }),
     key,
     cost,
-    hidden: flag('Enforced, and never named in a response.'),
+    hidden: Type.Boolean(),
     mode: policyMode,
-    enforce: Type.Union([closed({ share }), named('')], {
+    enforce: Type.Union([closed({ share }), named], {
       title: '{ share: 0 to 1 }, or { by: name }',
-      description: 'For whom the policy is enforced; for everybody else it is in shadow.',
     }),
-    unit: oneOf(
-      ['requests', 'content-bytes', 'concurrent-requests'],
-      'The unit that clients are told.',
-    ),
+    unit: oneOf(['requests', 'content-bytes', 'concurrent-requests']),
     failureMode,
-    ...settlement,
+    chargeWhen: named,
+    refundWhen: named,
   }),
 }
 
-const async = closed(
-  { maxUncounted: whole('Units of a key that one process may admit before they count.', 1) },
-  { description: 'Decides by the last known state of a key, and tells the store afterwards.' },
-)
+const async = closed({ maxUncounted: whole(1) })
 const windowed = {
-  window: duration(`Length of the window: milliseconds, or a text such as '10s'.`),
+  window: duration,
   ...optional({
-    countDenied: flag('Charges this policy for every denied request too.'),
-    reach: oneOf(['region', 'global'], 'The place where a store with regions decides.'),
+    countDenied: Type.Boolean(),
+    reach: oneOf(['region', 'global']),
   }),
 }
 
@@ -146,7 +126,7 @@ function fieldsOf(name: (typeof algorithmNames)[number]): TProperties {
     ...optional({
       ...Object.fromEntries(own),
       ...(besideGrants[name] && {
-        prefetch: duration('Life of the grants that a process takes for hot keys.'),
+        prefetch: duration,
       }),
       ...(countsBeyond(name) && { async }),
     }),
@@ -155,13 +135,13 @@ function fieldsOf(name: (typeof algorithmNames)[number]): TProperties {
 
 function schemaOf(option: OptionForm): TSchema {
   if (option.form === 'text') return Type.Literal(option.text)
-  return option.form === 'units' ? whole(option.about, option.min) : duration(option.about)
+  return option.form === 'units' ? whole(option.min) : duration
 }
 
 function variants(own: TProperties): TSchema[] {
   // The first algorithm stands for policies that name none.
   return algorithmNames.map((algorithm, index) => {
-    const literal = Type.Literal(algorithm, { description: 'The algorithm that counts.' })
+    const literal = Type.Literal(algorithm)
     return closed({
       ...own,
       algorithm: index === 0 ? Type.Optional(literal) : literal,
@@ -171,13 +151,10 @@ function variants(own: TProperties): TSchema[] {
   })
 }
 
-export const policySchema: TSchema = Type.Union(
-  variants({ name: name('The name of the quota, in headers, metrics and keys.') }),
-  {
-    title: 'a policy, as in { name: burst, limit: 20, window: 1s }',
-    examples: [{ name: 'burst', limit: 20, window: '1s' }],
-  },
-)
+export const policySchema: TSchema = Type.Union(variants({ name }), {
+  title: 'a policy, as in { name: burst, limit: 20, window: 1s }',
+  examples: [{ name: 'burst', limit: 20, window: '1s' }],
+})
 
 const profileSchema: TSchema = Type.Union(variants({}), {
   title: 'a policy without a name, as in { limit: 20, window: 1s }',
@@ -213,13 +190,13 @@ const override = closed(
 
 const list = closed(
   optional({
-    ips: Type.Array(Type.String(), { description: 'Addresses and networks.' }),
-    keys: Type.Array(text(), { description: 'Keys, as `limiter.reset` takes them.' }),
+    ips: Type.Array(Type.String()),
+    keys: Type.Array(text()),
   }),
 )
 
 const penaltyFields = optional({
-  name: name('The name that blocked clients are told.'),
+  name,
   hidden: Type.Boolean(),
   key,
 })
@@ -227,13 +204,13 @@ const penalty = Type.Union(
   [
     closed({
       ...penaltyFields,
-      after: whole('The number of denials that lead to a block.', 1, 1_000_000),
-      within: duration('In which time.'),
-      for: duration('The duration of the first block.'),
+      after: whole(1, 1_000_000),
+      within: duration,
+      for: duration,
       ...optional({
         factor: Type.Number({ minimum: 1 }),
-        max: duration('The longest block.'),
-        thenReset: flag('Clears the policies of the key, so that it begins anew.'),
+        max: duration,
+        thenReset: Type.Boolean(),
       }),
     }),
     closed({ ...penaltyFields, after: Type.Literal('never') }),
@@ -251,33 +228,29 @@ const dialects = [
 const settings: TProperties = optional({
   key,
   cost,
-  skip: named('Requests that pass uncounted.'),
-  ...settlement,
+  skip: named,
+  chargeWhen: named,
+  refundWhen: named,
   penalty,
-  onMissingKey: oneOf(['ip', 'skip', 'deny', 'error'], 'The treatment of a request without a key.'),
-  preflights: oneOf(
-    ['pass', 'count'],
-    "'count': CORS preflights count as other requests do. 'pass': they pass, and whatever runs for OPTIONS is not limited.",
-  ),
-  headers: Type.Array(oneOf(dialects), { description: 'The rate-limit headers to send.' }),
-  exposeHeaders: flag('Lists the headers in Access-Control-Expose-Headers.'),
-  hideOnRedirect: flag('Takes the headers off a redirect.'),
+  onMissingKey: oneOf(['ip', 'skip', 'deny', 'error']),
+  preflights: oneOf(['pass', 'count']),
+  headers: Type.Array(oneOf(dialects)),
+  exposeHeaders: Type.Boolean(),
+  hideOnRedirect: Type.Boolean(),
   retryJitter: share,
-  maxWaiting: whole('The most requests that are held at once in a process.'),
-  statusCode: whole('The status of a refused request.', 400, 599),
+  maxWaiting: whole(),
+  statusCode: whole(400, 599),
   message: Type.Union([Type.String(), Type.Record(Type.String(), Type.Unknown())], {
     title: 'a text or an object',
-    description: 'Replaces the problem body of a refused request.',
   }),
   idempotencyKey: Type.Union([Type.Boolean(), ...formsOf(key)], {
     title: 'true, false, or a key',
-    description: 'The key that a client sends again with a retry.',
   }),
   allow: list,
   block: list,
   failureMode,
-  deadlineMs: whole('The longest that a request waits for the store, in ms.', 1, 60_000),
-  instances: whole('The number of processes that share the limits.', 1, 1_000_000),
+  deadlineMs: whole(1, 60_000),
+  instances: whole(1, 1_000_000),
 })
 
 const policyOrName = Type.Union([text(), ...formsOf(policySchema)])
@@ -310,17 +283,12 @@ export const fileSchema: TSchema = closed(
     policies: Type.Array(policySchema, {
       minItems: 1,
       maxItems: 64,
-      description: 'The quotas of every request: decided together, all or nothing.',
     }),
-    profiles: Type.Record(name('The name of the policy.'), profileSchema, {
-      additionalProperties: false,
-      description: 'Policies by name, which count only where routes name them.',
-    }),
+    profiles: Type.Record(name, profileSchema, { additionalProperties: false }),
     routes: Type.Record(routeName, route, {
       additionalProperties: false,
       maxProperties: 1_000,
       title: 'an object of at most 1000 routes',
-      description: 'Limits for some requests, by method and path.',
     }),
     overrides: Type.Array(override, { description: 'Other limits for single identities.' }),
     ...settings,
@@ -338,7 +306,7 @@ export const fileSchema: TSchema = closed(
 /** The values that may change while the application runs, by the field of an entry. */
 export const entryValues: Readonly<Record<EntryField, TSchema>> = {
   limit: limitSchema,
-  burst: whole('Units that may be taken at once after a pause.', 1),
+  burst: whole(1),
   mode: policyMode,
   share,
   override,

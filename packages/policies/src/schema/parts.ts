@@ -1,9 +1,8 @@
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 
 /** A fixed set of texts. */
-export function oneOf(names: readonly string[], description?: string): TSchema {
-  const literals = names.map((each) => Type.Literal(each))
-  return Type.Union(literals, description === undefined ? {} : { description })
+export function oneOf(names: readonly string[]): TSchema {
+  return Type.Union(names.map((each) => Type.Literal(each)))
 }
 
 /** An object that has no other fields. */
@@ -20,9 +19,9 @@ export function optional(properties: TProperties): TProperties {
 
 export const maxInteger: number = Number.MAX_SAFE_INTEGER
 
-export function whole(description: string, minimum = 0, maximum: number = maxInteger): TSchema {
+export function whole(minimum = 0, maximum: number = maxInteger): TSchema {
   const range = maximum === maxInteger ? `≥ ${minimum}` : `from ${minimum} to ${maximum}`
-  return Type.Integer({ minimum, maximum, title: `a whole number ${range}`, description })
+  return Type.Integer({ minimum, maximum, title: `a whole number ${range}` })
 }
 
 /** Text that is not empty. */
@@ -30,30 +29,24 @@ export function text(description?: string, options: object = {}): TSchema {
   return Type.String({ minLength: 1, ...(description && { description }), ...options })
 }
 
-export const flag = (description: string): TSchema => Type.Boolean({ description })
+export const duration: TSchema = Type.Union(
+  [
+    Type.String({ pattern: '^[1-9]\\d{0,14}(ms|s|m|h|d|w)$' }),
+    Type.Integer({ minimum: 1, maximum: maxInteger }),
+  ],
+  { title: `milliseconds ≥ 1, or a text such as '500ms', '10s', '15m', '1h', '1d'` },
+)
 
-export const duration = (description: string): TSchema =>
-  Type.Union(
-    [
-      Type.String({ pattern: '^[1-9]\\d{0,14}(ms|s|m|h|d|w)$' }),
-      Type.Integer({ minimum: 1, maximum: maxInteger }),
-    ],
-    { description, title: `milliseconds ≥ 1, or a text such as '500ms', '10s', '15m', '1h', '1d'` },
-  )
-
-export const name = (description: string): TSchema =>
-  Type.String({
-    pattern: '^[\\x20-\\x7e]{1,256}$',
-    title: '1 to 256 printable ASCII characters',
-    description,
-  })
+export const name: TSchema = Type.String({
+  pattern: '^[\\x20-\\x7e]{1,256}$',
+  title: '1 to 256 printable ASCII characters',
+})
 
 /** A function of the request that the code gives. */
-export const named = (description: string): TSchema =>
-  closed(
-    { by: text('The name of the function: `rateLimit({ values: { <name>: (req) => … } })`.') },
-    { description, title: 'an object with the name of a function, as in { by: plan }' },
-  )
+export const named: TSchema = closed(
+  { by: text('The name of the function: `rateLimit({ values: { <name>: (req) => … } })`.') },
+  { title: 'an object with the name of a function, as in { by: plan }' },
+)
 
 /** The forms that a value may have. */
 export function formsOf(schema: TSchema): TSchema[] {
@@ -72,15 +65,9 @@ export const key: TSchema = Type.Union(
 )
 
 export const share: TSchema = Type.Number({ minimum: 0, maximum: 1, title: 'a number from 0 to 1' })
-export const policyMode: TSchema = oneOf(
-  ['enforce', 'shadow'],
-  '`shadow`: evaluated, counted and reported, and never enforced.',
-)
-export const failureMode: TSchema = oneOf(
-  ['fallback', 'open', 'closed'],
-  'The mode while the store fails.',
-)
+export const policyMode: TSchema = oneOf(['enforce', 'shadow'])
+export const failureMode: TSchema = oneOf(['fallback', 'open', 'closed'])
 export const cost: TSchema = Type.Union(
-  [Type.Integer({ minimum: 0, maximum: maxInteger }), named('')],
-  { title: 'a whole number ≥ 0, or { by: name }', description: 'Units that a request takes.' },
+  [Type.Integer({ minimum: 0, maximum: maxInteger }), named],
+  { title: 'a whole number ≥ 0, or { by: name }' },
 )

@@ -28,6 +28,7 @@ import type { RequestEnvelope } from './envelope.ts'
 
 /** The options of `createAdmission`. */
 class AdmissionTable<Native> {
+  /** Queue that takes the requests. It needs an `identity`. */
   queue: RequiredOption<Queue<Native>> = queueOf
   /**
    * Path or URL of the status monitor as clients see it, such as `'/jobs'`: the start of every

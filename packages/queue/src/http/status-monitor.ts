@@ -30,6 +30,7 @@ import { pollPolicy, queueOf } from './options.ts'
 export interface StatusMonitorOptions<Native = unknown> extends OptionsOf<MonitorTable<Native>> {}
 
 class MonitorTable<Native> {
+  /** Queue whose jobs the monitor shows. It needs an `identity`. */
   queue: RequiredOption<Queue<Native>> = queueOf
   /**
    * Rate at which one identity may look, besides all other limits.

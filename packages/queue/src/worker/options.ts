@@ -58,7 +58,9 @@ class WorkerTable<Payload, Result> extends QueueObserverTable {
 }
 
 class BackoffTable {
+  /** Longest wait before the second attempt: at most `max`. @default '1s' */
   base?: Option<Duration, number> = durationOption('1s', durationMs)
+  /** Longest wait before any attempt. @default '5m' */
   max?: Option<Duration, number> = durationOption('5m', timerMs)
 }
 
