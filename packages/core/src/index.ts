@@ -74,10 +74,8 @@ export type {
   StoreTelemetry,
 } from './model/store.ts'
 export type { ResilienceCounters, StoreHealth } from './model/store-health.ts'
-export { DecisionNotifier } from './observers/decision-notifier.ts'
-export { DecisionTiming } from './observers/decision-timer.ts'
-export { type JoinedObservers, joined, joinObservers } from './observers/join-observers.ts'
-export { notify } from './observers/notify.ts'
+export { DecisionNotifier, DecisionTiming } from './observers/decision-notifier.ts'
+export { type JoinedObservers, joined, joinObservers, notify } from './observers/join-observers.ts'
 export {
   type DecisionEvent,
   type InvalidEvent,
@@ -130,16 +128,17 @@ export {
 export { noteRelease } from './options/release.ts'
 export { warn, warnOnce } from './options/warn.ts'
 export type { AsyncOptions } from './policy/async.ts'
-export type { EnforcedShare, PolicyMode } from './policy/enforcement.ts'
-export { withoutHeadroom } from './policy/headroom.ts'
 export type { AutomaticPenalty, ManualPenalty, PenaltyOptions } from './policy/penalty.ts'
 export {
   definePolicy,
+  type EnforcedShare,
   type PolicyFields,
+  type PolicyMode,
   type PolicyOptions,
   policyFields,
   unlimited,
   type WindowForm,
+  withoutHeadroom,
 } from './policy/policy.ts'
 export {
   type PolicySetVersion,

@@ -1,5 +1,5 @@
 import type { Check } from '../model/check.ts'
-import type { Decider } from '../model/decide.ts'
+import type { Decider } from '../model/decision.ts'
 import { digestOf } from '../model/digest.ts'
 import type { Store } from '../model/store.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'

@@ -1,8 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { StoreWay } from '../ledger/local-units.ts'
 import type { Check } from '../model/check.ts'
-import type { Decider } from '../model/decide.ts'
-import { decisionOf } from '../model/decision.ts'
+import { type Decider, decisionOf } from '../model/decision.ts'
 import type { Outcome } from '../model/store.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
 

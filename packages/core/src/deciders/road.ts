@@ -1,6 +1,5 @@
 import { isMemoryStore } from '../memory-store/memory-store.ts'
-import type { Decide } from '../model/decide.ts'
-import { decisionOf } from '../model/decision.ts'
+import { type Decide, decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { ManualChange } from '../model/store.ts'
 import type { Caller } from '../resilience/pending-ask.ts'

@@ -1,7 +1,12 @@
 import { unknownOutcome } from '../engine/outcome.ts'
 import { areEnforced, type Check, divideChecks } from '../model/check.ts'
-import type { Decider } from '../model/decide.ts'
-import { type Decision, decisionOf, ShadowRun, withShadow } from '../model/decision.ts'
+import {
+  type Decider,
+  type Decision,
+  decisionOf,
+  ShadowRun,
+  withShadow,
+} from '../model/decision.ts'
 import { andThen } from '../runtime/maybe-promise.ts'
 
 /** Decides each policy in shadow alone, beside those that are enforced. Nobody waits for it. */

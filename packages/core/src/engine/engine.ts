@@ -12,7 +12,6 @@ import {
 import type { Change, DecidingOp, Granted, Outcome } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { CheckOutcome, delayOf, leavesTrace, outcomeOf, waitMs } from './outcome.ts'
-import type { States } from './states.ts'
 
 /**
  * The decision over the checks of one request, for any backend: one synchronous step that reads and
@@ -104,7 +103,7 @@ function denied(states: States, found: Found, wait: number): Outcome {
   const { check, now } = found
   if (found.state) found.state.limit = check.limit
   if (!check.policy.countDenied || !leavesTrace(check)) {
-    return outcomeOf(readableState(found), check, { now, retryAfterMs: wait })
+    return outcomeOf(readableState(found), check, now).denyFor(wait)
   }
   const before = readableState(found)
   take(states, found)
@@ -112,8 +111,8 @@ function denied(states: States, found: Found, wait: number): Outcome {
   const isStrike = algorithmOf(check.policy).counts === 'strikes'
   // A store without room for the key has counted nothing.
   const isKept = !isStrike || states.get(check, now) === state
-  if (!isKept) return outcomeOf(before, check, { now, retryAfterMs: wait })
-  const outcome = outcomeOf(state, check, { now, retryAfterMs: waitMs(state, check, now) })
+  if (!isKept) return outcomeOf(before, check, now).denyFor(wait)
+  const outcome = outcomeOf(state, check, now).denyFor(waitMs(state, check, now))
   // The last strike blocks its own request. Units are no reason to deny the request they count.
   if (!isStrike) outcome.allowed = wait === 0
   return outcome
@@ -122,7 +121,7 @@ function denied(states: States, found: Found, wait: number): Outcome {
 function taken(states: States, found: Found): Outcome {
   const { check, now, state } = found
   if (algorithmOf(check.policy).counts === 'strikes') {
-    return outcomeOf(readableState(found), check, { now, retryAfterMs: 0 })
+    return outcomeOf(readableState(found), check, now)
   }
   const delayMs = state ? delayOf(state, check, now) : 0
   return charge(states, found, delayMs)
@@ -130,9 +129,10 @@ function taken(states: States, found: Found): Outcome {
 
 function charge(states: States, found: Found, delayMs = 0): Outcome {
   const { check, now } = found
-  if (!leavesTrace(check)) return outcomeOf(readableState(found), check, { now, retryAfterMs: 0 })
+  if (!leavesTrace(check)) return outcomeOf(readableState(found), check, now)
   const receipt = take(states, found)
-  const outcome = outcomeOf(readableState(found), check, { now, retryAfterMs: 0, delayMs })
+  const outcome = outcomeOf(readableState(found), check, now)
+  outcome.delayMs = delayMs
   // Strikes are not given back.
   if (algorithmOf(check.policy).counts !== 'strikes') outcome.receipt = receipt
   return outcome
@@ -146,13 +146,11 @@ function peek(states: States, checks: readonly Check[], now: number): readonly O
   })
   const waits = found.map(({ check, state }) => waitMs(state, check, now))
   const isAllowed = waits.every((wait) => wait === 0)
-  return found.map(({ check, state }, index) =>
-    outcomeOf(state, check, {
-      now,
-      retryAfterMs: waits[index] ?? 0,
-      delayMs: isAllowed ? delayOf(state, check, now) : 0,
-    }),
-  )
+  return found.map(({ check, state }, index) => {
+    const outcome = outcomeOf(state, check, now).denyFor(waits[index] ?? 0)
+    if (isAllowed) outcome.delayMs = delayOf(state, check, now)
+    return outcome
+  })
 }
 
 function refund(states: States, held: Held, now: number): boolean {
@@ -192,7 +190,7 @@ function grant(states: States, { terms, ...check }: GrantCheck, now: number): Gr
   const found = { check, now, state: stateOf(states, check, now) }
   const state = takeGrant ? living(found, states) : readableState(found)
   const { units, settledAt } = takeGrant?.(state, check, { now, terms }) ?? { units: 0 }
-  const { remaining, resetMs } = outcomeOf(state, check, { now, retryAfterMs: 0 })
+  const { remaining, resetMs } = outcomeOf(state, check, now)
   const settled =
     settledAt === undefined ? undefined : new Receipt(check, settledAt, states.incarnationOf(state))
   return { units, remaining, resetMs, settled }
@@ -254,4 +252,30 @@ function waitOf(found: Found): number {
 /** Returns the state that was found, or an empty one to read from. */
 function readableState({ check, state }: Pick<Found, 'check' | 'state'>): KeyState {
   return state ?? algorithmOf(check.policy).create()
+}
+
+/**
+ * The states of keys that the engine works on: all that a backend has to provide. Nothing else may
+ * change them meanwhile.
+ */
+export interface States {
+  /**
+   * Returns the state of a check's key; `undefined` for none. The engine changes the state in
+   * place.
+   */
+  get(check: Check, now: number): KeyState | undefined
+  /** Begins another incarnation of the key, with an empty state that replaces the one before. */
+  begin(check: Check, now: number): KeyState
+  /** Forgets the key. Returns whether there was a state. */
+  delete(check: Check): boolean
+  /**
+   * Returns the incarnation of the key that a state belongs to. Receipts carry it, so that a refund
+   * after a reset finds nothing.
+   */
+  incarnationOf(state: KeyState): unknown
+  /**
+   * Changes with every key that begins or is dropped. A state that was found before may be another
+   * now.
+   */
+  readonly changes: number
 }

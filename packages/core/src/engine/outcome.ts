@@ -42,36 +42,26 @@ export class CheckOutcome implements Outcome {
     this.policy = policy
     this.limit = limit
   }
-}
 
-/** The parts of an outcome that are not read from the state after the charge. */
-export interface OutcomeParts {
-  readonly now: number
-  readonly retryAfterMs: number
-  /** @default 0 */
-  readonly delayMs?: number
-  readonly receipt?: Receipt | undefined
+  /** Denies for so many ms, unless they are 0. Returns the outcome itself. */
+  denyFor(waitMs: number): this {
+    this.allowed = waitMs === 0
+    this.retryAfterMs = waitMs
+    return this
+  }
 }
 
 /**
- * Reads the outcome of a check whose wait is known from its state. A charge of the check must be in
- * the state already.
+ * Reads the outcome of an allowed check from its state. A charge of the check must be in the state
+ * already.
  */
-export function outcomeOf(
-  state: KeyState,
-  check: Check,
-  { now, retryAfterMs, delayMs = 0, receipt }: OutcomeParts,
-): CheckOutcome {
+export function outcomeOf(state: KeyState, check: Check, now: number): CheckOutcome {
   const algorithm = algorithmOf(check.policy)
   const used = algorithm.used(state, check, now)
   const { capacity, quota = capacity } = algorithm
   const outcome = new CheckOutcome(check)
-  outcome.allowed = retryAfterMs === 0
   outcome.remaining = remainingUnits(check.limit, quota(check), used)
   outcome.resetMs = algorithm.resetMs(state, check, { now, used })
-  outcome.retryAfterMs = retryAfterMs
-  outcome.delayMs = delayMs
-  outcome.receipt = receipt
   return outcome
 }
 
@@ -94,19 +84,12 @@ export function unknownOutcome(check: Check): Outcome {
  */
 export function admittedOutcome(
   check: Check,
-  { remaining: known, resetMs, receipt }: AdmittedParts,
-): Outcome {
+  { remaining, resetMs }: { remaining: number; resetMs: number },
+): CheckOutcome {
   const { policy, limit } = check
   const outcome = new CheckOutcome(check)
-  outcome.remaining = Math.min(limit, known)
+  outcome.remaining = Math.min(limit, remaining)
   const pacedMs = Math.ceil((outcome.remaining * policy.windowMs) / limit)
   outcome.resetMs = Math.max(1, pacedMs, Math.ceil(resetMs))
-  outcome.receipt = receipt
   return outcome
-}
-
-interface AdmittedParts {
-  readonly remaining: number
-  readonly resetMs: number
-  readonly receipt?: Receipt | undefined
 }

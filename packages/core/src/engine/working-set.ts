@@ -3,7 +3,7 @@ import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import { warnOnce } from '../options/warn.ts'
-import type { States } from './states.ts'
+import type { States } from './engine.ts'
 
 /**
  * Format of stored states. Raise it together with a name in keys, never alone: processes of a

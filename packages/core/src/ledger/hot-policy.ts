@@ -149,7 +149,9 @@ export class HotKey extends Holding {
   outcomeOf(check: Check, receipt: Receipt | undefined): Outcome {
     const remaining = (this.lastAnswer?.remaining ?? 0) + this.left
     const resetMs = remaining === 0 ? (this.lastAnswer?.resetMs ?? 0) : 0
-    return admittedOutcome(check, { remaining, resetMs, receipt })
+    const outcome = admittedOutcome(check, { remaining, resetMs })
+    outcome.receipt = receipt
+    return outcome
   }
 
   #rate(nowMs: number): Rate {

@@ -1,5 +1,5 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import { admittedOutcome } from '../engine/outcome.ts'
+import { admittedOutcome, type CheckOutcome } from '../engine/outcome.ts'
 import { type Check, type CountedKey, Receipt } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { DecidingOp, Outcome } from '../model/store.ts'
@@ -67,7 +67,7 @@ class KnownKey {
    * Answers a check by the last known state, without taking anything; `undefined` when the store
    * has to be asked.
    */
-  answer(check: Check): Outcome | undefined {
+  answer(check: Check): CheckOutcome | undefined {
     const last = this.#last
     const { cost, limit, policy } = check
     if (!last || last.limit !== limit || limit === 0) return undefined
@@ -206,25 +206,23 @@ export class UncountedUnits extends Ledger<KnownKey> {
   /** Decides a request by the last known states, if nothing of it needs the store. */
   answer(op: DecidingOp, checks: readonly Check[], way: StoreWay): Outcome[] | undefined {
     if (op === 'charge' || this.#store.isAway()) return undefined
-    const outcomes: Outcome[] = []
+    const outcomes: CheckOutcome[] = []
     for (const check of checks) {
       const outcome = hasUncounted(check) ? this.find(check)?.answer(check) : undefined
       if (!outcome) return undefined
       outcomes.push(outcome)
     }
     if (op === 'peek') return outcomes
-    return outcomes.map((outcome, index) => {
+    for (const [index, outcome] of outcomes.entries()) {
       const check = checks[index]
-      return check && check.cost > 0 ? this.#take(check, outcome, way) : outcome
-    })
-  }
-
-  #take(check: Check, { remaining = 0, ...outcome }: Outcome, way: StoreWay): Outcome {
-    const key = this.of(check)
-    key.way = way
-    const receipt = new Receipt(check, 0, undefined, key.take(check))
-    this.#collect(key)
-    return { ...outcome, remaining: remaining - check.cost, receipt }
+      if (!check || check.cost === 0) continue
+      const key = this.of(check)
+      key.way = way
+      outcome.remaining = (outcome.remaining ?? 0) - check.cost
+      outcome.receipt = new Receipt(check, 0, undefined, key.take(check))
+      this.#collect(key)
+    }
+    return outcomes
   }
 
   /**

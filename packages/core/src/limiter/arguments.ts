@@ -3,10 +3,9 @@ import { algorithmOf } from '../algorithms/table.ts'
 import { type Check, maxKeyLength } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Store } from '../model/store.ts'
-import { isSluiceError, SluiceError } from '../options/errors.ts'
-import { invalid, knownFields, onOneLine, quote, wholeNumber } from '../options/options.ts'
-import { withoutHeadroom } from '../policy/headroom.ts'
-import { policyLimit, type unlimited } from '../policy/policy.ts'
+import { SluiceError } from '../options/errors.ts'
+import { invalid, knownFields, wholeNumber } from '../options/options.ts'
+import { policyLimit, type unlimited, withoutHeadroom } from '../policy/policy.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 
 /** Options of `consume` and `charge`. */
@@ -120,13 +119,4 @@ function costOf(options: CostOptions): number {
   knownFields(options, 'options', ['cost'])
   const { cost = 1 } = options
   return wholeNumber(cost, { option: 'cost', code: 'SLUICE_COST_INVALID' }, { min: 0 })
-}
-
-/** The error of a store, as limiters reject with it. */
-export function storeError(error: unknown): SluiceError {
-  if (isSluiceError(error)) return error
-  const reason = error instanceof Error ? error.message : quote(error)
-  return new SluiceError('SLUICE_STORE_FAILED', `the store did not decide: ${onOneLine(reason)}`, {
-    cause: error,
-  })
 }

@@ -4,8 +4,9 @@ import type { Policy } from '../model/policy.ts'
 import type { ManualChange, Store } from '../model/store.ts'
 import { windowMsOf } from '../options/duration.ts'
 import { SluiceError } from '../options/errors.ts'
+import { storeError } from '../resilience/store-monitor.ts'
 import { andThen, promised } from '../runtime/maybe-promise.ts'
-import { checkOf, type Keyed, type KeyOrDigest, keyedBy, storeError } from './arguments.ts'
+import { checkOf, type Keyed, type KeyOrDigest, keyedBy } from './arguments.ts'
 import type { CheckLimiter } from './limiter.ts'
 
 interface KeyChangesOptions {

@@ -1,6 +1,6 @@
 import type { Algorithm, KeyState } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
-import type { States } from '../engine/states.ts'
+import type { States } from '../engine/engine.ts'
 import type { Check } from '../model/check.ts'
 import { digestIdentity, longKeyLength } from '../model/digest.ts'
 import type { Policy } from '../model/policy.ts'

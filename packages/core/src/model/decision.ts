@@ -1,7 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Check } from './check.ts'
-import type { Outcome } from './store.ts'
+import type { DecidingOp, Outcome } from './store.ts'
 
 /**
  * The source of a decision: the store, the failure mode when the store failed, or 'shed' when no
@@ -137,3 +137,16 @@ function isAllKnown(
 ): decisions is readonly Decision[] {
   return !decisions.some(isPromise)
 }
+
+/**
+ * Decides the checks of one request.
+ * @param request the request, if other calls decide it too: together they wait for one deadline
+ */
+export type Decide = (
+  op: DecidingOp,
+  checks: readonly Check[],
+  request?: object,
+) => MaybePromise<Decision>
+
+/** Answers requests, or some of their checks, and hands on the others. */
+export type Decider = (next: Decide) => Decide

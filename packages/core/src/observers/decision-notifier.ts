@@ -5,9 +5,9 @@ import { digestOf } from '../model/digest.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Outcome, Store } from '../model/store.ts'
 import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { DecisionTiming, SharedTimer } from './decision-timer.ts'
-import type { JoinedObservers } from './join-observers.ts'
-import { notify } from './notify.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { startQuietTimer } from '../waiting/timers.ts'
+import { type JoinedObservers, notify } from './join-observers.ts'
 import type { CountedDecision, DecisionEvent, EventSource } from './observers.ts'
 
 /** A decision to notify observers of. */
@@ -31,14 +31,18 @@ export class DecisionNotifier<Request = unknown> {
   /** Tells whether somebody observes decisions. */
   readonly isObserved: boolean
   readonly #observers: DecisionObservers<Request>
-  readonly #store: AnsweringStore
+  readonly store: Store
+  readonly #name: string
+  readonly #isRemote: boolean
   readonly #timer: SharedTimer | undefined
 
   constructor(observers: DecisionObservers<Request>, store: Store) {
     const { onDecision, countDecision, onShadow } = observers
     this.isObserved = [onDecision, countDecision, onShadow].some((each) => each !== undefined)
     this.#observers = observers
-    this.#store = new AnsweringStore(store)
+    this.store = store
+    this.#name = store.name ?? 'store'
+    this.#isRemote = store.submit !== undefined || store.denials !== undefined
     this.#timer = isMemoryStore(store) ? new SharedTimer() : undefined
   }
 
@@ -66,24 +70,12 @@ export class DecisionNotifier<Request = unknown> {
   /** Notifies of a decision, and of its policies in shadow as soon as they are known. */
   notify(observed: ObservedDecision<Request>): void {
     const { onDecision, countDecision, onShadow } = this.#observers
-    if (countDecision) countDecision(new DecisionSummary(observed, this.#store))
-    if (onDecision) notify(onDecision, new LoggedDecision(observed, this.#store))
-    if (onShadow) notifyShadow(onShadow, observed, this.#store.store)
-  }
-}
-
-/** A store, as events of decisions name it. */
-class AnsweringStore {
-  readonly store: Store
-  readonly #name: string
-  readonly #isRemote: boolean
-
-  constructor(store: Store) {
-    this.store = store
-    this.#name = store.name ?? 'store'
-    this.#isRemote = store.submit !== undefined || store.denials !== undefined
+    if (countDecision) countDecision(new DecisionSummary(observed, this))
+    if (onDecision) notify(onDecision, new LoggedDecision(observed, this))
+    if (onShadow) notifyShadow(onShadow, observed, this.store)
   }
 
+  /** The source of an answer, as events name it. */
   answererOf({ allowed, outcomes, source }: Decision, timing: DecisionTiming | undefined): string {
     if (source !== 'store') return source
     if (timing === undefined) return 'guard'
@@ -102,16 +94,16 @@ class DecisionSummary implements CountedDecision {
   readonly isQueued: boolean
   readonly #checks: readonly Check[]
   readonly #timing: DecisionTiming | undefined
-  readonly #store: AnsweringStore
+  readonly #notifier: Pick<DecisionNotifier, 'answererOf'>
 
-  constructor(observed: ObservedDecision<unknown>, store: AnsweringStore) {
+  constructor(observed: ObservedDecision<unknown>, notifier: Pick<DecisionNotifier, 'answererOf'>) {
     this.decision = observed.decision
     this.route = observed.route
     this.method = observed.method
     this.isQueued = observed.isQueued === true
     this.#checks = observed.checks
     this.#timing = observed.timing
-    this.#store = store
+    this.#notifier = notifier
   }
 
   get checks(): readonly Check[] {
@@ -131,7 +123,7 @@ class DecisionSummary implements CountedDecision {
   }
 
   get answeredBy(): string {
-    return this.#store.answererOf(this.decision, this.#timing)
+    return this.#notifier.answererOf(this.decision, this.#timing)
   }
 
   get atMs(): number | undefined {
@@ -158,8 +150,11 @@ class LoggedDecision<Request> implements DecisionEvent<Request> {
   readonly isQueued: boolean
   readonly #store: Store
 
-  constructor(observed: ObservedDecision<Request>, answering: AnsweringStore) {
-    const summary = new DecisionSummary(observed, answering)
+  constructor(
+    observed: ObservedDecision<Request>,
+    notifier: Pick<DecisionNotifier, 'answererOf' | 'store'>,
+  ) {
+    const summary = new DecisionSummary(observed, notifier)
     const { binding } = summary
     this.decision = summary.decision
     this.checks = summary.checks
@@ -172,7 +167,7 @@ class LoggedDecision<Request> implements DecisionEvent<Request> {
     this.atMs = summary.atMs
     this.durationMs = summary.durationMs
     this.isQueued = summary.isQueued
-    this.#store = answering.store
+    this.#store = notifier.store
   }
 
   get digest(): string | undefined {
@@ -203,4 +198,61 @@ function notifyShadow<Request>(
       },
     })
   })
+}
+
+/** The most decisions in a row that have one timing. */
+const decisionsATiming = 16
+/** The longest time (ms) for which a timing stands for further decisions. */
+const maxAgeMs = 50
+
+/** The timing of one decision, from the question on. */
+export class DecisionTiming {
+  /** Time of the decision, and of the question before it is decided: ms of `performance.now()`. */
+  atMs: number = monotonicMs()
+  durationMs = 0
+  /** True if the decision came at once, without a wait for the store. */
+  isImmediate = true
+  #hasEnded = false
+
+  /** Notes that the decision is there. Only the first call counts. */
+  end(): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    const nowMs = monotonicMs()
+    this.durationMs = nowMs - this.atMs
+    this.atMs = nowMs
+  }
+}
+
+/**
+ * Times the decisions of a memory store. Two looks at the clock cost as much as such a decision. So
+ * the timing of one decision stands for the next 15 too, if they come within 50 ms.
+ */
+export class SharedTimer {
+  #latest: DecisionTiming | undefined
+  #left = 0
+  #isAging = false
+
+  /** Begins the timing of a decision that is answered at once. */
+  begin(): DecisionTiming {
+    if (this.#latest === undefined || this.#left === 0) return this.#renew()
+    this.#left -= 1
+    return this.#latest
+  }
+
+  #renew(): DecisionTiming {
+    this.#latest = new DecisionTiming()
+    this.#left = decisionsATiming - 1
+    if (!this.#isAging) this.#age()
+    return this.#latest
+  }
+
+  /** One timer for all timings of its time: the next one may be renewed early. */
+  #age(): void {
+    this.#isAging = true
+    startQuietTimer(() => {
+      this.#isAging = false
+      this.#left = 0
+    }, maxAgeMs)
+  }
 }

@@ -1,5 +1,6 @@
+import { warnOnce } from '../options/warn.ts'
+import { isPromise } from '../runtime/maybe-promise.ts'
 import { processWide } from '../runtime/process-wide.ts'
-import { notify } from './notify.ts'
 import {
   type CountedDecision,
   type ObserverOptions,
@@ -65,4 +66,21 @@ export function joined<Event>(
   return (event) => {
     for (const observer of present) notify(observer, event)
   }
+}
+
+/** Tells one observer; an observer that throws must not change what a client is answered. */
+export function notify<Event>(observer: ((event: Event) => void) | undefined, event: Event): void {
+  if (!observer) return
+  try {
+    // An async function is one that returns nothing, to TypeScript.
+    const result: unknown = observer(event)
+    if (isPromise(result)) result.then(undefined, reportThrown)
+  } catch (error) {
+    reportThrown(error)
+  }
+}
+
+function reportThrown(error: unknown): void {
+  const reason = error instanceof Error ? error.message : 'no Error'
+  warnOnce(`an observer threw: ${reason}`, 'observer')
 }

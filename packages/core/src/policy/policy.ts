@@ -18,8 +18,6 @@ import { type Duration, type DurationMs, windowMsOf } from '../options/duration.
 import { SluiceError } from '../options/errors.ts'
 import { flag, invalid, knownFields, oneOf, orDefault, quote } from '../options/options.ts'
 import { type AsyncOptions, maxUncountedOf } from './async.ts'
-import { type EnforcedShare, enforcedShare, type PolicyMode } from './enforcement.ts'
-import { headroomOf, withoutHeadroom } from './headroom.ts'
 import { prefetchOf } from './prefetch.ts'
 
 /** The limit of a policy that lets everything pass: it is neither counted nor shown in headers. */
@@ -212,4 +210,74 @@ export function escapeName(name: string): string {
     /[^A-Za-z0-9._-]/g,
     (char) => `%${char.charCodeAt(0).toString(16).padStart(2, '0')}`,
   )
+}
+
+/** The mode of a policy: it refuses, or it only reports what it would have refused. */
+export type PolicyMode = 'enforce' | 'shadow'
+
+/** The share of keys that a policy is enforced for, while it is tried out. */
+export interface EnforcedShare {
+  /** Share of the keys, 0 to 1. A higher share only adds keys. */
+  share: number
+}
+
+interface EnforcementOptions {
+  mode?: PolicyMode | undefined
+  enforce?: EnforcedShare | undefined
+}
+
+/**
+ * Returns the share of keys that a policy is enforced for: all, none in shadow, or the option's.
+ * @throws SluiceError when both are given, or one is out of range
+ */
+export function enforcedShare(
+  { mode, enforce }: EnforcementOptions,
+  at: (field: string) => string,
+): number {
+  const chosen = oneOf(orDefault(mode, 'enforce'), { option: at('mode') }, ['enforce', 'shadow'])
+  if (enforce === undefined) return chosen === 'shadow' ? 0 : 1
+  if (chosen === 'shadow') {
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      `${at('enforce')} stands beside mode 'shadow', which enforces nothing: leave one of them out`,
+    )
+  }
+  knownFields(enforce, at('enforce'), ['share'])
+  const { share } = enforce
+  if (typeof share === 'number' && share >= 0 && share <= 1) return share
+  throw invalid(
+    { option: at('enforce.share') },
+    share,
+    'a number from 0 (for no key) to 1 (for all)',
+  )
+}
+
+/** Shares count in millionths, since 100 · (1 − 0.07) is 92.99999999999999 in doubles. */
+const millionths = 1_000_000
+
+/**
+ * Checks the share of a limit that is left to others.
+ * @throws SluiceError when it is no number from 0 to 0.5
+ */
+export function headroomOf(value: unknown, option: string): number {
+  const headroom = orDefault(value, 0)
+  if (typeof headroom === 'number' && headroom >= 0 && headroom <= 0.5) return headroom
+  throw invalid(
+    { option },
+    headroom,
+    'a number from 0 to 0.5, the share of the limit that is left free: 0.1 for a tenth',
+  )
+}
+
+/**
+ * Returns a limit without its headroom, rounded down: at least 1, unless the limit is 0. `Infinity`
+ * stays as it is.
+ */
+export function withoutHeadroom(limit: number, headroom: number): number {
+  if (headroom === 0 || limit === 0 || limit === Number.POSITIVE_INFINITY) return limit
+  const kept = millionths - Math.round(headroom * millionths)
+  // In two parts, so that no product leaves what doubles hold exactly.
+  const rest = limit % millionths
+  const below = ((limit - rest) / millionths) * kept + Math.floor((rest * kept) / millionths)
+  return Math.max(1, below)
 }

@@ -1,5 +1,5 @@
-import { longestGrantMs } from '../algorithms/grant.ts'
 import type { AlgorithmName, Counting, CountingName } from '../algorithms/table.ts'
+import { longestGrantMs } from '../algorithms/grant.ts'
 import { type Duration, durationMs } from '../options/duration.ts'
 import { invalid } from '../options/options.ts'
 

@@ -4,10 +4,10 @@ import type { Check, Held } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Cancellation, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
+import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { type Central, refundCentral } from './central.ts'
 import { isDivided } from './regional-policies.ts'
 import type { Shares } from './shares.ts'
-import { answersOf } from './two-stores.ts'
 
 /** Units that this process has admitted, since its start. */
 interface RegionCounters {
@@ -180,4 +180,18 @@ function withoutStrikes(check: Check): Check {
 
 function unanswered(reason: string): SluiceError {
   return new SluiceError('SLUICE_STORE_CHECK', `the request was not decided: ${reason}`)
+}
+
+/** Asks one of the stores about its checks, if there are any. Returns the answer to each check. */
+export async function answersOf<C, Answer>(
+  checks: readonly C[],
+  ask: (checks: readonly C[]) => MaybePromise<readonly Answer[]>,
+): Promise<ReadonlyMap<C, Answer>> {
+  const answers = checks.length === 0 ? [] : await ask(checks)
+  const found = new Map<C, Answer>()
+  for (const [index, answer] of answers.entries()) {
+    const check = checks[index]
+    if (check !== undefined) found.set(check, answer)
+  }
+  return found
 }

@@ -3,10 +3,15 @@ import type { Check, GrantCheck, Held, ResetCheck } from '../model/check.ts'
 import type { Cancellation, Granted, Outcome, Store } from '../model/store.ts'
 import { errorText, SluiceError } from '../options/errors.ts'
 import { refundCentral } from './central.ts'
-import { decideInRegion, fromLocal, localCheck, type Region } from './decide-in-region.ts'
+import {
+  answersOf,
+  decideInRegion,
+  fromLocal,
+  localCheck,
+  type Region,
+} from './decide-in-region.ts'
 import type { RegionBoard } from './region-board.ts'
 import { isDivided } from './regional-policies.ts'
-import { answersOf } from './two-stores.ts'
 
 /** Returns the calls of a store that decides in its region, and borrows at the global store. */
 export function regionalCalls(

@@ -1,5 +1,5 @@
-import { longestGrantMs } from '../algorithms/grant.ts'
 import { algorithmOf } from '../algorithms/table.ts'
+import { longestGrantMs } from '../algorithms/grant.ts'
 import type { Policy } from '../model/policy.ts'
 import type { RegionBound } from '../model/region.ts'
 import { SluiceError } from '../options/errors.ts'

@@ -9,7 +9,6 @@ import { RegionBoard } from './region-board.ts'
 import { regionalCalls } from './regional-calls.ts'
 import { boundsOf, checkPolicies } from './regional-policies.ts'
 import { Shares } from './shares.ts'
-import { partsOf } from './two-stores.ts'
 
 /** The two stores of a region, and the shares of all regions. */
 export interface RegionalStoreOptions {
@@ -108,7 +107,15 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
       boundsOf: (policy) => boundsOf(policy, shares),
       grants: () => central.grants,
     },
-    ...partsOf(local, global),
+    name: 'regional',
+    ...(local.denials && { denials: local.denials }),
+    keys: {
+      ...(local.keys?.digestOf && { digestOf: local.keys.digestOf.bind(local.keys) }),
+      ...(local.keys?.keyFor && { keyFor: local.keys.keyFor.bind(local.keys) }),
+    },
+    ...(local.telemetry && { telemetry: local.telemetry }),
+    ...(global.documents && { documents: global.documents }),
+    ...(global.scripts && { scripts: global.scripts }),
     space: claim.space,
     fleet: {
       // While the local store is away, each process enforces its part of the share.

@@ -1,11 +1,10 @@
 import type { Fallback } from '../ledger/fallback.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
-import type { Outcome, Store } from '../model/store.ts'
+import type { Outcome } from '../model/store.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { Changes } from './changes.ts'
 import { DeadlinesByDuration } from './deadlines.ts'
 import { denialsOf, forgetting } from './denials.ts'
-import { decideWithout } from './failure-decision.ts'
 import { OutageWatch } from './outage-watch.ts'
 import { type AnswerHandler, type Caller, type CallingLimiter, PendingAsk } from './pending-ask.ts'
 import type { StoreMonitor } from './store-monitor.ts'
@@ -30,8 +29,7 @@ export class AskSender implements AnswerHandler {
     this.#fallback = fallback
     this.#monitor = monitor
     this.#deadlines = new DeadlinesByDuration(lastFailure)
-    const outage = new OutageWatch(monitor, {
-      decideWithout: (ask) => this.#decideWithout(ask),
+    const outage = new OutageWatch(monitor, fallback, {
       onAway: (error) => this.#deadlines.missAll(error),
       onBack: ({ store }) => void this.#changes.payAll(store),
     })
@@ -67,12 +65,16 @@ export class AskSender implements AnswerHandler {
 
   #askStore(ask: PendingAsk): MaybePromise<Decision> {
     const { store } = ask.caller
-    if (store.submit) return this.#submit(ask, store)
     let outcomes: MaybePromise<readonly Outcome[]>
     try {
+      if (store.submit) {
+        this.#isRemote = true
+        store.submit(ask)
+        return ask.decision ?? this.#wait(ask)
+      }
       outcomes = store.apply(ask.op, ask.checks, ask)
     } catch (error) {
-      return this.#decideAfterFailure(error, ask, false)
+      return ask.decision ?? this.#decideAfterFailure(error, ask, false)
     }
     if (isPromise(outcomes)) {
       outcomes.then(
@@ -89,16 +91,6 @@ export class AskSender implements AnswerHandler {
   #decidedHere(outcomes: readonly Outcome[], { checks }: PendingAsk): Decision {
     this.outage.breaker.withdraw()
     return decisionOf(outcomes, checks, 'store')
-  }
-
-  #submit(ask: PendingAsk, store: Store): MaybePromise<Decision> {
-    this.#isRemote = true
-    try {
-      store.submit?.(ask)
-    } catch (error) {
-      if (!ask.decision) return this.#decideAfterFailure(error, ask, false)
-    }
-    return ask.decision ?? this.#wait(ask)
   }
 
   #wait(ask: PendingAsk): Promise<Decision> {
@@ -149,7 +141,7 @@ export class AskSender implements AnswerHandler {
   /** All calls for one request wait for one deadline together. */
   #decideTimedOut(ask: PendingAsk): Decision | undefined {
     if (!this.#timedOut || !ask.request || !this.#timedOut.has(ask.request)) return undefined
-    const decision = this.#decideWithout(ask)
+    const decision = this.outage.decideWithout(ask)
     this.#changes.payNow(ask)
     return decision
   }
@@ -158,11 +150,6 @@ export class AskSender implements AnswerHandler {
   #decideAfterFailure(error: unknown, ask: PendingAsk, isDoubtful: boolean): Decision {
     ask.caller.onFailure(ask.op, error)
     this.outage.fail(ask.caller, error)
-    return this.#decideWithout(ask, isDoubtful)
-  }
-
-  #decideWithout(ask: PendingAsk, isDoubtful = false): Decision {
-    this.outage.countDecision()
-    return decideWithout(ask, this.#fallback, isDoubtful)
+    return this.outage.decideWithout(ask, isDoubtful)
   }
 }

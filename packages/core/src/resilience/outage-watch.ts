@@ -1,4 +1,8 @@
-import type { Decision } from '../model/decision.ts'
+import { algorithmOf } from '../algorithms/table.ts'
+import type { Fallback } from '../ledger/fallback.ts'
+import type { Check } from '../model/check.ts'
+import { type Decision, decisionOf } from '../model/decision.ts'
+import type { FailureMode } from '../model/policy.ts'
 import { isSluiceError } from '../options/errors.ts'
 import { fractionOf } from '../runtime/hash.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
@@ -13,9 +17,24 @@ import type { StoreMonitor } from './store-monitor.ts'
 const longestRampMs = 2_000
 const jitter = 0.25
 
+const strictness: { readonly [mode in FailureMode]: number } = { open: 0, fallback: 1, closed: 2 }
+
+/**
+ * The wait for clients that were refused because the store failed. The real end of the failure is
+ * unknown.
+ */
+const unavailableRetryMs = 5_000
+
+const passAll = decisionOf([], [], 'open')
+
+const refuseAll: Decision = {
+  ...decisionOf([], [], 'closed'),
+  allowed: false,
+  retryAfterMs: unavailableRetryMs,
+}
+
 /** The others that an outage concerns. */
 interface Concerned {
-  decideWithout(ask: PendingAsk): Decision
   /** The store is away: nobody waits for it any more. */
   onAway(error: unknown): void
   /** The store answers again, or all traffic is back: it can be told what it does not know. */
@@ -29,6 +48,7 @@ interface Concerned {
 export class OutageWatch {
   readonly breaker: CircuitBreaker = new CircuitBreaker()
   readonly #monitor: StoreMonitor
+  readonly #fallback: Fallback
   readonly #others: Concerned
   #since: number | undefined
   /**
@@ -38,8 +58,9 @@ export class OutageWatch {
   #ramp: { readonly startMs: number; readonly durationMs: number } | undefined
   #decisions = 0
 
-  constructor(monitor: StoreMonitor, others: Concerned) {
+  constructor(monitor: StoreMonitor, fallback: Fallback, others: Concerned) {
     this.#monitor = monitor
+    this.#fallback = fallback
     this.#others = others
   }
 
@@ -63,12 +84,12 @@ export class OutageWatch {
     const nowMs = monotonicMs()
     const passing = this.breaker.pass(nowMs)
     if (passing === 'probe') return undefined
-    if (passing === 'stop' || !this.#ramp) return this.#others.decideWithout(ask)
+    if (passing === 'stop' || !this.#ramp) return this.decideWithout(ask)
     const { startMs, durationMs } = this.#ramp
     const elapsedMs = nowMs - startMs
     if (elapsedMs >= durationMs) this.#end(ask.caller, nowMs)
     else if (fractionOf(ask.checks[0]?.key ?? '') >= elapsedMs / durationMs) {
-      return this.#others.decideWithout(ask)
+      return this.decideWithout(ask)
     }
     return undefined
   }
@@ -78,9 +99,22 @@ export class OutageWatch {
     this.#monitor.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
   }
 
-  countDecision(): void {
+  /**
+   * Decides by the failure mode.
+   * @param isDoubtful whether the store may still do what was asked
+   */
+  decideWithout(ask: PendingAsk, isDoubtful = false): Decision {
     this.#decisions += 1
     this.#monitor.counters.decisionsWithout += 1
+    const { op, checks, caller } = ask
+    const mode = strictest(checks, caller.failureMode)
+    // Units that were admitted on the last known state are bounded in every mode.
+    const isUncounted = op === 'charge' && checks.every(({ policy }) => policy.maxUncounted > 0)
+    if (mode === 'open' && !isUncounted) return passAll
+    // A charge has to be counted in the mode 'closed' too: its units are used already.
+    if (mode === 'closed' && op !== 'charge') return refuseAll
+    const instances = caller.instances ?? caller.store.fleet?.instances ?? 1
+    return this.#fallback.decide(ask, instances, isDoubtful)
   }
 
   succeed(caller: Caller, nowMs: number = monotonicMs()): void {
@@ -122,4 +156,18 @@ export class OutageWatch {
     this.#monitor.tell({ type: 'fallback-left', durationMs, decisions: this.#decisions })
     this.#others.onBack(caller)
   }
+}
+
+/**
+ * Returns the failure mode of a request: the strictest mode of its policies. A policy without a
+ * mode has the limiter's. The mode of a penalty does not count.
+ */
+function strictest(checks: readonly Check[], ofLimiter: FailureMode): FailureMode {
+  let found: FailureMode | undefined
+  for (const { policy } of checks) {
+    if (algorithmOf(policy).counts === 'strikes') continue
+    const mode = policy.failureMode ?? ofLimiter
+    if (!found || strictness[mode] > strictness[found]) found = mode
+  }
+  return found ?? ofLimiter
 }

@@ -1,7 +1,6 @@
 import type { StoreWay } from '../ledger/local-units.ts'
 import type { Check } from '../model/check.ts'
-import type { Decide } from '../model/decide.ts'
-import type { Decision } from '../model/decision.ts'
+import type { Decide, Decision } from '../model/decision.ts'
 import type { FailureMode } from '../model/policy.ts'
 import type { Ask, DecidingOp, ManualChange, Outcome, StoreOp } from '../model/store.ts'
 import { DeadlineEntry, type Deadlines } from './deadlines.ts'

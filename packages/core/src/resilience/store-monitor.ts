@@ -1,6 +1,11 @@
+import type { FailureMode } from '../model/policy.ts'
 import type { ResilienceEvent } from '../model/resilience-event.ts'
+import type { StoreOp } from '../model/store.ts'
 import type { ResilienceCounters } from '../model/store-health.ts'
-import { notify } from '../observers/notify.ts'
+import { type JoinedObservers, notify } from '../observers/join-observers.ts'
+import { isSluiceError, SluiceError } from '../options/errors.ts'
+import { onOneLine, quote } from '../options/options.ts'
+import { warnOnce } from '../options/warn.ts'
 
 /** Counts the resilience events of a store, and tells the observers of its limiters. */
 export class StoreMonitor {
@@ -49,4 +54,31 @@ export class StoreMonitor {
     else if (type === 'late-reply')
       counters[event.charge === 'kept' ? 'lateKept' : 'lateRefunded'] += 1
   }
+}
+
+/** Returns what tells of each request that the store failed; one warning, if nobody observes. */
+export function failureReporter(
+  { onStoreError }: Pick<JoinedObservers<never>, 'onStoreError'>,
+  failureMode: FailureMode,
+): (op: StoreOp, error: unknown) => void {
+  return (op, cause) => {
+    const error = storeError(cause)
+    if (onStoreError) {
+      notify(onStoreError, { op, error })
+      return
+    }
+    warnOnce(
+      `${error.message}; failureMode '${failureMode}' decides instead (onStoreError tells of every failure)`,
+      error.code,
+    )
+  }
+}
+
+/** The error of a store, as limiters reject with it. */
+export function storeError(error: unknown): SluiceError {
+  if (isSluiceError(error)) return error
+  const reason = error instanceof Error ? error.message : quote(error)
+  return new SluiceError('SLUICE_STORE_FAILED', `the store did not decide: ${onOneLine(reason)}`, {
+    cause: error,
+  })
 }

@@ -17,16 +17,16 @@ export function readOutcome(
   { now, isAllowed, isTaken }: DecidedAsk,
 ): Outcome {
   const { counts, fromTwin } = algorithmOf(check.policy)
-  const reported = fromTwin(check, report, now)
-  const { state, at } = reported
+  const read = fromTwin(check, report, now)
+  const { state, at } = read
   const hasReceipt = isTaken && counts !== 'strikes' && leavesTrace(check)
   const wait = isAllowed ? 0 : waitMs(state, check, now)
-  return outcomeOf(state, check, {
-    now,
-    retryAfterMs: wait > 0 && wait < Number.POSITIVE_INFINITY ? (reported.waitMs ?? wait) : wait,
-    delayMs: isAllowed ? (reported.delayMs ?? 0) : 0,
-    receipt: hasReceipt ? new Receipt(check, at, report.incarnation) : undefined,
-  })
+  const outcome = outcomeOf(state, check, now)
+  const isKnown = wait > 0 && wait < Number.POSITIVE_INFINITY
+  outcome.denyFor(isKnown ? (read.waitMs ?? wait) : wait)
+  if (isAllowed) outcome.delayMs = read.delayMs ?? 0
+  if (hasReceipt) outcome.receipt = new Receipt(check, at, report.incarnation)
+  return outcome
 }
 
 /** Returns the outcome of a check that takes a grant of so many units. */
