@@ -1,3 +1,4 @@
+import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { expect } from 'vitest'
@@ -24,10 +25,13 @@ it.runIf(isLinux)(
   async ({ redis }) => {
     using home = temporaryFolder('runtimes')
     const { folder } = await installConsumer(home.path, runtimes)
+    const example = join(root, 'examples/store/durable-object')
+    await cp(example, join(folder, 'durable-object'), { recursive: true })
     await build({
       entryPoints: [join(folder, 'worker.mjs')],
       outfile: join(folder, 'worker.bundle.mjs'),
       ...{ bundle: true, format: 'esm', platform: 'node', conditions: ['workerd'] },
+      external: ['cloudflare:workers'],
       logLevel: 'error',
     })
     const started = async (program: string, ...args: string[]): Promise<Results> => {

@@ -1,6 +1,8 @@
 // Runs the kits of @sluice/testing on Bun or Deno: prints what passed and failed, as JSON by subject.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createFetch } from '@sluice/client'
 import { memoryStore } from '@sluice/core'
 import { rateLimit as limitExpress } from '@sluice/express'
@@ -35,8 +37,9 @@ function serveFetch(handler) {
   return { url: `http://127.0.0.1:${server.addr.port}`, close: () => server.shutdown() }
 }
 
-async function overFetch({ limits, handle, onError }) {
+async function overFetch({ limits, handle, onError, stream }) {
   let app = async ({ url, method }) => {
+    if (url.endsWith('/stream')) return new Response(stream())
     const isServed = new URL(url).pathname === '/' && /GET|HEAD/.test(method)
     const status = isServed ? await handle() : 404
     return new Response(status === 304 ? null : 'hello', { status })
@@ -53,13 +56,14 @@ async function overFetch({ limits, handle, onError }) {
   })
 }
 
-async function overHono({ limits, handle, onError }) {
+async function overHono({ limits, handle, onError, stream }) {
   const app = new Hono()
   for (const options of limits) app.use(limitHono({ router: nodeRouter, ...options }))
   app.get('/', async (c) => {
     const status = await handle()
     return status === 304 ? c.body(null, 304) : c.text('hello', status)
   })
+  app.get('/stream', (c) => c.body(stream()))
   app.onError((error, c) => {
     onError(error)
     return c.text(error.message, 500)
@@ -67,10 +71,11 @@ async function overHono({ limits, handle, onError }) {
   return serveFetch((request, _address, info) => app.fetch(request, info))
 }
 
-async function overExpress({ limits, handle, onError }) {
+async function overExpress({ limits, handle, onError, stream }) {
   const app = express()
   for (const options of limits) app.use(limitExpress(options))
   app.get('/', async (_request, response) => response.status(await handle()).send('hello'))
+  app.get('/stream', (_request, response) => Readable.fromWeb(stream()).pipe(response))
   app.use((error, _request, response, _next) => {
     onError(error)
     response.status(500).type('text').send(error.message)
@@ -84,7 +89,7 @@ async function overExpress({ limits, handle, onError }) {
   return { url: `http://127.0.0.1:${server.address().port}`, close }
 }
 
-async function overFastify({ limits, handle, onError }) {
+async function overFastify({ limits, handle, onError, stream }) {
   const app = fastify({ forceCloseConnections: true })
   app.setErrorHandler((error, _request, reply) => {
     onError(error)
@@ -92,6 +97,7 @@ async function overFastify({ limits, handle, onError }) {
   })
   for (const options of limits) await app.register(rateLimitPlugin, options)
   app.get('/', async (_request, reply) => reply.code(await handle()).send('hello'))
+  app.get('/stream', (_request, reply) => reply.send(Readable.fromWeb(stream())))
   await app.listen({ port: 0, host: '127.0.0.1' })
   return { url: `http://127.0.0.1:${app.server.address().port}`, close: () => app.close() }
 }
@@ -134,8 +140,51 @@ function clients({ it }) {
   })
 }
 
+/** Beside the kit: responses that go on after their headers. */
+function streams({ it }, serve) {
+  it('holds a slot until its stream has ended, or its client has left', async () => {
+    let end = ignore
+    const stream = () =>
+      new ReadableStream({
+        start(controller) {
+          controller.enqueue(new TextEncoder().encode('hello'))
+          end = () => controller.close()
+        },
+      })
+    const limits = [{ algorithm: 'concurrency', limit: 1, key: () => 'everybody' }]
+    const app = await serve({ limits, handle: () => 200, onError: ignore, stream })
+    const ask = (signal) => fetch(`${app.url}/stream`, { signal })
+    const leaving = new AbortController()
+    const untilFree = async (signal) => {
+      for (let tries = 0; tries < 30; tries += 1) {
+        const response = await ask(signal)
+        if (response.status === 200) return response
+        await response.text()
+        await sleep(100)
+      }
+      throw new Error('the slot is still held after three seconds')
+    }
+    const first = await ask()
+    const second = await ask()
+    assert.deepEqual([first.status, second.status], [200, 429])
+    await second.text()
+    end()
+    assert.equal(await first.text(), 'hello')
+    const third = await untilFree(leaving.signal)
+    await third.body.getReader().read()
+    leaving.abort()
+    const fourth = await untilFree()
+    end()
+    await fourth.text()
+    await app.close()
+  })
+}
+
 const stores = (open) => (kit) => storeConformance({ ...kit, open })
-const adapters = (serve) => (kit) => adapterConformance({ ...kit, serve })
+const adapters = (serve) => (kit) => {
+  adapterConformance({ ...kit, serve })
+  streams(kit, serve)
+}
 const subjects = {
   'memory store': stores(() => ({ store: memoryStore() })),
   'Redis by ioredis': stores(overIoredis),
