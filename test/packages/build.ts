@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { transform } from 'esbuild'
 import { run } from '../support/run.ts'
 import { filesUnder, packages, readText, root, type Workspace } from '../support/workspace.ts'
@@ -19,7 +20,7 @@ const shared = [
   'test/packages/published-manifest.ts',
 ].map(readText)
 
-/** Folders whose texts the build puts into the scripts, with the function that reads them from the sources. */
+/** Folders whose texts the build puts into the scripts, with the function that reads them from the sources; pages compressed. */
 const inlined: ReadonlyMap<string, { reader: string; end: string }> = new Map([
   ['lua', { reader: 'readLua', end: '.lua' }],
   ['page', { reader: 'readPage', end: '' }],
@@ -93,14 +94,21 @@ async function inlineTexts(folder: string, part: string, work: string): Promise<
   const files = filesUnder(`${folder}/${part}`, end)
   if (files.length === 0) return
   const nameOf = (file: string): string => file.slice(`${folder}/${part}/`.length).replace(end, '')
-  const texts = Object.fromEntries(files.map((file) => [nameOf(file), readText(file)]))
+  const isPacked = part === 'page'
+  const packed = (text: string) => gzipSync(text, { level: 9 }).toString('base64')
+  const textOf = (file: string) => (isPacked ? packed(readText(file)) : readText(file))
+  const texts = Object.fromEntries(files.map((file) => [nameOf(file), textOf(file)]))
+  const found = 'texts[name] ?? ""'
+  const [type, value] = isPacked
+    ? ['Uint8Array', `Buffer.from(${found}, "base64")`]
+    : ['string', found]
   const source = join(work, `src/${kebab(reader)}.ts`)
   // The texts of redis are generated.
   if (!existsSync(source)) return
   await writeFile(
     source,
     `const texts: { readonly [name: string]: string } = ${JSON.stringify(texts, null, 2)}\n` +
-      `export function ${reader}(name: string): string {\n  return texts[name] ?? ""\n}\n`,
+      `export function ${reader}(name: string): ${type} {\n  return ${value}\n}\n`,
   )
 }
 

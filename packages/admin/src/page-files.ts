@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { gzipSync } from 'node:zlib'
+import { gunzipSync } from 'node:zlib'
 import type { HandlerRequest, HandlerResponse } from '@sluice/http/adapter'
 import { readPage } from './read-page.ts'
 
@@ -24,7 +24,6 @@ const policy = [
 ].join('; ')
 
 interface PageFile {
-  readonly body: string
   readonly packed: Uint8Array
   readonly headers: Readonly<Record<string, string>>
 }
@@ -37,21 +36,20 @@ export function pageAnswer(
 ): HandlerResponse | undefined {
   const found = files.get(request.path)
   if (!found || (request.method !== 'GET' && request.method !== 'HEAD')) return undefined
-  const { body, packed, headers } = fileOf(...found)
+  const { packed, headers } = fileOf(...found)
   if (request.header('if-none-match') === headers.ETag) return { status: 304, headers }
   if (!/\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(request.header('accept-encoding') ?? ''))
-    return { status: 200, headers, body }
+    return { status: 200, headers, body: gunzipSync(packed) }
   return { status: 200, headers: { ...headers, 'Content-Encoding': 'gzip' }, body: packed }
 }
 
 function fileOf(name: string, type: string): PageFile {
   const read = known.get(name)
   if (read) return read
-  const body = readPage(name)
-  const hash = createHash('sha256').update(body).digest('base64url').slice(0, 22)
+  const packed = readPage(name)
+  const hash = createHash('sha256').update(packed).digest('base64url').slice(0, 22)
   const file: PageFile = {
-    body,
-    packed: gzipSync(body, { level: 9 }),
+    packed,
     headers: {
       'Content-Type': type,
       'Content-Security-Policy': policy,

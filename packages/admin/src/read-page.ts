@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
 
-/** Reads a file of the page. The build puts the texts in place of this file. */
-export function readPage(name: string): string {
-  return readFileSync(new URL(`../page/${name}`, import.meta.url), 'utf8')
+/** Reads a file of the page, compressed. The build puts the files in place of this one. */
+export function readPage(name: string): Uint8Array {
+  return gzipSync(readFileSync(new URL(`../page/${name}`, import.meta.url)), { level: 9 })
 }

@@ -2,7 +2,7 @@ import { durationMs, errorText, sleep } from '@sluice/core'
 import { Option } from 'commander'
 import { AdminApi, type FleetOptions, fleetNotes, fleetOptions } from '../admin-api/admin-api.ts'
 import { type Live, liveAnswer, nearAnswer, type Top, topAnswer } from '../admin-api/answers.ts'
-import { countText, durationText } from '../report/formats.ts'
+import { countText, durationText, shareText } from '../report/formats.ts'
 import { CliError, type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
@@ -109,8 +109,8 @@ async function showNear(
   const lines = table(
     ['>OF LIMIT', '>DENIED IN 1H', 'POLICY', 'KEY'],
     body.identities.map(({ policy, mode, digest, name, denied, share }) => [
-      share === undefined ? '–' : `${Math.round(share * 100)} %`,
-      String(denied),
+      share === undefined ? '–' : shareText(share, 1),
+      countText(denied),
       nameOf(policy, mode),
       name ?? digest,
     ]),
@@ -162,7 +162,7 @@ function screen(
   const lines = table(
     [`>${top.by.toUpperCase()}`, '>± UP TO', '>SHARE', 'POLICY', 'KEY'],
     shown.map(({ total, digest, name, count, error }, index) => [
-      ...[String(count), String(error), total > 0 ? `${Math.round((count / total) * 100)} %` : '–'],
+      ...[countText(count), countText(error), shareText(count, total)],
       ...[names[index] ?? '', cutMiddle(name ?? digest, keyWidth)],
     ]),
     style,
@@ -210,7 +210,6 @@ function totalsOf({ requests }: Live): readonly [requests: number, denied: numbe
 
 function state({ store }: Live, style: Style): readonly string[] {
   if (!store.fallback && store.breaker === 'closed') return []
-  return [
-    style('red', `The store does not answer (breaker ${store.breaker}): failure modes decide.`),
-  ]
+  const text = `The store does not answer (breaker ${store.breaker}): failure modes decide.`
+  return [style('red', text)]
 }

@@ -1,6 +1,6 @@
 import { onOneLine } from '@sluice/core'
+import { bytesText } from '../report/formats.ts'
 import { type Finding, found } from './finding.ts'
-import { bytes } from './memory.ts'
 import { isRefused, type RedisLink, reasonOf } from './redis-link.ts'
 
 const maxRounds = 50
@@ -46,7 +46,9 @@ export async function keyspace(link: RedisLink, prefix: string): Promise<Finding
   )
   const largest = Math.max(0, ...sizes.map(Number).filter(Number.isFinite))
   const sizeText =
-    some.length > 0 && largest > 0 ? `; the largest of ${some.length} has ${bytes(largest)}` : ''
+    some.length > 0 && largest > 0
+      ? `; the largest of ${some.length} has ${bytesText(largest)}`
+      : ''
   if (largest < bigBytes) return check.ok(`${seen}${sizeText}`)
   return check.warning(
     `${seen}${sizeText}`,

@@ -1,3 +1,4 @@
+import { bytesText, shareText } from '../report/formats.ts'
 import { type Finding, found } from './finding.ts'
 import type { RedisLink } from './redis-link.ts'
 import { configured, type ServerInfo } from './server-info.ts'
@@ -18,12 +19,12 @@ function room(info: ServerInfo, max: number | undefined, policy: string | undefi
   if (used === undefined || max === undefined) return check.note('the server does not tell')
   if (max === 0) {
     return check.warning(
-      `${bytes(used)} are used, and maxmemory is not set: the system ends the server when its memory is full`,
+      `${bytesText(used)} are used, and maxmemory is not set: the system ends the server when its memory is full`,
       'set maxmemory below the memory of the machine',
     )
   }
   const share = used / max
-  const seen = `${bytes(used)} of ${bytes(max)} are used (${Math.round(share * 100)} %)`
+  const seen = `${bytesText(used)} of ${bytesText(max)} are used (${shareText(used, max)})`
   if (share < nearlyFull) return check.ok(seen)
   const fix = 'raise maxmemory, or give Sluice a Redis of its own'
   const isStopped = share >= full && policy === 'noeviction'
@@ -53,10 +54,4 @@ function eviction(info: ServerInfo, max: number | undefined, policy: string | un
     `maxmemory-policy is ${policy}: ${when}, Redis evicts ${which}, and a client whose count is evicted has a fresh quota`,
     fix,
   )
-}
-
-export function bytes(value: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
-  const power = Math.min(Math.floor(Math.log2(Math.max(1, value)) / 10), units.length - 1)
-  return `${Number((value / 1_024 ** power).toPrecision(3))} ${units[power]}`
 }

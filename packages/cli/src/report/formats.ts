@@ -12,6 +12,13 @@ export function shareText(part: number, all: number): string {
   return percent < 0.1 ? '<0.1 %' : `${Number(percent.toFixed(1))} %`
 }
 
+/** `944 KiB` */
+export function bytesText(value: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
+  const power = Math.min(Math.floor(Math.log2(Math.max(1, value)) / 10), units.length - 1)
+  return `${Number((value / 1_024 ** power).toPrecision(3))} ${units[power]}`
+}
+
 /** `2026-11-21 10:00:00`, in UTC. */
 export function timeText(timeMs: number): string {
   const text = new Date(timeMs).toISOString()

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { gunzipSync } from 'node:zlib'
 import { readPage } from '../read-page.ts'
 import type { SimulationReport } from './simulation-report.ts'
 
@@ -7,7 +8,8 @@ import type { SimulationReport } from './simulation-report.ts'
  * content security policy allows this script and these styles alone, and no request at all.
  */
 export function htmlReport(report: SimulationReport): string {
-  const [script, styles] = [readPage('report.js'), readPage('report.css')]
+  const textOf = (name: string) => gunzipSync(readPage(name)).toString()
+  const [script, styles] = [textOf('report.js'), textOf('report.css')]
   const policy = [
     "default-src 'none'",
     `script-src '${hashOf(script)}'`,

@@ -13,7 +13,7 @@ export function suggestionText(suggestion: Suggestion, style: Style): string {
   const { outlierCount, guesses } = suggestion
   const part = (title: string, lines: readonly string[]) => section(style('bold', title), lines)
   const otherColumns: readonly Column<LimitPair>[] = [
-    ['may touch', ({ maxTouched }) => `${maxTouched * 100} %`],
+    ['may touch', ({ maxTouched }) => shareText(maxTouched, 1)],
     ['>burst', ({ burst }) => limitText(burst)],
     ['>sustained', ({ sustained }) => limitText(sustained)],
     ['>touches', (other) => touchedText(other, identities)],

@@ -1,4 +1,4 @@
-import { durationText } from '../report/formats.ts'
+import { bytesText, durationText, shareText } from '../report/formats.ts'
 import type { Terminal } from './terminal.ts'
 
 const width = 30
@@ -28,18 +28,14 @@ export class Progress {
     const left = `${durationText(Math.ceil(leftMs / 1_000) * 1_000)} left`
     const picture =
       all && share > 0
-        ? `${barOf(share, width).padEnd(width)} ${Math.floor(share * 100)} % of ${megabytes(all)}, ${left}`
-        : megabytes(done)
+        ? `${barOf(share, width).padEnd(width)} ${shareText(share, 1)} of ${bytesText(all)}, ${left}`
+        : bytesText(done)
     this.#terminal.stderr.write(`\r\u001b[2K${picture}`)
   }
 
   end(): void {
     if (this.#isShown && this.#shownMs > 0) this.#terminal.stderr.write('\r\u001b[2K')
   }
-}
-
-function megabytes(bytes: number): string {
-  return `${(bytes / 1e6).toFixed(1)} MB`
 }
 
 const eighths = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']
