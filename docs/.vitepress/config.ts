@@ -18,7 +18,10 @@ export default defineConfig({
   srcExclude: ['README.md', 'performance/**', 'images/**'],
   head: [['meta', { name: 'color-scheme', content: 'light dark' }]],
   // As GitHub writes anchors, so that the links of the pages hold in both.
-  markdown: { config: linkRepository, anchor: { slugify } },
+  markdown: {
+    ...{ config: linkRepository, anchor: { slugify } },
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark' },
+  },
   themeConfig: {
     nav,
     sidebar,
@@ -29,8 +32,10 @@ export default defineConfig({
     footer: { message: 'MIT licence' },
   },
   vite: {
+    // The playground runs the sources of the packages.
+    resolve: { conditions: ['@sluice/source'] },
     // The search index is one file.
-    build: { chunkSizeWarningLimit: 5_000 },
+    build: { chunkSizeWarningLimit: 5_000, target: 'es2022' },
     // llms.txt, and every page as Markdown, without the pages that are written from the types.
     // @ts-expect-error it is typed by another version of Vite than that of VitePress
     plugins: [llmstxt({ ignoreFiles: ['api/**'], generateLLMsFullTxt: false })],

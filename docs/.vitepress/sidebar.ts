@@ -10,6 +10,7 @@ const sections: { readonly [title: string]: readonly Link[] } = {
     ['Count in Redis', '/start/redis'],
     ['Behind a proxy', '/start/proxy'],
     ['Choose a limit', '/choosing'],
+    ['Playground', '/playground'],
     ['Checklist for production', '/production'],
   ],
   Guides: [
@@ -92,6 +93,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
 export const nav: DefaultTheme.NavItem[] = [
   { text: 'Start', link: '/start/' },
   { text: 'Recipes', link: '/recipes' },
+  { text: 'Playground', link: '/playground' },
   { text: 'Options', link: '/options' },
   { text: 'API', link: '/api/' },
   { text: 'Comparison', link: '/comparison' },

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { extname } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openPage, startBrowser } from '../admin/page/browser.ts'
+import { hindrances, openPage, startBrowser } from '../admin/page/browser.ts'
 import { root } from '../support/workspace.ts'
 
 /** The site that `npm run docs` has built; `.ci/run` builds it before the proofs. */
@@ -15,7 +15,7 @@ const types: { readonly [extension: string]: string } = {
 /** SCREENSHOTS=<folder> keeps pictures of more pages. */
 const kept = process.env.SCREENSHOTS
 const pages = [
-  ...['', 'comparison', 'api/@sluice/core'],
+  ...['', 'playground', 'comparison', 'api/@sluice/core'],
   ...(kept ? ['start/', 'recipes', 'options', 'algorithms', 'faq', 'layouts', 'api/'] : []),
 ]
 
@@ -59,6 +59,69 @@ describe.runIf(existsSync(site))('the site', () => {
       if (kept) await page.screenshot({ path: `${kept}/${name}`, fullPage: true })
       await page.close()
     }
+  })
+
+  it.each([
+    ['', 'light'],
+    ['playground', 'light'],
+    ['playground', 'dark'],
+  ] as const)('has a playground that hinders nobody: /%s, %s', async (path, scheme) => {
+    if (!browser) return
+    const { page } = await openPage(browser, url + path, { scheme, width: 390 })
+    await page.getByRole('button', { name: 'Play' }).waitFor()
+    expect(await hindrances(page, '.playground')).toEqual([])
+    await page.close()
+  })
+
+  it('replays an attack by keyboard, and a link shows the same again', async () => {
+    if (!browser) return
+    const { page } = await openPage(browser, `${url}playground`)
+    const [attack, sluice] = [
+      page.getByText('At most 7 in any'),
+      page.getByText('At most 4 in any'),
+    ]
+    await attack.waitFor()
+    await sluice.waitFor()
+    const request = page.getByRole('slider', { name: 'Request' })
+    await request.press('End')
+    await page.getByText('HTTP/1.1 429').waitFor()
+    await request.press('Home')
+    expect(await page.getByText('HTTP/1.1 200').count()).toBe(2)
+    await page.getByRole('spinbutton', { name: 'Limit' }).first().fill('2')
+    await page.getByRole('button', { name: 'Copy link' }).click()
+    const link = page.url()
+    expect(link).toContain('policy=fixed-window%7E2%7E10s')
+    await page.close()
+    const again = await openPage(browser, link)
+    await again.page.getByText('At most 3 in any').waitFor()
+    await again.page.close()
+  })
+
+  it('draws 10,000 requests of a log without a pause', async () => {
+    if (!browser) return
+    const { page } = await openPage(browser, `${url}playground`)
+    const line = (second: number) =>
+      `192.0.2.${second % 50} - - [20/Nov/2026:01:${String(Math.floor(second / 60) % 60).padStart(2, '0')}:${String(second % 60).padStart(2, '0')} +0000] "GET / HTTP/1.1" 200 1 "-" "-"`
+    const log = Array.from({ length: 10_000 }, (_, index) => line(Math.floor(index / 3))).join('\n')
+    await page
+      .getByLabel('Access log')
+      .setInputFiles({ name: 'access.log', mimeType: 'text/plain', buffer: Buffer.from(log) })
+    await page.getByText('request 10000 of 10000').waitFor()
+    await page.getByRole('button', { name: 'Play' }).click()
+    const frames = await page.evaluate<number>(`new Promise((resolve) => {
+      let frames = 0
+      const startMs = performance.now()
+      const step = (nowMs) => {
+        frames += 1
+        if (nowMs - startMs < 2_000) requestAnimationFrame(step)
+        else resolve(frames / (nowMs - startMs) * 1_000)
+      }
+      requestAnimationFrame(step)
+    })`)
+    if (kept) console.log(`${Math.round(frames)} frames a second`)
+    // Other tests share the machine.
+    expect(frames).toBeGreaterThan(20)
+    await page.close()
   })
 
   it('has every page as Markdown too, listed in llms.txt', () => {

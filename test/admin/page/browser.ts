@@ -63,8 +63,8 @@ export async function openPage(
   return { page, faults, calls, asked }
 }
 
-/** Finds what hinders people, by the rules of WCAG 2.2 AA. */
-export async function hindrances(page: Page): Promise<readonly string[]> {
+/** Finds what hinders people, by the rules of WCAG 2.2 AA, in the page or in a part of it. */
+export async function hindrances(page: Page, part = 'html'): Promise<readonly string[]> {
   // As the debugger of the browser, which the policy of contents does not bind.
   await page.evaluate(axe.source)
   // A colour that is still changing has another contrast.
@@ -72,7 +72,7 @@ export async function hindrances(page: Page): Promise<readonly string[]> {
     'Promise.allSettled(document.getAnimations().map(({ finished }) => finished))',
   )
   return page.evaluate(`axe
-    .run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+    .run('${part}', { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
     .then(({ violations }) =>
       violations.flatMap(({ id, nodes }) => nodes.map(({ html, any }) => id + ': ' + html.slice(0, 160) + ' ' + (any[0]?.message ?? ''))),
     )`)

@@ -16,6 +16,8 @@ export interface LogFormat {
 
 /** A copy of a latin1 text that is a slice of the log, and keeps none of the log in memory. */
 export function detached(text: string): string {
+  // In a browser the page keeps the log.
+  if (typeof Buffer === 'undefined') return text
   return Buffer.from(text, 'latin1').toString('latin1')
 }
 
