@@ -64,8 +64,8 @@ class OutboundTable {
   /** Name of the caller, for the audit trail. @default host name and process id */
   by?: Option<string, string> = (by) => orDefault(by, `${hostname()}:${process.pid}`)
   /**
-   * An object with `onEvent` or `onOutbound`, or a list of such objects. Each gets the events that it
-   * has a method for.
+   * An object with `onEvent` or `onOutbound`, or a list of such objects. Each gets the events
+   * that it has a method for.
    * @default none
    */
   observers?: Option<

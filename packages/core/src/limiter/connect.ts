@@ -52,7 +52,7 @@ const callObservers = processWide(
  * Passes the events of a store to the observers of its limiters: to each observer once, whatever
  * the number of limiters.
  */
-export function listenToStore(
+function listenToStore(
   options: ObserverOptions<never>,
   { policies, store, shared }: Listened,
 ): void {

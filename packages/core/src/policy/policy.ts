@@ -230,7 +230,7 @@ interface EnforcementOptions {
  * Returns the share of keys that a policy is enforced for: all, none in shadow, or the option's.
  * @throws SluiceError when both are given, or one is out of range
  */
-export function enforcedShare(
+function enforcedShare(
   { mode, enforce }: EnforcementOptions,
   at: (field: string) => string,
 ): number {
@@ -259,7 +259,7 @@ const millionths = 1_000_000
  * Checks the share of a limit that is left to others.
  * @throws SluiceError when it is no number from 0 to 0.5
  */
-export function headroomOf(value: unknown, option: string): number {
+function headroomOf(value: unknown, option: string): number {
   const headroom = orDefault(value, 0)
   if (typeof headroom === 'number' && headroom >= 0 && headroom <= 0.5) return headroom
   throw invalid(
