@@ -116,7 +116,7 @@ async function untilItAnswers(url: string): Promise<void> {
 }
 
 /** The server refuses to run as root: then it runs as the user that its package has made. */
-function ownUser(): { uid: number; gid: number } | undefined {
+export function ownUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const idOf = (flag: string) =>
     Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))

@@ -32,6 +32,11 @@ const programs = {
     ...{ apt: 'postgresql', brew: 'postgresql', version: '13 or later' },
     elsewhere: () => newestFirst('/usr/lib/postgresql', 'bin/initdb'),
   },
+  pgbouncer: {
+    ...{ variable: 'PGBOUNCER_BIN', names: ['pgbouncer'] },
+    ...{ apt: 'pgbouncer', brew: 'pgbouncer' },
+    elsewhere: () => ['/usr/sbin/pgbouncer'],
+  },
   rabbitmq: {
     variable: 'RABBITMQ_BIN',
     names: ['rabbitmq-server'],
