@@ -39,6 +39,7 @@ const secondEntries: ReadonlyMap<string, string> = new Map([
   ['@sluice/metrics/prometheus', '@sluice/metrics'],
   ['@sluice/metrics/opentelemetry', '@sluice/metrics'],
   ['@sluice/queue/rabbitmq', '@sluice/queue'],
+  ['@sluice/testing/histories', '@sluice/testing'],
 ])
 
 export interface ImportSite {

@@ -1,3 +1,4 @@
+import { mostWithin } from '../support/most-within.ts'
 import { type CellRun, type FleetRun, limit, windowMs } from './cell.ts'
 import type { Fault } from './fault.ts'
 import { hotKey } from './load.ts'
@@ -6,7 +7,6 @@ import {
   firstMissing,
   type Measured,
   measured,
-  mostWithin,
   quantile,
   withoutStore,
 } from './measure.ts'
@@ -126,7 +126,13 @@ function waitsOf(requests: readonly Measured[]): Waits {
 
 function admittedBy(cell: CellRun, fleet: FleetRun, hot: readonly Measured[]): Admitted {
   // Clocks of stores count whole milliseconds: what is a window apart by them may be one less by ours.
-  const within = (from: number, to: number) => mostWithin(hot, windowMs - 1, [from, to])
+  const within = (from: number, to: number) =>
+    mostWithin(
+      hot.flatMap(({ arrivedAt: start, repliedAt: end }) =>
+        start >= from && end <= to ? [{ start, end }] : [],
+      ),
+      windowMs - 1,
+    )
   const { loaded, ended, recovered, stopped } = cell.marks
   const openings = fleet.apis.map(({ events }) => awayTimes(events)[0]?.from ?? Infinity)
   const allOpen = Math.max(...openings)

@@ -75,30 +75,6 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? 0
 }
 
-/**
- * The most of some requests that were decided in one window, whichever, that begins and ends within a span. When one was decided is known to lie
- * between its arrival and its reply: only those count that lie in the window for certain.
- */
-export function mostWithin(
-  requests: readonly Measured[],
-  windowMs: number,
-  [from, to]: readonly [number, number],
-): number {
-  const inside = requests
-    .filter(({ arrivedAt, repliedAt }) => arrivedAt >= from && repliedAt <= to)
-    .sort((a, b) => a.arrivedAt - b.arrivedAt)
-  let most = 0
-  for (const [index, { arrivedAt }] of inside.entries()) {
-    const end = arrivedAt + windowMs
-    let count = 0
-    for (let next = index; (inside[next]?.arrivedAt ?? end) < end; next += 1) {
-      if ((inside[next]?.repliedAt ?? end) < end) count += 1
-    }
-    most = Math.max(most, count)
-  }
-  return most
-}
-
 /** The first of some names that does not follow, anywhere, on the one before. */
 export function firstMissing(
   wanted: readonly string[],

@@ -1,10 +1,11 @@
-// One process of a fleet. It consumes as fast as it can, and writes what it admits to a file, with the time at which
-// that was decided. A line is written at once, so that it outlives a SIGKILL.
+// One process of a fleet. It consumes as fast as it can, and writes a history of what it admits to a file. A line is written
+// at once, so that it outlives a SIGKILL.
 
 import { openSync, writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createCheckLimiter, type PolicyOptions, regionalStore } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
+import type { HistoryLine } from '@sluice/testing/histories'
 import { Redis } from 'ioredis'
 
 /** The argument of the process, as JSON. */
@@ -92,8 +93,8 @@ const keys: readonly Key[] = region
   ? ['plain', 'plain', 'changing', 'refunded', 'hot', 'hot', 'central']
   : [...Array<Key>(6).fill('plain'), 'changing', 'refunded', 'reset']
 
-function tell(...fields: readonly (string | number)[]): void {
-  writeSync(output, `${fields.join(' ')}\n`)
+function tell(line: Omit<HistoryLine, 'process'>): void {
+  writeSync(output, `${JSON.stringify({ process: `${process.pid}`, ...line })}\n`)
 }
 
 async function consume(key: Key): Promise<void> {
@@ -101,7 +102,7 @@ async function consume(key: Key): Promise<void> {
   const policy = policyOf[key]
   const cost = random() < 0.9 ? 1 : 1 + Math.floor(random() * 5)
   // The limit of one key is lowered and raised, by the clock of the machine.
-  const isLow = key === 'changing' && Math.floor(machineNow() / (3 * window)) % 2 === 1
+  const isLow = key === 'changing' && isLowAt(machineNow())
   const asked = { policy, key, cost, limit: isLow ? limit / 2 : limit }
   const beside = { policy: wide, key, cost: 1, limit: wide.limit }
   const askedAt = machineNow()
@@ -109,32 +110,40 @@ async function consume(key: Key): Promise<void> {
   const answer = limiter.decide(random() < 0.1 ? [beside, asked] : [asked])
   const decidedAtOnce = decidedAt
   const decision = await answer
-  // In a region, the share may decide after the pool was asked.
-  const here = region ? decidedAt : decidedAtOnce
   if (!decision.allowed) return
   const receipt = decision.outcomes.find((outcome) => outcome.policy === policy)?.receipt
   if (!receipt) throw new Error('an admission has no receipt')
-  // A receipt of Redis has the time of Redis; that of a grant has none. If the process was stopped in between, nobody
-  // knows the time.
-  if (region && receipt.at === 0 && machineNow() - askedAt > 100) return
-  const at = receipt.at === 0 ? here : receipt.at
-  if (key !== 'refunded' || random() < 0.7) {
-    tell('admit', key, at, cost)
-    return
-  }
-  // The answer to a refund may be lost, so it counts as given back in any case.
-  await limiter.refund(decision)
+  // A receipt of Redis has the time of Redis; that of a grant has none. In a region, the share may decide after the pool was asked.
+  const start = receipt.at || (region ? askedAt : decidedAtOnce)
+  const end = region && receipt.at === 0 ? machineNow() : start
+  // A lowered limit binds once the grants have ended, and the processes that were stopped have gone on.
+  const isBound = key === 'changing' && isLowAt(start) && start % (3 * window) > 1_500
+  const line = { start, end, key, policy: policy.name, cost, limit: isBound ? limit / 2 : limit }
+  const isRefunded = key === 'refunded' && random() >= 0.7
+  tell({ ...line, decision: isRefunded ? 'refunded' : 'allowed' })
+  if (isRefunded) await limiter.refund(decision)
+}
+
+function isLowAt(ms: number): boolean {
+  return Math.floor(ms / (3 * window)) % 2 === 1
 }
 
 /** Without an answer, as after a SIGKILL, the reset may take place a while later. */
 async function reset(): Promise<void> {
-  const id = Math.random()
-  tell('reset', 'reset', machineNow() + 1_500, id)
+  const start = machineNow()
+  const line = {
+    start,
+    key: 'reset',
+    policy: 'oracle',
+    decision: 'reset',
+    id: Math.random(),
+  } as const
+  tell({ ...line, end: start + 1_500 })
   const isDone = await limiter.reset('reset').then(
     () => true,
     () => false,
   )
-  if (isDone) tell('reset', 'reset', machineNow(), id)
+  if (isDone) tell({ ...line, end: machineNow() })
 }
 
 let isEnding = false
@@ -153,8 +162,8 @@ while (!isEnding) {
   await sleep(random() * (region ? 8 : 4))
 }
 const ofRegion = regional?.regions().find((one) => one.region === region?.name)
-if (ofRegion) tell('borrowed', ofRegion.borrowed)
-else tell('spent', limiter.storeHealth().grants.spent)
+// Units that did not need the store of all processes.
+console.log(ofRegion?.borrowed ?? limiter.storeHealth().grants.spent)
 await limiter.close()
 for (const client of clients) client.disconnect()
 process.stdin.destroy()

@@ -7,7 +7,7 @@ import {
 } from '@sluice/outbound'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { mostWithin } from '../queue/rolling.ts'
+import { mostWithin } from '../support/most-within.ts'
 import { scaled } from '../support/scale.ts'
 import { fakeTime, wait } from './faked-time.ts'
 

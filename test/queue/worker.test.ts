@@ -13,9 +13,9 @@ import { redisStore } from '@sluice/redis'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { mostWithin } from '../support/most-within.ts'
 import { goneStore } from '../support/store-through.ts'
 import { newJob, roomy } from './new-job.ts'
-import { mostWithin } from './rolling.ts'
 
 /** Throws whatever it is asked. */
 const hostile = new Proxy<ProxyHandler<object>>(

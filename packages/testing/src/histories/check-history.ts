@@ -1,0 +1,308 @@
+import type { HistoryLine } from './history.ts'
+
+/** Promise of a policy. */
+export interface HistoryLaw {
+  /** Units in a window. A line may have a limit of its own. */
+  readonly limit: number
+  readonly windowMs: number
+  /** Units that a rolling window may hold beyond the limit. @default 0 */
+  readonly extraUnits?: number
+  /** By how much (ms) the clock of the limiter may differ from that of the history. @default 1 */
+  readonly toleranceMs?: number
+}
+
+export type FindingKind =
+  /** More units than the law allows lie in one window for certain. */
+  | 'over-limit'
+  /** A refusal, though all that may have been admitted leaves room. */
+  | 'wrongful-refusal'
+  /** A refusal after the wait of an earlier refusal, with no admission in between. */
+  | 'broken-wait'
+  /** An admission before the wait of an earlier refusal was over. */
+  | 'overlong-wait'
+  /** Numbers of a line that contradict each other, or what was admitted. */
+  | 'contradiction'
+
+export interface Finding {
+  readonly kind: FindingKind
+  readonly message: string
+  readonly line: HistoryLine
+}
+
+export interface HistoryReport {
+  readonly lines: number
+  readonly admittedUnits: number
+  readonly refusals: number
+  /** Most units that one window of a key holds for certain. */
+  readonly fullest: number
+  /** `undecided`: the times of the history are too wide to tell. */
+  readonly bound: 'kept' | 'violated' | 'undecided'
+  readonly findings: readonly Finding[]
+}
+
+type Law = Required<HistoryLaw>
+
+/** A line whose times and numbers are filled in. */
+interface Event {
+  readonly line: HistoryLine
+  readonly start: number
+  readonly end: number
+  readonly cost: number
+  readonly limit: number
+}
+
+/**
+ * Checks a history of one or many processes against the laws of its policies. A decision lies
+ * somewhere between `start` and `end`: only what holds wherever it lies is a finding.
+ * @param laws by name of policy
+ */
+export function checkHistory(
+  lines: readonly HistoryLine[],
+  laws: Readonly<Record<string, HistoryLaw>>,
+): HistoryReport {
+  const keys = new Map<string, { law: Law; events: Map<unknown, Event> }>()
+  for (const [index, line] of lines.entries()) {
+    const given = laws[line.policy]
+    if (!given) throw new TypeError(`laws has no policy '${line.policy}': add its limit and window`)
+    const law = { extraUnits: 0, toleranceMs: 1, ...given }
+    const name = JSON.stringify([line.policy, line.key])
+    const known = keys.get(name) ?? { law, events: new Map() }
+    keys.set(name, known)
+    const { start, end, cost = 1, limit = law.limit, process, id } = line
+    const event = { line, start, end: end ?? Number.POSITIVE_INFINITY, cost, limit }
+    known.events.set(id === undefined ? index : `${process} ${id}`, event)
+  }
+  const of = [...keys.values()].map(({ law, events }) => new KeyHistory(law, [...events.values()]))
+  const bounds = of.map((key) => key.bound)
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
+  return {
+    lines: lines.length,
+    admittedUnits: sum(of.map((key) => key.admittedUnits)),
+    refusals: sum(of.map((key) => key.refusals)),
+    fullest: Math.max(0, ...of.map((key) => key.fullest)),
+    bound:
+      bounds.find((bound) => bound === 'violated') ?? bounds.find((b) => b !== 'kept') ?? 'kept',
+    findings: of.flatMap((key) => key.findings),
+  }
+}
+
+/** The lines of one key under one policy. */
+class KeyHistory {
+  readonly findings: Finding[] = []
+  readonly admittedUnits: number
+  readonly refusals: number
+  readonly fullest: number
+  readonly bound: HistoryReport['bound']
+  readonly #law: Law
+  readonly #events: readonly Event[]
+  readonly #certain: readonly Event[]
+  readonly #possible: readonly Event[]
+  /** Resets and refunds. */
+  readonly #frees: readonly Event[]
+
+  constructor(law: Law, events: readonly Event[]) {
+    this.#law = law
+    this.#events = [...events].sort((a, b) => a.start - b.start)
+    const of = (...decisions: readonly HistoryLine['decision'][]) =>
+      this.#events.filter(({ line }) => decisions.includes(line.decision))
+    this.#certain = of('allowed').filter(({ cost }) => cost > 0)
+    this.#possible = of('allowed', 'refunded', 'unknown').filter(({ cost }) => cost > 0)
+    this.#frees = of('reset', 'refunded')
+    this.admittedUnits = this.#certain.reduce((sum, { cost }) => sum + cost, 0)
+    this.refusals = of('denied').length
+    let [fullest, isKept, isViolated] = [0, true, false]
+    // Windows whose requests have a limit of at most this one.
+    for (const limit of new Set(this.#events.map((event) => event.limit))) {
+      const upTo = (some: readonly Event[]) => some.filter((event) => event.limit <= limit)
+      const most = limit + law.extraUnits
+      const [units, first] = this.#certainlyTogether(upTo(this.#certain))
+      if (units > most) {
+        isViolated = true
+        if (first) this.#find('over-limit', first, `${units} units in one window, of ${most}`)
+      }
+      isKept &&= possiblyTogether(upTo(this.#possible), law.windowMs + law.toleranceMs) <= most
+      fullest = Math.max(fullest, units)
+    }
+    this.fullest = fullest
+    this.bound = isViolated ? 'violated' : isKept ? 'kept' : 'undecided'
+    this.#checkNumbers()
+    this.#findBrokenWaits()
+    this.#findOverlongWaits()
+  }
+
+  #find(kind: FindingKind, { line }: Event, message: string): void {
+    const { policy, key } = line
+    this.findings.push({ kind, line, message: `${policy} of ${JSON.stringify(key)}: ${message}` })
+  }
+
+  /** The most units that certainly lie in one window, and the first of them. */
+  #certainlyTogether(admissions: readonly Event[]): [number, Event | undefined] {
+    const windowMs = this.#law.windowMs - this.#law.toleranceMs
+    const resets = this.#frees.filter(({ line }) => line.decision === 'reset')
+    const byEnd = [...admissions].sort((a, b) => a.end - b.end)
+    const counted = new Set<Event>()
+    const passed = new Set<Event>()
+    let [units, most, next] = [0, 0, 0]
+    let found: Event | undefined
+    for (const first of admissions) {
+      // A reset that may lie in the window gives the units before it free.
+      const until = resets.reduce(
+        (ms, { start, end }) => (end >= first.start ? Math.min(ms, start) : ms),
+        first.start + windowMs,
+      )
+      for (let event = byEnd[next]; event && event.end < until; event = byEnd[next]) {
+        next += 1
+        if (passed.has(event)) continue
+        counted.add(event)
+        units += event.cost
+      }
+      if (units > most) [most, found] = [units, first]
+      passed.add(first)
+      if (counted.delete(first)) units -= first.cost
+    }
+    return [most, found]
+  }
+
+  #checkNumbers(): void {
+    const { windowMs, toleranceMs, extraUnits } = this.#law
+    const starts = prefixSums(this.#possible, ({ start }) => start)
+    const ends = prefixSums(this.#possible, ({ end }) => end)
+    const certainStarts = prefixSums(this.#certain, ({ start }) => start)
+    const certainEnds = prefixSums(this.#certain, ({ end }) => end)
+    const resets = this.#frees.filter(({ line }) => line.decision === 'reset')
+    for (const event of this.#events) {
+      const { line, start, end, cost, limit } = event
+      const { decision, remaining, retryAfterMs } = line
+      if (decision !== 'allowed' && decision !== 'denied') continue
+      const say = (message: string) => this.#find('contradiction', event, message)
+      const isAllowed = decision === 'allowed'
+      const own = isAllowed ? cost : 0
+      // All that may count at the decision, the request itself among it if it was admitted.
+      const possible = starts(end) - ends(start - windowMs - toleranceMs)
+      const freed = resets.reduce(
+        (ms, free) => (free.start <= end ? Math.max(ms, free.end) : ms),
+        Number.NEGATIVE_INFINITY,
+      )
+      const oldest = Math.max(end - windowMs + toleranceMs, freed)
+      // Times of one millisecond say nothing of the order.
+      const certain =
+        Math.max(0, certainEnds(start - Math.max(toleranceMs, 0.001)) - certainStarts(oldest)) + own
+      if (!isAllowed && cost > 0 && possible + cost <= limit) {
+        const message = `refused, though at most ${possible} of ${limit} units were taken`
+        this.#find('wrongful-refusal', event, message)
+      }
+      if (isAllowed && cost > limit + extraUnits) say(`admitted ${cost} units of ${limit}`)
+      if (isAllowed && (retryAfterMs ?? 0) > 0) say('admitted, with a wait')
+      if (
+        !isAllowed &&
+        retryAfterMs !== undefined &&
+        retryAfterMs !== null &&
+        !(retryAfterMs > 0)
+      ) {
+        say(`refused, with a wait of ${retryAfterMs} ms`)
+      }
+      if (!isAllowed && retryAfterMs === null && cost <= limit && limit > 0) {
+        say('refused for ever, though it fits the limit')
+      }
+      if (remaining === undefined) continue
+      if (remaining < 0 || remaining > limit) say(`${remaining} of ${limit} units remain`)
+      if (!isAllowed && cost > 0 && remaining >= cost) {
+        say(`refused ${cost} units, though ${remaining} remain`)
+      }
+      if (remaining > Math.max(0, limit + extraUnits - certain)) {
+        say(`${remaining} units remain, though ${certain} of ${limit} were taken`)
+      }
+      if (remaining < Math.min(limit - possible, limit)) {
+        say(`${remaining} units remain, though at most ${possible} of ${limit} were taken`)
+      }
+    }
+  }
+
+  #findBrokenWaits(): void {
+    const starts = this.#possible.map(({ start }) => start)
+    let told: Event[] = []
+    let [seen, answeredAt] = [0, Number.NEGATIVE_INFINITY]
+    const admissions = new Set(this.#possible)
+    for (const event of this.#events) {
+      const { start, end, cost, limit, line } = event
+      if (admissions.has(event)) {
+        told = []
+        seen += 1
+        answeredAt = Math.max(answeredAt, end)
+      }
+      if (line.decision !== 'denied' || cost === 0) continue
+      const isAlone = (starts[seen] ?? Number.POSITIVE_INFINITY) > end
+      const broken = told.find(
+        (before) =>
+          before.cost >= cost &&
+          before.limit <= limit &&
+          start >= waitedAt(before, before.end) + this.#law.toleranceMs,
+      )
+      if (broken && isAlone) {
+        this.#find('broken-wait', event, `refused after a wait of ${broken.line.retryAfterMs} ms`)
+      }
+      if (typeof line.retryAfterMs !== 'number' || start <= answeredAt) continue
+      // Of alike refusals, the one whose wait ends first says most.
+      const alike = told.findIndex((other) => other.cost === cost && other.limit === limit)
+      const other = told[alike]
+      if (!other) told.push(event)
+      else if (waitedAt(event, end) < waitedAt(other, other.end)) told[alike] = event
+    }
+  }
+
+  #findOverlongWaits(): void {
+    const { toleranceMs } = this.#law
+    const denials = this.#events
+      .filter(({ line }) => line.decision === 'denied' && line.retryAfterMs)
+      .sort((a, b) => a.end - b.end)
+    let told: Event[] = []
+    let next = 0
+    for (const event of this.#certain) {
+      for (let denial = denials[next]; denial && denial.end < event.start; denial = denials[next]) {
+        told.push(denial)
+        next += 1
+      }
+      told = told.filter((denial) => waitedAt(denial, denial.start) > event.end + toleranceMs)
+      const early = told.find(
+        (denial) =>
+          denial.cost <= event.cost &&
+          denial.limit >= event.limit &&
+          !this.#frees.some(({ start, end }) => end >= denial.start && start <= event.end),
+      )
+      if (!early) continue
+      this.#find('overlong-wait', event, `admitted before a wait of ${early.line.retryAfterMs} ms`)
+      told = told.filter((denial) => denial !== early)
+    }
+  }
+}
+
+function waitedAt({ line }: Event, deniedAt: number): number {
+  return deniedAt + (line.retryAfterMs ?? Number.POSITIVE_INFINITY)
+}
+
+/** The most units that may lie in one window. */
+function possiblyTogether(admissions: readonly Event[], windowMs: number): number {
+  const ends = prefixSums(admissions, ({ end }) => end)
+  const starts = prefixSums(admissions, ({ start }) => start)
+  return admissions.reduce(
+    (most, { start }) => Math.max(most, starts(start) - ends(start - windowMs)),
+    0,
+  )
+}
+
+/** Units of all events whose time is at most the one asked for. */
+function prefixSums(events: readonly Event[], timeOf: (event: Event) => number) {
+  const sorted = [...events].sort((a, b) => timeOf(a) - timeOf(b))
+  const sums = [0]
+  for (const { cost } of sorted) sums.push((sums.at(-1) ?? 0) + cost)
+  return (time: number): number => {
+    let [low, high] = [0, sorted.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      const event = sorted[middle]
+      if (event && timeOf(event) <= time) low = middle + 1
+      else high = middle
+    }
+    return sums[low] ?? 0
+  }
+}
