@@ -103,7 +103,7 @@ describe('its decisions in a browser', () => {
     vi.useRealTimers()
   })
 
-  it.each(algorithms)('are those of the package: %s', async (algorithm) => {
+  it.each(algorithms)('are those of the package: %s', { timeout: 200_000 }, async (algorithm) => {
     const steps = scaled(10_000, 1_000_000) / algorithms.length
     for (let done = 0; done < steps; done += 1_000) {
       const traffic = randomTraffic(1_000)

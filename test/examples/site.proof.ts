@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { extname } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hindrances, openPage, startBrowser } from '../admin/page/browser.ts'
-import { root } from '../support/workspace.ts'
+import { filesUnder, root } from '../support/workspace.ts'
 
 /** The site that `npm run docs` has built; `.ci/run` builds it before the proofs. */
 const site = `${root}docs/.vitepress/dist`
@@ -126,7 +126,8 @@ describe.runIf(existsSync(site))('the site', () => {
 
   it('has every page as Markdown too, listed in llms.txt', () => {
     const list = readFileSync(`${site}/llms.txt`, 'utf8')
-    for (const page of ['start/redis', 'limits', 'options', 'reliability']) {
+    const pages = filesUnder('docs', '.md').filter((page) => !/^docs\/(api|index)/.test(page))
+    for (const page of pages.map((path) => path.replace(/^docs\/|(\/index)?\.md$/g, ''))) {
       expect(list).toContain(`(/${page}.md)`)
       expect(readFileSync(`${site}/${page}.md`, 'utf8')).toMatch(/^# /m)
     }

@@ -7,21 +7,24 @@ import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 import { readText, root } from '../support/workspace.ts'
 
-/** The blocks of TypeScript on the first pages, by page, heading and the title of their tab. */
+/** The blocks of TypeScript in the guide of the packages and on the first pages, by page, heading and the title of their tab. */
 const blocks = new Map(
-  ['docs/index.md', 'docs/start/index.md', 'docs/start/proxy.md', 'docs/start/redis.md'].flatMap(
-    (page) =>
-      readText(page)
-        .split(/^## /m)
-        .flatMap((section) =>
-          [...section.matchAll(/^```ts(?: \[(.*?)\])?\n(.*?)^```/gms)].map(
-            ([, tab = '', code = '']) => {
-              const heading = section.slice(0, section.indexOf('\n')).replace('# ', '')
-              const name = [page.replace('docs/', ''), heading, tab].filter(Boolean).join(' > ')
-              return [name, code] as const
-            },
-          ),
+  [
+    'packages/GUIDE.md',
+    'docs/index.md',
+    ...['index', 'proxy', 'redis'].map((name) => `docs/start/${name}.md`),
+  ].flatMap((page) =>
+    readText(page)
+      .split(/^## /m)
+      .flatMap((section) =>
+        [...section.matchAll(/^```ts(?: \[(.*?)\])?\n(.*?)^```/gms)].map(
+          ([, tab = '', code = '']) => {
+            const heading = section.slice(0, section.indexOf('\n')).replace('# ', '')
+            const name = [page.replace('docs/', ''), heading, tab].filter(Boolean).join(' > ')
+            return [name, code] as const
+          },
         ),
+      ),
   ),
 )
 const tried = new Set<string>()
@@ -104,6 +107,33 @@ const nest = `import { Controller, Get, Module, Post } from '@nestjs/common'
     imports: [RateLimitModule.forRoot({ limit: 100, window: '1m' })],
     providers: [{ provide: APP_GUARD, useClass: RateLimitGuard }],
   }`
+
+describe('the guide of the packages', () => {
+  it('limits an application, and its failed logins', async () => {
+    await runBlock('packages/GUIDE.md > An application with two limits')
+    const login = (email: string) => ({
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email }),
+    })
+    const failed = [401, 401, 401, 401, 401, 429]
+    expect(await statuses(askServer, '/login', 6, login('ada@example.com'))).toEqual(failed)
+    expect(await statuses(askServer, '/login', 1, login('bob@example.com'))).toEqual([401])
+    expect(await statuses(askServer, '/', 14)).toEqual([...Array(13).fill(404), 429])
+  })
+
+  it('names only options, keys and functions that there are', async () => {
+    const guide = readText('packages/GUIDE.md')
+    const named = [...guide.matchAll(/\| `(\w+): (\w*)/g)].flatMap((match) => match.slice(1))
+    const exported = Object.keys(await import('@sluice/express'))
+    const documented = readText('docs/options.md')
+    for (const name of named.filter((each) => each !== ''))
+      expect(exported.includes(name) || documented.includes(`\`${name}\``), name).toBe(true)
+    const links = [...guide.matchAll(/sluice-js\.github\.io\/sluice\/(\w+)\.html/g)]
+    expect(links.length).toBeGreaterThan(0)
+    for (const [, page] of links) expect(readText(`docs/${page}.md`)).not.toBe('')
+  })
+})
 
 describe('the block of the page', () => {
   it.each([

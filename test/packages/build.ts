@@ -34,6 +34,11 @@ async function buildWaiting(): Promise<void> {
   for (let next = waiting.shift(); next; next = waiting.shift()) await build(next)
 }
 
+/** Several packages ship one guide. */
+function placeOf(folder: string, part: string): string {
+  return part === 'GUIDE.md' ? 'packages/GUIDE.md' : `${folder}/${part}`
+}
+
 /** The file itself, or the files under a folder. */
 function filesAt(path: string): string[] {
   return statSync(join(root, path)).isFile() ? [path] : filesUnder(path, '')
@@ -44,7 +49,7 @@ async function build(workspace: Workspace): Promise<void> {
   const sources = ['src', ...inlined.keys()].flatMap((part) => filesUnder(`${folder}/${part}`, ''))
   const beside = ['README.md', 'LICENSE', 'package.json'].map((file) => `${folder}/${file}`)
   const shipped = (manifest.files ?? []).filter((part) => part !== 'dist')
-  const data = shipped.flatMap((part) => filesAt(`${folder}/${part}`))
+  const data = shipped.flatMap((part) => filesAt(placeOf(folder, part)))
   const texts = [...sources, ...beside, ...data].flatMap((file) => [file, readText(file)])
   const digest = createHash('sha256')
     .update(JSON.stringify([shared, texts]))
@@ -59,7 +64,7 @@ async function build(workspace: Workspace): Promise<void> {
   await rm(staged, { recursive: true, force: true })
   await mkdir(work, { recursive: true })
   for (const part of ['src', 'README.md', 'LICENSE', ...shipped]) {
-    await cp(join(root, folder, part), join(work, part), { recursive: true })
+    await cp(join(root, placeOf(folder, part)), join(work, part), { recursive: true })
   }
   for (const part of inlined.keys()) await inlineTexts(folder, part, work)
   const { compilerOptions } = JSON.parse(readText(`${folder}/tsconfig.json`))

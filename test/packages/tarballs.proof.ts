@@ -40,7 +40,7 @@ describe('the packed tarballs, installed in an empty folder', () => {
       const expected = [...built.map((file) => `dist/${file}`), 'LICENSE', 'README.md']
       expect(files).toEqual(expect.arrayContaining([...expected, 'package.json']))
       const allowed =
-        /^(dist\/[\w/.-]+\.(js|cjs|d\.ts|d\.cts)|package\.json|(schema|openapi)\.json|README\.md|LICENSE|alerts\/[\w.]+\.yml|dashboards\/[\w-]+\.json|sql\/migration\.sql)$/
+        /^(dist\/[\w/.-]+\.(js|cjs|d\.ts|d\.cts)|package\.json|(schema|openapi)\.json|README\.md|GUIDE\.md|LICENSE|alerts\/[\w.]+\.yml|dashboards\/[\w-]+\.json|sql\/migration\.sql)$/
       expect(files.filter((file) => !allowed.test(file))).toEqual([])
       const installed = readFileSync(join(consumer.folder, 'node_modules', name, 'package.json'))
       expect(installed.toString()).not.toMatch(/@sluice\/source|devDependencies|src\//)
