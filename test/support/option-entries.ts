@@ -41,7 +41,7 @@ export function compile(
 }
 
 /** The sources of all entries of a package. */
-function entriesOf(name: string): readonly string[] {
+export function entriesOf(name: string): readonly string[] {
   const { exports }: { exports: object } = JSON.parse(readText(`packages/${name}/package.json`))
   return Object.values(exports).flatMap((entry: unknown) => {
     const source =
