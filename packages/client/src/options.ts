@@ -57,7 +57,7 @@ class ClientTable {
   observers?: Option<ClientObservers | readonly ClientObservers[], readonly ClientObservers[]> = (
     given = [],
     option,
-  ) => observerList(isList(given) ? given : [given], option)
+  ) => observerList([given].flat(), option)
 }
 
 /** Options of `createFetch`. */
@@ -98,10 +98,6 @@ const observerList = listOption<ClientObservers>(
   'the objects with onWait, onWaited or onGiveUp, which are functions',
   isObserver,
 )
-
-function isList<T>(given: T | readonly T[]): given is readonly T[] {
-  return Array.isArray(given)
-}
 
 function isObserver(item: unknown): boolean {
   if (typeof item !== 'object' || item === null) return false

@@ -46,12 +46,8 @@ type Send = (...args: string[]) => Promise<unknown>
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function auditStream(options: AuditStreamOptions): AuditStream {
-  const {
-    client: send,
-    key,
-    maxLength,
-    maxPending,
-  } = readOptions(new AuditStreamTable(), options, 'auditStream')
+  const settings = readOptions(new AuditStreamTable(), options, 'auditStream')
+  const { client: send, key, maxLength, maxPending } = settings
   let pending = 0
   let dropped = 0
 
@@ -62,13 +58,11 @@ export function auditStream(options: AuditStreamOptions): AuditStream {
 
   async function write(event: OutboundEvent): Promise<void> {
     pending += 1
-    try {
-      await send('XADD', key, 'MAXLEN', '~', String(maxLength), '*', ...fieldsOf(event))
-    } catch (error) {
-      drop(errorText(error))
-    } finally {
-      pending -= 1
-    }
+    const fields = Object.entries(event).flatMap(([name, value]) => [name, String(value)])
+    await send('XADD', key, 'MAXLEN', '~', String(maxLength), '*', ...fields).catch(
+      (error: unknown) => drop(errorText(error)),
+    )
+    pending -= 1
   }
 
   return {
@@ -83,21 +77,12 @@ export function auditStream(options: AuditStreamOptions): AuditStream {
   }
 }
 
-function fieldsOf(event: OutboundEvent): string[] {
-  return Object.entries(event).flatMap(([name, value]) => [name, String(value)])
-}
-
 /** The method of each client that sends a command by its arguments. */
 function senderOf(client: unknown, option: string): Send {
-  if (hasMethod(client, 'call')) return async (...args) => client.call(...args)
-  if (hasMethod(client, 'sendCommand')) return async (...args) => client.sendCommand(args)
+  const isObject = typeof client === 'object' && client !== null
+  const call: unknown = isObject && Reflect.get(client, 'call')
+  const sendCommand: unknown = isObject && Reflect.get(client, 'sendCommand')
+  if (typeof call === 'function') return async (...args) => call.apply(client, args)
+  if (typeof sendCommand === 'function') return async (...args) => sendCommand.call(client, args)
   throw invalid({ option }, client, 'an ioredis or node-redis client')
-}
-
-function hasMethod<Name extends string>(
-  client: unknown,
-  name: Name,
-): client is { [key in Name]: (...args: unknown[]) => unknown } {
-  if (typeof client !== 'object' || client === null) return false
-  return typeof Reflect.get(client, name) === 'function'
 }

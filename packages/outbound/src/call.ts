@@ -40,7 +40,7 @@ export function fetchCall(
 export function timedCall<T>(
   name: string,
   call: (context: CallContext) => Promise<T>,
-  { signal, timeoutMs }: Pick<Call, 'signal' | 'timeoutMs'>,
+  { signal, timeout: timeoutMs }: Call,
 ): Promise<T> {
   const controller = new AbortController()
   const made = async (): Promise<T> =>

@@ -1,58 +1,40 @@
-/** Events of calls to a third party: an audit trail. Times are milliseconds. */
-export type OutboundEvent = { readonly outbound: string; readonly by: string } & (
-  | CallMade
-  | CallRefused
-  | OutboundPaused
-  | OutboundRecovering
-)
-
-/** A call was made, and has come to an end. */
-export interface CallMade {
-  readonly type: 'call'
-  /** The `label` of the call; for `fetch` the method and the URL without its query. */
-  readonly label: string
-  readonly cost: number
-  /** Milliseconds since 1970. */
-  readonly startedAt: number
-  readonly waitMs: number
-  readonly runMs: number
+/** An event of calls to a third party, for an audit trail. Times are milliseconds. */
+export type OutboundEvent = {
+  readonly outbound: string
+  readonly by: string
+} /** A call was made, and has come to an end. */ & (
+  | {
+      readonly type: 'call'
+      /** The `label` of the call; for `fetch` the method and the URL without its query. */
+      readonly label: string
+      readonly cost: number
+      /** Milliseconds since 1970. */
+      readonly startedAt: number
+      readonly waitMs: number
+      readonly runMs: number
+      /** The status of an answer; else `ok`, `failed`, or `timeout` if the call took too long. */
+      readonly answer: number | 'ok' | 'failed' | 'timeout'
+    }
+  /** A call was not made. */
+  | {
+      readonly type: 'refused'
+      readonly label: string
+      readonly cost: number
+      readonly waitMs: number
+      /** Too many calls wait, this one waited too long, its signal was aborted, or `close()`. */
+      readonly reason: RefusalReason
+    }
+  /** The third party asked for a pause: no process of the fleet makes a call. */
+  | { readonly type: 'paused'; readonly forMs: number; readonly status: number }
   /**
-   * The status of the answer to a `fetch`; else `ok`, `failed`, or `timeout` if the call took too
-   * long.
+   * The store is new, was away, or has lost data. This process makes no call for a while, since the
+   * third party may count calls that the store does not know.
    */
-  readonly answer: number | 'ok' | 'failed' | 'timeout'
-}
-
-/**
- * A call was not made: too many wait, it waited too long, its signal was aborted, or the outbound
- * was closed.
- */
-export interface CallRefused {
-  readonly type: 'refused'
-  readonly label: string
-  readonly cost: number
-  readonly waitMs: number
-  readonly reason: RefusalReason
-}
+  | { readonly type: 'recovering'; readonly forMs: number }
+)
 
 /** Reason for which a call was not made. */
 export type RefusalReason = 'full' | 'timeout' | 'aborted' | 'closed'
-
-/** The third party asked for a pause: no process of the fleet makes a call. */
-export interface OutboundPaused {
-  readonly type: 'paused'
-  readonly forMs: number
-  readonly status: number
-}
-
-/**
- * The store is new, was away, or has lost data. This process makes no call for a while, since the
- * third party may count calls that the store does not know.
- */
-export interface OutboundRecovering {
-  readonly type: 'recovering'
-  readonly forMs: number
-}
 
 /**
  * An observer of outbounds. An error of its methods is reported once as a warning, and changes

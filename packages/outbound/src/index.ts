@@ -1,12 +1,8 @@
 export { type AuditStream, type AuditStreamOptions, auditStream } from './audit-stream.ts'
 export type {
-  CallMade,
-  CallRefused,
   ObservedOutbound,
   OutboundEvent,
   OutboundObservers,
-  OutboundPaused,
-  OutboundRecovering,
   RefusalReason,
 } from './event.ts'
 export type {

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import {
+  checkedElsewhere,
   countOption,
   type Duration,
   durationMs,
@@ -12,7 +13,6 @@ import {
   observersOption,
   orDefault,
   type RequiredOption,
-  readOptions,
   type SettingsOf,
   type Store,
   waitBoundMs,
@@ -24,7 +24,7 @@ import type { OutboundObservers } from './event.ts'
 import type { Quota } from './fleet/quota-units.ts'
 
 /** The options of `createOutbound`. */
-class OutboundTable {
+export class OutboundTable {
   /**
    * Name of the third party: processes with one name and one store share its quotas. Letters,
    * digits, `.`, `_` and `-`.
@@ -63,11 +63,7 @@ class OutboundTable {
   recovery?: Option<Duration, number> = durationOption('20s', durationMs)
   /** Name of the caller, for the audit trail. @default host name and process id */
   by?: Option<string, string> = (by) => orDefault(by, `${hostname()}:${process.pid}`)
-  /**
-   * An object with `onEvent` or `onOutbound`, or a list of such objects. Each gets the events
-   * that it has a method for.
-   * @default none
-   */
+  /** An object with `onEvent` or `onOutbound`, or a list of such objects. @default none */
   observers?: Option<
     OutboundObservers | readonly OutboundObservers[],
     readonly OutboundObservers[]
@@ -84,19 +80,36 @@ export interface OutboundLimit {
   window: Duration
 }
 
-/** Options of a call. */
-export interface CallOptions {
+/** The options of a call. */
+export class CallTable {
   /** Units of every quota that the call takes: a whole number ≥ 1. @default 1 */
-  cost?: number | undefined
+  cost?: Option<number, number>
   /** The higher goes first. @default 0 */
-  priority?: number | undefined
-  /** Ends the wait of the call, or aborts its own signal. */
-  signal?: AbortSignal | undefined
+  priority?: Option<number, number> = (priority = 0, option) => {
+    if (Number.isFinite(priority)) return priority
+    throw invalid({ option }, priority, 'a number')
+  }
+  /** Ends the wait of the call, or aborts its own signal. @default none */
+  signal?: Option<AbortSignal> = checkedElsewhere
   /** The longest that the call takes once it is made. @default that of the outbound */
-  timeout?: Duration | undefined
+  timeout?: Option<Duration, number>
   /** Name of the call, for the audit trail. @default 'call' */
-  label?: string | undefined
+  label?: Option<string, string> = (label = 'call') => label
+
+  /** A call may not cost more than the smallest quota: it would wait for ever. */
+  constructor({ limits, timeout }: Pick<OutboundSetup, 'limits' | 'timeout'>) {
+    const range = { min: 1, max: Math.min(...limits.map(({ limit }) => limit)) }
+    this.cost = (cost = 1, option) =>
+      wholeNumber(cost, { option, code: 'SLUICE_COST_INVALID' }, range)
+    this.timeout = durationOption(timeout, waitBoundMs)
+  }
 }
+
+/** Options of a call. */
+export interface CallOptions extends OptionsOf<CallTable> {}
+
+/** A checked call. The `timeout` is in ms. */
+export interface Call extends SettingsOf<CallTable> {}
 
 /** Argument of the function that makes a call. */
 export interface CallContext {
@@ -134,10 +147,6 @@ export interface Outbound {
 /** The checked options, with their defaults. Durations are in ms. */
 export type OutboundSetup = SettingsOf<OutboundTable>
 
-export function setUpOutbound(options: OutboundOptions): OutboundSetup {
-  return readOptions(new OutboundTable(), options, 'createOutbound')
-}
-
 function quotasOf(limits: readonly OutboundLimit[]): readonly Quota[] {
   if (!Array.isArray(limits) || limits.length === 0 || limits.length > 8) {
     const legal = "an array of 1 to 8, such as [{ limit: 20, window: '1s' }]"
@@ -152,32 +161,4 @@ function quotasOf(limits: readonly OutboundLimit[]): readonly Quota[] {
       windowMs: windowMsOf(quota.window, `${at}.window`),
     }
   })
-}
-
-/** A checked call. */
-export interface Call {
-  readonly cost: number
-  readonly priority: number
-  readonly label: string
-  readonly timeoutMs: number
-  readonly signal: AbortSignal | undefined
-}
-
-/** Checks a call. It may not cost more than the smallest quota: it would wait for ever. */
-export function checkCall(
-  options: CallOptions,
-  { limits, timeout: longestMs }: OutboundSetup,
-): Call {
-  knownFields(options, 'schedule', ['cost', 'priority', 'signal', 'timeout', 'label'])
-  const { cost = 1, priority = 0, label = 'call', timeout, signal } = options
-  const most = Math.min(...limits.map(({ limit }) => limit))
-  wholeNumber(cost, { option: 'cost', code: 'SLUICE_COST_INVALID' }, { min: 1, max: most })
-  if (!Number.isFinite(priority)) throw invalid({ option: 'priority' }, priority, 'a number')
-  return {
-    cost,
-    priority,
-    label,
-    timeoutMs: timeout === undefined ? longestMs : waitBoundMs(timeout, 'timeout'),
-    signal,
-  }
 }

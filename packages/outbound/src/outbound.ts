@@ -1,24 +1,16 @@
-import {
-  isSluiceError,
-  joined,
-  type MaybePromise,
-  noteRelease,
-  notify,
-  TurnQueue,
-} from '@sluice/core'
+import { isSluiceError, joined, noteRelease, notify, readOptions, TurnQueue } from '@sluice/core'
 import { callRefused, fetchCall, responseOf, timedCall } from './call.ts'
 import type { EmitOutbound, RefusalReason } from './event.ts'
-import { background } from './fleet/background.ts'
 import { Pause } from './fleet/pause.ts'
 import { type CallLease, FleetQuotas } from './fleet/quotas.ts'
 import {
   type Call,
   type CallContext,
   type CallOptions,
-  checkCall,
+  CallTable,
   type Outbound,
   type OutboundOptions,
-  setUpOutbound,
+  OutboundTable,
 } from './options.ts'
 import { pauseMs, type ThirdPartyAnswer, thirdPartyAnswerOf } from './third-party-answer.ts'
 
@@ -32,16 +24,14 @@ import { pauseMs, type ThirdPartyAnswer, thirdPartyAnswerOf } from './third-part
  */
 export function createOutbound(options: OutboundOptions): Outbound {
   noteRelease('@sluice/outbound')
-  const setup = setUpOutbound(options)
+  const setup = readOptions(new OutboundTable(), options, 'createOutbound')
   const { name, maxQueue, lateArrival, by, observers } = setup
   const onEvent = joined(observers.map((each) => each.onEvent?.bind(each)))
   const emit: EmitOutbound = (event) => notify(onEvent, { outbound: name, by, ...event })
   const pause = new Pause(name, setup.store)
   const quotas = new FleetQuotas(setup, pause, (forMs) => emit({ type: 'recovering', forMs }))
-  const turns = new TurnQueue<CallLease>({
-    ask: (cost) => quotas.take(cost),
-    giveBack: (lease) => quotas.giveBack(lease),
-  })
+  const turns = new TurnQueue<CallLease>(quotas)
+  const callTable = new CallTable(setup)
   let isClosed = false
   const observed = {
     outbound: name,
@@ -51,28 +41,30 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
   for (const each of observers) notify(each.onOutbound?.bind(each), observed)
 
+  /** Reason for which a call may not wait. */
+  function refusal(): RefusalReason | undefined {
+    if (isClosed) return 'closed'
+    return turns.waiting >= maxQueue ? 'full' : undefined
+  }
+
   /** Waits for the units of a call. Reports a call that is not made. */
   async function leaseFor(call: Call, waitMs: () => number): Promise<CallLease> {
     const { cost, priority, signal, label } = call
-    const turn = await turnOf()
+    const early = refusal()
+    const turn = early
+      ? { left: early }
+      : await turns.wait({ cost, priority, signal, maxWaitMs: setup.maxWait })
     if ('grant' in turn) return turn.grant
     const reason = turn.left
     emit({ type: 'refused', label, cost, waitMs: waitMs(), reason })
     throw reason === 'aborted' ? signal?.reason : callRefused(name, reason)
-
-    function turnOf(): MaybePromise<{ grant: CallLease } | { left: RefusalReason }> {
-      if (isClosed) return { left: 'closed' }
-      if (signal?.aborted) return { left: 'aborted' }
-      if (turns.waiting >= maxQueue) return { left: 'full' }
-      return turns.wait({ cost, priority, signal, maxWaitMs: setup.maxWait })
-    }
   }
 
   async function schedule<T>(
     make: (context: CallContext) => Promise<T>,
     callOptions: CallOptions = {},
   ): Promise<T> {
-    const call = checkCall(callOptions, setup)
+    const call = readOptions(callTable, callOptions, 'schedule')
     const { label, cost } = call
     const waitMs = stopwatch()
     const lease = await leaseFor(call, waitMs)
@@ -85,7 +77,8 @@ export function createOutbound(options: OutboundOptions): Outbound {
       return value
     } catch (error) {
       const response = responseOf(error)
-      if (response === undefined) background(quotas.unanswered(lease, lateArrival))
+      // A call without an answer may still arrive.
+      if (response === undefined) setTimeout(() => quotas.answered(lease), lateArrival).unref()
       else quotas.answered(lease)
       const otherwise = isSluiceError(error, 'SLUICE_OUTBOUND_TIMEOUT') ? 'timeout' : 'failed'
       emit({ ...made, runMs: runMs(), answer: obeyed(response)?.status ?? otherwise })

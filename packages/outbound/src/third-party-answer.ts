@@ -39,7 +39,9 @@ const maxPauseMs = 86_400_000
  * with nothing left.
  */
 export function pauseMs({ status, headers }: ThirdPartyAnswer): number {
-  const { retryAfterMs, policies } = parseHeaders(headers, { nowMs: theirNowMs(headers) })
+  // The clock of the third party. `Date` is floored to the second, which makes waits longer.
+  const nowMs = parseHttpDate(headers.get('Date') ?? '', Date.now())
+  const { retryAfterMs, policies } = parseHeaders(headers, { nowMs })
   const spent = policies.filter(({ remaining }) => remaining === 0)
   const untilResetMs = Math.max(0, ...spent.map(({ resetMs = 0 }) => resetMs))
   const isRefusal =
@@ -48,12 +50,4 @@ export function pauseMs({ status, headers }: ThirdPartyAnswer): number {
     (status === 403 && (retryAfterMs !== undefined || spent.length > 0))
   const saidMs = isRefusal ? (retryAfterMs ?? (untilResetMs || unsaidMs)) : untilResetMs
   return Math.min(saidMs, maxPauseMs)
-}
-
-/**
- * Returns the clock of the third party from its `Date`. `Date` is floored to the second, which
- * makes waits longer, never shorter.
- */
-function theirNowMs(headers: ThirdPartyAnswer['headers']): number | undefined {
-  return parseHttpDate(headers.get('Date') ?? '', Date.now())
 }

@@ -7,6 +7,7 @@ import {
   noteRelease,
   type Option,
   type OptionsOf,
+  observersOption,
   oneOf,
   type RequiredOption,
   readOptions,
@@ -17,9 +18,9 @@ import {
 import { LivePolicySet } from './live-policy-set.ts'
 import { PolicySources } from './policy-sources.ts'
 import { kills } from './versions/layer.ts'
-import { VersionObserverTable } from './versions/version.ts'
+import type { VersionObservers } from './versions/version.ts'
 
-class PoliciesTable extends VersionObserverTable {
+class PoliciesTable {
   /** The policy file, in YAML or JSON. */
   file: RequiredOption<string> = (file, option) => {
     if (typeof file === 'string' && file !== '') return file
@@ -41,6 +42,9 @@ class PoliciesTable extends VersionObserverTable {
     /^[\w.-]{1,64}$/,
     `1 to 64 letters, digits, '.', '_' and '-'`,
   )
+  /** An object with `onRefused` or `onVersion`, or a list of such objects. @default none */
+  observers?: Option<VersionObservers | readonly VersionObservers[], readonly VersionObservers[]> =
+    observersOption<VersionObservers>(['onRefused', 'onVersion'])
 }
 
 /** Options of `openPolicies`. */

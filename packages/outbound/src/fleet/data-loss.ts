@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Check, Decision, Store } from '@sluice/core'
+import type { Decision, Store } from '@sluice/core'
 import { background, backgroundSleep } from './background.ts'
 import { FleetFlag } from './flag.ts'
 import type { RecoveryWait } from './recovery-wait.ts'
@@ -22,7 +22,8 @@ const markMs = 3_600_000
  * is gone too: then the store has lost its data once more.
  */
 export class DataLossWatch {
-  readonly #flag: FleetFlag
+  /** Tells that the store has the data of the fleet. A permit reads it. */
+  readonly flag: FleetFlag
   /** Set for as long as this process waits to set the flag. */
   readonly #mark: FleetFlag
   readonly #recovery: RecoveryWait
@@ -36,27 +37,23 @@ export class DataLossWatch {
     recovery: RecoveryWait,
     reportAgain: () => Promise<boolean>,
   ) {
-    this.#flag = new FleetFlag(`outbound.${name}.known`, store)
-    this.#mark = new FleetFlag(`outbound.${name}.waits`, store, randomUUID())
+    const all = { store, recovery }
+    this.flag = new FleetFlag({ ...all, name: `outbound.${name}.known` })
+    this.#mark = new FleetFlag({ ...all, name: `outbound.${name}.waits`, key: randomUUID() })
     this.#recovery = recovery
     this.#reportAgain = reportAgain
   }
 
-  /** Checks that a permit adds. */
-  get checks(): readonly Check[] {
-    return this.#flag.checks(0)
-  }
-
-  /** Reads from a decision with these checks that nothing was lost. */
+  /** Reads from a decision with the check of the flag that nothing was lost. */
   isWholeBy(decision: Decision): boolean {
-    const isSet = this.#flag.isSetBy(decision)
+    const isSet = this.flag.isSetBy(decision)
     if (isSet === false) this.#miss()
     return isSet === true && !this.#isRestoring
   }
 
   /** Reads the flag without a permit. */
   async look(): Promise<void> {
-    if ((await this.#leftMs(this.#flag)) === 0) this.#miss()
+    if ((await this.flag.leftMs()) === 0) this.#miss()
   }
 
   close(): void {
@@ -71,51 +68,32 @@ export class DataLossWatch {
   }
 
   async #restore(): Promise<void> {
-    let isReported = false
-    let isMarked = false
+    while (!this.#isClosed && !(await this.#isRestored())) await backgroundSleep(pollMs)
+    this.#isRestoring = false
+    await this.#mark.clear()
+  }
+
+  /** Waits for the recovery. False if the store fails, or loses its data once more. */
+  async #isRestored(): Promise<boolean> {
+    const { restMs } = this.#recovery
+    const waitMs = Number.isFinite(restMs) ? restMs : 0
+    if (!(await this.#mark.set(markMs + waitMs))) return false
+    // The report and the wait begin after the mark.
+    this.#recovery.dataLost()
+    if (!(await this.#reportAgain())) return false
     while (!this.#isClosed) {
-      if (!isMarked) {
-        const { restMs } = this.#recovery
-        const waitMs = Number.isFinite(restMs) ? restMs : 0
-        isMarked = await this.#tried(this.#mark.set(markMs + waitMs))
-        // The report and the wait begin after the mark.
-        if (isMarked) this.#recovery.dataLost()
-      }
-      if (isMarked) isReported ||= await this.#reportAgain()
       await backgroundSleep(Math.min(pollMs, this.#recovery.restMs))
-      const leftMs = await this.#leftMs(this.#flag)
-      if (leftMs === undefined || !isReported || !isMarked) continue
-      const markedMs = await this.#leftMs(this.#mark)
-      if (markedMs === undefined) continue
+      const knownMs = await this.flag.leftMs()
+      const markedMs = await this.#mark.leftMs()
+      if (knownMs === undefined || markedMs === undefined) continue
       if (markedMs === 0) {
         // The reports of other processes are lost too. A flag that is set may be an old one of this
         // process that came late.
         this.#recovery.dataLost()
-        if (await this.#tried(this.#flag.clear())) {
-          isReported = false
-          isMarked = false
-        }
-      } else if (leftMs > 0) break
-      else if (this.#recovery.restMs === 0) await this.#tried(this.#flag.set(flagMs))
+        if (await this.flag.clear()) return false
+      } else if (knownMs > 0) return true
+      else if (this.#recovery.restMs === 0) await this.flag.set(flagMs)
     }
-    this.#isRestoring = false
-    if (isMarked) await this.#tried(this.#mark.clear())
-  }
-
-  /**
-   * Resolves to true if the work succeeded. Otherwise the store is unavailable again, and a new
-   * wait follows.
-   */
-  async #tried(work: Promise<boolean>): Promise<boolean> {
-    const isDone = await work
-    if (!isDone) this.#recovery.storeFailed()
-    return isDone
-  }
-
-  async #leftMs(flag: FleetFlag): Promise<number | undefined> {
-    const leftMs = await flag.leftMs()
-    if (leftMs === undefined) this.#recovery.storeFailed()
-    else this.#recovery.storeAnswered()
-    return leftMs
+    return true
   }
 }

@@ -3,20 +3,27 @@ import {
   type CheckLimiter,
   createCheckLimiter,
   type Decision,
+  type LimiterOptions,
   type Outcome,
-  type PolicyOptions,
   type Store,
 } from '@sluice/core'
 
 /** The fleet counts against one key, so that all that concerns one call is decided in one step. */
 export const fleetKey = 'outbound'
 
-/** Quotas that only the store decides about: a guess could exceed them. */
-export function fleetLimiter(policies: readonly PolicyOptions[], store: Store): CheckLimiter {
-  return createCheckLimiter({ policies, store, ...onlyTheStore })
+/** A limiter that only the store decides about: a guess could exceed its quotas. */
+export function fleetLimiter(options: LimiterOptions): CheckLimiter {
+  return createCheckLimiter({ ...options, failureMode: 'closed', deadlineMs: 1_000 })
 }
 
-const onlyTheStore = { failureMode: 'closed', deadlineMs: 1_000 } as const
+interface FlagOptions {
+  readonly name: string
+  readonly store: Store
+  /** The key of a flag that each process has one of. @default that of the fleet */
+  readonly key?: string
+  /** Learns from calls of the flag whether the store is there. */
+  readonly recovery?: { storeAnswered(): void; storeFailed(): void }
+}
 
 /**
  * A flag that the whole fleet sees, for a time that the store keeps. It outlives the process that
@@ -25,15 +32,12 @@ const onlyTheStore = { failureMode: 'closed', deadlineMs: 1_000 } as const
 export class FleetFlag {
   readonly #limiter: CheckLimiter
   readonly #key: string
+  readonly #recovery: FlagOptions['recovery']
 
-  /** @param key where a process has one of its own */
-  constructor(name: string, store: Store, key: string = fleetKey) {
+  constructor({ name, store, key = fleetKey, recovery }: FlagOptions) {
+    this.#limiter = fleetLimiter({ penalty: { after: 'never', name }, store })
     this.#key = key
-    this.#limiter = createCheckLimiter({
-      penalty: { after: 'never', name },
-      store,
-      ...onlyTheStore,
-    })
+    this.#recovery = recovery
   }
 
   /** Check on the flag: a cost of 1 is denied while the flag is set, a cost of 0 only reads it. */
@@ -54,34 +58,38 @@ export class FleetFlag {
   }
 
   /** Time (ms) for which the flag stays set; `undefined` if the store does not say. */
-  async leftMs(): Promise<number | undefined> {
-    try {
-      const { source, retryAfterMs } = await this.#limiter.peek(this.#key)
-      return source === 'store' ? retryAfterMs : undefined
-    } catch {
-      // The store returned an invalid answer.
-      return undefined
-    }
+  leftMs(): Promise<number | undefined> {
+    return this.#limiter.peek(this.#key).then(
+      ({ source, retryAfterMs }) => this.#noted(source === 'store' ? retryAfterMs : undefined),
+      () => this.#noted(undefined),
+    )
   }
 
   /** Sets it anew. @returns false when the store fails */
   set(forMs: number): Promise<boolean> {
-    return isDone(this.#limiter.block(this.#key, `${Math.max(1, Math.ceil(forMs))}ms`))
+    return this.#isDone(this.#limiter.block(this.#key, `${Math.max(1, Math.ceil(forMs))}ms`))
   }
 
   /** Takes it away. @returns false when the store fails */
   clear(): Promise<boolean> {
-    return isDone(this.#limiter.reset(this.#key))
+    return this.#isDone(this.#limiter.reset(this.#key))
+  }
+
+  #isDone(work: Promise<unknown>): Promise<boolean> {
+    return work.then(
+      () => this.#noted(true) === true,
+      () => this.#noted(undefined) === true,
+    )
+  }
+
+  /** Notes whether the store has answered. */
+  #noted<T>(answer: T | undefined): T | undefined {
+    if (answer === undefined) this.#recovery?.storeFailed()
+    else this.#recovery?.storeAnswered()
+    return answer
   }
 
   #outcomeIn({ outcomes }: Decision): Outcome | undefined {
     return outcomes.find(({ policy }) => policy.id === this.#limiter.penalty?.id)
   }
-}
-
-function isDone(work: Promise<unknown>): Promise<boolean> {
-  return work.then(
-    () => true,
-    () => false,
-  )
 }

@@ -1,5 +1,6 @@
 import type { Check, Decision, Policy, PolicyOptions } from '@sluice/core'
 import { fleetKey } from './flag.ts'
+import { RecentUnits } from './recent-units.ts'
 
 export interface Quota {
   readonly limit: number
@@ -17,6 +18,8 @@ export const graceMs = 30_000
  * calls that are over expire after a window. Their sum never exceeds the limit.
  */
 export class QuotaUnits {
+  /** Units of this process' calls that are over. */
+  readonly recent: RecentUnits
   readonly #quota: Quota
   readonly #underWay: Policy
   readonly #over: Policy
@@ -24,6 +27,7 @@ export class QuotaUnits {
   #overUnits = 0
 
   constructor(quota: Quota, underWay: Policy, over: Policy) {
+    this.recent = new RecentUnits(quota.windowMs)
     this.#quota = quota
     this.#underWay = underWay
     this.#over = over

@@ -11,7 +11,6 @@ import { DataLossWatch } from './data-loss.ts'
 import { fleetLimiter } from './flag.ts'
 import type { Pause } from './pause.ts'
 import { graceMs, type Quota, QuotaUnits, quotaPolicies } from './quota-units.ts'
-import { RecentCalls } from './recent-calls.ts'
 import { RecoveryWait } from './recovery-wait.ts'
 
 /** The options of an outbound that its whole fleet shares. */
@@ -32,12 +31,6 @@ export interface CallLease {
   isRenewing: boolean
 }
 
-/** No units now. */
-export interface NoLease {
-  /** Time (ms) before it makes sense to ask again. */
-  readonly retryMs: number
-}
-
 /**
  * Renewals of the units of calls under way in a window. A store that has lost its data must learn
  * of them within the window.
@@ -48,8 +41,9 @@ const maxRenewalMs = 3_000
 /** Time (ms) since the ask after which a delayed process may soon lose its units. */
 const lateMs = graceMs / 3
 
-/** Delay (ms) before a store that does not decide is asked again. */
+/** Delay (ms) before a store that does not decide is asked again, and the longest in a pause. */
 const awayRetryMs = 250
+const maxRetryMs = 1_000
 
 /**
  * The units of a third party's quotas. A call holds its units from its permit until a window after
@@ -64,7 +58,6 @@ export class FleetQuotas {
   readonly #recovery: RecoveryWait
   /** `undefined` if the store is in this process: it cannot lose data that this process keeps. */
   readonly #lossWatch: DataLossWatch | undefined
-  readonly #recent: RecentCalls
   readonly #minWindowMs: number
   readonly #maxWindowMs: number
   readonly #isWatched: boolean
@@ -76,7 +69,6 @@ export class FleetQuotas {
   constructor(setup: FleetSetup, pause: Pause, onRecovery: (forMs: number) => void) {
     const { name, limits, store, recovery } = setup
     this.#pause = pause
-    this.#recent = new RecentCalls(limits)
     this.#minWindowMs = Math.min(...limits.map(({ windowMs }) => windowMs))
     this.#maxWindowMs = Math.max(...limits.map(({ windowMs }) => windowMs))
     this.#recovery = new RecoveryWait(limits, recovery, onRecovery)
@@ -86,24 +78,23 @@ export class FleetQuotas {
     // If the recovery is as long as the longest window, calls that are over have expired at its
     // end.
     this.#isWatched = this.#lossWatch !== undefined && this.#maxWindowMs > recovery
-    this.#limiter = fleetLimiter(
-      limits.flatMap((quota) => quotaPolicies(name, quota)),
-      store,
-    )
+    const policies = limits.flatMap((quota) => quotaPolicies(name, quota))
+    this.#limiter = fleetLimiter({ policies, store })
     this.#quotas = limits.flatMap((quota, index) => {
       const [underWay, over] = this.#limiter.policies.slice(2 * index)
       return underWay && over ? [new QuotaUnits(quota, underWay, over)] : []
     })
   }
 
-  async take(cost: number): Promise<{ readonly grant: CallLease } | NoLease> {
+  /** Takes the units of a call, or tells in how many ms it makes sense to ask again. */
+  async ask(cost: number): Promise<{ readonly grant: CallLease } | { readonly retryMs: number }> {
     const pauseMs = this.#pause.leftMs
-    if (pauseMs > 0) return { retryMs: Math.min(pauseMs, 1_000) }
+    if (pauseMs > 0) return { retryMs: Math.min(pauseMs, maxRetryMs) }
     const askedAt = performance.now()
     const decision = await this.#limiter.decide([
       ...this.#quotas.flatMap((quota) => quota.takeChecks(cost)),
-      ...this.#pause.checks,
-      ...(this.#lossWatch?.checks ?? []),
+      ...this.#pause.flag.checks(1),
+      ...(this.#lossWatch?.flag.checks(0) ?? []),
     ])
     if (decision.source !== 'store') {
       this.#recovery.storeFailed()
@@ -113,15 +104,20 @@ export class FleetQuotas {
     const isWhole = this.#lossWatch?.isWholeBy(decision) ?? true
     const rooms = this.#quotas.map((quota) => quota.read(decision))
     if (!decision.allowed) {
-      const pausedMs = this.#pause.retryMsBy(decision)
+      const pausedMs = this.#pause.flag.leftMsBy(decision)
+      if (pausedMs > 0) return { retryMs: Math.min(pausedMs, maxRetryMs) }
       // There is more room than assumed: ask again at once.
-      return { retryMs: pausedMs ?? (rooms.includes('more') ? 0 : this.#retryMs) }
+      return { retryMs: rooms.includes('more') ? 0 : this.#retryMs }
     }
     const recoveryMs = this.#recovery.restMs
     const isLate = performance.now() - askedAt > lateMs
     const isRoom = this.#quotas.every((quota) => quota.holds(decision))
-    if (isWhole && isRoom && recoveryMs === 0 && !isLate)
-      return { grant: this.#hold(cost, decision) }
+    if (isWhole && isRoom && recoveryMs === 0 && !isLate) {
+      const grant = { cost, decision, isRenewing: false }
+      this.#underWay.add(grant)
+      this.#timer ??= setInterval(() => this.#renewAll(), this.#renewMs).unref()
+      return { grant }
+    }
     await this.#limiter.release(decision)
     return { retryMs: recoveryMs > 0 ? Math.min(recoveryMs, awayRetryMs) : this.#retryMs }
   }
@@ -132,18 +128,12 @@ export class FleetQuotas {
     await this.#limiter.release(lease.decision)
   }
 
-  /** Notes the answer of the third party. The units last one window from now. */
+  /** Notes that the third party has counted a call. The units last one window from now. */
   answered(lease: CallLease): void {
-    this.#recent.add(lease.cost)
+    for (const { recent } of this.#quotas) recent.add(lease.cost)
     const report = this.#report(lease).finally(() => this.#reports.delete(report))
     this.#reports.add(report)
     background(report)
-  }
-
-  /** Notes that the third party did not answer, and may still count the call within `lateMs`. */
-  async unanswered(lease: CallLease, lateMs: number): Promise<void> {
-    await backgroundSleep(lateMs)
-    this.answered(lease)
   }
 
   /**
@@ -164,17 +154,13 @@ export class FleetQuotas {
     return Math.min(Math.max(evenMs, 5), 250) * (0.75 + Math.random() / 2)
   }
 
-  #hold(cost: number, decision: Decision): CallLease {
-    const lease: CallLease = { cost, decision, isRenewing: false }
-    this.#underWay.add(lease)
-    const everyMs = Math.floor(Math.min(this.#minWindowMs / renewalsPerWindow, maxRenewalMs))
-    this.#timer ??= setInterval(() => this.#renewAll(), Math.max(1, everyMs)).unref()
-    return lease
+  get #renewMs(): number {
+    return Math.max(1, Math.floor(Math.min(this.#minWindowMs / renewalsPerWindow, maxRenewalMs)))
   }
 
   #renewAll(): void {
     for (const lease of this.#underWay) background(this.#renew(lease))
-    const isWatching = this.#isWatched && !this.#isClosed && this.#recent.hasUnits
+    const isWatching = this.#isWatched && !this.#isClosed && this.#hasRecent
     if (isWatching && this.#lossWatch) background(this.#lossWatch.look())
     if (isWatching || this.#underWay.size > 0) return
     clearInterval(this.#timer)
@@ -185,12 +171,15 @@ export class FleetQuotas {
     if (lease.isRenewing) return
     lease.isRenewing = true
     try {
-      const isKept = await this.#isKept(lease.decision)
+      const renew = (): Promise<boolean> => this.#limiter.renew(lease.decision)
+      // Twice, since an answer may have been lost on its way.
+      const isKept = (await renew()) || (await renew())
+      if (isKept) this.#recovery.storeAnswered()
       if (isKept || !this.#underWay.has(lease)) return
       // The leases are gone, or the store fails. New leases last as long, and a lease too many is
       // safe.
       this.#recovery.storeFailed()
-      const decision = await this.#charge(({ quota }) => quota.underWayCheck(lease.cost))
+      const decision = await this.#charge((quota) => quota.underWayCheck(lease.cost))
       if (!decision) return
       this.#recovery.dataLost()
       const before = lease.decision
@@ -204,13 +193,6 @@ export class FleetQuotas {
     }
   }
 
-  /** Renews twice, since an answer may have been lost on its way. */
-  async #isKept(decision: Decision): Promise<boolean> {
-    const isKept = (await this.#limiter.renew(decision)) || (await this.#limiter.renew(decision))
-    if (isKept) this.#recovery.storeAnswered()
-    return isKept
-  }
-
   /**
    * Reports that a call is over. Until the store knows it, the units count as those of a call under
    * way.
@@ -218,7 +200,7 @@ export class FleetQuotas {
   async #report(lease: CallLease): Promise<void> {
     const endsAt = performance.now() + this.#maxWindowMs + graceMs
     for (let tries = 0; performance.now() < endsAt; tries += 1) {
-      if (await this.#charge(({ quota }) => quota.overCheck(lease.cost))) break
+      if (await this.#charge((quota) => quota.overCheck(lease.cost))) break
       await backgroundSleep(Math.min(50 * 2 ** tries, 1_000))
     }
     this.#underWay.delete(lease)
@@ -230,19 +212,18 @@ export class FleetQuotas {
    * way.
    */
   async #reportAgain(): Promise<boolean> {
-    if (!this.#recent.hasUnits) return true
-    const units = this.#recent.units()
-    const decision = await this.#charge(({ quota, index }) => quota.overCheck(units[index] ?? 0))
-    return decision !== undefined
+    if (!this.#hasRecent) return true
+    return !!(await this.#charge((quota) => quota.overCheck(quota.recent.sum)))
+  }
+
+  get #hasRecent(): boolean {
+    return this.#quotas.some(({ recent }) => recent.sum > 0)
   }
 
   /** Takes units without asking; `undefined` when the store did not. */
-  async #charge(
-    checkOf: (of: { readonly quota: QuotaUnits; readonly index: number }) => Check,
-  ): Promise<Decision | undefined> {
-    const checks = this.#quotas.map((quota, index) => checkOf({ quota, index }))
+  async #charge(checkOf: (quota: QuotaUnits) => Check): Promise<Decision | undefined> {
     try {
-      const decision = await this.#limiter.chargeChecks(checks)
+      const decision = await this.#limiter.chargeChecks(this.#quotas.map(checkOf))
       if (decision.source === 'store') {
         this.#recovery.storeAnswered()
         return decision

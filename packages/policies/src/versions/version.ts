@@ -1,13 +1,5 @@
 import { createHash } from 'node:crypto'
-import {
-  errorText,
-  joined,
-  notify,
-  type Option,
-  observersOption,
-  Registrations,
-  warn,
-} from '@sluice/core'
+import { errorText, joined, notify, Registrations, warn } from '@sluice/core'
 import type { GuardFields, LiveGuard, NamedCode, PolicyVersion } from '@sluice/http'
 import { bindPolicies } from '../bind/bind.ts'
 import { placedPolicies } from '../file/named-policies.ts'
@@ -75,17 +67,9 @@ export interface VersionObservers {
   onVersion?(version: string): void
 }
 
-/** Options that name observers of versions. */
-export class VersionObserverTable {
-  /** An object with `onRefused` or `onVersion`, or a list of such objects. @default none */
-  observers?: Option<VersionObservers | readonly VersionObservers[], readonly VersionObservers[]> =
-    observersOption<VersionObservers>(['onRefused', 'onVersion'])
-}
-
 /** The version in force, and the guards that change with it. */
 export class VersionSwitch {
-  readonly #onRefused: ((refused: Refused) => void) | undefined
-  readonly #onVersion: ((version: string) => void) | undefined
+  readonly #observers: readonly VersionObservers[]
   readonly guards: LiveGuard[] = []
   #now = new Version('', {}, 'none')
   #refused: Refused | undefined
@@ -93,8 +77,7 @@ export class VersionSwitch {
   readonly #warned = new Set<string>()
 
   constructor(observers: readonly VersionObservers[]) {
-    this.#onRefused = joined(observers.map((each) => each.onRefused?.bind(each)))
-    this.#onVersion = joined(observers.map((each) => each.onVersion?.bind(each)))
+    this.#observers = observers
   }
 
   get now(): Version {
@@ -122,7 +105,7 @@ export class VersionSwitch {
     }
     for (const each of apply) each()
     this.#now = version
-    notify(this.#onVersion, version.id)
+    notify(joined(this.#observers.map((each) => each.onVersion?.bind(each))), version.id)
     return true
   }
 
@@ -141,7 +124,8 @@ export class VersionSwitch {
   refuse(version: string, message: string): void {
     if (this.#refused?.version === version && this.#refused.message === message) return
     this.#refused = { version, message }
-    if (this.#onRefused) notify(this.#onRefused, this.#refused)
+    const onRefused = joined(this.#observers.map((each) => each.onRefused?.bind(each)))
+    if (onRefused) notify(onRefused, this.#refused)
     else if (!this.#warned.has(message)) {
       this.#warned.add(message)
       warn(`the policies ${version} were refused, and ${this.#now.id} stays in force: ${message}`)
