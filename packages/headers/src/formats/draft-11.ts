@@ -5,9 +5,9 @@ import {
   type PolicyState,
   shownLimit,
   shownRemaining,
+  wholeSeconds,
 } from '../values/policy-state.ts'
 import { effectiveResetMs } from '../values/retry-after.ts'
-import { wholeSeconds } from '../values/seconds.ts'
 import { isKey, serialiseBytes, serialiseString } from '../values/structured-field.ts'
 import type { DialectFormat, FieldOptions, HeaderLine } from './dialect-format.ts'
 

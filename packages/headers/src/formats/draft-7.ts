@@ -1,6 +1,5 @@
 import { bindingPolicy } from '../values/binding-policy.ts'
-import type { PolicyState } from '../values/policy-state.ts'
-import { wholeSeconds } from '../values/seconds.ts'
+import { type PolicyState, wholeSeconds } from '../values/policy-state.ts'
 import type { DialectFormat, FieldOptions, HeaderLine } from './dialect-format.ts'
 import { addIntegerPolicies } from './integer-policies.ts'
 

@@ -1,6 +1,10 @@
 import type { BindingPolicy } from '../values/binding-policy.ts'
-import { countsRequests, type PolicyState, shownLimit } from '../values/policy-state.ts'
-import { wholeSeconds } from '../values/seconds.ts'
+import {
+  countsRequests,
+  type PolicyState,
+  shownLimit,
+  wholeSeconds,
+} from '../values/policy-state.ts'
 import type { HeaderLine } from './dialect-format.ts'
 
 /**

@@ -1,7 +1,6 @@
 import { type BindingPolicy, bindingPolicy } from '../values/binding-policy.ts'
 import { policyNameProblem } from '../values/policy-name.ts'
-import type { PolicyState } from '../values/policy-state.ts'
-import { maxInteger, wholeSeconds } from '../values/seconds.ts'
+import { maxInteger, type PolicyState, wholeSeconds } from '../values/policy-state.ts'
 import type { DialectFormat, FieldOptions, HeaderLine } from './dialect-format.ts'
 
 const fieldNames = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']

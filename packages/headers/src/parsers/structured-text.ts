@@ -1,5 +1,5 @@
 import { parseDictionary, parseList } from 'structured-headers'
-import { maxInteger } from '../values/seconds.ts'
+import { maxInteger } from '../values/policy-state.ts'
 
 /**
  * A member of a list. Its types are the sender's choice: every reader checks the types it takes.

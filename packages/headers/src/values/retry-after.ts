@@ -1,5 +1,4 @@
-import { isBlocked, isViolated, type PolicyState } from './policy-state.ts'
-import { wholeSeconds } from './seconds.ts'
+import { isBlocked, isViolated, type PolicyState, wholeSeconds } from './policy-state.ts'
 
 /**
  * 20 days. Node's timers overflow at 2^31 ms (24.8 days) and then fire at once; axios-retry adds up

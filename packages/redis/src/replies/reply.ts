@@ -1,7 +1,6 @@
-import { type Check, SluiceError } from '@sluice/core'
-import type { TwinReading } from '@sluice/core/backend'
+import { type Check, Receipt, SluiceError } from '@sluice/core'
+import { algorithmOf, leavesTrace, outcomeOf, type TwinReading, waitMs } from '@sluice/core/backend'
 import type { QueuedOutcome, QueuedRequest } from '../model/queued-request.ts'
-import { type DecidedAsk, grantOutcome, readOutcome } from './outcomes.ts'
 
 /** The result of an ask; an error if the script could not decide it. */
 export type AskResult = readonly QueuedOutcome[] | SluiceError
@@ -99,24 +98,34 @@ class ReplyReader {
     const value = this.#reply[this.#at]
     this.#at += 1
     if (Array.isArray(value) && Number(value[0]) === -1) return String(value[1])
-    const takes = op === 'consume' || op === 'charge'
-    if (op === 'grant' && Array.isArray(value)) return this.#readGrant(value, check)
-    const isChange = !takes && op !== 'peek'
     const verdict = Array.isArray(value) ? this.#readList(value) : this.#readPacked(value)
+    const now = this.#now
+    const { counts, fromTwin } = algorithmOf(check.policy)
+    const found = fromTwin(check, this.#report, now)
+    const { at } = found
+    const { incarnation } = this.#report
+    const outcome = outcomeOf(found.state, check, now)
+    if (op === 'grant' && Array.isArray(value)) {
+      const granted = this.#integer(value[5])
+      const isTaken = this.#integer(value[6]) === 1
+      if (isTaken) outcome.receipt = new Receipt(check, at, incarnation)
+      return { ...outcome, allowed: granted > 0, granted }
+    }
+    const takes = op === 'consume' || op === 'charge'
+    const isChange = !takes && op !== 'peek'
     // True if the request is allowed, or had anything to change.
     const isFound = verdict === 1
-    const isAllowed = isFound || isChange
-    const decided: DecidedAsk = { now: this.#now, isAllowed, isTaken: takes && isAllowed }
-    const outcome = readOutcome(check, this.#report, decided)
-    if (verdict === 2) return { ...outcome, allowed: true }
-    return isChange && !isFound ? { ...outcome, allowed: false } : outcome
-  }
-
-  #readGrant(value: readonly unknown[], check: Check): QueuedOutcome {
-    const units = this.#integer(value[5])
-    const isTaken = this.#integer(value[6]) === 1
-    this.#readList(value)
-    return grantOutcome(check, this.#report, { now: this.#now, units, isTaken })
+    if (isFound || isChange) outcome.delayMs = found.delayMs ?? 0
+    else {
+      const wait = waitMs(found.state, check, now)
+      const isKnown = wait === 0 || wait === Number.POSITIVE_INFINITY
+      outcome.denyFor(isKnown ? wait : (found.waitMs ?? wait))
+    }
+    if (isFound && takes && counts !== 'strikes' && leavesTrace(check))
+      outcome.receipt = new Receipt(check, at, incarnation)
+    if (verdict === 2) outcome.allowed = true
+    else if (isChange) outcome.allowed = isFound
+    return outcome
   }
 
   /** Returns 1 if the request is allowed, and 2 if others deny it and this policy had room. */
