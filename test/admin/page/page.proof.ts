@@ -35,7 +35,7 @@ describe('each view', () => {
       Keys: 'Unlock everybody under one policy',
       Top: 'user ada',
       Queues: 'the printer answered 502',
-      Audit: 'policies.change',
+      Audit: 'login limit 5 → 4',
     }
     await set(4)
     for (const name of views) {
@@ -117,7 +117,7 @@ describe('policies', () => {
     await confirm(page, 'Try in shadow')
     expect(await login('bob')).toBe(200)
     await show(page, 'Audit')
-    await text('policies.change')
+    await text('login limit 1 → 0, login mode')
   }, 60_000)
 
   it('tell what was changed, and are put back', async () => {

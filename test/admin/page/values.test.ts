@@ -27,6 +27,21 @@ describe('the traffic', () => {
     expect(history.traffic?.points).toEqual([[6, 8, 0, 0, 0]])
   })
 
+  it('lists the ten policies that refuse most, of 1,000', () => {
+    const history = new TrafficHistory()
+    const names = Array.from({ length: 1_000 }, (_, each) => `policy ${each}`)
+    const none = { shadowAllowed: 0, shadowDenied: 0, fallback: 0, nearMisses: 0 }
+    for (const turn of [1, 2]) {
+      const policies = names.map((policy, each) => {
+        return { policy, allowed: 0, denied: each * turn, ...none }
+      })
+      history.note({ ...live(turn, turn * 5_000), policies })
+    }
+    const { policies = [], policiesInAll } = history.traffic ?? {}
+    expect(policies.map(({ policy }) => policy)).toEqual(names.slice(-10).reverse())
+    expect(policiesInAll).toBe(1_000)
+  })
+
   it('has a minute for its numbers and 15 for the lines', () => {
     const history = new TrafficHistory()
     for (let turn = 0; turn < 400; turn += 1) history.note(live(turn, turn * 5_000))

@@ -33,7 +33,6 @@ export function AuditTable({ label, records, actionsOn, blank, filter }: AuditTa
       look: 'cut',
       cell: (record) => (
         <>
-          <span class={record.changes ? 'mono wide' : 'mono'}>{record.action}</span>{' '}
           {record.phase !== 'done' && <Badge tone="deny">{record.phase}</Badge>}{' '}
           <What record={record} />
         </>
@@ -66,17 +65,14 @@ function textOf({ actor, action, phase, reason, target, changes = [] }: AuditRec
 }
 
 /** Says what a record changed, or whom it was about. */
-function What({ record: { target, changes } }: { record: AuditRecord }) {
-  if (changes) {
-    const words = changes.flatMap(changeWords).join(', ') || 'nothing'
-    return <span title={words}>{words}</span>
-  }
-  if (!target) return null
+function What({ record: { action, target = {}, changes = [] } }: { record: AuditRecord }) {
+  const changed = changes.flatMap(changeWords).join(', ')
+  if (changed !== '') return <span title={`${action}: ${changed}`}>{changed}</span>
   const { policy, policies, digest, kind, queue } = target
   const words = [policy, ...(policies ?? []), queue && `queue ${queue}`, kind].filter(Boolean)
   return (
     <>
-      {words.join(', ')}{' '}
+      <span class="mono">{action}</span> {words.join(', ')}{' '}
       {digest && (
         <a class="mono" href={linkTo('keys', digest)}>
           {digest.slice(0, 8)}

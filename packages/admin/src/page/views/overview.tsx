@@ -12,7 +12,7 @@ import { Numbers } from './overview/numbers.tsx'
 import { countColumn, rowsOf } from './top.tsx'
 
 const shownRows = 6
-const limitedColumns = [...identityColumns, countColumn]
+const limitedColumns = [...identityColumns, { ...countColumn, title: 'Denied' }]
 
 export function Overview({ session }: { session: Session }) {
   const traffic = usePolled<Traffic>('traffic')
