@@ -2,8 +2,9 @@
 export type OutboundEvent = {
   readonly outbound: string
   readonly by: string
-} /** A call was made, and has come to an end. */ & (
+} & (
   | {
+      /** A call was made, and has come to an end. */
       readonly type: 'call'
       /** The `label` of the call; for `fetch` the method and the URL without its query. */
       readonly label: string
@@ -15,8 +16,8 @@ export type OutboundEvent = {
       /** The status of an answer; else `ok`, `failed`, or `timeout` if the call took too long. */
       readonly answer: number | 'ok' | 'failed' | 'timeout'
     }
-  /** A call was not made. */
   | {
+      /** A call was not made. */
       readonly type: 'refused'
       readonly label: string
       readonly cost: number
