@@ -27,6 +27,7 @@ const sections: { readonly [title: string]: readonly Link[] } = {
     ['Calls to a third party', '/outbound'],
     ['Clients', '/clients'],
     ['Prefetch for hot keys', '/prefetch'],
+    ['Budgets', '/budgets'],
     ['Regions', '/regions'],
     ['Change limits at run time', '/policies'],
     ['Limits from a log', '/simulator'],

@@ -31,6 +31,7 @@ const floors: Readonly<Record<string, readonly string[]>> = {
     'ledger',
     'resilience',
     'deciders',
+    'reserve',
     'limiter',
     'regions',
   ],

@@ -12,5 +12,5 @@ export type { Change, DecidingOp, Granted, Outcome, Store, StoreOp } from './mod
 export { countInstead } from './observers/join-observers.ts'
 export type { CountedDecision } from './observers/observers.ts'
 export { countsBeyond } from './policy/async.ts'
+export { besideGrants, mayReserve } from './policy/grants.ts'
 export { boundLogLimit, checkLogLimit } from './policy/log-limit.ts'
-export { besideGrants } from './policy/prefetch.ts'

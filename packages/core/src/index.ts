@@ -6,7 +6,7 @@ export {
   type Counting,
   type CountingName,
 } from './algorithms/table.ts'
-export type { CostOptions, KeyOrDigest, PeekOptions } from './limiter/arguments.ts'
+export type { CostOptions, KeyOrDigest, PeekOptions, ReserveOptions } from './limiter/arguments.ts'
 export { createCheckLimiter, createLimiter } from './limiter/create-limiter.ts'
 export type { CheckLimiter, Limiter, RefundOptions } from './limiter/limiter.ts'
 export {
@@ -152,6 +152,8 @@ export {
   regionalStore,
   withoutRegions,
 } from './regions/regional-store.ts'
+export type { BudgetSignal, Reservation, SettleOptions } from './reserve/reservation.ts'
+export type { ReservedAmounts } from './reserve/reserve.ts'
 export { fnv1a } from './runtime/hash.ts'
 export { type HotKey, type HotKeys, mergeHotKeys, SpaceSaving } from './runtime/hot-keys.ts'
 export { andThen, isPromise, type MaybePromise } from './runtime/maybe-promise.ts'

@@ -1,6 +1,6 @@
 -- Extends parts/request.lua for policies with grants (algorithms/granted-log.lua). In the place of
 -- receipts stand the terms of each key: { id, ms that the grant lives, divisor of what remains, and
--- in turn ids and spent units of grants that the process has closed }; {} for other policies.
+-- grants that the process renews or has closed (held_log.close) }; {} for other policies.
 
 -- The report has two more fields: the units of the grant, and whether units were recorded.
 function operations.grant(policies, costs, at, receipts)

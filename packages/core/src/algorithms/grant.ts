@@ -14,6 +14,15 @@ export interface ClosedGrant {
   readonly spent: number
 }
 
+/** A grant that its process renews: it goes on spending what is left. */
+export interface KeptGrant {
+  readonly id: number
+  /** The units that the process may still spend. All others were spent, apart from `freed`. */
+  readonly left: number
+  /** The units that come back unspent: those that were given up since the last call. */
+  readonly freed: number
+}
+
 /** The grant that a process takes, and the grants that it returns, in one step of the store. */
 export interface GrantTerms {
   /** The id of the grant to take. The cost of the check is the number of units that are wanted. */
@@ -24,6 +33,8 @@ export interface GrantTerms {
   readonly divisor: number
   /** Closed grants of this process. The store passes over those that it does not hold. */
   readonly closed: readonly ClosedGrant[]
+  /** Grants whose spent units are recorded now, and whose life begins anew. @default none */
+  readonly kept?: readonly KeptGrant[]
 }
 
 /** The answer of the store to `GrantTerms`. */

@@ -1,6 +1,6 @@
 import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
 import { effectiveWindowMs } from './effective-window.ts'
-import { type KeyGrant, longestGrantMs, maxGrants } from './grant.ts'
+import { type KeptGrant, type KeyGrant, longestGrantMs, maxGrants } from './grant.ts'
 
 /** A state with the grants of its key beside it, those that end first in front. */
 export interface GrantedState<Inner extends KeyState = KeyState> extends KeyState {
@@ -72,6 +72,30 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
   ): number {
     const limit = Math.max(check.limit, algorithm.used(inner, check, now) + units)
     return algorithm.take(inner, { ...check, cost: units, limit }, now)
+  }
+
+  /**
+   * Records the spent units of a grant, and lets its life begin anew. A call that comes late or
+   * twice finds no more units than it says, and so changes none.
+   */
+  function keep(
+    state: State,
+    check: OwnCheck,
+    { kept, endsAt, now }: { kept: KeptGrant; endsAt: number; now: number },
+  ): number | undefined {
+    const grant = state.grants.find(({ id }) => id === kept.id)
+    if (!grant) return undefined
+    const spent = grant.units - kept.left - kept.freed
+    const units = Math.min(grant.units, kept.left)
+    state.grants = state.grants.filter((held) => held !== grant)
+    if (units > 0) hold(state, { ...grant, units, endsAt: Math.max(grant.endsAt, endsAt) })
+    return spent > 0 ? record(state.inner, check, { units: spent, now }) : undefined
+  }
+
+  /** Adds a grant. Processes may differ in how long their grants live. */
+  function hold(state: State, grant: KeyGrant): void {
+    const at = state.grants.findIndex(({ endsAt }) => endsAt > grant.endsAt)
+    state.grants = state.grants.toSpliced(at < 0 ? state.grants.length : at, 0, grant)
   }
 
   const {
@@ -151,6 +175,10 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
 
     takeGrant(state, check, { now, terms }) {
       let settledAt: number | undefined
+      const newEnd = now + terms.lifeMs
+      for (const kept of terms.kept ?? []) {
+        settledAt = keep(state, check, { kept, endsAt: newEnd, now }) ?? settledAt
+      }
       for (const { id, spent } of terms.closed) {
         const grant = state.grants.find((held) => held.id === id)
         if (!grant) continue
@@ -165,10 +193,7 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
       const room = algorithm.capacity(check) - used(state, check, now)
       const units = Math.min(check.cost, Math.floor(room / terms.divisor))
       if (units <= 0 || state.grants.length >= maxGrants) return { units: 0, settledAt }
-      const grant = { id: terms.id, units, endsAt: now + terms.lifeMs }
-      // Processes may differ in how long their grants live.
-      const at = state.grants.findIndex(({ endsAt }) => endsAt > grant.endsAt)
-      state.grants = state.grants.toSpliced(at < 0 ? state.grants.length : at, 0, grant)
+      hold(state, { id: terms.id, units, endsAt: newEnd })
       return { units, settledAt }
     },
 

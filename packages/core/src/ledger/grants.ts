@@ -222,6 +222,6 @@ export class Grants {
 }
 
 /** Ids have to differ among the grants of one key that are alive at one time. */
-function randomId(): number {
+export function randomId(): number {
   return 1 + Math.floor(Math.random() * (Number.MAX_SAFE_INTEGER - 1))
 }

@@ -131,8 +131,7 @@ export class Holding {
    * @param lifeMs the life of the grant at the store
    */
   request(id: number, lifeMs: number, now: Moment): Pick<GrantTerms, 'closed'> {
-    const ownLifeMs = lifeMs - Math.max(2, Math.ceil(lifeMs * clockDrift))
-    const endsAt = later(now, ownLifeMs)
+    const endsAt = ownEnd(lifeMs, now)
     for (const grant of this.closed) grant.isSent = true
     this.pending = { id, endsAt, closed: [...this.closed] }
     return { closed: this.closed.map(closedGrant) }
@@ -185,7 +184,12 @@ export class Holding {
 /** The share by which the clock of the store may run faster than the clock of this process. */
 const clockDrift = 0.01
 
-function hasPassed(end: Moment, now: Moment): boolean {
+/** Returns the end of a grant that the store is asked for now, as its process keeps it. */
+export function ownEnd(lifeMs: number, now: Moment): Moment {
+  return later(now, lifeMs - Math.max(2, Math.ceil(lifeMs * clockDrift)))
+}
+
+export function hasPassed(end: Moment, now: Moment): boolean {
   return now.monotonicMs >= end.monotonicMs || now.wallMs >= end.wallMs
 }
 

@@ -14,6 +14,17 @@ export interface CostOptions {
   cost?: number | undefined
 }
 
+/** Options of `reserve`. `cost` is for the policies without `reserve`. */
+export interface ReserveOptions extends CostOptions {
+  /** Units that are held of each policy with `reserve`: a whole number ≥ 1. */
+  units: number
+  /**
+   * Units that a reservation asks for when it has fewer than half of them left; 0: it never asks.
+   * @default a quarter of `units`, rounded up
+   */
+  step?: number | undefined
+}
+
 /** Options of `peek`. */
 export interface PeekOptions extends CostOptions {
   /**
@@ -119,4 +130,22 @@ function costOf(options: CostOptions): number {
   knownFields(options, 'options', ['cost'])
   const { cost = 1 } = options
   return wholeNumber(cost, { option: 'cost', code: 'SLUICE_COST_INVALID' }, { min: 0 })
+}
+
+/** @throws SluiceError that names the option, its value, the legal range and the fix */
+export function readReserveOptions(
+  options: ReserveOptions,
+  policies: readonly Policy[],
+): { readonly units: number; readonly step: number; readonly cost: number } {
+  knownFields(options, 'options', ['units', 'step', 'cost'])
+  const place = (option: string) => ({ option, code: 'SLUICE_COST_INVALID' }) as const
+  const units = wholeNumber(options.units, place('units'), { min: 1 })
+  const step = wholeNumber(options.step ?? Math.ceil(units / 4), place('step'), { min: 0 })
+  if (policies.some(({ reserveMs }) => reserveMs > 0)) {
+    return { units, step, cost: costOf({ cost: options.cost }) }
+  }
+  throw new SluiceError(
+    'SLUICE_OPTION_INVALID',
+    'reserve: no policy of the limiter has reserve: true; give it to a policy with the algorithm sliding-log or fixed-window',
+  )
 }

@@ -1,6 +1,7 @@
 import type { Check } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import { noteRelease } from '../options/release.ts'
+import { reservationsOf } from '../reserve/reserve.ts'
 import { andThen, type MaybePromise, promised } from '../runtime/maybe-promise.ts'
 import {
   type CostOptions,
@@ -12,7 +13,9 @@ import {
   type KeyOrDigest,
   keyedBy,
   type PeekOptions,
+  type ReserveOptions,
   readPeekOptions,
+  readReserveOptions,
 } from './arguments.ts'
 import { connect } from './connect.ts'
 import { followUps } from './follow-ups.ts'
@@ -47,6 +50,8 @@ export function createCheckLimiter(
   const { policies, penalty, store } = setup
   const { road, caller, notifier, shared } = connect(options, setup)
   const { decide, decideOwn } = road
+  const changes = followUps(caller.change)
+  const reservations = reservationsOf({ shared, caller, decide, refund: changes.refund })
   function consumeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
     const checks = allChecksOf({ key: checkedKey(key) }, costs)
     if (notifier.isObserved) return notifier.observe(decideOwn, checks)
@@ -63,6 +68,21 @@ export function createCheckLimiter(
   }
 
   const peekLooks = (looks: readonly Look[]) => peekAt(looks, store, decide)
+
+  async function reserveKey(key: string, options: ReserveOptions) {
+    const { units, step, cost } = readReserveOptions(options, policies)
+    const checks = allChecksOf({ key: checkedKey(key) }, { cost })
+    const reserving = checks.map((check) =>
+      check.policy.reserveMs > 0 ? { ...check, cost: units } : check,
+    )
+    const timing = notifier.time()
+    const reservation = await reservations.reserve(reserving, { units, step })
+    timing.isImmediate = false
+    timing.end()
+    const { decision } = reservation
+    notifier.notify({ decision, checks: reserving, timing, request: undefined, route: undefined })
+    return reservation
+  }
 
   const chargeKey = (key: string, costs?: CostOptions) =>
     chargeChecks(checksOf(policies, { key: checkedKey(key) }, costs))
@@ -83,6 +103,8 @@ export function createCheckLimiter(
     policies,
     penalty,
     store,
+    reserve: reserveKey,
+    reserveChecks: reservations.reserve,
     decide: (checks, request) => decide('consume', checks, request),
     consume: (key, costs) => promised(consumeKey, key, costs),
     peek: (key, options) => promised(peekKey, key, options),
@@ -90,13 +112,13 @@ export function createCheckLimiter(
     charge: (key, costs) => promised(chargeKey, key, costs),
     chargeChecks,
     strike: road.strike,
-    ...followUps(caller.change),
+    ...changes,
     ...keyChanges({ store, penalty, checksOf: allChecksOf, overwrite: road.overwrite }),
     storeHealth: () => shared.health(store),
     async close() {
-      const closing = road.close()
       // A request right after the call meets a store that is closed.
-      if (closing) await closing
+      const closing = [reservations.close(), road.close()]
+      if (closing.some((work) => work)) await Promise.all(closing)
       await store.close?.()
     },
   }

@@ -214,11 +214,11 @@ export function policyList<P extends object>(
   return policies.map((policy: P, index) => [policy, `policies[${index}]`] as const)
 }
 
-function checkGrants({ name, prefetchMs }: Policy, { grant }: Store): void {
-  if (prefetchMs === 0 || grant) return
+function checkGrants({ name, counting, algorithm, prefetchMs }: Policy, { grant }: Store): void {
+  if (counting === algorithm || grant) return
   throw new SluiceError(
     'SLUICE_OPTION_INVALID',
-    `prefetch of '${name}' must be left out on this store, which grants no units; use redisStore(client) with the encoding 'packed'`,
+    `${prefetchMs > 0 ? 'prefetch' : 'reserve'} of '${name}' must be left out on this store, which grants no units; use redisStore(client) with the encoding 'packed'`,
   )
 }
 

@@ -4,8 +4,10 @@ import type { Policy } from '../model/policy.ts'
 import type { Store } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
 import type { Duration } from '../options/duration.ts'
+import type { Reservation } from '../reserve/reservation.ts'
+import type { ReservedAmounts } from '../reserve/reserve.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
-import type { CostOptions, KeyOrDigest, PeekOptions } from './arguments.ts'
+import type { CostOptions, KeyOrDigest, PeekOptions, ReserveOptions } from './arguments.ts'
 import type { Peeked } from './peek.ts'
 
 /** Options of `refund`. */
@@ -43,6 +45,15 @@ export interface Limiter {
    * allowed.
    */
   charge(key: string, options?: CostOptions): Promise<Decision>
+  /**
+   * Holds units for work whose cost is known later, which spends them while it runs. It holds
+   * `units` of each policy with `reserve`, and takes `cost` units of every other policy; or, when
+   * one denies, nothing.
+   * @example
+   * await using budget = await limiter.reserve('tenant:acme', { units: 800 })
+   * for await (const chunk of answer) if (!budget.spend(tokensOf(chunk))) break
+   */
+  reserve(key: string, options: ReserveOptions): Promise<Reservation>
   /**
    * Gives back what a decision took, or `units` of it, as far as it still counts. It gives back
    * each unit at most once, and nothing after a reset or in a later window.
@@ -105,6 +116,11 @@ export interface CheckLimiter extends Limiter {
    * it too: all of them together wait for one deadline at most
    */
   decide(checks: readonly Check[], request?: object): MaybePromise<Decision>
+  /**
+   * Reserves units for the checks whose policy has `reserve`, and consumes the others. The cost of
+   * the former must be `units`.
+   */
+  reserveChecks(checks: readonly Check[], amounts: ReservedAmounts): Promise<Reservation>
   /** Peeks at checks. */
   peekChecks(checks: readonly Check[]): MaybePromise<Peeked>
   /** Takes the units of checks, even above the limit. */

@@ -41,6 +41,8 @@ export interface Policy extends AlgorithmSettings {
   readonly counting: Counting
   /** Life of a grant, in ms; 0 for a policy without grants. */
   readonly prefetchMs: number
+  /** Life of the units that work reserves, in ms; 0 for a policy without `reserve`. */
+  readonly reserveMs: number
   /** Units of a key that a process may admit before the store has counted them; 0 for none. */
   readonly maxUncounted: number
   readonly reach: Reach

@@ -84,6 +84,7 @@ export function definePenalty(options: PenaltyOptions): Policy {
     algorithm: 'penalty',
     counting: 'penalty',
     prefetchMs: 0,
+    reserveMs: 0,
     maxUncounted: 0,
     reach: 'region',
     countDenied: settings !== undefined,

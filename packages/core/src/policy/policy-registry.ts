@@ -184,7 +184,8 @@ function areOne(one: Policy, other: Policy): boolean {
 function describe(policy: Policy): string {
   const described = algorithmOf(policy).describe(policy)
   const reach = policy.reach === 'global' ? " with reach 'global'" : ''
-  return policy.prefetchMs === 0 ? `${described}${reach}` : `${described} with prefetch${reach}`
+  if (policy.counting === policy.algorithm) return `${described}${reach}`
+  return `${described} with ${policy.prefetchMs > 0 ? 'prefetch' : 'reserve'}${reach}`
 }
 
 /**

@@ -18,7 +18,7 @@ import { type Duration, type DurationMs, windowMsOf } from '../options/duration.
 import { SluiceError } from '../options/errors.ts'
 import { flag, invalid, knownFields, oneOf, orDefault, quote } from '../options/options.ts'
 import { type AsyncOptions, maxUncountedOf } from './async.ts'
-import { prefetchOf } from './prefetch.ts'
+import { grantsOf } from './grants.ts'
 
 /** The limit of a policy that lets everything pass: it is neither counted nor shown in headers. */
 export const unlimited: unique symbol = Symbol.for('@sluice/core/unlimited/1')
@@ -62,6 +62,12 @@ export interface PolicyFields extends AlgorithmOptions {
    * @default none: the store is asked for every request
    */
   prefetch?: Duration | undefined
+  /**
+   * Lets work hold units of a key while it runs, and spend them as it goes: `limiter.reserve`. For
+   * `sliding-log` and `fixed-window`. See docs/budgets.md.
+   * @default false
+   */
+  reserve?: boolean | undefined
   /**
    * Decides by the last known state of a key, and tells the store afterwards. A key may go beyond
    * its limit by `maxUncounted` units for each process. Not for buckets and `concurrency`. See
@@ -124,6 +130,7 @@ export const policyFields: readonly string[] = [
   ...algorithmFields,
   'countDenied',
   'prefetch',
+  'reserve',
   'async',
   'reach',
   'hidden',
@@ -162,7 +169,7 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
     headroom,
     windowMs,
     algorithm,
-    ...prefetchOf(options, { algorithm, windowMs }, at('prefetch')),
+    ...grantsOf(options, { algorithm, windowMs }, at),
     maxUncounted: maxUncountedOf(options, { algorithm, limit }, at('async')),
     ...settings,
     reach: oneOf(orDefault(options.reach, 'region'), { option: at('reach') }, ['region', 'global']),

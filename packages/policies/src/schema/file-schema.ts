@@ -1,6 +1,12 @@
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { algorithmNames, pageUrl } from '@sluice/core'
-import { algorithms, besideGrants, countsBeyond, type OptionForm } from '@sluice/core/backend'
+import {
+  algorithms,
+  besideGrants,
+  countsBeyond,
+  mayReserve,
+  type OptionForm,
+} from '@sluice/core/backend'
 import type { EntryField } from '../file/policy-file.ts'
 import {
   closed,
@@ -128,6 +134,7 @@ function fieldsOf(name: (typeof algorithmNames)[number]): TProperties {
       ...(besideGrants[name] && {
         prefetch: duration,
       }),
+      ...(mayReserve(name) && { reserve: Type.Boolean() }),
       ...(countsBeyond(name) && { async }),
     }),
   }

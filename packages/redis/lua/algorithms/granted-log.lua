@@ -102,27 +102,45 @@ define['granted-log'] = function()
     return total, ms_until_gone(cell, policy, max(1, total - policy.limit + 1))
   end
 
+  local function hold(cell, grant)
+    local at = 1
+    while cell.grants[at] and cell.grants[at].ends_at <= grant.ends_at do at = at + 1 end
+    table.insert(cell.grants, at, grant)
+    cell.held = cell.held + grant.units
+  end
+
   -- Records the spent units of grants and frees the others. Returns whether any were recorded.
-  -- `closed` holds ids and spent units in turn.
-  function held_log.close(cell, policy, closed, from)
+  -- `terms` holds ids and spent units of closed grants in turn. A negative id renews its grant for
+  -- terms[2] ms: the units that are left and the units that come back follow it. A call that comes
+  -- late or twice finds no more units than it says, and so changes none.
+  function held_log.close(cell, policy, terms, from)
     if cell.is_apart then return false end
-    local has_recorded, has_closed = false, false
-    for at = from, #closed, 2 do
+    local at, has_recorded, has_changed = from, false, false
+    while at <= #terms do
+      local id, spent = terms[at], terms[at + 1]
       for i, grant in ipairs(cell.grants) do
-        if grant.id == closed[at] then
-          local units = min(closed[at + 1], grant.units)
-          if units > 0 then
-            record(cell, policy, units)
-            has_recorded = true
-          end
+        if grant.id == id or grant.id == -id then
           table.remove(cell.grants, i)
           cell.held = cell.held - grant.units
-          has_closed = true
+          if id < 0 then
+            local left = spent
+            spent = grant.units - left - terms[at + 2]
+            grant.units, grant.ends_at = min(grant.units, left), max(grant.ends_at, now + terms[2])
+            if grant.units > 0 then hold(cell, grant) end
+          else
+            spent = min(spent, grant.units)
+          end
+          if spent > 0 then
+            record(cell, policy, spent)
+            has_recorded = true
+          end
+          has_changed = true
           break
         end
       end
+      at = at + (id < 0 and 3 or 2)
     end
-    if has_closed then write_grants(cell, policy) end
+    if has_changed then write_grants(cell, policy) end
     return has_recorded
   end
 
@@ -140,10 +158,7 @@ define['granted-log'] = function()
     end
     local units = min(wanted, floor(held_log.fits(cell, policy) / divisor))
     if units <= 0 or #cell.grants >= MAX_GRANTS then return 0 end
-    local grant, at = { ends_at = now + life, units = units, id = id }, 1
-    while cell.grants[at] and cell.grants[at].ends_at <= grant.ends_at do at = at + 1 end
-    table.insert(cell.grants, at, grant)
-    cell.held = cell.held + units
+    hold(cell, { ends_at = now + life, units = units, id = id })
     write_grants(cell, policy)
     return units
   end

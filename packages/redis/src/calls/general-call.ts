@@ -88,6 +88,7 @@ function receiptOf({ receipt, refunded = 0 }: QueuedCheck): readonly number[] {
 /** The terms as `lua/grants.lua` reads them. */
 function termsOf({ terms }: QueuedCheck): readonly string[] {
   if (!terms) return ['[]']
+  const kept = terms.kept?.flatMap(({ id, left, freed }) => [-id, left, freed]) ?? []
   const closed = terms.closed.flatMap(({ id, spent }) => [id, spent])
-  return [`[${[terms.id, terms.lifeMs, terms.divisor, ...closed].join()}]`]
+  return [`[${[terms.id, terms.lifeMs, terms.divisor, ...kept, ...closed].join()}]`]
 }

@@ -104,9 +104,13 @@ export function algorithmFiles(
 
 /** The module that decides the usual states of a check's key; `undefined` where there is none. */
 export function usualOf(check: Check, settings: StoreSettings): UsualModule | undefined {
-  const { counting, countDenied, prefetchMs } = check.policy
+  const { counting, countDenied } = check.policy
   const file = twinOf(counting).moduleOf(check, settings)
-  const traits = { algorithm: counting, countsDenied: countDenied, hasGrants: prefetchMs > 0 }
+  const traits = {
+    algorithm: counting,
+    countsDenied: countDenied,
+    hasGrants: counting === 'granted-log',
+  }
   return file && { file, ...traits }
 }
 
@@ -146,5 +150,5 @@ const leaseSigns: { readonly [op in QueuedRequest['op']]?: string } = {
 
 /** Tells whether processes may hold units of one of the policies. */
 export function mayHaveGrants({ checks }: QueuedRequest): boolean {
-  return checks.some(({ policy }) => policy.prefetchMs > 0)
+  return checks.some(({ policy }) => policy.counting === 'granted-log')
 }

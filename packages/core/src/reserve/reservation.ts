@@ -1,0 +1,171 @@
+/// <reference lib="esnext.disposable" />
+import type { Decision } from '../model/decision.ts'
+import { wholeNumber } from '../options/options.ts'
+import type { StopSignal } from '../waiting/timers.ts'
+import type { Pool } from './pool.ts'
+
+/** The `AbortSignal` of the runtime, in programs that know its type. */
+export type BudgetSignal = typeof globalThis extends { AbortSignal: { prototype: infer Signal } }
+  ? Signal
+  : StopSignal
+
+declare const AbortController: new () => { readonly signal: BudgetSignal; abort(): void }
+
+/** The limiter that a reservation comes from. */
+export interface ReservedFrom {
+  /** The pools of the policies that the units were reserved of. */
+  readonly pools: readonly Pool[]
+  /** Reserves more units of all policies, or of none. */
+  obtain(units: number): Promise<boolean>
+  /** Tells why there are no more units, and when there are. Takes nothing. */
+  explain(units: number): Promise<Decision>
+  /** Counts units that were spent without being reserved. */
+  charge(units: number): Promise<unknown>
+}
+
+/** Options of `settle`. */
+export interface SettleOptions {
+  /** The units that the work has cost, if that is known now. @default the spent units */
+  total?: number | undefined
+}
+
+/** Units that one piece of work may spend while it runs. End it by `settle` or `cancel`. */
+export class Reservation {
+  /** The decision about the reservation. If it is denied, there is nothing to spend. */
+  readonly decision: Decision
+  readonly #from: ReservedFrom
+  readonly #step: number
+  #left: number
+  #spent = 0
+  /** Below so many units it asks for a step more; 0 while it asks. */
+  #lowMark: number
+  #isOver = false
+  #abort: InstanceType<typeof AbortController> | undefined
+  #settled: Promise<void> | undefined
+
+  constructor(decision: Decision, from: ReservedFrom, amounts: { units: number; step: number }) {
+    const { units, step } = amounts
+    this.decision = decision
+    this.#from = from
+    this.#step = step
+    this.#left = decision.allowed ? units : 0
+    this.#lowMark = decision.allowed ? step / 2 : 0
+    this.#isOver = !decision.allowed
+  }
+
+  get allowed(): boolean {
+    return this.decision.allowed
+  }
+
+  /** The units that may be spent. */
+  get left(): number {
+    return this.#left
+  }
+
+  get spent(): number {
+    return this.#spent
+  }
+
+  /** Aborts when `spend` has returned false, and after `cancel`. */
+  get signal(): BudgetSignal {
+    this.#abort ??= new AbortController()
+    if (this.#isOver) this.#abort.abort()
+    return this.#abort.signal
+  }
+
+  /**
+   * Spends units. Below half of a step it asks for more in the background.
+   * @returns false if so many units are not left: nothing was spent, and `signal` aborts
+   */
+  spend(units = 1): boolean {
+    if (!Number.isSafeInteger(units) || units < 0) wholeNumber(units, unitsPlace, { min: 0 })
+    if (units > this.#left || !this.#has(units)) {
+      this.#end()
+      return false
+    }
+    for (const pool of this.#from.pools) pool.spend(units)
+    this.#left -= units
+    this.#spent += units
+    if (this.#left < this.#lowMark) void this.#askMore()
+    return true
+  }
+
+  /**
+   * Adds units to the budget, of all policies or of none.
+   * @returns a decision: if it is denied, when there may be units again
+   */
+  async more(units: number): Promise<Decision> {
+    wholeNumber(units, unitsPlace, { min: 1 })
+    return (await this.#grow(units)) ? this.decision : this.#from.explain(units)
+  }
+
+  /**
+   * Ends the reservation: the store counts what was spent, and the rest comes back. If `total` is
+   * less than was spent, units come back that the store was not told of yet; all others stay
+   * counted.
+   */
+  settle({ total = this.#spent }: SettleOptions = {}): Promise<void> {
+    wholeNumber(total, { option: 'total', code: 'SLUICE_COST_INVALID' }, { min: 0 })
+    this.#settled ??= this.#settle(total)
+    return this.#settled
+  }
+
+  /** Ends the reservation with what was spent, and aborts `signal`. */
+  cancel(): Promise<void> {
+    this.#end()
+    return this.settle()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.settle()
+  }
+
+  async #settle(total: number): Promise<void> {
+    const { pools, charge } = this.#from
+    let missing = Math.max(0, total - this.#spent)
+    const fits = Math.min(missing, this.#left)
+    if (fits > 0 && this.#has(fits)) {
+      for (const pool of pools) pool.spend(fits)
+      this.#left -= fits
+      missing -= fits
+    }
+    const surplus = this.#spent - total
+    if (surplus > 0) for (const pool of pools) pool.unspend(surplus)
+    this.#spent = total
+    const left = this.#left
+    this.#left = 0
+    this.#lowMark = 0
+    const released = pools.map((pool) => pool.release(left))
+    await Promise.all([...released, missing > 0 && this.allowed ? charge(missing) : undefined])
+  }
+
+  #has(units: number): boolean {
+    for (const pool of this.#from.pools) if (!pool.has(units)) return false
+    return true
+  }
+
+  async #askMore(): Promise<void> {
+    this.#lowMark = 0
+    const isThere = await this.#grow(this.#step)
+    // After a refusal it asks less and less often: each time that half of the rest is spent.
+    this.#lowMark = isThere ? this.#step / 2 : this.#left / 2
+  }
+
+  async #grow(units: number): Promise<boolean> {
+    if (this.#settled || !this.allowed || !(await this.#from.obtain(units))) return false
+    if (this.#settled) {
+      for (const pool of this.#from.pools) void pool.release(units)
+      return false
+    }
+    this.#left += units
+    return true
+  }
+
+  #end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#abort?.abort()
+  }
+}
+
+const unitsPlace = { option: 'units', code: 'SLUICE_COST_INVALID' } as const
