@@ -34,7 +34,7 @@ export function AuditTable({ label, records, actionsOn, blank, filter }: AuditTa
       cell: (record) => (
         <>
           {record.phase !== 'done' && <Badge tone="deny">{record.phase}</Badge>}{' '}
-          <What record={record} />
+          <What {...record} />
         </>
       ),
     },
@@ -65,9 +65,9 @@ function textOf({ actor, action, phase, reason, target, changes = [] }: AuditRec
 }
 
 /** Says what a record changed, or whom it was about. */
-function What({ record: { action, target = {}, changes = [] } }: { record: AuditRecord }) {
+function What({ action, reason, target = {}, changes = [] }: AuditRecord) {
   const changed = changes.flatMap(changeWords).join(', ')
-  if (changed !== '') return <span title={`${action}: ${changed}`}>{changed}</span>
+  if (changed !== '') return <span title={`${changed}: ${reason}`}>{changed}</span>
   const { policy, policies, digest, kind, queue } = target
   const words = [policy, ...(policies ?? []), queue && `queue ${queue}`, kind].filter(Boolean)
   return (
