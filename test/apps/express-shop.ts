@@ -1,0 +1,122 @@
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
+import express, { type ErrorRequestHandler, type Request, type RequestHandler } from 'express'
+
+/** What a limiter adds to the shop. */
+export interface ShopLimits {
+  readonly everywhere: RequestHandler
+  readonly login: RequestHandler
+  readonly upload: RequestHandler
+  readonly admin: RequestHandler
+}
+
+interface Account {
+  readonly name: string
+  readonly password: string
+  readonly role: 'customer' | 'admin'
+}
+
+export const webhookSecret = 'secret of the payment provider'
+
+const accounts: readonly Account[] = [
+  { name: 'ada', password: 'correct horse', role: 'customer' },
+  { name: 'root', password: 'battery staple', role: 'admin' },
+]
+
+const sessions = new Map<string, Account>()
+
+/** The account of the session, if the request has one. */
+export function accountOf(request: Request): Account | undefined {
+  const [, id = ''] = /(?:^|; )sid=([\w-]+)/.exec(request.get('cookie') ?? '') ?? []
+  return sessions.get(id)
+}
+
+/** A shop as many teams have one: sessions, uploads, an admin area, and webhooks of a payment provider. */
+export function createShop({ everywhere, login, upload, admin }: ShopLimits) {
+  const app = express()
+  app.set('trust proxy', 1)
+  app.use(everywhere)
+
+  app.get('/health', (_request, response) => void response.json({ ok: true }))
+
+  const paid = new Set<string>()
+  app.post('/webhooks/payment', express.raw({ type: '*/*' }), (request, response) => {
+    const signature = Buffer.from(request.get('x-signature') ?? '', 'hex')
+    const expected = createHmac('sha256', webhookSecret).update(request.body).digest()
+    if (signature.length !== expected.length || !timingSafeEqual(signature, expected)) {
+      response.status(401).json({ error: 'wrong signature' })
+      return
+    }
+    paid.add(JSON.parse(request.body.toString()).order)
+    response.status(204).end()
+  })
+
+  app.use(express.json())
+  app.post('/login', login, (request, response) => {
+    const { name, password } = request.body ?? {}
+    const account = accounts.find((each) => each.name === name && each.password === password)
+    if (!account) {
+      response.status(401).json({ error: 'wrong name or password' })
+      return
+    }
+    const id = randomUUID()
+    sessions.set(id, account)
+    response.cookie('sid', id, { httpOnly: true, sameSite: 'lax' }).json({ name: account.name })
+  })
+  app.post('/logout', (request, response) => {
+    const [, id = ''] = /sid=([\w-]+)/.exec(request.get('cookie') ?? '') ?? []
+    sessions.delete(id)
+    response.clearCookie('sid').status(204).end()
+  })
+
+  app.get('/products', (request, response) => {
+    const products = ['pen', 'ink', 'paper']
+    const wanted = String(request.query.search ?? '')
+    response.json(products.filter((product) => product.includes(wanted)))
+  })
+
+  const signedIn: RequestHandler = (request, response, next) => {
+    if (accountOf(request)) next()
+    else response.status(401).json({ error: 'sign in first' })
+  }
+  const orders = express.Router()
+  orders.use(signedIn)
+  orders.get('/', (_request, response) => void response.json([...paid]))
+  orders.post('/', (request, response) => {
+    response.status(201).json({ id: randomUUID(), items: request.body?.items ?? [] })
+  })
+  app.use('/orders', orders)
+
+  const pictures = new Map<string, Buffer>()
+  const picture = express.raw({ type: 'image/*', limit: '1mb' })
+  app.post('/pictures', signedIn, upload, picture, (request, response) => {
+    const id = randomUUID()
+    pictures.set(id, request.body)
+    response.status(201).location(`/pictures/${id}`).json({ id, bytes: request.body.length })
+  })
+  app.get('/pictures/:id', (request, response) => {
+    const found = pictures.get(request.params.id)
+    if (found) response.type('image/png').send(found)
+    else response.status(404).json({ error: 'no such picture' })
+  })
+
+  const area = express.Router()
+  area.use(admin, (request, response, next) => {
+    if (accountOf(request)?.role === 'admin') next()
+    else response.status(403).json({ error: 'admins only' })
+  })
+  area.get('/accounts', (_request, response) => {
+    response.json(accounts.map(({ name, role }) => ({ name, role })))
+  })
+  area.delete('/sessions', (_request, response) => {
+    sessions.clear()
+    response.status(204).end()
+  })
+  app.use('/admin', area)
+
+  app.use((_request, response) => void response.status(404).json({ error: 'not found' }))
+  const onError: ErrorRequestHandler = (error, _request, response, _next) => {
+    response.status(error.status ?? 500).json({ error: error.message })
+  }
+  app.use(onError)
+  return app
+}

@@ -1,0 +1,119 @@
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
+import peerPlugin from '@fastify/rate-limit'
+import { firstOf, ip, rateLimitPlugin, user } from '@sluice/fastify'
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+
+/** The limits of the service: the plugin, and the options of single routes. */
+export interface NotesLimits {
+  register(app: FastifyInstance): PromiseLike<unknown>
+  readonly login: object
+  readonly upload: object
+  readonly admin: object
+}
+
+export const hookSecret = 'secret of the calendar'
+const passwords: Readonly<Record<string, string>> = { ada: 'correct horse', root: 'battery staple' }
+const sessions = new Map<string, string>()
+
+function userOf({ headers }: FastifyRequest): string | undefined {
+  const [, id = ''] = /^Bearer ([\w-]+)$/.exec(headers.authorization ?? '') ?? []
+  return sessions.get(id)
+}
+
+/** A service of notes: sessions by token, uploads, an admin area, and webhooks of a calendar. */
+export async function createNotes({ register, login, upload, admin }: NotesLimits) {
+  const app = fastify({ trustProxy: 'loopback', bodyLimit: 100_000 })
+  await register(app)
+  const types = ['text/plain', 'image/png']
+  app.addContentTypeParser(types, { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+
+  app.get('/health', { config: { rateLimit: false } }, async () => ({ ok: true }))
+  app.post<{ Body: Buffer }>(
+    '/webhooks/calendar',
+    { config: { rateLimit: false } },
+    async ({ headers, body }, reply) => {
+      const signature = Buffer.from(String(headers['x-signature']), 'hex')
+      const expected = createHmac('sha256', hookSecret).update(body).digest()
+      const isOurs = signature.length === expected.length && timingSafeEqual(signature, expected)
+      return reply.code(isOurs ? 204 : 401).send()
+    },
+  )
+
+  app.post<{ Body: { name: string; password: string } }>(
+    '/login',
+    { config: { rateLimit: login } },
+    async ({ body }, reply) => {
+      if (passwords[body.name] !== body.password) return reply.code(401).send({ error: 'wrong' })
+      const token = randomUUID()
+      sessions.set(token, body.name)
+      return { token }
+    },
+  )
+
+  const notes = new Map<string, string[]>()
+  await app.register(async (part) => {
+    part.addHook('preHandler', async (request, reply) => {
+      if (!userOf(request)) return reply.code(401).send({ error: 'sign in first' })
+    })
+    part.get('/notes', async (request) => notes.get(userOf(request) ?? '') ?? [])
+    part.post<{ Body: { text: string } }>('/notes', async (request, reply) => {
+      const name = userOf(request) ?? ''
+      notes.set(name, [...(notes.get(name) ?? []), request.body.text])
+      return reply.code(201).send({ count: notes.get(name)?.length })
+    })
+    part.post<{ Body: Buffer }>(
+      '/pictures',
+      { config: { rateLimit: upload } },
+      async ({ body }, reply) => reply.code(201).send({ bytes: body.length }),
+    )
+  })
+
+  await app.register(
+    async (part) => {
+      part.addHook('preHandler', async (request, reply) => {
+        if (userOf(request) !== 'root') return reply.code(403).send({ error: 'admins only' })
+      })
+      part.get('/users', { config: { rateLimit: admin } }, async () => Object.keys(passwords))
+      part.delete('/notes', { config: { rateLimit: admin } }, async (_request, reply) => {
+        notes.clear()
+        return reply.code(204).send()
+      })
+    },
+    { prefix: '/admin' },
+  )
+  return app
+}
+
+/** As the service had them. */
+export const notesBefore: NotesLimits = {
+  register: (app) =>
+    app.register(peerPlugin, {
+      ...{ max: 30, timeWindow: '1 minute' },
+      keyGenerator: (request) => userOf(request) ?? request.ip,
+      errorResponseBuilder: (_request, { statusCode, ttl }) => ({
+        ...{ statusCode, error: 'slow down', seconds: Math.ceil(ttl / 1_000) },
+      }),
+    }),
+  login: { max: 3, timeWindow: '15 minutes', keyGenerator: ({ ip }: FastifyRequest) => ip },
+  upload: { max: 2, timeWindow: '1 hour' },
+  admin: { max: 4, timeWindow: 60_000, groupId: 'admin' },
+}
+
+/** Moved by docs/migrating.md. */
+export const notesAfter: NotesLimits = {
+  register: (app) =>
+    app.register(rateLimitPlugin, {
+      ...{ limit: 30, window: '1m' },
+      key: firstOf(
+        user((request: FastifyRequest) => userOf(request)),
+        ip(),
+      ),
+      headers: ['legacy-delta'],
+      message: (_request, { retryAfterMs }) => ({
+        ...{ statusCode: 429, error: 'slow down', seconds: Math.ceil(retryAfterMs / 1_000) },
+      }),
+    }),
+  login: { limit: 3, window: '15m', key: ip() },
+  upload: { limit: 2, window: '1h' },
+  admin: { limit: 4, window: '1m' },
+}
