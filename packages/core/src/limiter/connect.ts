@@ -1,9 +1,8 @@
 import { type Road, roadOf } from '../deciders/road.ts'
-import type { Policy } from '../model/policy.ts'
 import type { Store, StoreCall } from '../model/store.ts'
 import { DecisionNotifier } from '../observers/decision-notifier.ts'
 import { joinObservers, notify } from '../observers/join-observers.ts'
-import { type ObserverOptions, observerList } from '../observers/observers.ts'
+import { observerList } from '../observers/observers.ts'
 import { versionBeingMade } from '../policy/policy-registry.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
 import { type SharedStore, sharedStoreOf } from '../resilience/shared-store.ts'
@@ -27,7 +26,19 @@ export function connect(options: LimiterOptions, setup: LimiterSetup): Connectio
   const shared = sharedStoreOf(store, setup.fallback)
   const onFailure = failureReporter(observers, failureMode)
   const caller = shared.callerOf({ ...setup, onFailure })
-  listenToStore(options, { policies: all, store, shared })
+  const event = {
+    policies: all,
+    space: store.space ?? store,
+    version: versionBeingMade(),
+    region: store.region,
+    storeHealth: () => shared.health(store),
+  }
+  // Each observer hears of a store once, whatever the number of limiters.
+  for (const each of observerList(options)) {
+    if (each.onResilience) shared.monitor.observe(each.onResilience.bind(each), each)
+    if (each.onStoreCall) listenToCalls(store, each.onStoreCall.bind(each), each)
+    notify(each.onLimiter?.bind(each), event)
+  }
   return {
     road: roadOf({ policies: all, notesLimits, shared, caller }),
     caller,
@@ -36,36 +47,10 @@ export function connect(options: LimiterOptions, setup: LimiterSetup): Connectio
   }
 }
 
-/** The policies and the store that observers of a limiter hear of. */
-interface Listened {
-  readonly policies: readonly Policy[]
-  readonly store: Store
-  readonly shared: SharedStore
-}
-
 const callObservers = processWide(
   '@sluice/core/call-observers/1',
   () => new WeakMap<Store, WeakSet<object>>(),
 )
-
-/**
- * Passes the events of a store to the observers of its limiters: to each observer once, whatever
- * the number of limiters.
- */
-function listenToStore(
-  options: ObserverOptions<never>,
-  { policies, store, shared }: Listened,
-): void {
-  const space = store.space ?? store
-  const version = versionBeingMade()
-  const { region } = store
-  const event = { policies, space, version, region, storeHealth: () => shared.health(store) }
-  for (const each of observerList(options)) {
-    if (each.onResilience) shared.monitor.observe(each.onResilience.bind(each), each)
-    if (each.onStoreCall) listenToCalls(store, each.onStoreCall.bind(each), each)
-    notify(each.onLimiter?.bind(each), event)
-  }
-}
 
 function listenToCalls(store: Store, observer: (call: StoreCall) => void, identity: object): void {
   const known = callObservers.get(store) ?? new WeakSet()

@@ -38,18 +38,12 @@ interface ChangesOptions {
  * back what was decided without it.
  */
 export class Changes {
-  readonly #fallback: Fallback
-  readonly #outage: OutageWatch
-  readonly #deadlines: DeadlinesByDuration
-  readonly #monitor: StoreMonitor
+  readonly #options: ChangesOptions
   /** Refunds and releases that wait until the store is back. */
   readonly #deferred: Change[] = []
 
-  constructor({ fallback, outage, deadlines, monitor }: ChangesOptions) {
-    this.#fallback = fallback
-    this.#outage = outage
-    this.#deadlines = deadlines
-    this.#monitor = monitor
+  constructor(options: ChangesOptions) {
+    this.#options = options
   }
 
   /**
@@ -61,7 +55,7 @@ export class Changes {
     checks: readonly Held[],
     caller: Caller,
   ): Promise<boolean> {
-    if (!this.#outage.isClosed) {
+    if (!this.#options.outage.isClosed) {
       if (op !== 'renew') this.#defer({ op, checks })
       return false
     }
@@ -76,14 +70,14 @@ export class Changes {
 
   /** @throws or rejects when the store failed or is away: nothing was changed here either */
   async overwrite(change: ManualChange, caller: Caller): Promise<readonly boolean[]> {
-    if (!this.#outage.isClosed) {
+    if (!this.#options.outage.isClosed) {
       throw new SluiceError(
         'SLUICE_NOT_DONE',
         `the store is away, so the ${change.op} was not done; try again when it is back (storeHealth tells)`,
       )
     }
     const changed = await this.#inTime(change, caller)
-    this.#fallback.overwrite(await this.#fallback.keyed(change, caller.store))
+    this.#options.fallback.overwrite(await this.#options.fallback.keyed(change, caller.store))
     return changed
   }
 
@@ -99,13 +93,13 @@ export class Changes {
     let missed: unknown
     try {
       const answer = applyChange(caller.store, change, control)
-      const changed = await inTime(answer, this.#deadlines.of(deadlineMs), (error) => {
+      const changed = await inTime(answer, this.#options.deadlines.of(deadlineMs), (error) => {
         missed = error
       })
-      this.#outage.succeed(caller)
+      this.#options.outage.succeed(caller)
       return changed
     } catch (error) {
-      this.#outage.fail(caller, error)
+      this.#options.outage.fail(caller, error)
       throw missed && control ? control.failure(missed) : error
     }
   }
@@ -116,14 +110,14 @@ export class Changes {
    */
   lost(ask: PendingAsk): void {
     for (const { receipt } of ask.meanwhile?.outcomes ?? []) {
-      if (receipt) this.#fallback.debts.confirm(receipt)
+      if (receipt) this.#options.fallback.debts.confirm(receipt)
     }
     this.payNow(ask)
   }
 
   /** Pays the certain debts of the keys, if the store is there: they may not be asked for again. */
   payNow(ask: PendingAsk): void {
-    if (this.#outage.isClosed) this.payFor(ask)
+    if (this.#options.outage.isClosed) this.payFor(ask)
   }
 
   #defer(change: Change): void {
@@ -136,7 +130,7 @@ export class Changes {
    * given back when it was refused.
    */
   answeredLate(ask: PendingAsk, found: readonly Outcome[]): void {
-    const { debts } = this.#fallback
+    const { debts } = this.#options.fallback
     const back: Held[] = []
     let isKept = false
     for (const [index, { receipt }] of found.entries()) {
@@ -144,13 +138,13 @@ export class Changes {
       if (!receipt) {
         if (local) debts.confirm(local)
       } else if (this.#keeps(receipt.check, local, ask)) {
-        if (local) this.#fallback.pair(local, receipt)
+        if (local) this.#options.fallback.pair(local, receipt)
         isKept = true
       } else back.push({ ...receipt.check, receipt })
     }
     if (back.length > 0) void this.#change(ask.caller.store, { op: 'refund', checks: back })
     if (isKept || back.length > 0) {
-      this.#monitor.tell({ type: 'late-reply', charge: isKept ? 'kept' : 'refunded' })
+      this.#options.monitor.tell({ type: 'late-reply', charge: isKept ? 'kept' : 'refunded' })
     }
     this.payNow(ask)
   }
@@ -162,16 +156,16 @@ export class Changes {
     if (algorithmOf(policy).counts === 'leases') return false
     if (meanwhile?.source !== 'fallback') return true
     // A debt that was given back or paid meanwhile must not be paid twice.
-    return local !== undefined && this.#fallback.debts.cancelDoubtful(local)
+    return local !== undefined && this.#options.fallback.debts.cancelDoubtful(local)
   }
 
   /** Tells the store of all that was admitted without it. */
   async payAll(store: Store): Promise<void> {
     void this.#doDeferred(store)
-    const { debts } = this.#fallback
+    const { debts } = this.#options.fallback
     let keys = 0
     let units = 0
-    while (debts.size > 0 && this.#outage.isClosed) {
+    while (debts.size > 0 && this.#options.outage.isClosed) {
       const dues = debts.takeSome(atOnce)
       const paid = await Promise.all(dues.map((due) => this.#pay(store, due)))
       for (const each of paid) {
@@ -182,11 +176,11 @@ export class Changes {
       // the next outage.
       if (dues.length === 0 || paid.includes(undefined)) break
     }
-    if (keys > 0) this.#monitor.tell({ type: 'reconciled', keys, units })
+    if (keys > 0) this.#options.monitor.tell({ type: 'reconciled', keys, units })
   }
 
   async #doDeferred(store: Store): Promise<void> {
-    while (this.#deferred.length > 0 && this.#outage.isClosed) {
+    while (this.#deferred.length > 0 && this.#options.outage.isClosed) {
       const some = this.#deferred.splice(0, atOnce)
       await Promise.all(some.map((change) => this.#change(store, change)))
     }
@@ -198,10 +192,10 @@ export class Changes {
    */
   payFor({ checks, caller }: PendingAsk): void {
     for (const check of checks) {
-      const due = this.#fallback.debts.take(check)
+      const due = this.#options.fallback.debts.take(check)
       if (!due) continue
       void this.#pay(caller.store, due).then((units) => {
-        if (units) this.#monitor.tell({ type: 'reconciled', keys: 1, units })
+        if (units) this.#options.monitor.tell({ type: 'reconciled', keys: 1, units })
       })
     }
   }
@@ -223,7 +217,7 @@ export class Changes {
    * store failed. The debt then stays.
    */
   async #pay(store: Store, due: Due): Promise<number | undefined> {
-    const units = this.#fallback.unitsOwed(due)
+    const units = this.#options.fallback.unitsOwed(due)
     if (units === 0) return 0
     try {
       denialsOf(store)?.forget([due.check])
@@ -232,7 +226,7 @@ export class Changes {
       return units
     } catch {
       // The next request finds out whether the store answers.
-      this.#fallback.debts.oweAgain({ ...due, units })
+      this.#options.fallback.debts.oweAgain({ ...due, units })
       return undefined
     }
   }
