@@ -1,7 +1,6 @@
 import type { Dialect, FieldOptions, FormatOptions, HeaderLine } from './formats/dialect-format.ts'
 import { formats } from './formats/formats.ts'
-import type { PolicyState } from './values/policy-state.ts'
-import { formatRetryAfter, longestWaitMs } from './values/retry-after.ts'
+import { formatRetryAfter, longestWaitMs, type PolicyState } from './values/policy-state.ts'
 
 /**
  * Formats the header lines of a response: one line per field, the dialects in the given order. One

@@ -1,5 +1,5 @@
 import { parseRetryAfter } from './parsers/retry-after.ts'
-import { formatRetryAfter } from './values/retry-after.ts'
+import { formatRetryAfter } from './values/policy-state.ts'
 
 /** Options of `mergeRetryAfter`. */
 export interface MergeRetryAfterOptions {

@@ -111,23 +111,24 @@ export class Deadlines {
   }
 }
 
-export class DeadlinesByDuration {
+/** Deadlines by their duration in ms. */
+export class DeadlinesByDuration extends Map<number, Deadlines> {
   readonly #lastFailure: () => Error | undefined
-  readonly #byMs = new Map<number, Deadlines>()
 
   /** @param lastFailure returns the cause of a missing answer, if it is known */
   constructor(lastFailure: () => Error | undefined) {
+    super()
     this.#lastFailure = lastFailure
   }
 
   of(durationMs: number): Deadlines {
-    const deadlines = this.#byMs.get(durationMs) ?? new Deadlines(durationMs, this.#lastFailure)
-    this.#byMs.set(durationMs, deadlines)
+    const deadlines = this.get(durationMs) ?? new Deadlines(durationMs, this.#lastFailure)
+    this.set(durationMs, deadlines)
     return deadlines
   }
 
   missAll(error: unknown): void {
-    for (const deadlines of this.#byMs.values()) deadlines.missAll(error)
+    for (const deadlines of this.values()) deadlines.missAll(error)
   }
 }
 

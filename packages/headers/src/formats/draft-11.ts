@@ -2,12 +2,12 @@ import { parseRateLimit } from '../parsers/rate-limit.ts'
 import { parseRateLimitPolicy } from '../parsers/rate-limit-policy.ts'
 import {
   countsRequests,
+  effectiveResetMs,
   type PolicyState,
   shownLimit,
   shownRemaining,
   wholeSeconds,
 } from '../values/policy-state.ts'
-import { effectiveResetMs } from '../values/retry-after.ts'
 import { isKey, serialiseBytes, serialiseString } from '../values/structured-field.ts'
 import type { DialectFormat, FieldOptions, HeaderLine } from './dialect-format.ts'
 

@@ -1,11 +1,12 @@
 import {
   countsRequests,
+  effectiveResetMs,
   isViolated,
   type PolicyState,
+  policyWaitMs,
   shownLimit,
   shownRemaining,
 } from './policy-state.ts'
-import { effectiveResetMs, policyWaitMs } from './retry-after.ts'
 
 /** The one policy that the dialects before draft-8 have room for. */
 export interface BindingPolicy {
