@@ -26,7 +26,15 @@ export default defineConfig({
     nav,
     sidebar,
     outline: [2, 3],
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: {
+        // Guides stand above the pages that are written from the types.
+        miniSearch: {
+          searchOptions: { boostDocument: (page) => (page.startsWith('/api/') ? 0.1 : 1) },
+        },
+      },
+    },
     socialLinks: [{ icon: 'github', link: repository }],
     editLink: { pattern: `${repository}/edit/main/docs/:path`, text: 'Edit this page' },
     footer: { message: 'MIT licence' },

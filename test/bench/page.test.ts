@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readText } from '../support/workspace.ts'
+import { filesUnder, readText } from '../support/workspace.ts'
 
 const results = readText('test/bench/results.md')
 const page = readText('docs/performance.md')
@@ -106,5 +106,25 @@ describe('docs/performance.md', () => {
     const claim = /makes ([\d.]+) times .* with 64 requests in flight, but ([\d.]+) times with one/
     const [, many, one] = claim.exec(readText('README.md')) ?? []
     expect([many, one].map(Number)).toEqual([found('64')[1], found('1')[1]].map(Number))
+  })
+})
+
+describe('a figure', () => {
+  const pages = ['README.md', ...filesUnder('docs', '.md')].filter(
+    (path) => !path.includes('/api/'),
+  )
+  const text = pages.map(readText).join('\n')
+
+  it.each([
+    ['bytes of a recorded request', /([\d,]+(?: to \d+)?) bytes (?:for each|a) recorded request/g],
+    ['the deadline of a check', /`deadlineMs`(?: \(| \| | \| count, ms \| )(100|\d{2,3})\b/g],
+    ['the wait for Redis', /waits longer than (\d+ m?s) for Redis/g],
+    ['keys of a memory store', /([\d,]+) keys (?:by default|for all routes together)/g],
+    ['failures that open the breaker', /after (\w+) failures/g],
+    ['the prefix of an IPv6', /IPv6 (?:counts )?by (?:its )?(\/\d+)/g],
+  ])('stands on all pages with one value: %s', (_, figure) => {
+    const found = [...text.matchAll(figure)].map(([, value]) => value)
+    expect(found.length).toBeGreaterThan(1)
+    expect(new Set(found).size, found.join(', ')).toBe(1)
   })
 })

@@ -140,6 +140,9 @@ describe.runIf(existsSync(site))('the site', () => {
     await page.getByRole('searchbox').fill('deadlineMs')
     await page.getByRole('option').first().waitFor()
     expect(await page.getByRole('option').count()).toBeGreaterThan(2)
+    // A guide stands above the pages that are written from the types.
+    const first = await page.locator('#localsearch-list a').first().getAttribute('href')
+    expect(first).not.toMatch(/^\/api\//)
     await page.close()
   })
 })
