@@ -50,7 +50,7 @@ export interface PolicyState {
 }
 
 /** Tells whether nothing can ever pass: no wait helps, and there is no reset. */
-export function isBlocked(state: PolicyState): boolean {
+function isBlocked(state: PolicyState): boolean {
   return state.limit < 1
 }
 
