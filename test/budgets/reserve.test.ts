@@ -201,6 +201,25 @@ describe.each(['memory', 'redis'])('a reservation in %s', (kind) => {
   })
 })
 
+describe('a budget that was spent whole', () => {
+  beforeEach(() => void vi.useFakeTimers({ now: 1_795_195_800_000 }))
+  afterEach(() => void vi.useRealTimers())
+
+  it('renews what it gets later', async () => {
+    const limiter = patientLimiter({
+      store: memoryStore(),
+      policies: [{ ...tokens, window: '10s' }],
+    })
+    const budget = await limiter.reserve('k', { units: 100, step: 0 })
+    expect(budget.spend(100)).toBe(true)
+    await vi.advanceTimersByTimeAsync(2_000)
+    expect((await budget.more(100)).allowed).toBe(true)
+    await vi.advanceTimersByTimeAsync(2_000)
+    expect(budget.spend(100)).toBe(true)
+    await budget.settle()
+  })
+})
+
 describe('budgets of random work', () => {
   const windowMs = 10_000
 

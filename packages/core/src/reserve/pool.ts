@@ -72,6 +72,8 @@ export class Pool {
   #waiting: Waiting[] = []
   #refunds: Promise<unknown>[] = []
   #lastAnswer: Granted | undefined
+  /** Reservations that may still ask for units, and calls that are under way. */
+  #users = 0
   /** The call that is under way or was the last one, and the one after it. */
   #call: Promise<void> | undefined
   #next: Promise<void> | undefined
@@ -97,6 +99,15 @@ export class Pool {
       this.#waiting.push({ check, resolve })
       void this.flush()
     })
+  }
+
+  /** Keeps the pool, which renews its grants, until `leave`. */
+  join(): void {
+    this.#users += 1
+  }
+
+  leave(): void {
+    this.#users -= 1
   }
 
   /** Tells whether so many units may be spent at this moment. */
@@ -154,7 +165,7 @@ export class Pool {
   sweep(now: Moment): boolean {
     this.#dropEnded()
     const units = this.#units.length + this.#spent.length + this.#lost.length
-    if (units + this.#assigned + this.#waiting.length === 0 && !this.#next) return false
+    if (units + this.#assigned + this.#users === 0) return false
     const soon = later(now, this.#check.policy.reserveMs / 2)
     const isDue = ({ endsAt }: Units) => endsAt !== undefined && hasPassed(endsAt, soon)
     const mustTell = this.#units.some(isDue) || this.#spent.some(isDue)
@@ -169,11 +180,13 @@ export class Pool {
   }
 
   async #after(call: Promise<void> | undefined): Promise<void> {
+    this.join()
     // All work of this turn goes into one call.
     await call
     this.#next = undefined
     this.#call = this.#send()
     await this.#call
+    this.leave()
   }
 
   get #left(): number {

@@ -51,6 +51,7 @@ export class Reservation {
     this.#left = decision.allowed ? units : 0
     this.#lowMark = decision.allowed ? step / 2 : 0
     this.#isOver = !decision.allowed
+    if (decision.allowed) for (const pool of from.pools) pool.join()
   }
 
   get allowed(): boolean {
@@ -136,6 +137,7 @@ export class Reservation {
     this.#left = 0
     this.#lowMark = 0
     const released = pools.map((pool) => pool.release(left))
+    if (this.allowed) for (const pool of pools) pool.leave()
     await Promise.all([...released, missing > 0 && this.allowed ? charge(missing) : undefined])
   }
 
