@@ -278,7 +278,7 @@ describe('an audit trail in Redis', () => {
       limits: [{ limit: 1_000, window: '1s' }],
       store,
       by: 'process-1',
-      observers: auditStream({ client, maxLength: 10 }),
+      observers: auditStream({ client, maxKept: 10 }),
     })
     for (let i = 0; i < 220; i += 1) await outbound.schedule(async () => i, { label: 'sync' })
     await until('it is written', async () => Number(await redis.cli('XLEN', 'sluice:outbound')) > 0)

@@ -217,13 +217,13 @@ class Session {
   }
 
   /** Closes gates by the headers or the problem document. No call passes before it is read. */
-  async #closeGates({ answer: told, response, answeredMs: nowMs }: Answered, sentMs: number) {
+  async #closeGates({ answer: bare, response, answeredMs: nowMs }: Answered, sentMs: number) {
     const untilMs = nowMs + maxDetailsMs
-    const held = told.hasDetails ? this.#registry.refusingGates(told, this.#route) : []
+    const held = bare.hasDetails ? this.#registry.refusingGates(bare, this.#route) : []
     // Longer than the reading, so that no call passes at its end.
     const releases = held.map((gate) => gate.hold(untilMs + maxDetailsMs))
     const { signal } = this.#call
-    const answer = told.hasDetails ? await withDetails(told, response, { untilMs, signal }) : told
+    const answer = bare.hasDetails ? await withDetails(bare, response, { untilMs, signal }) : bare
     const { toldMs = 0 } = answer
     const drawMs = () => jitterMs(toldMs, this.#tries, this.#settings)
     // A request that costs too much is no reason for others to wait.

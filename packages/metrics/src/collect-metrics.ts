@@ -73,7 +73,7 @@ export interface Metrics {
   snapshot(): readonly Family[]
   /** As `snapshot`, with counts of the whole fleet, some seconds late. */
   fleetSnapshot(): FleetSnapshot
-  /** Has each further value of a histogram told to somebody who keeps a histogram too. */
+  /** Has each further value of a histogram passed on to another histogram. */
   tap(name: InstrumentName, tap: Tap): void
   onDecision(event: DecisionEvent): void
   onShadow(event: ShadowEvent): void

@@ -103,7 +103,7 @@ export interface DenialLog<Request = unknown> {
 
 const secondMs = 1_000
 const minuteMs = 60_000
-/** Policies that are told apart; all further ones share the bound of one. */
+/** Policies that are counted apart; all further ones share the bound of one. */
 const maxPolicies = 200
 
 /** Counts of one policy, for the records of one type. */

@@ -15,7 +15,7 @@ const maxReport = 8_192
 const maxReports = 131_072
 /** Routes or policies that a report names at most. */
 const maxNamed = 128
-/** Processes that are told apart. */
+/** Processes that are counted apart. */
 const maxMembers = 1_000
 /** Time (ms) in which new counts are shown bit by bit: the next report has come by then. */
 const playMs = intervalMs * 1.25
@@ -42,7 +42,7 @@ export class FleetCounts implements FleetSubject {
   readonly #read: () => readonly Family[]
   readonly #since = Date.now()
   readonly #members = new Map<string, Member>()
-  /** The counts of processes that are not told apart any more. */
+  /** The counts of processes that are not counted apart any more. */
   #gone: Counts = new Map()
 
   /** @param read the metrics of this process */

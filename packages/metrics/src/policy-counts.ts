@@ -16,7 +16,7 @@ import { type Ranking, TopKeys, type TopKeysBy, type TopKeysWindow } from './top
 
 /** The most policies whose keys are followed one by one. */
 const maxFollowed = 100
-/** The most policies that are told apart; a metric has no more series. */
+/** The most policies that are counted apart; a metric has no more series. */
 const maxPolicies = 2_000
 /** Of longer identities the sketches keep the digest alone: there are up to 1,000 in each. */
 const longestKept = 64
@@ -231,7 +231,7 @@ export class PolicyCounts {
   }
 }
 
-/** A policy without a name is called by its shape, so that two of them are told apart. */
+/** A policy without a name is called by its shape, so that two of them are counted apart. */
 function labelOf({ named, name, limit, windowMs }: Policy): string {
   return named ? name : `${name}-${limit}-${windowMs / 1_000}s`
 }

@@ -79,7 +79,7 @@ export class RequestCounts {
       slot = this.#requests.slot(count.label, classes[methodClass] ?? 'none', result)
       count.slots[place] = slot
     }
-    // Each request whose route found no room is told of.
+    // Each request whose route found no room is reported.
     if (count === this.#others) return slot
     this.#latestRoute = route
     this.#latestMethod = method

@@ -111,7 +111,7 @@ export class Series {
     if (this.#tap) this.#tap(value, this.#labels[slot] ?? [])
   }
 
-  /** Has every further value of a histogram told to somebody. */
+  /** Has every further value of a histogram passed on. */
   tap(tap: Tap): void {
     const before = this.#tap
     this.#tap = (value, labels) => {

@@ -68,7 +68,7 @@ interface Period extends HotKeys {
 
 /**
  * A sketch of the minute that runs, and what is kept of those before. Its times are those of
- * `performance.now()`, which never steps. A decision that is told late counts in the minute that
+ * `performance.now()`, which never steps. A decision that arrives late counts in the minute that
  * runs.
  */
 class RollingSketch {

@@ -113,7 +113,7 @@ async function depthOf(queue: WatchedQueue): Promise<Depth | undefined> {
   try {
     return await withDeadline(queue.depth(), depthDeadlineMs, () => undefined)
   } catch {
-    // A queue whose broker is away has no depth; its own observers are told why.
+    // A queue whose broker is away has no depth; its own observers learn why.
     return undefined
   }
 }

@@ -18,7 +18,7 @@ class AuditStreamTable {
   /** The key of the stream. @default 'sluice:outbound' */
   key?: Option<string, string> = textOption('sluice:outbound', /./, 'a text')
   /** Number of entries kept, approximately, the newest: a whole number ≥ 1. @default 100_000 */
-  maxLength?: Option<number, number> = countOption(100_000, { min: 1 })
+  maxKept?: Option<number, number> = countOption(100_000, { min: 1 })
   /**
    * Entries that may be on their way to Redis at once: a whole number ≥ 1. While Redis does not
    * answer, further entries are lost.
@@ -47,7 +47,7 @@ type Send = (...args: string[]) => Promise<unknown>
  */
 export function auditStream(options: AuditStreamOptions): AuditStream {
   const settings = readOptions(new AuditStreamTable(), options, 'auditStream')
-  const { client: send, key, maxLength, maxPending } = settings
+  const { client: send, key, maxKept, maxPending } = settings
   let pending = 0
   let dropped = 0
 
@@ -59,7 +59,7 @@ export function auditStream(options: AuditStreamOptions): AuditStream {
   async function write(event: OutboundEvent): Promise<void> {
     pending += 1
     const fields = Object.entries(event).flatMap(([name, value]) => [name, String(value)])
-    await send('XADD', key, 'MAXLEN', '~', String(maxLength), '*', ...fields).catch(
+    await send('XADD', key, 'MAXLEN', '~', String(maxKept), '*', ...fields).catch(
       (error: unknown) => drop(errorText(error)),
     )
     pending -= 1

@@ -24,8 +24,8 @@ export type {
   RunEvent,
 } from './event.ts'
 export { createAdmission } from './http/admission.ts'
-export type { JobResponse } from './http/answers.ts'
 export type { RequestEnvelope } from './http/envelope.ts'
+export type { JobResponse } from './http/job-responses.ts'
 export type { AdmissionOptions, Admit, IdempotencyOptions } from './http/options.ts'
 export { type StatusMonitorOptions, statusMonitor } from './http/status-monitor.ts'
 export type { Job, JobState, JobStatus, NewJob } from './job.ts'

@@ -179,8 +179,8 @@ function named({ policies }: ParsedRateLimit, policy: string): ParsedPolicy | un
 
 function noPolicy({ policies }: ParsedRateLimit, policy: string): string {
   const names = policies.flatMap(({ name }) => (name === undefined ? [] : [name]))
-  const told = names.length === 0 ? 'no policy by its name' : quoted(names)
-  return `the headers tell of ${told}, not of ${quoted([policy])}`
+  const found = names.length === 0 ? 'no policy by its name' : quoted(names)
+  return `the headers tell of ${found}, not of ${quoted([policy])}`
 }
 
 function leftOf(policy: ParsedPolicy | undefined): string {

@@ -74,7 +74,7 @@ export async function changed(
     await fromStore(() => live.change(edit, { author: who.actor, reason, number }))
     const target = { version: live.version }
     const action = `policies.${kindOf(edit)}`
-    await admin.audit.told({ actor: who.actor, action, phase: 'done', reason, target })
+    await admin.audit.report({ actor: who.actor, action, phase: 'done', reason, target })
     admin.reads.members.forget()
     admin.reads.history.forget()
   }

@@ -81,7 +81,7 @@ export class AuditTrail {
   }
 
   /** Tells the sink of a change whose record the store has already. */
-  async told(record: Omit<AuditRecord, 'id' | 'at'>): Promise<void> {
+  async report(record: Omit<AuditRecord, 'id' | 'at'>): Promise<void> {
     try {
       await this.#sink?.({ id: randomUUID(), at: Date.now(), ...record })
     } catch (error) {

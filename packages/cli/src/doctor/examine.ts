@@ -34,15 +34,15 @@ export async function examine(options: ExamineOptions): Promise<readonly Finding
 
 async function server(link: RedisLink, { prefix }: ExamineOptions): Promise<readonly Finding[]> {
   const findings: Finding[] = []
-  /** False once the server has fallen silent: then all else would be silence too. */
-  let answers = true
+  /** True once the server has fallen silent: then all else would be silence too. */
+  let isSilent = false
   const look = async (check: string, ask: () => Promise<Finding | readonly Finding[]>) => {
-    if (!answers) return
+    if (isSilent) return
     try {
       findings.push(...[await ask()].flat())
     } catch (error) {
       if (error instanceof TimedOut || link.client.status !== 'ready') {
-        answers = false
+        isSilent = true
         findings.push(silent(check, error, link))
       } else findings.push(found(check).note(`could not be looked at: ${reasonOf(error)}`))
     }

@@ -153,10 +153,10 @@ export class JobRuns {
     if (this.#runs.size === 0) return
     const runs = [...this.#runs]
     const marks = runs.map(({ taken }) => [taken.job.id, taken.token] as const)
-    const told = (await this.#terms.table.watch?.(marks)) ?? []
+    const states = (await this.#terms.table.watch?.(marks)) ?? []
     for (const [index, { controller }] of runs.entries()) {
-      if (told[index] === 'lost') controller.abort(new LeaseLost('the job runs elsewhere by now'))
-      if (told[index] === 'stop') controller.abort(cancellation())
+      if (states[index] === 'lost') controller.abort(new LeaseLost('the job runs elsewhere by now'))
+      if (states[index] === 'stop') controller.abort(cancellation())
     }
   }
 }

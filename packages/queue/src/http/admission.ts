@@ -8,6 +8,8 @@ import {
 } from '@sluice/http'
 import { isOpen } from '../job.ts'
 import type { EnqueueResult, JobRequest } from '../queue.ts'
+import { envelopeOf, fingerprintOf } from './envelope.ts'
+import { type HoldRequest, holdRequests } from './held-requests.ts'
 import {
   acceptedAnswer,
   bodyProblem,
@@ -19,9 +21,7 @@ import {
   problem,
   retryIn,
   taken,
-} from './answers.ts'
-import { envelopeOf, fingerprintOf } from './envelope.ts'
-import { type HoldRequest, holdRequests } from './held-requests.ts'
+} from './job-responses.ts'
 import {
   type AdmissionOptions,
   type AdmissionSetup,

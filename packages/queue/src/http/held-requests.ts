@@ -1,6 +1,6 @@
 import type { AdmissionRequest } from '@sluice/http'
 import { isOpen, type JobStatus } from '../job.ts'
-import { orWithout } from './answers.ts'
+import { orWithout } from './job-responses.ts'
 import type { AdmissionSetup } from './options.ts'
 
 type HoldingTerms<Native> = Pick<AdmissionSetup<Native>, 'queue' | 'maxWait' | 'maxHeld'>

@@ -23,8 +23,8 @@ import {
 import { algorithmOf } from '@sluice/core/backend'
 import type { JobStatus } from '../job.ts'
 import type { Queue } from '../queue.ts'
-import type { JobResponse } from './answers.ts'
 import type { RequestEnvelope } from './envelope.ts'
+import type { JobResponse } from './job-responses.ts'
 
 /** The options of `createAdmission`. */
 class AdmissionTable<Native> {

@@ -23,7 +23,7 @@ import {
   orUnavailable,
   problem,
   quotaProblem,
-} from './answers.ts'
+} from './job-responses.ts'
 import { pollPolicy, queueOf } from './options.ts'
 
 /** Options of `statusMonitor`. */

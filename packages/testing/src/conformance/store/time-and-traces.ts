@@ -39,21 +39,21 @@ export const timeAndTraces: StoreCases = {
       const key = random() < 0.5 ? 'a' : 'b'
       const cost = Math.floor(random() * 4)
       const chosen = random()
-      const told = `step ${step} of the trace`
+      const at = `step ${step} of the trace`
       if (chosen < 0.1 && last) {
         const refunds = [await subject.refund(last[0]), await model.refund(last[1])]
-        same(refunds[0], refunds[1], `${told}: whether a refund gave anything back`)
+        same(refunds[0], refunds[1], `${at}: whether a refund gave anything back`)
         last = undefined
         continue
       }
       if (chosen < 0.15) {
-        same(await subject.reset(key), await model.reset(key), `${told}: whether a reset forgot`)
+        same(await subject.reset(key), await model.reset(key), `${at}: whether a reset forgot`)
         continue
       }
       if (chosen < 0.3) {
         const peek = async (limiter: Limiter) => (await limiter.peek(key, { cost })).outcomes
         const [found, expected] = [await peek(subject), await peek(model)]
-        same(found.map(comparable), expected.map(comparable), `${told}, a peek of cost ${cost}`)
+        same(found.map(comparable), expected.map(comparable), `${at}, a peek of cost ${cost}`)
         continue
       }
       const answers = [
@@ -61,7 +61,7 @@ export const timeAndTraces: StoreCases = {
         await model.consume(key, { cost }),
       ] as const
       const [found, expected] = answers.map(({ outcomes }) => outcomes.map(comparable))
-      same(found, expected, `${told}, a request of cost ${cost}`)
+      same(found, expected, `${at}, a request of cost ${cost}`)
       if (answers[0].allowed) last = answers
     }
   },
