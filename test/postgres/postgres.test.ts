@@ -63,6 +63,39 @@ it('decides requests of several policies together, whatever other processes do m
   expect(outcomes?.map(({ remaining }) => remaining)).toEqual([0, 930])
 })
 
+it('tries serialization failures again', async () => {
+  const serializable = new Pool({
+    connectionString: server.url,
+    options: '-c default_transaction_isolation=serializable',
+  })
+  const codes: unknown[] = []
+  const noting = {
+    query: (query: { text: string }) =>
+      serializable.query(query).catch((error) => {
+        codes.push(error.code)
+        throw error
+      }),
+    on: serializable.on.bind(serializable),
+    off: serializable.off.bind(serializable),
+  }
+  const limiters = Array.from({ length: 4 }, () =>
+    patientLimiter({
+      store: postgresStore(noting, { denialTtlMs: 0 }),
+      policies: [five],
+      failureMode: 'closed',
+    }),
+  )
+  for (let round = 0; round < 20 && !codes.includes('40001'); round += 1) {
+    const asked = limiters.flatMap((limiter) => [limiter, limiter, limiter])
+    const decisions = await Promise.all(asked.map((limiter) => limiter.consume(`k${round}`)))
+    expect(new Set(decisions.map(({ source }) => source))).toEqual(new Set(['store']))
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(5)
+  }
+  expect(codes).toContain('40001')
+  for (const limiter of limiters) await limiter.close()
+  await serializable.end()
+})
+
 it('goes by the clock of the server, also after that was ahead of it', async () => {
   const policy: PolicyOptions = { name: 'short', limit: 1, window: '300ms' }
   const limiter = limiterOn([policy], { denialTtlMs: 0 })
