@@ -130,7 +130,7 @@ describe('the options of a guard', () => {
     })
     expect(checked.sort()).toEqual(
       [
-        ...['exposeHeaders', 'headers', 'hideOnRedirect', 'maxWaiting', 'onMissingKey'],
+        ...['exposeHeaders', 'headers', 'maxWaiting', 'onMissingKey'],
         ...['retryJitter', 'statusCode'],
       ].sort(),
     )

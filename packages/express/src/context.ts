@@ -7,7 +7,6 @@ import type { RateLimitHandler } from './options.ts'
 const proxyWatch = new ProxyWatch({
   trust: `'trust proxy'`,
   trustOne: `behind one proxy call app.set('trust proxy', 1)`,
-  count: `'trust proxy'`,
   trustAll: `call app.set('trust proxy', <number of proxies>), as in app.set('trust proxy', 2)`,
 })
 
@@ -49,11 +48,6 @@ export class ExpressContext extends NodeRequestContext<Request, RateLimitHandler
 
   protected override get url(): string {
     return this.native.originalUrl
-  }
-
-  /** Express takes both spellings for one header. */
-  override header(name: string): string | undefined {
-    return name === 'referer' || name === 'referrer' ? this.native.get(name) : super.header(name)
   }
 
   protected override show(decision: RequestDecision): void {

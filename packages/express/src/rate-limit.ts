@@ -1,5 +1,3 @@
-import { IncomingMessage } from 'node:http'
-import { Socket } from 'node:net'
 import { andThen, invalid, orDefault } from '@sluice/http'
 import type { Handler, Limiting } from '@sluice/http/adapter'
 import {
@@ -7,7 +5,7 @@ import {
   createGuard,
   handlerRequest,
   sendByNode,
-  serveByNode,
+  serve,
   withLimiter,
 } from '@sluice/http/adapter'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
@@ -28,15 +26,14 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   const guard = createGuard<Request, RateLimitHandler>(options, { adapterFields })
   const property = propertyOf(options.requestPropertyName)
 
-  function contextOf(req: Request, res: Response, next: NextFunction = () => undefined) {
-    return new ExpressContext(req, res, { middleware: sluiceRateLimit, next, property })
-  }
+  const contextOf = (req: Request, res: Response, next: NextFunction = () => undefined) =>
+    new ExpressContext(req, res, { middleware: sluiceRateLimit, next, property })
 
   function sluiceRateLimit(req: Request, res: Response, next: NextFunction): void {
-    continueWith(next, () => serveByNode(res, contextOf(req, res, next), guard))
+    continueWith(next, () => serve(contextOf(req, res, next), guard.check))
   }
 
-  return withLimiter(sluiceRateLimit, guard, (req: Request, res: Response) => contextOf(req, res))
+  return withLimiter(sluiceRateLimit, guard, contextOf)
 }
 
 /**
@@ -57,16 +54,13 @@ export function mount(handler: Handler<Request>): RequestHandler {
   }
 }
 
-/** The properties that Express adds to requests: they must stay as they are. */
-const ofExpress =
-  'accepts app baseUrl body cookies fresh get header host hostname ip ips is next originalUrl param params path protocol query range res route secure signedCookies stale subdomains xhr'
+/** Properties of requests that applications need. */
+const taken =
+  /^(?:__proto__|constructor|app|body|cookies|headers|ip|method|next|params|path|query|res|route|session|socket|url|user)$/
 
 function propertyOf(value: unknown): string {
   const name = orDefault(value, 'rateLimit')
-  if (name === 'rateLimit') return name
-  const isTaken = (text: string) =>
-    text in new IncomingMessage(new Socket()) || ofExpress.split(' ').includes(text)
-  if (typeof name === 'string' && name !== '' && !isTaken(name)) return name
+  if (typeof name === 'string' && name !== '' && !taken.test(name)) return name
   const legal = `a name that requests of Express do not have, such as 'apiLimit'`
   throw invalid({ option: 'requestPropertyName' }, value, legal)
 }

@@ -20,7 +20,6 @@ import type { RateLimitHandler } from './options.ts'
 const proxyWatch = new ProxyWatch({
   trust: `'trustProxy'`,
   trustOne: `behind a proxy write fastify({ trustProxy: '<address of the proxy>' })`,
-  count: `'trustProxy'`,
   trustAll: `write fastify({ trustProxy: '<addresses of all proxies, with commas between>' })`,
 })
 

@@ -4,7 +4,6 @@ import {
   continueWith,
   createGuard,
   handlerRequest,
-  hideOnRedirect,
   passWithoutFields,
   serve,
 } from '@sluice/http/adapter'
@@ -13,7 +12,6 @@ import type {
   FastifyInstance,
   FastifyPluginAsync,
   FastifyRequest,
-  onSendHookHandler,
   RouteOptions,
 } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
@@ -72,14 +70,11 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
     markHooks(route)
     const own = route.config?.rateLimit
     if (own === undefined || own === false || nearest.get(this)?.guard !== guard) return
-    const where = `config.rateLimit of ${String(route.method)} ${route.url}`
-    if (guard.ofRoute(own, where).hidesOnRedirect && !guard.hidesOnRedirect) {
-      Object.assign(route, { onSend: [takeOffOnRedirect, ...listOf(route.onSend)] })
-    }
+    // The first request would be too late for a mistake in its options.
+    guard.ofRoute(own, `config.rateLimit of ${String(route.method)} ${route.url}`)
   })
   if (hook === 'preParsing') fastify.addHook(hook, first)
   else fastify.addHook(hook, first)
-  if (guard.hidesOnRedirect) fastify.addHook('onSend', takeOffOnRedirect)
 }
 
 /** Decides on a request by the plugin, or by the limits of its route. */
@@ -119,9 +114,6 @@ function hookMaker(plugin: Plugin, fastify: FastifyInstance) {
       if (standsOnRoute(limit, config)) context.scope = scopeOf(context.native)
       return own.check(context)
     })
-    if (own.hidesOnRedirect && !guard.hidesOnRedirect) {
-      instance.addHook('onSend', takeOffOnRedirect)
-    }
     return limit
   }
 }
@@ -169,12 +161,6 @@ function limitHook(
   }
   madeHooks.add(limit)
   return limit
-}
-
-/** Only where it is asked for, since a hook costs every response. */
-const takeOffOnRedirect: onSendHookHandler = (request, reply, _payload, goOn) => {
-  hideOnRedirect(new FastifyContext(request, reply, ''), reply.statusCode)
-  goOn()
 }
 
 /**

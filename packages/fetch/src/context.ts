@@ -1,6 +1,6 @@
-import type { HttpResponse, MaybePromise, Refusal, Scope } from '@sluice/http'
-import { fieldsOn, hideOnRedirect, setFields } from '@sluice/http'
-import { FetchContext, fetchFields } from './adapter/index.ts'
+import type { MaybePromise, Refusal, Scope } from '@sluice/http'
+import { fieldsOn, setFields } from '@sluice/http'
+import { FetchContext } from './adapter/index.ts'
 import type { FetchInfo, RateLimitHandler } from './options.ts'
 
 /** The place of a limiter. */
@@ -12,12 +12,10 @@ export interface Place<Info> {
 
 /** A request of fetch at one limiter. */
 export class WebContext<Info extends object> extends FetchContext<Request, RateLimitHandler<Info>> {
-  readonly response: HttpResponse = fetchFields(() => this.#headers)
   readonly route: string | undefined
   readonly scope: Scope
   readonly #info: Info
-  /** The fields to set, and later those of the response. */
-  #headers = new Headers()
+  protected headers: Headers = new Headers()
 
   constructor(request: Request, info: Info, { addressOf, ...place }: Place<Info>) {
     const given: FetchInfo | undefined = info
@@ -30,12 +28,6 @@ export class WebContext<Info extends object> extends FetchContext<Request, RateL
     this.route = place.route
     this.scope = place.scope
     this.#info = info
-  }
-
-  protected respond(status: number, text: string, fields: Record<string, string>): Response {
-    for (const [name, value] of Object.entries(fields)) this.response.setHeader(name, value)
-    const body = this.method === 'HEAD' ? null : text
-    return new Response(body, { status, headers: this.#headers })
   }
 
   protected reply(handler: RateLimitHandler<Info>, { decision }: Refusal): MaybePromise<Response> {
@@ -53,15 +45,14 @@ export class WebContext<Info extends object> extends FetchContext<Request, RateL
       this.end.finish(status === 0 ? undefined : status)
       return response
     }
-    const ours = this.#headers
+    const ours = this.headers
     const headers = new Headers(response.headers)
-    this.#headers = headers
+    this.headers = headers
     setFields(this.response, fieldsOn(this.shown, this.response))
     for (const [name, value] of ours) {
       if (!headers.has(name)) headers.set(name, value)
       else if (name === 'vary') headers.append(name, value)
     }
-    hideOnRedirect(this, status)
     return new Response(this.end.watch(response), { status, statusText, headers })
   }
 }

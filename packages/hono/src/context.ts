@@ -1,32 +1,28 @@
-import { FetchContext, fetchFields } from '@sluice/fetch/adapter'
-import type { HttpResponse, MaybePromise, Refusal, RequestDecision, Scope } from '@sluice/http'
-import { fieldsOn, hideOnRedirect, routeScope, setFields } from '@sluice/http'
+import { FetchContext } from '@sluice/fetch/adapter'
+import type { MaybePromise, Refusal, RequestDecision, Scope } from '@sluice/http'
+import { routeScope } from '@sluice/http'
 import type { Context, Next } from 'hono'
 import type { RateLimitHandler } from './options.ts'
 
 /** A request of Hono at one middleware of ours. */
 export class HonoContext extends FetchContext<Context, RateLimitHandler> {
-  /** The fields that Hono puts on every response to this request. */
-  readonly response: HttpResponse = fetchFields(() => this.#detached ?? this.native.res.headers)
   scope: Scope
   readonly #next: Next
-  /**
-   * The fields of a request for another protocol. Once `c.res` is read, Hono copies the response
-   * of the handler, and a runtime may not accept a copy of status 101.
-   */
-  #detached: Headers | undefined
+  /** With fields of ours, Hono would copy the response to an upgrade: some runtimes refuse that. */
+  readonly #ofUpgrade: Headers | undefined
 
   constructor(native: Context, next: Next, addressOf?: (context: Context) => string | undefined) {
+    const { raw, matchedRoutes, routeIndex, method } = native.req
     super(native, {
-      request: native.req.raw,
+      request: raw,
       addressOf: addressOf && (() => addressOf(native)),
       remoteAddress: () => connectionOf(native),
       waitUntil: (work) => waitUntil(native, work),
     })
-    if (native.req.raw.headers.has('upgrade')) this.#detached = new Headers()
+    this.#ofUpgrade = raw.headers.has('upgrade') ? new Headers() : undefined
     // Not by `hono/route`: a copy of it in the other form, CommonJS or ESM, knows no such request.
-    const own = native.req.matchedRoutes[native.req.routeIndex]
-    this.scope = own ? scopeOf(own, native.req.method) : ''
+    const own = matchedRoutes[routeIndex]
+    this.scope = own ? scopeOf(own, method) : ''
     this.#next = next
   }
 
@@ -34,59 +30,32 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
     return this.native.req.matchedRoutes.findLast(isHandler)?.path
   }
 
-  /** The body as it comes, or as Hono keeps it for those that read it again. */
-  protected override get body(): AsyncIterable<Uint8Array> | null {
-    const { req } = this.native
-    return req.raw.bodyUsed ? bytesOf(req) : super.body
-  }
-
   protected override show(decision: RequestDecision): void {
     this.native.set('rateLimit', decision)
   }
 
-  protected respond(status: number, body: string, fields: Record<string, string>): Response {
-    this.#attach()
-    for (const [name, value] of Object.entries(fields)) this.response.setHeader(name, value)
-    return new Response(body, { status, headers: this.native.res.headers })
+  protected get headers(): Headers {
+    return this.#ofUpgrade ?? this.native.res.headers
+  }
+
+  protected override async *readAgain(): AsyncGenerator<Uint8Array> {
+    yield new Uint8Array(await this.native.req.arrayBuffer())
   }
 
   protected reply(handler: RateLimitHandler, { decision }: Refusal): MaybePromise<Response> {
-    this.#attach()
     return handler(this.native, this.#next, decision)
   }
 
   finish(response: Response): Response {
-    if (response.status === 101) {
-      this.end.finish(101)
-      return response
-    }
-    this.#attach()
-    hideOnRedirect(this, response.status)
     const body = this.end.watch(response)
     if (body === response.body) return response
     this.#settleOnClose()
     return new Response(body, response)
   }
 
-  override fail(): void {
-    this.#attach()
-    super.fail()
-  }
-
-  /** Puts the fields on the response that there is by now. */
-  #attach(): void {
-    const fields = this.#detached
-    if (!fields) return
-    this.#detached = undefined
-    setFields(this.response, fieldsOn(this.shown, this.response))
-    for (const [name, value] of fields) {
-      if (this.response.getHeader(name) === undefined) this.response.setHeader(name, value)
-    }
-  }
-
   /** On Node the connection tells of the end, also if another middleware drops the body. */
   #settleOnClose(): void {
-    const { outgoing } = nodeOf(this.native.env)
+    const { outgoing } = serverOf(this.native.env)
     outgoing?.once?.('close', () => {
       this.end.finish(outgoing.writableFinished ? outgoing.statusCode : undefined)
     })
@@ -122,15 +91,14 @@ interface Env {
   requestIP?(request: Request): { readonly address: string } | null
 }
 
-function nodeOf(env: Env | undefined): Env {
+function serverOf(env: Env | undefined): Env {
   return env?.server ?? env ?? {}
 }
 
 function connectionOf({ env, req }: Context): string | undefined {
-  const node = nodeOf(env)
-  const { incoming, remoteAddr } = node
-  const address = incoming?.socket?.remoteAddress ?? remoteAddr?.hostname
-  return address ?? node.requestIP?.(req.raw)?.address
+  const server = serverOf(env)
+  const address = server.incoming?.socket?.remoteAddress ?? server.remoteAddr?.hostname
+  return address ?? server.requestIP?.(req.raw)?.address
 }
 
 function waitUntil(context: Context, work: Promise<unknown>): void {
@@ -139,8 +107,4 @@ function waitUntil(context: Context, work: Promise<unknown>): void {
   } catch {
     // Runtimes that stay awake have no such context, and Hono throws where there is none.
   }
-}
-
-async function* bytesOf(request: Context['req']): AsyncGenerator<Uint8Array> {
-  yield new Uint8Array(await request.arrayBuffer())
 }

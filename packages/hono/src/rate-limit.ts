@@ -1,5 +1,5 @@
 import { answerOf, createFetchGuard } from '@sluice/fetch/adapter'
-import { type Handler, type Limiting, RateLimitError, withLimiter } from '@sluice/http'
+import { type Handler, type Limiting, withLimiter } from '@sluice/http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { HonoContext, scopeOf } from './context.ts'
 import type { RateLimitOptions } from './options.ts'
@@ -24,7 +24,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
       await next()
     } catch (error) {
       asked.fail()
-      throw error instanceof RateLimitError ? Object.assign(error, answering(error)) : error
+      throw error
     }
     const response = asked.finish(context.res)
     if (response !== context.res) {
@@ -42,11 +42,6 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     asked.scope = own ? scopeOf(own, asked.method) : ''
     return asked
   })
-}
-
-/** The answer of Hono to an error that nobody handles. */
-function answering({ message, status }: RateLimitError): { getResponse(): Response } {
-  return { getResponse: () => new Response(message, { status }) }
 }
 
 /**

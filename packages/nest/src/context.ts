@@ -17,7 +17,6 @@ import { RateLimitException } from './refusal.ts'
 const proxyWatch = new ProxyWatch({
   trust: `'trust proxy'`,
   trustOne: `behind one proxy call app.set('trust proxy', 1), or write new FastifyAdapter({ trustProxy: '<address of the proxy>' })`,
-  count: `'trust proxy'`,
   trustAll: 'trust all proxies of yours, by their number or their addresses',
 })
 

@@ -13,11 +13,8 @@ import { FetchEnd, type FetchRuntime } from './fetch-end.ts'
 
 type Readable = RequestContent['stream']
 
-/**
- * The fields of a response of fetch.
- * @param now the headers as they are now: they may be replaced meanwhile
- */
-export function fetchFields(now: () => Headers): HttpResponse {
+/** @param now the headers as they are now: they may be replaced meanwhile */
+function fetchFields(now: () => Headers): HttpResponse {
   return {
     headersSent: false,
     getHeaderNames: () => [...now().keys()],
@@ -33,7 +30,6 @@ const statusOfLeaving = 499
 const proxyWatch = new ProxyWatch({
   trust: 'addressOf',
   trustOne: 'behind a proxy give the option addressOf',
-  count: 'addressOf',
   trustAll: 'take the address that the outermost of your own proxies has written',
 })
 
@@ -57,6 +53,7 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
   Handler
 > {
   readonly needsAddress = true
+  readonly response: HttpResponse = fetchFields(() => this.headers)
   readonly #asked: FetchRequest
   /** Settles what the request holds when its response is over. */
   protected readonly end: FetchEnd
@@ -68,8 +65,8 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
     this.end = new FetchEnd(asked)
   }
 
-  /** Makes a response with the fields of `response`, and these. */
-  protected abstract respond(status: number, body: string, fields: Record<string, string>): Response
+  /** The fields to set, and later those of the response. */
+  protected abstract readonly headers: Headers
   /** Makes the response to send of one of the application's, and settles when that is over. */
   abstract finish(response: Response): Response
   /** Has the user's handler reply. */
@@ -103,12 +100,12 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
 
   /** For queues, which run on Node only. */
   get content(): RequestContent {
-    const { url } = this.#asked.request
+    const { url, body, bodyUsed } = this.#asked.request
     const path = url.indexOf('/', url.indexOf('://') + '://'.length)
     const readable = (): Readable => {
       // Not imported, so that this file loads where there is no Node.
       const streams = globalThis.process.getBuiltinModule('node:stream')
-      return streams.Readable.from(this.body ?? [])
+      return streams.Readable.from(bodyUsed ? this.readAgain() : (body ?? []))
     }
     let stream: Readable | undefined
     return {
@@ -121,11 +118,9 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
     }
   }
 
-  /** The body of the request; `null`: none. */
-  protected get body(): AsyncIterable<Uint8Array> | null {
-    const { body, bodyUsed } = this.#asked.request
-    if (bodyUsed) throw new Error('the body of the request was read before it could be queued')
-    return body
+  /** The body that other code has read, where the framework keeps it. */
+  protected readAgain(): AsyncIterable<Uint8Array> {
+    throw new Error('the body of the request was read before it could be queued')
   }
 
   settleAtEnd(hold: Hold): void {
@@ -135,8 +130,10 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
   /** Has the length of the body, also in the answer to a HEAD. */
   send(status: number, { contentType, text }: ResponseBody): void {
     const length = new TextEncoder().encode(text).length
-    const fields = { 'Content-Type': contentType, 'Content-Length': String(length) }
-    this.#answer = this.respond(status, text, fields)
+    this.headers.set('Content-Type', contentType)
+    this.headers.set('Content-Length', String(length))
+    const body = this.method === 'HEAD' ? null : text
+    this.#answer = new Response(body, { status, headers: this.headers })
     this.end.finish(status)
   }
 

@@ -6,8 +6,8 @@ interface ProxySettings {
   readonly trust: string
   /** The advice for one proxy: `behind one proxy call app.set('trust proxy', 1)`. */
   readonly trustOne: string
-  /** The setting that says how many proxies are trusted. */
-  readonly count: string
+  /** The setting that says how many proxies are trusted. @default `trust` */
+  readonly count?: string
   /** The advice for several proxies. */
   readonly trustAll: string
 }
@@ -94,7 +94,7 @@ function firstAddress({ trust, trustAll }: ProxySettings): string {
   )
 }
 
-function oneAddress({ count, trustAll }: ProxySettings): string {
+function oneAddress({ trust, count = trust, trustAll }: ProxySettings): string {
   return (
     `nearly all requests with X-Forwarded-For came from one address, although the forwarded addresses differ: ${count} may trust ` +
     `fewer proxies than there are, so that all clients share one limit; ${trustAll}. One very busy client looks the same: ` +

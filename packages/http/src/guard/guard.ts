@@ -26,8 +26,6 @@ export interface Guard<Native extends object, Handler = never> {
   readonly limiter: CheckLimiter
   /** Number of requests held now, without those of routes with a `maxWaiting` of their own. */
   readonly waiting: number
-  /** Tells whether redirects may have to lose their headers again. */
-  readonly hidesOnRedirect: boolean
   /**
    * Decides on a request, and tells the adapter what to do. Synchronous when the store and all
    * functions of the user are.
@@ -103,7 +101,6 @@ export function createFixedGuard<Native extends object, Handler = never>(
 
   return {
     limiter: everywhere.setup.limiter,
-    hidesOnRedirect: everywhere.hidesOnRedirect || rules?.hidesOnRedirect === true,
     get waiting() {
       return everywhere.delayQueue.waiting
     },

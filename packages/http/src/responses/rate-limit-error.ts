@@ -30,4 +30,9 @@ export class RateLimitError extends SluiceError {
     )
     this.decision = decision
   }
+
+  /** The answer of Hono to an error that nobody handles. */
+  getResponse(): Response {
+    return new Response(this.message, { status: this.status, headers: this.headers })
+  }
 }

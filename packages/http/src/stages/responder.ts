@@ -122,10 +122,9 @@ export class Responder<Native extends object, Handler> {
   }
 
   #fieldsOf(decided: Decided<Native>, checks: readonly PolicyCheck<Native>[]): ResponseFields {
-    const { headers, hideOnRedirect } = this.#setup
+    const { headers } = this.#setup
     const fields = decided.responseFields
     fields.policies.add({ decision: decided, checks, dialects: headers })
-    if (hideOnRedirect) fields.hideOnRedirect = true
     return fields
   }
 
