@@ -1,7 +1,14 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { memoryStore, SluiceError } from '@sluice/core'
-import { mount, type RateLimitError, type RateLimitOptions, rateLimit } from '@sluice/express'
+import {
+  firstOf,
+  header,
+  mount,
+  type RateLimitError,
+  type RateLimitOptions,
+  rateLimit,
+} from '@sluice/express'
 import express, { type NextFunction, type Request, type Response } from 'express'
 import express4 from 'express4'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -149,6 +156,14 @@ describe.each([
     expect(answer.field('ratelimit')).toBe('"a";r=8;t=60, "b";r=7;t=60, "c";r=6;t=60')
     expect(answer.field('x-ratelimit-limit')).toBe('7')
     expect(answer.body).toBe('["first","rateLimit","third"]')
+  })
+
+  it('reads both spellings of one header', async () => {
+    const app = framework()
+    const key = firstOf(header('referrer'), () => 'nobody')
+    app.use(rateLimit({ ...one, key }), (req, res) => void res.json(req.rateLimit?.key))
+    const get = await serve(app)
+    expect((await get('/', { headers: { referer: 'a' } })).body).toBe('"@header/referrer/a"')
   })
 
   it('gives a handler all that middleware has', async () => {

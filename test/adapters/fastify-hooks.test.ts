@@ -1,5 +1,5 @@
 import { rateLimitPlugin, user } from '@sluice/fastify'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { describe, expect, it, vi } from 'vitest'
 import { create, hello, statuses, two } from './fastify-app.ts'
 
@@ -71,6 +71,18 @@ describe('app.rateLimit', () => {
     expect(await statuses(app, 2)).toEqual([200, 429])
     expect(() => app.rateLimit('dear')).toThrow(/^app.rateLimit: policies\[0\] names 'dear'/)
     expect(() => app.rateLimit({ limit: -1 })).toThrow(/^app.rateLimit: limit must be/)
+  })
+
+  it('takes its headers off redirects, where it is asked to', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, { global: false, ...two })
+    const preHandler = app.rateLimit({ hideOnRedirect: true })
+    const redirect: RouteHandlerMethod = async (_request, reply) => reply.redirect('/there')
+    app.get('/', { preHandler }, redirect)
+    app.setNotFoundHandler({ preHandler }, redirect)
+
+    expect((await app.inject('/')).headers).not.toHaveProperty('ratelimit')
+    expect((await app.inject('/nowhere')).headers).not.toHaveProperty('ratelimit')
   })
 
   it("shares the plugin's penalty, which is no limiter that a request meets twice", async () => {

@@ -1,4 +1,4 @@
-import { Controller, Get, Injectable, Module, Post, Req, UseGuards } from '@nestjs/common'
+import { Controller, Get, Injectable, Module, Post, Redirect, Req, UseGuards } from '@nestjs/common'
 import {
   header,
   memoryStore,
@@ -303,6 +303,27 @@ describe('RateLimitModule', () => {
 
     expect(await statuses('/', '/', '/')).toEqual([200, 200, 429])
   })
+
+  it.each(['Express', 'Fastify'] as const)(
+    'takes the fields off the redirect of a handler that says so, on %s',
+    async (platform) => {
+      @Controller()
+      class Moved {
+        @Get()
+        @RateLimit({ limit: 1, hideOnRedirect: true })
+        @Redirect('/elsewhere')
+        moved(): void {
+          // The decorator answers.
+        }
+      }
+      const { ask } = await start({ controllers: [Moved], platform })
+      const moved = await ask('/', { redirect: 'manual' })
+
+      expect([moved.status, moved.headers.has('ratelimit')]).toEqual([302, false])
+      const refused = await ask('/', { redirect: 'manual' })
+      expect([refused.status, refused.headers.has('ratelimit')]).toEqual([429, true])
+    },
+  )
 
   it('closes the limiter with the application, after its last request', async () => {
     const store = memoryStore()

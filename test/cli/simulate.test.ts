@@ -213,7 +213,7 @@ describe('sluice simulate', () => {
   it.each([
     { headers: ['draft-6'] },
     { headers: [] },
-    { headers: ['draft-11', 'legacy'], exposeHeaders: true },
+    { headers: ['draft-11', 'legacy'], exposeHeaders: true, hideOnRedirect: true },
     { statusCode: 420, message: 'slow down', onMissingKey: 'deny', failureMode: 'open' },
     { allow: { ips: ['198.51.100.1'] }, block: { ips: ['198.51.100.2'] }, maxWaiting: 5 },
   ])('takes a file with %j', async (options) => {

@@ -130,7 +130,7 @@ describe('the options of a guard', () => {
     })
     expect(checked.sort()).toEqual(
       [
-        ...['exposeHeaders', 'headers', 'maxWaiting', 'onMissingKey'],
+        ...['exposeHeaders', 'headers', 'hideOnRedirect', 'maxWaiting', 'onMissingKey'],
         ...['retryJitter', 'statusCode'],
       ].sort(),
     )

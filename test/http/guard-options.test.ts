@@ -11,7 +11,7 @@ const good = { limit: 5, window: '1m' } as const
 const optionNames = [
   ...['name', 'limit', 'window', 'algorithm', 'resolution', 'countDenied', 'hidden'],
   ...['unit', 'key', 'cost', 'onMissingKey', 'skip', 'headers', 'exposeHeaders'],
-  ...['retryJitter', 'maxWaiting', 'statusCode'],
+  ...['hideOnRedirect', 'retryJitter', 'maxWaiting', 'statusCode'],
   ...['message', 'handler', 'store', 'failureMode', 'deadlineMs', 'instances'],
   ...['fallback', 'observers'],
 ]
@@ -112,6 +112,7 @@ describe('options that no guard is made of', () => {
     [{ ...good, statusCode: 600 }, 'SLUICE_OPTION_INVALID', /^statusCode/],
     [{ ...good, onMissingKey: 'pass' }, 'SLUICE_OPTION_INVALID', /one of 'ip', 'deny', 'skip'/],
     [{ ...good, exposeHeaders: 1 }, 'SLUICE_OPTION_INVALID', /^exposeHeaders must be true or/],
+    [{ ...good, hideOnRedirect: 1 }, 'SLUICE_OPTION_INVALID', /^hideOnRedirect/],
     [{ ...good, retryJitter: 1.5 }, 'SLUICE_OPTION_INVALID', /^retryJitter .* from 0 to 1/],
     [{ ...good, retryJitter: Number.NaN }, 'SLUICE_OPTION_INVALID', /^retryJitter/],
     [{ ...good, maxWaiting: -1 }, 'SLUICE_OPTION_INVALID', /^maxWaiting must be a whole number/],

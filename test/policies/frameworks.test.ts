@@ -55,6 +55,18 @@ describe('policies that change, in Fastify', () => {
     expect(await statuses('/route', '/route', '/hook', '/hook')).toEqual([200, 429, 200, 429])
   })
 
+  it('takes the headers off redirects as soon as the file says so', async () => {
+    const { ask, change } = await fastifyOf(burst(100), (app) => {
+      app.get('/moved', async (_request, reply) => reply.redirect('/'))
+    })
+    const header = async () => (await ask('/moved')).headers.ratelimit
+    expect(await header()).toContain('burst')
+    await change(`${burst(100)}\nhideOnRedirect: true`)
+    expect(await header()).toBeUndefined()
+    await change(burst(100))
+    expect(await header()).toContain('burst')
+  })
+
   it('enforces nothing in shadow, and no code policy whose function says so either', async () => {
     const { policies, statuses } = await fastifyOf(burst(100), (app) => {
       const rateLimit = { limit: 0, window: '1h', enforce: () => true } as const
@@ -79,7 +91,7 @@ describe('policies that change, in Koa', () => {
     const server = createServer(app.callback())
     const ask = () => request(server).get('/')
     expect([(await ask()).status, (await ask()).status]).toEqual([302, 429])
-    await change(`${burst(4)}\nheaders: []\nstatusCode: 503`)
+    await change(`${burst(4)}\nhideOnRedirect: true\nstatusCode: 503`)
     const moved = await ask()
     expect([moved.status, moved.get('ratelimit')]).toEqual([302, undefined])
     await policies.set({ policy: 'burst', field: 'limit', value: 2 }, note)

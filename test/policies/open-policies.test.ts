@@ -24,7 +24,7 @@ describe('openPolicies', () => {
 
   it('reads the fields of earlier releases, with one warning for each', async () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
-    const removed = { githubExtras: true, hideOnRedirect: true, idempotentRetries: 5 }
+    const removed = { githubExtras: true, idempotentRetries: 5 }
     const policies = [{ name: 'burst', limit: 1, window: '1h' }]
     const own = [{ name: 'own', limit: 9, window: '1h' }]
     const routes = { '/r': { idempotentRetries: 1, policies: own } }

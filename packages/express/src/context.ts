@@ -50,6 +50,11 @@ export class ExpressContext extends NodeRequestContext<Request, RateLimitHandler
     return this.native.originalUrl
   }
 
+  /** Express takes both spellings for one header. */
+  override header(name: string): string | undefined {
+    return name === 'referer' || name === 'referrer' ? this.native.get(name) : super.header(name)
+  }
+
   protected override show(decision: RequestDecision): void {
     Reflect.set(this.native, this.#call.property, decision)
   }

@@ -1,3 +1,5 @@
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import { andThen, invalid, orDefault } from '@sluice/http'
 import type { Handler, Limiting } from '@sluice/http/adapter'
 import {
@@ -5,7 +7,7 @@ import {
   createGuard,
   handlerRequest,
   sendByNode,
-  serve,
+  serveByNode,
   withLimiter,
 } from '@sluice/http/adapter'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
@@ -30,7 +32,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     new ExpressContext(req, res, { middleware: sluiceRateLimit, next, property })
 
   function sluiceRateLimit(req: Request, res: Response, next: NextFunction): void {
-    continueWith(next, () => serve(contextOf(req, res, next), guard.check))
+    continueWith(next, () => serveByNode(res, contextOf(req, res, next), guard))
   }
 
   return withLimiter(sluiceRateLimit, guard, contextOf)
@@ -54,13 +56,16 @@ export function mount(handler: Handler<Request>): RequestHandler {
   }
 }
 
-/** Properties of requests that applications need. */
-const taken =
-  /^(?:__proto__|constructor|app|body|cookies|headers|ip|method|next|params|path|query|res|route|session|socket|url|user)$/
+/** The properties that Express adds to requests: they must stay as they are. */
+const ofExpress =
+  'accepts app baseUrl body cookies fresh get header host hostname ip ips is next originalUrl param params path protocol query range res route secure signedCookies stale subdomains xhr'
 
 function propertyOf(value: unknown): string {
   const name = orDefault(value, 'rateLimit')
-  if (typeof name === 'string' && name !== '' && !taken.test(name)) return name
+  if (name === 'rateLimit') return name
+  const isTaken = (text: string) =>
+    text in new IncomingMessage(new Socket()) || ofExpress.split(' ').includes(text)
+  if (typeof name === 'string' && name !== '' && !isTaken(name)) return name
   const legal = `a name that requests of Express do not have, such as 'apiLimit'`
   throw invalid({ option: 'requestPropertyName' }, value, legal)
 }

@@ -4,6 +4,7 @@ import {
   continueWith,
   createGuard,
   handlerRequest,
+  hideOnRedirect,
   passWithoutFields,
   serve,
 } from '@sluice/http/adapter'
@@ -12,6 +13,7 @@ import type {
   FastifyInstance,
   FastifyPluginAsync,
   FastifyRequest,
+  onSendHookHandler,
   RouteOptions,
 } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
@@ -70,11 +72,14 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
     markHooks(route)
     const own = route.config?.rateLimit
     if (own === undefined || own === false || nearest.get(this)?.guard !== guard) return
-    // The first request would be too late for a mistake in its options.
-    guard.ofRoute(own, `config.rateLimit of ${String(route.method)} ${route.url}`)
+    const where = `config.rateLimit of ${String(route.method)} ${route.url}`
+    if (guard.ofRoute(own, where).hidesOnRedirect && !guard.hidesOnRedirect) {
+      Object.assign(route, { onSend: [takeOffOnRedirect, ...listOf(route.onSend)] })
+    }
   })
   if (hook === 'preParsing') fastify.addHook(hook, first)
   else fastify.addHook(hook, first)
+  if (guard.hidesOnRedirect) fastify.addHook('onSend', takeOffOnRedirect)
 }
 
 /** Decides on a request by the plugin, or by the limits of its route. */
@@ -114,6 +119,9 @@ function hookMaker(plugin: Plugin, fastify: FastifyInstance) {
       if (standsOnRoute(limit, config)) context.scope = scopeOf(context.native)
       return own.check(context)
     })
+    if (own.hidesOnRedirect && !guard.hidesOnRedirect) {
+      instance.addHook('onSend', takeOffOnRedirect)
+    }
     return limit
   }
 }
@@ -161,6 +169,12 @@ function limitHook(
   }
   madeHooks.add(limit)
   return limit
+}
+
+/** Only where it is asked for, since a hook costs every response. */
+const takeOffOnRedirect: onSendHookHandler = (request, reply, _payload, goOn) => {
+  hideOnRedirect(new FastifyContext(request, reply, ''), reply.statusCode)
+  goOn()
 }
 
 /**

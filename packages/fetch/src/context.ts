@@ -1,5 +1,5 @@
 import type { MaybePromise, Refusal, Scope } from '@sluice/http'
-import { fieldsOn, setFields } from '@sluice/http'
+import { fieldsOn, hideOnRedirect, setFields } from '@sluice/http'
 import { FetchContext } from './adapter/index.ts'
 import type { FetchInfo, RateLimitHandler } from './options.ts'
 
@@ -53,6 +53,7 @@ export class WebContext<Info extends object> extends FetchContext<Request, RateL
       if (!headers.has(name)) headers.set(name, value)
       else if (name === 'vary') headers.append(name, value)
     }
+    hideOnRedirect(this, status)
     return new Response(this.end.watch(response), { status, statusText, headers })
   }
 }

@@ -1,6 +1,6 @@
 import { FetchContext } from '@sluice/fetch/adapter'
 import type { MaybePromise, Refusal, RequestDecision, Scope } from '@sluice/http'
-import { routeScope } from '@sluice/http'
+import { hideOnRedirect, routeScope } from '@sluice/http'
 import type { Context, Next } from 'hono'
 import type { RateLimitHandler } from './options.ts'
 
@@ -47,6 +47,7 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
   }
 
   finish(response: Response): Response {
+    hideOnRedirect(this, response.status)
     const body = this.end.watch(response)
     if (body === response.body) return response
     this.#settleOnClose()

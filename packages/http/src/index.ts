@@ -29,6 +29,7 @@ export { ProxyWatch } from './adapter/proxy-watch.ts'
 export { type RequestBody, readBody } from './adapter/request-body.ts'
 export {
   type AdapterContext,
+  hideOnRedirect,
   type Limiting,
   type Refusal,
   serve,

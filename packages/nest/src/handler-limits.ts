@@ -2,7 +2,7 @@ import { type ExecutionContext, HttpException } from '@nestjs/common'
 import { MetadataScanner, Reflector } from '@nestjs/core'
 import { flag, invalid, type MaybePromise, type Peeked } from '@sluice/http'
 import type { Guard, Passage, Scope } from '@sluice/http/adapter'
-import { createGuard, passes, serve, throwingObjects } from '@sluice/http/adapter'
+import { createGuard, passes, serve, serveByNode, throwingObjects } from '@sluice/http/adapter'
 import { NestContext } from './context.ts'
 import { keyName, type Limits, limitsName } from './decorators.ts'
 import type { HandlerRateLimit, RateLimitHandler, RateLimitModuleOptions } from './options.ts'
@@ -16,6 +16,7 @@ type Decorated = Parameters<Reflector['get']>[1]
 /** A handler with its limits. */
 interface LimitedPlace {
   readonly scope: Scope
+  readonly hidesOnRedirect: boolean
   check(context: NestContext): MaybePromise<Passage<RateLimitHandler>>
   peek(context: NestContext): MaybePromise<Peeked>
 }
@@ -51,8 +52,11 @@ export class HandlerLimits {
     if (this.#decided.has(native)) return true
     this.#decided.add(native)
     const place = this.#placeOf(native.getClass(), native.getHandler())
-    const context = new NestContext(native, this.#platformOf(native), place.scope)
-    const goesOn = await throwingObjects(() => serve(context, place.check))
+    const platform = this.#platformOf(native)
+    const context = new NestContext(native, platform, place.scope)
+    const goesOn = await throwingObjects(() =>
+      platform ? serveByNode(platform.raw.response, context, place) : serve(context, place.check),
+    )
     if (!goesOn) throw new HttpException('Client Closed Request', statusOfLeaving)
     context.goOn()
     return true
@@ -84,19 +88,19 @@ export class HandlerLimits {
     const { guard } = this
     const [own, ownKey] = this.#written(handler)
     const [shared, sharedKey] = this.#written(owner)
+    const whole = { scope: '', hidesOnRedirect: guard.hidesOnRedirect }
     const limits = own ?? shared ?? true
     const key = ownKey ?? sharedKey
-    if (limits === false) return { scope: '', check: guard.pass, peek: () => passes }
-    if (limits === true && key === undefined) {
-      return { scope: '', check: guard.check, peek: guard.peek }
-    }
+    if (limits === false) return { ...whole, check: guard.pass, peek: () => passes }
+    if (limits === true && key === undefined)
+      return { ...whole, check: guard.check, peek: guard.peek }
     const isOwn = own !== undefined || ownKey !== undefined
     const [, name] = methodsOf(owner).find(([method]) => method === handler) ?? []
     const scope = isOwn ? `${owner.name}.${name ?? handler.name}` : owner.name
     const isKeyNearer = ownKey !== undefined && own === undefined
     const override = withKey(limits, key, isKeyNearer)
-    const { check, peek } = guard.ofRoute(override, `@RateLimit of ${scope}`)
-    return { scope, check, peek }
+    const { hidesOnRedirect, check, peek } = guard.ofRoute(override, `@RateLimit of ${scope}`)
+    return { scope, hidesOnRedirect, check, peek }
   }
 
   #written(target: Decorated): [Limits | undefined, HandlerRateLimit['key'] | undefined] {

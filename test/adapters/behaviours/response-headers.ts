@@ -112,9 +112,38 @@ export const responseHeaders: Behaviour = ({ driver, start, limited }) => {
     })
   })
 
-  it('H15: sends the fields with a redirect', async () => {
+  it('H15: sends the fields with a redirect, and takes them off with hideOnRedirect', async () => {
     const routes = [{ path: '/', answer: { status: 302, fields: { location: '/there' } } }]
-    const app = await start({ limits: [fixed], routes })
+    const shown = await start({ limits: [fixed], routes })
+    expect((await shown.ask()).field('ratelimit')).toBe('"default";r=0;t=30')
+
+    const limits = [{ ...fixed, hideOnRedirect: true }]
+    const hidden = await start({ limits, routes })
+    const redirect = await hidden.ask()
+    expect(redirect.status).toBe(302)
+    expect(redirect.field('location')).toBe('/there')
+    expect(limitFields(redirect)).toEqual({})
+    expect((await hidden.ask()).field('retry-after')).toBe('30')
+  })
+
+  it('H15: hideOnRedirect leaves on a redirect what others have put there', async () => {
+    const app = await start({
+      limits: [{ ...fixed, hideOnRedirect: true }],
+      before: { RateLimit: '"edge";r=3;t=5', 'RateLimit-Policy': '"edge";q=4;w=5' },
+      routes: [{ path: '/', answer: { status: 307, fields: { location: '/there' } } }],
+    })
+
+    expect(limitFields(await app.ask())).toEqual({
+      ratelimit: '"edge";r=3;t=5',
+      'ratelimit-policy': '"edge";q=4;w=5',
+    })
+  })
+
+  it.each([200, 304, 404])('hideOnRedirect keeps the fields with status %i', async (status) => {
+    const app = await start({
+      limits: [{ ...fixed, hideOnRedirect: true }],
+      routes: [{ path: '/', answer: { status } }],
+    })
 
     expect((await app.ask()).field('ratelimit')).toBe('"default";r=0;t=30')
   })
@@ -123,7 +152,7 @@ export const responseHeaders: Behaviour = ({ driver, start, limited }) => {
     'H19: sets nothing once the head is sent, and does not throw',
     async () => {
       const onError = vi.fn()
-      const limits = [{ ...fixed, limit: 5, exposeHeaders: true }]
+      const limits = [{ ...fixed, limit: 5, hideOnRedirect: true, exposeHeaders: true }]
       const app = await startApp(driver, { limits, startsEarly: true, onError })
 
       const answer = await app.ask()

@@ -24,6 +24,7 @@ export const shadows: Behaviour = ({ limited, start }) => {
       ...shadow,
       observers: { onShadow },
       exposeHeaders: true,
+      hideOnRedirect: true,
     })
     for (let i = 0; i < 3; i += 1) {
       const answer = await app.ask()

@@ -27,9 +27,11 @@ export { beforeHead, settleAfter } from './response-end.ts'
 export {
   type AdapterContext,
   continueWith,
+  hideOnRedirect,
   type Limiting,
   type Refusal,
   serve,
+  serveByNode,
   throwingObjects,
   withLimiter,
 } from './serve.ts'

@@ -78,12 +78,12 @@ interface HeadedResponse {
   writeHead: (...args: never[]) => unknown
 }
 
-/** Calls `change` just before the head is written: the last time for changes. */
-export function beforeHead(response: HeadedResponse, change: () => void): void {
+/** Calls `change` with the status just before the head is written: the last time for changes. */
+export function beforeHead(response: HeadedResponse, change: (status: number) => void): void {
   const { writeHead } = response
   response.writeHead = (...args: unknown[]) => {
     response.writeHead = writeHead
-    change()
+    change(Number(args[0]))
     return Reflect.apply(writeHead, response, args)
   }
 }

@@ -11,6 +11,8 @@ import type { RequestContext } from '../request/context.ts'
 import type { Passage, RequestDecision } from '../request/passage.ts'
 import { type ResponseBody, setFields } from '../request/response.ts'
 import { RateLimitError } from '../responses/rate-limit-error.ts'
+import { fieldsOnHead } from '../responses/response-fields.ts'
+import { beforeHead } from './response-end.ts'
 
 /** One request of a framework, with all that its adapter does for the kit. */
 export interface AdapterContext<Native extends object, Handler> extends RequestContext<Native> {
@@ -71,6 +73,16 @@ export function serve<Handler, Context extends AdapterContext<object, Handler>>(
     : carryOut(passage, context)
 }
 
+/** `serve` for a response of Node, whose head tells whether it is a redirect. */
+export function serveByNode<Native extends object, Handler>(
+  response: Parameters<typeof beforeHead>[0],
+  context: AdapterContext<Native, Handler>,
+  { hidesOnRedirect, check }: Pick<Guard<Native, Handler>, 'hidesOnRedirect' | 'check'>,
+): MaybePromise<boolean> {
+  if (hidesOnRedirect) beforeHead(response, (status) => hideOnRedirect(context, status))
+  return serve(context, check)
+}
+
 function carryOut<Handler>(
   { decision, verdict, hold }: Passage<Handler>,
   context: AdapterContext<object, Handler>,
@@ -91,6 +103,14 @@ function carryOut<Handler>(
   }
   if (verdict.body) context.send(verdict.status, verdict.body)
   return false
+}
+
+/** Removes our fields from a redirect just before its head is written, with `hideOnRedirect`. */
+export function hideOnRedirect(
+  { shown, response }: Pick<AdapterContext<object, never>, 'shown' | 'response'>,
+  status: number,
+): void {
+  setFields(response, fieldsOnHead(shown, status))
 }
 
 /** Continues with the next handler, or tells the framework of an error. */

@@ -26,6 +26,8 @@ export interface Guard<Native extends object, Handler = never> {
   readonly limiter: CheckLimiter
   /** Number of requests held now, without those of routes with a `maxWaiting` of their own. */
   readonly waiting: number
+  /** Tells whether redirects may have to lose their headers again. */
+  readonly hidesOnRedirect: boolean
   /**
    * Decides on a request, and tells the adapter what to do. Synchronous when the store and all
    * functions of the user are.
@@ -101,6 +103,7 @@ export function createFixedGuard<Native extends object, Handler = never>(
 
   return {
     limiter: everywhere.setup.limiter,
+    hidesOnRedirect: everywhere.hidesOnRedirect || rules?.hidesOnRedirect === true,
     get waiting() {
       return everywhere.delayQueue.waiting
     },

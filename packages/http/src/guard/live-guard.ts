@@ -107,6 +107,9 @@ function createLiveGuard<Native extends object, Handler>(
     places[number] = first
     const now = (): PolicyGuard<Native, Handler> => current().places[number] ?? first
     return {
+      get hidesOnRedirect() {
+        return now().hidesOnRedirect
+      },
       check(context) {
         const { version, guard } = current()
         return version.kill === 'off' ? guard.pass(context) : now().check(context)
@@ -120,6 +123,8 @@ function createLiveGuard<Native extends object, Handler>(
     limiter: new Proxy(current().guard.limiter, {
       get: (_first, field) => Reflect.get(current().guard.limiter, field),
     }),
+    // Adapters ask once, and a later version may have `hideOnRedirect`.
+    hidesOnRedirect: true,
     get waiting() {
       return current().guard.waiting
     },

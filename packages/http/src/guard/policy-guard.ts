@@ -11,6 +11,8 @@ import { FirstUse } from './first-use.ts'
 
 /** Decides one list of policies for every request that it is given. */
 export interface PolicyGuard<Native extends object, Handler> {
+  /** Tells whether redirects may have to lose their headers again. */
+  readonly hidesOnRedirect: boolean
   /** @throws or rejects with the errors of users' functions */
   check(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
   /** Answers what a request would get, and takes nothing. */
@@ -45,5 +47,5 @@ export function createPolicyGuard<Native extends object, Handler>(
   }
 
   const peek = (asking: Asking<Native>) => stages.peek(asking)
-  return { setup, delayQueue, shedder, check, peek }
+  return { setup, hidesOnRedirect: setup.hideOnRedirect, delayQueue, shedder, check, peek }
 }

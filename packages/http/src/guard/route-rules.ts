@@ -15,6 +15,7 @@ export interface RouteRule<Native extends object, Handler> {
 
 /** The rules of `routes`, each with its guard. */
 export class RouteRules<Native extends object, Handler> {
+  readonly hidesOnRedirect: boolean
   readonly #table: RouteTable<RouteRule<Native, Handler>>
   readonly #limits: RouteTable<RouteRule<Native, Handler>>
   /** Finds only what is written, where the others are lenient. */
@@ -47,6 +48,9 @@ export class RouteRules<Native extends object, Handler> {
       routing,
     )
     this.#exactTable = routing.lenient ? router.createTable(rules, exactly) : undefined
+    this.hidesOnRedirect = [...rules.values()].some(
+      ({ guard }) => guard !== false && guard.hidesOnRedirect,
+    )
   }
 
   /** The rule of a request, which its key resolvers see too; `undefined` for none. */

@@ -158,6 +158,8 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
   headers?: Option<readonly Dialect[], readonly Dialect[]> = dialects
   /** Lists the headers in Access-Control-Expose-Headers, for other origins. @default false */
   exposeHeaders?: Option<boolean, boolean> = flagOption(false)
+  /** Removes the headers from redirects: some clients wait before they follow. @default false */
+  hideOnRedirect?: Option<boolean, boolean> = flagOption(false)
   /**
    * Adds up to this share of the wait to Retry-After, at random, so that clients do not come back
    * all at once: 0 to 1.

@@ -23,6 +23,7 @@ export interface RenderOptions {
 /** The rate-limit fields of one response: ours, joined with those that others have set. */
 export class ResponseFields {
   readonly policies: PolicyStates = new PolicyStates()
+  hideOnRedirect = false
   /** Our lines, the newest first, and those of others, which may come between two guards. */
   #written: readonly ResponseField[] = none
   #theirs: Map<string, readonly string[]> | undefined
@@ -48,6 +49,14 @@ export class ResponseFields {
   /** The fields as they are to be set on a response that was made after the decisions. */
   renderOn(response: HttpResponse): readonly ResponseField[] {
     return this.#options ? this.render(response, this.#options) : []
+  }
+
+  /** The fields that undo what was set, so that the response is as others left it. */
+  undo(): readonly ResponseField[] {
+    return this.#written.map(([name]) => {
+      const theirs = this.#theirs?.get(name) ?? []
+      return [name, theirs.length === 0 ? undefined : theirs.join(', ')]
+    })
   }
 
   #limits(response: HttpResponse, options: RenderOptions): ResponseField[] {
@@ -144,6 +153,13 @@ export function fieldsOn(
   response: HttpResponse,
 ): readonly ResponseField[] {
   return fieldsOf(shown)?.renderOn(response) ?? []
+}
+
+/** The fields to set with the head: none, except those that `hideOnRedirect` removes. */
+export function fieldsOnHead(shown: object | undefined, status: number): readonly ResponseField[] {
+  const fields = fieldsOf(shown)
+  const isRedirect = status >= 300 && status < 400 && status !== 304
+  return isRedirect && fields?.hideOnRedirect ? fields.undo() : []
 }
 
 /** Jitter only adds: a client that waits longer than needed is admitted. */

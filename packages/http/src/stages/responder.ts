@@ -122,9 +122,10 @@ export class Responder<Native extends object, Handler> {
   }
 
   #fieldsOf(decided: Decided<Native>, checks: readonly PolicyCheck<Native>[]): ResponseFields {
-    const { headers } = this.#setup
+    const { headers, hideOnRedirect } = this.#setup
     const fields = decided.responseFields
     fields.policies.add({ decision: decided, checks, dialects: headers })
+    if (hideOnRedirect) fields.hideOnRedirect = true
     return fields
   }
 

@@ -5,7 +5,6 @@ import type { PolicyFile } from './policy-file.ts'
 /** Fields that earlier releases had, and what replaces them. */
 const removed: Readonly<Record<string, string>> = {
   githubExtras: `write 'legacy-github' in headers`,
-  hideOnRedirect: 'write headers: [] for the route that redirects',
   idempotentRetries: 'three retries are free',
 }
 

@@ -243,6 +243,7 @@ const settings: TProperties = optional({
   preflights: oneOf(['pass', 'count']),
   headers: Type.Array(oneOf(dialects)),
   exposeHeaders: Type.Boolean(),
+  hideOnRedirect: Type.Boolean(),
   retryJitter: share,
   maxWaiting: whole(),
   statusCode: whole(400, 599),
