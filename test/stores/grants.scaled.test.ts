@@ -23,6 +23,11 @@ interface Step {
   /** For `grant` and `reset`: how many of the open grants are closed, and the share that was spent. */
   readonly closes: number
   readonly spentShare: number
+  /** For `grant`: how many further grants are renewed, and the share of their units that is left. */
+  readonly keeps: number
+  readonly leftShare: number
+  /** True if the holder does not learn that a grant was renewed: the next call is as a late one. */
+  readonly isLate: boolean
   /** For `refund`: which receipt so far, modulo their number. */
   readonly settles: number
   readonly isBesideAnother: boolean
@@ -66,6 +71,9 @@ const traces: fc.Arbitrary<Trace> = fc
       divisor: fc.constantFrom(1, 2, 4),
       closes: fc.nat(2),
       spentShare: fc.constantFrom(0, 0.5, 1),
+      keeps: fc.nat(2),
+      leftShare: fc.constantFrom(0, 0.3, 1),
+      isLate: fc.boolean(),
       settles: fc.nat(),
       isBesideAnother: fc.constantFrom(false, false, true),
     })
@@ -81,7 +89,7 @@ const traces: fc.Arbitrary<Trace> = fc
 interface OpenGrant {
   readonly id: number
   readonly key: string
-  readonly units: number
+  units: number
 }
 
 describe('grants in memory and in Redis', () => {
@@ -131,7 +139,12 @@ async function compare(
       spent: step.op === 'reset' ? 0 : Math.floor(units * step.spentShare),
     }))
     nextId += 1
-    const terms = { id: nextId, lifeMs, divisor: step.divisor, closed }
+    const keeping = open.filter((grant) => grant.key === key).slice(step.closes)
+    const kept = keeping.slice(0, step.keeps).map(({ id, units }) => {
+      const left = Math.floor(units * step.leftShare)
+      return { id, left, freed: Math.floor((units - left) * step.spentShare) }
+    })
+    const terms = { id: nextId, lifeMs, divisor: step.divisor, closed, kept }
     const asked = { policy, key, cost, limit: step.limit }
     const beside: AnyCheck[] = step.isBesideAnother
       ? [{ policy: plain, key, cost: 1, limit: plain.limit }]
@@ -153,6 +166,12 @@ async function compare(
     expect(there.map(comparable), JSON.stringify(step)).toEqual(here.map(comparable))
     const taken = here[0]?.units ?? 0
     for (const grant of closing) open.splice(open.indexOf(grant), 1)
+    if (step.op === 'grant' && !step.isLate) {
+      for (const [index, { left }] of kept.entries()) {
+        const grant = keeping[index]
+        if (grant) grant.units = left
+      }
+    }
     if (taken > 0) open.push({ id: nextId, key, units: taken })
     const [one, other] = [here[0]?.receipt, there[0]?.receipt]
     if (one && other) receipts.push([one, other])
