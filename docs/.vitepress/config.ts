@@ -23,6 +23,7 @@ export default defineConfig({
     theme: { light: 'github-light-high-contrast', dark: 'github-dark' },
   },
   themeConfig: {
+    logo: '/mark.svg',
     nav,
     sidebar,
     outline: [2, 3],

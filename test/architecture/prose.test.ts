@@ -28,7 +28,7 @@ const faults: readonly (readonly [fault: string, isGuilty: (text: string) => boo
 const pages = [
   'README.md',
   'CONTRIBUTING.md',
-  'packages/GUIDE.md',
+  'packages/core/GUIDE.md',
   // Those of the API are made from docstrings.
   ...filesUnder('docs', '.md').filter((page) => !page.startsWith('docs/api/')),
   ...packages().map(({ folder }) => `${folder}/README.md`),

@@ -10,7 +10,7 @@ import { readText, root } from '../support/workspace.ts'
 /** The blocks of TypeScript in the guide of the packages and on the first pages, by page, heading and the title of their tab. */
 const blocks = new Map(
   [
-    'packages/GUIDE.md',
+    'packages/core/GUIDE.md',
     'docs/index.md',
     ...['index', 'proxy', 'redis'].map((name) => `docs/start/${name}.md`),
   ].flatMap((page) =>
@@ -110,7 +110,7 @@ const nest = `import { Controller, Get, Module, Post } from '@nestjs/common'
 
 describe('the guide of the packages', () => {
   it('limits an application, and its failed logins', async () => {
-    await runBlock('packages/GUIDE.md > An application with two limits')
+    await runBlock('packages/core/GUIDE.md > An application with two limits')
     const login = (email: string) => ({
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -123,7 +123,7 @@ describe('the guide of the packages', () => {
   })
 
   it('names only options, keys and functions that there are', async () => {
-    const guide = readText('packages/GUIDE.md')
+    const guide = readText('packages/core/GUIDE.md')
     const named = [...guide.matchAll(/\| `(\w+): (\w*)/g)].flatMap((match) => match.slice(1))
     const exported = Object.keys(await import('@sluice/express'))
     const documented = readText('docs/options.md')

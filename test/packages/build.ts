@@ -36,7 +36,7 @@ async function buildWaiting(): Promise<void> {
 
 /** Several packages ship one guide. */
 function placeOf(folder: string, part: string): string {
-  return part === 'GUIDE.md' ? 'packages/GUIDE.md' : `${folder}/${part}`
+  return part === 'GUIDE.md' ? 'packages/core/GUIDE.md' : `${folder}/${part}`
 }
 
 /** The file itself, or the files under a folder. */
