@@ -130,7 +130,7 @@ function Playground({ isHero }: { isHero: boolean }) {
           {isPlaying ? 'Pause' : 'Play'}
         </button>
         <input
-          {...{ type: 'range', class: 'grow', min: 0, max: Math.max(0, traffic.length - 1) }}
+          {...{ type: 'range', min: 0, max: Math.max(0, traffic.length - 1) }}
           {...{ value: cursor, 'aria-label': 'Request', 'aria-valuetext': moment }}
           onInput={({ currentTarget }) => {
             setPlaying(false)
@@ -356,14 +356,22 @@ function Copy({ label, text }: { label: string; text: () => string }) {
   )
 }
 
-function useTraffic(text: string): { traffic: readonly Arrival[]; fault?: string } {
-  return useMemo(() => {
-    try {
-      return { traffic: readTraffic(text) }
-    } catch (error) {
-      return { traffic: none, fault: error instanceof Error ? error.message : String(error) }
+function useTraffic(text: string) {
+  const [read, setRead] = useState<{ traffic: readonly Arrival[]; fault?: string }>({
+    traffic: none,
+  })
+  useEffect(() => {
+    let isCurrent = true
+    const show = (found: typeof read) => isCurrent && setRead(found)
+    readTraffic(text).then(
+      (traffic) => show({ traffic }),
+      (error) => show({ traffic: none, fault: error instanceof Error ? error.message : '' }),
+    )
+    return () => {
+      isCurrent = false
     }
   }, [text])
+  return read
 }
 
 function useRuns(lanes: readonly Lane[], traffic: readonly Arrival[]) {

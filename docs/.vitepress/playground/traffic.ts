@@ -1,4 +1,3 @@
-import { chooseFormat } from '../../../packages/cli/src/formats/choose-format.ts'
 import { type Arrival, algorithms, type Lane } from './simulate.ts'
 
 /** All that a link to the playground carries. A log never leaves the browser. */
@@ -31,8 +30,8 @@ const maxRequests = 100_000
  * Reads traffic: seconds, or the lines of an access log in any format of `sluice simulate`.
  * @throws Error that says what cannot be read
  */
-export function readTraffic(text: string): readonly Arrival[] {
-  const traffic = /^[\d\s.,;x×*]*$/.test(text) ? timesOf(text) : requestsOf(text)
+export async function readTraffic(text: string): Promise<readonly Arrival[]> {
+  const traffic = /^[\d\s.,;x×*]*$/.test(text) ? timesOf(text) : await requestsOf(text)
   if (traffic.length > maxRequests) {
     throw new Error(
       `There are ${traffic.length} requests, and a page replays ${maxRequests}. Use \`sluice simulate\` for large logs.`,
@@ -56,7 +55,9 @@ function timesOf(text: string): Arrival[] {
   })
 }
 
-function requestsOf(text: string): Arrival[] {
+async function requestsOf(text: string): Promise<Arrival[]> {
+  // Loaded with the first log.
+  const { chooseFormat } = await import('../../../packages/cli/src/formats/choose-format.ts')
   const lines = text.split(/\r?\n/).filter((line) => line !== '')
   const format = chooseFormat({ format: 'auto' }, lines.slice(0, 100))
   return lines.flatMap((line) => {
