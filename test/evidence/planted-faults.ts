@@ -54,7 +54,7 @@ export const plantedFaults: readonly PlantedFault[] = [
     ...(['core/src/engine/outcome.ts', 'sliding-log'] as const),
     ['quota(check), used)', 'quota(check), used - 1)'],
     ['check.cost > 0 && check.limit', 'check.cost > 1 && check.limit'],
-    ['outcome.retryAfterMs = retryAfterMs', 'outcome.retryAfterMs = 2 * retryAfterMs'],
+    ['this.retryAfterMs = waitMs', 'this.retryAfterMs = 2 * waitMs'],
   ),
   ...of(...(['core/src/algorithms/effective-window.ts', 'sliding-log'] as const), [
     'Math.max(0, capacity - used)',
@@ -68,7 +68,7 @@ export const plantedFaults: readonly PlantedFault[] = [
   ),
   // The ledger.
   ...of(
-    ...(['core/src/ledger/uncounted.ts', 'async'] as const),
+    ...(['core/src/ledger/uncounted-units.ts', 'async'] as const),
     ['this.uncounted + cost > policy.maxUncounted', 'cost > policy.maxUncounted'],
     ['this.uncounted += check.cost', 'this.uncounted += 0'],
   ),

@@ -29,7 +29,7 @@ async function bundled(file: string, form: BuildOptions): Promise<string> {
     ...{ entryPoints: [folder + file], bundle: true, minify: true, write: false },
     ...{ platform: 'browser', target: 'es2022', conditions: ['@sluice/source'], ...form },
   })
-  return outputFiles[0]?.text ?? ''
+  return outputFiles?.[0]?.text ?? ''
 }
 
 describe('the playground', () => {

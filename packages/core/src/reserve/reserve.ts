@@ -21,6 +21,7 @@ interface Part {
   readonly pool: Pool
 }
 
+/** Amounts of a reservation. */
 export interface ReservedAmounts {
   readonly units: number
   /** Units that it asks for when it has fewer than half of them left; 0: it never asks. */

@@ -11,6 +11,7 @@ export interface HistoryLaw {
   readonly toleranceMs?: number
 }
 
+/** What is wrong about a line of a history. */
 export type FindingKind =
   /** More units than the law allows lie in one window for certain. */
   | 'over-limit'
@@ -23,12 +24,14 @@ export type FindingKind =
   /** Numbers of a line that contradict each other, or what was admitted. */
   | 'contradiction'
 
+/** A line that the law of its policy does not allow. */
 export interface Finding {
   readonly kind: FindingKind
   readonly message: string
   readonly line: HistoryLine
 }
 
+/** What a history proves, and what it violates. */
 export interface HistoryReport {
   readonly lines: number
   readonly admittedUnits: number
@@ -73,15 +76,14 @@ export function checkHistory(
     known.events.set(id === undefined ? index : `${process} ${id}`, event)
   }
   const of = [...keys.values()].map(({ law, events }) => new KeyHistory(law, [...events.values()]))
-  const bounds = of.map((key) => key.bound)
+  const bounds = new Set(of.map((key) => key.bound))
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
   return {
     lines: lines.length,
     admittedUnits: sum(of.map((key) => key.admittedUnits)),
     refusals: sum(of.map((key) => key.refusals)),
     fullest: Math.max(0, ...of.map((key) => key.fullest)),
-    bound:
-      bounds.find((bound) => bound === 'violated') ?? bounds.find((b) => b !== 'kept') ?? 'kept',
+    bound: (['violated', 'undecided'] as const).find((bound) => bounds.has(bound)) ?? 'kept',
     findings: of.flatMap((key) => key.findings),
   }
 }
@@ -99,6 +101,7 @@ class KeyHistory {
   readonly #possible: readonly Event[]
   /** Resets and refunds. */
   readonly #frees: readonly Event[]
+  readonly #resets: readonly Event[]
 
   constructor(law: Law, events: readonly Event[]) {
     this.#law = law
@@ -108,6 +111,7 @@ class KeyHistory {
     this.#certain = of('allowed').filter(({ cost }) => cost > 0)
     this.#possible = of('allowed', 'refunded', 'unknown').filter(({ cost }) => cost > 0)
     this.#frees = of('reset', 'refunded')
+    this.#resets = of('reset')
     this.admittedUnits = this.#certain.reduce((sum, { cost }) => sum + cost, 0)
     this.refusals = of('denied').length
     let [fullest, isKept, isViolated] = [0, true, false]
@@ -138,7 +142,6 @@ class KeyHistory {
   /** The most units that certainly lie in one window, and the first of them. */
   #certainlyTogether(admissions: readonly Event[]): [number, Event | undefined] {
     const windowMs = this.#law.windowMs - this.#law.toleranceMs
-    const resets = this.#frees.filter(({ line }) => line.decision === 'reset')
     const byEnd = [...admissions].sort((a, b) => a.end - b.end)
     const counted = new Set<Event>()
     const passed = new Set<Event>()
@@ -146,7 +149,7 @@ class KeyHistory {
     let found: Event | undefined
     for (const first of admissions) {
       // A reset that may lie in the window gives the units before it free.
-      const until = resets.reduce(
+      const until = this.#resets.reduce(
         (ms, { start, end }) => (end >= first.start ? Math.min(ms, start) : ms),
         first.start + windowMs,
       )
@@ -169,17 +172,15 @@ class KeyHistory {
     const ends = prefixSums(this.#possible, ({ end }) => end)
     const certainStarts = prefixSums(this.#certain, ({ start }) => start)
     const certainEnds = prefixSums(this.#certain, ({ end }) => end)
-    const resets = this.#frees.filter(({ line }) => line.decision === 'reset')
     for (const event of this.#events) {
-      const { line, start, end, cost, limit } = event
-      const { decision, remaining, retryAfterMs } = line
+      const { start, end, cost, limit } = event
+      const { decision, remaining, retryAfterMs } = event.line
       if (decision !== 'allowed' && decision !== 'denied') continue
-      const say = (message: string) => this.#find('contradiction', event, message)
       const isAllowed = decision === 'allowed'
       const own = isAllowed ? cost : 0
       // All that may count at the decision, the request itself among it if it was admitted.
       const possible = starts(end) - ends(start - windowMs - toleranceMs)
-      const freed = resets.reduce(
+      const freed = this.#resets.reduce(
         (ms, free) => (free.start <= end ? Math.max(ms, free.end) : ms),
         Number.NEGATIVE_INFINITY,
       )
@@ -187,33 +188,28 @@ class KeyHistory {
       // Times of one millisecond say nothing of the order.
       const certain =
         Math.max(0, certainEnds(start - Math.max(toleranceMs, 0.001)) - certainStarts(oldest)) + own
+      const taken = `at most ${possible} of ${limit} units were taken`
       if (!isAllowed && cost > 0 && possible + cost <= limit) {
-        const message = `refused, though at most ${possible} of ${limit} units were taken`
-        this.#find('wrongful-refusal', event, message)
+        this.#find('wrongful-refusal', event, `refused, though ${taken}`)
       }
-      if (isAllowed && cost > limit + extraUnits) say(`admitted ${cost} units of ${limit}`)
-      if (isAllowed && (retryAfterMs ?? 0) > 0) say('admitted, with a wait')
-      if (
-        !isAllowed &&
-        retryAfterMs !== undefined &&
-        retryAfterMs !== null &&
-        !(retryAfterMs > 0)
-      ) {
-        say(`refused, with a wait of ${retryAfterMs} ms`)
-      }
-      if (!isAllowed && retryAfterMs === null && cost <= limit && limit > 0) {
-        say('refused for ever, though it fits the limit')
-      }
-      if (remaining === undefined) continue
-      if (remaining < 0 || remaining > limit) say(`${remaining} of ${limit} units remain`)
-      if (!isAllowed && cost > 0 && remaining >= cost) {
-        say(`refused ${cost} units, though ${remaining} remain`)
-      }
-      if (remaining > Math.max(0, limit + extraUnits - certain)) {
-        say(`${remaining} units remain, though ${certain} of ${limit} were taken`)
-      }
-      if (remaining < Math.min(limit - possible, limit)) {
-        say(`${remaining} units remain, though at most ${possible} of ${limit} were taken`)
+      const [waitMs, left] = [retryAfterMs ?? 0, remaining ?? 0]
+      const isForEver = !isAllowed && retryAfterMs === null && cost <= limit && limit > 0
+      const hasNoWait = !isAllowed && typeof retryAfterMs === 'number' && !(retryAfterMs > 0)
+      const contradictions = [
+        isAllowed && cost > limit + extraUnits && `admitted ${cost} units of ${limit}`,
+        isAllowed && waitMs > 0 && 'admitted, with a wait',
+        hasNoWait && `refused, with a wait of ${waitMs} ms`,
+        isForEver && 'refused for ever, though it fits the limit',
+        (left < 0 || left > limit) && `${left} of ${limit} units remain`,
+        !isAllowed && cost > 0 && left >= cost && `refused ${cost} units, though ${left} remain`,
+        left > Math.max(0, limit + extraUnits - certain) &&
+          `${left} units remain, though ${certain} of ${limit} were taken`,
+        remaining !== undefined &&
+          left < Math.min(limit - possible, limit) &&
+          `${left} units remain, though ${taken}`,
+      ]
+      for (const message of contradictions) {
+        if (message) this.#find('contradiction', event, message)
       }
     }
   }
