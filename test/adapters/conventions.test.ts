@@ -87,10 +87,15 @@ describe('a limiter of Hono', () => {
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
     expect(refused.headers.get('ratelimit')).toContain('"default";r=0;t=60')
     expect(refused.headers.get('cache-control')).toBe('no-store')
-    const thrown = new Hono().use(rateLimit({ ...one, limit: 0, handler: 'throw' }))
-    expect((await thrown.request('/', { headers }, env)).headers.get('ratelimit')).toBe(
-      '"default";r=0',
-    )
+    for (const handler of [undefined, 'throw', () => new Response('mine')] as const) {
+      const refusing = new Hono().use((c, next) => {
+        c.header('Set-Cookie', 'a=1')
+        return next()
+      })
+      refusing.use(rateLimit({ ...one, limit: 0, ...(handler && { handler }) }))
+      const found = (await refusing.request('/', { headers }, env)).headers
+      expect([found.get('ratelimit'), found.get('set-cookie')]).toEqual(['"default";r=0', 'a=1'])
+    }
   })
 
   it.each([401, 404, 500] as const)(

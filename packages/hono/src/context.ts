@@ -1,6 +1,6 @@
 import { FetchContext } from '@sluice/fetch/adapter'
-import type { MaybePromise, Refusal, RequestDecision, Scope } from '@sluice/http'
-import { hideOnRedirect, routeScope } from '@sluice/http'
+import type { Guard, MaybePromise, Refusal, RequestDecision, Scope } from '@sluice/http'
+import { andThen, hideOnRedirect, routeScope } from '@sluice/http'
 import type { Context, Next } from 'hono'
 import type { RateLimitHandler } from './options.ts'
 
@@ -9,7 +9,7 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
   scope: Scope
   readonly #next: Next
   /** With fields of ours, Hono would copy the response to an upgrade: some runtimes refuse that. */
-  readonly #ofUpgrade: Headers | undefined
+  #ofUpgrade: Headers | undefined
 
   constructor(native: Context, next: Next, addressOf?: (context: Context) => string | undefined) {
     const { raw, matchedRoutes, routeIndex, method } = native.req
@@ -42,6 +42,17 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
     yield new Uint8Array(await this.native.req.arrayBuffer())
   }
 
+  /** A refusal is no upgrade: its fields stand beside those of the application. */
+  override decide(check: Guard<Context, RateLimitHandler>['check']): Promise<Response | undefined> {
+    return super.decide((context) =>
+      andThen(check(context), (passage) => {
+        const { action } = passage.verdict
+        if (action === 'reject' || action === 'answer') this.#ofUpgrade = undefined
+        return passage
+      }),
+    )
+  }
+
   protected reply(handler: RateLimitHandler, { decision }: Refusal): MaybePromise<Response> {
     return handler(this.native, this.#next, decision)
   }
@@ -50,16 +61,12 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
     hideOnRedirect(this, response.status)
     const body = this.end.watch(response)
     if (body === response.body) return response
-    this.#settleOnClose()
-    return new Response(body, response)
-  }
-
-  /** On Node the connection tells of the end, also if another middleware drops the body. */
-  #settleOnClose(): void {
+    // On Node the connection tells of the end, also if another middleware drops the body.
     const { outgoing } = serverOf(this.native.env)
     outgoing?.once?.('close', () => {
       this.end.finish(outgoing.writableFinished ? outgoing.statusCode : undefined)
     })
+    return new Response(body, response)
   }
 }
 

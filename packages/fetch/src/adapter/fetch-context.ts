@@ -13,17 +13,6 @@ import { FetchEnd, type FetchRuntime } from './fetch-end.ts'
 
 type Readable = RequestContent['stream']
 
-/** @param now the headers as they are now: they may be replaced meanwhile */
-function fetchFields(now: () => Headers): HttpResponse {
-  return {
-    headersSent: false,
-    getHeaderNames: () => [...now().keys()],
-    getHeader: (name) => now().get(name) ?? undefined,
-    setHeader: (name, value) => now().set(name, value),
-    removeHeader: (name) => now().delete(name),
-  }
-}
-
 /** nginx's status for a client that left before the answer. No client reads it. */
 const statusOfLeaving = 499
 
@@ -53,7 +42,13 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
   Handler
 > {
   readonly needsAddress = true
-  readonly response: HttpResponse = fetchFields(() => this.headers)
+  readonly response: HttpResponse = {
+    headersSent: false,
+    getHeaderNames: () => [...this.headers.keys()],
+    getHeader: (name) => this.headers.get(name) ?? undefined,
+    setHeader: (name, value) => this.headers.set(name, value),
+    removeHeader: (name) => this.headers.delete(name),
+  }
   readonly #asked: FetchRequest
   /** Settles what the request holds when its response is over. */
   protected readonly end: FetchEnd
@@ -65,7 +60,7 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
     this.end = new FetchEnd(asked)
   }
 
-  /** The fields to set, and later those of the response. */
+  /** The fields to set, and later those of the response. They may be replaced meanwhile. */
   protected abstract readonly headers: Headers
   /** Makes the response to send of one of the application's, and settles when that is over. */
   abstract finish(response: Response): Response
