@@ -79,7 +79,8 @@ describe('the playground', () => {
       lanes: algorithms.slice(0, 4).map((algorithm) => ({ algorithm, limit: 7, window: '1m' })),
     }
     expect(sceneOf(`#${linkOf(scene)}`)).toEqual(scene)
-    expect(sceneOf('#policy=none~1~1s&policy=%')).toEqual(attack)
+    // A window goes into the code that a page shows.
+    expect(sceneOf("#policy=none~1~1s&policy=%&policy=sliding-log~1~1s'})x({")).toEqual(attack)
   })
 
   it('is at most 60 KB for the browser, compressed, and needs nothing of Node', async () => {

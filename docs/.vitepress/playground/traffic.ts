@@ -92,7 +92,8 @@ export function sceneOf(hash: string): Scene {
   const lanes = link.getAll('policy').flatMap((text) => {
     const [name, limit, window = ''] = text.split('~')
     const algorithm = algorithms.find((known) => known === name)
-    return algorithm ? [{ algorithm, limit: Number(limit), window }] : []
+    // The code on the page has the window in it: a link must not write code.
+    return algorithm && /^\w*$/.test(window) ? [{ algorithm, limit: Number(limit), window }] : []
   })
   return {
     times: link.get('times')?.replaceAll(',', ', ') ?? attack.times,
