@@ -6,7 +6,8 @@ import {
   type OutboundOptions,
 } from '@sluice/outbound'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { fakeTime } from './faked-time.ts'
+import { storeThrough } from '../support/store-through.ts'
+import { fakeTime, wait } from './faked-time.ts'
 import { type FlakyStore, flakyStore } from './flaky-store.ts'
 
 let answers: Response[]
@@ -98,6 +99,18 @@ describe('a pause', () => {
     await vi.advanceTimersByTimeAsync(70_000)
     await lesser
     expect(await waits).toBeGreaterThanOrEqual(59_000)
+  })
+
+  it('holds up a call whose permit comes after it from a slow store', async () => {
+    const slow = make({ store: storeThrough(memoryStore(), () => wait(300)) })
+    const first = slow.fetch('https://crm.example/')
+    await vi.advanceTimersByTimeAsync(60_000)
+    await first
+    const refused = slow.schedule(() => wait(100).then(() => refusal('7')))
+    const waits = waitOf(slow)
+    await vi.advanceTimersByTimeAsync(60_000)
+    await refused
+    expect(await waits).toBeGreaterThanOrEqual(7_000)
   })
 
   it('is told again to a store that has lost its data', async () => {

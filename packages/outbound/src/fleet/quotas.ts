@@ -112,7 +112,7 @@ export class FleetQuotas {
     const recoveryMs = this.#recovery.restMs
     const isLate = performance.now() - askedAt > lateMs
     const isRoom = this.#quotas.every((quota) => quota.holds(decision))
-    if (isWhole && isRoom && recoveryMs === 0 && !isLate) {
+    if (isWhole && isRoom && recoveryMs === 0 && !isLate && this.#pause.leftMs === 0) {
       const grant = { cost, decision, isRenewing: false }
       this.#underWay.add(grant)
       this.#timer ??= setInterval(() => this.#renewAll(), this.#renewMs).unref()
