@@ -143,6 +143,8 @@ describe('an outbound', () => {
       code: 'SLUICE_OUTBOUND_REFUSED',
       message: /maxQueue/,
     })
+    const signal = AbortSignal.abort(new Error('the user left'))
+    await expect(outbound.schedule(async () => undefined, { signal })).rejects.toThrow('the user')
     expect(outbound.waiting).toBe(1)
     await vi.advanceTimersByTimeAsync(2_100)
     expect(await waits).toMatchObject({ code: 'SLUICE_OUTBOUND_REFUSED', message: /maxWait/ })

@@ -1,6 +1,6 @@
 import { isSluiceError, joined, noteRelease, notify, readOptions, TurnQueue } from '@sluice/core'
 import { callRefused, fetchCall, responseOf, timedCall } from './call.ts'
-import type { EmitOutbound, RefusalReason } from './event.ts'
+import type { EmitOutbound } from './event.ts'
 import { Pause } from './fleet/pause.ts'
 import { type CallLease, FleetQuotas } from './fleet/quotas.ts'
 import {
@@ -41,18 +41,13 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
   for (const each of observers) notify(each.onOutbound?.bind(each), observed)
 
-  /** Reason for which a call may not wait. */
-  function refusal(): RefusalReason | undefined {
-    if (isClosed) return 'closed'
-    return turns.waiting >= maxQueue ? 'full' : undefined
-  }
-
   /** Waits for the units of a call. Reports a call that is not made. */
   async function leaseFor(call: Call, waitMs: () => number): Promise<CallLease> {
     const { cost, priority, signal, label } = call
-    const early = refusal()
-    const turn = early
-      ? { left: early }
+    const isFull = turns.waiting >= maxQueue && !signal?.aborted
+    const left = isClosed ? 'closed' : isFull ? 'full' : undefined
+    const turn = left
+      ? { left }
       : await turns.wait({ cost, priority, signal, maxWaitMs: setup.maxWait })
     if ('grant' in turn) return turn.grant
     const reason = turn.left
