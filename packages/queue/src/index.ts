@@ -16,6 +16,7 @@ export {
 export type { BullmqBrokerOptions } from './brokers/bullmq/broker.ts'
 export { bullmqBroker } from './brokers/bullmq/broker.ts'
 export { type MemoryBrokerOptions, memoryBroker } from './brokers/memory/broker.ts'
+export type { BrokerObservers } from './brokers/options.ts'
 export type {
   ObservedQueue,
   QueueEvent,
