@@ -1,6 +1,6 @@
 import { isSluiceError, joined, noteRelease, notify, readOptions, TurnQueue } from '@sluice/core'
 import { callRefused, fetchCall, responseOf, timedCall } from './call.ts'
-import type { EmitOutbound } from './event.ts'
+import type { EmitOutbound, RefusalReason } from './event.ts'
 import { Pause } from './fleet/pause.ts'
 import { type CallLease, FleetQuotas } from './fleet/quotas.ts'
 import {
@@ -45,7 +45,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   async function leaseFor(call: Call, waitMs: () => number): Promise<CallLease> {
     const { cost, priority, signal, label } = call
     const isFull = turns.waiting >= maxQueue && !signal?.aborted
-    const left = isClosed ? 'closed' : isFull ? 'full' : undefined
+    const left: RefusalReason | undefined = isClosed ? 'closed' : isFull ? 'full' : undefined
     const turn = left
       ? { left }
       : await turns.wait({ cost, priority, signal, maxWaitMs: setup.maxWait })
