@@ -133,23 +133,6 @@ export class Pool {
     }
   }
 
-  /**
-   * Makes spent units unspent, as far as the store was not told of them. The next release gives
-   * them up.
-   */
-  unspend(units: number): void {
-    let rest = units
-    const all = [...this.#spent, ...this.#units]
-    for (const each of all) {
-      const some = Math.min(each.spent, rest)
-      each.spent -= some
-      each.left += some
-      rest -= some
-    }
-    this.#spent = all.filter(({ left }) => left === 0)
-    this.#units = all.filter(({ left }) => left > 0)
-  }
-
   /** Gives up units of a reservation. Resolves when the store was told of all spent units. */
   release(units: number): Promise<void> {
     this.#assigned -= units
@@ -303,6 +286,8 @@ export class Pool {
       return false
     }
     this.#lost = this.#lost.filter((grant) => !lost.includes(grant))
+    // A grant that ended before the answer came may have lapsed at the store before the call.
+    this.#dropEnded()
     for (const each of held) each.endsAt = endsAt
     this.#lastAnswer = answer
     const { units = 0 } = answer ?? {}

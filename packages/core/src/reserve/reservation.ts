@@ -25,7 +25,7 @@ export interface ReservedFrom {
 
 /** Options of `settle`. */
 export interface SettleOptions {
-  /** The units that the work has cost, if that is known now. @default the spent units */
+  /** The units that the work has cost, if they are more than it spent. @default `spent` */
   total?: number | undefined
 }
 
@@ -101,9 +101,8 @@ export class Reservation {
   }
 
   /**
-   * Ends the reservation: the store counts what was spent, and the rest comes back. If `total` is
-   * less than was spent, units come back that the store was not told of yet; all others stay
-   * counted.
+   * Ends the reservation: the store counts what was spent, and the rest comes back. A `total` above
+   * that is counted too. Spent units stay counted, also if `total` is less.
    */
   settle({ total = this.#spent }: SettleOptions = {}): Promise<void> {
     wholeNumber(total, { option: 'total', code: 'SLUICE_COST_INVALID' }, { min: 0 })
@@ -130,9 +129,7 @@ export class Reservation {
       this.#left -= fits
       missing -= fits
     }
-    const surplus = this.#spent - total
-    if (surplus > 0) for (const pool of pools) pool.unspend(surplus)
-    this.#spent = total
+    this.#spent = Math.max(this.#spent, total)
     const left = this.#left
     this.#left = 0
     this.#lowMark = 0

@@ -124,7 +124,8 @@ function together(
 ): Decision {
   const all = rest ? [...obtained, rest] : obtained
   // The failure modes `open` and `closed` have no outcomes.
-  const unasked = all.find(({ outcomes }) => outcomes.length === 0)
+  const isUnasked = ({ outcomes }: Decision) => outcomes.length === 0
+  const unasked = all.find((one) => isUnasked(one) && !one.allowed) ?? all.find(isUnasked)
   if (unasked) return unasked
   const fromRest = (rest?.outcomes ?? []).values()
   const fromParts = obtained.flatMap(({ outcomes }) => outcomes).values()

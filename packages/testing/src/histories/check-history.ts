@@ -11,7 +11,7 @@ export interface HistoryLaw {
   readonly toleranceMs?: number
 }
 
-/** What is wrong about a line of a history. */
+/** A way in which a line breaks the law of its policy. */
 export type FindingKind =
   /** More units than the law allows lie in one window for certain. */
   | 'over-limit'
@@ -31,7 +31,7 @@ export interface Finding {
   readonly line: HistoryLine
 }
 
-/** What a history proves, and what it violates. */
+/** Findings about a history, with its numbers. */
 export interface HistoryReport {
   readonly lines: number
   readonly admittedUnits: number
