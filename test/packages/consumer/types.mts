@@ -42,7 +42,8 @@ const limiter = createLimiter({ limit: 100, window: '1m', store: memoryStore() }
 const decision = await limiter.consume('user:42', { cost: 5 })
 const waits: (number | undefined)[] = decision.outcomes.map((outcome) => outcome.retryAfterMs)
 
-const clientOptions: ClientOptions = { retries: 2, onWait: ({ waitMs }) => console.log(waitMs) }
+const onWait = { onWait: ({ waitMs }: { waitMs: number }) => console.log(waitMs) }
+const clientOptions: ClientOptions = { retries: 2, observers: onWait }
 const patient: typeof fetch = createFetch(clientOptions)
 const finished: Response = await waitFor(await patient('https://api.example.com/jobs'), {
   fetch: patient,
