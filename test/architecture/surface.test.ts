@@ -47,7 +47,9 @@ function described(alias: ts.Symbol, checker: ts.TypeChecker): string {
       )
       if (!isOurs || /^(__)?#/.test(member)) return []
       const optional = property.flags & ts.SymbolFlags.Optional ? '?' : ''
-      return [`\n    ${member}${optional}: ${textOf(checker.getTypeOfSymbol(property))}`]
+      // TypeScript numbers the names that are symbols anew in each run.
+      const shown = member.replace(/^__@(\w+)@\d+$/, '[Symbol.$1]')
+      return [`\n    ${shown}${optional}: ${textOf(checker.getTypeOfSymbol(property))}`]
     })
     return own.sort().join('')
   }
