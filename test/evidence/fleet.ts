@@ -10,6 +10,7 @@ import type {
   MemoryStore,
   Outcome,
   PolicyFields,
+  Receipt,
   Store,
 } from '@sluice/core'
 import type { FindingKind, HistoryLaw, HistoryLine } from '@sluice/testing/histories'
@@ -97,11 +98,9 @@ class Server {
   readonly #time: VirtualTime
   readonly #core: Core
   #memory: MemoryStore
-  #writes: {
-    readonly atMs: number
-    readonly checks: readonly Check[]
-    readonly write: Decide<unknown>
-  }[] = []
+  #writes: Write[] = []
+  /** What stands in the present memory for a state that receipts of an older one name. */
+  #successors = new Map<unknown, unknown>()
 
   constructor(time: VirtualTime, core: Core) {
     this.#time = time
@@ -110,8 +109,19 @@ class Server {
   }
 
   decide<T>(decide: Decide<T>, checks: readonly Check[]): T {
-    this.#writes.push({ atMs: this.#time.nowMs, checks, write: decide })
-    return this.#time.as(undefined, () => decide(this.#memory))
+    const answer = this.#time.as(undefined, () => decide(this.#memory))
+    this.#writes.push({ atMs: this.#time.nowMs, checks, write: decide, answer })
+    return answer
+  }
+
+  /** A change as a replica carries it out, which knows the receipts of the server before it. */
+  known(change: Change): Change {
+    const checks = change.checks.map((check) => {
+      const { receipt } = check as { receipt?: Receipt }
+      const incarnation = this.#successors.get(receipt?.incarnation)
+      return incarnation ? { ...check, receipt: { ...receipt, incarnation } } : check
+    })
+    return { ...change, checks } as Change
   }
 
   /** Writes to the history what the store alone knows. */
@@ -133,11 +143,31 @@ class Server {
     }
     this.#writes = arrived
     this.#memory = this.#core.memoryStore()
-    for (const { atMs, write } of arrived) this.#time.at(atMs, () => write(this.#memory))
+    this.#successors = new Map()
+    for (const { atMs, write, answer } of arrived) {
+      const again = this.#time.at(atMs, () => write(this.#memory))
+      const receipts = receiptsOf(again)
+      for (const [index, before] of receiptsOf(answer).entries()) {
+        this.#successors.set(before?.incarnation, receipts[index]?.incarnation)
+      }
+    }
   }
 }
 
 type Decide<T> = (store: MemoryStore) => T
+
+interface Write {
+  readonly atMs: number
+  readonly checks: readonly Check[]
+  readonly write: Decide<unknown>
+  readonly answer: unknown
+}
+
+/** The receipts of an answer, if it has outcomes. */
+function receiptsOf(answer: unknown): readonly (Receipt | undefined)[] {
+  const outcomes: readonly Partial<Outcome>[] = Array.isArray(answer) ? answer : []
+  return outcomes.map(({ receipt }) => receipt)
+}
 
 /** The connection of one process to a server. Messages keep their order, as on TCP. */
 class Link implements Store {
@@ -164,7 +194,7 @@ class Link implements Store {
   change(change: Change): Promise<readonly boolean[]> {
     return this.#send((store) => {
       if (change.op === 'reset') this.#server.note(change.checks, 'reset')
-      return store.change(change)
+      return store.change(this.#server.known(change))
     })
   }
 
@@ -338,12 +368,15 @@ class Fleet {
       this.lines[id] = {
         ...{ ...line, end: isRefunded ? null : this.#time.nowMs, limit: applied },
         decision: isRefunded ? 'refunded' : allowed ? 'allowed' : 'denied',
-        ...(remaining !== undefined && { remaining }),
+        // A denial that is repeated here has the number of units that it had at the store.
+        ...(remaining !== undefined && isAsked && { remaining }),
         retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : null,
       }
       if (isRefunded) void limiter.refund(decision)
     }
-    void Promise.resolve(limiter.decide(number % 6 === 1 ? [check, beside] : [check])).then(settle)
+    const answer = limiter.decide(number % 6 === 1 ? [check, beside] : [check])
+    const isAsked = answer instanceof Promise
+    void Promise.resolve(answer).then(settle)
   }
 
   async close(): Promise<void> {

@@ -55,11 +55,12 @@ export class VirtualTime implements Disposable {
   }
 
   /** Has the clocks show an earlier time while something runs. */
-  at(ms: number, run: () => void): void {
+  at<T>(ms: number, run: () => T): T {
     const { nowMs } = this
     this.nowMs = ms
-    this.as(undefined, run)
+    const result = this.as(undefined, run)
     this.nowMs = nowMs
+    return result
   }
 
   async advance(ms: number): Promise<void> {
