@@ -107,7 +107,7 @@ describe('a page of another origin', () => {
     const { answers, waits }: Report = await page.evaluate(`(${visit})(${JSON.stringify(api)})`)
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
     expect(answers[0]?.policy).toContain('"burst";q=10;w=1')
-    expect(waits).toMatchObject([{ reason: 'told', policies: ['burst'], retryAfter: '1' }])
+    expect(waits).toMatchObject([{ reason: 'server', policies: ['burst'], retryAfter: '1' }])
     const [second, third] = answers.slice(-2).map(({ atMs }) => atMs)
     expect((third ?? 0) - (second ?? 0)).toBeGreaterThan(1000)
   })

@@ -103,7 +103,7 @@ describe('the document of a refusal', () => {
       observers: { onWait: (event) => events.push(event) },
     })
     await settled(fetch(`${origin}/items`))
-    expect(events).toMatchObject([{ reason: 'told', waitMs: 30_000, policies: ['day'] }])
+    expect(events).toMatchObject([{ reason: 'server', waitMs: 30_000, policies: ['day'] }])
   })
 
   it('tells the wait by the reset of the policies that it lists, where there is no Retry-After', async () => {

@@ -109,7 +109,7 @@ describe('over real sockets', () => {
       expect([response.status, await response.text()]).toEqual([200, 'ok'])
     }
     expect(statuses).toEqual([200, 200, 200, 429, 200])
-    expect(events).toMatchObject([{ reason: 'told', tries: 1 }])
+    expect(events).toMatchObject([{ reason: 'server', tries: 1 }])
     expect(events[0]?.waitMs).toBeGreaterThan(900)
     expect(events[0]?.waitMs).toBeLessThan(3500)
   })

@@ -70,7 +70,7 @@ describe('a client that is refused', () => {
     await settled(aborted)
     await settled(fetch(url))
     expect(onWaited.mock.calls).toMatchObject([
-      [{ reason: 'told', waitMs: 7_000, waitedMs: 2_000 }],
+      [{ reason: 'server', waitMs: 7_000, waitedMs: 2_000 }],
       [{ reason: 'held', waitedMs: 5_000 }],
     ])
   })
@@ -190,7 +190,9 @@ describe('a client that is refused', () => {
     })
     await settled(fetch(url))
     expect(api.times()).toEqual([0, 20_000])
-    expect(events).toMatchObject([{ reason: 'told', waitMs: 20_000, policies: ['core'], tries: 1 }])
+    expect(events).toMatchObject([
+      { reason: 'server', waitMs: 20_000, policies: ['core'], tries: 1 },
+    ])
   })
 
   it('waits longer than a timer can', async () => {

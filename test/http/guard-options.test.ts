@@ -68,7 +68,7 @@ describe('options that no guard is made of', () => {
       (spelling): [object, string, RegExp] => [
         { ...good, [spelling]: 1 },
         'SLUICE_OPTION_UNKNOWN',
-        /; the framework is told of proxies, and not the limiter: app\.set\('trust proxy', 1\) in Express/,
+        /; configure proxies in the framework, not in the limiter: app\.set\('trust proxy', 1\) in Express/,
       ],
     ),
     [{}, 'SLUICE_OPTION_INVALID', /no policy: give limit and window/],

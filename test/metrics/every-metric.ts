@@ -28,6 +28,6 @@ export async function everyMetric(connect: (metrics: Metrics) => void): Promise<
   metrics.onEvent({ type: 'call', outbound: 'vendor', waitMs: 5, runMs: 7, answer: 200 })
   metrics.onEvent({ type: 'refused', outbound: 'vendor', reason: 'full' })
   metrics.onEvent({ type: 'paused', outbound: 'vendor', forMs: 1_000 })
-  metrics.onWaited({ reason: 'told', waitedMs: 100 })
+  metrics.onWaited({ reason: 'server', waitedMs: 100 })
   metrics.onGiveUp({ reason: 'retries' })
 }

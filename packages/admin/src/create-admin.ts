@@ -37,7 +37,8 @@ export interface AdminOptions<Native = unknown> {
    */
   authorize?: Authorize<Native> | undefined
   /**
-   * Told of each action beside the trail in the store. An action that it rejects is not begun.
+   * Called for each action, in addition to the trail in the store. An action that it rejects is not
+   * begun.
    * @default nobody
    */
   auditSink?: AuditSink | undefined

@@ -5,7 +5,7 @@ export function backoffMs(failures: number, settings: Settings): number {
   return Math.random() * Math.min(settings.maxBackoffMs, settings.backoffMs * doubled(failures))
 }
 
-/** Jitter (ms) on a told wait. Clients with the same wait must not return together. */
+/** Jitter (ms) on a wait from a server. Clients with the same wait must not return together. */
 export function jitterMs(toldMs: number, refusals: number, settings: Settings): number {
   const spanMs = Math.max(settings.jitterMs, toldMs / 10) * doubled(refusals)
   const roomMs = Math.max(0, settings.maxWaitMs - toldMs)

@@ -111,7 +111,7 @@ class Session {
           ? backoffMs(this.#tries, this.#settings)
           : toldMs + jitterMs(toldMs, this.#tries, this.#settings)
       if (waitMs > this.#patienceMs()) return this.#endUnsent(waitMs)
-      const reason = toldMs === undefined ? 'backoff' : 'told'
+      const reason = toldMs === undefined ? 'backoff' : 'server'
       if (waitMs > 0) await this.#wait({ reason, waitMs, policies: [], at: [] })
     }
   }
@@ -139,7 +139,7 @@ class Session {
         tooLongMs: undefined,
       }
       const wait: Wait = {
-        reason: untilMs === undefined ? 'held' : 'told',
+        reason: untilMs === undefined ? 'held' : 'server',
         waitMs: this.#registry.queue.join(waiter),
         policies: inTheWay.flatMap(({ name }) => name ?? []),
         at: [waiter.waking],

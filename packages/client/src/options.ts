@@ -28,8 +28,8 @@ class ClientTable {
   /** Longest backoff, and longest jitter on a wait that the server tells, in ms. @default 30,000 */
   maxBackoffMs?: Option<number, number> = msOption(30_000)
   /**
-   * Upper end of the random time (ms) that is added to a told wait, or a tenth of the wait if that
-   * is more. Each further refusal of the call doubles it.
+   * Upper end of the random time (ms) that is added to a wait from a server, or a tenth of it if
+   * that is more. Each further refusal of the call doubles it.
    * @default 250
    */
   jitterMs?: Option<number, number> = msOption(250)
@@ -40,7 +40,7 @@ class ClientTable {
   methods?: Option<readonly string[], ReadonlySet<string>> = (given, option) =>
     new Set(repeatable(given, option).map((method) => method.toUpperCase()))
   /**
-   * Statuses after which a call is sent again; with a told wait also 403, 409 and 413.
+   * Statuses after which a call is sent again; with a wait from the server also 403, 409 and 413.
    * @default 408, 425, 429, 500, 502, 503, 504
    */
   statuses?: Option<readonly number[], ReadonlySet<number>> = (given, option) =>
@@ -118,11 +118,11 @@ function keyOfUser({ url, headers }: CallInfo): string {
 /** A wait of a call: reason and duration. */
 export interface WaitEvent {
   /**
-   * `told`: the server refused this call and said when to come back. `backoff`: a try failed and
-   * nothing was told. `held`: an answer to another call told a wait, other calls wait in front, or
+   * `server`: the server refused this call and said when to come back. `backoff`: a try failed and
+   * no wait was given. `held`: an answer to another call had a wait, other calls wait in front, or
    * pacing slows the call down.
    */
-  readonly reason: 'told' | 'backoff' | 'held'
+  readonly reason: 'server' | 'backoff' | 'held'
   /** Duration (ms) of the wait from now, with jitter. A held call may wait longer. */
   readonly waitMs: number
   readonly method: string

@@ -92,14 +92,14 @@ const rows = {
   },
   sluice_reconciled_units_total: {
     unit: '{unit}',
-    help: 'Units that were admitted without the store, and that it was told of later',
+    help: 'Units that were admitted without the store and reported to it later',
   },
   sluice_breaker_state: { help: 'Circuit breaker of the store: 0 closed, 1 half-open, 2 open' },
   sluice_fallback_active: { help: '1 while failure modes decide some requests at least, else 0' },
   sluice_keys_owed: {
     unit: '{key}',
     aggregator: 'sum',
-    help: 'Keys of which the store has to be told what was admitted without it',
+    help: 'Keys with units that were not reported to the store yet',
   },
   sluice_prefetch_units_total: {
     unit: '{unit}',

@@ -33,7 +33,7 @@ export type Enqueued =
 
 /**
  * - `cancelled`: it will not run
- * - `cancelling`: it runs; its handler is told to stop
+ * - `cancelling`: it runs, and its handler was asked to stop
  * - `finished`: it is too late
  * - `unknown`: there is no such job
  */

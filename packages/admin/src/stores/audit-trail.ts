@@ -37,7 +37,7 @@ export interface AuditTarget {
   readonly version?: string | undefined
 }
 
-/** A function that is told of each step, beside the trail of the store. */
+/** A function that receives each step, in addition to the trail in the store. */
 export type AuditSink = (record: AuditRecord) => MaybePromise<void>
 
 /** A colon: no set of policies can have this name. */

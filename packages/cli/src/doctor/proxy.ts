@@ -40,14 +40,14 @@ export async function proxy(api: URL | undefined): Promise<Finding> {
   }
   if ([...usual, ...madeUp].some(({ remaining }) => remaining.size === 0)) {
     return check.note(
-      `${api.origin}${api.pathname} sends no rate-limit headers with every answer, so that nothing can be told`,
+      `${api.origin}${api.pathname} does not send rate-limit headers with every answer, so nothing can be said`,
       'give an address whose requests are limited by ip, and whose limit is not hidden',
     )
   }
   const counted = falling(usual)
   if (counted.length === 0) {
     return check.note(
-      `no limit falls at ${api.origin}${api.pathname} (${listOf(usual)} remaining), so that nothing can be told`,
+      `no limit falls at ${api.origin}${api.pathname} (${listOf(usual)} remaining), so nothing can be said`,
       'give an address whose answers come from no cache, with a limit that all processes share and that refills slowly',
     )
   }

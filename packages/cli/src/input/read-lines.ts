@@ -17,7 +17,7 @@ export function fileStream(file: string): AsyncIterable<Buffer> {
 /**
  * Reads whole lines: pieces of a file that end where a line ends. Unpacks gzip, which is known by
  * its first bytes, whatever the file is called.
- * @param onBytes told of the bytes that were read, packed or not
+ * @param onBytes receives the number of bytes read, compressed or not
  * @throws CliError when the file cannot be read to its end
  */
 export async function* wholeLines(

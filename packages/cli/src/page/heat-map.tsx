@@ -68,7 +68,7 @@ export function HeatMap({ hours: reports }: SimulationReport) {
 
 /** @param share of the hour that has most */
 function cellOf({ requests, denied, clientsDenied }: HourReport, share: number) {
-  // A square root, so that a quiet hour is told from an empty one.
+  // A square root, so that a quiet hour differs from an empty one.
   const strength = share === 0 ? 0 : 0.15 + 0.85 * Math.sqrt(share)
   return {
     class: 'cell',

@@ -15,7 +15,7 @@ if (box) render(<Report {...report} />, box)
 
 function Report({ log, policyFile, clients, totals, policies, routes, notes }: SimulationReport) {
   const span = log.requests === 0 ? '' : ` · ${timeText(log.fromMs)} to ${timeText(log.toMs)} UTC`
-  const how = clients === 'obedient' ? 'clients wait as they are told' : 'clients as recorded'
+  const how = clients === 'obedient' ? 'clients wait as instructed' : 'clients as recorded'
   const ofAll = (part: number, all: number) => `${shareText(part, all)} of ${countText(all)}`
   const { late, unreadable } = log
   const texts = [

@@ -219,7 +219,7 @@ export class Replay {
     return false
   }
 
-  /** A client is told whole seconds; it is told none where waiting cannot help. */
+  /** A client gets whole seconds, and none where waiting cannot help. */
   #wait(client: string, { decision }: Passage, nowMs: number): void {
     const waitMs = Math.ceil((decision?.retryAfterMs ?? 0) / 1_000) * 1_000
     if (waitMs > 0 && Number.isFinite(waitMs)) this.#waiting.set(client, nowMs + waitMs)

@@ -8,7 +8,7 @@ export interface SimulationReport {
   readonly version: 1
   /** The policy file, as the command line names it. */
   readonly policyFile: string
-  /** The behaviour of clients after a refusal: as the log has it, or waiting as they were told. */
+  /** The behaviour of clients after a refusal: as the log has it, or waiting as instructed. */
   readonly clients: 'recorded' | 'obedient'
   readonly log: LogReport
   readonly totals: Totals

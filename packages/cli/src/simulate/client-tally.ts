@@ -1,7 +1,7 @@
 import { RollingRates, rateWindowsMs } from '../rates/rolling-rates.ts'
 import type { BusyClient, DeniedClient } from '../report/simulation-report.ts'
 
-/** The refusals of one client. Times (ms) are told from the first request of the log on. */
+/** The refusals of one client. Times (ms) count from the first request of the log. */
 interface Denials {
   count: number
   readonly first: number

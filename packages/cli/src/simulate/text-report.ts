@@ -42,7 +42,7 @@ export function textReport(report: SimulationReport, style: Style): string {
 }
 
 function head({ log, policyFile, clients }: SimulationReport, style: Style): readonly string[] {
-  const behaviour = clients === 'obedient' ? ', clients wait as they are told' : ''
+  const behaviour = clients === 'obedient' ? ', clients wait as instructed' : ''
   return [
     style('bold', `${policyFile} on ${log.files.join(', ')}${behaviour}`),
     `${countText(log.requests)} requests (${log.format}), ${timeText(log.fromMs)} to ${timeText(log.toMs)} UTC`,

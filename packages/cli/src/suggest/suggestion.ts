@@ -7,7 +7,7 @@ export interface Suggestion {
   readonly kind: 'sluice-suggestion'
   readonly version: 1
   readonly log: LogReport
-  /** The name of the key that identities are told apart by. */
+  /** The name of the key that tells identities apart. */
   readonly key: string
   readonly identities: number
   /** The share of identities that the limits may touch, from 0 to 1. */

@@ -2,7 +2,7 @@ import { type ParsedPolicy, parseHeaders } from '@sluice/headers'
 import type { Call } from './call.ts'
 import { type Patience, peekJson, serverNowMs } from './response.ts'
 
-/** Makes the answer to a call that is not sent, because the told wait is too long for it. */
+/** Makes the answer to a call that is not sent, because the server asks for too long a wait. */
 export function heldBack(waitMs: number): Response {
   const seconds = Math.max(1, Math.ceil(waitMs / 1000))
   const problem = {

@@ -6,7 +6,7 @@ import { type Closing, Gate } from './gate.ts'
 import type { Moment } from './pace.ts'
 import { CallQueue } from './queue.ts'
 
-/** Factor and ms by which a told wait may exceed a reset: servers add jitter, and round up. */
+/** Factor and ms by which a wait may exceed a reset: servers add jitter, and round up. */
 const maxJitter = 2
 const roundingMs = 1000
 
@@ -50,7 +50,7 @@ export class GateRegistry {
 
   /**
    * Closes the gates of the policies that refused a request, each until its own reset. A longer
-   * told wait may come from a hidden policy: it closes the route, and no policy.
+   * wait may come from a hidden policy: it closes the route, and no policy.
    */
   close(
     { toldMs = 0, policies, violated }: Answer,

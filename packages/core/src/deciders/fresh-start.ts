@@ -26,7 +26,7 @@ export function freshStarts(reset: Reset): Decider {
           remaining < limit && checks[index] && cleared.includes(checks[index]),
       )
       if (!hasUnits) return decision
-      // The wait of the block is told once it is true.
+      // The wait of the block is reported once it is true.
       return andThen(reset(cleared), (isDone) => {
         if (!isDone) return decision
         const outcomes = decision.outcomes.map((outcome, index) =>

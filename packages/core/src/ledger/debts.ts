@@ -13,7 +13,7 @@ interface Loan {
   readonly units: number
 }
 
-/** The part of a debt that the store is told of now. */
+/** The part of a debt that is reported to the store now. */
 export interface Due extends Loan {
   readonly part: DebtPart
 }
@@ -144,7 +144,7 @@ export class Debts extends Ledger<Debt> {
     return cancelled > 0
   }
 
-  /** Gives back units of a receipt: the debt of them, or those that the store was told of. */
+  /** Gives back units of a receipt: the debt of them, or those that were reported to the store. */
   giveBack(receipt: Receipt, units: number, changeAtStore: ChangeAtStore): void {
     this.confirm(receipt)
     if (units > 0) void this.#parts.get(receipt)?.giveBack({ cost: units }, changeAtStore)
@@ -152,7 +152,7 @@ export class Debts extends Ledger<Debt> {
     if (debt) this.#dropIfPaid(debt)
   }
 
-  /** Tells whether the store counts the units of a receipt, as a part of what it was told. */
+  /** Tells whether the store counts the units of a receipt, among those reported to it. */
   isPaid(receipt: Receipt): boolean {
     return this.#parts.get(receipt)?.recorded !== undefined
   }

@@ -17,7 +17,7 @@ const maxBlocked = 100_000
 /** Decides in bounded local memory while a store is away, and remembers the debts and blocks. */
 export class Fallback implements Home {
   readonly debts: Debts = new Debts()
-  /** The keys whose blocks the store has told of. */
+  /** The keys that the store has reported as blocked. */
   readonly blocked: BoundedMap<true> = new BoundedMap(maxBlocked)
   readonly #memory: MemoryStore
   /** Receipts of the store for the units of one local receipt alone. */

@@ -100,7 +100,7 @@ export class Holding {
 
   /**
    * Drops what has ended. The store records such a grant whole, so its unspent units are lost. That
-   * holds also if nobody knows whether the store was told in time that it is closed.
+   * holds also if nobody knows whether the store learned in time that it is closed.
    * @returns the number of unspent units
    */
   dropEnded(now: Moment): number {
@@ -126,7 +126,7 @@ export class Holding {
   }
 
   /**
-   * Notes that the store is asked for a grant, and told of the closed ones. Call it before the
+   * Notes that a call asks the store for a grant, and reports the closed ones. Call it before the
    * request is sent, with the time of that moment.
    * @param lifeMs the life of the grant at the store
    */
@@ -140,7 +140,7 @@ export class Holding {
   /** Finds the one closed grant that a receipt of the store would be for. */
   get soleSpent(): OwnGrant | undefined {
     const [grant, ...others] = this.closed.filter(({ spent }) => spent > 0)
-    // The store may have recorded one that it was told of before, at another time.
+    // The store may have recorded one that was reported before, at another time.
     return others.length === 0 && grant?.isSent === false ? grant : undefined
   }
 

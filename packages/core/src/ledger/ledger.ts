@@ -12,7 +12,7 @@ export abstract class Ledger<Account> extends BoundedMap<Account> {
 
   /**
    * @param mustStay tells whether an account is kept beyond the bound @default none
-   * @param mayLose false if the process must not end before the store is told what is due
+   * @param mayLose false if the process must not end before what is due was reported to the store
    */
   constructor(bound: number, mustStay?: (account: Account) => boolean, mayLose = true) {
     super(bound, mustStay)
@@ -41,7 +41,7 @@ export abstract class Ledger<Account> extends BoundedMap<Account> {
     return account
   }
 
-  /** Drops an account. What the store was not told is lost. */
+  /** Drops an account. What was not reported to the store is lost. */
   drop(key: CountedKey): void {
     const account = this.find(key)
     if (account) this.#due.delete(account)

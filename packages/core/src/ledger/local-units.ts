@@ -28,7 +28,7 @@ export interface StoreWay {
  * several of them.
  */
 export abstract class LocalUnits implements Home {
-  /** True once the store was told: the number of units is final. */
+  /** True once they were reported to the store: their number is final. */
   isSent = false
   /** Units that came back between telling the store and its answer. */
   #late = 0
@@ -47,7 +47,7 @@ export abstract class LocalUnits implements Home {
     return this.isSent
   }
 
-  /** Notes that units came back before the store was told. */
+  /** Notes that units came back before they were reported. */
   protected abstract free(units: number): void
 
   /** While the answer of the store is awaited, units wait for it, and come back after it. */
@@ -70,7 +70,7 @@ export abstract class LocalUnits implements Home {
   }
 
   /**
-   * Goes on as a part of other units, since the store could not be told. Returns the units that
+   * Goes on as a part of other units, since the store could not be reached. Returns the units that
    * came back meanwhile.
    */
   joinTo(others: LocalUnits): number {

@@ -20,8 +20,8 @@ export class Strikes extends Ledger<Tally> {
   readonly #charge: (check: Check) => Promise<void>
 
   /**
-   * @param ttlMs the longest delay until the store is told; a tenth of the penalty's window, where
-   * that is shorter
+   * @param ttlMs the longest delay until the store gets them; a tenth of the penalty's window,
+   * where that is shorter
    * @param charge has the store count the strikes of a check; its cost is their number
    */
   constructor(ttlMs: number, charge: (check: Check) => Promise<void>) {

@@ -9,12 +9,12 @@ import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { Ledger } from './ledger.ts'
 import { LocalUnits, type StoreWay } from './local-units.ts'
 
-/** Units of a key that the store is told of by one charge. */
+/** Units of a key that one charge reports to the store. */
 class Batch extends LocalUnits {
   /** The check with the largest limit of the requests. */
   check: Check
   units = 0
-  /** Time at which the store was told, in ms of the monotonic clock. */
+  /** Time at which they were reported to the store, in ms of the monotonic clock. */
   sentAtMs = 0
   readonly #key: KnownKey
 
@@ -48,7 +48,7 @@ class KnownKey {
   maxUncounted = 0
   /** The number of charges that are not answered. */
   awaited = 0
-  /** Units that the store was not told of. */
+  /** Units that were not reported to the store. */
   #open: Batch | undefined
   /** Batches whose charge the store has not answered in time: they are debts. */
   #owed: Batch[] = []
@@ -58,7 +58,7 @@ class KnownKey {
   /** Answers to questions up to this number are too old to be learned. */
   #forgotten = 0
 
-  /** Units that the store was not told of. */
+  /** Units that were not reported to the store. */
   get unsent(): number {
     return this.#open?.units ?? 0
   }

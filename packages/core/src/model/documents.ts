@@ -39,6 +39,6 @@ export interface Documents {
   log(name: string): MaybePromise<readonly string[]>
   /** Tells the others about this process, for `ttlMs` ms. */
   announce(name: string, member: FleetMember, ttlMs: number): MaybePromise<void>
-  /** Returns what processes told that has not expired. */
+  /** Returns the reports of processes that have not expired. */
   members(name: string): MaybePromise<readonly FleetMember[]>
 }

@@ -13,7 +13,7 @@ export interface RegionUse {
   readonly held: number
 }
 
-/** The usage of a region, as its processes last told. */
+/** The usage of a region, as its processes last reported. */
 export interface RegionReport extends RegionUse {
   readonly region: string
   /** Processes that have reported within ten seconds. */

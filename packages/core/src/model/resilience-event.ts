@@ -49,7 +49,7 @@ export interface LateReplyEvent {
   readonly charge: 'kept' | 'refunded'
 }
 
-/** The store was told the units that were admitted without it. */
+/** The units that were admitted without the store were reported to it. */
 export interface ReconciledEvent {
   readonly type: 'reconciled'
   readonly keys: number

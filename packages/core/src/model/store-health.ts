@@ -41,7 +41,7 @@ export interface ResilienceCounters {
   /** Answers that came too late, and whose charge was kept, or given back. */
   lateKept: number
   lateRefunded: number
-  /** Units that the store was told of afterwards. */
+  /** Units that were reported to the store afterwards. */
   unitsReconciled: number
   /** Times that the clocks were found to differ. */
   clockSkews: number

@@ -158,7 +158,7 @@ function wordsOf(name: string): readonly string[] {
 const proxyTrust = /^trust(ed)?[\s_-]*prox(y|ies)$/i
 
 const frameworkTrust =
-  "the framework is told of proxies, and not the limiter: app.set('trust proxy', 1) in Express, " +
+  "configure proxies in the framework, not in the limiter: app.set('trust proxy', 1) in Express, " +
   "fastify({ trustProxy: '<address of the proxy>' }), app.proxy in Koa"
 
 /** The option names of other limiters, with the names that Sluice uses. */

@@ -33,7 +33,7 @@ export interface RegionalStoreOptions {
 
 /** A store of one region, which shares its limits with the other regions. */
 export interface RegionalStore extends Store {
-  /** Returns the usage of each region, as its processes last told. */
+  /** Returns the usage of each region, as its processes last reported. */
   regions(): readonly RegionReport[]
   readonly region: StoreRegion
   close(): Promise<void>

@@ -37,7 +37,7 @@ const refuseAll: Decision = {
 interface Concerned {
   /** The store is away: nobody waits for it any more. */
   onAway(error: unknown): void
-  /** The store answers again, or all traffic is back: it can be told what it does not know. */
+  /** The store answers again, or all traffic is back: it can receive what it does not know. */
   onBack(caller: Caller): void
 }
 
@@ -68,7 +68,7 @@ export class OutageWatch {
     return this.#since !== undefined
   }
 
-  /** True when the store may be asked, and told what it has not counted. */
+  /** True when the store may be asked, and may receive what it has not counted. */
   get isClosed(): boolean {
     return this.breaker.state === 'closed'
   }

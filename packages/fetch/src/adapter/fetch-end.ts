@@ -91,7 +91,7 @@ const dropped =
 
 /**
  * Makes a body that tells of its end.
- * @param ended told whether the body was read to its end
+ * @param ended receives whether the body was read to its end
  */
 function watched(body: ReadableStream, ended: (isWhole: boolean) => void): ReadableStream {
   const reader = body.getReader()

@@ -102,7 +102,7 @@ const maxRetryAfterMs = 1_728_000_000
  * and longer delays each make some client retry at once.
  *
  * @param jitterMs only ever adds: resets synchronise clients, which add no jitter of their own to a
- * delay they are told
+ * delay they get
  * @returns undefined when the wait is unknown, or `Infinity`: a header then would promise what
  * cannot be
  * @see core/src/engine/outcome.ts and core/src/model/decision.ts, which compute the wait, and

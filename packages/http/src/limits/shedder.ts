@@ -29,7 +29,7 @@ class ShedTable<Native> extends SignalTable {
     if (typeof priority === 'function') return priority
     throw invalid({ option }, priority, 'a function that finds the class of a request')
   }
-  /** The wait that a refused client is told, and the shortest refusal of a class. @default '5s' */
+  /** The wait that a refused client gets, and the shortest refusal of a class. @default '5s' */
   retryAfter?: Option<Duration, number> = durationOption('5s', durationMs)
 }
 

@@ -117,7 +117,7 @@ export class SmoothedSignal {
   /**
    * @param owner the user's name for the owner of the options, and the number that tells it from
    * others
-   * @param onReading told of every reading, once the last change has had time to show
+   * @param onReading called with every reading, once the last change has had time to show
    */
   constructor(
     { interval: intervalMs, smoothing, ...settings }: SettingsOf<SignalTable>,

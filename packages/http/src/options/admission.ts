@@ -10,7 +10,7 @@ import type { ResponseBody, ResponseField } from '../request/response.ts'
  */
 export interface Admission<Native> {
   /**
-   * Tells whether it takes requests that the limits deny. Then a denial is told to observers, and
+   * Tells whether it takes requests that the limits deny. Then observers receive a denial, and
    * is a strike, only if the request is refused.
    */
   readonly overflows: boolean

@@ -34,7 +34,7 @@ export class PolicyStates {
     return this.#dialects ?? []
   }
 
-  /** All states, if all are told in all dialects; else `undefined`. */
+  /** All states, if all dialects report all of them; else `undefined`. */
   get uniformStates(): readonly PolicyState[] | undefined {
     return this.#isUniform ? this.#entries : undefined
   }

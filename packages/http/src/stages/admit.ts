@@ -110,7 +110,7 @@ export class Admitting<Native extends object, Handler> {
     return this.#answered(answer, decided, decided)
   }
 
-  /** Has the admission take a request. If that fails, observers are told of the decision alone. */
+  /** Has the admission take a request. If that fails, observers receive the decision alone. */
   async #takeOrTell(decided: Decided<Native>): Promise<Taken> {
     try {
       return await this.#admission.take(decided.context)

@@ -27,7 +27,7 @@ export type Decide<Native extends object> = (
   checks: readonly PolicyCheck<Native>[],
 ) => MaybePromise<Found<Native>>
 
-/** A guard whose retries are told from other requests. */
+/** A guard that can tell retries from other requests. */
 export interface RetriedGuard<Native extends object> {
   readonly key: KeyResolver<Native>
   /** Decides a request without regard to retries. */

@@ -116,7 +116,7 @@ export class Responder<Native extends object, Handler> {
   #turnAway(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
     giveBack(decided, this.#setup.limiter)
     const decision = turnedAway(decided.decision)
-    // The client is told 'closed', observers 'shed': it is a lack of room, and no store failed.
+    // The client sees 'closed', observers 'shed': it is a lack of room, and no store failed.
     this.observe(decided.with({ decision: { ...decision, source: 'shed' } }))
     return this.#passageOf(decided.with({ decision, checks: [] }))
   }

@@ -15,7 +15,7 @@ const toleratedMs = 50
  * answer.
  */
 export class Pause {
-  /** Set while any process was told to pause. A permit is denied by it. */
+  /** Set while any process has to pause. A permit is denied by it. */
   readonly flag: FleetFlag
   /** End of the pause, by a clock that never steps. */
   #endsAt = 0
@@ -28,7 +28,7 @@ export class Pause {
     this.flag = new FleetFlag({ name: `outbound.${name}.pause`, store })
   }
 
-  /** Rest (ms) of the pause, as far as the third party told this process. */
+  /** Rest (ms) of the pause, as far as this process knows from the third party. */
   get leftMs(): number {
     return Math.max(0, this.#endsAt - performance.now())
   }

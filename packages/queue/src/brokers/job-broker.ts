@@ -90,8 +90,8 @@ export function brokerOver(
   }
 
   /**
-   * Delivers a job that has its place. After a timeout its client is told that the job may not
-   * exist. Then it is kept only if others may have been told of it by its idempotency key.
+   * Delivers a job that has its place. After a timeout its client hears that the job may not
+   * exist. Then it is kept only if others may know it by its idempotency key.
    */
   async function deliver(job: StoredJob, claim: string, call: ControlCall): Promise<void> {
     if (call.isUnwanted) return transport.undo?.(job, claim)

@@ -28,7 +28,7 @@ export interface JobAnswer {
   readonly isOurs?: boolean
 }
 
-/** Shortest and longest wait (ms) that a polling client is told. */
+/** Shortest and longest wait (ms) for a polling client. */
 const minPollMs = 1_000
 const maxPollMs = 30_000
 

@@ -86,7 +86,7 @@ export const liveAnswer = open(
     store: open({
       breaker: oneOf(['closed', 'half-open', 'open']),
       fallback: Type.Boolean({ description: 'True while failure modes decide requests.' }),
-      keysOwed: count('Keys of which the store has to be told.'),
+      keysOwed: count('Keys with units that were not reported to the store yet.'),
       instances: count('Processes that share the store, as last seen.'),
       clockSkewSeconds: Type.Number(),
       deadlinesMissed: count('Checks that the store did not answer in time.'),

@@ -172,7 +172,7 @@ export const fleetAnswer = open({
       name: Type.String(),
       breaker: text('closed, half-open or open'),
       isAway: Type.Boolean(),
-      keysOwed: count('Keys of which the store has to be told what was admitted without it.'),
+      keysOwed: count('Keys with units that were not reported to the store yet.'),
       instances: count('Processes that share the store, as last seen.'),
       clockSkewMs: Type.Number(),
       hotKeys: count('Keys that this process takes grants for.'),

@@ -23,7 +23,7 @@ export function StateNotices({ policies, traffic, fleet }: StateNoticesProps) {
         <Notice tone="near">
           <p>
             <strong>The store is away: failure modes decide.</strong> Each process enforces its
-            share of the limits, and the store is told of it later
+            share of the limits, and reports it to the store later
             {keysOwed > 0 && ` (${count(keysOwed)} keys so far)`}. Nothing can be changed meanwhile.
           </p>
         </Notice>

@@ -64,7 +64,7 @@ interface RabbitmqSetup extends SharedSetup {
  */
 const maxHeldMs = 10_000
 
-/** Time (ms) by which a message outlives its job, which is told to have expired before. */
+/** Time (ms) by which a message outlives its job, which counts as expired before that. */
 const messageMarginMs = 600_000
 
 /**

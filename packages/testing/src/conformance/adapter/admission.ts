@@ -131,7 +131,7 @@ export const admission: AdapterCases = {
     same(
       left.sort((a, b) => b - a),
       each,
-      'each request is told what it left',
+      'each request sees what it left',
     )
   },
 

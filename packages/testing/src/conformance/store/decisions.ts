@@ -5,7 +5,7 @@ const never = Number.POSITIVE_INFINITY
 
 /** The decision over one request. */
 export const decisions: StoreCases = {
-  async 'admits the limit and refuses the next, until it has waited as told'(bench) {
+  async 'admits the limit and refuses the next, until the wait is over'(bench) {
     const limiter = bench.limiter({ name: 'p', limit: 3 })
     for (const remaining of [2, 1, 0]) {
       const decision = await limiter.consume('k')
@@ -46,7 +46,7 @@ export const decisions: StoreCases = {
     same(await bench.left(limiter, 'k'), [0, 8], 'a denied request takes nothing of any policy')
   },
 
-  async 'takes the cost that it is told, and says what can never pass'(bench) {
+  async 'takes the given cost, and says what can never pass'(bench) {
     const limiter = bench.limiter({ name: 'p', limit: 10 })
     await limiter.consume('k', { cost: 7 })
     like(
