@@ -79,7 +79,9 @@ export const testedAlgorithms: { readonly [name in AlgorithmName]: TestedAlgorit
         : { maxDelay: Math.min(Math.ceil(window * share), 2 ** 31 - 1) }),
     }),
     maxRemembered: (limit) => limit,
-    maxTtlMs: ({ windowMs, maxDelayMs }) => maxDelayMs + 2 * windowMs,
+    // What waits at twice the limit leaves one by one at a limit of 1.
+    maxTtlMs: ({ limit, windowMs, maxDelayMs, queue }) =>
+      Math.min(queue * windowMs, maxDelayMs * (2 * limit + 1)) + 2 * windowMs,
   },
   concurrency: {
     counted: { 'leases-60000': {} },
