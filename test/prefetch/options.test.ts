@@ -1,11 +1,10 @@
 import { definePolicy, memoryStore } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { Scripts } from '../../packages/redis/src/scripts/scripts.ts'
 import { usualOf } from '../../packages/redis/src/scripts/usual-states.ts'
 import { limiterOf, patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 
 const hot = { name: 'p', limit: 1_000, window: '1m', prefetch: '1s' } as const
 
@@ -61,19 +60,6 @@ describe('the option prefetch', () => {
 })
 
 describe('policies without prefetch', () => {
-  let redis: RedisServer
-  let client: Redis
-
-  beforeAll(async () => {
-    redis = await startRedis()
-    client = new Redis(redis.url)
-  })
-
-  afterAll(async () => {
-    client.disconnect()
-    await redis.stop()
-  })
-
   it('have scripts in which nothing knows of grants', () => {
     const scripts = new Scripts('packed')
     const policy = definePolicy({ name: 'plain', limit: 9, window: '1m' }, '')
@@ -85,7 +71,9 @@ describe('policies without prefetch', () => {
     expect(scripts.granting.text).toContain('granted-log')
   })
 
-  it('leave the same bytes whether or not another policy of the store has it', async () => {
+  it('leave the same bytes whether or not another policy of the store has it', async ({
+    client,
+  }) => {
     const stored: string[][] = []
     for (const policies of [
       [{ name: 'plain', limit: 1_000, window: '1m' }],

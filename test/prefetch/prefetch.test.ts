@@ -1,27 +1,18 @@
 import type { CheckLimiter, DecisionEvent, Store } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, vi } from 'vitest'
 import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { startRedis } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
-let redis: RedisServer
 let client: Redis
 let store: Store
 let opened = 0
 
-beforeAll(async () => {
-  redis = await startRedis()
-  client = new Redis(redis.url)
-})
-
-afterAll(async () => {
-  client.disconnect()
-  await redis.stop()
-})
-
-beforeEach(() => {
+it.beforeEach(({ client: own }) => {
+  client = own
   opened += 1
   store = redisStore(client, { prefix: `prefetch${opened}`, heartbeatMs: 0 })
 })

@@ -1,25 +1,18 @@
 import { createLimiter, type ShadowEvent } from '@sluice/core'
 import type { GuardFields, Passage } from '@sluice/http'
 import { type RedisStore, redisStore } from '@sluice/redis'
-import { Cluster, Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { Cluster, type Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, vi } from 'vitest'
 import { exchange, guardOf } from '../http/exchange.ts'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
-let server: RedisServer
 let client: Redis
 let opened = 0
 
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.url)
-})
-
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
+it.beforeAll(({ client: own }) => {
+  client = own
 })
 
 function openStore(): RedisStore {

@@ -6,28 +6,15 @@ import {
   type Store,
 } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { describe, expect } from 'vitest'
+import { it } from '../support/redis-test.ts'
 
-let redis: RedisServer
-let client: Redis
 let opened = 0
 let store: Store
 let now = 0
 let unreadable: string[]
 
-beforeAll(async () => {
-  redis = await startRedis()
-  client = new Redis(redis.url)
-})
-
-afterAll(async () => {
-  client.disconnect()
-  await redis.stop()
-})
-
-beforeEach(() => {
+it.beforeEach(({ client }) => {
   opened += 1
   now = 1_795_195_800_000
   unreadable = []
