@@ -1,31 +1,21 @@
-import { type CheckLimiter, memoryStore, type Store } from '@sluice/core'
+import { type CheckLimiter, memoryStore, Registrations, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, vi } from 'vitest'
+import { TroubledStore } from '../core/resilience/troubled-store.ts'
 import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { startRedis } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
-let redis: RedisServer
-let client: Redis
 let opened = 0
-
-beforeAll(async () => {
-  redis = await startRedis()
-  client = new Redis(redis.url)
-})
-
-afterAll(async () => {
-  client.disconnect()
-  await redis.stop()
-})
 
 const tokens = { name: 'tokens', limit: 1_000, window: '10m', reserve: true } as const
 
 describe.each(['memory', 'redis'])('a reservation in %s', (kind) => {
   let store: Store
 
-  beforeEach(() => {
+  it.beforeEach(({ client }) => {
     opened += 1
     store =
       kind === 'memory'
@@ -277,6 +267,198 @@ describe('budgets of random work', () => {
   )
 })
 
+describe('what is left of reservations', () => {
+  beforeEach(() => void vi.useFakeTimers({ now: 1_795_195_800_000 }))
+  afterEach(() => void vi.useRealTimers())
+
+  const remaining = async (limiter: CheckLimiter) =>
+    (await limiter.peek('k')).outcomes[0]?.remaining
+  const seconds = { ...tokens, window: '10s' } as const
+  const inWindows = { ...seconds, algorithm: 'fixed-window' } as const
+
+  it.each([seconds, inWindows])('is nothing once they are settled: $algorithm', async (policy) => {
+    const limiter = patientLimiter({ policies: [policy] })
+    for (let i = 0; i < 1_000; i += 1) {
+      const budget = await limiter.reserve(`k${i}`, { units: 10 })
+      budget.spend(1 + (i % 10))
+      await budget.settle()
+    }
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('belongs to the fixed window in which it was reserved', async () => {
+    const limiter = patientLimiter({ policies: [inWindows] })
+    const [early, late] = [await limiter.reserve('k', { units: 500, step: 0 }), { units: 100 }]
+    await vi.advanceTimersByTimeAsync(10_000)
+    const own = await limiter.reserve('k', late)
+    expect(early.spend(200)).toBe(true)
+    await early.settle()
+    expect(await remaining(limiter)).toBe(900)
+    expect(own.spend(60)).toBe(true)
+    await own.settle()
+    expect(await remaining(limiter)).toBe(940)
+  })
+
+  it('cannot be spent after the limiter was closed, and other limiters keep theirs', async () => {
+    const store = memoryStore()
+    const [limiter, other] = [1, 2].map(() => patientLimiter({ store, policies: [seconds] }))
+    if (!limiter || !other) throw new Error('no limiter')
+    const budget = await limiter.reserve('k', { units: 500, step: 0 })
+    const others = await other.reserve('k', { units: 100, step: 0 })
+    budget.spend(100)
+    await limiter.close()
+    expect(await remaining(other)).toBe(800)
+    expect(others.spend(50)).toBe(true)
+    expect(budget.spend(1)).toBe(false)
+    expect(budget.signal.aborted).toBe(true)
+    expect((await budget.more(10)).allowed).toBe(false)
+    await budget.settle()
+    expect((await limiter.reserve('k', { units: 10 })).allowed).toBe(false)
+    await others.settle()
+    expect(await remaining(other)).toBe(850)
+  })
+
+  it('is renewed in time after a set of policies has a shorter window', async () => {
+    const store = memoryStore()
+    const inSet = (window: '10m' | '10s', set = new Registrations()) => {
+      return {
+        set,
+        limiter: set.collect(() => patientLimiter({ store, policies: [{ ...tokens, window }] })),
+      }
+    }
+    const { set, limiter } = inSet('10m')
+    const long = await limiter.reserve('k', { units: 10, step: 0 })
+    set.end()
+    const short = await inSet('10s').limiter.reserve('k', { units: 500, step: 0 })
+    for (let round = 0; round < 20; round += 1) {
+      await vi.advanceTimersByTimeAsync(100)
+      expect(short.spend(1)).toBe(true)
+    }
+    expect(long.spend(10)).toBe(true)
+    await Promise.all([long.settle(), short.settle()])
+  })
+
+  it('is held under the limit of its own tier', async () => {
+    const limiter = patientLimiter({ policies: [seconds] })
+    const [policy] = limiter.policies
+    if (!policy) throw new Error('no policy')
+    await limiter.consume('k', { cost: 90 })
+    const tier = (limit: number, units: number) =>
+      limiter.reserveChecks([{ policy, key: 'k', limit, cost: units }], { units, step: 0 })
+    const [small, large] = await Promise.all([tier(100, 50), tier(1_000, 60)])
+    expect([small.allowed, large.allowed]).toEqual([false, true])
+  })
+
+  it('is spent by no process whose clocks say that its grant has ended', async () => {
+    const store = new TroubledStore()
+    const limiter = patientLimiter({ store, policies: [seconds], deadlineMs: 1_000 })
+    const reserve = () => limiter.reserve('k', { units: 100, step: 0 })
+    const budgets = [await reserve(), await reserve(), await reserve()]
+    store.mood = 'hangs'
+    for (const budget of budgets) expect(budget.spend(1)).toBe(true)
+    // The wall clock alone goes on while a machine is suspended; it may also be set back.
+    vi.setSystemTime(Date.now() + 600)
+    expect(budgets[0]?.spend(1)).toBe(false)
+    vi.setSystemTime(Date.now() - 60_000)
+    expect(budgets[1]?.spend(1)).toBe(false)
+  })
+})
+
+describe('a reservation at a store that fails', () => {
+  beforeEach(() => void vi.useFakeTimers({ now: 1_795_195_800_000 }))
+  afterEach(() => void vi.useRealTimers())
+
+  const observers = { onStoreError: () => undefined }
+
+  function troubled(more: SomeOptions = {}) {
+    const store = new TroubledStore()
+    const policies = [{ ...tokens, window: '10s' as const }]
+    return {
+      store,
+      limiter: patientLimiter({ store, policies, observers, deadlineMs: 100, ...more }),
+    }
+  }
+
+  it('is answered within one deadline', async () => {
+    const calls = { name: 'calls', limit: 10, window: '10s' } as const
+    const { store, limiter } = troubled({ policies: [{ ...tokens, window: '10s' }, calls] })
+    const before = await limiter.reserve('k', { units: 100, step: 0 })
+    store.mood = 'hangs'
+    const answers: string[] = []
+    const note = (name: string) => (answer: { readonly allowed: boolean }) =>
+      void answers.push(`${name} ${answer.allowed}`)
+    void limiter.reserve('k', { units: 100 }).then(note('reserve'))
+    void limiter.reserve('k', { units: 950 }).then(note('too many'))
+    void before.more(50).then(note('more'))
+    await vi.advanceTimersByTimeAsync(60)
+    void limiter.reserve('k', { units: 100 }).then(note('later'))
+    await vi.advanceTimersByTimeAsync(50)
+    expect(answers.sort()).toEqual(['later true', 'more true', 'reserve true', 'too many false'])
+  })
+
+  it('has units of the failure mode, which count for as long as they may be spent', async () => {
+    const { store, limiter } = troubled()
+    store.mood = 'rejects'
+    const budget = await limiter.reserve('k', { units: 500, step: 0 })
+    await vi.advanceTimersByTimeAsync(25_000)
+    expect((await limiter.consume('k', { cost: 501 })).allowed).toBe(false)
+    expect((await limiter.consume('k', { cost: 300 })).allowed).toBe(true)
+    expect(budget.spend(200)).toBe(true)
+    await budget.settle()
+    expect((await limiter.consume('k', { cost: 501 })).allowed).toBe(false)
+    expect((await limiter.consume('k', { cost: 500 })).allowed).toBe(true)
+  })
+
+  it.each([false, true])(
+    'is charged once when the store is back (settled before: %s)',
+    async (isEarly) => {
+      const { store, limiter } = troubled({ policies: [{ ...tokens, window: '10m' }] })
+      const budget = await limiter.reserve('k', { units: 300, step: 0 })
+      expect(budget.spend(100)).toBe(true)
+      store.mood = 'hangs'
+      const more = budget.more(200)
+      await vi.advanceTimersByTimeAsync(200)
+      expect((await more).allowed).toBe(true)
+      expect(budget.spend(350)).toBe(true)
+      const settling = isEarly ? budget.settle() : undefined
+      await vi.advanceTimersByTimeAsync(2_000)
+      await settling
+      // It does all that it was asked while it was frozen.
+      store.mood = 'answers'
+      for (const call of store.calls) call.answer()
+      await vi.advanceTimersByTimeAsync(30_000)
+      await budget.settle()
+      for (let round = 0; round < 20; round += 1) {
+        await limiter.consume('other')
+        await vi.advanceTimersByTimeAsync(1_000)
+      }
+      expect((await limiter.peek('k')).outcomes).toMatchObject([{ remaining: 550 }])
+      expect(limiter.storeHealth().keysOwed).toBe(0)
+    },
+  )
+
+  it.each([
+    [
+      'throws nothing',
+      () => {
+        throw undefined
+      },
+    ],
+    ['answers null', () => null],
+    ['answers a list of nothing', () => Promise.resolve([null])],
+  ])('leaks nothing when the store %s', async (_, grant) => {
+    const { store, limiter } = troubled()
+    store.grant = grant as never
+    const budget = await limiter.reserve('k', { units: 400, step: 100 })
+    for (let i = 0; i < 8; i += 1) budget.spend(50)
+    await budget.more(10)
+    await budget.settle()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+})
+
 describe('a reservation while Redis is away', () => {
   it('spends what is held, and then what the failure mode admits', async () => {
     const server = await startRedis()
@@ -320,6 +502,13 @@ describe('the option reserve', () => {
   ])('is refused with %j', (options, message) => {
     const all = { limit: 10, window: '1m', reserve: true, ...options }
     expect(() => patientLimiter(all as SomeOptions)).toThrow(message)
+  })
+
+  it('is refused on a store that grants no units, with the fix', () => {
+    const store = { apply: () => [], change: () => [] }
+    expect(() => patientLimiter({ policies: [tokens], store })).toThrow(
+      /^reserve of 'tokens' must be left out on this store, .*; use memoryStore\(\), or redisStore/,
+    )
   })
 
   it('is needed by reserve, whose options are checked', async () => {

@@ -3,6 +3,8 @@ import {
   type Change,
   type Check,
   type DecidingOp,
+  type GrantCheck,
+  type Granted,
   type MemoryStore,
   memoryStore,
   type Outcome,
@@ -15,7 +17,7 @@ import type { AnyCheck } from '../../support/store-through.ts'
 type Mood = 'answers' | 'hangs' | 'rejects'
 
 interface Call {
-  readonly op: StoreOp
+  readonly op: StoreOp | 'grant'
   readonly checks: readonly AnyCheck[]
   readonly cancellation: Cancellation | undefined
   /** Answers now: as a store does that was frozen, and decides when it wakes. */
@@ -51,6 +53,11 @@ export class TroubledStore implements Store {
     const checks = change.op === 'block' ? [] : change.checks
     const decide = () => this.memory.change(change)
     return this.#call({ op: change.op, checks, cancellation }, decide)
+  }
+
+  grant(checks: readonly GrantCheck[]): Promise<readonly Granted[]> {
+    const decide = () => this.memory.grant?.(checks) ?? []
+    return this.#call({ op: 'grant', checks, cancellation: undefined }, decide)
   }
 
   #call<T>(asked: Omit<Call, 'answer' | 'fail'>, decide: () => T): Promise<T> {

@@ -51,7 +51,7 @@ export function createCheckLimiter(
   const { road, caller, notifier, shared } = connect(options, setup)
   const { decide, decideOwn } = road
   const changes = followUps(caller.change)
-  const reservations = reservationsOf({ shared, caller, decide, refund: changes.refund })
+  const reservations = reservationsOf({ caller, decide, refund: changes.refund })
   function consumeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
     const checks = allChecksOf({ key: checkedKey(key) }, costs)
     if (notifier.isObserved) return notifier.observe(decideOwn, checks)

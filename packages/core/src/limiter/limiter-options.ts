@@ -218,7 +218,7 @@ function checkGrants({ name, counting, algorithm, prefetchMs }: Policy, { grant 
   if (counting === algorithm || grant) return
   throw new SluiceError(
     'SLUICE_OPTION_INVALID',
-    `${prefetchMs > 0 ? 'prefetch' : 'reserve'} of '${name}' must be left out on this store, which grants no units; use redisStore(client) with the encoding 'packed'`,
+    `${prefetchMs > 0 ? 'prefetch' : 'reserve'} of '${name}' must be left out on this store, which grants no units; use memoryStore(), or redisStore(client) with the encoding 'packed'`,
   )
 }
 

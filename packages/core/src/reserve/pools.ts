@@ -1,59 +1,54 @@
+import { stateKey } from '../engine/working-set.ts'
 import { momentNow } from '../ledger/holding.ts'
 import type { Check } from '../model/check.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
-import type { SharedStore } from '../resilience/shared-store.ts'
 import { Alarm } from '../waiting/timers.ts'
 import { Pool } from './pool.ts'
+import { type Account, CountedUnits } from './units.ts'
 
-/** Parts of the life of a grant after which the process looks whether it must be renewed. */
-const looksPerLife = 8
-
-/** The pools of this process at one store, by policy and key. */
-class Pools {
-  readonly #shared: SharedStore
-  readonly #pools = new Map<string, { readonly pool: Pool; readonly check: Check }>()
+/** The units that the work of one limiter has reserved. */
+export class Pools {
+  /** Nothing is reserved any more. */
+  isClosed = false
+  readonly #caller: Caller
+  /** By what is counted, and by the limit: a unit is spent only under its own. */
+  readonly #pools = new Map<string, Pool>()
+  readonly #counted = new Set<Account>()
   readonly #alarm = new Alarm(() => this.#sweep())
 
-  constructor(shared: SharedStore) {
-    this.#shared = shared
+  constructor(caller: Caller) {
+    this.#caller = caller
   }
 
-  of(check: Check, caller: Caller): Pool {
-    const { policy, key } = check
-    const name = `${policy.id} ${key}`
+  of(check: Check): Account {
+    const { policy, limit } = check
+    // Without grants there is nothing that reservations could share.
+    if (policy.counting === policy.algorithm) return new CountedUnits(this.#caller, this.#counted)
+    const name = `${limit} ${stateKey(check)}`
     const known = this.#pools.get(name)
-    if (known) return known.pool
-    const pool = new Pool(check, caller, () => this.#shared.isAway)
-    this.#pools.set(name, { pool, check })
-    this.#time()
+    if (known) return known
+    const pool = new Pool(check, this.#caller)
+    this.#pools.set(name, pool)
+    this.#alarm.within(pool.lookMs)
     return pool
   }
 
   /** Gives up all units, and resolves when the store knows it or has not answered in time. */
   close(): Promise<unknown> | undefined {
-    if (this.#pools.size === 0) return undefined
-    return Promise.all([...this.#pools.values()].map(({ pool }) => pool.close()))
-  }
-
-  #time(): void {
-    if (this.#pools.size === 0) return
-    let lifeMs = Number.POSITIVE_INFINITY
-    for (const { check } of this.#pools.values()) lifeMs = Math.min(lifeMs, check.policy.reserveMs)
-    this.#alarm.within(Math.max(1, lifeMs / looksPerLife))
+    this.isClosed = true
+    this.#alarm.stop()
+    const all = [...this.#pools.values(), ...this.#counted]
+    this.#pools.clear()
+    return all.length === 0 ? undefined : Promise.all(all.map((account) => account.close()))
   }
 
   #sweep(): void {
     const now = momentNow()
-    for (const [name, { pool }] of this.#pools) if (!pool.sweep(now)) this.#pools.delete(name)
-    this.#time()
+    let lookMs = Number.POSITIVE_INFINITY
+    for (const [name, pool] of this.#pools) {
+      if (pool.sweep(now)) lookMs = Math.min(lookMs, pool.lookMs)
+      else this.#pools.delete(name)
+    }
+    if (this.#pools.size > 0) this.#alarm.within(lookMs)
   }
-}
-
-const all = new WeakMap<SharedStore, Pools>()
-
-/** Returns the pools of a store. All limiters of the store share them. */
-export function poolsOf(shared: SharedStore): Pools {
-  const known = all.get(shared) ?? new Pools(shared)
-  all.set(shared, known)
-  return known
 }

@@ -2,7 +2,7 @@
 import type { Decision } from '../model/decision.ts'
 import { wholeNumber } from '../options/options.ts'
 import type { StopSignal } from '../waiting/timers.ts'
-import type { Pool } from './pool.ts'
+import type { Account } from './units.ts'
 
 /** The `AbortSignal` of the runtime, in programs that know its type. */
 export type BudgetSignal = typeof globalThis extends { AbortSignal: { prototype: infer Signal } }
@@ -13,8 +13,8 @@ declare const AbortController: new () => { readonly signal: BudgetSignal; abort(
 
 /** The limiter that a reservation comes from. */
 export interface ReservedFrom {
-  /** The pools of the policies that the units were reserved of. */
-  readonly pools: readonly Pool[]
+  /** The accounts of the policies that the units were reserved of. */
+  readonly accounts: readonly Account[]
   /** Reserves more units of all policies, or of none. */
   obtain(units: number): Promise<boolean>
   /** Tells why there are no more units, and when there are. Takes nothing. */
@@ -51,7 +51,7 @@ export class Reservation {
     this.#left = decision.allowed ? units : 0
     this.#lowMark = decision.allowed ? step / 2 : 0
     this.#isOver = !decision.allowed
-    if (decision.allowed) for (const pool of from.pools) pool.join()
+    if (decision.allowed) for (const account of from.accounts) account.join()
   }
 
   get allowed(): boolean {
@@ -84,7 +84,7 @@ export class Reservation {
       this.#end()
       return false
     }
-    for (const pool of this.#from.pools) pool.spend(units)
+    for (const account of this.#from.accounts) account.spend(units)
     this.#left -= units
     this.#spent += units
     if (this.#left < this.#lowMark) void this.#askMore()
@@ -121,11 +121,11 @@ export class Reservation {
   }
 
   async #settle(total: number): Promise<void> {
-    const { pools, charge } = this.#from
+    const { accounts, charge } = this.#from
     let missing = Math.max(0, total - this.#spent)
     const fits = Math.min(missing, this.#left)
     if (fits > 0 && this.#has(fits)) {
-      for (const pool of pools) pool.spend(fits)
+      for (const account of accounts) account.spend(fits)
       this.#left -= fits
       missing -= fits
     }
@@ -133,19 +133,20 @@ export class Reservation {
     const left = this.#left
     this.#left = 0
     this.#lowMark = 0
-    const released = pools.map((pool) => pool.release(left))
-    if (this.allowed) for (const pool of pools) pool.leave()
+    const released = accounts.map((account) => account.release(left))
+    if (this.allowed) for (const account of accounts) account.leave()
     await Promise.all([...released, missing > 0 && this.allowed ? charge(missing) : undefined])
   }
 
   #has(units: number): boolean {
-    for (const pool of this.#from.pools) if (!pool.has(units)) return false
+    for (const account of this.#from.accounts) if (!account.has(units)) return false
     return true
   }
 
   async #askMore(): Promise<void> {
     this.#lowMark = 0
-    const isThere = await this.#grow(this.#step)
+    // A failure of the store that its failure mode did not handle is reported to `more`.
+    const isThere = await this.#grow(this.#step).catch(() => false)
     // After a refusal it asks less and less often: each time that half of the rest is spent.
     this.#lowMark = isThere ? this.#step / 2 : this.#left / 2
   }
@@ -153,7 +154,7 @@ export class Reservation {
   async #grow(units: number): Promise<boolean> {
     if (this.#settled || !this.allowed || !(await this.#from.obtain(units))) return false
     if (this.#settled) {
-      for (const pool of this.#from.pools) void pool.release(units)
+      for (const account of this.#from.accounts) void account.release(units)
       return false
     }
     this.#left += units

@@ -3,22 +3,27 @@ import type { Decide } from '../model/decision.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
 import type { Outcome } from '../model/store.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
-import type { SharedStore } from '../resilience/shared-store.ts'
-import type { Pool } from './pool.ts'
-import { poolsOf } from './pools.ts'
+import { Pools } from './pools.ts'
 import { Reservation } from './reservation.ts'
+import type { Account } from './units.ts'
 
 /** The way of a limiter to reserve units. */
 export interface ReserveWay {
-  readonly shared: SharedStore
   readonly caller: Caller
   readonly decide: Decide
   refund(decision: Decision): Promise<boolean>
 }
 
+/** The way of one reservation. */
+interface OwnWay extends ReserveWay {
+  readonly pools: Pools
+  /** All calls for one reservation wait for one deadline together. */
+  readonly request: object
+}
+
 interface Part {
   readonly check: Check
-  readonly pool: Pool
+  readonly account: Account
 }
 
 /** Amounts of a reservation. */
@@ -40,26 +45,29 @@ export interface Reservations {
 }
 
 export function reservationsOf(way: ReserveWay): Reservations {
+  const pools = new Pools(way.caller)
   return {
-    reserve: (checks, amounts) => reserve(checks, amounts, way),
-    close: () => poolsOf(way.shared).close(),
+    reserve: (checks, amounts) => reserve(checks, amounts, { ...way, pools, request: {} }),
+    close: () => pools.close(),
   }
 }
 
 async function reserve(
   checks: readonly Check[],
   amounts: ReservedAmounts,
-  way: ReserveWay,
+  way: OwnWay,
 ): Promise<Reservation> {
   const parts = partsOf(checks, way)
   const reserved = await decideAll(checks, parts, way)
   const reserving = parts.map(({ check }) => check)
   const withCost = (cost: number) => reserving.map((check) => ({ ...check, cost }))
   const from = {
-    pools: parts.map(({ pool }) => pool),
+    accounts: parts.map(({ account }) => account),
     obtain: async (units: number) => {
-      const grown = parts.map(({ pool, check }) => ({ pool, check: { ...check, cost: units } }))
-      return (await obtainAll(grown, way)) !== undefined
+      const grown = parts.map(({ account, check }) => {
+        return { account, check: { ...check, cost: units } }
+      })
+      return (await obtainAll(grown, { ...way, request: {} })) !== undefined
     },
     explain: async (units: number) => {
       const peeked = await way.decide('peek', withCost(units))
@@ -71,50 +79,61 @@ async function reserve(
 }
 
 /** Unlimited keys need no reservation, and a policy in shadow must not keep anybody waiting. */
-function partsOf(checks: readonly Check[], { shared, caller }: ReserveWay): readonly Part[] {
-  const pools = poolsOf(shared)
+function partsOf(checks: readonly Check[], { pools }: OwnWay): readonly Part[] {
   return divideChecks(checks)
     .enforced.filter(({ policy, limit }) => policy.reserveMs > 0 && Number.isFinite(limit))
-    .map((check) => ({ check, pool: pools.of(check, caller) }))
+    .map((check) => ({ check, account: pools.of(check) }))
 }
 
 async function decideAll(
   checks: readonly Check[],
   parts: readonly Part[],
-  way: ReserveWay,
+  way: OwnWay,
 ): Promise<Decision> {
+  const { request } = way
   const reserving = new Set(parts.map(({ check }) => check))
   const others = checks.filter((check) => !reserving.has(check))
   for (let isLast = false; ; isLast = true) {
     const obtained = await obtainAll(parts, way)
     if (obtained) {
-      const rest = others.length > 0 ? await way.decide('consume', others) : undefined
-      if (rest?.allowed === false) await releaseAll(parts)
-      return together(checks, [obtained, others, rest])
+      let rest: Decision | undefined
+      try {
+        if (others.length > 0) rest = await way.decide('consume', others, request)
+        return together(checks, [obtained, others, rest])
+      } finally {
+        if (others.length > 0 && !rest?.allowed) await releaseAll(parts)
+      }
     }
     // It counts the denial where that is wanted, and tells the wait.
-    const denial = await way.decide('consume', checks)
+    const denial = await way.decide('consume', checks, request)
     if (!denial.allowed) return denial
     // Units came back meanwhile.
     await way.refund(denial)
-    if (isLast) return refused(denial)
+    if (isLast || denial.source !== 'store') return refused(denial)
   }
 }
 
-/** Returns the decisions of all parts; `undefined` if one of them denies, so that none is taken. */
+/**
+ * Returns the decisions of all parts; `undefined` if one of them denies, so that none is taken.
+ * @throws or rejects when one of them failed: then none is taken either
+ */
 async function obtainAll(
   parts: readonly Part[],
-  { caller }: ReserveWay,
+  { pools, request }: OwnWay,
 ): Promise<readonly Decision[] | undefined> {
-  const obtained = await Promise.all(parts.map(({ pool, check }) => pool.obtain(check, caller)))
+  const obtaining = parts.map(({ account, check }) => account.obtain(check, request))
+  const ends = await Promise.allSettled(obtaining)
+  const obtained = ends.map((end) => (end.status === 'fulfilled' ? end.value : undefined))
   const known = obtained.filter((decision) => decision !== undefined)
-  if (known.length === parts.length) return known
+  if (known.length === parts.length && !pools.isClosed) return known
   await releaseAll(parts.filter((_, index) => obtained[index]))
+  const failed = ends.find((end) => end.status === 'rejected')
+  if (failed) throw failed.reason
   return undefined
 }
 
 async function releaseAll(parts: readonly Part[]): Promise<void> {
-  await Promise.all(parts.map(({ pool, check }) => pool.release(check.cost)))
+  await Promise.all(parts.map(({ account, check }) => account.release(check.cost)))
 }
 
 /** One decision, with the outcomes in the order of the checks. */

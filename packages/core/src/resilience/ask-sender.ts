@@ -1,9 +1,11 @@
 import type { Fallback } from '../ledger/fallback.ts'
+import type { GrantCheck } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
-import type { Outcome } from '../model/store.ts'
+import type { Granted, Outcome } from '../model/store.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { Changes } from './changes.ts'
-import { DeadlinesByDuration } from './deadlines.ts'
+import { DeadlinesByDuration, inTime } from './deadlines.ts'
 import { denialsOf, forgetting } from './denials.ts'
 import { OutageWatch } from './outage-watch.ts'
 import { type AnswerHandler, type Caller, type CallingLimiter, PendingAsk } from './pending-ask.ts'
@@ -49,9 +51,37 @@ export class AskSender implements AnswerHandler {
       charge: (check) => caller.decide('charge', [check]),
       grant: (checks) => forgetting(store, checks, () => store.grant?.(checks) ?? []),
       change: (op, held) => this.#changes.change(op, held, caller),
+      mayAsk: (checks) => this.outage.mayAsk({ checks, caller }),
+      hold: (check, isReturning) => this.#hold(check, isReturning, caller),
+      decideWithout: (check, request, failure) => {
+        const ask = new PendingAsk('consume', [check], caller, request)
+        if (failure === undefined) return this.outage.decideWithout(ask)
+        caller.onFailure(ask.op, failure)
+        this.#noteTimedOut(request)
+        return this.outage.decideWithout(ask)
+      },
       overwrite: (change) => this.#changes.overwrite(change, caller),
     }
     return caller
+  }
+
+  async #hold(
+    check: GrantCheck,
+    isReturning: boolean,
+    caller: Caller,
+  ): Promise<Granted | undefined> {
+    const { store, deadlines } = caller
+    const askedAt = monotonicMs()
+    try {
+      const answers = isReturning ? caller.grant([check]) : (store.grant?.([check]) ?? [])
+      if (isPromise(answers)) this.outage.noteWait()
+      const [answer] = await inTime(answers, deadlines, () => this.#monitor.tellMissed())
+      this.outage.succeed(caller, askedAt)
+      return answer
+    } catch (error) {
+      this.outage.fail(caller, error)
+      throw error
+    }
   }
 
   #decide(ask: PendingAsk): MaybePromise<Decision> {
@@ -131,11 +161,13 @@ export class AskSender implements AnswerHandler {
 
   onDeadline(ask: PendingAsk, error: unknown): Decision {
     this.#monitor.tellMissed()
-    if (typeof ask.request === 'object') {
-      this.#timedOut ??= new WeakSet()
-      this.#timedOut.add(ask.request)
-    }
+    if (typeof ask.request === 'object') this.#noteTimedOut(ask.request)
     return this.#decideAfterFailure(error, ask, true)
+  }
+
+  #noteTimedOut(request: object): void {
+    this.#timedOut ??= new WeakSet()
+    this.#timedOut.add(request)
   }
 
   /** All calls for one request wait for one deadline together. */

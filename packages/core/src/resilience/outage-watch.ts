@@ -80,18 +80,20 @@ export class OutageWatch {
 
   /** Some of the traffic goes without the store, or all of it. */
   before(ask: PendingAsk): Decision | undefined {
-    if (this.#since === undefined) return undefined
+    return this.#since === undefined || this.mayAsk(ask) ? undefined : this.decideWithout(ask)
+  }
+
+  /** Tells whether the store may be asked. A probe has to be reported. */
+  mayAsk({ checks, caller }: Pick<PendingAsk, 'checks' | 'caller'>): boolean {
+    if (this.#since === undefined) return true
     const nowMs = monotonicMs()
     const passing = this.breaker.pass(nowMs)
-    if (passing === 'probe') return undefined
-    if (passing === 'stop' || !this.#ramp) return this.decideWithout(ask)
+    if (passing === 'probe') return true
+    if (passing === 'stop' || !this.#ramp) return false
     const { startMs, durationMs } = this.#ramp
     const elapsedMs = nowMs - startMs
-    if (elapsedMs >= durationMs) this.#end(ask.caller, nowMs)
-    else if (fractionOf(ask.checks[0]?.key ?? '') >= elapsedMs / durationMs) {
-      return this.decideWithout(ask)
-    }
-    return undefined
+    if (elapsedMs >= durationMs) this.#end(caller, nowMs)
+    return elapsedMs >= durationMs || fractionOf(checks[0]?.key ?? '') < elapsedMs / durationMs
   }
 
   noteWait(): void {

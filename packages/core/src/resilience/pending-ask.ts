@@ -1,8 +1,8 @@
 import type { StoreWay } from '../ledger/local-units.ts'
-import type { Check } from '../model/check.ts'
+import type { Check, GrantCheck } from '../model/check.ts'
 import type { Decide, Decision } from '../model/decision.ts'
 import type { FailureMode } from '../model/policy.ts'
-import type { Ask, DecidingOp, ManualChange, Outcome, StoreOp } from '../model/store.ts'
+import type { Ask, DecidingOp, Granted, ManualChange, Outcome, StoreOp } from '../model/store.ts'
 import { DeadlineEntry, type Deadlines } from './deadlines.ts'
 import type { Denials, RememberedAsk } from './denials.ts'
 
@@ -22,6 +22,20 @@ export interface Caller extends CallingLimiter, StoreWay {
   readonly answerHandler: AnswerHandler
   /** Asks the store, or decides by the failure mode. */
   readonly decide: Decide
+  /** Tells whether the store may be asked about these checks. Then it must be asked. */
+  mayAsk(checks: readonly Check[]): boolean
+  /**
+   * Renews and takes grants, within the deadline.
+   * @param isReturning whether units come back, so that denials of the key are forgotten
+   * @throws or rejects when the store failed
+   */
+  hold(check: GrantCheck, isReturning: boolean): Promise<Granted | undefined>
+  /**
+   * Takes units by the failure mode.
+   * @param failure why the store did not answer: later calls for the request do not ask it again.
+   * `undefined` if it was not asked
+   */
+  decideWithout(check: Check, request: object, failure: unknown): Decision
   /** @throws or rejects when the store failed or is away: nothing was changed here either */
   overwrite(change: ManualChange): Promise<readonly boolean[]>
 }
