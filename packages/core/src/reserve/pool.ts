@@ -6,7 +6,7 @@ import { type Decision, decisionOf } from '../model/decision.ts'
 import type { Granted } from '../model/store.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
-import { type Account, giveUpLast, takeOut, type Units } from './units.ts'
+import { giveUpLast, takeOut, type Units } from './units.ts'
 
 /** Number of grants of a pool from which on its calls ask for more units than are needed. */
 const fewGrants = 8
@@ -24,7 +24,7 @@ interface Waiting {
  * The units of one key under one limit that work of this limiter has reserved. They are units of a
  * few grants, which all calls for the key renew. So work may last longer than any grant.
  */
-export class Pool implements Account {
+export class Pool {
   readonly lookMs: number
   readonly #caller: Caller
   readonly #check: Check
@@ -53,6 +53,11 @@ export class Pool implements Account {
     this.lookMs = Math.max(1, check.policy.reserveMs / looksPerLife)
   }
 
+  /**
+   * Reserves the units of a check. Resolves to the decision that admits them, or to `undefined` if
+   * there is no room for all of them.
+   * @param request all calls for it wait for one deadline together
+   */
   async obtain(check: Check, request: object): Promise<Decision | undefined> {
     if (check.cost > check.limit) return undefined
     this.#dropEnded()
@@ -63,6 +68,7 @@ export class Pool implements Account {
     })
   }
 
+  /** Keeps the pool until `leave`. */
   join(): void {
     this.#users += 1
   }
@@ -72,9 +78,9 @@ export class Pool implements Account {
   }
 
   /**
-   * Reads one clock, since two cost twice as much. The wall clock runs while the machine is
-   * suspended. As it may step back, both clocks are read at each look, when the step is seen, and
-   * near the end of the units.
+   * Tells whether so many units may be spent now. Reads one clock, since two cost twice as much.
+   * The wall clock runs while the machine is suspended. As it may step back, both clocks are read
+   * at each look, when the step is seen, and near the end of the units.
    */
   has(units: number): boolean {
     const first = this.#units[0]
@@ -85,6 +91,7 @@ export class Pool implements Account {
     return this.#left >= units
   }
 
+  /** Spends units of a reservation. Call it right after `has`. */
   spend(units: number): void {
     this.#assigned -= units
     let rest = units
@@ -98,6 +105,7 @@ export class Pool implements Account {
     }
   }
 
+  /** Gives up units of a reservation. Resolves when the store was told. Never rejects. */
   release(units: number): Promise<unknown> {
     // After `close` nothing is assigned.
     this.#assigned = Math.max(0, this.#assigned - units)
@@ -220,22 +228,20 @@ export class Pool implements Account {
     // With units that come back, the key may be denied no more.
     const isReturning = lost.length > 0 || kept.some(({ freed }) => freed > 0)
     for (const each of held) each.freed = 0
-    // Until an answer comes, the store may have made the grant.
-    const pending = { id, endsAt }
-    this.#lost.push(pending)
     const terms = { id, lifeMs, divisor: 1, closed, kept }
-    const answer = await this.#caller.hold({ ...this.#check, cost: wanted, terms }, isReturning)
+    const asking = this.#caller.hold({ ...this.#check, cost: wanted, terms }, isReturning)
+    // Without an answer, the store may have made the grant.
+    asking.catch(() => this.#lost.push({ id, endsAt }))
+    const answer = await asking
     const { units = 0 } = answer ?? {}
-    this.#lost = this.#lost.filter((grant) => grant !== pending && !lost.includes(grant))
+    this.#lost = this.#lost.filter((grant) => !lost.includes(grant))
     // A grant that ended before the answer came may have lapsed at the store before the call.
     this.#dropEnded()
     for (const each of held) each.endsAt = endsAt
     this.#lastAnswer = answer
-    const counted = this.#units.filter(isCounted)
-    // What the failure mode has admitted comes last, and so goes back first.
-    this.#units = this.#units.filter((each) => !isCounted(each))
     if (units > 0) this.#units.push({ grant: id, left: units, freed: 0, endsAt })
-    this.#units.push(...counted)
+    // What the failure mode has admitted comes last, and so goes back first.
+    this.#units.sort((a, b) => Number(isCounted(a)) - Number(isCounted(b)))
     this.#dropEnded()
     return true
   }

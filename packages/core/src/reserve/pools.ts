@@ -4,7 +4,10 @@ import type { Check } from '../model/check.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
 import { Alarm } from '../waiting/timers.ts'
 import { Pool } from './pool.ts'
-import { type Account, CountedUnits } from './units.ts'
+import { CountedUnits } from './units.ts'
+
+/** The units of one policy and key that a reservation spends. */
+export type Account = Pool | CountedUnits
 
 /** The units that the work of one limiter has reserved. */
 export class Pools {
@@ -13,7 +16,7 @@ export class Pools {
   readonly #caller: Caller
   /** By what is counted, and by the limit: a unit is spent only under its own. */
   readonly #pools = new Map<string, Pool>()
-  readonly #counted = new Set<Account>()
+  readonly #counted = new Set<CountedUnits>()
   readonly #alarm = new Alarm(() => this.#sweep())
 
   constructor(caller: Caller) {

@@ -2,7 +2,7 @@
 import type { Decision } from '../model/decision.ts'
 import { wholeNumber } from '../options/options.ts'
 import type { StopSignal } from '../waiting/timers.ts'
-import type { Account } from './units.ts'
+import type { Account } from './pools.ts'
 
 /** The `AbortSignal` of the runtime, in programs that know its type. */
 export type BudgetSignal = typeof globalThis extends { AbortSignal: { prototype: infer Signal } }
@@ -15,10 +15,13 @@ declare const AbortController: new () => { readonly signal: BudgetSignal; abort(
 export interface ReservedFrom {
   /** The accounts of the policies that the units were reserved of. */
   readonly accounts: readonly Account[]
-  /** Reserves more units of all policies, or of none. */
-  obtain(units: number): Promise<boolean>
+  /**
+   * Reserves more units of all policies, or of none.
+   * @param request all calls for it wait for one deadline together
+   */
+  obtain(units: number, request: object): Promise<boolean>
   /** Tells why there are no more units, and when there are. Takes nothing. */
-  explain(units: number): Promise<Decision>
+  explain(units: number, request: object): Promise<Decision>
   /** Counts units that were spent without being reserved. */
   charge(units: number): Promise<unknown>
 }
@@ -97,7 +100,8 @@ export class Reservation {
    */
   async more(units: number): Promise<Decision> {
     wholeNumber(units, unitsPlace, { min: 1 })
-    return (await this.#grow(units)) ? this.decision : this.#from.explain(units)
+    const request = {}
+    return (await this.#grow(units, request)) ? this.decision : this.#from.explain(units, request)
   }
 
   /**
@@ -146,13 +150,13 @@ export class Reservation {
   async #askMore(): Promise<void> {
     this.#lowMark = 0
     // A failure of the store that its failure mode did not handle is reported to `more`.
-    const isThere = await this.#grow(this.#step).catch(() => false)
+    const isThere = await this.#grow(this.#step, {}).catch(() => false)
     // After a refusal it asks less and less often: each time that half of the rest is spent.
     this.#lowMark = isThere ? this.#step / 2 : this.#left / 2
   }
 
-  async #grow(units: number): Promise<boolean> {
-    if (this.#settled || !this.allowed || !(await this.#from.obtain(units))) return false
+  async #grow(units: number, request: object): Promise<boolean> {
+    if (this.#settled || !this.allowed || !(await this.#from.obtain(units, request))) return false
     if (this.#settled) {
       for (const account of this.#from.accounts) void account.release(units)
       return false

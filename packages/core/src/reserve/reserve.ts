@@ -3,9 +3,8 @@ import type { Decide } from '../model/decision.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
 import type { Outcome } from '../model/store.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
-import { Pools } from './pools.ts'
+import { type Account, Pools } from './pools.ts'
 import { Reservation } from './reservation.ts'
-import type { Account } from './units.ts'
 
 /** The way of a limiter to reserve units. */
 export interface ReserveWay {
@@ -63,14 +62,14 @@ async function reserve(
   const withCost = (cost: number) => reserving.map((check) => ({ ...check, cost }))
   const from = {
     accounts: parts.map(({ account }) => account),
-    obtain: async (units: number) => {
+    obtain: async (units: number, request: object) => {
       const grown = parts.map(({ account, check }) => {
         return { account, check: { ...check, cost: units } }
       })
-      return (await obtainAll(grown, { ...way, request: {} })) !== undefined
+      return (await obtainAll(grown, { ...way, request })) !== undefined
     },
-    explain: async (units: number) => {
-      const peeked = await way.decide('peek', withCost(units))
+    explain: async (units: number, request: object) => {
+      const peeked = await way.decide('peek', withCost(units), request)
       return peeked.allowed ? refused(peeked) : peeked
     },
     charge: async (units: number) => way.decide('charge', withCost(units)),

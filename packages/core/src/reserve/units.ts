@@ -3,27 +3,6 @@ import { type ChangeAtStore, type Check, giveBack, type Receipt } from '../model
 import type { Decision } from '../model/decision.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
 
-/** The units of one policy and key that reservations spend. */
-export interface Account {
-  /**
-   * Reserves the units of a check. Resolves to the decision that admits them, or to `undefined` if
-   * there is no room for all of them.
-   * @param request all calls for it wait for one deadline together
-   */
-  obtain(check: Check, request: object): Promise<Decision | undefined>
-  /** Keeps the account until `leave`. */
-  join(): void
-  leave(): void
-  /** Tells whether so many units may be spent at this moment. */
-  has(units: number): boolean
-  /** Spends units of a reservation. Call it right after `has`. */
-  spend(units: number): void
-  /** Gives up units of a reservation. Resolves when the store was told. Never rejects. */
-  release(units: number): Promise<unknown>
-  /** Gives up all units, whoever has reserved them. */
-  close(): Promise<unknown>
-}
-
 /** Units of one grant of the store, or units that were counted when they were reserved. */
 export interface Units {
   left: number
@@ -68,14 +47,14 @@ export function giveUpLast(all: readonly Units[], count: number, change: ChangeA
  * The units of one reservation in a fixed window. They are counted when they are reserved, and
  * belong to that window: they may be spent after its end, but then the store takes none back.
  */
-export class CountedUnits implements Account {
+export class CountedUnits {
   readonly #caller: Caller
-  readonly #all: Set<Account>
+  readonly #all: Set<CountedUnits>
   readonly #units: Units[] = []
   #left = 0
 
   /** @param all the accounts that are closed with their limiter */
-  constructor(caller: Caller, all: Set<Account>) {
+  constructor(caller: Caller, all: Set<CountedUnits>) {
     this.#caller = caller
     this.#all = all
   }
