@@ -30,8 +30,14 @@ async function answers(words: string | RegExp, ...clicks: readonly string[]): Pr
 async function asked(state: 'up' | 'away'): Promise<void> {
   const { page } = suite.watched
   await answers('user hugo')
-  await answers(state === 'up' ? /Denied by login for/ : /The store is away, and what/, 'user hugo')
-  await answers(/\d+ denials? in a minute/)
+  await answers(/^the last [\d.]+ (s|min)$/)
+  await answers(
+    state === 'up' ? /Denied by login, for .* more/ : /The store is away, and what/,
+    'user hugo',
+  )
+  // The numbers of identities span more than the minute of the others, and say so.
+  await answers(/\d+ denials? within two minutes/)
+  if (state === 'up') await answers(/^bob, .*: login limit 5 → 4 \/ 15m \(too many guesses\)$/)
   await page.getByRole('button', { name: 'Raise the limit' }).click()
   await page.getByLabel('Reason').fill('an incident')
   if (state === 'up') await answers(/may take .* under login/, 'Raise')

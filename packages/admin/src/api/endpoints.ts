@@ -112,10 +112,7 @@ const all = {
     body: keys.unlockRequest,
     answer: keys.unlockAnswer,
   }),
-  queues: at('queues', 'read', {
-    summary: 'How full the queues are',
-    answer: fleet.queuesAnswer,
-  }),
+  queues: at('queues', 'read', { summary: 'How full the queues are', answer: fleet.queuesAnswer }),
   deadLetters: at('queues/{queue}/dead', 'read', {
     summary: 'The dead letters of a queue',
     query: fleet.deadQuery,

@@ -59,10 +59,7 @@ export const reset: Answering<unknown, Static<typeof schemas.resetRequest>> = as
     call,
     'keys.reset',
     { ...identity, counted },
-    {
-      wouldFind: isUsed,
-      act: (counted) => counted.limiter.resetChecks([checkOf(counted, 1)]),
-    },
+    { wouldFind: isUsed, act: (counted) => counted.limiter.resetChecks([checkOf(counted, 1)]) },
   )
 }
 

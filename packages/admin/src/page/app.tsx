@@ -57,13 +57,7 @@ export function App() {
   )
 }
 
-interface BodyProps {
-  readonly view: View
-  readonly detail: string
-  readonly session: Session
-}
-
-function Body({ view, detail, session }: BodyProps) {
+function Body({ view, detail, session }: { view: View; detail: string; session: Session }) {
   switch (view) {
     case 'policies':
       return <Policies session={session} />

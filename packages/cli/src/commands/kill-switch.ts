@@ -12,9 +12,7 @@ ${fleetNotes}\nIt needs the role policies.`
 export const off: CliCommand = killSwitch('off', {
   usage: 'off',
   summary: 'Let everything pass: no limit is in force, and nothing is counted',
-  examples: [
-    ['sluice off --reason "the limits refuse customers"', 'asks, and lets everything pass'],
-  ],
+  examples: [['sluice off --reason "the limits refuse customers"', 'asks, and lets all pass']],
 })
 
 export const shadow: CliCommand = killSwitch('shadow', {

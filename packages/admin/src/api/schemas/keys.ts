@@ -19,9 +19,9 @@ import {
 
 const denied = open(
   {
-    '1m': optional(count('Denials of the last minute.')),
-    '10m': optional(count('Denials of the last ten minutes.')),
-    '1h': optional(count('Denials of the last hour.')),
+    '1m': optional(count('Denials of the last minute, and of up to one more.')),
+    '10m': optional(count('Denials of the last ten minutes, and of up to one more.')),
+    '1h': optional(count('Denials of the last hour, and of up to eleven minutes more.')),
   },
   'Denials of the identity as the busiest keys have them; a span is left out where it is not among those.',
 )

@@ -110,6 +110,13 @@ export const difference = open({
   from: optional(anything('Left out: it was not there.')),
   to: optional(anything('Left out: it is not there any more.')),
   newCount: Type.Boolean({ description: 'True if the policy counts anew.' }),
+  limits: optional(
+    Type.Record(
+      Type.String(),
+      open({ limit: anything('As in the file.'), window: listedPolicy.properties.window }),
+      { description: 'In the audit trail: the limits of the policies that it is about.' },
+    ),
+  ),
 })
 
 const touched = open({
@@ -148,10 +155,7 @@ export const changeAnswer = open({
   affected,
 })
 
-export const diffQuery = closed({
-  from: version,
-  to: optional(version),
-})
+export const diffQuery = closed({ from: version, to: optional(version) })
 export const diffAnswer = open({ from: version, to: version, differences: Type.Array(difference) })
 export const exportQuery = closed({ version: optional(version) })
 export const exportAnswer = open({

@@ -16,12 +16,7 @@ export type Link = 'waiting' | 'online' | 'offline' | EndedError
 
 const pollMs = 2_000
 
-const nothing: Polled<never> = {
-  data: undefined,
-  error: undefined,
-  at: undefined,
-  etag: undefined,
-}
+const nothing: Polled<never> = { data: undefined, error: undefined, at: undefined, etag: undefined }
 
 /** One address that is asked again and again, however many parts of the page show it. */
 class Poll {

@@ -76,6 +76,7 @@ export function ActionDialog(props: ActionDialogProps) {
       {children}
       <Field
         label="Reason"
+        focus={missing !== undefined && !blocked}
         value={reason}
         onValue={setReason}
         placeholder="Why, for the audit trail"

@@ -23,10 +23,7 @@ interface AuditTableProps {
 export function AuditTable({ label, records, actionsOn, blank, filter }: AuditTableProps) {
   const now = useNow()
   const columns: readonly Column<AuditRecord>[] = [
-    {
-      title: 'When',
-      cell: ({ at }) => <span title={moment(at)}>{distance(at, now)}</span>,
-    },
+    { title: 'When', cell: ({ at }) => <span title={moment(at)}>{distance(at, now)}</span> },
     { title: 'Who', look: 'slim-cut', cell: ({ actor }) => actor },
     {
       title: 'What',
@@ -66,13 +63,20 @@ function textOf({ actor, action, phase, reason, target, changes = [] }: AuditRec
 
 /** Says what a record changed, or whom it was about. */
 function What({ action, reason, target = {}, changes = [] }: AuditRecord) {
-  const changed = changes.flatMap(changeWords).join(', ')
-  if (changed !== '') return <span title={`${changed}: ${reason}`}>{changed}</span>
-  const { policy, policies, digest, kind, queue } = target
-  const words = [policy, ...(policies ?? []), queue && `queue ${queue}`, kind].filter(Boolean)
+  const { policy, policies, digest, kind, queue, version } = target
+  const words = changes.flatMap(changeWords).join(', ')
+  const read = words === '' ? 'policy file read' : `policy file: ${words}`
+  const changed = action === 'policies.file' ? read : words
+  if (changed !== '')
+    return (
+      <a href={linkTo('audit', version)} title={`${changed}: ${reason}`}>
+        {changed}
+      </a>
+    )
+  const about = [policy, ...(policies ?? []), queue && `queue ${queue}`, kind].filter(Boolean)
   return (
     <>
-      <span class="mono">{action}</span> {words.join(', ')}{' '}
+      <span class="mono">{action}</span> {about.join(', ')}{' '}
       {digest && (
         <a class="mono" href={linkTo('keys', digest)}>
           {digest.slice(0, 8)}

@@ -152,13 +152,8 @@ export function Fault({ error }: { error: unknown }) {
   )
 }
 
-interface BlankProps {
-  readonly title: string
-  readonly children?: ComponentChildren
-}
-
 /** Fills the place of a list that has nothing to show, and says what will make it fill. */
-export function Blank({ title, children }: BlankProps) {
+export function Blank({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="blank">
       <strong>{title}</strong>

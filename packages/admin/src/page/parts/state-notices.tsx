@@ -62,7 +62,7 @@ export function StateNotices({ policies, traffic, fleet }: StateNoticesProps) {
           <Notice key={`${policy} ${field}`} tone="near">
             <p>
               The file has a newer {field} for <strong>{policy}</strong>: {plain(hides)}. The change
-              to {plain(value)} hides it until it is taken back.
+              to {plain(value)} hides it until it is undone.
             </p>
           </Notice>
         ))}

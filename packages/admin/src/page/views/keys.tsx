@@ -1,14 +1,16 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { call } from '../api/client.ts'
+import { call, OfflineError } from '../api/client.ts'
 import { usePolled } from '../api/poll.ts'
-import type { Audit, Lookup, Policies, Session } from '../api/types.ts'
-import { linkTo } from '../parts/app-state.ts'
+import type { Audit, AuditRecord, Difference, Lookup, Policies, Session } from '../api/types.ts'
+import { linkTo, useNow } from '../parts/app-state.ts'
 import { AuditTable, auditMs, concerns, newestOf } from '../parts/audit-table.tsx'
-import { Badge, Blank, Button, Copy, Fault, Panel, View } from '../parts/basics.tsx'
+import { Blank, Button, Copy, Fault, Panel, View } from '../parts/basics.tsx'
 import { Field } from '../parts/forms.tsx'
 import { StateNotices } from '../parts/state-notices.tsx'
-import { keyText } from '../words/policy-values.ts'
-import { type KeyActionName, KeyDialog } from './keys/key-dialogs.tsx'
+import { changeWords } from '../words/change-words.ts'
+import { distance, endText, moment } from '../words/format.ts'
+import { keyText, limitText, windowText } from '../words/policy-values.ts'
+import { type KeyActionName, KeyDialog, limitsOf } from './keys/key-dialogs.tsx'
 import { KeyStates } from './keys/key-states.tsx'
 import { UnlockEverybody } from './keys/unlock-everybody.tsx'
 import { byCause, verdictOn } from './keys/verdict.ts'
@@ -22,7 +24,7 @@ export function Keys({ session, detail }: { session: Session; detail: string }) 
   const turn = useRef(0)
   const [found, setFound] = useState<{ lookup?: Lookup; error?: unknown; isAsking?: boolean }>({})
   const policies = usePolled<Policies>('policies')
-  const look = async (text: string) => {
+  const look = async (text: string, isAgain = false) => {
     turn.current += 1
     const mine = turn.current
     lastTyped = text
@@ -33,9 +35,17 @@ export function Keys({ session, detail }: { session: Session; detail: string }) 
       const lookup = await call<Lookup>('keys/lookup', { method: 'POST', body: { key: text } })
       if (mine === turn.current) setFound({ lookup })
     } catch (error) {
-      if (mine === turn.current) setFound({ error })
+      // What was shown stays while the server does not answer.
+      const keeps = isAgain && error instanceof OfflineError
+      if (mine === turn.current)
+        setFound((before) => ({ ...(keeps && { lookup: before.lookup }), error }))
     }
   }
+  useEffect(() => {
+    if (!found.lookup) return
+    const timer = setInterval(() => document.hidden || void look(sought, true), auditMs)
+    return () => clearInterval(timer)
+  }, [found.lookup === undefined, sought])
   useEffect(() => {
     if (detail !== '') setTyped(detail)
     void look(detail || lastTyped)
@@ -124,26 +134,29 @@ function Found({ lookup, policies, session, onAgain }: FoundProps) {
   const hasPenalty = lookup.policies.some(({ isPenalty }) => isPenalty)
   const mayRaise = key !== undefined && session.features.changes
   const { tone, words } = verdictOn(lookup)
+  const { data } = usePolled<Audit>('audit?most=1000', auditMs)
+  const records = newestOf(data?.records ?? [])
+  const windowOf = (name: string) =>
+    windowText(policies?.policies.find((each) => each.name === name)?.window)
+  const own = (policies?.overrides ?? [])
+    .filter((each) => JSON.stringify(each.key) === JSON.stringify(key))
+    .map(({ policy, limit, mode, until }) => {
+      const end = until === undefined ? '' : ` until ${endText(Date.parse(until))}`
+      return `${policy} ${limitText(limit ?? mode)}${windowOf(policy)}${end}`
+    })
   const buttons: readonly (readonly [KeyActionName, string, boolean])[] = [
     ['raise', 'Raise the limit', mayRaise],
-    ['reset', 'Reset', true],
+    ['reset', 'Forget its count', true],
     ['unblock', 'Unblock', hasPenalty],
     ['block', 'Block', hasPenalty],
   ]
   return (
     <>
-      <Panel
-        title={label}
-        aside={
-          <Button little onClick={onAgain}>
-            Refresh
-          </Button>
-        }
-      >
+      <Panel title={label}>
         <div class="stack">
-          <p class={`verdict toned ${tone}`} role="status">
-            {words}
-          </p>
+          <p class={`verdict toned ${tone}`}>{words}</p>
+          <LastChange lookup={lookup} records={records} />
+          {own.length > 0 && <p>It has a limit of its own: {own.join(', ')}.</p>}
           <div class="row">
             {buttons
               .filter(([, , isThere]) => isThere)
@@ -164,7 +177,7 @@ function Found({ lookup, policies, session, onAgain }: FoundProps) {
               </span>
             )}
           </div>
-          <KeyStates policies={byCause(lookup.policies)} />
+          <KeyStates policies={byCause(lookup.policies)} windowOf={windowOf} />
           <Others lookup={lookup} policies={policies} />
           <p class="muted small">
             Digest <span class="mono digest">{digest}</span> <Copy text={digest} />
@@ -176,24 +189,48 @@ function Found({ lookup, policies, session, onAgain }: FoundProps) {
             action={action}
             label={label}
             lookup={lookup}
+            windowOf={windowOf}
             onDone={onAgain}
             onClose={() => setAction(undefined)}
           />
         )}
       </Panel>
-      <KeyTrail lookup={lookup} />
+      <KeyTrail lookup={lookup} records={records} />
     </>
   )
 }
 
+interface TrailProps {
+  readonly lookup: Lookup
+  readonly records: readonly AuditRecord[]
+}
+
+/** Says who changed the policy that denies, and why: it may protect something. */
+function LastChange({ lookup, records }: TrailProps) {
+  const now = useNow()
+  const [first] = limitsOf(lookup).filter(({ allowed }) => allowed === false)
+  const isOf = ({ path }: Difference) => path.startsWith(`policies.${first?.policy}.`)
+  const last = records.find(({ changes = [] }) => changes.some(isOf))
+  if (!last) return null
+  const { at, actor, reason, target, changes = [] } = last
+  return (
+    <p>
+      {actor}, <span title={moment(at)}>{distance(at, now)}</span>:{' '}
+      <a href={linkTo('audit', target?.version)}>
+        {changes.filter(isOf).flatMap(changeWords).join(', ')}
+      </a>{' '}
+      ({reason})
+    </p>
+  )
+}
+
 /** Lists the newest actions on a key. */
-function KeyTrail({ lookup }: { lookup: Lookup }) {
-  const { data } = usePolled<Audit>('audit?most=1000', auditMs)
-  const records = newestOf(data?.records ?? []).filter((record) => concerns(record, lookup))
-  if (records.length === 0) return null
+function KeyTrail({ lookup, records }: TrailProps) {
+  const own = records.filter((record) => concerns(record, lookup)).slice(0, 5)
+  if (own.length === 0) return null
   return (
     <Panel title="What was done to it" flush aside={<a href={linkTo('audit')}>All actions</a>}>
-      <AuditTable label="Actions on the key" records={records.slice(0, 5)} />
+      <AuditTable label="Actions on the key" records={own} />
     </Panel>
   )
 }
@@ -201,16 +238,14 @@ function KeyTrail({ lookup }: { lookup: Lookup }) {
 /** Names the policies that count something else of the same request. */
 function Others({ lookup, policies }: { lookup: Lookup; policies: Policies | undefined }) {
   const here = new Set(lookup.policies.map(({ policy }) => policy))
-  const others = policies?.policies.filter(({ name }) => !here.has(name)) ?? []
+  const others = (policies?.policies ?? [])
+    .filter(({ name }) => !here.has(name))
+    .map(({ name, key }) => `${name} by ${keyText(key)}`)
   if (others.length === 0) return null
   return (
     <p class="small">
       A request is counted by other keys too, and each may refuse it:{' '}
-      {others.slice(0, 8).map(({ name, key, mode }) => (
-        <Badge key={name} tone={mode === 'shadow' ? 'shadow' : 'none'}>
-          {name} by {keyText(key)}
-        </Badge>
-      ))}
+      {others.slice(0, 8).join(', ')}
       {others.length > 8 && ` and ${others.length - 8} more`}. Look those keys up as well.
     </p>
   )

@@ -9,10 +9,16 @@ import { Table } from '../parts/table.tsx'
 import { count, duration } from '../words/format.ts'
 import { FleetPanel } from './overview/fleet-panel.tsx'
 import { Numbers } from './overview/numbers.tsx'
-import { countColumn, rowsOf } from './top.tsx'
+import { countColumn, type Row, rowsOf, spanOf } from './top.tsx'
 
 const shownRows = 6
-const limitedColumns = [...identityColumns, { ...countColumn, title: 'Denied' }]
+const limitedColumns = [
+  ...identityColumns,
+  ...(['enforce', 'shadow'] as const).map((mode) => ({
+    ...{ ...countColumn, title: mode === 'shadow' ? 'Shadow' : 'Denied' },
+    cell: (row: Row) => (row.mode === mode ? countColumn.cell(row) : '–'),
+  })),
+]
 
 export function Overview({ session }: { session: Session }) {
   const traffic = usePolled<Traffic>('traffic')
@@ -38,9 +44,14 @@ export function Overview({ session }: { session: Session }) {
       <div class="grid">
         {metrics && (
           <Panel
-            title="Limited in the last minute"
+            title="Limited now"
             of={5}
-            aside={<a href={linkTo('top')}>All</a>}
+            aside={
+              <>
+                <span class="muted small">{top.data && spanOf(top.data, Date.now())}</span>
+                <a href={linkTo('top')}>All</a>
+              </>
+            }
             flush
           >
             <Loaded polled={top} what="The top keys">
@@ -61,7 +72,10 @@ export function Overview({ session }: { session: Session }) {
             {({ records }) => (
               <AuditTable
                 label="Newest actions"
-                records={newestOf(records).slice(0, shownRows)}
+                records={newestOf(records)
+                  // The first reading of the file changed nothing.
+                  .filter(({ action, changes }) => action !== 'policies.file' || changes)
+                  .slice(0, shownRows)}
                 blank={<Blank title="Nobody has done anything yet" />}
               />
             )}

@@ -130,11 +130,7 @@ function jobColumns(
 ): readonly Column<Job>[] {
   return [
     { title: 'Job', cell: ({ id }) => <span class="mono">{id.slice(0, 8)}</span> },
-    {
-      title: 'Error',
-      look: 'cut',
-      cell: ({ error }) => <span title={error}>{error ?? '–'}</span>,
-    },
+    { title: 'Error', look: 'cut', cell: ({ error }) => <span title={error}>{error ?? '–'}</span> },
     { title: 'Runs', look: 'num wide', cell: ({ attempts }) => count(attempts) },
     {
       title: 'Owner',

@@ -6,7 +6,7 @@ import { Badge, Blank, Button, Loaded, Panel, View } from '../parts/basics.tsx'
 import { Choice } from '../parts/forms.tsx'
 import { identityColumns } from '../parts/identity-columns.tsx'
 import { type Column, Table } from '../parts/table.tsx'
-import { brief, count, distance, percent } from '../words/format.ts'
+import { brief, count, duration, percent } from '../words/format.ts'
 import { NearLimit } from './near-limit.tsx'
 
 const bys = [
@@ -46,7 +46,7 @@ export function Top({ session, detail }: { session: Session; detail: string }) {
 }
 
 type List = TopAnswer['lists'][number]
-type Row = List['keys'][number] & Pick<List, 'policy' | 'mode' | 'total'>
+export type Row = List['keys'][number] & Pick<List, 'policy' | 'mode' | 'total'>
 
 /** Joins the lists of all policies, those that a shadow let pass at the end. */
 export function rowsOf({ lists }: TopAnswer): readonly Row[] {
@@ -58,6 +58,12 @@ export function rowsOf({ lists }: TopAnswer): readonly Row[] {
       (one, other) =>
         Number(one.mode === 'shadow') - Number(other.mode === 'shadow') || other.count - one.count,
     )
+}
+
+/** Says how long the busiest keys have been counted: up to twice the window that is asked for. */
+export function spanOf({ lists }: TopAnswer, now: number): string {
+  const since = Math.min(now, ...lists.map(({ sinceMs }) => sinceMs))
+  return since === now ? '' : `the last ${duration(now - since)}`
 }
 
 export const countColumn: Column<Row> = {
@@ -104,7 +110,7 @@ function Busiest({ by, window, policy }: BusiestProps) {
       aside={
         list && (
           <>
-            <span class="muted small">since {distance(list.sinceMs, now)}</span>
+            <span class="muted small">{top.data && spanOf(top.data, now)}</span>
             <Badge>
               {list.scope === 'fleet' ? `${count(list.processes)} processes` : 'this process'}
             </Badge>

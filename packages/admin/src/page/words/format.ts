@@ -54,6 +54,11 @@ export function moment(at: number): string {
   return clock.format(at)
 }
 
+/** Writes when something ends: the time of the day, or with its day. */
+export function endText(at: number): string {
+  return Math.abs(at - Date.now()) < 43_200_000 ? clockTime(at) : moment(at)
+}
+
 /** Writes the time of the day: `14:03:20`. */
 export function clockTime(at: number): string {
   return daytime.format(at)

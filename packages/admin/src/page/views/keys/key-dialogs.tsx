@@ -4,7 +4,7 @@ import type { KeyAction, KeyPolicy, Lookup } from '../../api/types.ts'
 import { ActionDialog } from '../../parts/action-dialog.tsx'
 import { Choice, Field, Select } from '../../parts/forms.tsx'
 import { tell } from '../../parts/toasts.tsx'
-import { clockTime, count, moment } from '../../words/format.ts'
+import { count, endText, plain } from '../../words/format.ts'
 import { byCause } from './verdict.ts'
 
 export type KeyActionName = 'reset' | 'block' | 'unblock' | 'raise'
@@ -12,6 +12,8 @@ export type KeyActionName = 'reset' | 'block' | 'unblock' | 'raise'
 interface KeyDialogProps {
   readonly label: string
   readonly lookup: Lookup
+  /** Writes the window of a policy as part of its limit: ` / 1m`. */
+  readonly windowOf: (policy: string) => string
   /** Called after the state of the key has changed. */
   readonly onDone: () => void
   readonly onClose: () => void
@@ -27,7 +29,10 @@ export function KeyDialog({ action, ...props }: KeyDialogProps & { action: KeyAc
 }
 
 const acts = {
-  reset: ['Reset', 'What the identity has taken is forgotten: it has its full limit again.'],
+  reset: [
+    'Forget its count',
+    'What the identity has taken is forgotten: it has its full limit again.',
+  ],
   unblock: [
     'Unblock',
     'Its block is lifted, and its strikes are forgotten. What it has taken still counts.',
@@ -63,7 +68,7 @@ function ActDialog({ action, label, lookup, onDone, onClose }: ActProps) {
   }
   return (
     <ActionDialog
-      title={`${verb} ${label}`}
+      title={`${verb}: ${label}`}
       onClose={onClose}
       blocked={awayWords(lookup) ?? fault}
       actions={[{ label: verb, look: action === 'block' ? 'deny' : 'main', run }]}
@@ -97,7 +102,7 @@ const times = [
 ] as const
 
 /** Gives an identity more for a time, of the policy that denies it or of another one. */
-function RaiseDialog({ label, lookup, onDone, onClose }: KeyDialogProps) {
+function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDialogProps) {
   const limits = limitsOf(lookup)
   const [policy, setPolicy] = useState(limits[0]?.policy ?? '')
   const [minutes, setMinutes] = useState<(typeof times)[number][0]>('60')
@@ -113,9 +118,8 @@ function RaiseDialog({ label, lookup, onDone, onClose }: KeyDialogProps) {
         ? Number(other)
         : Number(now) * Number(amount)
   const until = Date.now() + Number(minutes) * 60_000
-  const ends = minutes === '1440' ? moment(until) : clockTime(until)
   const from = typeof now === 'number' ? `${count(now)} → ` : ''
-  const text = typeof limit === 'number' ? count(limit) : limit
+  const text = `${plain(limit)}${windowOf(policy)}`
   const run = async (reason: string) => {
     const at = new Date(Date.now() + Number(minutes) * 60_000).toISOString()
     const body = { key: lookup.key, policy, limit, until: at, reason }
@@ -169,7 +173,7 @@ function RaiseDialog({ label, lookup, onDone, onClose }: KeyDialogProps) {
       <p aria-live="polite">
         {isRight &&
           policy !== '' &&
-          `${label}: ${policy} ${from}${text} until ${ends}, then as before.`}
+          `${label}: ${policy} ${from}${text} until ${endText(until)}, then as before.`}
       </p>
     </ActionDialog>
   )
@@ -180,6 +184,6 @@ function awayWords({ isAway }: Lookup): string | undefined {
 }
 
 /** The policies that have a limit, the one that denies first. A penalty is no policy. */
-function limitsOf({ policies }: Lookup): readonly KeyPolicy[] {
+export function limitsOf({ policies }: Lookup): readonly KeyPolicy[] {
   return byCause(policies).filter(({ isPenalty }) => !isPenalty)
 }

@@ -1,20 +1,26 @@
 import type { KeyPolicy } from '../../api/types.ts'
 import { Badge, Meter } from '../../parts/basics.tsx'
-import { count, duration, percent } from '../../words/format.ts'
-import { shareUsed } from './verdict.ts'
+import { count, duration, percent, plain } from '../../words/format.ts'
+import { shareUsed, spans } from './verdict.ts'
+
+interface StatesProps {
+  readonly policies: readonly KeyPolicy[]
+  /** Writes the window of a policy as part of its limit: ` / 1m`. */
+  readonly windowOf: (policy: string) => string
+}
 
 /** The state of a key under each policy, as bars. */
-export function KeyStates({ policies }: { policies: readonly KeyPolicy[] }) {
+export function KeyStates({ policies, windowOf }: StatesProps) {
   return (
     <ul class="key-states">
       {policies.map((policy) => (
-        <State key={policy.policy} of={policy} />
+        <State key={policy.policy} of={policy} window={windowOf(policy.policy)} />
       ))}
     </ul>
   )
 }
 
-function State({ of }: { of: KeyPolicy }) {
+function State({ of, window }: { of: KeyPolicy; window: string }) {
   const { policy, isPenalty, mode, allowed, used, denied } = of
   const limit = of.capacity ?? of.limit
   const share = shareUsed(of)
@@ -34,9 +40,8 @@ function State({ of }: { of: KeyPolicy }) {
         <span>
           <b>{used === undefined ? '–' : count(used)}</b>
           <span class="muted">
-            {' '}
-            {limit !== undefined && `of ${typeof limit === 'number' ? count(limit) : limit} `}
-            {isPenalty ? 'strikes' : 'units'}
+            {` ${isPenalty ? 'strikes' : 'units'}`}
+            {limit !== undefined && ` of ${plain(limit)}${of.capacity === undefined ? window : ''}`}
           </span>
         </span>
       </div>
@@ -51,10 +56,10 @@ function State({ of }: { of: KeyPolicy }) {
 
 /** Says when the key was denied, as far as the busiest keys tell. */
 function denialWords(denied: KeyPolicy['denied']): string {
-  const spans = (['1m', '10m', '1h'] as const).filter((span) => denied[span] !== undefined)
-  if (spans.length === 0) return 'no denials among the busiest keys'
+  const known = spans.filter(([span]) => denied[span] !== undefined)
+  if (known.length === 0) return 'no denials among the busiest keys'
   if (denied['1h'] === 0) return 'not denied within the last hour'
-  return `denied ${spans.map((span) => `${count(denied[span] ?? 0)} in ${span}`).join(' · ')}`
+  return `denied ${known.map(([span, words]) => `${count(denied[span] ?? 0)} within ${words}`).join(' · ')}`
 }
 
 function stateWords(of: KeyPolicy): string {

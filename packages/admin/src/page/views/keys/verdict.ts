@@ -1,10 +1,11 @@
 import type { KeyPolicy, Lookup } from '../../api/types.ts'
 import { count, duration, percent } from '../../words/format.ts'
 
-const spans = [
-  ['1m', 'a minute'],
-  ['10m', 'ten minutes'],
-  ['1h', 'an hour'],
+/** The busiest keys are counted for the span, and up to this time. */
+export const spans = [
+  ['1m', 'two minutes'],
+  ['10m', 'eleven minutes'],
+  ['1h', '71 minutes'],
 ] as const
 
 /** Sorts policies by what they explain: what blocks, what denies, what is unclear, what is full. */
@@ -38,11 +39,11 @@ export function verdictOn({ policies, isAway }: Lookup): {
   if (first?.allowed === false) {
     const { policy, isPenalty, retryAfterMs } = first
     const until =
-      retryAfterMs === undefined ? 'waiting cannot help' : `for ${duration(retryAfterMs)}`
+      retryAfterMs === undefined ? 'and waiting cannot help' : `for ${duration(retryAfterMs)} more`
     const because = denialsOf(policies) ?? (isPenalty ? '' : `: ${usedOf(first)}`)
     return {
       tone: 'deny',
-      words: `${isPenalty ? 'Blocked' : 'Denied'} by ${policy} ${until}${because}.`,
+      words: `${isPenalty ? 'Blocked' : 'Denied'} by ${policy}, ${until}${because}.`,
     }
   }
   if (first?.allowed === undefined && first) {
@@ -58,7 +59,7 @@ function usedOf(of: KeyPolicy): string {
   return `${count(of.used ?? 0)}${amount} used (${percent(shareUsed(of))})`
 }
 
-/** `: 300 denials in a minute, mostly search`, as far as the busiest keys tell. */
+/** `: 300 denials within two minutes, mostly search`, as far as the busiest keys tell. */
 function denialsOf(policies: readonly KeyPolicy[]): string | undefined {
   for (const [span, words] of spans) {
     const counted = policies
@@ -67,7 +68,7 @@ function denialsOf(policies: readonly KeyPolicy[]): string | undefined {
       .sort((one, other) => other.denials - one.denials)
     const all = counted.reduce((sum, { denials }) => sum + denials, 0)
     const most = counted.length > 1 ? `, mostly ${counted[0]?.policy}` : ''
-    if (all > 0) return `: ${count(all)} ${all === 1 ? 'denial' : 'denials'} in ${words}${most}`
+    if (all > 0) return `: ${count(all)} ${all === 1 ? 'denial' : 'denials'} within ${words}${most}`
   }
   return undefined
 }

@@ -22,7 +22,7 @@ export function Numbers({ traffic, audit }: { traffic: Rates; audit: Audit | und
       'over 90% of a limit used',
       nearMisses > 0 ? 'near' : 'none',
     ],
-    ['Denied in shadow', count(shadowDenied), 'and let through', shadowDenied ? 'shadow' : 'none'],
+    ['Let through in shadow', count(shadowDenied), 'else denied', shadowDenied ? 'shadow' : 'none'],
     [
       'Decision, p99',
       p99Ms === undefined ? '–' : latency(p99Ms),
@@ -63,11 +63,7 @@ function Traffic({ traffic, records }: { traffic: Rates; records: Audit['records
   ]
   const legend = lines.map(({ label, tone, values }) => {
     const now = values.at(-1)
-    return {
-      label,
-      tone,
-      now: typeof now === 'number' ? `${brief(now)}/s` : '–',
-    }
+    return { label, tone, now: typeof now === 'number' ? `${brief(now)}/s` : '–' }
   })
   const words = legend.map(({ label, now }) => `${label} ${now}`).join(', ')
   return (
@@ -115,11 +111,7 @@ const policyColumns: readonly Column<PolicyRates>[] = [
     ),
   },
   { title: 'Checks', look: 'num', cell: ({ checks }) => brief(checks) },
-  {
-    title: 'Near',
-    look: 'num wide',
-    cell: ({ nearMisses }) => brief(nearMisses),
-  },
+  { title: 'Near', look: 'num wide', cell: ({ nearMisses }) => brief(nearMisses) },
   {
     title: 'Denied',
     look: 'num',

@@ -60,14 +60,14 @@ function EditDialog(props: EditDialogProps) {
   )
 }
 
-/** An entry or an override, to be taken back. */
+/** An entry or an override, to be undone. */
 interface EntryToRemove {
   readonly policy: string
   readonly field: string
   readonly key?: Readonly<Record<string, string | number>>
 }
 
-/** Takes a change back: the value of the file is in force again. */
+/** Undoes a change: the value of the file is in force again. */
 export function RemoveDialog({
   remove,
   ...props
@@ -77,8 +77,8 @@ export function RemoveDialog({
   return (
     <EditDialog
       {...props}
-      title={`Take back ${what}`}
-      label="Take back"
+      title={`Undo ${what}`}
+      label="Undo"
       path="policies/changes"
       body={{ remove }}
       done={() => `T${what.slice(1)} is that of the file again.`}

@@ -15,6 +15,12 @@ export function InForce({
   mayChange,
   onOpen,
 }: InForceProps) {
+  const changed = (name: string, fields: string) =>
+    entries.some(({ policy, field }) => policy === name && fields.includes(field)) && (
+      <>
+        <Badge tone="accent">changed</Badge>{' '}
+      </>
+    )
   const columns: readonly Column<Policy>[] = [
     {
       title: 'Policy',
@@ -46,11 +52,12 @@ export function InForce({
       title: 'Limit',
       look: 'num',
       by: ({ limit }) => (typeof limit === 'number' ? limit : plain(limit)),
-      cell: ({ limit, burst, window }) => (
+      cell: ({ name, limit, burst, window }) => (
         <>
+          {changed(name, 'limit burst')}
           <LimitOf limit={limit} />
           {burst !== undefined && <span class="muted"> +{burst}</span>}
-          {window !== undefined && <span class="muted"> / {windowText(window)}</span>}
+          {window !== undefined && <span class="muted">{windowText(window)}</span>}
         </>
       ),
     },
@@ -64,7 +71,7 @@ export function InForce({
           {policy.share !== undefined && policy.share < 1 && (
             <Badge>{Math.round(policy.share * 100)}%</Badge>
           )}{' '}
-          {valuesOf(policy, entries).length > 0 && <Badge tone="accent">changed</Badge>}
+          {changed(policy.name, 'mode share')}
         </>
       ),
     },
@@ -72,8 +79,7 @@ export function InForce({
       title: '',
       look: 'act',
       cell: (policy) => {
-        const changed = valuesOf(policy, entries)
-        const remove = changed.map(({ policy, field }) => ({ policy, field }))
+        const remove = valuesOf(policy, entries).map(({ policy, field }) => ({ policy, field }))
         const button = (verb: string, dialog: Opened) => (
           <Button
             look="plain"
@@ -87,8 +93,8 @@ export function InForce({
         return (
           mayChange && (
             <>
-              {changed.length > 0 &&
-                button('Take back', (props) => <RemoveDialog {...props} remove={remove} />)}
+              {remove.length > 0 &&
+                button('Undo', (props) => <RemoveDialog {...props} remove={remove} />)}
               {button('Change', (props) => (
                 <PolicyEditor {...props} policy={policy} />
               ))}
@@ -184,7 +190,7 @@ export function Overrides({
               ))
             }
           >
-            Remove
+            Undo
           </Button>
         ),
     },

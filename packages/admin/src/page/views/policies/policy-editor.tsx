@@ -10,6 +10,7 @@ import {
   entriesOf,
   faultsOf,
   formOf,
+  limitText,
   windowText,
 } from '../../words/policy-values.ts'
 
@@ -68,8 +69,8 @@ export function PolicyEditor({ policy, ifMatch, onClose }: PolicyEditorProps) {
       ]}
     >
       <p class="muted">
-        {policy.algorithm}, window {windowText(policy.window) || 'none'}. Counts are kept: raising
-        or lowering a limit forgets nothing.
+        {policy.algorithm}, {limitText(policy.limit)}
+        {windowText(policy.window)}. Counts are kept: raising or lowering a limit forgets nothing.
       </p>
       <div class="fields">
         {has('limit') &&
