@@ -12,10 +12,13 @@ import { Numbers } from './overview/numbers.tsx'
 import { countColumn, type Row, rowsOf, spanOf } from './top.tsx'
 
 const shownRows = 6
+// As few as there can be: names need the room.
 const limitedColumns = [
-  ...identityColumns,
+  ...identityColumns.slice(0, 1),
+  { title: 'Policy', cell: ({ policy }: Row) => policy },
   ...(['enforce', 'shadow'] as const).map((mode) => ({
-    ...{ ...countColumn, title: mode === 'shadow' ? 'Shadow' : 'Denied' },
+    title: mode === 'shadow' ? 'Shadow' : 'Denied',
+    look: 'num' as const,
     cell: (row: Row) => (row.mode === mode ? countColumn.cell(row) : '–'),
   })),
 ]
