@@ -235,28 +235,40 @@ describe('the way to the admin API', () => {
 })
 
 describe('top on a terminal', () => {
-  it('is shown anew until Ctrl-C, fits the screen, and gives the cursor back', async () => {
+  it('is shown anew until Ctrl-C, fits the screen in an outage too, and gives the cursor back', async () => {
     const { url, visit } = await startFleet()
     for (const user of ['ada', 'bob', 'cy', 'dan']) await visit(user)
     const stop = new AbortController()
     let shown = ''
+    // The API of a fleet whose store is away, until the API is away too.
+    const port = await answering(async (request, response) => {
+      if (shown.includes('requests/s')) return void response.destroy()
+      const { authorization = '' } = request.headers
+      const answer = await fetch(url + request.url, { headers: { authorization } })
+      const text = (await answer.text()).replace('"fallback":false', '"fallback":true')
+      response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text)
+    })
+    const rows = 10
     const running = runCli(['top', '--interval', '1s', '--by', 'asked'], {
       stdin: Readable.from([]),
       stdout: {
-        ...{ isTTY: true, columns: 50, rows: 8 },
+        ...{ isTTY: true, columns: 50, rows },
         write(text) {
           shown += text
         },
       },
       stderr: { write: () => undefined },
-      env: { SLUICE_ADMIN_URL: url, SLUICE_ADMIN_TOKEN: 'token-of-viewer' },
+      env: { SLUICE_ADMIN_URL: `http://127.0.0.1:${port}`, SLUICE_ADMIN_TOKEN: 'token-of-viewer' },
       signal: stop.signal,
     })
-    await until('rates are shown', () => shown.includes('requests/s'))
+    await until('the table is old', () => shown.includes('The table is'))
     stop.abort()
     expect(await running).toBe(0)
     expect(shown).toMatch(/burst +[\w-]{7}…[\w-]{7}\n/)
+    expect(shown).toContain('failure modes decide.')
     expect(shown).toContain('and 11 more\n')
+    for (const screen of shown.split('\u001b[H'))
+      expect(screen.split('\n').length).toBeLessThanOrEqual(rows)
     expect(shown.startsWith('\u001b[?25l')).toBe(true)
     expect(shown.endsWith('\u001b[?25h')).toBe(true)
   })

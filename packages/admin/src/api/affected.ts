@@ -24,7 +24,7 @@ export function affectedBy({ metrics }: Admin, { before, after, edit }: Changed)
     const from = old.get(policy.name)
     if (!from || sameBounds(from, policy)) return []
     const bounds = [boundOf(from), boundOf(policy)] as const
-    const windowMs = windowOf(policy)
+    const windowMs = policy.window === undefined ? 0 : durationMs(policy.window, 'window')
     const taken = windowMs && takenUnder(metrics, { policy: policy.name, windowMs })
     if (bounds[0] === undefined || bounds[1] === undefined || !taken) {
       unclear.push(policy.name)
@@ -65,9 +65,4 @@ function boundOf({ limit, mode, enforce }: PolicyEntry): number | undefined {
   if (mode === 'shadow' || limit === 'unlimited') return Number.POSITIVE_INFINITY
   if (enforce && 'share' in enforce && enforce.share === 0) return Number.POSITIVE_INFINITY
   return typeof limit === 'number' ? limit : undefined
-}
-
-function windowOf({ window }: PolicyEntry): number | undefined {
-  if (typeof window === 'number') return window
-  return typeof window === 'string' ? durationMs(window, 'window') : undefined
 }

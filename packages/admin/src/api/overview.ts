@@ -1,12 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import {
-  type Difference,
-  differences,
-  effective,
-  type PolicyFile,
-  placedPolicies,
-  type VersionRecord,
-} from '@sluice/policies'
+import { type Difference, differences, effective, type VersionRecord } from '@sluice/policies'
 import type { Admin, Answering } from './context.ts'
 import { policiesOf } from './policies.ts'
 import { hiddenIn } from './policy-lists.ts'
@@ -94,44 +87,12 @@ export function versionChanges(): Admin['changesBetween'] {
   const known = new Map<string, readonly Difference[]>()
   return (before, after) => {
     const id = JSON.stringify([before.id, before.at, after.id, after.at])
-    const found = known.get(id) ?? compared(before, after)
-    known.set(id, found)
+    const [from, to] = [before.layer.kill, after.layer.kill]
+    const kill = from === to ? [] : [{ path: 'kill', from, to, newCount: false }]
+    const fileOf = ({ file, layer, at }: VersionRecord) => effective(file, layer, at)
+    const found = known.get(id) ?? [...kill, ...differences(fileOf(before), fileOf(after))]
+    known.set(id, found.slice(0, maxChanges))
     for (const oldest of known.keys()) if (known.size > maxKnown) known.delete(oldest)
-    return found
+    return found.slice(0, maxChanges)
   }
-}
-
-function compared(before: VersionRecord, after: VersionRecord): readonly Difference[] {
-  const [from, to] = [before.layer.kill, after.layer.kill]
-  const file = fileOf(after)
-  const kill = from === to ? [] : [{ path: 'kill', from, to, newCount: false }]
-  return [...kill, ...differences(fileOf(before), file)]
-    .slice(0, maxChanges)
-    .map((each) => ({ ...each, limits: limitsOf(each, file) }))
-}
-
-/** The file of a version with its changes. Their overrides tell when they end. */
-function fileOf({ file, layer, at }: VersionRecord): PolicyFile {
-  const { overrides, ...rest } = effective(file, layer, at)
-  if (!overrides) return rest
-  const ends = new Map(
-    layer.entries.map(({ policy, value, until }) => [JSON.stringify([policy, value]), until]),
-  )
-  const ending = overrides.map(({ policy, ...value }) => {
-    const until = value.until ?? ends.get(JSON.stringify([policy, value]))
-    return { policy, ...value, ...(until !== undefined && { until }) }
-  })
-  return { ...rest, overrides: ending }
-}
-
-/** The limits of the policies that a difference is about: without them, its numbers tell little. */
-function limitsOf({ path, from, to }: Difference, file: PolicyFile) {
-  const own = path === 'overrides' ? JSON.stringify([from, to]) : ''
-  const named = placedPolicies(file).filter(
-    ({ policy: { name } }) =>
-      path.startsWith(`policies.${name}.`) || own.includes(`"policy":${JSON.stringify(name)}`),
-  )
-  return Object.fromEntries(
-    named.map(({ policy: { name, limit, window } }) => [name, { limit, window }]),
-  )
 }

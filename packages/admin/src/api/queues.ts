@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox'
 import type { Broker } from '@sluice/queue'
 import { ApiError, fromStore } from '../stores/api-error.ts'
-import type { Admin, Answering, Call } from './context.ts'
+import type { Answering, Call } from './context.ts'
 import { seesIdentities } from './policy-lists.ts'
 import type * as schemas from './schemas/fleet.ts'
 
@@ -61,11 +61,7 @@ async function acted(
 }
 
 function brokerOf({ admin, path }: Pick<Call, 'admin' | 'path'>): Broker {
-  const found = brokers(admin).find(({ name }) => name === path.queue)
-  if (found) return found
+  const found = admin.queues.find(({ broker }) => broker.name === path.queue)
+  if (found) return found.broker
   throw new ApiError(404, 'There is no such queue.')
-}
-
-function brokers({ queues }: Admin): readonly Broker[] {
-  return queues.map(({ broker }) => broker)
 }

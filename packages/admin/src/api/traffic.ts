@@ -158,7 +158,7 @@ interface Bucket {
 
 /** Estimates a quantile within its bucket, as Prometheus does. */
 export function quantileMs(buckets: readonly Bucket[], share: number): number | undefined {
-  const total = countOf(buckets)
+  const total = sum(buckets.map(({ count }) => count))
   if (total === 0) return undefined
   let below = 0
   let from = 0
@@ -171,10 +171,6 @@ export function quantileMs(buckets: readonly Bucket[], share: number): number | 
     from = le ?? from
   }
   return from * 1_000
-}
-
-function countOf(buckets: readonly Bucket[]): number {
-  return sum(buckets.map(({ count }) => count))
 }
 
 function sum(values: readonly number[]): number {

@@ -27,10 +27,7 @@ Keys are digests, unless collectMetrics({ reveal }) names them. Requests are tho
 ${fleetNotes}\nIt needs the role read.`,
   examples: [
     ['sluice top', 'the keys that are denied most in the last minute'],
-    [
-      'sluice top --by asked --window 1h --once',
-      'the keys with the most requests of an hour, once',
-    ],
+    ['sluice top --by asked --window 1h --once', 'the busiest keys of an hour, once'],
     ['sluice top --json | jq .lists', 'as JSON'],
   ],
   setUp(command) {
@@ -137,8 +134,8 @@ async function lookAt(api: AdminApi, options: TopOptions): Promise<Look> {
   return { at: Date.now(), live: live.body, top: top.body }
 }
 
-/** Lines of a screen that are no keys. */
-const otherLines = 6
+/** Lines of a screen that are no keys, with one for trouble. */
+const otherLines = 7
 
 function screen(
   { stdout, ...terminal }: Terminal,
@@ -153,7 +150,8 @@ function screen(
         Number(one.mode === 'shadow') - Number(other.mode === 'shadow') || other.count - one.count,
     )
   const { columns = Number.POSITIVE_INFINITY, rows: height = Number.POSITIVE_INFINITY } = stdout
-  const shown = rows.slice(0, Math.max(1, height - otherLines))
+  const alarm = state(live, style)
+  const shown = rows.slice(0, Math.max(1, height - otherLines - alarm.length))
   const room = columns - numbersWidth
   const names = shown.map(({ policy, mode }) =>
     nameOf(cutMiddle(policy, Math.max(12, room / 2)), mode),
@@ -170,7 +168,7 @@ function screen(
   const rest = rows.length - shown.length
   return [
     `${style('bold', host)}  ${rates(live, before?.live)}`,
-    ...state(live, style),
+    ...alarm,
     `Keys by ${top.by} in ${top.window}, of ${live.processes} process${live.processes === 1 ? '' : 'es'}`,
     ...['', ...lines],
     ...(rows.length === 0 ? ['No key in this time.'] : []),

@@ -117,7 +117,7 @@ function detected(sample: readonly string[]): LogFormat {
   if (made) return made
   if (sample.length === 0) return textFormat(combined, { name: 'combined' })
   throw new CliError(
-    `none of the formats ${formatNames.join(', ')} reads the log; give the log_format of nginx, as in --format '$remote_addr … "$request" …', or the fields of JSON lines, as in --format json --fields time=ts,ip=client.ip,method=method,path=url`,
+    `none of the formats ${formatNames.join(', ')} reads the log; give the log_format of nginx, as in --format '$remote_addr [$time_local] "$request" $status', or the fields of JSON lines, as in --format json --fields time=ts,ip=client.ip,method=method,path=url`,
   )
 }
 

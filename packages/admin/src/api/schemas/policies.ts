@@ -110,13 +110,6 @@ export const difference = open({
   from: optional(anything('Left out: it was not there.')),
   to: optional(anything('Left out: it is not there any more.')),
   newCount: Type.Boolean({ description: 'True if the policy counts anew.' }),
-  limits: optional(
-    Type.Record(
-      Type.String(),
-      open({ limit: anything('As in the file.'), window: listedPolicy.properties.window }),
-      { description: 'In the audit trail: the limits of the policies that it is about.' },
-    ),
-  ),
 })
 
 const touched = open({

@@ -88,23 +88,28 @@ export function Facts({ facts }: FactsProps) {
 }
 
 interface NameProps {
-  readonly href: string
+  /** Left out where the address would have to contain the identity. */
+  readonly href?: string
   readonly text: string | undefined
-  readonly digest: string
+  readonly digest?: string
 }
 
 /** Letters at the end of a name that are seen even where it is cut. */
 const tail = 8
 
-/** Links to an identity. A long name is cut in its middle, and copied whole. */
-export function Name({ href, text, digest }: NameProps) {
+/** Names an identity, and links to it. A long name is cut in its middle, and copied whole. */
+export function Name({ href, text, digest = '' }: NameProps) {
   const whole = text ?? digest
+  const shown = [<span key="head">{whole.slice(0, -tail)}</span>, whole.slice(-tail)]
   return (
     <span class={text === undefined ? 'name mono' : 'name'}>
-      <a href={href} title={whole} aria-label={whole}>
-        <span>{whole.slice(0, -tail)}</span>
-        {whole.slice(-tail)}
-      </a>
+      {href === undefined ? (
+        <span title={whole}>{shown}</span>
+      ) : (
+        <a href={href} title={whole} aria-label={whole}>
+          {shown}
+        </a>
+      )}
       <Copy text={whole} />
     </span>
   )
@@ -195,11 +200,10 @@ interface MeterProps {
   readonly share: number
   /** Left out where the number stands beside it. */
   readonly label?: string
-  readonly tone?: Tone
 }
 
 /** A bar that is full where the share is 1. */
-export function Meter({ share, label, tone = toneOf(share) }: MeterProps) {
+export function Meter({ share, label }: MeterProps) {
   const width = Math.max(0, Math.min(1, share)) * 100
   const spoken = {
     role: 'meter',
@@ -210,13 +214,13 @@ export function Meter({ share, label, tone = toneOf(share) }: MeterProps) {
   } as const
   return (
     <div class="meter" {...(label === undefined ? { 'aria-hidden': true } : spoken)}>
-      <div class={`fill ${tone}`} style={{ width: `${width}%` }} />
+      <div class={`fill ${toneOf(share)}`} style={{ width: `${width}%` }} />
     </div>
   )
 }
 
-/** A limit is near from 80 percent on, and reached at 100. */
+/** A limit is near from 90 percent on, as near misses are, and reached at 100. */
 function toneOf(share: number): Tone {
   if (share >= 1) return 'deny'
-  return share >= 0.8 ? 'near' : 'accent'
+  return share > 0.9 ? 'near' : 'accent'
 }

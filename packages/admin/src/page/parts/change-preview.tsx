@@ -53,7 +53,7 @@ export function ChangePreview({ state }: { state: PreviewState }) {
   if (error !== undefined) return <Fault error={error} />
   if (!change) return isAsking ? <p class="muted">Looking what would change …</p> : null
   return (
-    <div class={isAsking ? 'stack tight faded' : 'stack tight'} aria-live="polite">
+    <div class="stack tight" aria-live="polite">
       <h3>What changes</h3>
       <Differences differences={change.differences} />
       {change.differences.length > 0 && <Touched affected={change.affected} />}

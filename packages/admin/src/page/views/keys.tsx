@@ -82,7 +82,7 @@ export function Keys({ session, detail }: { session: Session; detail: string }) 
               value={typed}
               onValue={setTyped}
               focus
-              placeholder={placeholderOf(session.keys)}
+              placeholder={`${session.keys[0] ?? 'ip'} …`}
             />
           </div>
           <button type="submit" class="button main">
@@ -107,16 +107,6 @@ export function Keys({ session, detail }: { session: Session; detail: string }) 
       {unlock}
     </View>
   )
-}
-
-function placeholderOf(names: readonly string[]): string {
-  const examples: Readonly<Record<string, string>> = {
-    user: 'user ada',
-    tenant: 'tenant acme',
-    ip: 'ip 203.0.113.9',
-  }
-  const [name = 'ip'] = names
-  return examples[name] ?? `${name} …`
 }
 
 interface FoundProps {
@@ -208,18 +198,17 @@ interface TrailProps {
 /** Says who changed the policy that denies, and why: it may protect something. */
 function LastChange({ lookup, records }: TrailProps) {
   const now = useNow()
-  const [first] = limitsOf(lookup).filter(({ allowed }) => allowed === false)
+  const first = limitsOf(lookup).find(({ allowed }) => allowed === false)
   const isOf = ({ path }: Difference) => path.startsWith(`policies.${first?.policy}.`)
   const last = records.find(({ changes = [] }) => changes.some(isOf))
   if (!last) return null
-  const { at, actor, reason, target, changes = [] } = last
   return (
     <p>
-      {actor}, <span title={moment(at)}>{distance(at, now)}</span>:{' '}
-      <a href={linkTo('audit', target?.version)}>
-        {changes.filter(isOf).flatMap(changeWords).join(', ')}
+      {last.actor}, <span title={moment(last.at)}>{distance(last.at, now)}</span>:{' '}
+      <a href={linkTo('audit', last.target?.version)}>
+        {last.changes?.filter(isOf).flatMap(changeWords).join(', ')}
       </a>{' '}
-      ({reason})
+      ({last.reason})
     </p>
   )
 }
@@ -238,14 +227,17 @@ function KeyTrail({ lookup, records }: TrailProps) {
 /** Names the policies that count something else of the same request. */
 function Others({ lookup, policies }: { lookup: Lookup; policies: Policies | undefined }) {
   const here = new Set(lookup.policies.map(({ policy }) => policy))
-  const others = (policies?.policies ?? [])
-    .filter(({ name }) => !here.has(name))
-    .map(({ name, key }) => `${name} by ${keyText(key)}`)
+  const others = (policies?.policies ?? []).filter(({ name }) => !here.has(name))
   if (others.length === 0) return null
   return (
     <p class="small">
       A request is counted by other keys too, and each may refuse it:{' '}
-      {others.slice(0, 8).join(', ')}
+      {others.slice(0, 8).map(({ name, key }, place) => (
+        <span key={name}>
+          {place > 0 && ', '}
+          <a href={linkTo('top', name)}>{name}</a> by {keyText(key)}
+        </span>
+      ))}
       {others.length > 8 && ` and ${others.length - 8} more`}. Look those keys up as well.
     </p>
   )

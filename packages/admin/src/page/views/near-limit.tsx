@@ -1,5 +1,6 @@
 import { usePolled } from '../api/poll.ts'
 import type { Near } from '../api/types.ts'
+import { linkTo } from '../parts/app-state.ts'
 import { Badge, Blank, Loaded, Meter, Panel } from '../parts/basics.tsx'
 import { identityColumns } from '../parts/identity-columns.tsx'
 import { type Column, Table } from '../parts/table.tsx'
@@ -80,7 +81,11 @@ function dayColumns(since: number): readonly Column<Day>[] {
     return { title, by, look: 'num', cell: (day) => brief(by(day)) }
   }
   return [
-    { title: 'Policy', by: ({ policy }) => policy, cell: ({ policy }) => policy },
+    {
+      title: 'Policy',
+      by: ({ policy }) => policy,
+      cell: ({ policy }) => <a href={linkTo('top', policy)}>{policy}</a>,
+    },
     { title: `Hours since ${clockTime(since)}`, cell: ({ hours }) => <Hours hours={hours} /> },
     ...['Checks', 'Denied', 'Near'].map(total),
   ]
@@ -92,6 +97,11 @@ function Hours({ hours }: Pick<Day, 'hours'>) {
   const words = hours
     .map(([checks = 0, denied = 0]) => `${checks} with ${denied} denied`)
     .join(', ')
+  const bar = (tone: 'accent' | 'deny', value: number, hour: number) => {
+    const height = value === 0 ? 0 : Math.max(4, (value / most) * 100)
+    const place = { x: hour * 10, y: 100 - height, width: 8, height }
+    return <rect key={`${hour} ${tone}`} class={tone} {...place} />
+  }
   return (
     <svg
       class="hours"
@@ -100,26 +110,8 @@ function Hours({ hours }: Pick<Day, 'hours'>) {
       role="img"
       aria-label={words}
     >
-      {hours.flatMap(([checks = 0, denied = 0], hour) =>
-        (
-          [
-            ['accent', checks],
-            ['deny', denied],
-          ] as const
-        ).map(([tone, value]) => {
-          const height = value === 0 ? 0 : Math.max(4, (value / most) * 100)
-          return (
-            <rect
-              key={`${hour} ${tone}`}
-              class={tone}
-              x={hour * 10}
-              y={100 - height}
-              width="8"
-              height={height}
-            />
-          )
-        }),
-      )}
+      {hours.map(([checks = 0], hour) => bar('accent', checks, hour))}
+      {hours.map(([, denied = 0], hour) => bar('deny', denied, hour))}
     </svg>
   )
 }

@@ -1,6 +1,6 @@
 import type { Difference, Override } from '../api/types.ts'
-import { endText, plain } from './format.ts'
-import { limitText, windowText } from './policy-values.ts'
+import { plain } from './format.ts'
+import { limitText } from './policy-values.ts'
 
 /** The kill switch in words: the mode, its name, and its effect. */
 export const killModes = [
@@ -9,15 +9,14 @@ export const killModes = [
   ['off', 'Let everything pass', 'Every request passes, uncounted.'],
 ] as const
 
-/** Says what a difference is, in few words: `search limit 30 → 15 / 1m`. */
-export function changeWords({ path, from, to, limits = {} }: Difference): readonly string[] {
+/** Says what a difference is, in few words: `search limit 30 → 15`. */
+export function changeWords({ path, from, to }: Difference): readonly string[] {
   const [, policy, field] = /^policies\.(.+?)(?:\.(\w+))?$/.exec(path) ?? []
   if (path === 'kill') return [`kill switch: ${killText(from)} → ${killText(to)}`]
-  if (path === 'overrides') return overrideWords(overridesIn(from), overridesIn(to), limits)
+  if (path === 'overrides') return overrideWords(overridesIn(from), overridesIn(to))
   if (policy === undefined) return [`${path} ${from === undefined ? 'is new' : 'changed'}`]
   if (field === undefined) return [`${policy} ${from === undefined ? 'is new' : 'is gone'}`]
-  const window = field === 'limit' ? windowText(limits[policy]?.window) : ''
-  return [`${policy} ${field} ${valueText(field, from)} → ${valueText(field, to)}${window}`]
+  return [`${policy} ${field} ${valueText(field, from)} → ${valueText(field, to)}`]
 }
 
 function valueText(field: string, value: unknown): string {
@@ -28,17 +27,13 @@ function killText(kill: unknown): string {
   return killModes.find(([mode]) => mode === (kill ?? 'none'))?.[1] ?? String(kill)
 }
 
-type Own = Pick<Override, 'policy' | 'key' | 'limit' | 'mode' | 'until'>
+type Own = Pick<Override, 'policy' | 'key' | 'limit' | 'mode'>
 
 function overridesIn(list: unknown): readonly Own[] {
   return Array.isArray(list) ? list : []
 }
 
-function overrideWords(
-  from: readonly Own[],
-  to: readonly Own[],
-  limits: NonNullable<Difference['limits']>,
-): readonly string[] {
+function overrideWords(from: readonly Own[], to: readonly Own[]): readonly string[] {
   const idOf = ({ policy, key }: Own): string => JSON.stringify([policy, key])
   const before = new Map(from.map((each) => [idOf(each), each]))
   const after = new Map(to.map((each) => [idOf(each), each]))
@@ -46,11 +41,8 @@ function overrideWords(
     const [one, other] = [before.get(id), after.get(id)]
     const each = other ?? one
     if (!each || JSON.stringify(one) === JSON.stringify(other)) return []
-    const { limit, window } = limits[each.policy] ?? {}
-    const text = (own: Own | undefined) => limitText(own?.limit ?? own?.mode ?? limit)
-    const until = other?.until ? ` until ${endText(Date.parse(other.until))}` : ''
-    const values = `${text(one)} → ${text(other)}${windowText(window)}`
-    return [`${nameOf(each.key)}: ${each.policy} ${values}${until}`]
+    const text = (own: Own | undefined) => (own ? plain(own.limit ?? own.mode) : 'usual limit')
+    return [`${nameOf(each.key)}: ${each.policy} ${text(one)} → ${text(other)}`]
   })
 }
 

@@ -1,5 +1,5 @@
 import type { Entry, Override, Policies, Policy } from '../../api/types.ts'
-import { Badge, Blank, Button, Panel } from '../../parts/basics.tsx'
+import { Badge, Blank, Button, Name, Panel } from '../../parts/basics.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { nameOf } from '../../words/change-words.ts'
 import { moment, plain } from '../../words/format.ts'
@@ -151,7 +151,7 @@ export function Overrides({
     {
       title: 'Identity',
       look: 'cut',
-      cell: ({ key }) => <span title={nameOf(key)}>{nameOf(key)}</span>,
+      cell: ({ key }) => <Name text={nameOf(key)} />,
     },
     { title: 'Policy', cell: ({ policy }) => policy },
     {
