@@ -174,7 +174,10 @@ class Link implements Store {
   readonly denials = { ttlMs: 1_000 }
   delays: readonly [number, number] = [1, 1]
   isDown = false
-  /** Requests arrive twice: a client sends them again after it has connected again. */
+  /**
+   * Requests arrive twice: a client sends them again after it has connected again. Refunds do not:
+   * a store does not know that it has had one, and would give back units of others.
+   */
   isDoubling = false
   readonly #time: VirtualTime
   readonly #server: Server
@@ -192,10 +195,12 @@ class Link implements Store {
   }
 
   change(change: Change): Promise<readonly boolean[]> {
-    return this.#send((store) => {
+    const isDoubling = this.isDoubling && change.op !== 'refund'
+    const decide: Decide<ReturnType<Store['change']>> = (store) => {
       if (change.op === 'reset') this.#server.note(change.checks, 'reset')
       return store.change(this.#server.known(change))
-    })
+    }
+    return this.#send(decide, [], isDoubling)
   }
 
   grant(checks: readonly GrantCheck[]): Promise<readonly Granted[]> {
@@ -208,11 +213,14 @@ class Link implements Store {
     this.#under.clear()
   }
 
-  #send<T>(decide: Decide<T>, checks: readonly Check[] = []): Promise<Awaited<T>> {
+  #send<T>(
+    decide: Decide<T>,
+    checks: readonly Check[],
+    isDoubling = this.isDoubling,
+  ): Promise<Awaited<T>> {
     if (this.isDown) return Promise.reject(new Error('down'))
     const time = this.#time
     const [requestMs, replyMs] = this.delays
-    const { isDoubling } = this
     return new Promise((resolve, reject) => {
       this.#under.add(reject)
       this.#arrivesAt = Math.max(this.#arrivesAt, time.nowMs + requestMs * Math.random())

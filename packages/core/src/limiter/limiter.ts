@@ -55,8 +55,8 @@ export interface Limiter {
    */
   reserve(key: string, options: ReserveOptions): Promise<Reservation>
   /**
-   * Gives back what a decision took, or `units` of it, as far as it still counts. It gives back
-   * each unit at most once, and nothing after a reset or in a later window.
+   * Gives back what a decision took, or `units` of it, as far as it still counts. It asks
+   * for each unit once; nothing comes back after a reset or in a later window.
    * @example
    * const decision = await limiter.consume('user:42', { cost: estimate })
    * await limiter.refund(decision, { units: estimate - used })
