@@ -35,6 +35,8 @@ export interface FleetKind {
   readonly limit?: number
   readonly failureMode?: 'closed' | 'fallback'
   readonly regions?: true
+  /** The limit of a key never changes. */
+  readonly hasOneLimit?: true
   /** Units beyond the limit. */
   readonly extraUnits?: number
   /** What the checker must not find, beside windows that are too full. */
@@ -53,6 +55,8 @@ export const fleetKinds: Readonly<Record<string, FleetKind>> = {
   'token buckets': {
     policy: { algorithm: 'token-bucket' },
     extraUnits: defaultLimit,
+    // Units of a higher limit are refilled at the pace of the lower one, so they outlast a window.
+    hasOneLimit: true,
     promises: numbers,
   },
   async: { policy: { async: { maxUncounted } }, limit: 60, extraUnits: processes * maxUncounted },
@@ -359,7 +363,8 @@ class Fleet {
   ): void {
     const [policy, wide] = limiter.policies
     if (!policy || !wide) return
-    const isLow = key === 'changing' && Math.floor(this.#time.nowMs / 3_000) % 2 === 1
+    const isChanging = key === 'changing' && !this.#kind.hasOneLimit
+    const isLow = isChanging && Math.floor(this.#time.nowMs / 3_000) % 2 === 1
     const check = { policy, key, cost, limit: isLow ? this.limit / 2 : this.limit }
     const beside = { policy: wide, key, cost: 1, limit: wide.limit }
     const start = this.#time.nowMs
