@@ -17,6 +17,7 @@ const alone = [
 ]
 /** The same in the proofs, and more that stops servers. They mostly wait, so that three of them run at a time. */
 const aloneInProofs = [
+  'budgets/fleet.proof.ts',
   'faults/{faults,leaks}.scaled.test.ts',
   'metrics/live.proof.ts',
   'policies/fleet.scaled.test.ts',

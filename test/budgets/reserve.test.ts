@@ -194,6 +194,20 @@ describe.each(['memory', 'redis'])('a reservation in %s', (kind) => {
   })
 })
 
+it('asks the store nothing while a denial of its key holds', async ({ client }) => {
+  const store = redisStore(client, { prefix: 'denied', heartbeatMs: 0, denialTtlMs: 60_000 })
+  let calls = 0
+  const observers = { onStoreCall: () => void (calls += 1) }
+  const limiter = patientLimiter({ store, policies: [tokens], observers })
+  await limiter.consume('k', { cost: 1_000 })
+  const reserve = () => limiter.reserve('k', { units: 10 })
+  expect((await reserve()).allowed).toBe(false)
+  const before = calls
+  for (let i = 0; i < 20; i += 1) expect((await reserve()).allowed).toBe(false)
+  expect(calls).toBe(before)
+  await store.close()
+})
+
 describe('a budget that was spent whole', () => {
   beforeEach(() => void vi.useFakeTimers({ now: 1_795_195_800_000 }))
   afterEach(() => void vi.useRealTimers())
@@ -391,10 +405,17 @@ describe('a reservation at a store that fails', () => {
     void limiter.reserve('k', { units: 100 }).then(note('reserve'))
     void limiter.reserve('k', { units: 950 }).then(note('too many'))
     void before.more(50).then(note('more'))
+    void before.more(950).then(note('too much more'))
     await vi.advanceTimersByTimeAsync(60)
     void limiter.reserve('k', { units: 100 }).then(note('later'))
     await vi.advanceTimersByTimeAsync(50)
-    expect(answers.sort()).toEqual(['later true', 'more true', 'reserve true', 'too many false'])
+    expect(answers.sort()).toEqual([
+      'later true',
+      'more true',
+      'reserve true',
+      'too many false',
+      'too much more false',
+    ])
   })
 
   it('has units of the failure mode, which count for as long as they may be spent', async () => {

@@ -8,8 +8,11 @@ import type { Caller } from '../resilience/pending-ask.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { giveUpLast, takeOut, type Units } from './units.ts'
 
-/** Number of grants of a pool from which on its calls ask for more units than are needed. */
-const fewGrants = 8
+/**
+ * Numbers of grants and of users of a pool, from which on its calls ask for more units than are
+ * needed: one call then serves several of them.
+ */
+const few = { grants: 8, users: 5 }
 
 /** Parts of the life of a grant after which the process looks whether it must be renewed. */
 const looksPerLife = 8
@@ -62,6 +65,7 @@ export class Pool {
     if (check.cost > check.limit) return undefined
     this.#dropEnded()
     if (this.#spare >= check.cost) return this.#assign(check)
+    if (this.#caller.denials?.denies(check)) return undefined
     return new Promise((resolve) => {
       this.#waiting.push({ check, request, resolve })
       void this.flush()
@@ -153,9 +157,11 @@ export class Pool {
     return this.#left - this.#assigned
   }
 
-  /** Spare units that the pool keeps: with many grants, each new one must not be too small. */
+  /** Spare units that the pool keeps. */
   get #kept(): number {
-    return this.#units.length < fewGrants ? 0 : Math.ceil(this.#assigned / fewGrants)
+    if (this.#units.length >= few.grants) return Math.ceil(this.#assigned / few.grants)
+    if (this.#users < few.users) return 0
+    return Math.floor(Math.min(this.#assigned / 4, this.#check.limit / 200))
   }
 
   /** The store counts ended grants as spent. Units that it has not granted go back. */

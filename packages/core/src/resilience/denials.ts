@@ -73,6 +73,11 @@ export class Denials {
     return undefined
   }
 
+  /** Tells whether the store would deny a check for certain. */
+  denies(check: Check): boolean {
+    return this.#denials.size > 0 && this.#answerHere([check]) !== undefined
+  }
+
   answered(ask: RememberedAsk, { allowed, outcomes }: Decision): void {
     const { op, checks, changes } = ask
     if (allowed || op !== 'consume') return

@@ -1,0 +1,124 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createLimiter } from '@sluice/core'
+import { redisStore } from '@sluice/redis'
+import { checkHistory, type HistoryLine, readHistory } from '@sluice/testing/histories'
+import { Redis } from 'ioredis'
+import { expect, it } from 'vitest'
+import { startTcpProxy } from '../faults/tcp-proxy.ts'
+import { bundledScript } from '../support/bundled-script.ts'
+import { startChild } from '../support/child.ts'
+import { startRedis } from '../support/redis-server.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import type { FleetProtocol, FleetSettings, ProducedLine } from './fleet-process.ts'
+
+// BUDGETS=full npm run test:proofs -- budgets/fleet: 200,000 units a minute, in five minutes.
+const isFull = process.env.BUDGETS === 'full'
+const windowMs = isFull ? 60_000 : 10_000
+const limit = Math.floor((200_000 * windowMs) / 60_000)
+const processes = 8
+/** Each of them begins a stream of 300 units a minute, on average. */
+const clients = 1_000
+const lifeMs = windowMs / 20
+
+type Line = HistoryLine & ProducedLine
+
+const unitsOf = (lines: readonly Line[]) => lines.reduce((sum, { cost = 0 }) => sum + cost, 0)
+const clockMs = () => Number(process.hrtime.bigint()) / 1e6
+
+it('a fleet produces the limit in no window, and uses it', { timeout: 20 * windowMs }, async () => {
+  using folder = temporaryFolder('budgets')
+  const file = join(folder.path, 'history')
+  const data = temporaryFolder('budgets-redis')
+  const args = ['--appendonly', 'yes', '--dir', data.path]
+  let server = await startRedis({ args })
+  await using proxy = await startTcpProxy(server.port)
+  const script = await bundledScript(new URL('fleet-process.ts', import.meta.url))
+  const rate = (1.5 * limit) / windowMs / clients
+  const common = { limit, windowMs, clients: clients / processes, rate, file }
+  const cleanups = new Set<() => unknown>()
+  async function startOne(index: number) {
+    const port = index % 2 === 0 ? server.port : proxy.port
+    const settings: FleetSettings = { ...common, port }
+    const options = { args: [JSON.stringify(settings)], cleanups }
+    const child = startChild<FleetProtocol>(script, options)
+    await child.ask('start', undefined)
+    return child
+  }
+  const lines = async () => readHistory(await readFile(file, 'utf8')) as readonly Line[]
+  const calls = async () => {
+    const info = String(await server.cli('INFO', 'commandstats'))
+    const [, count = 0, us = 0] = /cmdstat_evalsha:calls=(\d+),usec=(\d+)/.exec(info) ?? []
+    return { count: Number(count), us: Number(us) }
+  }
+
+  try {
+    const fleet = await Promise.all(Array.from({ length: processes }, (_, i) => startOne(i)))
+    await sleep(windowMs)
+
+    // Nothing fails.
+    const [before, beganMs] = [await calls(), clockMs()]
+    await sleep(1.5 * windowMs)
+    const [after, endedMs] = [await calls(), clockMs()]
+    const steady = (await lines()).filter(({ start }) => start >= beganMs && start < endedMs)
+    const units = unitsOf(steady)
+    const used = units / ((limit * (endedMs - beganMs)) / windowMs)
+    const perHundred = ((after.count - before.count) * 100) / units
+    const usPerCall = (after.us - before.us) / (after.count - before.count)
+
+    // A process is frozen for longer than its grants live, and connections are cut.
+    fleet[1]?.process.kill('SIGSTOP')
+    await sleep(2 * lifeMs)
+    fleet[1]?.process.kill('SIGCONT')
+    proxy.reset()
+    await sleep(lifeMs)
+    // One dies, and another takes its place.
+    fleet[2]?.stop()
+    await fleet[2]?.ended
+    fleet[2] = await startOne(2)
+    await sleep(lifeMs)
+    await server.kill()
+    await sleep(lifeMs / 2)
+    server = await startRedis({ port: server.port, args })
+    await sleep(windowMs)
+
+    // At the end one dies, and the others settle.
+    const [dead, ...others] = fleet
+    dead?.stop()
+    await dead?.ended
+    await Promise.all(others.map((child) => child.ask('settle', undefined)))
+    const settledMs = clockMs()
+    const all = await lines()
+    const held = all.findLast(({ process }) => process === String(dead?.pid))?.held ?? 0
+    const client = new Redis(server.url)
+    const store = redisStore(client, { heartbeatMs: 0 })
+    const policies = [{ name: 'tokens', limit, window: windowMs, reserve: true }]
+    const peeked = await createLimiter({ policies, store }).peek('tenant')
+    const counted = limit - (peeked.outcomes[0]?.remaining ?? limit)
+    await store.close()
+    client.disconnect()
+    const recent = unitsOf(all.filter(({ end }) => (end ?? 0) > settledMs - windowMs - lifeMs))
+    const spare = held / 8 + 100
+    const stranded = Math.max(0, counted - recent)
+
+    const law = { tokens: { limit, windowMs } }
+    const { fullest, findings, bound } = checkHistory(all, law)
+    console.info(
+      `${limit} units in ${windowMs / 1_000} s: ${(100 * used).toFixed(1)} % used, at most ${fullest} in a window (${bound}), ` +
+        `${perHundred.toFixed(2)} calls for 100 units, ${usPerCall.toFixed(0)} µs each; ` +
+        `a killed process held ${held} units, of which at least ${stranded} are stranded`,
+    )
+    expect(findings).toEqual([])
+    expect(fullest).toBeLessThanOrEqual(limit)
+    expect(stranded).toBeLessThanOrEqual(held + spare)
+    // In a window of ten seconds the same streams hold six times as much of the limit, and renew it six times as often.
+    expect(used).toBeGreaterThan(isFull ? 0.95 : 0.7)
+    expect(perHundred).toBeLessThanOrEqual(isFull ? 1 : 2)
+    expect(usPerCall).toBeLessThanOrEqual(isFull ? 150 : 500)
+  } finally {
+    for (const stop of cleanups) stop()
+    await server.stop()
+    data[Symbol.dispose]()
+  }
+})
