@@ -28,6 +28,12 @@ describe('a client that is refused', () => {
     ['draft-6 with an epoch', { 'RateLimit-Reset': epoch(6000) }, 6000],
     ['an epoch', { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': epoch(8000) }, 8000],
     ['a delta', { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '8' }, 8000],
+    [
+      'the tokens of a model API',
+      { 'x-ratelimit-remaining-tokens': '0', 'x-ratelimit-reset-tokens': '6s12ms' },
+      6012,
+    ],
+    ['Retry-After in milliseconds', { 'Retry-After': '2', 'Retry-After-Ms': '1500' }, 1500],
     ['Retry-After before t', { 'Retry-After': '2', RateLimit: '"a";r=0;t=30' }, 2000],
     ['Retry-After after t', { 'Retry-After': '30', RateLimit: '"a";r=0;t=2' }, 30_000],
   ])('waits as told by %s', async (_, headers, expectedMs) => {

@@ -29,7 +29,10 @@ const fieldNames = [
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
   'X-Rate-Limit-Reset',
+  'X-RateLimit-Reset-Tokens',
+  'Anthropic-RateLimit-Tokens-Reset',
   'Retry-After',
+  'Retry-After-Ms',
 ] as const
 
 describe('formatting whatever the types let through', () => {

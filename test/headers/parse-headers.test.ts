@@ -152,7 +152,7 @@ describe('draft-3 to draft-7', () => {
   it('ignores a malformed field alone', () => {
     const { policies } = parseHeaders({
       'RateLimit-Limit': '-100',
-      'RateLimit-Remaining': '5.5',
+      'RateLimit-Remaining': '?5',
       'RateLimit-Reset': '30',
     })
 
@@ -222,9 +222,7 @@ describe('the legacy fields', () => {
     expect(resetMs(value)).toBeUndefined()
   })
 
-  it('have the name of what is limited, as GitHub sends it', () => {
-    const source = { 'x-ratelimit-remaining': '0', 'x-ratelimit-resource': 'search' }
-    expect(parseHeaders(source).policies).toEqual([{ name: 'search', remaining: 0 }])
+  it('are not there when only a name is', () => {
     expect(parseHeaders({ 'x-ratelimit-resource': 'search' }).policies).toEqual([])
   })
 
@@ -252,6 +250,134 @@ describe('the legacy fields', () => {
 
     expect(policy?.resetMs).toBeGreaterThan(3_590_000)
     expect(policy?.resetMs).toBeLessThanOrEqual(3_601_000)
+  })
+})
+
+const reset = '2026-11-20T17:30:31Z'
+const anthropic = (quota: string, remaining: string): Record<string, string> => ({
+  [`anthropic-ratelimit-${quota}-limit`]: '50',
+  [`anthropic-ratelimit-${quota}-remaining`]: remaining,
+  [`anthropic-ratelimit-${quota}-reset`]: reset,
+})
+
+describe('the fields of vendors', () => {
+  it.each<[string, Record<string, string>, object]>([
+    [
+      'GitHub',
+      {
+        'x-ratelimit-limit': '5000',
+        'x-ratelimit-remaining': '0',
+        'x-ratelimit-reset': '1795195831',
+        'x-ratelimit-used': '5000',
+        'x-ratelimit-resource': 'search',
+      },
+      { policies: [{ name: 'search', limit: 5000, remaining: 0, resetMs: 30_750 }] },
+    ],
+    [
+      'OpenAI',
+      {
+        'x-ratelimit-limit-requests': '60',
+        'x-ratelimit-remaining-requests': '59',
+        'x-ratelimit-reset-requests': '12ms',
+        'x-ratelimit-limit-tokens': '150000',
+        'x-ratelimit-remaining-tokens': '0',
+        'x-ratelimit-reset-tokens': '6m0s',
+      },
+      {
+        policies: [
+          { name: 'requests', limit: 60, remaining: 59, resetMs: 12 },
+          { name: 'tokens', limit: 150_000, remaining: 0, resetMs: 360_000 },
+        ],
+      },
+    ],
+    [
+      'Azure, which knows nothing',
+      {
+        'x-ratelimit-limit-tokens': '-1',
+        'x-ratelimit-remaining-tokens': '-1',
+        'x-ratelimit-reset-tokens': '0',
+        'retry-after-ms': '0',
+      },
+      {},
+    ],
+    [
+      'Azure',
+      {
+        'x-ratelimit-remaining-requests': '79',
+        'x-ratelimit-reset-tokens': '55',
+        'retry-after': '1',
+        'retry-after-ms': '23',
+      },
+      {
+        policies: [
+          { name: 'requests', remaining: 79 },
+          { name: 'tokens', resetMs: 55_000 },
+        ],
+        retryAfterMs: 23,
+      },
+    ],
+    [
+      'Anthropic',
+      {
+        ...anthropic('requests', '49'),
+        ...anthropic('tokens', '0'),
+        ...anthropic('input-tokens', '7'),
+        ...anthropic('output-tokens', 'many'),
+      },
+      {
+        policies: [
+          { name: 'requests', limit: 50, remaining: 49, resetMs: 30_750 },
+          { name: 'tokens', limit: 50, remaining: 0, resetMs: 30_750 },
+          { name: 'input-tokens', limit: 50, remaining: 7, resetMs: 30_750 },
+          { name: 'output-tokens', limit: 50, resetMs: 30_750 },
+        ],
+      },
+    ],
+    [
+      'a gateway with a limit of its own',
+      { RateLimit: '"gateway";r=4', 'x-ratelimit-remaining-tokens': '9' },
+      {
+        policies: [
+          { name: 'gateway', remaining: 4 },
+          { name: 'tokens', remaining: 9 },
+        ],
+      },
+    ],
+  ])('are read: %s', (_vendor, fields, expected) => {
+    expect(parseHeaders(fields, { nowMs })).toEqual({ policies: [], ...expected })
+  })
+
+  it.each([
+    ['7.66s', 7660],
+    ['1h2m3.5s', 3_723_500],
+    ['1m0.012s', 60_012],
+    ['0.1ms', 1],
+    ['5', 5000],
+    ['0s', undefined],
+    ['5x', undefined],
+    ['s', undefined],
+    ['-5s', undefined],
+    ['1m 5s', undefined],
+    [`${'9'.repeat(10)}s`, undefined],
+  ])('read a duration of %j as %j ms', (text, resetMs) => {
+    const source = { 'X-RateLimit-Remaining-Tokens': '1', 'X-RateLimit-Reset-Tokens': text }
+    expect(parseHeaders(source, { nowMs }).policies).toEqual([
+      { name: 'tokens', remaining: 1, resetMs },
+    ])
+  })
+
+  it.each([
+    ['60', '500', 60_000],
+    ['1', '999', 999],
+    ['2', '999', 2000],
+    ['1', '5000', 5000],
+    ['5', '-1', 5000],
+    ['0', '0', 0],
+    ['soon', '12.5', 13],
+    ['5', 'soon', 5000],
+  ])('tell one wait by Retry-After %j and Retry-After-Ms %j', (seconds, ms, expected) => {
+    const source = { 'Retry-After': seconds, 'retry-after-ms': ms }
+    expect(parseHeaders(source, { nowMs }).retryAfterMs).toBe(expected)
   })
 })
 

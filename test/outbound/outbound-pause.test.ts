@@ -170,6 +170,22 @@ it.each([
   ['503 that says nothing', 503, {}, 0],
   ['403 that says nothing', 403, {}, 0],
   ['403 with nothing left', 403, { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '9' }, 9_000],
+  [
+    '200 with no tokens left',
+    200,
+    { 'x-ratelimit-remaining-tokens': '0', 'x-ratelimit-reset-tokens': '6s' },
+    6_000,
+  ],
+  [
+    '429 of a model API that knows nothing',
+    429,
+    {
+      'retry-after-ms': '-1',
+      'x-ratelimit-remaining-tokens': '-1',
+      'x-ratelimit-reset-tokens': '0',
+    },
+    1_000,
+  ],
   ['403 with nothing left, for who knows how long', 403, { 'X-RateLimit-Remaining': '0' }, 1_000],
   ['403 with something left', 403, { 'X-RateLimit-Remaining': '5', 'X-RateLimit-Reset': '9' }, 0],
   [

@@ -1,4 +1,3 @@
-import { parseDraft6 } from './parsers/draft-6.ts'
 import { parseDraft7 } from './parsers/draft-7.ts'
 import { type FieldLookup, fieldLookup, type HeaderSource } from './parsers/header-source.ts'
 import { joinByLimit, joinByName } from './parsers/join-policies.ts'
@@ -6,7 +5,8 @@ import { parseLegacy } from './parsers/legacy.ts'
 import type { ParsedPolicy, ParsedRateLimit } from './parsers/parsed-rate-limit.ts'
 import { parsePartitions, parseRateLimit } from './parsers/rate-limit.ts'
 import { parseRateLimitPolicy } from './parsers/rate-limit-policy.ts'
-import { parseRetryAfter } from './parsers/retry-after.ts'
+import { parseWait } from './parsers/retry-after.ts'
+import { parseVendors } from './parsers/vendors.ts'
 
 /** Options of `parseHeaders`. */
 export interface ParseOptions {
@@ -17,8 +17,9 @@ export interface ParseOptions {
 /**
  * Reads the rate limits of a response, in any dialect. Of several dialects the richest wins:
  * draft-8 to draft-11, then draft-7, then draft-3 to draft-6, then `X-RateLimit-*`, then
- * `X-Rate-Limit-*`. Malformed fields are ignored, as the drafts demand; nothing throws. A field
- * that may mean two waits means the longer one.
+ * `X-Rate-Limit-*`. The quotas of model APIs (OpenAI, Azure, Anthropic) come behind them. Malformed
+ * fields are ignored, as the drafts demand; nothing throws. A field that may mean two waits means
+ * the longer one.
  *
  * @param source a `Headers`, or a record of header values such as Node's `message.headers`
  * @example
@@ -30,8 +31,8 @@ export function parseHeaders(
 ): ParsedRateLimit {
   const field = fieldLookup(source)
   return {
-    policies: parsePolicies(field, nowMs),
-    retryAfterMs: parseRetryAfter(field('Retry-After'), nowMs),
+    policies: [...parsePolicies(field, nowMs), ...parseVendors(field, nowMs)],
+    retryAfterMs: parseWait(field, nowMs),
   }
 }
 
@@ -47,8 +48,7 @@ function parsePolicies(field: FieldLookup, nowMs: number): ParsedPolicy[] {
     })
   }
 
-  const state =
-    parseDraft7(field('RateLimit')) ?? parseDraft6(field, nowMs) ?? parseLegacy(field, nowMs)
+  const state = parseDraft7(field('RateLimit')) ?? parseLegacy(field, nowMs)
   // Servers may tell the size of their policies in the new syntax, and the remaining units only in
   // the old one.
   if (named.length > 0) return joinByLimit(named, state)

@@ -1,8 +1,7 @@
 import type { Dialect, DialectFormat } from './dialect-format.ts'
-import { draft6 } from './draft-6.ts'
-import { draft7 } from './draft-7.ts'
 import { draft11 } from './draft-11.ts'
 import { legacy, legacyDelta, legacyGithub } from './legacy.ts'
+import { draft6, draft7 } from './older-drafts.ts'
 
 /** The dialects by all of their names. */
 export const formats: Readonly<Record<Dialect, DialectFormat>> = {

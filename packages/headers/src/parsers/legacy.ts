@@ -1,43 +1,73 @@
 import type { FieldLookup } from './header-source.ts'
-import { msUntil } from './ms-until.ts'
+import { msUntil, secondsOrEpochMs } from './ms-until.ts'
 import type { ParsedPolicy } from './parsed-rate-limit.ts'
-import { secondsOrEpochMs } from './seconds-or-epoch.ts'
-import { latest, least } from './strictest.ts'
 
 /** Resets from here on are epochs in milliseconds: as seconds, 10^11 would be the year 5138. */
 const firstEpochMs = 100_000_000_000
 
-/** GitHub's spelling, then that of X. */
-const prefixes = ['X-RateLimit-', 'X-Rate-Limit-']
+/** Of draft-3 to draft-6, then GitHub's spelling, then that of X. */
+const prefixes = ['RateLimit-', 'X-RateLimit-', 'X-Rate-Limit-']
 
 /**
- * `X-RateLimit-Limit`, `-Remaining` and `-Reset`, each ignored alone when it is malformed. The
- * reset is read as a delta (Reddit, fastify), an epoch with or without a fraction (GitHub, Discord)
- * or an ISO 8601 instant (Atlassian). GitHub names what is limited in `-Resource`. Of two lines of
- * a field, which come joined by a comma, the stricter one counts.
+ * `RateLimit-Limit`, `-Remaining` and `-Reset`, with `X-` or without. GitHub names what is limited
+ * in `-Resource`.
  */
 export function parseLegacy(field: FieldLookup, nowMs: number): ParsedPolicy | undefined {
   for (const prefix of prefixes) {
-    const limit = least(linesOf(field(`${prefix}Limit`)).map(decimal))
-    const remaining = least(linesOf(field(`${prefix}Remaining`)).map(decimal))
-    const resets = linesOf(field(`${prefix}Reset`)).map((line) => parseReset(line, nowMs))
-    const resetMs = latest(resets)
-    if (limit === undefined && remaining === undefined && resetMs === undefined) continue
-    const name = field(`${prefix}Resource`)?.trim() || undefined
-    return { name, limit: whole(limit), remaining: whole(remaining), resetMs }
+    const quota = quotaOf(field, `${prefix}*`, nowMs)
+    if (Object.values(quota).every((value) => value === undefined)) continue
+    return { name: field(`${prefix}Resource`)?.trim() || undefined, ...quota }
   }
   return undefined
 }
 
-function linesOf(text: string | undefined): string[] {
-  return text === undefined ? [] : text.split(',').map((line) => line.trim())
+/**
+ * The numbers of one quota, each ignored alone when it is malformed. The reset is read as a delta
+ * (Reddit, fastify), a duration (OpenAI), an epoch with or without a fraction (GitHub, GitLab,
+ * Discord) or an ISO 8601 instant (Atlassian, Anthropic). Of two lines of a field, which come joined
+ * by a comma, the stricter one counts. The windows that draft-3 lists behind the limit are left out.
+ *
+ * @param fields the names of the fields, with `*` for `Limit`, `Remaining` and `Reset`
+ */
+export function quotaOf(
+  field: FieldLookup,
+  fields: string,
+  nowMs: number,
+): Pick<ParsedPolicy, 'limit' | 'remaining' | 'resetMs'> {
+  const read = (part: string, readLine: (line: string) => number | undefined): number[] =>
+    (field(fields.replace('*', part)) ?? '')
+      .split(',')
+      .flatMap((line) => readLine(line.trim()) ?? [])
+  const units = (part: string) => least(read(part, decimal))
+  const resets = read('Reset', (line) => parseReset(line, nowMs))
+  return {
+    limit: units('Limit'),
+    remaining: units('Remaining'),
+    resetMs: resets.length > 0 ? Math.max(...resets) : undefined,
+  }
+}
+
+function least(numbers: readonly number[]): number | undefined {
+  return numbers.length > 0 ? Math.floor(Math.min(...numbers)) : undefined
 }
 
 function parseReset(text: string, nowMs: number): number | undefined {
   const value = decimal(text)
-  if (value === undefined) return untilInstant(text, nowMs)
+  if (value === undefined) return durationMs(text) ?? untilInstant(text, nowMs)
   if (value >= firstEpochMs) return msUntil(value, nowMs)
   return secondsOrEpochMs(value, nowMs)
+}
+
+const unitMs: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 }
+const durationSyntax = /^(\d{1,9}(\.\d{1,9})?(h|ms?|s))+$/
+
+/** `6m0s`, `1.5s` or `12ms`, as Go writes durations. */
+function durationMs(text: string): number | undefined {
+  if (!durationSyntax.test(text)) return undefined
+  let ms = 0
+  for (const [, count, unit = ''] of text.matchAll(/([\d.]+)([a-z]+)/g))
+    ms += Number(count) * (unitMs[unit] ?? 0)
+  return msUntil(ms, 0)
 }
 
 const iso8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)$/
@@ -50,8 +80,4 @@ const decimalSyntax = /^\d{1,15}(\.\d{1,9})?$/
 
 function decimal(text: string): number | undefined {
   return decimalSyntax.test(text) ? Number(text) : undefined
-}
-
-function whole(value: number | undefined): number | undefined {
-  return value === undefined ? undefined : Math.floor(value)
 }

@@ -2,7 +2,7 @@
  * One policy as a response describes it. A field is `undefined` when the response does not tell.
  */
 export interface ParsedPolicy {
-  /** Dialects before draft-8 have no names, but GitHub's `X-RateLimit-Resource`. */
+  /** Dialects before draft-8 have no names; GitHub and model APIs name what is limited. */
   readonly name: string | undefined
   /** Units per window. */
   readonly limit?: number | undefined

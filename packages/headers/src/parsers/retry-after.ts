@@ -1,6 +1,6 @@
+import type { FieldLookup } from './header-source.ts'
 import { parseHttpDate } from './http-date.ts'
-import { msUntil } from './ms-until.ts'
-import { secondsOrEpochMs } from './seconds-or-epoch.ts'
+import { msUntil, secondsOrEpochMs } from './ms-until.ts'
 
 const secondsSyntax = /^\d+(\.\d+)?$/
 
@@ -23,6 +23,17 @@ export function parseRetryAfter(text: string | undefined, nowMs: number): number
     if (delayMs !== undefined) longestMs = Math.max(longestMs ?? 0, delayMs)
   }
   return longestMs
+}
+
+/**
+ * The wait that a response tells. Azure adds the same wait in milliseconds, and sends 0 or −1 when
+ * it knows none. If the two differ by a second or more, the longer one counts.
+ */
+export function parseWait(field: FieldLookup, nowMs: number): number | undefined {
+  const waitMs = parseRetryAfter(field('Retry-After'), nowMs)
+  const text = field('Retry-After-Ms')?.trim() ?? ''
+  const preciseMs = /^\d{1,15}(\.\d+)?$/.test(text) ? Math.ceil(Number(text)) : 0
+  return preciseMs > (waitMs ?? 0) - 1000 && preciseMs > 0 ? preciseMs : waitMs
 }
 
 function delayOf(line: string, nowMs: number): number | undefined {

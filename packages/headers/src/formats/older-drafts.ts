@@ -1,0 +1,71 @@
+import { type BindingPolicy, bindingPolicy } from '../values/binding-policy.ts'
+import {
+  countsRequests,
+  type PolicyState,
+  shownLimit,
+  wholeSeconds,
+} from '../values/policy-state.ts'
+import type { DialectFormat, HeaderLine } from './dialect-format.ts'
+
+/** Revisions 04 to 06: one policy, a field per number. */
+export const draft6: DialectFormat = {
+  name: 'draft-6',
+  family: 'ietf',
+  fieldNames: ['RateLimit-Limit', 'RateLimit-Policy', 'RateLimit-Remaining', 'RateLimit-Reset'],
+  add: adding(({ limit, remaining }, reset) => [
+    ['RateLimit-Limit', `${limit}`],
+    ['RateLimit-Remaining', `${remaining}`],
+    ['RateLimit-Reset', `${reset}`],
+  ]),
+}
+
+/** Revision 07: one policy, as a dictionary. */
+export const draft7: DialectFormat = {
+  name: 'draft-7',
+  family: 'ietf',
+  fieldNames: ['RateLimit', 'RateLimit-Policy'],
+  add: adding(({ limit, remaining }, reset) => [
+    ['RateLimit', `limit=${limit}, remaining=${remaining}, reset=${reset}`],
+  ]),
+}
+
+/** Both dialects forbid a limit without a reset. */
+function adding(
+  fieldsOf: (binding: BindingPolicy, reset: number) => readonly HeaderLine[],
+): DialectFormat['add'] {
+  return (lines, states, { rejected }) => {
+    const binding = bindingPolicy(states, rejected)
+    const reset = wholeSeconds(binding?.resetMs)
+    if (binding === undefined || reset === undefined) return
+    addIntegerPolicies(lines, states, binding)
+    lines.push(...fieldsOf(binding, reset))
+  }
+}
+
+/**
+ * `RateLimit-Policy` before draft-8: integers, where the window is required and no number may occur
+ * twice. A policy that does not fit is left out. Of several policies with one number, the binding
+ * one is listed, since the other fields describe it; without it, the first.
+ */
+function addIntegerPolicies(
+  lines: HeaderLine[],
+  states: readonly PolicyState[],
+  binding: BindingPolicy,
+): void {
+  const limits: number[] = []
+  let policies = ''
+  for (const state of states) {
+    const limit = integerLimit(state)
+    if (limit === undefined || limits.includes(limit)) continue
+    limits.push(limit)
+    const listed = limit === integerLimit(binding.state) ? binding.state : state
+    policies += `${policies === '' ? '' : ', '}${limit};w=${wholeSeconds(listed.windowMs)}`
+  }
+  if (policies !== '') lines.push(['RateLimit-Policy', policies])
+}
+
+/** Returns the number under which a policy can be listed. */
+function integerLimit(state: PolicyState): number | undefined {
+  const hasWindow = countsRequests(state) && wholeSeconds(state.windowMs) !== undefined
+  return hasWindow ? shownLimit(state) : undefined
+}
