@@ -270,6 +270,30 @@ describe('options', () => {
     ],
     [{ ...good, algorithm: 'fixed-window', align: 'utc' }, "align must be one of 'clock'"],
     [{ ...good, algorithm: 'fixed-window', resolution: '1s' }, "only 'sliding-log' has it"],
+    [
+      { ...good, window: { every: 'day', zone: 'UTC' } },
+      "window must be a duration such as '10s' with algorithm 'sliding-log': only 'fixed-window' counts by the calendar, but is an object",
+    ],
+    ...(
+      [
+        [
+          { every: 'year', zone: 'UTC' },
+          "window.every must be one of 'day', 'week', 'month', but is",
+        ],
+        [{ every: 'day' }, "window.zone must be an IANA time zone, such as 'Europe/Rome' or 'UTC'"],
+        [{ every: 'day', zone: 'Europe/Roma' }, "UTC', but is 'Europe/Roma'"],
+        [{ every: 'day', zone: '+01:00' }, "UTC', but is '+01:00'"],
+        [{ every: 'day', timeZone: 'UTC' }, "window: there is no option 'timeZone'"],
+        [new Map(), 'window must be a plain object, but is a Map'],
+      ] as const
+    ).map(([window, message]): [unknown, string] => [
+      { ...good, algorithm: 'fixed-window', window },
+      message,
+    ]),
+    [
+      { ...good, algorithm: 'fixed-window', window: { every: 'day', zone: 'UTC' }, align: 'clock' },
+      'align must be left out',
+    ],
     [{ ...good, resolution: '2m' }, 'resolution must be at most the window (60000 ms)'],
     [{ ...good, countDenied: 'yes' }, 'countDenied must be true or false'],
     [{ ...good, hidden: 1 }, 'hidden must be true or false'],

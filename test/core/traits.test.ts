@@ -21,7 +21,7 @@ describe('the names of algorithms in keys', () => {
   it.each(algorithmNames)('stay as they are, with the settings behind them: %s', (name) => {
     const { counted } = testedAlgorithms[name]
     for (const [place, options] of Object.entries(counted)) {
-      const policy = policyOf(algorithmPolicy(name, { limit: 10, window: '1m', ...options }))
+      const policy = policyOf({ ...algorithmPolicy(name, { limit: 10, window: '1m' }), ...options })
       expect(`${algorithms[name].keyName}-${algorithms[name].keyShape(policy)}`).toBe(place)
     }
   })

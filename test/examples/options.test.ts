@@ -82,7 +82,9 @@ describe('the message of the compiler', () => {
       .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
 
     expect(missing).toMatch(/Property 'limit' is missing/)
-    expect(text).toMatch(/^Type 'string' is not assignable to type 'Duration \| DurationMs/)
+    expect(text).toMatch(
+      /^Type 'string' is not assignable to type 'CalendarWindow \| Duration \| DurationMs/,
+    )
   })
 })
 

@@ -91,9 +91,9 @@ describe('the recipes', () => {
       return answer.get('ratelimit-policy')
     }
 
-    expect(await limitOf('key-of-ada')).toBe('"address";q=5000;w=60, "plan";q=100;w=60')
-    expect(await limitOf('key-of-bob')).toBe('"address";q=5000;w=60, "plan";q=10000;w=60')
-    expect(await limitOf('made up')).toBe('"address";q=5000;w=60, "plan";q=60;w=60')
+    expect(await limitOf('key-of-ada')).toBe('"address";q=5000;w=60, "plan";q=10000;w=2678400')
+    expect(await limitOf('key-of-bob')).toBe('"address";q=5000;w=60, "plan";q=1000000;w=2678400')
+    expect(await limitOf('made up')).toBe('"address";q=5000;w=60, "plan";q=1000;w=2678400')
   })
 
   it("share a tenant's quota between its routes", async () => {

@@ -29,6 +29,12 @@ const whole = {
       enforce: { share: 0.5 },
       refundWhen: { by: 'failed' },
     },
+    {
+      name: 'plan',
+      limit: 1_000_000,
+      algorithm: 'fixed-window',
+      window: { every: 'month', zone: 'Europe/Rome' },
+    },
     { name: 'far', limit: 100, window: '1m', async: { maxUncounted: 5 } },
     { name: 'queue', algorithm: 'leaky-bucket', limit: 5, window: '1s', queue: 3, maxDelay: '2s' },
   ],

@@ -1,4 +1,10 @@
-import { type AlgorithmName, algorithmNames, type Policy, type PolicyFields } from '@sluice/core'
+import {
+  type AlgorithmName,
+  algorithmNames,
+  type Duration,
+  type Policy,
+  type PolicyFields,
+} from '@sluice/core'
 import { BucketLife } from './oracle/bucket-life.ts'
 import { LeaseLife } from './oracle/lease-life.ts'
 import type { Life } from './oracle/life.ts'
@@ -7,13 +13,21 @@ import { UnitLife } from './oracle/unit-life.ts'
 /** The options that stand beside the limit and the window. */
 type OwnFields = Omit<PolicyFields, 'algorithm' | 'limit' | 'window'>
 
+/** The same, and a window in the place of another one. */
+type DrawnFields = OwnFields & Pick<PolicyFields, 'window'>
+
+interface TimedFields extends Omit<PolicyFields, 'window'> {
+  readonly limit: number
+  readonly window?: Duration | undefined
+}
+
 /** All that the tests know of single algorithms. */
 interface TestedAlgorithm {
   /**
    * By its name in keys and what stands behind it: options that count there, with a window of a
    * minute. A key that changes empties all counts of a rolling deploy.
    */
-  readonly counted: { readonly [place: string]: OwnFields }
+  readonly counted: { readonly [place: string]: DrawnFields }
   /** The naive model of a key. */
   readonly newLife: () => Life
   /**
@@ -22,7 +36,7 @@ interface TestedAlgorithm {
    */
   readonly atOnce?: (limit: number) => OwnFields
   /** Options of its own for random traces. @default none */
-  readonly drawn?: (numbers: DrawnNumbers) => OwnFields
+  readonly drawn?: (numbers: DrawnNumbers) => DrawnFields
   /** The most units that are remembered before some are lost. @default more than tests take */
   readonly maxRemembered?: (limit: number) => number
   /** The longest time to live of a key, for limits of up to twice the declared one and one more, and clocks that are set back. */
@@ -36,6 +50,13 @@ interface DrawnNumbers {
   readonly steps: number
   readonly units: number | undefined
   readonly share: number | undefined
+}
+
+/** Midnight in Dhaka lies in the hour in which traces begin. */
+const calendars: { readonly [steps: number]: DrawnFields } = {
+  1: { window: { every: 'day', zone: 'Asia/Dhaka' } },
+  3: { window: { every: 'week', zone: 'America/New_York' } },
+  4: { window: { every: 'month', zone: 'Africa/Cairo' } },
 }
 
 const newUnitLife = (): Life => new UnitLife()
@@ -55,10 +76,15 @@ export const testedAlgorithms: { readonly [name in AlgorithmName]: TestedAlgorit
     maxTtlMs: ({ windowMs }) => 3 * windowMs,
   },
   'fixed-window': {
-    counted: { 'window-60000': {}, 'window-60000-clock': { align: 'clock' } },
+    counted: {
+      'window-60000': {},
+      'window-60000-clock': { align: 'clock' },
+      'window-month-Europe/Rome': { window: { every: 'month', zone: 'Europe/Rome' } },
+    },
     newLife: newUnitLife,
-    drawn: ({ aligned }) => (aligned ? { align: 'clock' } : {}),
-    maxTtlMs: ({ windowMs, clockAligned }) => (clockAligned ? 2 : 1) * windowMs,
+    drawn: ({ aligned, steps }) => (aligned ? { align: 'clock' } : (calendars[steps] ?? {})),
+    maxTtlMs: ({ windowMs, clockAligned, calendar }) =>
+      (clockAligned || calendar ? 2 : 1) * (windowMs + (calendar ? 7_200_000 : 0)),
   },
   'token-bucket': {
     counted: { 'bucket-60000': { burst: 7 } },
@@ -98,8 +124,8 @@ export const exactNames: readonly Exclude<AlgorithmName, 'concurrency'>[] = algo
 /** Options that make a policy of any algorithm admit `limit` units at once, and then wait for a window, or a lease. */
 export function algorithmPolicy(
   algorithm: AlgorithmName,
-  { window, ...options }: PolicyFields & { limit: number },
-): PolicyFields {
+  { window, ...options }: TimedFields,
+): TimedFields {
   const policy = { ...options, algorithm, ...testedAlgorithms[algorithm].atOnce?.(options.limit) }
   if (algorithm === 'concurrency') return { ...policy, ...(window && { lease: window }) }
   return { ...policy, ...(window && { window }) }

@@ -123,8 +123,9 @@ function elapsed(windowMs: number): fc.Arbitrary<number> {
 }
 
 /** Costs around what an algorithm can record, and beyond. */
-function largeCosts({ limit, windowMs }: Policy): readonly number[] {
-  const most = maxUnits(windowMs)
+function largeCosts(policy: Policy): readonly number[] {
+  const { limit } = policy
+  const most = maxUnits(policy)
   return [2 * limit, 2 * limit + 1, most - 1, most, 2 ** 52, Number.MAX_SAFE_INTEGER]
 }
 
@@ -141,8 +142,8 @@ function penaltyCheckOf(policy: Policy): fc.Arbitrary<Check> {
     .map((rest) => ({ policy, limit: policy.limit, ...rest }))
 }
 
-function largestLimit({ limit, windowMs }: Policy): number {
-  return Math.min(2 * limit + 1, maxUnits(windowMs))
+function largestLimit(policy: Policy): number {
+  return Math.min(2 * policy.limit + 1, maxUnits(policy))
 }
 
 function checkOf(policy: Policy): fc.Arbitrary<Check> {

@@ -1,4 +1,5 @@
 export type { Algorithm, KeyState } from './algorithms/algorithm.ts'
+export type { CalendarWindow } from './algorithms/calendar.ts'
 export { maxUnits } from './algorithms/max-units.ts'
 export {
   type AlgorithmName,

@@ -11,6 +11,7 @@ import {
   keyText,
   limitOf,
   limitText,
+  windowText,
 } from '../../../packages/admin/src/page/words/policy-values.ts'
 
 type Live = Parameters<TrafficHistory['note']>[0]
@@ -173,6 +174,11 @@ describe('the form of a policy', () => {
       { policy: 'burst', field: 'limit', value: 1_200 },
       { policy: 'burst', field: 'share', value: 0.5 },
     ])
+  })
+
+  it('tells its window', () => {
+    const texts = ['1m', 500, { every: 'month', zone: 'Europe/Rome' } as const, undefined]
+    expect(texts.map(windowText)).toEqual([' / 1m', ' / 500 ms', ' / 1 month (Europe/Rome)', ''])
   })
 
   it('has a number for each tier, and keeps what is around them', () => {

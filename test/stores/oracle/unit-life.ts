@@ -1,4 +1,5 @@
 import { type Check, maxUnits, type Policy } from '@sluice/core'
+import { calendarWindow } from './calendar-window.ts'
 import { ceilDivide, type Expected, firstWait, type GivenBack, type Life } from './life.ts'
 
 /** What one request took. */
@@ -34,8 +35,9 @@ export class UnitLife implements Life {
   isOver({ policy }: Check, now: number): boolean {
     const counted = this.#counted
     if (policy.algorithm === 'sliding-log') return live(counted, policy, now).length === 0
-    const windows = policy.algorithm === 'sliding-counter' ? 2 : 1
-    return counted.openedAt !== undefined && now >= counted.openedAt + windows * policy.windowMs
+    if (policy.algorithm === 'fixed-window')
+      return counted.openedAt !== undefined && !isOpen(counted, policy, now)
+    return counted.openedAt !== undefined && now >= counted.openedAt + 2 * policy.windowMs
   }
 
   take({ policy, cost, limit }: Check, now: number): { at: number; ends: number[] } {
@@ -51,7 +53,7 @@ export class UnitLife implements Life {
       const most = before > recorded ? before : recorded
       counted.units = newest(live(counted, policy, now), most)
     } else {
-      const most = BigInt(maxUnits(policy.windowMs))
+      const most = BigInt(maxUnits(policy))
       const others = counted.units.filter((units) => units.time !== time)
       const own = counted.units.filter((units) => units.time === time)
       counted.units = [...others, ...newest(own, most)]
@@ -112,6 +114,7 @@ export class UnitLife implements Life {
 }
 
 function startOf(policy: Policy, now: number): number {
+  if (policy.calendar) return calendarWindow(policy.calendar, now).start
   const aligned = policy.algorithm === 'sliding-counter' || policy.clockAligned
   return aligned ? Math.floor(now / policy.windowMs) * policy.windowMs : now
 }
@@ -128,8 +131,13 @@ function counterStart({ openedAt }: Counted, policy: Policy, now: number): numbe
   return startOf(policy, Math.max(now, openedAt ?? now))
 }
 
-function isOpen({ openedAt }: Counted, { windowMs }: Policy, now: number): boolean {
-  return openedAt !== undefined && now < openedAt + windowMs
+function isOpen({ openedAt }: Counted, policy: Policy, now: number): boolean {
+  return openedAt !== undefined && now < endOf(policy, openedAt)
+}
+
+/** The end of a window that begins, or has begun, at a time. */
+function endOf({ calendar, windowMs }: Policy, start: number): number {
+  return calendar ? calendarWindow(calendar, start).end : start + windowMs
 }
 
 /** A time that lies after now counts as now, and a window of the clock as the next one. Tells whether there was one. */
@@ -140,8 +148,8 @@ function settle(counted: Counted, { policy }: Check, now: number): boolean {
     for (const unit of late) unit.time = latest
     return late.length > 0
   }
-  const isAligned = policy.clockAligned || policy.algorithm === 'sliding-counter'
-  const latest = isAligned ? startOf(policy, now) + policy.windowMs : now
+  const isAligned = policy.clockAligned || policy.calendar || policy.algorithm === 'sliding-counter'
+  const latest = isAligned ? endOf(policy, startOf(policy, now)) : now
   const { openedAt = latest } = counted
   if (openedAt <= latest) return false
   for (const unit of counted.units) unit.time -= openedAt - latest
@@ -192,7 +200,7 @@ function hasLostUnits(
 ): boolean {
   return policy.algorithm === 'sliding-log'
     ? sum(live(counted, policy, now)) >= maxRecorded(limit)
-    : sum(own) >= BigInt(maxUnits(policy.windowMs))
+    : sum(own) >= BigInt(maxUnits(policy))
 }
 
 function usedAt(counted: Counted, policy: Policy, now: number): bigint {
@@ -218,10 +226,11 @@ function waitUntil(
 
 function resetOf(counted: Counted, { policy, limit }: Check, now: number): number {
   const { windowMs } = policy
-  if (limit === 0) return windowMs
   if (policy.algorithm === 'fixed-window') {
-    return isOpen(counted, policy, now) ? (counted.openedAt ?? 0) + windowMs - now : windowMs
+    const open = limit > 0 && isOpen(counted, policy, now) ? counted.openedAt : undefined
+    return endOf(policy, open ?? now) - now
   }
+  if (limit === 0) return windowMs
   const used = Number(usedAt(counted, policy, now))
   if (used === 0) return windowMs
   const next = waitUntil(counted, policy, { now, most: BigInt(Math.min(used, limit) - 1) })
@@ -235,6 +244,6 @@ function endsOf(counted: Counted, policy: Policy, now: number): number[] {
   const isLog = policy.algorithm === 'sliding-log'
   const start = startOf(policy, isLog ? now : Math.max(now, counted.openedAt ?? now))
   if (policy.algorithm === 'sliding-counter') return [start + 2 * windowMs]
-  if (policy.algorithm === 'fixed-window') return [now + windowMs, start + windowMs]
+  if (policy.algorithm === 'fixed-window') return [endOf(policy, now), endOf(policy, start)]
   return [now + windowMs, Math.ceil(now / resolutionMs) * resolutionMs + windowMs]
 }

@@ -24,7 +24,9 @@ export function affectedBy({ metrics }: Admin, { before, after, edit }: Changed)
     const from = old.get(policy.name)
     if (!from || sameBounds(from, policy)) return []
     const bounds = [boundOf(from), boundOf(policy)] as const
-    const windowMs = policy.window === undefined ? 0 : durationMs(policy.window, 'window')
+    const { window } = policy
+    // What a key takes in a month is not counted.
+    const windowMs = !window || typeof window === 'object' ? 0 : durationMs(window, 'window')
     const taken = windowMs && takenUnder(metrics, { policy: policy.name, windowMs })
     if (bounds[0] === undefined || bounds[1] === undefined || !taken) {
       unclear.push(policy.name)

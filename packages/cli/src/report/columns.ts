@@ -49,9 +49,10 @@ export const clientColumns: readonly Column<DeniedClient>[] = [
   ...denials,
 ]
 
-/** `8 / 10s`, `2 at once`, or `5 refusals / 1m`. */
-function limitText({ limit, counts, windowMs }: PolicyReport): string {
+/** `8 / 10s`, `8 / month (UTC)`, `2 at once`, or `5 refusals / 1m`. */
+function limitText({ limit, counts, windowMs, calendar }: PolicyReport): string {
   if (limit === null) return 'unlimited'
   if (counts === 'leases') return `${countText(limit)} at once`
-  return `${countText(limit)}${counts === 'strikes' ? ' refusals' : ''} / ${durationText(windowMs)}`
+  const window = calendar ? `${calendar.every} (${calendar.zone})` : durationText(windowMs)
+  return `${countText(limit)}${counts === 'strikes' ? ' refusals' : ''} / ${window}`
 }

@@ -1,3 +1,5 @@
+import type { CalendarWindow } from '@sluice/core'
+
 /**
  * The result of a simulation, as `sluice simulate --json` prints it. Times are milliseconds since
  * 1970, spans are milliseconds.
@@ -83,6 +85,8 @@ export interface PolicyReport {
   /** The declared limit; `null` for none. */
   readonly limit: number | null
   readonly windowMs: number
+  /** The calendar of its windows; `null` for none. */
+  readonly calendar: CalendarWindow | null
   readonly mode: 'enforce' | 'shadow'
   /** Requests that it was asked about. */
   readonly checked: number

@@ -36,9 +36,9 @@ export class PolicyTally {
   }
 
   get report(): PolicyReport {
-    const { name, algorithm, limit, windowMs, enforcedShare } = this.#policy
+    const { name, algorithm, limit, windowMs, calendar = null, enforcedShare } = this.#policy
     return {
-      ...{ name, algorithm, windowMs },
+      ...{ name, algorithm, windowMs, calendar },
       counts: algorithmOf(this.#policy).counts,
       limit: Number.isFinite(limit) ? limit : null,
       mode: enforcedShare === 0 ? 'shadow' : 'enforce',

@@ -26,14 +26,16 @@ export interface OwnOptions<Options, Settings> {
   readonly neutral: Settings
   /**
    * Milliseconds that take the place of the option `window`. Left out by algorithms that need a
-   * window.
+   * window; `undefined` if the option is a duration.
    */
-  windowMs?(options: Options & { window?: unknown }, at: OptionPath): number
+  windowMs?(options: Options & { window?: unknown }, at: OptionPath): number | undefined
+  /** True if windows may be those of a calendar. @default false */
+  readonly hasCalendar?: boolean
   /**
    * Checks the options.
    * @throws SluiceError for an option that is out of range
    */
-  read(options: Options, windowMs: number, at: OptionPath): Settings
+  read(options: Options & { window?: unknown }, windowMs: number, at: OptionPath): Settings
 }
 
 /** The form of an option, for the schema of policy files. */
@@ -78,6 +80,8 @@ interface Traits<State, Options, Settings extends object> {
    * @default when they are described alike
    */
   agrees?(one: CountedPolicy<Settings>, other: CountedPolicy<Settings>): boolean
+  /** True when all units come back at the end of the window. @default false */
+  readonly resetsAtEnd?: boolean
   /** The longest that a unit counts, in ms. */
   lifeMs(policy: CountedPolicy<Settings>): number
   /**
@@ -239,7 +243,8 @@ export interface Algorithm<
   fromTwin(check: CountingCheck<Settings>, report: TwinReading, now: number): ReadState<State>
   /**
    * Returns what the twin reads of a check beside the limit and the window, as `policy.setting`;
-   * `undefined` for the value that it assumes. Left out by twins that read nothing else.
+   * `undefined` for the value that it assumes. Left out by twins that read nothing else. A text
+   * depends on `now`, by a clock that may differ from the store's.
    */
-  luaSetting?(check: CountingCheck<Settings>): number | string | undefined
+  luaSetting?(check: CountingCheck<Settings>, now: number): number | string | undefined
 }

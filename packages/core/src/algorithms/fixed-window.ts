@@ -1,5 +1,6 @@
-import { oneOf } from '../options/options.ts'
+import { invalid, oneOf } from '../options/options.ts'
 import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
+import { boundsAt, type CalendarWindow, calendarMs, calendarOf } from './calendar.ts'
 import { flatCodec, plainWindow } from './flat-codec.ts'
 import { maxUnits } from './max-units.ts'
 
@@ -14,6 +15,8 @@ export interface FixedWindowOptions {
 export interface FixedWindowSettings {
   /** `fixed-window`: true when windows start at multiples of `windowMs` since the epoch. */
   readonly clockAligned: boolean
+  /** `fixed-window`: the windows of a calendar; `undefined` when all are `windowMs` long. */
+  readonly calendar: CalendarWindow | undefined
 }
 
 type Check = CountingCheck<FixedWindowSettings>
@@ -25,23 +28,37 @@ export interface FixedWindow extends KeyState {
 }
 
 /**
- * A count since the window's first charge, or since a multiple of the window when aligned to the
- * clock.
+ * A count since the window's first charge, since a multiple of the window when aligned to the
+ * clock, or since midnight in a time zone.
  */
 export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindowOptions> = {
   ...plainWindow,
   counts: 'units',
   keyName: 'window',
-  keyShape: ({ windowMs, clockAligned }) => `${windowMs}${clockAligned ? '-clock' : ''}`,
-  describe: ({ windowMs, clockAligned }) =>
-    `fixed-window over ${windowMs} ms${clockAligned ? ' aligned to the clock' : ''}`,
+  keyShape: ({ windowMs, clockAligned, calendar }) =>
+    calendar ? `${calendar.every}-${calendar.zone}` : `${windowMs}${clockAligned ? '-clock' : ''}`,
+  describe: ({ windowMs, clockAligned, calendar }) =>
+    calendar
+      ? `fixed-window over every ${calendar.every} in ${calendar.zone}`
+      : `fixed-window over ${windowMs} ms${clockAligned ? ' aligned to the clock' : ''}`,
+  // A day in which the clock is set back is longer.
+  lifeMs: ({ windowMs, calendar }) => windowMs + (calendar ? 7_200_000 : 0),
+  resetsAtEnd: true,
   options: {
     fields: { align: { form: 'text', text: 'clock' } },
-    neutral: { clockAligned: false },
-    read: ({ align }, _windowMs, at) => ({
-      clockAligned:
-        align !== undefined && oneOf(align, { option: at('align') }, ['clock']) === 'clock',
-    }),
+    neutral: { clockAligned: false, calendar: undefined },
+    hasCalendar: true,
+    windowMs({ window }, at) {
+      const calendar = calendarOf(window, at('window'))
+      return calendar && calendarMs[calendar.every]
+    },
+    read({ align, window }, _windowMs, at) {
+      const calendar = calendarOf(window, at('window'))
+      const label = { option: at('align') }
+      if (calendar && align) throw invalid(label, align, 'left out beside { every, zone }')
+      const clockAligned = align !== undefined && oneOf(align, label, ['clock']) === 'clock'
+      return { clockAligned, calendar }
+    },
   },
   codec: flatCodec(newWindow, ['startMs', 'count', 'limit']),
 
@@ -50,23 +67,22 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
   capacity: ({ limit }) => limit,
 
   clamp(state, check, now) {
-    const { clockAligned, windowMs } = check.policy
+    const { clockAligned, calendar } = check.policy
     // A window of the clock ends once, also if the clock is set back to before its start.
-    const startMs = clockAligned ? startAt(check, now) + windowMs : now
+    const startMs = clockAligned || calendar ? endOf(check, startAt(check, now)) : now
     return state.startMs <= startMs ? state : { ...state, startMs }
   },
 
   used: (state, check, now) => (isOpen(state, check, now) ? state.count : 0),
 
   msUntil(state, check, { now, target }) {
-    return fixedWindow.used(state, check, now) <= target
-      ? 0
-      : state.startMs + check.policy.windowMs - now
+    return fixedWindow.used(state, check, now) <= target ? 0 : endOf(check, state.startMs) - now
   },
 
   resetMs(state, check, { now }) {
-    const { windowMs } = check.policy
-    return check.limit > 0 && isOpen(state, check, now) ? state.startMs + windowMs - now : windowMs
+    const { windowMs, calendar } = check.policy
+    if (check.limit > 0 && isOpen(state, check, now)) return endOf(check, state.startMs) - now
+    return calendar ? endOf(check, now) - now : windowMs
   },
 
   take(state, check, now) {
@@ -74,7 +90,7 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
       state.startMs = startAt(check, now)
       state.count = 0
     }
-    state.count = Math.min(state.count + check.cost, maxUnits(check.policy.windowMs))
+    state.count = Math.min(state.count + check.cost, maxUnits(check.policy))
     state.limit = check.limit
     return state.startMs
   },
@@ -93,14 +109,17 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
     return state.count < before
   },
 
-  endsAt: (state, check) => state.startMs + check.policy.windowMs,
+  endsAt: (state, check) => endOf(check, state.startMs),
 
   fromTwin({ limit }, { amount, detail, aheadMs }, now) {
     const startMs = detail === 0 ? -1 : now + aheadMs - detail + 1
     return { state: { startMs, count: amount, limit }, at: startMs }
   },
 
-  luaSetting: ({ policy }) => (policy.clockAligned ? 1 : undefined),
+  luaSetting({ policy: { clockAligned, calendar } }, now) {
+    if (calendar) return boundsAt(calendar, now).join()
+    return clockAligned ? 1 : undefined
+  },
 }
 
 function newWindow(): FixedWindow {
@@ -111,13 +130,19 @@ function newWindow(): FixedWindow {
  * Returns a count after a refund. A count at its maximum has lost units, and gives nothing back.
  */
 export function unitsLeft({ cost, policy }: CountingCheck<object>, count: number): number {
-  return count >= maxUnits(policy.windowMs) ? count : Math.max(0, count - cost)
+  return count >= maxUnits(policy) ? count : Math.max(0, count - cost)
 }
 
 function isOpen(state: FixedWindow, check: Check, now: number): boolean {
-  return state.startMs >= 0 && now < state.startMs + check.policy.windowMs
+  return state.startMs >= 0 && now < endOf(check, state.startMs)
 }
 
-function startAt(check: Check, now: number): number {
-  return check.policy.clockAligned ? now - (now % check.policy.windowMs) : now
+function startAt({ policy: { calendar, clockAligned, windowMs } }: Check, now: number): number {
+  if (calendar) return boundsAt(calendar, now)[1]
+  return clockAligned ? now - (now % windowMs) : now
+}
+
+/** The end of a window that begins, or of the calendar has begun, at `startMs`. */
+function endOf({ policy: { calendar, windowMs } }: Check, startMs: number): number {
+  return calendar && startMs >= 0 ? boundsAt(calendar, startMs)[2] : startMs + windowMs
 }

@@ -50,7 +50,7 @@ export const leakyBucket: Algorithm<Bucket, LeakyBucketSettings, LeakyBucketOpti
         options.queue === undefined
           ? Number.POSITIVE_INFINITY
           : wholeUnits(options.queue, { option: at('queue') }, 0)
-      checkUnits(queue + 1, windowMs, at('queue'))
+      checkUnits(queue + 1, { windowMs }, at('queue'))
       return { queue, maxDelayMs: maxDelayOf(options, at) }
     },
   },

@@ -4,22 +4,28 @@ import { invalid, isWholeNumber, type OptionLabel } from '../options/options.ts'
 /** The most units of any window: beyond them the totals of a packed log overflow. */
 const mostUnits = 2 ** 47 - 1
 
+interface Window {
+  readonly windowMs: number
+  readonly calendar?: object | undefined
+}
+
 /**
- * The most units that a window of `windowMs` can count exactly. Beyond 2^53 − 1 ms · units, doubles
- * lose whole units. Beyond 2^47 − 1 units, the totals of a packed log overflow, since they hold up
- * to twice the limit.
+ * The most units that a window can count exactly. Beyond 2^53 − 1 ms · units, doubles lose whole
+ * units, except in windows of the calendar, which are never divided. Beyond 2^47 − 1 units, the
+ * totals of a packed log overflow, since they hold up to twice the limit.
  */
-export function maxUnits(windowMs: number): number {
+export function maxUnits({ windowMs, calendar }: Window): number {
+  if (calendar) return mostUnits
   return Math.min(Math.floor(Number.MAX_SAFE_INTEGER / windowMs), mostUnits)
 }
 
 /** Throws when a window cannot count `units` exactly; `Infinity` stands for no bound. */
-export function checkUnits(units: number, windowMs: number, option: string): void {
-  if (units === Number.POSITIVE_INFINITY || units <= maxUnits(windowMs)) return
+export function checkUnits(units: number, window: Window, option: string): void {
+  if (units === Number.POSITIVE_INFINITY || units <= maxUnits(window)) return
   throw new SluiceError(
     'SLUICE_POLICY_RANGE',
-    `${option} (${units}) times the window (${windowMs} ms) must be at most 2^53 − 1, and ${option} at most 2^47 − 1, to stay exact; ` +
-      `with this window it can be ${maxUnits(windowMs)} at most`,
+    `${option} (${units}) times the window (${window.windowMs} ms) must be at most 2^53 − 1, and ${option} at most 2^47 − 1, to stay exact; ` +
+      `with this window it can be ${maxUnits(window)} at most`,
   )
 }
 

@@ -33,7 +33,7 @@ export const tokenBucket: Algorithm<Bucket, TokenBucketSettings, TokenBucketOpti
     read({ burst: value }, windowMs, at) {
       if (value === undefined) return { burst: undefined }
       const burst = wholeUnits(value, { option: at('burst') }, 1)
-      checkUnits(burst, windowMs, at('burst'))
+      checkUnits(burst, { windowMs }, at('burst'))
       return { burst }
     },
   },

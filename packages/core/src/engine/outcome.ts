@@ -89,7 +89,8 @@ export function admittedOutcome(
   const { policy, limit } = check
   const outcome = new CheckOutcome(check)
   outcome.remaining = Math.min(limit, remaining)
-  const pacedMs = Math.ceil((outcome.remaining * policy.windowMs) / limit)
+  const isPaced = !algorithmOf(policy).resetsAtEnd
+  const pacedMs = isPaced ? Math.ceil((outcome.remaining * policy.windowMs) / limit) : 0
   outcome.resetMs = Math.max(1, pacedMs, Math.ceil(resetMs))
   return outcome
 }

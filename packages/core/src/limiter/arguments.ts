@@ -49,11 +49,12 @@ export function readPeekOptions(
   knownFields(limits, 'limits', names)
   return {
     cost,
-    limitOf({ name, windowMs, headroom, limit, limitPerRequest }: Policy): number | undefined {
+    limitOf(policy: Policy): number | undefined {
+      const { name, headroom, limit, limitPerRequest } = policy
       const value = Object.hasOwn(limits, name) ? limits[name] : undefined
       if (value === undefined) return limitPerRequest ? undefined : limit
       const given = withoutHeadroom(policyLimit(value, `limits.${name}`), headroom)
-      checkUnits(given, windowMs, `limits.${name}`)
+      checkUnits(given, policy, `limits.${name}`)
       return given
     },
   }

@@ -45,7 +45,7 @@ export function peekAt(
     const limit = look.limit ?? appliedLimitsOf(store).of(look)
     if (limit === undefined) unknown.add(policy)
     // Under a limit that nobody reaches, the rest shows what is used.
-    return { ...look, limit: limit ?? maxUnits(policy.windowMs) }
+    return { ...look, limit: limit ?? maxUnits(policy) }
   })
   return andThen(decide('peek', checks), (decision) => {
     // A region knows its own part of the units, and a fallback those of this process.

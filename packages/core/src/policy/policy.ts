@@ -1,3 +1,4 @@
+import type { CalendarWindow } from '../algorithms/calendar.ts'
 import { checkUnits, wholeUnits } from '../algorithms/max-units.ts'
 import {
   type AlgorithmName,
@@ -45,9 +46,10 @@ export interface PolicyFields extends AlgorithmOptions {
   headroom?: number | undefined
   /**
    * Length of the window: milliseconds, or a text such as `'10s'`, `'15m'`, `'1d'`. All but
-   * `concurrency` need one.
+   * `concurrency` need one. For `fixed-window` also a day, week or month of the calendar:
+   * `{ every: 'month', zone: 'Europe/Rome' }`.
    */
-  window?: Duration | DurationMs | undefined
+  window?: Duration | DurationMs | CalendarWindow | undefined
   /** The algorithm that counts the units of a window. @default 'sliding-log' */
   algorithm?: AlgorithmName | undefined
   /**
@@ -112,6 +114,7 @@ export interface PolicyFields extends AlgorithmOptions {
  */
 export type WindowForm =
   | { algorithm: 'concurrency'; window?: undefined }
+  | { algorithm: 'fixed-window'; window: CalendarWindow }
   | { window: Duration | DurationMs; algorithm?: Exclude<AlgorithmName, 'concurrency'> | undefined }
 
 /** Options of a policy. `concurrency` has no window, and all other algorithms need one. */
@@ -156,9 +159,10 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
     algorithmNames,
   )
   const { counts, options: own } = algorithms[algorithm]
-  const windowMs = own.windowMs?.(options, at) ?? windowMsOf(options.window, at('window'))
-  checkUnits(limit, windowMs, at('limit'))
+  const windowMs =
+    own.windowMs?.(options, at) ?? durationOf(options.window, algorithm, at('window'))
   const settings = algorithmSettings(options, { algorithm, windowMs }, at)
+  checkUnits(limit, { windowMs, ...settings }, at('limit'))
   const name = options.name === undefined ? undefined : policyName(options.name, at('name'))
   return {
     id: name === undefined ? `~${algorithm}-${limit}-${windowMs}` : escapeName(name),
@@ -186,6 +190,13 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
         ? undefined
         : oneOf(options.failureMode, { option: at('failureMode') }, failureModes),
   }
+}
+
+function durationOf(window: unknown, algorithm: AlgorithmName, option: string): number {
+  if (typeof window !== 'object' || window === null) return windowMsOf(window, option)
+  const owners = algorithmNames.filter((name) => algorithms[name].options.hasCalendar)
+  const legal = `a duration such as '10s' with algorithm '${algorithm}': only '${owners.join("', '")}' counts by the calendar`
+  throw invalid({ option }, window, legal)
 }
 
 export function policyLimit(value: unknown, option: string): number {

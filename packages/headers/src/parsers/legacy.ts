@@ -23,9 +23,9 @@ export function parseLegacy(field: FieldLookup, nowMs: number): ParsedPolicy | u
 
 /**
  * The numbers of one quota, each ignored alone when it is malformed. The reset is read as a delta
- * (Reddit, fastify), a duration (OpenAI), an epoch with or without a fraction (GitHub, GitLab,
- * Discord) or an ISO 8601 instant (Atlassian, Anthropic). Of two lines of a field, which come joined
- * by a comma, the stricter one counts. The windows that draft-3 lists behind the limit are left out.
+ * (Reddit, fastify), a duration (OpenAI), an epoch with or without a fraction (GitHub, Discord) or
+ * an ISO 8601 instant (Atlassian, Anthropic). Of two lines of a field, which come joined by a
+ * comma, the stricter one counts. The windows that draft-3 lists behind the limit are left out.
  *
  * @param fields the names of the fields, with `*` for `Limit`, `Remaining` and `Reset`
  */

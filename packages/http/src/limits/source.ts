@@ -119,15 +119,13 @@ export function isPerRequest<Native>(
 }
 
 /** @throws SluiceError when a limit of a source is too large for the window of its policy */
-export function checkLargest<Native>(
-  limit: LimitOption<Native> | undefined,
-  { name, windowMs }: Policy,
-): void {
-  if (!isLimitSource(limit) || limit.largest <= maxUnits(windowMs)) return
+export function checkLargest<Native>(limit: LimitOption<Native> | undefined, policy: Policy): void {
+  const { name, windowMs } = policy
+  if (!isLimitSource(limit) || limit.largest <= maxUnits(policy)) return
   throw new SluiceError(
     'SLUICE_POLICY_RANGE',
     `limit of '${name}': ${limit.kind} goes up to ${limit.largest}, but with a window of ${windowMs} ms it can be ` +
-      `${maxUnits(windowMs)} at most, to stay exact`,
+      `${maxUnits(policy)} at most, to stay exact`,
   )
 }
 

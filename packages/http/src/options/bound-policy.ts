@@ -114,15 +114,12 @@ export function validCost(cost: unknown, report: Report): number {
 }
 
 /** The limit in force: `Infinity` for `unlimited`, the default if none or a wrong one is found. */
-export function validLimit(
-  found: FoundLimit,
-  { limit: otherwise, headroom, name, windowMs }: Policy,
-  report: Report,
-): LimitInForce {
+export function validLimit(found: FoundLimit, policy: Policy, report: Report): LimitInForce {
+  const { limit: otherwise, headroom, name } = policy
   if (found === 'default') return { limit: otherwise }
   const { value, reduced, ...mode } = found
   if (value === unlimited) return { limit: Number.POSITIVE_INFINITY, reduced, ...mode }
-  const max = maxUnits(windowMs)
+  const max = maxUnits(policy)
   if (isWholeNumber(value, { min: 0, max }))
     return { limit: withoutHeadroom(value, headroom), reduced, ...mode }
   report(

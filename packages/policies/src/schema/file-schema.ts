@@ -115,6 +115,13 @@ const policyFields: TProperties = {
 }
 
 const async = closed({ maxUncounted: whole(1) })
+const calendar = closed(
+  {
+    every: oneOf(['day', 'week', 'month']),
+    zone: text(undefined, { examples: ['Europe/Rome', 'UTC'] }),
+  },
+  { title: '{ every: day, week or month, zone: the name of a time zone }' },
+)
 const windowed = {
   window: duration,
   ...optional({
@@ -129,6 +136,11 @@ function fieldsOf(name: (typeof algorithmNames)[number]): TProperties {
   const own = Object.entries(options.fields).map(([field, form]) => [field, schemaOf(form)])
   return {
     ...(counts === 'units' && windowed),
+    ...(options.hasCalendar && {
+      window: Type.Union([...formsOf(duration), calendar], {
+        title: `${duration.title}; or { every: month, zone: Europe/Rome }`,
+      }),
+    }),
     ...optional({
       ...Object.fromEntries(own),
       ...(besideGrants[name] && {

@@ -1,5 +1,6 @@
 -- fixed-window: a count since the window's first charge, or since a multiple of the window if it is
--- aligned to the clock.
+-- aligned to the clock (setting 1), or since a midnight. For windows of a calendar the setting is
+-- the text of four numbers: when the last window began, this one, the next one, and the one after.
 -- Value: [u8 version = 1] [u32 incarnation] [u48 start ms] [u56 count]
 -- Usual states: usual/fixed-window.lua, which reads and writes the same format.
 define['fixed-window'] = function()
@@ -7,26 +8,48 @@ define['fixed-window'] = function()
 
   local fixed_window = {}
 
+  -- The last of the numbers of a calendar up to `time`, and the first one after it.
+  local function bounds_at(policy, time)
+    local before, after
+    for bound in policy.setting:gmatch('%d+') do
+      bound = tonumber(bound)
+      if bound <= time then before = bound else after = after or bound end
+    end
+    return before, after
+  end
+
+  local function start_of(policy)
+    if type(policy.setting) ~= 'string' then return policy.setting == 1 and now - now % policy.window or now end
+    local start, finish = bounds_at(policy, now)
+    if start and finish then return start end
+    error('its clock and that of the process differ by more than a window', 0)
+  end
+
+  local function end_of(policy, start)
+    if type(policy.setting) ~= 'string' then return start + policy.window end
+    local before, after = bounds_at(policy, start)
+    return after or before + policy.window
+  end
+
   function fixed_window.load(cell, key, policy)
-    policy.most = max_units(policy.window)
-    local is_aligned = policy.setting == 1
-    policy.start = is_aligned and now - now % policy.window or now
+    policy.most = max_units(type(policy.setting) == 'string' and 1 or policy.window)
+    policy.start = start_of(policy)
     cell.start, cell.count = nil, 0
     local value = read_string(cell, key, VERSION, LENGTH)
     if not value then return end
     local _, incarnation, start, count = unpack_struct(FORMAT, value)
     if count > policy.most then return reject() end
     -- A window of the clock ends once, also if the clock is set back to before its start.
-    local latest = is_aligned and policy.start + policy.window or now
+    local latest = policy.setting and end_of(policy, policy.start) or now
     if start > latest then start, cell.repaired = latest, true end
-    if now < start + policy.window then
+    if now < end_of(policy, start) then
       cell.incarnation, cell.start, cell.count = incarnation, start, count
     end
   end
 
   function fixed_window.persist(cell, policy)
     local value = pack(FORMAT, VERSION, cell.incarnation, cell.start, cell.count)
-    write_string(cell.key, value, cell.start + policy.window - now)
+    write_string(cell.key, value, end_of(policy, cell.start) - now)
   end
 
   -- The time to live was set with the first charge of the window.
@@ -50,7 +73,7 @@ define['fixed-window'] = function()
   end
 
   function fixed_window.clear(cell, policy)
-    leave_mark(cell, policy.window)
+    leave_mark(cell, end_of(policy, now) - now)
     cell.start, cell.count = nil, 0
   end
 

@@ -15,9 +15,10 @@ interface Group {
 
 /**
  * Writes the asks of a call as `lua/decide.lua` reads them: policies once, and groups of requests.
+ * @param now about the time of Redis
  * @param apart the grants of the only key, where they may live on another node
  */
-export function generalCall(asks: readonly QueuedRequest[], apart?: string): string {
+export function generalCall(asks: readonly QueuedRequest[], now: number, apart?: string): string {
   const known: Check[] = []
   const groups: Group[] = []
   for (const ask of asks) {
@@ -28,7 +29,7 @@ export function generalCall(asks: readonly QueuedRequest[], apart?: string): str
     else groups.push({ op, policies, asks: [ask] })
   }
   const own = apart === undefined ? '' : `,"apart":${JSON.stringify(apart)}`
-  return `{"policies":[${known.map(encodePolicy)}],"groups":[${groups.map(encodeGroup)}]${own}}`
+  return `{"policies":[${known.map((check) => encodePolicy(check, now))}],"groups":[${groups.map(encodeGroup)}]${own}}`
 }
 
 /** Returns the number of a policy and limit among those that are known, from 1. */
@@ -38,25 +39,29 @@ function numberOf(check: Check, known: Check[]): number {
   return place === -1 ? known.push(check) : place + 1
 }
 
-function encodePolicy(check: Check): string {
+function encodePolicy(check: Check, now: number): string {
   const { policy, limit } = check
+  const setting = luaSetting(check, now)
   const known = encodedPolicies.get(policy)
-  if (known?.limit === limit) return known.json
+  if (known?.limit === limit && known.setting === setting) return known.json
   const json = JSON.stringify({
     // Lua knows granted-log as an algorithm too.
     algorithm: policy.counting,
     limit,
     window: policy.windowMs,
-    setting: luaSetting(check),
+    setting,
     is_short: isShortLog(check),
     count_denied: policy.countDenied,
   })
-  encodedPolicies.set(policy, { limit, json })
+  encodedPolicies.set(policy, { limit, setting, json })
   return json
 }
 
 /** The last form of each policy, since it is mostly the same for every call. */
-const encodedPolicies = new WeakMap<Policy, { readonly limit: number; readonly json: string }>()
+const encodedPolicies = new WeakMap<
+  Policy,
+  { readonly limit: number; readonly setting: unknown; readonly json: string }
+>()
 
 /** Writes a group as JSON. Values that are the same for every ask, as most are, are left out. */
 function encodeGroup({ op, policies, asks }: Group): string {

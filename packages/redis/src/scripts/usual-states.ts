@@ -38,9 +38,9 @@ export function isShortLog({ policy, limit }: Check): boolean {
   return limit <= maxStringLimit && policy.windowMs <= maxStringWindowMs
 }
 
-/** The setting of a check, for the twin of its algorithm. */
-export function luaSetting(check: Check): number | string | undefined {
-  return algorithmOf(check.policy).luaSetting?.(check)
+/** The setting of a check, for the twin of its algorithm, at about `now` by the clock of Redis. */
+export function luaSetting(check: Check, now = 0): number | string | undefined {
+  return algorithmOf(check.policy).luaSetting?.(check, now)
 }
 
 /** A twin that is more than one file of its name, and a module of that name where there is one. */
@@ -77,6 +77,11 @@ const luaTwins: { readonly [name in Counting]?: LuaTwin } = {
   // Only scripts for grants have a further file.
   'granted-log': log,
   'sliding-log': log,
+  'fixed-window': {
+    files: () => ['fixed-window'],
+    // The setting of a calendar changes with time, and a plan does not.
+    moduleOf: ({ policy }) => (policy.calendar ? undefined : 'fixed-window'),
+  },
   'token-bucket': bucket('token-bucket'),
   'leaky-bucket': bucket('token-bucket', 'leaky-bucket'),
 }

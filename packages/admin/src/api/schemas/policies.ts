@@ -21,6 +21,7 @@ const kill = oneOf(['none', 'shadow', 'off'], {
   description: 'The kill switch: everything in shadow, or everything off.',
 })
 const mode = oneOf(['enforce', 'shadow'])
+const calendar = open({ every: oneOf(['day', 'week', 'month']), zone: Type.String() })
 const fixedField = oneOf(['limit', 'burst', 'mode', 'share'])
 const number = count('The number of the changes.')
 const refused = open(
@@ -50,7 +51,7 @@ const listedPolicy = open({
   }),
   algorithm: Type.String(),
   limit: anything('A number, unlimited, or an object as in the file.'),
-  window: optional(Type.Union([Type.String(), Type.Number()])),
+  window: optional(Type.Union([Type.String(), Type.Number(), calendar])),
   burst: optional(Type.Integer()),
   mode,
   share: optional(Type.Number({ description: 'The share of the keys that it is enforced for.' })),

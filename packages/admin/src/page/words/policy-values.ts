@@ -116,10 +116,10 @@ export function limitText(limit: unknown): string {
   return `${amounts} ${source}`.trim()
 }
 
-/** Writes a window as part of a limit, as the file has it: ` / 1m`; a number is in ms. */
-export function windowText(window: string | number | undefined): string {
-  if (window === undefined) return ''
-  return typeof window === 'number' ? ` / ${window} ms` : ` / ${window}`
+/** Writes a window as part of a limit: ` / 1m`, ` / 1 month (Europe/Rome)`; a number is in ms. */
+export function windowText(window: Policy['window']): string {
+  if (typeof window === 'object') return ` / 1 ${window.every} (${window.zone})`
+  return window === undefined ? '' : ` / ${window}${typeof window === 'number' ? ' ms' : ''}`
 }
 
 /** Writes a key of a file: `tenant + ip`, `user or ip`. */

@@ -1,0 +1,129 @@
+import { invalid, knownFields, oneOf } from '../options/options.ts'
+
+/** A window of the calendar, such as `{ every: 'month', zone: 'Europe/Rome' }`. */
+export interface CalendarWindow {
+  /** Windows begin at midnight: of each day, of each Monday, or of the first day of each month. */
+  every: 'day' | 'week' | 'month'
+  /** IANA name of the time zone, such as `'Europe/Rome'` or `'UTC'`. */
+  zone: string
+}
+
+/** Starts (ms) of four windows: of the one before, of the one that counts, and of the next two. */
+type Bounds = readonly [beforeMs: number, startMs: number, endMs: number, nextEndMs: number]
+
+const dayMs = 86_400_000
+
+/** Usual lengths (ms): of months, the longest. A change of the clock makes some an hour longer. */
+export const calendarMs: Readonly<Record<CalendarWindow['every'], number>> = {
+  day: dayMs,
+  week: 7 * dayMs,
+  month: 31 * dayMs,
+}
+
+/** @throws SluiceError for an unknown period or time zone */
+export function calendarOf(window: unknown, option: string): CalendarWindow | undefined {
+  if (typeof window !== 'object' || window === null) return undefined
+  knownFields(window, option, ['every', 'zone'])
+  const every: unknown = Reflect.get(window, 'every')
+  const zone: unknown = Reflect.get(window, 'zone')
+  return {
+    every: oneOf(every, { option: `${option}.every` }, ['day', 'week', 'month']),
+    zone: zoneOf(zone, `${option}.zone`),
+  }
+}
+
+function zoneOf(zone: unknown, option: string): string {
+  // Offsets such as +01:00 are no zones in Node 20.
+  if (typeof zone === 'string' && /^[A-Za-z][\w+/-]*$/.test(zone)) {
+    try {
+      return formatIn(zone) && zone
+    } catch {
+      // An unknown zone is refused below.
+    }
+  }
+  throw invalid({ option }, zone, "an IANA time zone, such as 'Europe/Rome' or 'UTC'")
+}
+
+/** Returns the bounds of the window that counts at `atMs`, and of those beside it. */
+export function boundsAt(calendar: CalendarWindow, atMs: number): Bounds {
+  // A decision asks several times, nearly always about the same window.
+  if (!last || calendar !== last.calendar) {
+    last = clocks.get(calendar) ?? new ZoneClock(calendar)
+    clocks.set(calendar, last)
+  }
+  return last.boundsAt(atMs)
+}
+
+const clocks = new WeakMap<CalendarWindow, ZoneClock>()
+let last: ZoneClock | undefined
+
+/** Finds the windows of one calendar, and remembers two. */
+class ZoneClock {
+  readonly calendar: CalendarWindow
+  readonly #format: Intl.DateTimeFormat
+  #last: Bounds = [0, 0, 0, 0]
+  #other = this.#last
+
+  constructor(calendar: CalendarWindow) {
+    this.calendar = calendar
+    this.#format = formatIn(calendar.zone)
+  }
+
+  boundsAt(ms: number): Bounds {
+    if (isIn(this.#last, ms)) return this.#last
+    const found = isIn(this.#other, ms) ? this.#other : this.#find(ms)
+    this.#other = this.#last
+    this.#last = found
+    return found
+  }
+
+  #find(ms: number): Bounds {
+    const { every } = this.calendar
+    const local = new Date(ms + this.#offsetMs(ms))
+    const [year, month, day] = [local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate()]
+    const monday = day - ((local.getUTCDay() + 6) % 7)
+    const start = (later: number): number => {
+      if (every === 'month') return this.#midnightMs(Date.UTC(year, month + later))
+      const date = every === 'week' ? monday + 7 * later : day + later
+      return this.#midnightMs(Date.UTC(year, month, date))
+    }
+    // Where a clock goes back over midnight, the day that has begun goes on.
+    const n = start(1) <= ms ? 1 : 0
+    return [start(n - 1), Math.max(0, start(n)), start(n + 1), start(n + 2)]
+  }
+
+  /** The first moment of a date, which is given as its midnight in UTC. */
+  #midnightMs(dateMs: number): number {
+    const before = dateMs - this.#offsetMs(dateMs - dayMs)
+    const after = dateMs - this.#offsetMs(dateMs + dayMs)
+    let low = Math.min(before, after)
+    let high = Math.max(before, after)
+    for (const ms of [low, high]) if (ms + this.#offsetMs(ms) === dateMs) return ms
+    // The clock goes forward over midnight, so the date begins at that moment.
+    const offsetMs = this.#offsetMs(low)
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2)
+      if (this.#offsetMs(middle) === offsetMs) low = middle
+      else high = middle
+    }
+    return high
+  }
+
+  /** The difference of the clocks of the zone from UTC. */
+  #offsetMs(ms: number): number {
+    const numbers = this.#format.format(ms).match(/\d+/g) ?? []
+    const [month = 1, day, year = 1970, ...time] = numbers.map(Number)
+    return Date.UTC(year, month - 1, day, ...time) - Math.floor(ms / 1000) * 1000
+  }
+}
+
+function isIn([, startMs, endMs]: Bounds, ms: number): boolean {
+  return ms >= startMs && ms < endMs
+}
+
+function formatIn(timeZone: string): Intl.DateTimeFormat {
+  const [number, two] = ['numeric', '2-digit'] as const
+  const date = { year: number, month: two, day: two } as const
+  const time = { hour: two, minute: two, second: two, hourCycle: 'h23' } as const
+  return new Intl.DateTimeFormat('en-US', { timeZone, ...date, ...time })
+}
