@@ -63,7 +63,7 @@ async function build(workspace: Workspace): Promise<void> {
   const work = join(staged, 'package')
   await rm(staged, { recursive: true, force: true })
   await mkdir(work, { recursive: true })
-  for (const part of ['src', 'README.md', 'LICENSE', ...shipped]) {
+  for (const part of ['src', 'README.md', ...shipped]) {
     await cp(join(root, placeOf(folder, part)), join(work, part), { recursive: true })
   }
   for (const part of inlined.keys()) await inlineTexts(folder, part, work)
@@ -81,7 +81,13 @@ async function build(workspace: Workspace): Promise<void> {
     devDependencies: manifest.devDependencies,
   })
   const pkgroll = join(root, 'node_modules/.bin/pkgroll')
-  await run(pkgroll, ['--target=node20.19', '--license'], { cwd: work, timeoutMs: 480_000 })
+  // In a file of its own: pkgroll rewrites it from several bundles at once, and ours would be lost in between.
+  const bundled = join(work, 'bundled.txt')
+  const licence = `--license=${bundled}`
+  await run(pkgroll, ['--target=node20.19', licence], { cwd: work, timeoutMs: 480_000 })
+  const licences = [readText(`${folder}/LICENSE`), await readFile(bundled, 'utf8')]
+  await writeFile(join(work, 'LICENSE'), `${licences.map((text) => text.trim()).join('\n\n')}\n`)
+  await rm(bundled)
   await finishScripts(join(work, 'dist'), manifest.version ?? '')
   await writeEsmTypes(join(work, 'dist'), entryNames(manifest))
   await writeJson(join(work, 'package.json'), published)

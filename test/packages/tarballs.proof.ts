@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { run } from '../support/run.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { type Manifest, packages, readManifest, root } from '../support/workspace.ts'
+import { type Manifest, packages, readManifest, readText, root } from '../support/workspace.ts'
 import { type Consumer, installConsumer, programs, runProgram } from './consumer.ts'
 import { publishedManifest } from './published-manifest.ts'
 
@@ -42,8 +42,10 @@ describe('the packed tarballs, installed in an empty folder', () => {
       const allowed =
         /^(dist\/[\w/.-]+\.(js|cjs|d\.ts|d\.cts)|package\.json|(schema|openapi)\.json|README\.md|GUIDE\.md|LICENSE|alerts\/[\w.]+\.yml|dashboards\/[\w-]+\.json|sql\/migration\.sql)$/
       expect(files.filter((file) => !allowed.test(file))).toEqual([])
-      const installed = readFileSync(join(consumer.folder, 'node_modules', name, 'package.json'))
-      expect(installed.toString()).not.toMatch(/@sluice\/source|devDependencies|src\//)
+      const installed = (file: string) =>
+        readFileSync(join(consumer.folder, 'node_modules', name, file), 'utf8')
+      expect(installed('LICENSE')).toContain(readText('LICENSE').trim())
+      expect(installed('package.json')).not.toMatch(/@sluice\/source|devDependencies|src\//)
     },
   )
 
