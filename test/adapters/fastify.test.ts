@@ -141,18 +141,6 @@ describe('the life of a request', () => {
 })
 
 describe('X-Forwarded-For', () => {
-  it('where no proxy is trusted, gives one warning that says what to set', async () => {
-    const warn = vi.spyOn(console, 'warn').mockReturnValue()
-    const app = create()
-    await app.register(rateLimitPlugin, two)
-    for (let i = 0; i < 3; i += 1) {
-      await app.inject({ url: '/', headers: { 'x-forwarded-for': `203.0.113.${i}` } })
-    }
-
-    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('fastify({ trustProxy:'))
-    warn.mockRestore()
-  })
-
   it('where everybody is trusted, gives one warning if the list has several addresses', async () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     onTestFinished(() => warn.mockRestore())
@@ -171,23 +159,6 @@ describe('X-Forwarded-For', () => {
     expect(warn).toHaveBeenCalledExactlyOnceWith(
       expect.stringMatching(/'trustProxy' is true, .* write fastify\(\{ trustProxy: '<addresses/),
     )
-  })
-
-  it('that makes one address of many lists gives one warning that says what to set', async () => {
-    const warn = vi.spyOn(console, 'warn').mockReturnValue()
-    const app = fastify({ trustProxy: '127.0.0.1' })
-    onTestFinished(() => app.close())
-    await app.register(rateLimitPlugin, { ...two, limit: 10_000 })
-    for (let i = 0; i < 1_001; i += 1) {
-      const headers = { 'x-forwarded-for': `198.51.100.${i % 250}, 10.0.0.1` }
-      await app.inject({ url: '/', headers })
-    }
-
-    expect(warn).toHaveBeenCalledExactlyOnceWith(
-      expect.stringMatching(/fastify\(\{ trustProxy: '<addresses of all proxies/),
-    )
-    expect(String(warn.mock.calls[0])).not.toMatch(/198\.51|10\.0\.0/)
-    warn.mockRestore()
   })
 })
 

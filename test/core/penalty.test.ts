@@ -5,7 +5,6 @@ import {
   type PenaltyOptions,
   unlimited,
 } from '@sluice/core'
-import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { storeThrough } from '../support/store-through.ts'
 
@@ -55,13 +54,6 @@ describe('a penalty', () => {
     expect(limiter.policies).toHaveLength(1)
   })
 
-  it('forgets denials when the time is over that began with the first of them', async () => {
-    const limiter = limiterOf(three)
-    await offend(limiter, 2)
-    vi.advanceTimersByTime(minute)
-    expect(await offend(limiter, 2)).toBe(1_000)
-  })
-
   it('takes nothing from requests that are allowed, and only what counts denials from those it blocks', async () => {
     const limiter = limiterOf(three, 2)
     await limiter.block('k', '1h')
@@ -99,98 +91,14 @@ describe('a penalty', () => {
     expect(told).toEqual(minutes)
   })
 
-  it('starts from the beginning after a quiet time as long as the last block, and not before', async () => {
-    const limiter = limiterOf(three)
-    for (let i = 0; i < 2; i += 1) await offend(limiter, 3)
-    vi.advanceTimersByTime(20 * minute - 1)
-    expect(await offend(limiter, 3)).toBe(20 * minute)
-    vi.advanceTimersByTime(40 * minute)
-    expect(await offend(limiter, 3)).toBe(5 * minute)
-  })
-
-  it('counts a denial once, whatever it costs, and a charge not at all', async () => {
-    const limiter = limiterOf(three)
-    expect((await limiter.consume('k', { cost: 7 })).outcomes[1]?.remaining).toBe(2)
-    expect((await limiter.consume('k', { cost: 7 })).outcomes[1]?.remaining).toBe(1)
-    const charged = await limiter.charge('k', { cost: 9 })
-    expect(charged.outcomes).toHaveLength(1)
-    expect((await limiter.peek('k')).outcomes[1]?.remaining).toBe(1)
-  })
-
   it('counts what leases deny', async () => {
     const limiter = createCheckLimiter({ algorithm: 'concurrency', limit: 1, penalty: three })
     for (let i = 0; i < 3; i += 1) await limiter.consume('k')
     expect((await limiter.consume('k')).retryAfterMs).toBe(5 * minute)
   })
-
-  it('blocks no longer than was asked for when the clock is set back', async () => {
-    const limiter = limiterOf(three)
-    await offend(limiter, 3)
-    vi.setSystemTime(Date.now() - 3_600_000)
-    expect((await limiter.consume('k')).retryAfterMs).toBe(5 * minute)
-    vi.advanceTimersByTime(5 * minute)
-    expect((await limiter.consume('k')).allowed).toBe(true)
-  })
-
-  it('never blocks for longer than the maximum, nor anybody who stays below its number', () => {
-    const settings = fc.record({
-      after: fc.integer({ min: 1, max: 5 }),
-      within: fc.integer({ min: 1, max: 5_000 }),
-      for: fc.integer({ min: 1, max: 5_000 }),
-      factor: fc.double({ min: 1, max: 10, noNaN: true }),
-      longer: fc.integer({ min: 0, max: 50_000 }),
-    })
-    const gaps = fc.array(fc.oneof(fc.constant(0), fc.nat(50), fc.nat(6_000)), { maxLength: 80 })
-    return fc.assert(
-      fc.asyncProperty(settings, gaps, async ({ longer, ...options }, elapsed) => {
-        const max = options.for + longer
-        const limiter = createCheckLimiter({ limit: 1, window: 100, penalty: { ...options, max } })
-        const denials: number[] = []
-        let blockedUntil = 0
-        for (const ms of elapsed) {
-          vi.setSystemTime(Date.now() + ms)
-          const isBlocked = Date.now() < blockedUntil
-          const { outcomes } = await limiter.consume('k')
-          const [quota, penalty] = outcomes
-          if (isBlocked) expect(penalty?.allowed).toBe(false)
-          else if (!quota?.allowed) denials.push(Date.now())
-          if (penalty?.allowed) continue
-          expect(penalty?.retryAfterMs).toBeLessThanOrEqual(max)
-          if (isBlocked) continue
-          const recent = denials.filter((time) => time > Date.now() - options.within)
-          expect(recent.length).toBeGreaterThanOrEqual(options.after)
-          expect(penalty?.retryAfterMs).toBeGreaterThanOrEqual(options.for)
-          blockedUntil = Date.now() + (penalty?.retryAfterMs ?? 0)
-        }
-      }),
-      { numRuns: 500 },
-    )
-  })
 })
 
 describe('a block by hand', () => {
-  it('denies from now on, for as long as it says, and replaces the one before', async () => {
-    const limiter = limiterOf({ after: 'never' })
-    await limiter.block('k', '1h')
-    expect(await limiter.consume('k')).toMatchObject({ allowed: false, retryAfterMs: 3_600_000 })
-    await limiter.block('k', 90_000)
-    expect((await limiter.consume('k')).retryAfterMs).toBe(90_000)
-    expect((await limiter.consume('other')).allowed).toBe(true)
-    vi.advanceTimersByTime(90_000)
-    expect((await limiter.consume('k')).allowed).toBe(true)
-  })
-
-  it('is lifted by a reset, which forgets strikes and earlier blocks too', async () => {
-    const limiter = limiterOf(three)
-    await offend(limiter, 3)
-    await limiter.block('k', '1h')
-    await limiter.reset('k')
-    expect((await limiter.consume('k')).allowed).toBe(true)
-    vi.advanceTimersByTime(1_000)
-    expect(await offend(limiter, 2)).toBe(1_000)
-    expect((await limiter.consume('k')).retryAfterMs).toBe(5 * minute)
-  })
-
   it("with after: 'never' denials lead to nothing", async () => {
     const limiter = limiterOf({ after: 'never' })
     for (let i = 0; i < 100; i += 1) await limiter.consume('k')

@@ -7,7 +7,6 @@ import {
   type Store,
   type StoreOp,
 } from '@sluice/core'
-import { checkHistory, type HistoryLine } from '@sluice/testing/histories'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type AnyCheck, changeOf } from '../support/store-through.ts'
@@ -55,41 +54,6 @@ const shapes = fc.record({
 })
 
 const drivers = [memoryDriver, postgresDriver]
-
-describe.each(drivers)('sliding-log ($name)', (driver: StoreDriver) => {
-  const server = serverOf(driver)
-
-  it('admits no more than the limit in any rolling window, with numbers that agree', {
-    timeout: 120_000,
-  }, async () => {
-    const cases = shapes.chain((shape) => fc.tuple(fc.constant(shape), arrivals(shape.window)))
-    const law = fc.asyncProperty(cases, async ([{ limit, window, steps }, requests]) => {
-      now = start
-      const { store, close } = await server.open(() => now)
-      const resolution = steps > 0 ? { resolution: Math.ceil(window / steps) } : {}
-      const [policy] = policiesOf([{ name: 'p', limit, window, ...resolution }])
-      if (!policy) throw new Error('one policy')
-      const lines: HistoryLine[] = []
-      for (const { elapsedMs, cost } of requests) {
-        now += elapsedMs
-        const [outcome] = await store.apply('consume', [{ policy, key: 'k', cost, limit }])
-        if (!outcome) throw new Error('one outcome')
-        const { allowed, remaining = 0, retryAfterMs } = outcome
-        lines.push({
-          ...{ start: now, end: now, process: '', key: 'k', policy: 'p', cost },
-          ...{ decision: allowed ? 'allowed' : 'denied', remaining },
-          retryAfterMs: retryAfterMs === Number.POSITIVE_INFINITY ? null : retryAfterMs,
-        })
-      }
-      await close()
-      const report = checkHistory(lines, { p: { limit, windowMs: window, toleranceMs: 0 } })
-      // A resolution has units count longer.
-      const isExact = steps === 0 || resolution.resolution === 1
-      expect(report.findings.filter(({ kind }) => isExact || kind === 'over-limit')).toEqual([])
-    })
-    await fc.assert(law, { numRuns: runsOf(driver, { memory: 1_000, server: 10 }) })
-  })
-})
 
 describe('sliding-log', () => {
   it('admits a burst on both sides of a boundary only once', () => {

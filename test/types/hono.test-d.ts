@@ -58,7 +58,3 @@ const ofFastify = (request: FastifyRequest) => request.routeOptions.url
 rateLimit({ ...minute, key: ofFastify })
 // @ts-expect-error Nor inside a resolver.
 user(ofFastify)
-// @ts-expect-error
-rateLimit({ ...minute, hook: 'onRequest' })
-// @ts-expect-error
-rateLimit({ limit: '100', window: '1m' })

@@ -70,26 +70,6 @@ export const afterTheResponse: Behaviour = ({ start }) => {
     await comesTo(5)
   })
 
-  it('gives back what a request took that failed by our fault', async () => {
-    const { ask, comesTo } = await counted(notOurFaults)
-    await ask(200)
-    await comesTo(1)
-    for (const status of [500, 503, 500, 502, 500, 500]) {
-      expect((await ask(status)).status).toBe(status)
-      await comesTo(1)
-    }
-  })
-
-  it('knows the status of what a route throws', async () => {
-    const { app, comesTo } = await counted(notOurFaults, {
-      reached: () => Promise.reject(new Error('broken')),
-    })
-    for (let i = 0; i < 7; i += 1) {
-      expect((await app.ask()).status).toBe(500)
-      await comesTo(0)
-    }
-  })
-
   it('charges a client that leaves before the answer', async () => {
     let reached = 0
     const { app, used, comesTo } = await counted(onlyFailures, {

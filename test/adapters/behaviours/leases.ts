@@ -4,7 +4,7 @@ import { createLimiter, memoryStore } from '@sluice/core'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { until } from '../../support/until.ts'
 import type { Behaviour } from '../adapter-conformance.ts'
-import { limitFields, noneIsConnected } from '../ask.ts'
+import { noneIsConnected } from '../ask.ts'
 import type { AppSetup, Limits, Route } from '../drivers/driver.ts'
 
 const policy = { name: 'inflight', algorithm: 'concurrency', limit: 2 } as const
@@ -36,29 +36,6 @@ export const leases: Behaviour = ({ driver, start }) => {
       free: () => until('the leases are settled', async () => (await held()) === 0),
     }
   }
-
-  it('V25: refuses one request more than may be in flight, until one has ended', async () => {
-    const { app, reached, end, held, free } = await inFlight()
-    const open = [app.ask(), app.ask()]
-    await until('the route is reached', () => reached.mock.calls.length === 2)
-    const refused = await app.ask()
-
-    expect(refused.status).toBe(429)
-    expect(limitFields(refused)).toEqual({
-      'ratelimit-policy': '"inflight";q=2;qu="concurrent-requests"',
-      ratelimit: '"inflight";r=0',
-      'retry-after': '1',
-    })
-    expect(JSON.parse(refused.body)['violated-policies']).toEqual(['inflight'])
-    expect(await held()).toBe(2)
-    end()
-    expect((await Promise.all(open)).map(({ status }) => status)).toEqual([200, 200])
-    await free()
-    const next = app.ask()
-    await until('the route is reached', () => reached.mock.calls.length === 3)
-    end()
-    expect((await next).field('ratelimit')).toBe('"inflight";r=1')
-  })
 
   it('proposes the wait that the policy is given', async () => {
     const { app } = await inFlight({}, (leases) => [{ ...leases, limit: 0, retryAfter: '7s' }])
@@ -105,18 +82,6 @@ export const leases: Behaviour = ({ driver, start }) => {
     client.abort()
     await free()
     await expect(answer).rejects.toThrow()
-  })
-
-  it('ends when the client leaves before the answer', async () => {
-    const { app, reached, free, end } = await inFlight()
-    const client = new AbortController()
-    const answer = app.ask('/', { signal: client.signal })
-    await until('the route is reached', () => reached.mock.calls.length === 1)
-    client.abort()
-    await expect(answer).rejects.toThrow()
-
-    await free()
-    end()
   })
 
   it('is not left behind by a client that left before it was decided', async () => {

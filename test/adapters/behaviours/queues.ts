@@ -65,16 +65,6 @@ export const queues: Behaviour = ({ start }) => {
     })
   })
 
-  it('refuses a request that there is no room for in the queue', async () => {
-    const { app } = await queued({ ...queue, window: 50, queue: 1 })
-    await app.ask()
-    await app.ask()
-    const answer = await app.ask()
-
-    expect(answer.status).toBe(429)
-    expect(answer.field('retry-after')).toBe('1')
-  })
-
   it('forgets a client that leaves the queue, whose turn passes unused', async () => {
     // Long enough that the client has left before its turn, on a slow machine too.
     const subject = await queued({ ...queue, window: 400, maxWaiting: 1 })
