@@ -15,8 +15,7 @@ const denials: readonly Column<Omit<Denials, 'requests' | 'denied'>>[] = [
   ['first refusal', ({ firstDenialMs }) => (firstDenialMs === null ? '' : timeText(firstDenialMs))],
   [
     '>longest',
-    ({ firstDenialMs, longestDenialMs }) =>
-      firstDenialMs === null ? '' : durationText(longestDenialMs),
+    ({ firstDenialMs: at, longestDenialMs: ms }) => (at === null ? '' : durationText(ms)),
   ],
 ]
 
