@@ -74,9 +74,10 @@ const apart = [
   'architecture/road.test.ts',
   'core/resilience/store-away.test.ts',
   // A replay moves the clock of its process.
-  'cli/{docs,escapes,formats,fuzz,simulate,suggest}.test.ts',
+  'cli/{docs,escapes,formats,simulate,suggest}.test.ts',
   'cli/report/simulate-html.test.ts',
   'cli/replay.scaled.test.ts',
+  'evidence/fuzz.scaled.test.ts',
 ]
 
 function project(

@@ -51,11 +51,12 @@ const sections: { readonly [title: string]: readonly Link[] } = {
     ['Glossary', '/glossary'],
     ['Runtimes', '/runtimes'],
     ['Upgrading and stability', '/stability'],
+    ['Evidence', '/evidence'],
+    ['Review in a company', '/company-review'],
   ],
   'How it works': [
     ['Architecture', '/architecture'],
     ['Algorithms', '/algorithms'],
-    ['From the articles to the option', '/ideas'],
     ['Exactness', '/exactness'],
     ['What is stored in Redis', '/layouts'],
     ['Calls to Redis', '/redis'],

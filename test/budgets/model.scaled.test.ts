@@ -1,6 +1,7 @@
 import { definePolicy, type GrantCheck } from '@sluice/core'
 import { engine } from '@sluice/core/backend'
 import { describe, expect, it } from 'vitest'
+import { note } from '../evidence/figures.ts'
 import { ModelStates } from '../prefetch/model-states.ts'
 import { scaled } from '../support/scale.ts'
 
@@ -218,13 +219,19 @@ function explore(budget: Budget): number {
 const few = { ticks: 2, leaps: 1, calls: 2, spends: 2, direct: 1, losses: 0, crashes: 0 }
 
 describe('two processes that renew what they have reserved', () => {
-  it.each([
+  it.for([
     { what: 'and nothing fails', ...few, ticks: scaled(2, 3), spends: 3, direct: 0 },
     { what: 'and a message is lost or comes twice', ...few, ticks: 1, losses: 1 },
     { what: 'and several messages are', ...few, calls: 1, losses: scaled(2, 3) },
     { what: 'beside requests', ...few, direct: scaled(1, 2) },
     { what: 'and crash', ...few, ticks: 1, crashes: 1 },
-  ])('produce the limit in no window: $what', { timeout: 60_000 }, ({ what: _, ...budget }) => {
-    expect(explore(budget)).toBeGreaterThan(500)
-  })
+  ])(
+    'produce the limit in no window: $what',
+    { timeout: 60_000 },
+    ({ what: _, ...budget }, { task }) => {
+      const worlds = explore(budget)
+      note(task, { worlds })
+      expect(worlds).toBeGreaterThan(500)
+    },
+  )
 })

@@ -3,21 +3,33 @@ import { checkHistory } from '@sluice/testing/histories'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { scaled } from '../support/scale.ts'
+import { keepHistory, note, replayed, times } from './figures.ts'
 import { fleetKinds, plans, runFleet } from './fleet.ts'
 
-describe.each(Object.entries(fleetKinds))('a fleet that decides by %s', (_, kind) => {
-  it('keeps its word, whatever its network, clocks and processes do', { timeout: 60_000 }, () =>
-    fc.assert(
+describe.each(Object.entries(fleetKinds))('a fleet that decides by %s', (name, kind) => {
+  it('keeps its word, whatever its network, clocks and processes do', {
+    timeout: 60_000 * times,
+  }, async ({ task }) => {
+    let [fleets, requests] = [0, 0]
+    await fc.assert(
       fc.asyncProperty(plans, async (plan) => {
         const { lines, law } = await runFleet(core, kind, plan)
         const { findings } = checkHistory(lines, { a: law })
         const broken = findings.filter(
           ({ kind: found }) => found === 'over-limit' || kind.promises?.includes(found),
         )
+        fleets += 1
+        requests += lines.length
+        if (broken.length > 0) keepHistory(`fleet ${name}`, lines)
         expect(broken).toEqual([])
       }),
-      // Shrinking takes minutes: a failure shows its seed, and a run with that seed shrinks.
-      { numRuns: scaled(5, kind.regions ? 20 : 60), endOnFailure: !process.env.SHRINK },
-    ),
-  )
+      {
+        numRuns: Math.ceil(scaled(5, kind.regions ? 20 : 60) * times),
+        // Shrinking takes minutes: a failure shows its path, and a run with that path shrinks.
+        endOnFailure: replayed.path === undefined,
+        ...replayed,
+      },
+    )
+    note(task, { fleets, requests })
+  })
 })

@@ -5,6 +5,7 @@ import { checkHistory, type Finding } from '@sluice/testing/histories'
 import fc from 'fast-check'
 import { afterEach, describe, expect, vi } from 'vitest'
 import { it } from '../support/redis-test.ts'
+import { note } from './figures.ts'
 import { type Core, fleetKinds, plans, runFleet } from './fleet.ts'
 import { plant, plantedFaults } from './planted-faults.ts'
 import { runSequence, sequences } from './sequence.ts'
@@ -53,7 +54,8 @@ describe('the checker of histories', () => {
   it.for([...new Set(plantedFaults.map(({ shownBy }) => shownBy))])(
     'finds nothing in the product that decides by %s',
     { timeout: 60_000 },
-    async (shownBy, { client }) => {
+    async (shownBy, { client, task }) => {
+      note(task, { soundWays: 1 })
       expect(await findingsOf(product, shownBy, client)).toEqual([])
     },
   )
@@ -61,7 +63,8 @@ describe('the checker of histories', () => {
   it.for(plantedFaults)(
     'finds a fault in $file, shown by $shownBy: $replace',
     { timeout: 60_000 },
-    async (fault, { client }) => {
+    async (fault, { client, task }) => {
+      note(task, { faults: 1 })
       const bundle = await plant(fault)
       const faulty = { ...product, ...(await import(/* @vite-ignore */ bundle)) }
       await rm(bundle)

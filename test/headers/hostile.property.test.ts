@@ -1,39 +1,11 @@
-import {
-  formatHeaders,
-  mergeExposed,
-  mergeRetryAfter,
-  parseHeaders,
-  policyNameProblem,
-} from '@sluice/headers'
+import { formatHeaders, parseHeaders, policyNameProblem } from '@sluice/headers'
 import fc from 'fast-check'
 import { parseDictionary, parseList } from 'structured-headers'
 import { describe, expect, it } from 'vitest'
 import { cpuMsOf } from '../support/cpu-ms.ts'
-import {
-  anyFieldValue,
-  anyTime,
-  hostileStates,
-  ietfDialects,
-  legacyDialects,
-} from './arbitraries.ts'
+import { anyTime, hostileStates, ietfDialects, legacyDialects } from './arbitraries.ts'
 
 const numRuns = 2000
-
-const fieldNames = [
-  'RateLimit',
-  'RateLimit-Policy',
-  'RateLimit-Limit',
-  'RateLimit-Remaining',
-  'RateLimit-Reset',
-  'X-RateLimit-Limit',
-  'X-RateLimit-Remaining',
-  'X-RateLimit-Reset',
-  'X-Rate-Limit-Reset',
-  'X-RateLimit-Reset-Tokens',
-  'Anthropic-RateLimit-Tokens-Reset',
-  'Retry-After',
-  'Retry-After-Ms',
-] as const
 
 describe('formatting whatever the types let through', () => {
   const formatted = fc
@@ -91,31 +63,6 @@ describe('formatting whatever the types let through', () => {
 })
 
 describe('reading whatever a server sends', () => {
-  const record = fc.dictionary(fc.constantFrom(...fieldNames), anyFieldValue)
-
-  it('never throws, and yields numbers that are whole and not negative', () => {
-    fc.assert(
-      fc.property(record, anyTime, (source, nowMs) => {
-        const { policies, retryAfterMs } = parseHeaders(source, { nowMs })
-        for (const { limit, remaining, resetMs, windowMs } of policies) {
-          for (const number of [limit, remaining, resetMs, windowMs]) expectCount(number)
-        }
-        expectCount(retryAfterMs)
-      }),
-      { numRuns },
-    )
-  })
-
-  it('merges what is there already without throwing', () => {
-    fc.assert(
-      fc.property(anyFieldValue, (existing) => {
-        expect(mergeExposed(existing, ['RateLimit'])).toMatch(/ratelimit|\*/i)
-        expect(mergeRetryAfter(existing, '30')).toMatch(/^\d{1,7}$/)
-      }),
-      { numRuns },
-    )
-  })
-
   it('takes no long time for a long field', () => {
     const policies = Array.from({ length: 5000 }, (_, index) => `"x";q=1;w=1;n=${index}`).join(',')
     const states = policies.replaceAll('q=1', 'r=1')
@@ -131,10 +78,3 @@ describe('reading whatever a server sends', () => {
     expect(tookMs).toBeLessThan(2000)
   })
 })
-
-function expectCount(value: number | undefined): void {
-  if (value === undefined) return
-  expect(Object.is(value, -0)).toBe(false)
-  expect(value).toBeGreaterThanOrEqual(0)
-  expect(Number.isInteger(value)).toBe(true)
-}

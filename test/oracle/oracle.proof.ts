@@ -5,14 +5,15 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { checkHistory, readHistory } from '@sluice/testing/histories'
 import { describe, expect, it } from 'vitest'
+import { keepHistory, note, times } from '../evidence/figures.ts'
 import { startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts'
 import { bundledScript } from '../support/bundled-script.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import type { WorkerSettings } from './oracle-worker.ts'
 
-const seconds = Number(process.env.ORACLE_SECONDS ?? 12)
-const seed = Number(process.env.ORACLE_SEED ?? Math.floor(Math.random() * 1_000_000))
+const seconds = 12 * times
+const seed = Number(process.env.EVIDENCE_SEED ?? Math.floor(Math.random() * 1_000_000))
 const script = await bundledScript(new URL('oracle-worker.ts', import.meta.url))
 const limit = 300
 const window = 2_000
@@ -59,7 +60,7 @@ describe.each(kinds)('$name, and faults of all kinds', (kind) => {
 
   it(`keep their bound in any rolling window, all together (seed ${seed})`, {
     timeout: (seconds + 90) * 1_000,
-  }, async () => {
+  }, async ({ task }) => {
     let kills = 0
     /** Units that processes, if they were not killed, took without asking the store of all. */
     let ahead = 0
@@ -147,6 +148,9 @@ describe.each(kinds)('$name, and faults of all kinds', (kind) => {
         laws,
       ),
     }))
+    const admittedUnits = reports.reduce((sum, report) => sum + report.admittedUnits, 0)
+    note(task, { witnessLines: lines.length, admittedUnits, kills, seconds: kind.seconds })
+    if (reports.some(({ findings }) => findings.length > 0)) keepHistory(kind.name, lines)
     for (const { key, findings, admittedUnits } of reports) {
       expect({ key, findings }).toEqual({ key, findings: [] })
       expect(admittedUnits).toBeGreaterThan(0)

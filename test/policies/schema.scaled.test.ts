@@ -3,6 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
+import { note, replayed, times } from '../evidence/figures.ts'
 import { compile, optionEntries } from '../support/option-entries.ts'
 import { scaled } from '../support/scale.ts'
 import { publishedSchema } from './published-schema.ts'
@@ -169,8 +170,9 @@ describe('the schema of policy files', () => {
   })
 
   it('accepts what ajv accepts with the shipped schema, and nothing else', {
-    timeout: 120_000,
-  }, () => {
+    timeout: 120_000 * times,
+  }, ({ task }) => {
+    const inputs = Math.ceil(scaled(60, 400) * times)
     const check = (value: unknown, text: string) => {
       const problems = policyFileProblems(text).filter(({ kind }) => kind !== 'rule')
       expect([text, problems.length === 0]).toEqual([text, valid(value)])
@@ -180,8 +182,9 @@ describe('the schema of policy files', () => {
         const text = isJson ? JSON.stringify(value) : stringify(value)
         check(parse(text), text)
       }),
-      { numRuns: scaled(60, 400) },
+      { numRuns: inputs, ...replayed },
     )
+    note(task, { inputs })
   })
 
   it('points at the line of what is wrong', () => {

@@ -3,6 +3,7 @@ import { engine } from '@sluice/core/backend'
 import { describe, expect, it } from 'vitest'
 // The rules of the holder are the product's own, and so is the decision of the store: only the network is a model.
 import type { Holding } from '../../packages/core/src/ledger/holding.ts'
+import { note } from '../evidence/figures.ts'
 import { scaled } from '../support/scale.ts'
 import { copyOfHolding, ModelStates, newHolding } from './model-states.ts'
 
@@ -253,7 +254,7 @@ const few = { keys: one, ticks: scaled(2, 1), leaps: 1, asks: scaled(1, 2), dire
 const both: readonly Key[] = ['a', 'b']
 
 describe('two processes that hold units', () => {
-  it.each([
+  it.for([
     { what: 'of two keys', keys: both, ticks: 1, asks: 2, direct: 1, spends: 2 },
     {
       what: 'with lapses',
@@ -268,8 +269,13 @@ describe('two processes that hold units', () => {
     { what: 'that crash', ...few, crashes: 1 },
     { what: 'of a key that is reset', ...few, asks: 1, resets: 1 },
     { what: 'and close early', ...few, closes: 1 },
-  ])('admit the limit in no window: $what', { timeout: 60_000 }, ({ what: _, keys, ...budget }) => {
-    const worlds = explore(keys, { ...nothing, ...budget })
-    expect(worlds).toBeGreaterThan(500)
-  })
+  ])(
+    'admit the limit in no window: $what',
+    { timeout: 60_000 },
+    ({ what: _, keys, ...budget }, { task }) => {
+      const worlds = explore(keys, { ...nothing, ...budget })
+      note(task, { worlds })
+      expect(worlds).toBeGreaterThan(500)
+    },
+  )
 })

@@ -12,6 +12,7 @@ import { type RedisStoreOptions, redisStore } from '@sluice/redis'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { note, replayed, times } from '../evidence/figures.ts'
 import { algorithmPolicy } from '../stores/algorithm-policy.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
@@ -271,7 +272,10 @@ const steps = fc.array(
 const scenario = fc.record({ seeds: fc.nat(30), garbage, steps })
 
 describe.each(forms)('%s', (_name, options, storeOptions) => {
-  it('decides whatever its key holds, and hurts no other', { timeout: 120_000 }, async () => {
+  it('decides whatever its key holds, and hurts no other', {
+    timeout: 120_000 * times,
+  }, async ({ task }) => {
+    const inputs = Math.ceil(scaled(10, 60) * times)
     await fc.assert(
       fc.asyncProperty(scenario, async ({ seeds, garbage: planted, steps: trace }) => {
         const { limiter, errors, keyOf } = open(options, storeOptions)
@@ -306,8 +310,9 @@ describe.each(forms)('%s', (_name, options, storeOptions) => {
         expect(await client.pttl(await keyOf().catch(() => 'none'))).not.toBe(-1)
         expect(errors).toEqual([])
       }),
-      { numRuns: scaled(10, 60) },
+      { numRuns: inputs, ...replayed },
     )
+    note(task, { inputs })
   })
 
   it('counts another type, and another length, as empty, and reports it', async () => {

@@ -1,6 +1,5 @@
 import type { Duration, Limiter, PolicyOptions } from '@sluice/core'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
-import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { hashTags } from '../../packages/redis/src/keys/hash-tags.ts'
@@ -97,37 +96,6 @@ describe('a key', () => {
   it('escapes the name of a policy', async () => {
     const [key] = await keysOf(['a'], {}, { name: 'per user: {v2}', limit: 1, window: '1m' })
     expect(key).toContain(':per%20user%3a%20%7bv2%7d~log-60000:')
-  })
-
-  it('never counts two identities as one, whatever they contain', { timeout: 60_000 }, async () => {
-    const odd = fc.string({
-      unit: fc.constantFrom(
-        'a',
-        'b',
-        ':',
-        '|',
-        '-',
-        '{',
-        '}',
-        '*',
-        '\0',
-        '%',
-        '\ud800',
-        '\udc01',
-        'é',
-      ),
-    })
-    const texts = fc.uniqueArray(
-      fc.oneof(odd, fc.string()).filter((text) => text !== ''),
-      { minLength: 2, maxLength: 30 },
-    )
-    await fc.assert(
-      fc.asyncProperty(texts, fc.boolean(), async (identities, digest) => {
-        await client.flushall()
-        expect(await keysOf(identities, { digest })).toHaveLength(identities.length)
-      }),
-      { numRuns: 60 },
-    )
   })
 
   it('is under one of 64 tags whose slots are evenly spaced', () => {

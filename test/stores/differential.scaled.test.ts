@@ -1,6 +1,7 @@
 import type { Check, DecidingOp, Outcome, Receipt, Store } from '@sluice/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { note, replayed } from '../evidence/figures.ts'
 import { changeOf } from '../support/store-through.ts'
 import type { Expected } from './oracle/life.ts'
 import { Oracle, type OracleReceipt } from './oracle/oracle.ts'
@@ -34,11 +35,12 @@ describe.each([
 
   it('gives the answers of the oracle on random traces', {
     timeout: 120_000,
-  }, async () => {
+  }, async ({ task }) => {
     await fc.assert(
       fc.asyncProperty(traces, (trace) => compare(server, trace)),
-      { numRuns },
+      { numRuns, ...replayed },
     )
+    note(task, { traces: numRuns })
   })
 
   // A sorted set has a member for every unit, and a row of Postgres travels whole: their logs are bounded.
