@@ -6,6 +6,7 @@ import { isProof } from '../support/scale.ts'
 import { describeAdapter } from './adapter-conformance.ts'
 import { admission } from './behaviours/admission.ts'
 import { afterTheResponse } from './behaviours/after-the-response.ts'
+import { budgets } from './behaviours/budgets.ts'
 import { chains } from './behaviours/chains.ts'
 import { leases } from './behaviours/leases.ts'
 import { logging } from './behaviours/logging.ts'
@@ -37,6 +38,7 @@ const ofAdapters = {
   contractVectors,
   queues,
   leases,
+  budgets,
   admission,
   afterTheResponse,
 }
@@ -49,6 +51,7 @@ const ofPlatforms = {
   responseHeaders,
   chains,
   leases,
+  budgets,
   queues,
   admission,
 }

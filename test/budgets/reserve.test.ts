@@ -358,8 +358,10 @@ describe('what is left of reservations', () => {
     const [policy] = limiter.policies
     if (!policy) throw new Error('no policy')
     await limiter.consume('k', { cost: 90 })
-    const tier = (limit: number, units: number) =>
-      limiter.reserveChecks([{ policy, key: 'k', limit, cost: units }], { units, step: 0 })
+    const tier = async (limit: number, units: number) => {
+      const checks = [{ policy, key: 'k', limit, cost: units }]
+      return (await limiter.reserveChecks(checks)).decision
+    }
     const [small, large] = await Promise.all([tier(100, 50), tier(1_000, 60)])
     expect([small.allowed, large.allowed]).toEqual([false, true])
   })

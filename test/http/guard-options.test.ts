@@ -57,6 +57,21 @@ describe('options that no guard is made of', () => {
       'SLUICE_OPTION_UNKNOWN',
       /^rateLimit: there is no option 'statusMessage'; the closest are 'message', 'statusCode'; all options are listed in https:\/\/sluice-js\.github\.io\/sluice\/options\.html$/,
     ],
+    [
+      { ...good, reserve: 5 },
+      'SLUICE_OPTION_INVALID',
+      /^reserve must be true, or a function that finds the units, but is 5/,
+    ],
+    [
+      { ...good, reserve: () => 5, idempotencyKey: true },
+      'SLUICE_OPTION_INVALID',
+      /^idempotencyKey and reserve cannot stand together in rateLimit, since a retry runs/,
+    ],
+    [
+      { ...good, reserve: true, admission: { take: () => undefined } },
+      'SLUICE_OPTION_INVALID',
+      /^admission and reserve cannot stand together/,
+    ],
     [{ ...good, imit: 1 }, 'SLUICE_OPTION_UNKNOWN', /\(did you mean 'limit'\?\)$/],
     [{ ...good, onDecision: () => 1 }, 'SLUICE_OPTION_UNKNOWN', /\(did you mean 'observers'\?\)$/],
     [

@@ -154,7 +154,7 @@ export {
   withoutRegions,
 } from './regions/regional-store.ts'
 export type { BudgetSignal, Reservation, SettleOptions } from './reserve/reservation.ts'
-export type { ReservedAmounts } from './reserve/reserve.ts'
+export type { Reserved, ReservedAmounts } from './reserve/reserve.ts'
 export { fnv1a } from './runtime/hash.ts'
 export { type HotKey, type HotKeys, mergeHotKeys, SpaceSaving } from './runtime/hot-keys.ts'
 export { andThen, isPromise, type MaybePromise } from './runtime/maybe-promise.ts'

@@ -76,12 +76,11 @@ export function createCheckLimiter(
       check.policy.reserveMs > 0 ? { ...check, cost: units } : check,
     )
     const timing = notifier.time()
-    const reservation = await reservations.reserve(reserving, { units, step })
+    const { decision, budget } = await reservations.reserve(reserving)
     timing.isImmediate = false
     timing.end()
-    const { decision } = reservation
     notifier.notify({ decision, checks: reserving, timing, request: undefined, route: undefined })
-    return reservation
+    return budget(reserving, { units, step })
   }
 
   const chargeKey = (key: string, costs?: CostOptions) =>

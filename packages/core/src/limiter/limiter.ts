@@ -5,7 +5,7 @@ import type { Store } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
 import type { Duration } from '../options/duration.ts'
 import type { Reservation } from '../reserve/reservation.ts'
-import type { ReservedAmounts } from '../reserve/reserve.ts'
+import type { Reserved } from '../reserve/reserve.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { CostOptions, KeyOrDigest, PeekOptions, ReserveOptions } from './arguments.ts'
 import type { Peeked } from './peek.ts'
@@ -117,10 +117,10 @@ export interface CheckLimiter extends Limiter {
    */
   decide(checks: readonly Check[], request?: object): MaybePromise<Decision>
   /**
-   * Reserves units for the checks whose policy has `reserve`, and consumes the others. The cost of
-   * the former must be `units`.
+   * Reserves units for the checks whose policy has `reserve`, their cost, and consumes the others.
+   * Divide an allowed reservation into budgets at once, and settle each of them.
    */
-  reserveChecks(checks: readonly Check[], amounts: ReservedAmounts): Promise<Reservation>
+  reserveChecks(checks: readonly Check[]): Promise<Reserved>
   /** Peeks at checks. */
   peekChecks(checks: readonly Check[]): MaybePromise<Peeked>
   /** Takes the units of checks, even above the limit. */

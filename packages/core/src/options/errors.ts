@@ -27,6 +27,7 @@ export const errorCodes = {
   SLUICE_SIGNAL_INVALID: 'a signal that yields no number ≥ 0',
   SLUICE_PRIORITY_UNKNOWN: 'a priority that is not one of the classes',
   SLUICE_COST_INVALID: 'a cost that is not a whole number ≥ 0',
+  SLUICE_BUDGET_ENDED: 'a metered stream whose budget ended',
   SLUICE_ROUTE_INVALID: 'a key of `routes` that is no route',
   SLUICE_ROUTE_DUPLICATE: 'two routes of the options that match the same requests',
   SLUICE_PENALTY_MISSING: 'a block of a limiter that has no penalty',

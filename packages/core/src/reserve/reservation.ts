@@ -51,7 +51,9 @@ export class Reservation {
     this.decision = decision
     this.#from = from
     this.#step = step
-    this.#left = decision.allowed ? units : 0
+    // Without an account nothing limits it: the key is unlimited, or the policy is in shadow.
+    const mostUnits = from.accounts.length === 0 ? Number.POSITIVE_INFINITY : units
+    this.#left = decision.allowed ? mostUnits : 0
     this.#lowMark = decision.allowed ? step / 2 : 0
     this.#isOver = !decision.allowed
     if (decision.allowed) for (const account of from.accounts) account.join()
@@ -101,7 +103,9 @@ export class Reservation {
   async more(units: number): Promise<Decision> {
     wholeNumber(units, unitsPlace, { min: 1 })
     const request = {}
-    return (await this.#grow(units, request)) ? this.decision : this.#from.explain(units, request)
+    if (await this.#grow(units, request)) return this.decision
+    if (!this.#settled) return this.#from.explain(units, request)
+    return { ...this.decision, allowed: false, retryAfterMs: Number.POSITIVE_INFINITY }
   }
 
   /**

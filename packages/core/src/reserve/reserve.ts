@@ -4,7 +4,7 @@ import { type Decision, decisionOf } from '../model/decision.ts'
 import type { Outcome } from '../model/store.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
 import { type Account, Pools } from './pools.ts'
-import { Reservation } from './reservation.ts'
+import { Reservation, type ReservedFrom } from './reservation.ts'
 
 /** The way of a limiter to reserve units. */
 export interface ReserveWay {
@@ -28,17 +28,27 @@ interface Part {
 /** Amounts of a reservation. */
 export interface ReservedAmounts {
   readonly units: number
-  /** Units that it asks for when it has fewer than half of them left; 0: it never asks. */
-  readonly step: number
+  /**
+   * Units that it asks for when it has fewer than half of them left; 0: it never asks.
+   * @default a quarter of `units`, rounded up
+   */
+  readonly step?: number
+}
+
+/** Units that were reserved for one piece of work, to be divided into budgets. */
+export interface Reserved {
+  readonly decision: Decision
+  /** Makes the budget of checks with one cost, `units`. Each check belongs to one budget. */
+  budget(checks: readonly Check[], amounts: ReservedAmounts): Reservation
 }
 
 /** Reserves units for the work of one limiter. */
 export interface Reservations {
   /**
-   * Reserves the units of all checks whose policy has `reserve`, and takes those of the others. If
+   * Reserves the costs of all checks whose policy has `reserve`, and takes those of the others. If
    * one of them denies, nothing is taken.
    */
-  reserve(checks: readonly Check[], amounts: ReservedAmounts): Promise<Reservation>
+  reserve(checks: readonly Check[]): Promise<Reserved>
   /** Gives up all units that are reserved at the store. */
   close(): Promise<unknown> | undefined
 }
@@ -46,35 +56,39 @@ export interface Reservations {
 export function reservationsOf(way: ReserveWay): Reservations {
   const pools = new Pools(way.caller)
   return {
-    reserve: (checks, amounts) => reserve(checks, amounts, { ...way, pools, request: {} }),
+    reserve: (checks) => reserve(checks, { ...way, pools, request: {} }),
     close: () => pools.close(),
   }
 }
 
-async function reserve(
-  checks: readonly Check[],
-  amounts: ReservedAmounts,
-  way: OwnWay,
-): Promise<Reservation> {
+async function reserve(checks: readonly Check[], way: OwnWay): Promise<Reserved> {
   const parts = partsOf(checks, way)
-  const reserved = await decideAll(checks, parts, way)
-  const reserving = parts.map(({ check }) => check)
-  const withCost = (cost: number) => reserving.map((check) => ({ ...check, cost }))
-  const from = {
+  const decision = await decideAll(checks, parts, way)
+  return {
+    decision,
+    budget(own, { units, step = Math.ceil(units / 4) }) {
+      const ownParts = parts.filter(({ check }) => own.includes(check))
+      return new Reservation(decision, reservedFrom(ownParts, way), { units, step })
+    },
+  }
+}
+
+function reservedFrom(parts: readonly Part[], way: OwnWay): ReservedFrom {
+  const withCost = (cost: number) => parts.map(({ check }) => ({ ...check, cost }))
+  return {
     accounts: parts.map(({ account }) => account),
-    obtain: async (units: number, request: object) => {
+    obtain: async (units, request) => {
       const grown = parts.map(({ account, check }) => {
         return { account, check: { ...check, cost: units } }
       })
       return (await obtainAll(grown, { ...way, request })) !== undefined
     },
-    explain: async (units: number, request: object) => {
+    explain: async (units, request) => {
       const peeked = await way.decide('peek', withCost(units), request)
       return peeked.allowed ? refused(peeked) : peeked
     },
-    charge: async (units: number) => way.decide('charge', withCost(units)),
+    charge: async (units) => way.decide('charge', withCost(units)),
   }
-  return new Reservation(reserved, from, amounts)
 }
 
 /** Unlimited keys need no reservation, and a policy in shadow must not keep anybody waiting. */

@@ -16,6 +16,7 @@ export {
   type RegionalStore,
   type RegionalStoreOptions,
   type RegionReport,
+  type Reservation,
   type ResilienceEvent,
   regionalStore,
   type ShadowEvent,
@@ -32,6 +33,7 @@ export type { Id } from '../keys/identity.ts'
 export { type IpOptions, ip, ipKey } from '../keys/ip.ts'
 export type { IdentityResolver, KeyResolver } from '../keys/resolver.ts'
 export { route } from '../keys/route.ts'
+export { type MeterOptions, meter } from '../lifecycle/meter.ts'
 export { type AdaptiveLimit, type AdaptiveOptions, adaptive } from '../limits/adaptive.ts'
 export {
   type CpuOptions,

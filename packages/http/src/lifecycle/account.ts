@@ -17,6 +17,7 @@ import type { PolicySettlement } from '../options/settlement.ts'
 import type { RequestContext } from '../request/context.ts'
 import type { Hold } from '../request/hold.ts'
 import { inOrder, type Report } from '../request/user-functions.ts'
+import type { Budgets } from './budgets.ts'
 
 /** A request, and what was asked and decided for it. */
 export interface Found<Native extends object> {
@@ -26,6 +27,8 @@ export interface Found<Native extends object> {
   readonly checks: readonly PolicyCheck<Native>[]
   /** Asked once, before anything of it is given back. @default true */
   readonly mayGiveBack?: (() => MaybePromise<boolean>) | undefined
+  /** The units that are held for the request, if a policy has `reserve`. */
+  readonly budgets?: Budgets | undefined
   /** The time that the decision took, if it is observed. */
   readonly timing?: DecisionTiming | undefined
 }
@@ -205,8 +208,9 @@ function answerOf<Native>(
 
 /** Gives back all that a request took, if no retry has passed on it. No caller waits for that. */
 export function giveBack<Native extends object>(
-  { decision, mayGiveBack = () => true }: Found<Native>,
+  { decision, budgets, mayGiveBack = () => true }: Found<Native>,
   limiter: CheckLimiter,
 ): void {
+  void budgets?.abort()
   void andThen(mayGiveBack(), (may) => may && limiter.refund(decision))
 }

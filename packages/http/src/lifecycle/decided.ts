@@ -6,10 +6,12 @@ import {
   divideChecks,
   type Outcome,
   type Policy,
+  type Reservation,
 } from '@sluice/core'
 import type { PolicyCheck } from '../options/bound-policy.ts'
 import type { RequestContext } from '../request/context.ts'
 import type { RequestDecision } from '../request/passage.ts'
+import { noBudget } from '../responses/refusal.ts'
 import { fieldsKey, type ResponseFields, responseFields } from '../responses/response-fields.ts'
 import { type AccountSetup, type Found, RequestAccount } from './account.ts'
 
@@ -59,8 +61,8 @@ export class Decided<Native extends object> implements RequestDecision, Found<Na
 
   /** The same request with another decision, or with other checks. */
   with(changes: Partial<Pick<Found<Native>, 'decision' | 'checks'>>): Decided<Native> {
-    const { context, decision, checks, mayGiveBack } = this.#found
-    const found = { context, decision, checks, mayGiveBack, ...changes }
+    const { context, decision, checks, mayGiveBack, budgets } = this.#found
+    const found = { context, decision, checks, mayGiveBack, budgets, ...changes }
     return new Decided(this.#setup, found, this.#timing)
   }
 
@@ -78,6 +80,10 @@ export class Decided<Native extends object> implements RequestDecision, Found<Na
 
   get mayGiveBack(): Found<Native>['mayGiveBack'] {
     return this.#found.mayGiveBack
+  }
+
+  get budgets(): Found<Native>['budgets'] {
+    return this.#found.budgets
   }
 
   get timing(): DecisionTiming | undefined {
@@ -110,6 +116,14 @@ export class Decided<Native extends object> implements RequestDecision, Found<Na
 
   charge(units: number, policy?: string): void {
     this.account.charge(units, policy)
+  }
+
+  budget(policy?: string): Reservation {
+    return this.budgets?.of(policy) ?? noBudget()
+  }
+
+  spend(units = 1, policy?: string): boolean {
+    return this.budget(policy).spend(units)
   }
 
   async reset(): Promise<boolean> {

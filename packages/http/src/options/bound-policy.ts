@@ -34,6 +34,8 @@ export interface BoundPolicy<Native> {
   readonly policy: Policy
   readonly key: KeyResolver<Native>
   readonly cost: PerRequest<Native, number>
+  /** The option that has the cost, for messages. */
+  readonly costOption: 'cost' | 'reserve'
   /** Finds a limit that depends on the request. */
   readonly limitOf: LimitFinder<Native> | undefined
   /** Decides for each request whether the policy is enforced. */
@@ -75,9 +77,10 @@ export function checkPolicy<Native>(options: HttpPolicyOptions<Native>, where: s
 
 /** The options of a policy as core takes them; the default limit stands for a function's. */
 export function corePolicy<Native>(options: HttpPolicyOptions<Native>): PolicyOptions {
-  const { key: _key, cost: _cost, defaultLimit: _default, enforce, ...rest } = options
-  const { chargeWhen: _charge, refundWhen: _refund, ...core } = rest
+  const { key: _key, cost: _cost, defaultLimit: _default, enforce, reserve, ...rest } = options
+  const { chargeWhen: _charge, refundWhen: _refund, ...others } = rest
   const limit = declaredLimit(options)
+  const core = { ...others, reserve: typeof reserve === 'function' || reserve }
   if (enforce === undefined) return { ...core, limit }
   // With a function it is for every request to say, and core has to know only of a mode that
   // contradicts it.
@@ -87,14 +90,16 @@ export function corePolicy<Native>(options: HttpPolicyOptions<Native>): PolicyOp
 /** Joins a policy that core has checked with its HTTP options. */
 export function bindPolicy<Native>(
   policy: Policy,
-  { key, cost, limit, enforce, ...when }: Optional<HttpPolicyFields<Native>>,
+  { key, cost, reserve, limit, enforce, ...when }: Optional<HttpPolicyFields<Native>>,
   defaults: Pick<BoundPolicy<Native>, 'key' | 'cost' | 'settlement' | 'scope'>,
 ): BoundPolicy<Native> {
   checkLargest(limit, policy)
+  const units = typeof reserve === 'function' ? reserve : undefined
   return {
     policy,
     key: key ?? defaults.key,
-    cost: cost ?? defaults.cost,
+    cost: units ?? cost ?? defaults.cost,
+    costOption: units ? 'reserve' : 'cost',
     limitOf: isPerRequest(limit) ? finderOf(limit) : undefined,
     enforce: typeof enforce === 'function' ? enforce : undefined,
     settlement: settlementOf(when) ?? defaults.settlement,
@@ -103,11 +108,15 @@ export function bindPolicy<Native>(
 }
 
 /** The cost to ask for: 1 for all but whole numbers ≥ 0, so that they never open the gate. */
-export function validCost(cost: unknown, report: Report): number {
+export function validCost(
+  cost: unknown,
+  option: BoundPolicy<never>['costOption'],
+  report: Report,
+): number {
   if (isWholeNumber(cost, { min: 0 })) return cost
   report(
     'SLUICE_COST_INVALID',
-    'cost',
+    option,
     `its function must yield a whole number ≥ 0, but yielded ${quote(cost)}; 1 stood in`,
   )
   return 1

@@ -62,6 +62,16 @@ export class SharedTable<Native> {
     return wholeNumber(value, { option, code: 'SLUICE_COST_INVALID' }, { min: 0 })
   }
   /**
+   * Holds units while a request runs. Its handler spends them: `request.rateLimit.spend(n)`. A
+   * function finds the units; with `true` they are its `cost`. For `sliding-log` and
+   * `fixed-window`. See docs/budgets.md.
+   * @default false
+   */
+  reserve?: Option<boolean | ((native: Native) => MaybePromise<number>)> = (value, option) => {
+    if (['undefined', 'boolean', 'function'].includes(typeof value)) return value
+    throw invalid({ option }, value, 'true, or a function that finds the units')
+  }
+  /**
    * The limit if a limit function returns neither a whole number ≥ 0 nor `unlimited`. Required
    * beside such a function.
    */

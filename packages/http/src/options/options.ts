@@ -16,7 +16,7 @@ import { type GuardPenalty, GuardTable, SharedTable } from './option-table.ts'
 
 /** The fields of a policy of HTTP requests, whether or not they fit together. */
 export interface HttpPolicyFields<Native>
-  extends Omit<PolicyFields, 'limit' | 'enforce'>,
+  extends Omit<PolicyFields, 'limit' | 'enforce' | 'reserve'>,
     OptionsOf<SharedTable<Native>> {
   /**
    * Units that one key may take in any window: a whole number ≥ 0, `unlimited`, or a function that
@@ -52,7 +52,7 @@ type Shorthand = Exclude<
 type OfLimiters<Native> = Omit<LimiterSettings, 'penalty' | 'observers'> & ObserverOptions<Native>
 
 /** The options that a table adds, without those of a single policy. */
-type Settings<Table> = Omit<OptionsOf<Table>, 'defaultLimit' | 'enforce'>
+type Settings<Table> = Omit<OptionsOf<Table>, 'defaultLimit' | 'enforce' | 'reserve'>
 
 /**
  * The options of one list of policies: `policies`, or the fields of one policy at the top level

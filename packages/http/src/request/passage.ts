@@ -1,4 +1,4 @@
-import type { Decision, Policy } from '@sluice/core'
+import type { Decision, Policy, Reservation } from '@sluice/core'
 import type { Hold } from './hold.ts'
 import type { ResponseBody, ResponseField } from './response.ts'
 
@@ -24,6 +24,20 @@ export interface RequestDecision extends Decision {
    * @throws SluiceError when `units` is no such number, or the limiter has no such policy
    */
   charge(units: number, policy?: string): void
+  /**
+   * Spends units that a policy with `reserve` holds for this request, while its handler works.
+   * @param policy as for `budget`
+   * @returns false if so many units are not left: then nothing was spent, and the work should stop
+   */
+  spend(units?: number, policy?: string): boolean
+  /**
+   * The units that a policy with `reserve` holds for this request. They are settled when its
+   * response is over. If its client leaves before, `signal` aborts too.
+   * Policies whose `reserve` is the same function have one budget.
+   * @param policy the name of the policy @default the only one
+   * @throws SluiceError when there is no such budget
+   */
+  budget(policy?: string): Reservation
   /**
    * Forgets all that the identities of this request have taken of these policies, and lifts their
    * blocks: after a login that was right, say. The units of this request are forgotten too, so none

@@ -1,4 +1,4 @@
-import { andThen, type Decision, type MaybePromise } from '@sluice/core'
+import { andThen, type Decision, type MaybePromise, SluiceError } from '@sluice/core'
 import type { LimitInForce } from '../options/bound-policy.ts'
 import type { Message, Settings } from '../options/option-table.ts'
 import type { Passage, RequestDecision } from '../request/passage.ts'
@@ -102,7 +102,17 @@ export const blocked: RequestDecision = {
   key: undefined,
   // No policy was asked, so there is no key to charge, and nothing to forget.
   charge: () => undefined,
+  spend: () => noBudget(),
+  budget: () => noBudget(),
   reset: async () => false,
+}
+
+/** @throws SluiceError: no units are held for the request */
+export function noBudget(): never {
+  throw new SluiceError(
+    'SLUICE_POLICY_UNKNOWN',
+    'spend() and budget() need a policy with reserve, but none holds units for this request; give one reserve: true',
+  )
 }
 
 /** The passage of a request that is refused, with the user's handler or the body that is found. */

@@ -123,11 +123,14 @@ export class RequestChecks<Native extends object> {
   #findCosts(native: Native): MaybePromise<readonly number[]> {
     return inOrder(this.#costs, (cost) => {
       if (typeof cost !== 'function') return cost
+      const { policies, report } = this.#setup
+      const isMeant = (bound: BoundPolicy<Native>) => bound.cost === cost
+      const option = policies.find(isMeant)?.costOption ?? 'cost'
       const found = locating(
         () => cost(native),
-        () => this.#placeOf('cost', (bound) => bound.cost === cost),
+        () => this.#placeOf(option, isMeant),
       )
-      return andThen(found, (value) => validCost(value, this.#setup.report))
+      return andThen(found, (value) => validCost(value, option, report))
     })
   }
 

@@ -74,9 +74,8 @@ export class Responder<Native extends object, Handler> {
   }
 
   #passageOf(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
-    if (decided.source === 'open') return { ...passWithoutFields, decision: decided }
     const checks = this.#enforced(decided.checks)
-    if (checks.length === 0 && decided.allowed) {
+    if (decided.source === 'open' || (checks.length === 0 && decided.allowed)) {
       return { ...passWithoutFields, decision: decided, hold: this.#hold(decided) }
     }
     const fields = this.#fieldsOf(decided, checks)
@@ -145,7 +144,7 @@ export class Responder<Native extends object, Handler> {
 
   #hold(decided: Decided<Native>): Hold | undefined {
     const lease = this.#leases?.keep(decided)
-    const mayEnd = this.#hasRefunds && mayRefund(decided)
-    return mayEnd ? allHolds(lease, decided.account.held()) : lease
+    const account = this.#hasRefunds && mayRefund(decided) ? decided.account.held() : undefined
+    return allHolds(lease, account, decided.budgets)
   }
 }

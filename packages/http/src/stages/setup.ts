@@ -10,12 +10,14 @@ import {
   limiterFields,
   type Policy,
   policyList,
+  SluiceError,
   warnOnce,
 } from '@sluice/core'
 import { policyNameProblem } from '@sluice/headers'
 import { type AccessLists, accessLists } from '../access/lists.ts'
 import { ip } from '../keys/ip.ts'
 import { evidenceOf } from '../keys/resolver.ts'
+import { reserving } from '../lifecycle/budgets.ts'
 import type { DelayQueue } from '../lifecycle/delay-queue.ts'
 import type { LoadShedder } from '../limits/shedder.ts'
 import { isPerRequest } from '../limits/source.ts'
@@ -112,6 +114,15 @@ export function setUpGuard<Native extends object, Handler>(
   const observers = joinObservers(options)
   const decide: Decide<Native> = (context, checks) =>
     andThen(limiter.decide(checks, context.native), (decision) => ({ context, decision, checks }))
+  const reserve = reserving(limiter, policies)
+  const rival = key ? 'idempotencyKey' : 'admission'
+  if (reserve && (key || admission)) {
+    const reason = key ? 'a retry runs the work again' : 'a job runs after its response'
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      `${rival} and reserve cannot stand together in ${where}, since ${reason}: leave one of them out`,
+    )
+  }
   const retries =
     key && new FreeRetries({ key, decide, policies, options: limiterFieldsOf(options) })
   return {
@@ -121,8 +132,8 @@ export function setUpGuard<Native extends object, Handler>(
     strikesLater: admission?.overflows === true && penalty !== undefined,
     policies,
     penalty,
-    decide: retries ? (context, checks) => retries.decide(context, checks) : decide,
-    isSeveralCalls: retries !== undefined,
+    decide: reserve ?? (retries ? (context, checks) => retries.decide(context, checks) : decide),
+    isSeveralCalls: retries !== undefined || reserve !== undefined,
     lists: accessLists(settings),
     report: reporter(observers),
     where,

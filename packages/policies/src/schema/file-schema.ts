@@ -122,6 +122,7 @@ const calendar = closed(
   },
   { title: '{ every: day, week or month, zone: the name of a time zone }' },
 )
+const reserve = Type.Union([Type.Boolean(), named], { title: 'true, false, or { by: name }' })
 const windowed = {
   window: duration,
   ...optional({
@@ -146,7 +147,7 @@ function fieldsOf(name: (typeof algorithmNames)[number]): TProperties {
       ...(besideGrants[name] && {
         prefetch: duration,
       }),
-      ...(mayReserve(name) && { reserve: Type.Boolean() }),
+      ...(mayReserve(name) && { reserve }),
       ...(countsBeyond(name) && { async }),
     }),
   }

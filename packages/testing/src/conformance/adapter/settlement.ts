@@ -109,6 +109,28 @@ export const settlement: AdapterCases = {
     }
   },
 
+  async 'settles a budget when the response is over, or the client leaves'(bench) {
+    const handler = new HeldHandler()
+    const reserved = { ...counted, reserve: true } as const
+    const units = new CountedStore(bench, reserved)
+    const limits = { ...reserved, store: units.store, key: () => 'ada', cost: 3 }
+    const app = await bench.start([limits], handler.handle)
+    const leaving = new AbortController()
+    const left = app.ask({ signal: leaving.signal }).catch(() => 'left')
+    await bench.until('the request reaches the handler', () => handler.held === 1)
+    same((await app.ask()).status, 429, 'a request whose units do not fit')
+    leaving.abort()
+    await units.comesTo(0, 'units come back when the client has left')
+    handler.answer()
+    same(await left, 'left', 'the client')
+    const next = app.ask()
+    await bench.until('the next request reaches the handler', () => handler.held === 1)
+    await units.comesTo(3, 'the next request holds units')
+    handler.answer()
+    same((await next).headers['x-ratelimit-remaining'], '2', 'the units that are left')
+    await units.comesTo(0, 'units come back with the response')
+  },
+
   async 'gives back the units of a response by its status'(bench) {
     const units = new CountedStore(bench, counted)
     const answers = [200, 500, 503, 200]
