@@ -1,5 +1,3 @@
-import type { CalendarWindow } from '@sluice/core'
-
 /**
  * The result of a simulation, as `sluice simulate --json` prints it. Times are milliseconds since
  * 1970, spans are milliseconds.
@@ -86,7 +84,7 @@ export interface PolicyReport {
   readonly limit: number | null
   readonly windowMs: number
   /** The calendar of its windows; `null` for none. */
-  readonly calendar: CalendarWindow | null
+  readonly calendar: { readonly every: string; readonly zone: string } | null
   readonly mode: 'enforce' | 'shadow'
   /** Requests that it was asked about. */
   readonly checked: number
