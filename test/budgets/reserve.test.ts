@@ -197,8 +197,10 @@ describe.each(['memory', 'redis'])('a reservation in %s', (kind) => {
 it('asks the store nothing while a denial of its key holds', async ({ client }) => {
   const store = redisStore(client, { prefix: 'denied', heartbeatMs: 0, denialTtlMs: 60_000 })
   let calls = 0
-  const observers = { onStoreCall: () => void (calls += 1) }
-  const limiter = patientLimiter({ store, policies: [tokens], observers })
+  const onStoreCall = () => {
+    calls += 1
+  }
+  const limiter = patientLimiter({ store, policies: [tokens], observers: { onStoreCall } })
   await limiter.consume('k', { cost: 1_000 })
   const reserve = () => limiter.reserve('k', { units: 10 })
   expect((await reserve()).allowed).toBe(false)
