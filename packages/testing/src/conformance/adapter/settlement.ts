@@ -8,7 +8,7 @@ import {
 import { same } from '../assertions.ts'
 import type { AdapterBench, AdapterCases, Asking } from './adapter-bench.ts'
 
-/** A handler that answers when it is told to. */
+/** A handler whose requests stay open until it answers. */
 class HeldHandler {
   readonly #waiting: ((status: number) => void)[] = []
 

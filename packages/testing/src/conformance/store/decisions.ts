@@ -8,24 +8,13 @@ export const decisions: StoreCases = {
   async 'admits the limit and refuses the next, until the wait is over'(bench) {
     const limiter = bench.limiter({ name: 'p', limit: 3 })
     for (const remaining of [2, 1, 0]) {
-      const decision = await limiter.consume('k')
-      like(
-        decision,
-        {
-          allowed: true,
-          retryAfterMs: 0,
-          source: 'store',
-          outcomes: [{ allowed: true, limit: 3, remaining }],
-        },
-        'a request within the limit is admitted',
-      )
+      const outcomes = [{ allowed: true, limit: 3, remaining }]
+      const expected = { allowed: true, retryAfterMs: 0, source: 'store', outcomes }
+      like(await limiter.consume('k'), expected, 'a request within the limit is admitted')
     }
     const denied = await limiter.consume('k')
-    like(
-      denied,
-      { allowed: false, outcomes: [{ allowed: false, remaining: 0 }] },
-      'the fourth request of a limit of 3 is denied',
-    )
+    const expected = { allowed: false, outcomes: [{ allowed: false, remaining: 0 }] }
+    like(denied, expected, 'the fourth request of a limit of 3 is denied')
     if (!bench.isExact) return
     bench.clock.set(bench.clock() + denied.retryAfterMs - 1)
     await bench.isAdmitted(limiter, 'a millisecond before retryAfterMs it is denied', false)
@@ -36,34 +25,23 @@ export const decisions: StoreCases = {
   async 'charges nothing when one of several policies denies'(bench) {
     const limiter = bench.limiter({ name: 'tight', limit: 2 }, { name: 'loose', limit: 10 })
     for (let i = 0; i < 2; i += 1) await limiter.consume('k')
+    const expected = { allowed: false, outcomes: [{ allowed: false }, { allowed: true }] }
     for (let i = 0; i < 5; i += 1) {
-      like(
-        await limiter.consume('k'),
-        { allowed: false, outcomes: [{ allowed: false }, { allowed: true }] },
-        'each policy tells whether it lets the request pass',
-      )
+      like(await limiter.consume('k'), expected, 'each policy says whether the request may pass')
     }
     same(await bench.left(limiter, 'k'), [0, 8], 'a denied request takes nothing of any policy')
   },
 
   async 'takes the given cost, and says what can never pass'(bench) {
     const limiter = bench.limiter({ name: 'p', limit: 10 })
-    await limiter.consume('k', { cost: 7 })
-    like(
-      await limiter.consume('k', { cost: 4 }),
-      { allowed: false, outcomes: [{ remaining: 3 }] },
-      'a cost of 4 does not fit into 3',
-    )
-    like(
-      await limiter.consume('k', { cost: 11 }),
-      { allowed: false, retryAfterMs: never },
-      'a cost above the limit never passes',
-    )
-    like(
-      await limiter.consume('k', { cost: 3 }),
-      { allowed: true, outcomes: [{ remaining: 0 }] },
-      'a cost of 3 fits into 3',
-    )
+    for (const [cost, expected, promise] of [
+      [7, { allowed: true, outcomes: [{ remaining: 3 }] }, 'a cost of 7 fits into 10'],
+      [4, { allowed: false, outcomes: [{ remaining: 3 }] }, 'a cost of 4 does not fit into 3'],
+      [11, { allowed: false, retryAfterMs: never }, 'a cost above the limit never passes'],
+      [3, { allowed: true, outcomes: [{ remaining: 0 }] }, 'a cost of 3 fits into 3'],
+    ] as const) {
+      like(await limiter.consume('k', { cost }), expected, promise)
+    }
   },
 
   async 'lets cost 0 pass without a trace, and nothing at all with limit 0'(bench) {
@@ -71,28 +49,19 @@ export const decisions: StoreCases = {
     await bench.isAdmitted(open, 'cost 0 passes', true, 0)
     same(await bench.left(open, 'k'), [1], 'cost 0 takes nothing')
     const blocked = bench.limiter({ name: 'blocked', limit: 0 })
+    const outcomes = [{ remaining: 0, resetMs: bench.isExact ? 60_000 : undefined }]
+    const expected = { allowed: false, retryAfterMs: never, outcomes }
     for (const cost of [0, 1]) {
-      like(
-        await blocked.consume('k', { cost }),
-        {
-          allowed: false,
-          retryAfterMs: never,
-          outcomes: [{ remaining: 0, resetMs: bench.isExact ? 60_000 : undefined }],
-        },
-        'limit 0 blocks everything',
-      )
+      like(await blocked.consume('k', { cost }), expected, 'limit 0 blocks everything')
     }
   },
 
   async 'changes nothing when it is peeked at'(bench) {
     const limiter = bench.limiter({ name: 'p', limit: 2 })
     await limiter.consume('k')
+    const expected = { outcomes: [{ allowed: true, remaining: 1 }] }
     for (let i = 0; i < 5; i += 1) {
-      like(
-        await limiter.peek('k'),
-        { outcomes: [{ allowed: true, remaining: 1 }] },
-        'a peek changes nothing',
-      )
+      like(await limiter.peek('k'), expected, 'a peek changes nothing')
     }
     same((await limiter.peek('k', { cost: 2 })).allowed, false, 'a peek answers for its cost')
   },
@@ -103,11 +72,8 @@ export const decisions: StoreCases = {
     await small.consume('k', { cost: 2 })
     same(await bench.left(large, 'k'), [3], 'a larger limit knows what was taken before')
     await large.consume('k', { cost: 3 })
-    like(
-      await small.consume('k'),
-      { outcomes: [{ allowed: false, limit: 2, remaining: 0 }] },
-      'a smaller limit denies, and remaining is never negative',
-    )
+    const expected = { outcomes: [{ allowed: false, limit: 2, remaining: 0 }] }
+    like(await small.consume('k'), expected, 'a smaller limit denies, and remaining stays at 0')
   },
 
   async 'admits exactly the limit of a parallel burst'(bench) {
@@ -133,11 +99,8 @@ export const decisions: StoreCases = {
       const taken = decisions.filter(
         ({ allowed }, i) => allowed && i % 2 === 0 && (i % 4 < 2 ? 'a' : 'b') === key,
       )
-      same(
-        await bench.left(both, key),
-        [0, 8 - taken.length],
-        `only admitted requests of ${key} count`,
-      )
+      const left = [0, 8 - taken.length]
+      same(await bench.left(both, key), left, `only admitted requests of ${key} count`)
     }
   },
 
@@ -155,11 +118,8 @@ export const decisions: StoreCases = {
       ['a', `b${delimiter}c`],
       [`a${delimiter}b`, 'c'],
     ])
-    const named = ['Login', 'login', `${long}a`, `${long}b`, 'p', 'p ', 'p%20'].map((name) => [
-      name,
-      'k',
-    ])
-    for (const [name = '', key = ''] of [...joined, ...named]) {
+    const names = ['Login', 'login', `${long}a`, `${long}b`, 'p', 'p ', 'p%20']
+    for (const [name = '', key = ''] of [...joined, ...names.map((name) => [name, 'k'])]) {
       const { allowed } = await bench.limiter({ name, limit: 1 }).consume(key)
       same(allowed, true, `the key '${key}' of the policy '${name}' has a count of its own`)
     }

@@ -74,11 +74,8 @@ export const forUnits: StoreCases = {
       [0, false],
     ] as const) {
       const decision = await limiter.consume('k')
-      like(
-        decision,
-        { allowed, outcomes: [{ allowed }, { allowed: true, remaining }] },
-        'countDenied takes a unit for each denial, and a policy with room does not deny',
-      )
+      const expected = { allowed, outcomes: [{ allowed }, { allowed: true, remaining }] }
+      like(decision, expected, 'countDenied takes a unit for each denial, and room does not deny')
       waitMs = decision.retryAfterMs
     }
     bench.clock.advance(waitMs - 1)
