@@ -36,8 +36,8 @@ export const plantedFaults: readonly PlantedFault[] = [
   ),
   ...of(
     ...([window, 'fixed-window'] as const),
-    ['now < state.startMs + check', 'now < state.startMs - 100 + check'],
-    [': state.startMs + check.policy.windowMs - now', ': check.policy.windowMs'],
+    ['now < endOf(check, state.startMs)', 'now < endOf(check, state.startMs) - 100'],
+    [': endOf(check, state.startMs) - now', ': check.policy.windowMs'],
     ['state.count + check.cost,', 'state.count,'],
   ),
   ...of(

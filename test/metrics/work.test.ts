@@ -49,7 +49,7 @@ describe('metrics of queues and outbounds', () => {
     const call = fetch('https://api.example.com', { signal }).catch(() => undefined)
     await vi.advanceTimersByTimeAsync(5_000)
     const waited = (part: string) =>
-      seriesValue(metrics, `sluice_client_wait_seconds_${part}{reason="told"}`)
+      seriesValue(metrics, `sluice_client_wait_seconds_${part}{reason="server"}`)
     expect(await waited('count')).toBeUndefined()
     controller.abort()
     await call

@@ -161,7 +161,7 @@ const flawed: Readonly<Record<string, readonly [Flaws | typeof NodeContext, mess
   ],
   'limits no POST': [
     { limitsReadsOnly: true },
-    /a POST, which the application does not serve: expected \[ 404, 429, 429 \]/,
+    /a POST that the application does not serve: expected \[ 404, 429, 429 \]/,
   ],
   'drops the fields of requests that pass': [
     {

@@ -145,6 +145,6 @@ export class Responder<Native extends object, Handler> {
   #hold(decided: Decided<Native>): Hold | undefined {
     const lease = this.#leases?.keep(decided)
     const account = this.#hasRefunds && mayRefund(decided) ? decided.account.held() : undefined
-    return allHolds(lease, account, decided.budgets)
+    return account || decided.budgets ? allHolds(lease, account, decided.budgets) : lease
   }
 }

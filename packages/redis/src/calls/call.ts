@@ -9,8 +9,8 @@ import { generalCall } from './general-call.ts'
 export interface CallHeader {
   /** Milliseconds since the epoch; `undefined` for the server's clock. */
   readonly now: number | undefined
-  /** About the time of Redis, in the same unit. */
-  readonly guessedMs: number
+  /** Returns about the time of Redis, in the same unit. */
+  readonly guessMs: () => number
   /** Echoed by the script: a reply to another call is an error. */
   readonly number: number
   /** u32 from which the incarnations of the call are counted; the server's clock has its own. */
@@ -37,7 +37,7 @@ export class CallEncoder {
 
   /** @param plan of all the asks, where they have one in common */
   encode(asks: readonly QueuedRequest[], plan: Plan | undefined, header: CallHeader): EncodedCall {
-    const { now, guessedMs, number, incarnation, apart, untilMs } = header
+    const { now, guessMs, number, incarnation, apart, untilMs } = header
     const callId = now === undefined ? `c${number}` : `c${number};${incarnation}`
     const clock = now === undefined ? '' : String(now)
     const hasGrants = plan ? plan.hasGrants : asks.some(mayHaveGrants)
@@ -53,7 +53,7 @@ export class CallEncoder {
     args[1] = String(args.length - 2)
     const [only] = asks
     const isLone = plan?.width === 1 && asks.length === 1
-    if (!plan) args.push(callId, clock, generalCall(asks, guessedMs, apart))
+    if (!plan) args.push(callId, clock, generalCall(asks, guessMs(), apart))
     else if (isLone && only) pushLone(args, plan, { ask: only, stamp: [callId, clock] })
     else {
       // Arguments of `lua/usual-one.lua` for several keys, or of `lua/usual-list.lua`.

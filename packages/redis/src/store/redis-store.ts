@@ -132,10 +132,9 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     untilMs?: string,
   ): Promise<readonly AskResult[]> {
     callNumber += 1
-    const guessedMs = nowMs()
-    const now = isServerClock ? undefined : guessedMs
+    const now = isServerClock ? undefined : nowMs()
     incarnation ??= Math.floor(Math.random() * u32)
-    const header = { now, guessedMs, number: callNumber, incarnation, apart, untilMs }
+    const header = { now, guessMs: nowMs, number: callNumber, incarnation, apart, untilMs }
     const call = calls.encode(asks, plan, header)
     // A key takes four at most.
     incarnation = (incarnation + 4 * call.keyCount) % u32
