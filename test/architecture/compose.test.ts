@@ -102,7 +102,7 @@ describe('docker-compose.yml', () => {
     })
 
     it('watches the example on the ports where it listens', () => {
-      const config = readYaml<PrometheusConfig>('examples/observability/prometheus.yml')
+      const config = readYaml<PrometheusConfig>('examples/admin/prometheus.yml')
       const [job] = config.scrape_configs
       expect(job?.static_configs[0]?.targets).toEqual([3000, 3001].map((port) => `${host}:${port}`))
       for (const name of watchers.slice(0, 2)) {
@@ -114,7 +114,7 @@ describe('docker-compose.yml', () => {
     })
 
     it('gives Grafana the dashboards that ship, and the data source that they ask for', () => {
-      const folder = 'examples/observability/grafana/provisioning'
+      const folder = 'examples/admin/grafana/provisioning'
       const { datasources } = readYaml<{ datasources: { type: string; url: string }[] }>(
         `${folder}/datasources/prometheus.yml`,
       )

@@ -134,7 +134,7 @@ describe('examples/admin', () => {
     const first = /^version (\S+) is in force$/m.exec(await example.printed(/^Open http:/m))?.[1]
     const login = { method: 'POST', headers: { 'x-user': 'ada' } }
     const url = `http://localhost:${port}/login`
-    expect(await statuses(url, 6, login)).toEqual([200, 200, 200, 200, 200, 429])
+    expect(await statuses(url, 6, login)).toEqual([401, 401, 401, 401, 401, 429])
 
     writeFileSync(file, text.replace('limit: 5,', 'limit: -5,'))
     expect(await example.printed(/stays in force:\n.+\n/)).toMatch(
@@ -142,16 +142,15 @@ describe('examples/admin', () => {
     )
     writeFileSync(file, text.replace('limit: 5,', 'limit: 6,'))
     await example.printed(new RegExp(`^version (?!${first}).+ is in force$`, 'm'))
-    expect(await statuses(url, 2, login)).toEqual([200, 429])
+    expect(await statuses(url, 2, login)).toEqual([401, 429])
   })
-})
 
-describe('examples/observability', () => {
-  it('says how to go on without Prometheus, and what its clients were answered', async () => {
-    using bin = temporaryFolder('observability')
+  it('with ROLE=fleet says how to go on without Prometheus, and what its clients were answered', async () => {
+    using bin = temporaryFolder('fleet')
     symlinkSync(findOrInstall('redis'), join(bin.path, 'redis-server'))
-    const example = start('observability', {
-      ...{ PATH: bin.path, PORT: String(await freePortPair()), SECONDS: '3', FREEZE_SECONDS: '1' },
+    const port = await freePortPair()
+    const example = start('admin', {
+      ...{ PATH: bin.path, ROLE: 'fleet', PORT: String(port), SECONDS: '3', FREEZE_SECONDS: '1' },
     })
     const text = await example.printed(/^answers: .*\n/m)
     expect(text).toContain('Redis is frozen.\nRedis is back.\n')
@@ -161,4 +160,51 @@ describe('examples/observability', () => {
     expect(await example.ended()).toMatchObject({ code: 0 })
     await expect(fetch(url ?? '')).rejects.toThrow()
   }, 60_000)
+})
+
+describe('examples/budgets', () => {
+  it('settles by the usage of the vendor, else by what was spent, and ends', async () => {
+    const example = start('budgets', {})
+    expect(await example.ended()).toMatchObject({ code: 0, errors: '' })
+    const text = await example.printed(/./)
+    for (const [model, input, output] of [
+      ['gpt-small', 1, 4],
+      ['claude-small', 2, 8],
+    ] as const) {
+      const [, table = ''] = text.split(`left (${model})\n`)
+      const rows = table.split('\n').slice(0, 5)
+      // The last chunks before the cut may be lost.
+      const cut = Number(/^cut +200 +(\d+) /.exec(rows[2] ?? '')?.[1])
+      expect(cut).toBeLessThanOrEqual(20)
+      // The prompt has 10 tokens, and the answer 80, of which the vendor reports 90.
+      let [tokens, money] = [1_000, 20_000]
+      const left = (prompt: number, answer: number) => {
+        tokens -= prompt + answer
+        money -= prompt * input + answer * output
+        return `${tokens} tokens, ${money} micro-dollars`
+      }
+      expect(rows.map((row) => row.replaceAll(/ {2,}/g, ' | '))).toEqual([
+        `an answer | 200 | 80 tokens | ${left(10, 90)}`,
+        `without usage | 200 | 80 tokens | ${left(10, 80)}`,
+        `cut | 200 | ${cut} tokens | ${left(10, cut)}`,
+        `an error | 502 | 0 tokens | ${left(0, 0)}`,
+        `too large | 429 | 0 tokens | ${left(0, 0)}`,
+      ])
+    }
+  })
+
+  it('goes on listening with PORT, and refuses a body that is no request', async () => {
+    const port = await freePortPair()
+    await start('budgets', { PORT: String(port) }).printed(/listening on/)
+    for (const path of [`:${port}/v1/chat/completions`, `:${port + 1}/v1/messages`]) {
+      const post = (body: string): RequestInit => ({
+        ...{ method: 'POST', body },
+        headers: { 'content-type': 'application/json', 'x-user': 'ada' },
+      })
+      const ask = '{ "model": "gpt-small", "max_tokens": 2, "messages": [] }'
+      const answer = await fetch(`http://localhost${path}`, post(ask))
+      expect(await answer.text()).toMatch(/^(event: .+\n)?data: /)
+      expect(await statuses(`http://localhost${path}`, 1, post('{}'))).toEqual([400])
+    }
+  })
 })

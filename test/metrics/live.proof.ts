@@ -14,7 +14,7 @@ const queries = dashboards
       all.map(([expr, legend]) => ({ uid, title, legend, expr })),
     ),
   )
-  // The example has no kill switch.
+  // Nobody throws the kill switch of the example.
   .concat([
     {
       uid: 'all',
@@ -39,7 +39,8 @@ beforeAll(async () => {
   alertmanager = `http://127.0.0.1:${alertPort}`
   // Its processes have a clock three seconds ahead of the one of Redis, so that there is a skew to show.
   const ahead = 'const now = Date.now; Date.now = () => now() + 3000'
-  example = startExample('observability', {
+  example = startExample('admin', {
+    ROLE: 'fleet',
     PORT: String(await freePortPair()),
     PROMETHEUS_PORT: String(promPort),
     ALERTMANAGER_PORT: String(alertPort),

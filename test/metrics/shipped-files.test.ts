@@ -12,7 +12,7 @@ const queries = dashboards
 describe('the alerts', () => {
   it.each([
     ['the file that ships', rulesFile, 'packages/metrics/alerts/sluice.rules.yml'],
-    ['a quick copy for the example', quickRulesFile, 'examples/observability/quick.rules.yml'],
+    ['a quick copy for the example', quickRulesFile, 'examples/admin/quick.rules.yml'],
   ])('are written to %s', async (_, rules, file) => {
     const head = `# Written from test/metrics/alerts.ts of Sluice. Runbooks: ${site}observability.html\n`
     const text = head + stringify(rules, { lineWidth: 0 })

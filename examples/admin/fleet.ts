@@ -1,10 +1,6 @@
-// Two instances of an API under traffic, whose Redis is frozen for five seconds in each minute, watched by Prometheus and Alertmanager.
-//   npm start -w examples/observability                  until Ctrl-C
-//   SECONDS=90 npm start -w examples/observability       for so long; PORT (3000), PROMETHEUS_PORT (9090) and ALERTMANAGER_PORT (9093) move it
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { observedApi } from './api.ts'
 import { start, startAlertmanager, startPrometheus, startRedis, stopAll } from './programs.ts'
 import { startTraffic } from './traffic.ts'
 
@@ -15,15 +11,12 @@ const ports = {
   alertmanager: Number(env.ALERTMANAGER_PORT ?? 9093),
 }
 
-if (env.ROLE === 'api') {
-  const app = await observedApi(env.REDIS_URL)
-  app.listen(ports.api, () => console.log('listening'))
-} else {
+/**
+ * Runs two instances of the API under traffic, until Ctrl-C or for SECONDS. Prometheus and
+ * Alertmanager watch them. In each minute their Redis is frozen for five seconds.
+ */
+export async function runFleet(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end())
-  await watch()
-}
-
-async function watch(): Promise<void> {
   const redis = env.REDIS_URL ? undefined : startRedis(ports.api + 3)
   const redisUrl = redis ? `redis://127.0.0.1:${ports.api + 3}` : env.REDIS_URL
   if (!redisUrl) console.log('There is no redis-server: each instance counts for itself.')
@@ -33,7 +26,6 @@ async function watch(): Promise<void> {
   const traffic = startTraffic(instances)
 
   console.log(`metrics        ${instances.map((url) => `${url}/metrics`).join('  ')}`)
-  console.log(`busiest keys   ${instances[0]}/top?policy=items`)
   const watchers = [
     ['Prometheus', await startPrometheus(ports), `http://127.0.0.1:${ports.prometheus}/alerts`],
     ['Alertmanager', await startAlertmanager(ports), `http://127.0.0.1:${ports.alertmanager}`],
@@ -59,12 +51,19 @@ async function watch(): Promise<void> {
 
 /** An instance is a process of its own. */
 async function startApi(port: number, redisUrl = ''): Promise<void> {
-  const child = start(process.execPath, [...process.execArgv, import.meta.filename], {
-    env: { ...env, ROLE: 'api', PORT: String(port), REDIS_URL: redisUrl },
-    stdio: ['ignore', 'pipe', 'inherit'],
+  const child = start(process.execPath, [...process.execArgv, String(process.argv[1])], {
+    // Prometheus in Docker comes from another address.
+    env: {
+      ...env,
+      ROLE: '',
+      HOST: '0.0.0.0',
+      TRAFFIC: 'off',
+      PORT: String(port),
+      REDIS_URL: redisUrl,
+    },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
-  child.stdout?.pipe(process.stdout)
-  const isUp = child.stdout ? once(child.stdout, 'data') : Promise.resolve()
+  const isUp = once(child, 'message')
   const hasEnded = once(child, 'exit').then(() => {
     throw new Error(`the API on port ${port} has ended`)
   })

@@ -13,7 +13,7 @@ export interface Ports {
   readonly alertmanager: number
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'sluice-observability-'))
+const folder = mkdtempSync(join(tmpdir(), 'sluice-fleet-'))
 const running: ChildProcess[] = []
 
 /** Starts a program that ends with the example. */

@@ -8,6 +8,7 @@ interface Client {
 /** Who asks for what, and how often a second. */
 const clients: readonly Client[] = [
   ...many(20, { user: 'user', method: 'GET', path: '/items', perSecond: 1 }),
+  { user: 'acme', method: 'GET', path: '/items', perSecond: 8 },
   { user: 'greedy', method: 'GET', path: '/items', perSecond: 25 },
   { user: 'attacker', method: 'POST', path: '/login', perSecond: 10 },
   ...many(5, { user: 'reader', method: 'GET', path: '/feed', perSecond: 1 }),

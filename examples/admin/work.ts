@@ -2,8 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createFetch } from '@sluice/client'
-import type { Store } from '@sluice/core'
-import type { user } from '@sluice/express'
+import type { Store, user } from '@sluice/express'
 import type { Metrics } from '@sluice/metrics'
 import { createOutbound } from '@sluice/outbound'
 import { createAdmission, createQueue, createWorker, memoryBroker } from '@sluice/queue'
@@ -40,10 +39,11 @@ export function reportQueue({
   const queue = createQueue({ broker, identity: key, maxDepth: 50, observers: [metrics] })
   const fetch = createFetch({ observers: [metrics], retries: 1, maxWaitMs: 2_000 })
   createWorker({
-    ...{ broker, store, limit: 5, window: '1s', concurrency: 5, observers: [metrics] },
+    ...{ broker, store, limit: 5, window: '1s', concurrency: 5, attempts: 1 },
+    observers: [metrics],
     async handler() {
       const answer = await fetch(`${vendor}/mail`)
-      return { sent: answer.ok }
+      if (!answer.ok) throw new Error('the mail was refused')
     },
   })
   return { queue, admission: createAdmission({ queue, monitor: '/jobs' }) }
