@@ -171,7 +171,13 @@ async function askUntilBack(fleet: Fleet): Promise<void> {
 
 async function reportOn(fleet: Fleet, samples: readonly Sample[]): Promise<FleetRun> {
   const { framework } = fleet.settings
-  const reports = await Promise.all(fleet.apis.map((api) => api.report()))
+  const report = () => Promise.all(fleet.apis.map((api) => api.report()))
+  const patientUntil = monotonicMs() + RECOVERY_TIMEOUT_MS
+  // A process may still be telling the store what it has admitted meanwhile.
+  while ((await report()).some(({ keysOwed }) => keysOwed > 0) && monotonicMs() < patientUntil) {
+    await sleep(100)
+  }
+  const reports = await report()
   const endings = await Promise.all(fleet.apis.map((api) => api.close()))
   return {
     framework,
