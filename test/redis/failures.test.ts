@@ -172,6 +172,38 @@ it('listens once, beside a listener of its owner, however many stores there are'
   expect(client.listenerCount('error')).toBe(2)
 })
 
+it('gives units back once, though the client sends the refund again', async () => {
+  const server = await start()
+  const proxy = await startTcpProxy(server.port)
+  ending.push(() => proxy.close())
+  const client = new Redis(`redis://127.0.0.1:${proxy.port}`, { retryStrategy: () => 20 })
+  ending.push(() => client.disconnect())
+  const limiter = createLimiter({
+    store: redisStore(client, { heartbeatMs: 0 }),
+    algorithm: 'fixed-window',
+    limit: 10,
+    window: '1h',
+    deadlineMs: 30_000,
+  })
+  const taken = await Promise.all(Array.from({ length: 6 }, () => limiter.consume('k')))
+  const left = async () => (await limiter.peek('k')).remaining
+  for (const [given, decision] of taken.slice(0, 3).entries()) {
+    client.once('close', () => proxy.disturb({}))
+    proxy.disturb({ cutEvery: 1 })
+    expect(await limiter.refund(decision)).toBe(true)
+    expect(await left()).toBe(5 + given)
+  }
+  expect(await Promise.all(taken.slice(2).map((each) => limiter.refund(each)))).toEqual([
+    false,
+    true,
+    true,
+    true,
+  ])
+  expect(await left()).toBe(10)
+  const [senderKey = ''] = await client.keys('sluice:*:sender:*')
+  expect(await client.pttl(senderKey)).toBeGreaterThan(3_500_000)
+})
+
 it.each([
   ['ioredis', (url: string) => new Redis(url, { retryStrategy: () => 20 })],
   ['node-redis', (url: string) => createClient({ url, socket: { reconnectStrategy: 20 } })],

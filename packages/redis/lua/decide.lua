@@ -1,17 +1,18 @@
 -- Decides any call: requests of several operations and lists of policies, in order, each all or
 -- nothing. A request sees what earlier ones took.
 --
--- KEYS     the keys of all requests, one request after the other
+-- KEYS     the keys of all requests, one request after the other; last that of the sender, if any
 -- ARGV[1]  the call, as ARGV[4] of usual-one.lua
 -- ARGV[2]  milliseconds of the caller's clock; '' for the server's own
 -- ARGV[3]  the requests as JSON, which src/calls/general-call.ts writes:
 --   { policies: [{ algorithm, limit, window, setting?, is_short, count_denied }],
---     groups: [{ op, policies, requests, costs?, receipts? }], apart? }
+--     groups: [{ op, policies, requests, costs?, receipts? }], apart?, number? }
 --   policies   of a group: the policies of each of its requests, as numbers from 1
 --   requests   how many requests the group has; each has one key for each policy
 --   costs      of each key; left out if all are 1
 --   receipts   of each key: time, incarnation, and units given back before; or as in grants.lua
 --   apart      the grants of the only key (held-units.lua), while its slot is moved
+--   number     of the call, if it gives units back and its client may send it again
 -- ARGV[4]  left out, or the argument of deadline.lua
 -- Returns  as usual-one.lua for several keys
 local caller_ms, call_text = ARGV[2], ARGV[1]
@@ -25,8 +26,17 @@ local reply = { call_text, now }
 local decide_request, unreadable_values = define_general(reply)
 
 for _, policy in ipairs(call.policies) do policy.apart = call.apart end
-local first_key = 0
+-- Calls of a sender arrive in order: one that is not newer than the last was carried out before.
+local first_key, is_repeat, nothing = 0, false, nil
+if call.number then
+  local sender = KEYS[#KEYS]
+  is_repeat = call.number <= tonumber(redis_call('GET', sender) or 0)
+  if is_repeat then nothing = setmetatable({}, { __index = function() return 0 end })
+  else redis_call('SET', sender, string.format('%.0f', call.number), 'PX', 3600000) end
+end
 for _, group in ipairs(call.groups) do
+  -- The first time gave the units back. A charge of nothing answers with what is left.
+  if is_repeat and group.op == 'refund' then group.op, group.costs = 'charge', nothing end
   local policies = {}
   for i, number in ipairs(group.policies) do policies[i] = call.policies[number] end
   for number = 0, group.requests - 1 do

@@ -13,6 +13,8 @@ export interface CallHeader {
   readonly guessMs: () => number
   /** Echoed by the script: a reply to another call is an error. */
   readonly number: number
+  /** The key by which Redis knows a refund that is sent again; `undefined` if none ever is. */
+  readonly senderKey: string | undefined
   /** u32 from which the incarnations of the call are counted; the server's clock has its own. */
   readonly incarnation: number
   /** The grants of the only key, as they were read while its slot is moved. */
@@ -37,7 +39,7 @@ export class CallEncoder {
 
   /** @param plan of all the asks, where they have one in common */
   encode(asks: readonly QueuedRequest[], plan: Plan | undefined, header: CallHeader): EncodedCall {
-    const { now, guessMs, number, incarnation, apart, untilMs } = header
+    const { now, guessMs, number, senderKey, incarnation, apart, untilMs } = header
     const callId = now === undefined ? `c${number}` : `c${number};${incarnation}`
     const clock = now === undefined ? '' : String(now)
     const hasGrants = plan ? plan.hasGrants : asks.some(mayHaveGrants)
@@ -50,11 +52,15 @@ export class CallEncoder {
     const keyCount = args.length - 2
     if (hasGrants && apart === undefined)
       for (let i = 0; i < keyCount; i += 1) args.push(grantsKey(args[2 + i] ?? ''))
+    const isNumbered = !plan && senderKey !== undefined && asks.some(({ op }) => op === 'refund')
+    if (isNumbered) args.push(senderKey)
     args[1] = String(args.length - 2)
     const [only] = asks
     const isLone = plan?.width === 1 && asks.length === 1
-    if (!plan) args.push(callId, clock, generalCall(asks, guessMs(), apart))
-    else if (isLone && only) pushLone(args, plan, { ask: only, stamp: [callId, clock] })
+    if (!plan) {
+      const own = { apart, number: isNumbered ? number : undefined }
+      args.push(callId, clock, generalCall(asks, guessMs(), own))
+    } else if (isLone && only) pushLone(args, plan, { ask: only, stamp: [callId, clock] })
     else {
       // Arguments of `lua/usual-one.lua` for several keys, or of `lua/usual-list.lua`.
       const repeats = new Set(args.slice(2, 2 + keyCount)).size < keyCount

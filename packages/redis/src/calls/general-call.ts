@@ -13,12 +13,18 @@ interface Group {
   readonly asks: QueuedRequest[]
 }
 
+interface OwnFields {
+  /** The grants of the only key, where they may live on another node. */
+  readonly apart: string | undefined
+  /** The number of a call that gives units back, and that the client may send again. */
+  readonly number: number | undefined
+}
+
 /**
  * Writes the asks of a call as `lua/decide.lua` reads them: policies once, and groups of requests.
  * @param now about the time of Redis
- * @param apart the grants of the only key, where they may live on another node
  */
-export function generalCall(asks: readonly QueuedRequest[], now: number, apart?: string): string {
+export function generalCall(asks: readonly QueuedRequest[], now: number, own: OwnFields): string {
   const known: Check[] = []
   const groups: Group[] = []
   for (const ask of asks) {
@@ -28,8 +34,9 @@ export function generalCall(asks: readonly QueuedRequest[], now: number, apart?:
     if (last?.op === op && last.policies.join() === policies.join()) last.asks.push(ask)
     else groups.push({ op, policies, asks: [ask] })
   }
-  const own = apart === undefined ? '' : `,"apart":${JSON.stringify(apart)}`
-  return `{"policies":[${known.map((check) => encodePolicy(check, now))}],"groups":[${groups.map(encodeGroup)}]${own}}`
+  const policies = known.map((check) => encodePolicy(check, now))
+  const rest = JSON.stringify(own).slice(1)
+  return `{"policies":[${policies}],"groups":[${groups.map(encodeGroup)}]${rest === '}' ? '' : ','}${rest}`
 }
 
 /** Returns the number of a policy and limit among those that are known, from 1. */

@@ -12,7 +12,7 @@ export function isIoredis(client: object): client is IoredisLike {
 }
 
 export function ioredisClient(client: IoredisLike): RedisClient {
-  return { isCluster: false, send: (name, args) => client.call(name, ...args) }
+  return { isCluster: false, sendsAgain: true, send: (name, args) => client.call(name, ...args) }
 }
 
 /** The part that Sluice uses of an ioredis `Cluster`, version 5 or 6. */

@@ -26,7 +26,8 @@ export function isNodeRedisSentinel(client: object): client is NodeRedisSentinel
 }
 
 export function nodeRedisSentinelClient(client: NodeRedisSentinelLike): RedisClient {
-  return singleClient(client, (command) => client.sendCommand(false, command))
+  const single = singleClient(client, (command) => client.sendCommand(false, command))
+  return { ...single, sendsAgain: true }
 }
 
 function singleClient(

@@ -8,6 +8,8 @@ export interface RedisClient {
    * True if keys are spread over several nodes, so that one command may name keys of one slot only.
    */
   readonly isCluster: boolean
+  /** True if it sends commands again, in their order, whose replies were lost with a connection. */
+  readonly sendsAgain?: boolean
   /**
    * Sends one command and gives its reply; an error reply rejects.
    * @param key one of its keys, by which a Cluster finds the node

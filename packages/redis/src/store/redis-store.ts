@@ -99,6 +99,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   let callNumber = 0
   /** Chosen at the first call: some runtimes have no random numbers before a request. */
   let incarnation: number | undefined
+  let senderKey: string | undefined
   const connection = connectionOf(client)
   const nowMs = typeof clock === 'function' ? () => Math.floor(clock()) : () => fleet.now()
   const runScript = scriptsOf(redis, clock !== 'client')
@@ -134,8 +135,9 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     callNumber += 1
     const now = isServerClock ? undefined : nowMs()
     incarnation ??= Math.floor(Math.random() * u32)
+    if (redis.sendsAgain) senderKey ??= `${sharedPrefix}:sender:${crypto.randomUUID()}`
     const header = { now, guessMs: nowMs, number: callNumber, incarnation, apart, untilMs }
-    const call = calls.encode(asks, plan, header)
+    const call = calls.encode(asks, plan, { ...header, senderKey })
     // A key takes four at most.
     incarnation = (incarnation + 4 * call.keyCount) % u32
     return runner.run(call).then((reply) => {

@@ -294,8 +294,15 @@ local call = cjson.decode(ARGV[3])
 local reply = { call_text, now }
 local decide_request, unreadable_values = define_general(reply)
 for _, policy in ipairs(call.policies) do policy.apart = call.apart end
-local first_key = 0
+local first_key, is_repeat, nothing = 0, false, nil
+if call.number then
+local sender = KEYS[#KEYS]
+is_repeat = call.number <= tonumber(redis_call('GET', sender) or 0)
+if is_repeat then nothing = setmetatable({}, { __index = function() return 0 end })
+else redis_call('SET', sender, string.format('%.0f', call.number), 'PX', 3600000) end
+end
 for _, group in ipairs(call.groups) do
+if is_repeat and group.op == 'refund' then group.op, group.costs = 'charge', nothing end
 local policies = {}
 for i, number in ipairs(group.policies) do policies[i] = call.policies[number] end
 for number = 0, group.requests - 1 do
