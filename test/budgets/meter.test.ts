@@ -77,6 +77,14 @@ describe.each(Object.entries(kinds))('meter of a %s stream', (kind, metered) => 
     )
   })
 
+  it('asks for a chunk that is larger than a step, and fails at one that nobody can pay', async () => {
+    const limiter = createLimiter({ name: 'bytes', limit: 100, window: '1m', reserve: true })
+    const budget = await limiter.reserve('ada', { units: 10, step: 4 })
+    const chunks = ['x'.repeat(40), 'x'.repeat(30), 'x'.repeat(31)]
+    expect((await readAll(metered(chunks, { budget }))).error).toEqual(ended)
+    expect(budget.spent).toBe(70)
+  })
+
   it('pauses until there are units again, and then passes everything', async () => {
     const budget = await reserve(4, '2s')
     const chunks = ['abc', 'd', 'efgh']

@@ -66,6 +66,35 @@ describe.each(['memory', 'redis'])('a reservation in %s', (kind) => {
     expect(never.decision.retryAfterMs).toBe(Number.POSITIVE_INFINITY)
   })
 
+  it.each([
+    ['less', 300, 700],
+    ['more', 900, 100],
+  ])(
+    'takes what was spent of a policy in shadow: %s than was estimated',
+    async (_, total, rest) => {
+      const trial = { name: 'trial', limit: 1_000, window: '10m', reserve: true } as const
+      const policies = [tokens, { ...trial, enforce: { share: 0 } }]
+      const limiter = limiterWith({ policies })
+      const budget = await limiter.reserve('k', { units: 500 })
+      budget.spend(300)
+      await budget.settle({ total })
+      const enforced = limiterWith({ policies: [trial] })
+      await until('the trial has counted', async () => (await remaining(enforced)) === rest)
+      expect(await remaining(limiter)).toBe(rest)
+    },
+  )
+
+  it('holds no units for no units, of which nothing is known, and denies them at a limit of 0', async () => {
+    const limiter = limiterWith({ policies: [tokens] })
+    const [policy] = limiter.policies
+    if (!policy) throw new Error('there is no policy')
+    const check = { policy, key: 'k', cost: 0, limit: 1_000 }
+    const { decision } = await limiter.reserveChecks([check])
+    expect(decision).toMatchObject({ allowed: true, outcomes: [{ remaining: undefined }] })
+    const blocked = await limiter.reserveChecks([{ ...check, limit: 0 }])
+    expect(blocked.decision.allowed).toBe(false)
+  })
+
   it('asks for a step more below half of one, and ends with the limit', async () => {
     const limiter = limiterWith({ policies: [tokens] })
     const budget = await limiter.reserve('k', { units: 100, step: 100 })
@@ -226,6 +255,24 @@ describe('a budget that was spent whole', () => {
     await vi.advanceTimersByTimeAsync(2_000)
     expect(budget.spend(100)).toBe(true)
     await budget.settle()
+  })
+})
+
+describe('the decision about a reservation from units that the process has', () => {
+  beforeEach(() => void vi.useFakeTimers({ now: 1_795_195_800_000 }))
+  afterEach(() => void vi.useRealTimers())
+
+  it('tells a reset that comes nearer', async () => {
+    const limiter = patientLimiter({ policies: [tokens] })
+    await limiter.consume('k', { cost: 900 })
+    const reserve = async (units: number) => {
+      return (await limiter.reserve('k', { units, step: 0 })).decision.outcomes[0]?.resetMs
+    }
+    const first = await limiter.reserve('k', { units: 100, step: 0 })
+    const resetMs = first.decision.outcomes[0]?.resetMs ?? 0
+    await vi.advanceTimersByTimeAsync(2_000)
+    void first.settle()
+    expect(await reserve(50)).toBe(resetMs - 2_000)
   })
 })
 

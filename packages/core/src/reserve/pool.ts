@@ -1,11 +1,12 @@
-import { admittedOutcome } from '../engine/outcome.ts'
+import { admittedOutcome, unknownOutcome } from '../engine/outcome.ts'
 import { randomId } from '../ledger/grants.ts'
 import { hasPassed, later, type Moment, momentNow, ownEnd } from '../ledger/holding.ts'
 import type { Check } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
-import type { Granted } from '../model/store.ts'
+import type { Granted, Outcome } from '../model/store.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { giveUpLast, takeOut, type Units } from './units.ts'
 
 /**
@@ -41,6 +42,7 @@ export class Pool {
   #lost: { readonly id: number; readonly endsAt: Moment }[] = []
   #waiting: Waiting[] = []
   #lastAnswer: Granted | undefined
+  #answeredAtMs = 0
   /** Reservations that may still ask for units, and calls that are under way. */
   #users = 0
   /** The call that is under way or was the last one, and the one after it. */
@@ -62,7 +64,7 @@ export class Pool {
    * @param request all calls for it wait for one deadline together
    */
   async obtain(check: Check, request: object): Promise<Decision | undefined> {
-    if (check.cost > check.limit) return undefined
+    if (check.cost > check.limit || check.limit === 0) return undefined
     this.#dropEnded()
     if (this.#spare >= check.cost) return this.#assign(check)
     if (this.#caller.denials?.denies(check)) return undefined
@@ -192,9 +194,16 @@ export class Pool {
 
   #assign(check: Check): Decision {
     this.#assigned += check.cost
-    const { remaining = 0, resetMs = 0 } = this.#lastAnswer ?? {}
-    const outcome = admittedOutcome(check, { remaining: remaining + this.#spare, resetMs })
-    return decisionOf([outcome], [check], 'store')
+    return decisionOf([this.#outcomeOf(check)], [check], 'store')
+  }
+
+  #outcomeOf(check: Check): Outcome {
+    // Nobody was asked for no units.
+    if (!this.#lastAnswer) return unknownOutcome(check)
+    const { remaining = 0, resetMs = 0 } = this.#lastAnswer
+    const elapsedMs = monotonicMs() - this.#answeredAtMs
+    const known = { remaining: remaining + this.#spare, resetMs: resetMs - elapsedMs }
+    return admittedOutcome(check, known)
   }
 
   async #send(): Promise<void> {
@@ -245,6 +254,7 @@ export class Pool {
     this.#dropEnded()
     for (const each of held) each.endsAt = endsAt
     this.#lastAnswer = answer
+    this.#answeredAtMs = monotonicMs()
     if (units > 0) this.#units.push({ grant: id, left: units, freed: 0, endsAt })
     // What the failure mode has admitted comes last, and so goes back first.
     this.#units.sort((a, b) => Number(isCounted(a)) - Number(isCounted(b)))

@@ -24,6 +24,8 @@ export interface ReservedFrom {
   explain(units: number, request: object): Promise<Decision>
   /** Counts units that were spent without being reserved. */
   charge(units: number): Promise<unknown>
+  /** Counts all units that were spent for policies that hold none. */
+  settled(total: number): Promise<unknown>
 }
 
 /** Options of `settle`. */
@@ -36,8 +38,9 @@ export interface SettleOptions {
 export class Reservation {
   /** The decision about the reservation. If it is denied, there is nothing to spend. */
   readonly decision: Decision
+  /** The units that it asks for when few are left; 0: it never asks. */
+  readonly step: number
   readonly #from: ReservedFrom
-  readonly #step: number
   #left: number
   #spent = 0
   /** Below so many units it asks for a step more; 0 while it asks. */
@@ -50,7 +53,7 @@ export class Reservation {
     const { units, step } = amounts
     this.decision = decision
     this.#from = from
-    this.#step = step
+    this.step = step
     // Without an account nothing limits it: the key is unlimited, or the policy is in shadow.
     const mostUnits = from.accounts.length === 0 ? Number.POSITIVE_INFINITY : units
     this.#left = decision.allowed ? mostUnits : 0
@@ -129,7 +132,7 @@ export class Reservation {
   }
 
   async #settle(total: number): Promise<void> {
-    const { accounts, charge } = this.#from
+    const { accounts, charge, settled } = this.#from
     let missing = Math.max(0, total - this.#spent)
     const fits = Math.min(missing, this.#left)
     if (fits > 0 && this.#has(fits)) {
@@ -141,9 +144,12 @@ export class Reservation {
     const left = this.#left
     this.#left = 0
     this.#lowMark = 0
-    const released = accounts.map((account) => account.release(left))
-    if (this.allowed) for (const account of accounts) account.leave()
-    await Promise.all([...released, missing > 0 && this.allowed ? charge(missing) : undefined])
+    const ends: unknown[] = accounts.map((account) => account.release(left))
+    if (this.allowed) {
+      for (const account of accounts) account.leave()
+      ends.push(missing > 0 && charge(missing), settled(this.#spent))
+    }
+    await Promise.all(ends)
   }
 
   #has(units: number): boolean {
@@ -154,9 +160,9 @@ export class Reservation {
   async #askMore(): Promise<void> {
     this.#lowMark = 0
     // A failure of the store that its failure mode did not handle is reported to `more`.
-    const isThere = await this.#grow(this.#step, {}).catch(() => false)
+    const isThere = await this.#grow(this.step, {}).catch(() => false)
     // After a refusal it asks less and less often: each time that half of the rest is spent.
-    this.#lowMark = isThere ? this.#step / 2 : this.#left / 2
+    this.#lowMark = isThere ? this.step / 2 : this.#left / 2
   }
 
   async #grow(units: number, request: object): Promise<boolean> {

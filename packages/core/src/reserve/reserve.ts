@@ -1,16 +1,21 @@
 import { type Check, divideChecks } from '../model/check.ts'
-import type { Decide } from '../model/decision.ts'
-import { type Decision, decisionOf } from '../model/decision.ts'
+import { type Decide, type Decision, decisionOf } from '../model/decision.ts'
+import type { Policy } from '../model/policy.ts'
 import type { Outcome } from '../model/store.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
 import { type Account, Pools } from './pools.ts'
 import { Reservation, type ReservedFrom } from './reservation.ts'
 
+interface OwnRefund {
+  readonly units: number
+  readonly policies: readonly Policy[]
+}
+
 /** The way of a limiter to reserve units. */
 export interface ReserveWay {
   readonly caller: Caller
   readonly decide: Decide
-  refund(decision: Decision): Promise<boolean>
+  refund(decision: Decision, options?: OwnRefund): Promise<boolean>
 }
 
 /** The way of one reservation. */
@@ -68,13 +73,32 @@ async function reserve(checks: readonly Check[], way: OwnWay): Promise<Reserved>
     decision,
     budget(own, { units, step = Math.ceil(units / 4) }) {
       const ownParts = parts.filter(({ check }) => own.includes(check))
-      return new Reservation(decision, reservedFrom(ownParts, way), { units, step })
+      const held = ownParts.map(({ check }) => check)
+      const shadows = own.filter((one) => one.policy.reserveMs > 0 && !held.includes(one))
+      const from = reservedFrom(ownParts, way)
+      const settled = (total: number) => settleShadows(decision, shadows, { units, total, way })
+      return new Reservation(decision, { ...from, settled }, { units, step })
     },
   }
 }
 
-function reservedFrom(parts: readonly Part[], way: OwnWay): ReservedFrom {
-  const withCost = (cost: number) => parts.map(({ check }) => ({ ...check, cost }))
+/** Policies in shadow took the estimate. They get what was spent in its place. */
+async function settleShadows(
+  decision: Decision,
+  shadows: readonly Check[],
+  { units, total, way }: { units: number; total: number; way: OwnWay },
+): Promise<unknown> {
+  if (shadows.length === 0 || units === total) return
+  const policies = shadows.map(({ policy }) => policy)
+  if (total < units) return way.refund(decision, { units: units - total, policies })
+  return way.decide('charge', withCost(shadows, total - units))
+}
+
+const withCost = (checks: readonly Check[], cost: number): readonly Check[] =>
+  checks.map((check) => ({ ...check, cost }))
+
+function reservedFrom(parts: readonly Part[], way: OwnWay): Omit<ReservedFrom, 'settled'> {
+  const checks = parts.map(({ check }) => check)
   return {
     accounts: parts.map(({ account }) => account),
     obtain: async (units, request) => {
@@ -84,10 +108,10 @@ function reservedFrom(parts: readonly Part[], way: OwnWay): ReservedFrom {
       return (await obtainAll(grown, { ...way, request })) !== undefined
     },
     explain: async (units, request) => {
-      const peeked = await way.decide('peek', withCost(units), request)
+      const peeked = await way.decide('peek', withCost(checks, units), request)
       return peeked.allowed ? refused(peeked) : peeked
     },
-    charge: async (units) => way.decide('charge', withCost(units)),
+    charge: async (units) => way.decide('charge', withCost(checks, units)),
   }
 }
 

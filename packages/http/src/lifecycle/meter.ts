@@ -56,6 +56,7 @@ export function meter(
     const place = { option: 'the cost of a chunk', code: 'SLUICE_COST_INVALID' } as const
     const units = wholeNumber(costOf(chunk), place, { min: 0 })
     if (mode === 'pause') await waitFor(units, budget, stop.signal)
+    else if (budget.left < units && budget.step > 0) await budget.more(units - budget.left)
     if (!stop.signal.aborted && budget.spend(units)) return
     const message = `a chunk costs ${units} units, but the budget ended with ${budget.left}`
     throw new SluiceError('SLUICE_BUDGET_ENDED', message)
