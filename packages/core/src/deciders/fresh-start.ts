@@ -44,9 +44,9 @@ export function freshStarts(reset: Reset): Decider {
  */
 export type Strike = (penalty: Check, beside?: readonly Check[]) => void
 
-export function strikes({ charge }: Pick<StoreWay, 'charge'>, reset: Reset): Strike {
+export function strikes(way: Pick<StoreWay, 'charge'>, reset: Reset): Strike {
   return (penalty, beside = []) => {
-    void andThen(charge(penalty), ({ outcomes: [struck] }) => {
+    void andThen(way.charge(penalty), ({ outcomes: [struck] }) => {
       if (penalty.policy.thenReset && struck?.remaining === 0)
         void reset(clearedBy(penalty, beside))
     })

@@ -4,7 +4,7 @@ import { DecisionNotifier } from '../observers/decision-notifier.ts'
 import { joinObservers, notify } from '../observers/join-observers.ts'
 import { observerList } from '../observers/observers.ts'
 import { versionBeingMade } from '../policy/policy-registry.ts'
-import type { Caller } from '../resilience/pending-ask.ts'
+import { Caller } from '../resilience/caller.ts'
 import { type SharedStore, sharedStoreOf } from '../resilience/shared-store.ts'
 import { failureReporter } from '../resilience/store-monitor.ts'
 import { processWide } from '../runtime/process-wide.ts'
@@ -25,7 +25,7 @@ export function connect(options: LimiterOptions, setup: LimiterSetup): Connectio
   const observers = joinObservers(options)
   const shared = sharedStoreOf(store, setup.fallback)
   const onFailure = failureReporter(observers, failureMode)
-  const caller = shared.callerOf({ ...setup, onFailure })
+  const caller = new Caller({ ...setup, onFailure }, shared)
   const event = {
     policies: all,
     space: store.space ?? store,

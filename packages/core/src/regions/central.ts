@@ -11,7 +11,7 @@ import type { Decision } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { StoreRegion } from '../model/region.ts'
 import type { DecidingOp, Outcome, Store } from '../model/store.ts'
-import type { Caller } from '../resilience/pending-ask.ts'
+import { Caller } from '../resilience/caller.ts'
 import { type SharedStore, sharedStoreOf } from '../resilience/shared-store.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { centralPolicy } from './regional-policies.ts'
@@ -58,13 +58,16 @@ export class Central {
 
   constructor({ store, shares, deadlineMs, onFailure }: CentralOptions) {
     const shared = sharedStoreOf(store)
-    const caller = shared.callerOf({
-      store,
-      failureMode: 'closed',
-      deadlineMs,
-      instances: undefined,
-      onFailure: (_op, error) => onFailure(error),
-    })
+    const caller = new Caller(
+      {
+        store,
+        failureMode: 'closed',
+        deadlineMs,
+        instances: undefined,
+        onFailure: (_op, error) => onFailure(error),
+      },
+      shared,
+    )
     this.#shared = shared
     this.#caller = caller
     this.#shares = shares

@@ -4,7 +4,7 @@ import { hasPassed, later, type Moment, momentNow, ownEnd } from '../ledger/hold
 import type { Check } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
 import type { Granted, Outcome } from '../model/store.ts'
-import type { Caller } from '../resilience/pending-ask.ts'
+import type { Caller } from '../resilience/caller.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { giveUpLast, takeOut, type Units } from './units.ts'

@@ -1,7 +1,7 @@
 import { stateKey } from '../engine/working-set.ts'
 import { momentNow } from '../ledger/holding.ts'
 import type { Check } from '../model/check.ts'
-import type { Caller } from '../resilience/pending-ask.ts'
+import type { Caller } from '../resilience/caller.ts'
 import { Alarm } from '../waiting/timers.ts'
 import { Pool } from './pool.ts'
 import { CountedUnits } from './units.ts'

@@ -2,7 +2,7 @@ import { type Check, divideChecks } from '../model/check.ts'
 import { type Decide, type Decision, decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Outcome } from '../model/store.ts'
-import type { Caller } from '../resilience/pending-ask.ts'
+import type { Caller } from '../resilience/caller.ts'
 import { type Account, Pools } from './pools.ts'
 import { Reservation, type ReservedFrom } from './reservation.ts'
 

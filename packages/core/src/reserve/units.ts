@@ -1,7 +1,7 @@
 import type { Moment } from '../ledger/holding.ts'
 import { type ChangeAtStore, type Check, giveBack, type Receipt } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
-import type { Caller } from '../resilience/pending-ask.ts'
+import type { Caller } from '../resilience/caller.ts'
 
 /** Units of one grant of the store, or units that were counted when they were reserved. */
 export interface Units {

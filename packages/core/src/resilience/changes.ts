@@ -8,7 +8,7 @@ import { ControlCall } from '../waiting/control-call.ts'
 import { type DeadlinesByDuration, inTime } from './deadlines.ts'
 import { applyChange, denialsOf } from './denials.ts'
 import type { OutageWatch } from './outage-watch.ts'
-import type { Caller, PendingAsk } from './pending-ask.ts'
+import type { CallingLimiter, PendingAsk } from './pending-ask.ts'
 import type { StoreMonitor } from './store-monitor.ts'
 
 /** Time (ms) for a reset or a block, which no request waits for: it asks the store twice. */
@@ -53,7 +53,7 @@ export class Changes {
   async change(
     op: 'refund' | 'release' | 'renew',
     checks: readonly Held[],
-    caller: Caller,
+    caller: CallingLimiter,
   ): Promise<boolean> {
     if (!this.#options.outage.isClosed) {
       if (op !== 'renew') this.#defer({ op, checks })
@@ -69,7 +69,7 @@ export class Changes {
   }
 
   /** @throws or rejects when the store failed or is away: nothing was changed here either */
-  async overwrite(change: ManualChange, caller: Caller): Promise<readonly boolean[]> {
+  async overwrite(change: ManualChange, caller: CallingLimiter): Promise<readonly boolean[]> {
     if (!this.#options.outage.isClosed) {
       throw new SluiceError(
         'SLUICE_NOT_DONE',
@@ -85,7 +85,7 @@ export class Changes {
    * @throws or rejects when the store failed or was late. It may still give back and renew units,
    * but changes nothing else any more, if it keeps the deadlines of control calls
    */
-  async #inTime(change: Change, caller: Caller): Promise<readonly boolean[]> {
+  async #inTime(change: Change, caller: CallingLimiter): Promise<readonly boolean[]> {
     const { op } = change
     const isControl = op === 'reset' || op === 'block'
     const deadlineMs = isControl ? Math.max(caller.deadlineMs, controlMs) : caller.deadlineMs

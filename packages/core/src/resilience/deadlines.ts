@@ -3,24 +3,11 @@ import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { startQuietTimer } from '../waiting/timers.ts'
 
-/**
- * An entry in a list of deadlines, with its links. An entry that was answered leaves the list at
- * once.
- */
-export abstract class DeadlineEntry {
-  dueAt = 0
-  /** The list that the entry is in; `undefined` before, and after it has left. */
-  list: Deadlines | undefined = undefined
-  previous: DeadlineEntry | undefined = undefined
-  next: DeadlineEntry | undefined = undefined
-
-  /** Leaves its list, if it is in one: it was answered in time. */
-  leave(): void {
-    this.list?.remove(this)
-  }
-
+interface DeadlineEntry {
+  /** In ms of the monotonic clock. */
+  dueAt: number
   /** Called when the deadline has passed. Deadlines that pass at once share one error. */
-  abstract miss(error: unknown): void
+  miss(error: unknown): void
 }
 
 /**
@@ -33,8 +20,8 @@ const toleratedLateMs = 5
 export class Deadlines {
   readonly durationMs: number
   readonly #reason: () => Error | undefined
-  #first: DeadlineEntry | undefined
-  #last: DeadlineEntry | undefined
+  /** In the order in which they pass. */
+  readonly #entries = new Set<DeadlineEntry>()
   #isTimed = false
   #mayExtend = true
 
@@ -46,32 +33,22 @@ export class Deadlines {
 
   add(entry: DeadlineEntry): void {
     entry.dueAt = monotonicMs() + this.durationMs
-    entry.list = this
-    entry.previous = this.#last
-    if (this.#last) this.#last.next = entry
-    else this.#first = entry
-    this.#last = entry
+    this.#entries.add(entry)
     if (!this.#isTimed) this.#schedule(this.durationMs)
   }
 
+  /** The entry was answered in time. */
   remove(entry: DeadlineEntry): void {
-    const { previous, next } = entry
-    if (previous) previous.next = next
-    else this.#first = next
-    if (next) next.previous = previous
-    else this.#last = previous
-    entry.previous = undefined
-    entry.next = undefined
-    entry.list = undefined
+    this.#entries.delete(entry)
   }
 
   missAll(error: unknown): void {
-    const last = this.#last
-    for (let first = this.#first; first; first = this.#first) {
-      this.remove(first)
-      first.miss(error)
-      if (first === last) return
-    }
+    // A copy, since those who missed may ask again.
+    for (const entry of [...this.#entries]) if (this.#entries.delete(entry)) entry.miss(error)
+  }
+
+  get #first(): DeadlineEntry | undefined {
+    return this.#entries.values().next().value
   }
 
   #schedule(delayMs: number): void {
@@ -90,15 +67,17 @@ export class Deadlines {
     }
     this.#mayExtend = true
     this.#missUntil(nowMs)
-    if (this.#first && !this.#isTimed) this.#schedule(this.#first.dueAt - monotonicMs())
+    const first = this.#first
+    if (first && !this.#isTimed) this.#schedule(first.dueAt - monotonicMs())
   }
 
   #missUntil(nowMs: number): void {
     let error: SluiceError | undefined
-    for (let first = this.#first; first && first.dueAt <= nowMs; first = this.#first) {
-      this.remove(first)
+    for (const entry of this.#entries) {
+      if (entry.dueAt > nowMs) return
+      this.#entries.delete(entry)
       error ??= this.#missed()
-      first.miss(error)
+      entry.miss(error)
     }
   }
 
@@ -132,15 +111,6 @@ export class DeadlinesByDuration extends Map<number, Deadlines> {
   }
 }
 
-class PromiseEntry extends DeadlineEntry {
-  readonly miss: (error: unknown) => void
-
-  constructor(miss: (error: unknown) => void) {
-    super()
-    this.miss = miss
-  }
-}
-
 /**
  * Returns a promise with a deadline: it rejects when the deadline passes first.
  * @param onMissed called then, with the error
@@ -152,11 +122,14 @@ export function inTime<T>(
 ): Promise<T> {
   if (!isPromise(value)) return Promise.resolve(value)
   return new Promise((resolve, reject) => {
-    const entry = new PromiseEntry((error) => {
-      onMissed(error)
-      reject(error)
-    })
+    const entry: DeadlineEntry = {
+      dueAt: 0,
+      miss(error) {
+        onMissed(error)
+        reject(error)
+      },
+    }
     deadlines.add(entry)
-    value.then(resolve, reject).finally(() => entry.leave())
+    value.then(resolve, reject).finally(() => deadlines.remove(entry))
   })
 }

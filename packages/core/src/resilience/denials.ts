@@ -4,23 +4,12 @@ import { Strikes } from '../ledger/strikes.ts'
 import type { Check, CountedKey } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Cancellation, Change, DecidingOp, Outcome, Store } from '../model/store.ts'
+import type { Cancellation, Change, Outcome, Store } from '../model/store.ts'
 import { BoundedMap } from '../runtime/bounded-map.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { processWide } from '../runtime/process-wide.ts'
-
-/** An ask whose denial may be remembered. */
-export interface RememberedAsk {
-  readonly op: DecidingOp
-  readonly checks: readonly Check[]
-  /** Number of changes to keys at the time when the store was asked; `Denials` sets it. */
-  changes: number
-  /** Time at which the store was asked, in ms of the monotonic clock. */
-  readonly askedAt: number
-  /** Time at which the store was asked, in ms of a simulated clock; `Denials` sets it. */
-  simulatedMs: number
-}
+import type { PendingAsk } from './pending-ask.ts'
 
 interface Denial {
   readonly checks: readonly Check[]
@@ -61,7 +50,7 @@ export class Denials {
    * Returns the outcomes of a request that is denied for certain. Otherwise the store is asked now:
    * first it is sent the strikes of the keys, and a charge makes the denials of its keys doubtful.
    */
-  before(ask: RememberedAsk): readonly Outcome[] | undefined {
+  before(ask: PendingAsk): readonly Outcome[] | undefined {
     const { op, checks } = ask
     const denied =
       op !== 'consume' || this.#denials.size === 0 ? undefined : this.#answerHere(checks)
@@ -78,7 +67,7 @@ export class Denials {
     return this.#denials.size > 0 && this.#answerHere([check]) !== undefined
   }
 
-  answered(ask: RememberedAsk, { allowed, outcomes }: Decision): void {
+  answered(ask: PendingAsk, { allowed, outcomes }: Decision): void {
     const { op, checks, changes } = ask
     if (allowed || op !== 'consume') return
     const index = longestDenial(outcomes)

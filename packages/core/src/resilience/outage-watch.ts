@@ -7,7 +7,7 @@ import { isSluiceError } from '../options/errors.ts'
 import { fractionOf } from '../runtime/hash.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
-import type { Caller, PendingAsk } from './pending-ask.ts'
+import type { CallingLimiter, PendingAsk } from './pending-ask.ts'
 import type { StoreMonitor } from './store-monitor.ts'
 
 /**
@@ -38,7 +38,7 @@ interface Concerned {
   /** The store is away: nobody waits for it any more. */
   onAway(error: unknown): void
   /** The store answers again, or all traffic is back: it can receive what it does not know. */
-  onBack(caller: Caller): void
+  onBack(caller: CallingLimiter): void
 }
 
 /**
@@ -96,6 +96,11 @@ export class OutageWatch {
     return elapsedMs >= durationMs || fractionOf(checks[0]?.key ?? '') < elapsedMs / durationMs
   }
 
+  /** The way to the store is open again: the next request is a probe. */
+  retryNow(): void {
+    this.breaker.retryNow(monotonicMs())
+  }
+
   noteWait(): void {
     if (this.breaker.state !== 'half-open') return
     this.#monitor.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
@@ -119,7 +124,7 @@ export class OutageWatch {
     return this.#fallback.decide(ask, instances, isDoubtful)
   }
 
-  succeed(caller: Caller, nowMs: number = monotonicMs()): void {
+  succeed(caller: CallingLimiter, nowMs: number = monotonicMs()): void {
     if (!this.breaker.succeed(nowMs)) return
     const startMs = monotonicMs()
     // After a short outage traffic returns as fast as it left.
@@ -130,7 +135,7 @@ export class OutageWatch {
     this.#others.onBack(caller)
   }
 
-  fail(caller: Caller, error: unknown): void {
+  fail(caller: CallingLimiter, error: unknown): void {
     const nowMs = monotonicMs()
     // A store that cannot decide one check is there, and decides others.
     if (isSluiceError(error, 'SLUICE_STORE_CHECK')) this.succeed(caller)
@@ -150,7 +155,7 @@ export class OutageWatch {
     this.#others.onAway(error)
   }
 
-  #end(caller: Caller, nowMs: number): void {
+  #end(caller: CallingLimiter, nowMs: number): void {
     this.breaker.recover()
     const durationMs = Math.round(nowMs - (this.#since ?? nowMs))
     this.#since = undefined

@@ -5,10 +5,10 @@ import { type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
 import type { Store } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
 import { SluiceError } from '../options/errors.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { processWide } from '../runtime/process-wide.ts'
-import { AskSender } from './ask-sender.ts'
-import type { Caller, CallingLimiter } from './pending-ask.ts'
+import { Changes } from './changes.ts'
+import { DeadlinesByDuration } from './deadlines.ts'
+import { OutageWatch } from './outage-watch.ts'
 import { StoreMonitor } from './store-monitor.ts'
 
 /** All that the limiters of a store share in one process. */
@@ -16,34 +16,40 @@ export class SharedStore {
   readonly memory: MemoryStore
   readonly monitor: StoreMonitor = new StoreMonitor()
   readonly grants: Grants = new Grants(() => this.isAway)
-  readonly uncounted: UncountedUnits
+  readonly uncounted: UncountedUnits = new UncountedUnits({
+    isAway: () => this.isAway,
+    isPaid: (receipt) => this.fallback.isPaid(receipt),
+  })
+  readonly deadlines: DeadlinesByDuration
+  readonly fallback: Fallback
+  readonly outage: OutageWatch
+  readonly changes: Changes
+  /** True as soon as the store has answered with a promise. */
+  isRemote = false
+  /** Requests that have waited their time out; `undefined` until there is one. */
+  timedOut: WeakSet<object> | undefined = undefined
   readonly #heard = new WeakSet<Store>()
   /** Any of its stores: they share a connection. */
   #store: Store | undefined
-  readonly #fallback: Fallback
-  readonly #sender: AskSender
 
   constructor(memory: MemoryStore) {
     this.memory = memory
-    this.#fallback = new Fallback(memory)
-    this.#sender = new AskSender(
-      this.#fallback,
-      this.monitor,
-      () => this.#store?.telemetry?.lastFailure,
-    )
-    this.uncounted = new UncountedUnits({
-      isAway: () => this.isAway,
-      isPaid: (receipt) => this.#fallback.isPaid(receipt),
+    this.fallback = new Fallback(memory)
+    this.deadlines = new DeadlinesByDuration(() => this.#store?.telemetry?.lastFailure)
+    this.outage = new OutageWatch(this.monitor, this.fallback, {
+      onAway: (error) => this.deadlines.missAll(error),
+      onBack: ({ store }) => void this.changes.payAll(store),
     })
+    this.changes = new Changes(this)
   }
 
   get isAway(): boolean {
-    return this.#sender.outage.isUnderWay
+    return this.outage.isUnderWay
   }
 
-  /** The store as one limiter uses it. */
-  callerOf(limiter: CallingLimiter): Caller {
-    return this.#sender.callerOf(limiter)
+  noteTimedOut(request: object): void {
+    this.timedOut ??= new WeakSet()
+    this.timedOut.add(request)
   }
 
   listenTo(store: Store): void {
@@ -51,7 +57,7 @@ export class SharedStore {
     this.#heard.add(store)
     this.#store = store
     store.telemetry?.observe?.((event) => this.monitor.tell(event))
-    store.telemetry?.observeReturn?.(() => this.#sender.outage.breaker.retryNow(monotonicMs()))
+    store.telemetry?.observeReturn?.(() => this.outage.retryNow())
   }
 
   health({ fleet, region }: Store): StoreHealth {
@@ -60,11 +66,11 @@ export class SharedStore {
     // With the grants of the pool, if it is the store of a region.
     const pool = region?.grants()
     return {
-      breaker: this.#sender.outage.breaker.state,
+      breaker: this.outage.breaker.state,
       isAway: this.isAway,
       instances,
       clockSkewMs,
-      keysOwed: this.#fallback.debts.size,
+      keysOwed: this.fallback.debts.size,
       ...this.uncounted.reading(instances),
       counters: { ...this.monitor.counters },
       grants: {

@@ -1,0 +1,193 @@
+import type { StoreWay } from '../ledger/local-units.ts'
+import type { ChangeAtStore, Check, GrantCheck } from '../model/check.ts'
+import { type Decide, type Decision, decisionOf } from '../model/decision.ts'
+import type { Granted, ManualChange, Outcome } from '../model/store.ts'
+import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { type Deadlines, inTime } from './deadlines.ts'
+import { type Denials, denialsOf, forgetting } from './denials.ts'
+import { type AskOwner, type CallingLimiter, PendingAsk } from './pending-ask.ts'
+import type { SharedStore } from './shared-store.ts'
+
+/**
+ * The store as one limiter uses it: with a deadline, a circuit breaker, and a failure mode for when
+ * it does not answer.
+ */
+export class Caller implements StoreWay, AskOwner {
+  readonly store: CallingLimiter['store']
+  readonly instances: CallingLimiter['instances']
+  readonly failureMode: CallingLimiter['failureMode']
+  readonly deadlineMs: number
+  readonly onFailure: CallingLimiter['onFailure']
+  /** The denials of the store; `undefined` when none may be repeated. */
+  readonly denials: Denials | undefined
+  readonly #deadlines: Deadlines
+  readonly #shared: SharedStore
+
+  constructor(limiter: CallingLimiter, shared: SharedStore) {
+    this.store = limiter.store
+    this.instances = limiter.instances
+    this.failureMode = limiter.failureMode
+    this.deadlineMs = limiter.deadlineMs
+    this.onFailure = limiter.onFailure
+    this.denials = denialsOf(limiter.store)
+    this.#deadlines = shared.deadlines.of(limiter.deadlineMs)
+    this.#shared = shared
+  }
+
+  /** Asks the store, or decides by the failure mode. */
+  readonly decide: Decide = (op, checks, request) => {
+    const ask = new PendingAsk(op, checks, this, request)
+    const { outage, changes, fallback } = this.#shared
+    // Each by its name: a loop over watches of several shapes costs half as much as the decision.
+    const decision = this.#decideTimedOut(ask) ?? outage.before(ask)
+    if (decision) return decision
+    if (fallback.debts.size > 0 && outage.isSound) changes.payFor(ask)
+    const denied = this.denials?.before(ask)
+    return denied ? this.#decidedHere(denied, ask) : this.#askStore(ask)
+  }
+
+  charge(check: Check): MaybePromise<Decision> {
+    return this.decide('charge', [check])
+  }
+
+  grant(checks: readonly GrantCheck[]): MaybePromise<readonly Granted[]> {
+    return forgetting(this.store, checks, () => this.store.grant?.(checks) ?? [])
+  }
+
+  readonly change: ChangeAtStore = (op, held) => this.#shared.changes.change(op, held, this)
+
+  /** @throws or rejects when the store failed or is away: nothing was changed here either */
+  overwrite(change: ManualChange): Promise<readonly boolean[]> {
+    return this.#shared.changes.overwrite(change, this)
+  }
+
+  /** Tells whether the store may be asked about these checks. Then it must be asked. */
+  mayAsk(checks: readonly Check[]): boolean {
+    return this.#shared.outage.mayAsk({ checks, caller: this })
+  }
+
+  /**
+   * Renews and takes grants, within the deadline.
+   * @param isReturning whether units come back, so that denials of the key are forgotten
+   * @throws or rejects when the store failed
+   */
+  async hold(check: GrantCheck, isReturning: boolean): Promise<Granted | undefined> {
+    const { outage, monitor } = this.#shared
+    const askedAt = monotonicMs()
+    try {
+      const answers = isReturning ? this.grant([check]) : (this.store.grant?.([check]) ?? [])
+      if (isPromise(answers)) outage.noteWait()
+      const [answer] = await inTime(answers, this.#deadlines, () => monitor.tellMissed())
+      outage.succeed(this, askedAt)
+      return answer
+    } catch (error) {
+      outage.fail(this, error)
+      throw error
+    }
+  }
+
+  /**
+   * Takes units by the failure mode.
+   * @param failure why the store did not answer: later calls for the request do not ask it again.
+   * `undefined` if it was not asked
+   */
+  decideWithout(check: Check, request: object, failure: unknown): Decision {
+    const ask = new PendingAsk('consume', [check], this, request)
+    if (failure !== undefined) {
+      this.onFailure(ask.op, failure)
+      this.#shared.noteTimedOut(request)
+    }
+    return this.#shared.outage.decideWithout(ask)
+  }
+
+  #askStore(ask: PendingAsk): MaybePromise<Decision> {
+    const { store } = this
+    const { outage } = this.#shared
+    let outcomes: MaybePromise<readonly Outcome[]>
+    try {
+      if (store.submit) {
+        this.#shared.isRemote = true
+        store.submit(ask)
+        return ask.decision ?? this.#wait(ask)
+      }
+      outcomes = store.apply(ask.op, ask.checks, ask)
+    } catch (error) {
+      return ask.decision ?? this.#decideAfterFailure(error, ask, false)
+    }
+    if (isPromise(outcomes)) {
+      outcomes.then(
+        (found) => ask.settle(found),
+        (error: unknown) => ask.fail(error),
+      )
+      return this.#wait(ask)
+    }
+    if (!this.#shared.isRemote && outage.isUnderWay) outage.succeed(this)
+    return this.#decidedHere(outcomes, ask)
+  }
+
+  /** Returns the decision of outcomes for which no server was asked, and so none was probed. */
+  #decidedHere(outcomes: readonly Outcome[], { checks }: PendingAsk): Decision {
+    this.#shared.outage.breaker.withdraw()
+    return decisionOf(outcomes, checks, 'store')
+  }
+
+  #wait(ask: PendingAsk): Promise<Decision> {
+    this.#shared.isRemote = true
+    this.#shared.outage.noteWait()
+    this.#deadlines.add(ask)
+    return ask.promise()
+  }
+
+  onAnswer(ask: PendingAsk, found: readonly Outcome[]): void {
+    const { outage, changes, fallback } = this.#shared
+    try {
+      // The store has answered while it was asked: nobody waits for a promise yet.
+      if (ask.dueAt === 0) {
+        ask.answer(this.#decidedHere(found, ask))
+        return
+      }
+      const answer = decisionOf(found, ask.checks, 'store')
+      this.#deadlines.remove(ask)
+      this.denials?.answered(ask, answer)
+      if (!answer.allowed || fallback.blocked.size > 0) fallback.remember(ask.checks, answer)
+      if (ask.meanwhile) {
+        changes.answeredLate(ask, found)
+        return
+      }
+      outage.succeed(this, ask.askedAt)
+      ask.answer(answer)
+    } catch (error) {
+      // A store that answers nonsense.
+      this.onError(ask, error)
+    }
+  }
+
+  onError(ask: PendingAsk, error: unknown): void {
+    this.#deadlines.remove(ask)
+    if (!ask.meanwhile) ask.answer(this.#decideAfterFailure(error, ask, false))
+    else this.#shared.changes.lost(ask)
+  }
+
+  onDeadline(ask: PendingAsk, error: unknown): Decision {
+    this.#shared.monitor.tellMissed()
+    if (typeof ask.request === 'object') this.#shared.noteTimedOut(ask.request)
+    return this.#decideAfterFailure(error, ask, true)
+  }
+
+  /** All calls for one request wait for one deadline together. */
+  #decideTimedOut(ask: PendingAsk): Decision | undefined {
+    const { timedOut, outage, changes } = this.#shared
+    if (!timedOut || !ask.request || !timedOut.has(ask.request)) return undefined
+    const decision = outage.decideWithout(ask)
+    changes.payNow(ask)
+    return decision
+  }
+
+  /** @param isDoubtful whether the store may still do what was asked */
+  #decideAfterFailure(error: unknown, ask: PendingAsk, isDoubtful: boolean): Decision {
+    this.onFailure(ask.op, error)
+    this.#shared.outage.fail(this, error)
+    return this.#shared.outage.decideWithout(ask, isDoubtful)
+  }
+}
