@@ -6,7 +6,6 @@ import type { Caller } from '../resilience/caller.ts'
 import type { SharedStore } from '../resilience/shared-store.ts'
 import { appliedLimitsOf, noteLimits } from './applied-limits.ts'
 import { freshStarts, type Reset, type Strike, strikes } from './fresh-start.ts'
-import { byGrants, byUncounted } from './from-ledger.ts'
 import { shadows, unlimitedChecks } from './set-apart.ts'
 
 /** The way of a decision, put together once from what the policies ask for. */
@@ -44,8 +43,8 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
   const atStore: Decide = memory
     ? (op, checks) => decisionOf(memory.apply(op, checks), checks, 'store')
     : caller.decide
-  const limitedByStore = uncounted ? byUncounted(uncounted, caller)(atStore) : atStore
-  const limited = grants ? byGrants(grants, caller)(limitedByStore) : limitedByStore
+  const limitedByStore = uncounted ? uncounted.decider(caller)(atStore) : atStore
+  const limited = grants ? grants.decider(caller)(limitedByStore) : limitedByStore
   const overwrite: Road['overwrite'] = (change) => {
     uncounted?.forget(change.checks)
     if (change.op === 'block' || !grants) return caller.overwrite(change)

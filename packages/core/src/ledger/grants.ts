@@ -1,8 +1,9 @@
-import { type Check, type GrantCheck, Receipt, type ResetCheck } from '../model/check.ts'
+import { type Check, type GrantCheck, giveBack, Receipt, type ResetCheck } from '../model/check.ts'
+import { type Decide, type Decider, decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { DecidingOp, Granted, Outcome, Store } from '../model/store.ts'
 import type { GrantCounters } from '../model/store-health.ts'
-import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { Alarm, endsWithin } from '../waiting/timers.ts'
 import { later, type Moment, momentNow } from './holding.ts'
@@ -36,10 +37,58 @@ export class Grants {
   }
 
   /**
-   * Answers a check by a grant, and spends the units of a `consume`. `undefined` when there is no
-   * grant: then the store has to be asked, and `refill` called.
+   * Answers checks by grants, and asks about the others alone. If one of the others denies, the
+   * units come back to their grants.
    */
-  answer(op: DecidingOp, check: Check, way: StoreWay): Outcome | undefined {
+  decider(way: StoreWay): Decider {
+    /** A denied request takes nothing. */
+    function notTaken(outcome: Outcome): Outcome {
+      const { receipt, remaining = 0, limit } = outcome
+      if (!receipt) return outcome
+      const isBack = giveBack({ ...receipt.check, receipt }, way.change) === true
+      const left = isBack ? Math.min(limit, remaining + receipt.check.cost) : remaining
+      return { ...outcome, remaining: left, receipt: undefined }
+    }
+    return (next) => {
+      // The process must not hold the units that its own request needs, so it asks for grants last.
+      const askAndRefill: Decide = (op, checks, request) => {
+        const decision = next(op, checks, request)
+        for (const { policy, key } of op === 'consume' ? checks : []) {
+          const hot = this.#policies.get(policy)?.keys.get(key)
+          if (hot) this.#refill(hot, momentNow())
+        }
+        return decision
+      }
+      return (op, checks, request) => {
+        const [only] = checks
+        if (only && checks.length === 1) {
+          const outcome = this.#answer(op, only, way)
+          return outcome
+            ? decisionOf([outcome], checks, 'store')
+            : askAndRefill(op, checks, request)
+        }
+        const here = checks.map((check) => this.#answer(op, check, way))
+        const others = checks.filter((_, index) => !here[index])
+        if (others.length === checks.length) return askAndRefill(op, checks, request)
+        const answer =
+          others.length === 0 ? decisionOf([], others, 'store') : askAndRefill(op, others, request)
+        return andThen(answer, (decision) => {
+          const { allowed, outcomes, source } = decision
+          // The failure modes `open` and `closed` have no outcomes.
+          if (outcomes.length === 0 && others.length > 0) return decision
+          const fromStore = outcomes.values()
+          const all = here.flatMap((one) => {
+            const own = one && !allowed ? notTaken(one) : one
+            return own ?? fromStore.next().value ?? []
+          })
+          return decisionOf(all, checks, source)
+        })
+      }
+    }
+  }
+
+  /** Answers a check by a grant, and spends the units of a `consume`. */
+  #answer(op: DecidingOp, check: Check, way: StoreWay): Outcome | undefined {
     const { policy, cost } = check
     if (policy.prefetchMs === 0 || op === 'charge' || check.digest !== undefined) return undefined
     const hotPolicy = this.#policies.get(policy) ?? this.#add(policy, way)
@@ -59,16 +108,6 @@ export class Grants {
     hot.spentAtMs = now.monotonicMs
     this.#refill(hot, now)
     return hot.outcomeOf(check, new Receipt(check, 0, undefined, grant))
-  }
-
-  /**
-   * Asks for a grant for a `consume` that had none. Called after the store was asked about it, so
-   * that the process does not hold the units that its own request needs.
-   */
-  refill(op: DecidingOp, { policy, key }: Check): void {
-    if (op !== 'consume') return
-    const hot = this.#policies.get(policy)?.keys.get(key)
-    if (hot) this.#refill(hot, momentNow())
   }
 
   /**

@@ -1,7 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { admittedOutcome, type CheckOutcome } from '../engine/outcome.ts'
 import { type Check, type CountedKey, Receipt } from '../model/check.ts'
-import type { Decision } from '../model/decision.ts'
+import { type Decider, type Decision, decisionOf } from '../model/decision.ts'
 import type { DecidingOp, Outcome } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
 import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
@@ -203,8 +203,23 @@ export class UncountedUnits extends Ledger<KnownKey> {
     for (const key of this.values()) this.flush(key)
   }
 
+  /** Decides by the last known states of keys, and learns from the answers of the store. */
+  decider(way: StoreWay): Decider {
+    return (next) => (op, checks, request) => {
+      const outcomes = this.#answer(op, checks, way)
+      if (outcomes) return decisionOf(outcomes, checks, 'store')
+      const learners = checks.map((check) => this.#learnerOf(check, way))
+      return andThen(next(op, checks, request), (decision) => {
+        // A denial may be a remembered one, with numbers of an older answer.
+        if (decision.source !== 'store' || !decision.allowed) return decision
+        for (const [index, outcome] of decision.outcomes.entries()) learners[index]?.(outcome)
+        return decision
+      })
+    }
+  }
+
   /** Decides a request by the last known states, if nothing of it needs the store. */
-  answer(op: DecidingOp, checks: readonly Check[], way: StoreWay): Outcome[] | undefined {
+  #answer(op: DecidingOp, checks: readonly Check[], way: StoreWay): Outcome[] | undefined {
     if (op === 'charge' || this.#store.isAway()) return undefined
     const outcomes: CheckOutcome[] = []
     for (const check of checks) {
@@ -229,7 +244,7 @@ export class UncountedUnits extends Ledger<KnownKey> {
    * Notes that the store is asked about a check, and tells it of all units of the key before.
    * Returns what learns from its answer.
    */
-  learnerOf(check: Check, way: StoreWay): ((answer: Outcome) => void) | undefined {
+  #learnerOf(check: Check, way: StoreWay): ((answer: Outcome) => void) | undefined {
     if (!hasUncounted(check)) return undefined
     const key = this.of(check)
     key.way = way

@@ -1,7 +1,7 @@
 import type { Check } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import { noteRelease } from '../options/release.ts'
-import { reservationsOf } from '../reserve/reserve.ts'
+import { Reservations } from '../reserve/reserve.ts'
 import { andThen, type MaybePromise, promised } from '../runtime/maybe-promise.ts'
 import {
   type CostOptions,
@@ -51,7 +51,7 @@ export function createCheckLimiter(
   const { road, caller, notifier, shared } = connect(options, setup)
   const { decide, decideOwn } = road
   const changes = followUps(caller.change)
-  const reservations = reservationsOf({ caller, decide, refund: changes.refund })
+  const reservations = new Reservations({ caller, decide, refund: changes.refund })
   function consumeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
     const checks = allChecksOf({ key: checkedKey(key) }, costs)
     if (notifier.isObserved) return notifier.observe(decideOwn, checks)
@@ -103,7 +103,7 @@ export function createCheckLimiter(
     penalty,
     store,
     reserve: reserveKey,
-    reserveChecks: reservations.reserve,
+    reserveChecks: (checks) => reservations.reserve(checks),
     decide: (checks, request) => decide('consume', checks, request),
     consume: (key, costs) => promised(consumeKey, key, costs),
     peek: (key, options) => promised(peekKey, key, options),

@@ -1,4 +1,3 @@
-import { byGrants } from '../deciders/from-ledger.ts'
 import {
   type Check,
   giveBack,
@@ -71,7 +70,7 @@ export class Central {
     this.#shared = shared
     this.#caller = caller
     this.#shares = shares
-    this.#decideByGrants = byGrants(shared.grants, caller)(caller.decide)
+    this.#decideByGrants = shared.grants.decider(caller)(caller.decide)
   }
 
   /** True while the global store does not answer. */

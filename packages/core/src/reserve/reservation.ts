@@ -2,7 +2,8 @@
 import type { Decision } from '../model/decision.ts'
 import { wholeNumber } from '../options/options.ts'
 import type { StopSignal } from '../waiting/timers.ts'
-import type { Account } from './pools.ts'
+import type { Pool } from './pool.ts'
+import type { CountedUnits } from './units.ts'
 
 /** The `AbortSignal` of the runtime, in programs that know its type. */
 export type BudgetSignal = typeof globalThis extends { AbortSignal: { prototype: infer Signal } }
@@ -11,8 +12,11 @@ export type BudgetSignal = typeof globalThis extends { AbortSignal: { prototype:
 
 declare const AbortController: new () => { readonly signal: BudgetSignal; abort(): void }
 
+/** The units of one policy and key that a reservation spends. */
+export type Account = Pool | CountedUnits
+
 /** The limiter that a reservation comes from. */
-export interface ReservedFrom {
+interface ReservedFrom {
   /** The accounts of the policies that the units were reserved of. */
   readonly accounts: readonly Account[]
   /**

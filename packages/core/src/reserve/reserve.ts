@@ -1,28 +1,23 @@
+import { stateKey } from '../engine/working-set.ts'
+import { momentNow } from '../ledger/holding.ts'
 import { type Check, divideChecks } from '../model/check.ts'
 import { type Decide, type Decision, decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Outcome } from '../model/store.ts'
 import type { Caller } from '../resilience/caller.ts'
-import { type Account, Pools } from './pools.ts'
-import { Reservation, type ReservedFrom } from './reservation.ts'
+import { Alarm } from '../waiting/timers.ts'
+import { Pool } from './pool.ts'
+import { type Account, Reservation } from './reservation.ts'
+import { CountedUnits } from './units.ts'
 
-interface OwnRefund {
-  readonly units: number
-  readonly policies: readonly Policy[]
-}
-
-/** The way of a limiter to reserve units. */
-export interface ReserveWay {
+/** The way of a limiter to its store. */
+interface ReserveWay {
   readonly caller: Caller
   readonly decide: Decide
-  refund(decision: Decision, options?: OwnRefund): Promise<boolean>
-}
-
-/** The way of one reservation. */
-interface OwnWay extends ReserveWay {
-  readonly pools: Pools
-  /** All calls for one reservation wait for one deadline together. */
-  readonly request: object
+  refund(
+    decision: Decision,
+    options?: { readonly units: number; readonly policies: readonly Policy[] },
+  ): Promise<boolean>
 }
 
 interface Part {
@@ -48,125 +43,149 @@ export interface Reserved {
 }
 
 /** Reserves units for the work of one limiter. */
-export interface Reservations {
+export class Reservations {
+  readonly #way: ReserveWay
+  /** By what is counted, and by the limit: a unit is spent only under its own. */
+  readonly #pools = new Map<string, Pool>()
+  readonly #counted = new Set<CountedUnits>()
+  readonly #alarm = new Alarm(() => this.#sweep())
+  /** Nothing is reserved any more. */
+  #isClosed = false
+
+  constructor(way: ReserveWay) {
+    this.#way = way
+  }
+
   /**
    * Reserves the costs of all checks whose policy has `reserve`, and takes those of the others. If
    * one of them denies, nothing is taken.
    */
-  reserve(checks: readonly Check[]): Promise<Reserved>
-  /** Gives up all units that are reserved at the store. */
-  close(): Promise<unknown> | undefined
-}
-
-export function reservationsOf(way: ReserveWay): Reservations {
-  const pools = new Pools(way.caller)
-  return {
-    reserve: (checks) => reserve(checks, { ...way, pools, request: {} }),
-    close: () => pools.close(),
-  }
-}
-
-async function reserve(checks: readonly Check[], way: OwnWay): Promise<Reserved> {
-  const parts = partsOf(checks, way)
-  const decision = await decideAll(checks, parts, way)
-  return {
-    decision,
-    budget(own, { units, step = Math.ceil(units / 4) }) {
-      const ownParts = parts.filter(({ check }) => own.includes(check))
-      const held = ownParts.map(({ check }) => check)
-      const shadows = own.filter((one) => one.policy.reserveMs > 0 && !held.includes(one))
-      const from = reservedFrom(ownParts, way)
-      const settled = (total: number) => settleShadows(decision, shadows, { units, total, way })
-      return new Reservation(decision, { ...from, settled }, { units, step })
-    },
-  }
-}
-
-/** Policies in shadow took the estimate. They get what was spent in its place. */
-async function settleShadows(
-  decision: Decision,
-  shadows: readonly Check[],
-  { units, total, way }: { units: number; total: number; way: OwnWay },
-): Promise<unknown> {
-  if (shadows.length === 0 || units === total) return
-  const policies = shadows.map(({ policy }) => policy)
-  if (total < units) return way.refund(decision, { units: units - total, policies })
-  return way.decide('charge', withCost(shadows, total - units))
-}
-
-const withCost = (checks: readonly Check[], cost: number): readonly Check[] =>
-  checks.map((check) => ({ ...check, cost }))
-
-function reservedFrom(parts: readonly Part[], way: OwnWay): Omit<ReservedFrom, 'settled'> {
-  const checks = parts.map(({ check }) => check)
-  return {
-    accounts: parts.map(({ account }) => account),
-    obtain: async (units, request) => {
-      const grown = parts.map(({ account, check }) => {
-        return { account, check: { ...check, cost: units } }
-      })
-      return (await obtainAll(grown, { ...way, request })) !== undefined
-    },
-    explain: async (units, request) => {
-      const peeked = await way.decide('peek', withCost(checks, units), request)
-      return peeked.allowed ? refused(peeked) : peeked
-    },
-    charge: async (units) => way.decide('charge', withCost(checks, units)),
-  }
-}
-
-/** Unlimited keys need no reservation, and a policy in shadow must not keep anybody waiting. */
-function partsOf(checks: readonly Check[], { pools }: OwnWay): readonly Part[] {
-  return divideChecks(checks)
-    .enforced.filter(({ policy, limit }) => policy.reserveMs > 0 && Number.isFinite(limit))
-    .map((check) => ({ check, account: pools.of(check) }))
-}
-
-async function decideAll(
-  checks: readonly Check[],
-  parts: readonly Part[],
-  way: OwnWay,
-): Promise<Decision> {
-  const { request } = way
-  const reserving = new Set(parts.map(({ check }) => check))
-  const others = checks.filter((check) => !reserving.has(check))
-  for (let isLast = false; ; isLast = true) {
-    const obtained = await obtainAll(parts, way)
-    if (obtained) {
-      let rest: Decision | undefined
-      try {
-        if (others.length > 0) rest = await way.decide('consume', others, request)
-        return together(checks, [obtained, others, rest])
-      } finally {
-        if (others.length > 0 && !rest?.allowed) await releaseAll(parts)
-      }
+  async reserve(checks: readonly Check[]): Promise<Reserved> {
+    const { decide } = this.#way
+    // Unlimited keys need no reservation, and a policy in shadow must not keep anybody waiting.
+    const parts = divideChecks(checks)
+      .enforced.filter(({ policy, limit }) => policy.reserveMs > 0 && Number.isFinite(limit))
+      .map((check): Part => ({ check, account: this.#accountOf(check) }))
+    const decision = await this.#decideAll(checks, parts)
+    return {
+      decision,
+      budget: (own, { units, step = Math.ceil(units / 4) }) => {
+        const ownParts = parts.filter(({ check }) => own.includes(check))
+        const held = ownParts.map(({ check }) => check)
+        const shadows = own.filter((one) => one.policy.reserveMs > 0 && !held.includes(one))
+        const from = {
+          accounts: ownParts.map(({ account }) => account),
+          obtain: async (more: number, request: object) => {
+            const grown = ownParts.map(({ account, check }) => {
+              return { account, check: { ...check, cost: more } }
+            })
+            return (await this.#obtainAll(grown, request)) !== undefined
+          },
+          explain: async (more: number, request: object) => {
+            const peeked = await decide('peek', withCost(held, more), request)
+            return peeked.allowed ? refused(peeked) : peeked
+          },
+          charge: async (more: number) => decide('charge', withCost(held, more)),
+          settled: (total: number) => this.#settleShadows(decision, shadows, { units, total }),
+        }
+        return new Reservation(decision, from, { units, step })
+      },
     }
-    // It counts the denial where that is wanted, and tells the wait.
-    const denial = await way.decide('consume', checks, request)
-    if (!denial.allowed) return denial
-    // Units came back meanwhile.
-    await way.refund(denial)
-    if (isLast || denial.source !== 'store') return refused(denial)
+  }
+
+  /** Gives up all units, and resolves when the store knows it or has not answered in time. */
+  close(): Promise<unknown> | undefined {
+    this.#isClosed = true
+    this.#alarm.stop()
+    const all = [...this.#pools.values(), ...this.#counted]
+    this.#pools.clear()
+    return all.length === 0 ? undefined : Promise.all(all.map((account) => account.close()))
+  }
+
+  #accountOf(check: Check): Account {
+    const { caller } = this.#way
+    const { policy, limit } = check
+    // Without grants there is nothing that reservations could share.
+    if (policy.counting === policy.algorithm) return new CountedUnits(caller, this.#counted)
+    const name = `${limit} ${stateKey(check)}`
+    const known = this.#pools.get(name)
+    if (known) return known
+    const pool = new Pool(check, caller)
+    this.#pools.set(name, pool)
+    this.#alarm.within(pool.lookMs)
+    return pool
+  }
+
+  #sweep(): void {
+    const now = momentNow()
+    let lookMs = Number.POSITIVE_INFINITY
+    for (const [name, pool] of this.#pools) {
+      if (pool.sweep(now)) lookMs = Math.min(lookMs, pool.lookMs)
+      else this.#pools.delete(name)
+    }
+    if (this.#pools.size > 0) this.#alarm.within(lookMs)
+  }
+
+  async #decideAll(checks: readonly Check[], parts: readonly Part[]): Promise<Decision> {
+    const { decide, refund } = this.#way
+    // All calls for one reservation wait for one deadline together.
+    const request = {}
+    const reserving = new Set(parts.map(({ check }) => check))
+    const others = checks.filter((check) => !reserving.has(check))
+    for (let isLast = false; ; isLast = true) {
+      const obtained = await this.#obtainAll(parts, request)
+      if (obtained) {
+        let rest: Decision | undefined
+        try {
+          if (others.length > 0) rest = await decide('consume', others, request)
+          return together(checks, [obtained, others, rest])
+        } finally {
+          if (others.length > 0 && !rest?.allowed) await releaseAll(parts)
+        }
+      }
+      // It counts the denial where that is wanted, and tells the wait.
+      const denial = await decide('consume', checks, request)
+      if (!denial.allowed) return denial
+      // Units came back meanwhile.
+      await refund(denial)
+      if (isLast || denial.source !== 'store') return refused(denial)
+    }
+  }
+
+  /**
+   * Returns the decisions of all parts; `undefined` if one of them denies, so that none is taken.
+   * @throws or rejects when one of them failed: then none is taken either
+   */
+  async #obtainAll(
+    parts: readonly Part[],
+    request: object,
+  ): Promise<readonly Decision[] | undefined> {
+    const obtaining = parts.map(({ account, check }) => account.obtain(check, request))
+    const ends = await Promise.allSettled(obtaining)
+    const obtained = ends.map((end) => (end.status === 'fulfilled' ? end.value : undefined))
+    const known = obtained.filter((decision) => decision !== undefined)
+    if (known.length === parts.length && !this.#isClosed) return known
+    await releaseAll(parts.filter((_, index) => obtained[index]))
+    const failed = ends.find((end) => end.status === 'rejected')
+    if (failed) throw failed.reason
+    return undefined
+  }
+
+  /** Policies in shadow took the estimate. They get what was spent in its place. */
+  async #settleShadows(
+    decision: Decision,
+    shadows: readonly Check[],
+    { units, total }: { units: number; total: number },
+  ): Promise<unknown> {
+    if (shadows.length === 0 || units === total) return
+    const policies = shadows.map(({ policy }) => policy)
+    if (total < units) return this.#way.refund(decision, { units: units - total, policies })
+    return this.#way.decide('charge', withCost(shadows, total - units))
   }
 }
 
-/**
- * Returns the decisions of all parts; `undefined` if one of them denies, so that none is taken.
- * @throws or rejects when one of them failed: then none is taken either
- */
-async function obtainAll(
-  parts: readonly Part[],
-  { pools, request }: OwnWay,
-): Promise<readonly Decision[] | undefined> {
-  const obtaining = parts.map(({ account, check }) => account.obtain(check, request))
-  const ends = await Promise.allSettled(obtaining)
-  const obtained = ends.map((end) => (end.status === 'fulfilled' ? end.value : undefined))
-  const known = obtained.filter((decision) => decision !== undefined)
-  if (known.length === parts.length && !pools.isClosed) return known
-  await releaseAll(parts.filter((_, index) => obtained[index]))
-  const failed = ends.find((end) => end.status === 'rejected')
-  if (failed) throw failed.reason
-  return undefined
+function withCost(checks: readonly Check[], cost: number): readonly Check[] {
+  return checks.map((check) => ({ ...check, cost }))
 }
 
 async function releaseAll(parts: readonly Part[]): Promise<void> {
