@@ -1,17 +1,23 @@
+import { algorithmOf } from '../algorithms/table.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
 import type { Check, GrantCheck, Held, ResetCheck } from '../model/check.ts'
+import type { Policy } from '../model/policy.ts'
 import type { Cancellation, Granted, Outcome, Store } from '../model/store.ts'
 import { errorText, SluiceError } from '../options/errors.ts'
-import { refundCentral } from './central.ts'
-import {
-  answersOf,
-  decideInRegion,
-  fromLocal,
-  localCheck,
-  type Region,
-} from './decide-in-region.ts'
+import type { MaybePromise } from '../runtime/maybe-promise.ts'
+import { type Central, refundCentral } from './central.ts'
 import type { RegionBoard } from './region-board.ts'
 import { isDivided } from './regional-policies.ts'
+import type { Shares } from './shares.ts'
+
+/** A region: its own store, its shares, and the global store. */
+interface Region {
+  readonly local: Store
+  readonly shares: Shares
+  readonly central: Central
+  /** Units that this process has admitted, since its start. */
+  readonly counters: { fromShare: number; borrowed: number }
+}
 
 /** Returns the calls of a store that decides in its region, and borrows at the global store. */
 export function regionalCalls(
@@ -19,19 +25,17 @@ export function regionalCalls(
   board: RegionBoard,
 ): Pick<Store, 'apply' | 'change' | 'grant'> {
   const { local, central } = region
+  const ownOf = <C extends Check>(checks: readonly C[]) =>
+    checks.map((check) => localCheck(check, region))
 
   async function charge(checks: readonly Check[]): Promise<readonly Outcome[]> {
+    const atCentral = async (some: readonly Check[]) => {
+      const { outcomes } = await central.decide('charge', some)
+      return outcomes
+    }
     const [here, there] = await Promise.all([
-      answersOf(checks.filter(isHere), (some) =>
-        local.apply(
-          'charge',
-          some.map((check) => localCheck(check, region)),
-        ),
-      ),
-      answersOf(
-        checks.filter(isGlobal),
-        async (some) => (await central.decide('charge', some)).outcomes,
-      ),
+      answersOf(checks.filter(isHere), (some) => local.apply('charge', ownOf(some))),
+      answersOf(checks.filter(isGlobal), atCentral),
     ])
     return checks.map((check) => {
       const found = here.get(check)
@@ -64,10 +68,9 @@ export function regionalCalls(
     }
     if (atGlobal.length > 0) cancellation?.control?.sent()
     const atLocal = checks.filter(isHere)
-    const here = await answersOf(atLocal, (some) => {
-      const own = some.map((check) => localCheck(check, region))
-      return local.change({ op: 'reset', checks: own }, cancellation)
-    })
+    const here = await answersOf(atLocal, (some) =>
+      local.change({ op: 'reset', checks: ownOf(some) }, cancellation),
+    )
     if (atLocal.length > 0) board.tell({ op: 'reset', checks: atLocal })
     return checks.map((check) => there.get(check) || here.get(check) || false)
   }
@@ -75,10 +78,7 @@ export function regionalCalls(
   /** Grants units of the share. The grants of the global store are taken behind this one. */
   async function grant(checks: readonly GrantCheck[]): Promise<readonly Granted[]> {
     board.open(checks)
-    const found = await answersOf(checks.filter(isHere), (some) => {
-      const own = some.map((check) => localCheck(check, region))
-      return local.grant?.(own) ?? []
-    })
+    const found = await answersOf(checks.filter(isHere), (some) => local.grant?.(ownOf(some)) ?? [])
     return checks.map((check) => found.get(check) ?? noGrant)
   }
 
@@ -101,10 +101,183 @@ export function regionalCalls(
 
 const noGrant: Granted = { units: 0, remaining: undefined, resetMs: undefined, settled: undefined }
 
-function isGlobal({ policy }: Check): boolean {
-  return policy.reach === 'global'
+function isHere({ policy }: Check): boolean {
+  return policy.reach !== 'global'
 }
 
-function isHere(check: Check): boolean {
-  return !isGlobal(check)
+function isGlobal(check: Check): boolean {
+  return !isHere(check)
+}
+
+/** Returns the check as the local store decides it. */
+function localCheck<C extends Check>(check: C, { shares }: Region): C {
+  return isDivided(check.policy) ? { ...check, limit: shares.guaranteed(check.limit) } : check
+}
+
+/** Returns the outcome of a local check as that of the check of the limiter. */
+function fromLocal({ policy, limit }: Check, outcome: Outcome): Outcome {
+  return { ...outcome, policy, limit }
+}
+
+/**
+ * Decides the checks of one request, all or nothing: by the shares of this region first, then by
+ * units of the pool for those that their share refuses.
+ */
+async function decideInRegion(
+  op: 'consume' | 'peek',
+  checks: readonly Check[],
+  region: Region,
+  cancellation?: Cancellation,
+): Promise<readonly Outcome[]> {
+  const { central, shares, counters } = region
+  const found = new Map<Check, Outcome>()
+  const isTaking = op === 'consume'
+  const here = checks.filter(isHere)
+  const atGlobal = checks.filter(isGlobal)
+
+  const isHereAllowed = await askHere(here)
+  const refused = here.filter((check) => found.get(check)?.allowed === false)
+  const borrowed = refused.filter(mayBorrow)
+  if (refused.length > borrowed.length) {
+    // The request is denied in any case, so nobody knows whether the pool would have allowed it.
+    for (const check of borrowed) found.set(check, unknownOutcome(check))
+    return denied()
+  }
+  const atCentral = [...borrowed, ...atGlobal]
+  if (atCentral.length > 0 && !(await askCentral(atCentral))) return denied()
+  // The local store takes all or nothing, so it has taken nothing of the others yet.
+  const rest = here.filter((check) => !borrowed.includes(check))
+  if (!isTaking || isHereAllowed || rest.length === 0) return allowed()
+  return (await askHere(rest)) ? allowed() : denied()
+
+  async function askHere(some: readonly Check[]): Promise<boolean> {
+    const outcomes = await answersOf(some, () => {
+      const own = some.map((check) => withoutStrikes(localCheck(check, region)))
+      return region.local.apply(op, own, cancellation)
+    })
+    for (const [check, outcome] of outcomes) found.set(check, fromLocal(check, outcome))
+    return [...outcomes.values()].every(({ allowed }) => allowed)
+  }
+
+  async function askCentral(some: readonly Check[]): Promise<boolean> {
+    if (cancellation?.isUnwanted) {
+      await giveBack()
+      throw unanswered('the request is not waited for any more')
+    }
+    const { allowed, outcomes, retryAfterMs } = await central.decide(op, some)
+    if (outcomes.length === 0) {
+      if (atGlobal.length > 0) {
+        await giveBack()
+        throw unanswered(
+          "the global store does not answer, which decides policies of reach 'global'",
+        )
+      }
+      for (const check of some) found.set(check, withHint(found.get(check), retryAfterMs))
+      return false
+    }
+    for (const [index, check] of some.entries()) {
+      found.set(check, joined(found.get(check), outcomes[index] ?? unknownOutcome(check)))
+    }
+    return allowed
+  }
+
+  function mayBorrow({ policy, limit, cost }: Check): boolean {
+    const pool = isDivided(policy) ? shares.pool(limit) : 0
+    return pool > 0 && cost <= pool
+  }
+
+  function allowed(): readonly Outcome[] {
+    for (const check of isTaking ? here : []) {
+      if (borrowed.includes(check)) counters.borrowed += check.cost
+      else if (isDivided(check.policy)) counters.fromShare += check.cost
+    }
+    return outcomesOf()
+  }
+
+  async function denied(): Promise<readonly Outcome[]> {
+    if (!isTaking) return outcomesOf()
+    await giveBack()
+    const strikes = here.filter((check) => isStriking(check) && found.get(check)?.allowed)
+    if (strikes.length > 0) {
+      const charged = region.local.apply('charge', strikes)
+      const [struck] = await Promise.all([
+        answersOf(strikes, () => region.local.apply('peek', strikes)),
+        charged,
+      ])
+      for (const [check, outcome] of struck) found.set(check, outcome)
+    }
+    return outcomesOf()
+  }
+
+  async function giveBack(): Promise<void> {
+    const leases: Held[] = []
+    const units: Held[] = []
+    for (const [check, outcome] of found) {
+      const { receipt, remaining, limit } = outcome
+      if (!receipt) continue
+      const left = remaining === undefined ? undefined : Math.min(limit, remaining + check.cost)
+      found.set(check, { ...outcome, remaining: left, receipt: undefined })
+      const held = { ...receipt.check, receipt }
+      // A client that is refused does not wait for a store that is far away.
+      if (receipt.home) void refundCentral(held)
+      else if (algorithmOf(held.policy).counts === 'leases') leases.push(held)
+      else units.push(held)
+    }
+    await Promise.all([
+      leases.length > 0 && region.local.change({ op: 'release', checks: leases }),
+      units.length > 0 && region.local.change({ op: 'refund', checks: units }),
+    ])
+  }
+
+  function outcomesOf(): readonly Outcome[] {
+    return checks.map((check) => found.get(check) ?? unknownOutcome(check))
+  }
+}
+
+/** The outcome of a share and of the pool: a request takes all of its units from one of the two. */
+function joined(share: Outcome | undefined, pool: Outcome): Outcome {
+  if (!share) return pool
+  const earlier = pool.retryAfterMs <= share.retryAfterMs ? pool : share
+  const remaining =
+    pool.remaining === undefined ? share.remaining : Math.max(share.remaining ?? 0, pool.remaining)
+  return { ...earlier, remaining }
+}
+
+/** The outcome of a share beside a pool that does not answer: nobody knows when it comes back. */
+function withHint(share: Outcome | undefined, hintMs: number): Outcome {
+  if (!share) throw unanswered('no share was asked')
+  if (Number.isFinite(share.retryAfterMs)) return share
+  return { ...share, retryAfterMs: hintMs }
+}
+
+function isStriking({ policy, cost }: Check): boolean {
+  return policy.countDenied && algorithmOf(policy).counts === 'strikes' && cost > 0
+}
+
+const plain = new WeakMap<Policy, Policy>()
+
+/** A penalty collects no strike from a share that refuses, since the pool may still allow. */
+function withoutStrikes(check: Check): Check {
+  if (!isStriking(check)) return check
+  const policy = plain.get(check.policy) ?? { ...check.policy, countDenied: false }
+  plain.set(check.policy, policy)
+  return { ...check, policy }
+}
+
+function unanswered(reason: string): SluiceError {
+  return new SluiceError('SLUICE_STORE_CHECK', `the request was not decided: ${reason}`)
+}
+
+/** Asks one of the stores about its checks, if there are any. Returns the answer to each check. */
+async function answersOf<C, Answer>(
+  checks: readonly C[],
+  ask: (checks: readonly C[]) => MaybePromise<readonly Answer[]>,
+): Promise<ReadonlyMap<C, Answer>> {
+  const answers = checks.length === 0 ? [] : await ask(checks)
+  const found = new Map<C, Answer>()
+  for (const [index, answer] of answers.entries()) {
+    const check = checks[index]
+    if (check !== undefined) found.set(check, answer)
+  }
+  return found
 }

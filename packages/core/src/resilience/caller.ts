@@ -148,7 +148,7 @@ export class Caller implements StoreWay, AskOwner {
         return
       }
       const answer = decisionOf(found, ask.checks, 'store')
-      this.#deadlines.remove(ask)
+      ask.leave()
       this.denials?.answered(ask, answer)
       if (!answer.allowed || fallback.blocked.size > 0) fallback.remember(ask.checks, answer)
       if (ask.meanwhile) {
@@ -164,7 +164,7 @@ export class Caller implements StoreWay, AskOwner {
   }
 
   onError(ask: PendingAsk, error: unknown): void {
-    this.#deadlines.remove(ask)
+    ask.leave()
     if (!ask.meanwhile) ask.answer(this.#decideAfterFailure(error, ask, false))
     else this.#shared.changes.lost(ask)
   }

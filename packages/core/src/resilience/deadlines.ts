@@ -3,11 +3,25 @@ import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { startQuietTimer } from '../waiting/timers.ts'
 
-interface DeadlineEntry {
-  /** In ms of the monotonic clock. */
-  dueAt: number
+/**
+ * An entry in a list of deadlines, with its links: V8 keeps old tables of a Set for long, and with
+ * them their garbage. An entry that was answered leaves the list at once.
+ */
+export abstract class DeadlineEntry {
+  /** Its time, in ms of the monotonic clock; 0 before it is in a list. */
+  dueAt = 0
+  /** The list that the entry is in; `undefined` before, and after it has left. */
+  list: Deadlines | undefined = undefined
+  previous: DeadlineEntry | undefined = undefined
+  next: DeadlineEntry | undefined = undefined
+
+  /** Leaves its list, if it is in one: it was answered in time. */
+  leave(): void {
+    this.list?.remove(this)
+  }
+
   /** Called when the deadline has passed. Deadlines that pass at once share one error. */
-  miss(error: unknown): void
+  abstract miss(error: unknown): void
 }
 
 /**
@@ -20,8 +34,8 @@ const toleratedLateMs = 5
 export class Deadlines {
   readonly durationMs: number
   readonly #reason: () => Error | undefined
-  /** In the order in which they pass. */
-  readonly #entries = new Set<DeadlineEntry>()
+  #first: DeadlineEntry | undefined
+  #last: DeadlineEntry | undefined
   #isTimed = false
   #mayExtend = true
 
@@ -33,22 +47,32 @@ export class Deadlines {
 
   add(entry: DeadlineEntry): void {
     entry.dueAt = monotonicMs() + this.durationMs
-    this.#entries.add(entry)
+    entry.list = this
+    entry.previous = this.#last
+    if (this.#last) this.#last.next = entry
+    else this.#first = entry
+    this.#last = entry
     if (!this.#isTimed) this.#schedule(this.durationMs)
   }
 
-  /** The entry was answered in time. */
   remove(entry: DeadlineEntry): void {
-    this.#entries.delete(entry)
+    const { previous, next } = entry
+    if (previous) previous.next = next
+    else this.#first = next
+    if (next) next.previous = previous
+    else this.#last = previous
+    entry.previous = undefined
+    entry.next = undefined
+    entry.list = undefined
   }
 
   missAll(error: unknown): void {
-    // A copy, since those who missed may ask again.
-    for (const entry of [...this.#entries]) if (this.#entries.delete(entry)) entry.miss(error)
-  }
-
-  get #first(): DeadlineEntry | undefined {
-    return this.#entries.values().next().value
+    const last = this.#last
+    for (let first = this.#first; first; first = this.#first) {
+      this.remove(first)
+      first.miss(error)
+      if (first === last) return
+    }
   }
 
   #schedule(delayMs: number): void {
@@ -67,17 +91,15 @@ export class Deadlines {
     }
     this.#mayExtend = true
     this.#missUntil(nowMs)
-    const first = this.#first
-    if (first && !this.#isTimed) this.#schedule(first.dueAt - monotonicMs())
+    if (this.#first && !this.#isTimed) this.#schedule(this.#first.dueAt - monotonicMs())
   }
 
   #missUntil(nowMs: number): void {
     let error: SluiceError | undefined
-    for (const entry of this.#entries) {
-      if (entry.dueAt > nowMs) return
-      this.#entries.delete(entry)
+    for (let first = this.#first; first && first.dueAt <= nowMs; first = this.#first) {
+      this.remove(first)
       error ??= this.#missed()
-      entry.miss(error)
+      first.miss(error)
     }
   }
 
@@ -111,6 +133,15 @@ export class DeadlinesByDuration extends Map<number, Deadlines> {
   }
 }
 
+class PromiseEntry extends DeadlineEntry {
+  readonly miss: (error: unknown) => void
+
+  constructor(miss: (error: unknown) => void) {
+    super()
+    this.miss = miss
+  }
+}
+
 /**
  * Returns a promise with a deadline: it rejects when the deadline passes first.
  * @param onMissed called then, with the error
@@ -122,14 +153,11 @@ export function inTime<T>(
 ): Promise<T> {
   if (!isPromise(value)) return Promise.resolve(value)
   return new Promise((resolve, reject) => {
-    const entry: DeadlineEntry = {
-      dueAt: 0,
-      miss(error) {
-        onMissed(error)
-        reject(error)
-      },
-    }
+    const entry = new PromiseEntry((error) => {
+      onMissed(error)
+      reject(error)
+    })
     deadlines.add(entry)
-    value.then(resolve, reject).finally(() => deadlines.remove(entry))
+    value.then(resolve, reject).finally(() => entry.leave())
   })
 }

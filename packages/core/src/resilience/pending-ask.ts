@@ -3,6 +3,7 @@ import type { Check } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { FailureMode } from '../model/policy.ts'
 import type { Ask, DecidingOp, Outcome, StoreOp } from '../model/store.ts'
+import { DeadlineEntry } from './deadlines.ts'
 
 /** A limiter as the caller of a store: its rules for when the store does not answer. */
 export interface CallingLimiter extends Pick<StoreWay, 'store' | 'instances'> {
@@ -25,7 +26,7 @@ export interface AskOwner extends CallingLimiter {
  * only object that a request costs here: it is the item of the store's queue and of the list of
  * deadlines, too.
  */
-export class PendingAsk implements Ask {
+export class PendingAsk extends DeadlineEntry implements Ask {
   readonly op: DecidingOp
   checks: readonly Check[]
   readonly caller: AskOwner
@@ -38,8 +39,6 @@ export class PendingAsk implements Ask {
   /** For the denials: the number of changes to keys when the store was asked, and its time. */
   changes = 0
   simulatedMs = 0
-  /** Time of its deadline, in ms of the monotonic clock; 0 until somebody waits for the answer. */
-  dueAt = 0
   /** The answer, as soon as there is one. */
   decision: Decision | undefined = undefined
   /** The decision that was given when the deadline passed. */
@@ -47,6 +46,7 @@ export class PendingAsk implements Ask {
   #resolve: ((decision: Decision) => void) | undefined = undefined
 
   constructor(op: DecidingOp, checks: readonly Check[], caller: AskOwner, request?: object) {
+    super()
     this.op = op
     this.checks = checks
     this.caller = caller
@@ -81,7 +81,7 @@ export class PendingAsk implements Ask {
     this.caller.onError(this, error)
   }
 
-  miss(error: unknown): void {
+  override miss(error: unknown): void {
     this.meanwhile = this.caller.onDeadline(this, error)
     this.#resolve?.(this.meanwhile)
   }
