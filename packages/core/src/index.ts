@@ -128,7 +128,7 @@ export {
 } from './options/options.ts'
 export { noteRelease } from './options/release.ts'
 export { warn, warnOnce } from './options/warn.ts'
-export type { AsyncOptions } from './policy/async.ts'
+export type { AsyncOptions } from './policy/ledger-options.ts'
 export type { AutomaticPenalty, ManualPenalty, PenaltyOptions } from './policy/penalty.ts'
 export {
   definePolicy,

@@ -18,8 +18,7 @@ import {
 import { type Duration, type DurationMs, windowMsOf } from '../options/duration.ts'
 import { SluiceError } from '../options/errors.ts'
 import { flag, invalid, knownFields, oneOf, orDefault, quote } from '../options/options.ts'
-import { type AsyncOptions, maxUncountedOf } from './async.ts'
-import { grantsOf } from './grants.ts'
+import { type AsyncOptions, ledgerSettings } from './ledger-options.ts'
 
 /** The limit of a policy that lets everything pass: it is neither counted nor shown in headers. */
 export const unlimited: unique symbol = Symbol.for('@sluice/core/unlimited/1')
@@ -173,8 +172,7 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
     headroom,
     windowMs,
     algorithm,
-    ...grantsOf(options, { algorithm, windowMs }, at),
-    maxUncounted: maxUncountedOf(options, { algorithm, limit }, at('async')),
+    ...ledgerSettings(options, { algorithm, windowMs, limit }, at),
     ...settings,
     reach: oneOf(orDefault(options.reach, 'region'), { option: at('reach') }, ['region', 'global']),
     countDenied: countsDenied(options, algorithm, at('countDenied')),
@@ -239,19 +237,11 @@ export interface EnforcedShare {
   share: number
 }
 
-interface EnforcementOptions {
-  mode?: PolicyMode | undefined
-  enforce?: EnforcedShare | undefined
-}
-
 /**
  * Returns the share of keys that a policy is enforced for: all, none in shadow, or the option's.
  * @throws SluiceError when both are given, or one is out of range
  */
-function enforcedShare(
-  { mode, enforce }: EnforcementOptions,
-  at: (field: string) => string,
-): number {
+function enforcedShare({ mode, enforce }: PolicyFields, at: (field: string) => string): number {
   const chosen = oneOf(orDefault(mode, 'enforce'), { option: at('mode') }, ['enforce', 'shadow'])
   if (enforce === undefined) return chosen === 'shadow' ? 0 : 1
   if (chosen === 'shadow') {

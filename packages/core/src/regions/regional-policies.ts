@@ -3,7 +3,7 @@ import { algorithmOf } from '../algorithms/table.ts'
 import type { Policy } from '../model/policy.ts'
 import type { RegionBound } from '../model/region.ts'
 import { SluiceError } from '../options/errors.ts'
-import { besideGrants } from '../policy/grants.ts'
+import { besideGrants } from '../policy/ledger-options.ts'
 import type { Shares } from './shares.ts'
 
 /** The life of a grant from the pool where a policy does not say one. */

@@ -5,13 +5,6 @@ import type { QueuedOutcome, QueuedRequest } from '../model/queued-request.ts'
 /** The result of an ask; an error if the script could not decide it. */
 export type AskResult = readonly QueuedOutcome[] | SluiceError
 
-export interface CallReply {
-  /** In the order of the asks. */
-  readonly results: readonly AskResult[]
-  /** Stored values that could not be read, and counted as empty. */
-  readonly unreadable: number
-}
-
 export function passOn(results: readonly AskResult[], asks: readonly QueuedRequest[]): void {
   for (let i = 0; i < asks.length; i += 1) {
     const result = results[i] ?? []
@@ -23,46 +16,6 @@ export function passOn(results: readonly AskResult[], asks: readonly QueuedReque
 /** Factor that packs the two numbers of a report into one integer. */
 const detailSpan = 2 ** 27
 
-/**
- * Decodes the reply of a call, in the forms that `lua/decide.lua` and `lua/usual-one.lua` give.
- * @param callId that the script echoes; '' where it echoes none, as for a request alone
- * @throws SluiceError when it is not the answer to this call
- */
-export function decodeReply(
-  reply: unknown,
-  callId: string,
-  asks: readonly QueuedRequest[],
-): CallReply {
-  if (!Array.isArray(reply)) throw unanswered(callId)
-  // A lone request is answered by its report, the time and the unreadable values.
-  const isLone = callId === ''
-  if (isLone ? reply.length > 3 : reply[0] !== callId) throw unanswered(callId)
-  const reader = new ReplyReader(reply, isLone ? 0 : 2, callId)
-  const results: AskResult[] = []
-  for (let i = 0; i < asks.length; i += 1) {
-    const ask = asks[i]
-    if (ask) results.push(resultOf(ask, reader))
-  }
-  return { results, unreadable: isLone ? reader.rest(2) : reader.rest() }
-}
-
-function resultOf({ op, checks }: QueuedRequest, reader: ReplyReader): AskResult {
-  const [only] = checks
-  // Most requests have one check, and a list that grows has room for many.
-  if (only && checks.length === 1) {
-    const outcome = reader.next(op, only)
-    return typeof outcome === 'string' ? failedCheck(outcome) : [outcome]
-  }
-  let failure: SluiceError | undefined
-  const outcomes: QueuedOutcome[] = []
-  for (const check of checks) {
-    const outcome = reader.next(op, check)
-    if (typeof outcome === 'string') failure ??= failedCheck(outcome)
-    else outcomes.push(outcome)
-  }
-  return failure ?? outcomes
-}
-
 /** The store is there, and decides others: this is no reason to leave it. */
 function failedCheck(reason: string): SluiceError {
   return new SluiceError(
@@ -71,7 +24,12 @@ function failedCheck(reason: string): SluiceError {
   )
 }
 
-class ReplyReader {
+/** The reply of a call, in the forms that `lua/decide.lua` and `lua/usual-one.lua` give. */
+export class CallReply {
+  /** In the order of the asks. */
+  readonly results: readonly AskResult[]
+  /** Stored values that could not be read, and counted as empty. */
+  readonly unreadable: number
   readonly #reply: readonly unknown[]
   readonly #callId: string
   readonly #now: number
@@ -85,16 +43,47 @@ class ReplyReader {
     aheadMs: 0,
   }
 
-  /** @param from where the first report stands */
-  constructor(reply: readonly unknown[], from: number, callId: string) {
+  /**
+   * @param callId that the script echoes; '' where it echoes none, as for a request alone
+   * @throws SluiceError when it is not the answer to this call
+   */
+  constructor(reply: unknown, callId: string, asks: readonly QueuedRequest[]) {
+    if (!Array.isArray(reply)) throw unanswered(callId)
+    // A lone request is answered by its report, the time and the unreadable values.
+    const isLone = callId === ''
+    if (isLone ? reply.length > 3 : reply[0] !== callId) throw unanswered(callId)
     this.#reply = reply
     this.#callId = callId
     this.#now = this.#integer(reply[1])
-    this.#at = from
+    this.#at = isLone ? 0 : 2
+    const results: AskResult[] = []
+    for (let i = 0; i < asks.length; i += 1) {
+      const ask = asks[i]
+      if (ask) results.push(this.#resultOf(ask))
+    }
+    this.results = results
+    this.unreadable = isLone ? this.#rest(2) : this.#rest(this.#at)
+  }
+
+  #resultOf({ op, checks }: QueuedRequest): AskResult {
+    const [only] = checks
+    // Most requests have one check, and a list that grows has room for many.
+    if (only && checks.length === 1) {
+      const outcome = this.#next(op, only)
+      return typeof outcome === 'string' ? failedCheck(outcome) : [outcome]
+    }
+    let failure: SluiceError | undefined
+    const outcomes: QueuedOutcome[] = []
+    for (const check of checks) {
+      const outcome = this.#next(op, check)
+      if (typeof outcome === 'string') failure ??= failedCheck(outcome)
+      else outcomes.push(outcome)
+    }
+    return failure ?? outcomes
   }
 
   /** Reads the next report: the outcome of a check, or why the check could not be decided. */
-  next(op: QueuedRequest['op'], check: Check): QueuedOutcome | string {
+  #next(op: QueuedRequest['op'], check: Check): QueuedOutcome | string {
     const value = this.#reply[this.#at]
     this.#at += 1
     if (Array.isArray(value) && Number(value[0]) === -1) return String(value[1])
@@ -153,7 +142,7 @@ class ReplyReader {
   }
 
   /** After the last report: how many stored values could not be read. */
-  rest(at: number = this.#at): number {
+  #rest(at: number): number {
     if (at === this.#reply.length) return 0
     if (at === this.#reply.length - 1) return this.#integer(this.#reply[at])
     throw unanswered(this.#callId)

@@ -34,7 +34,7 @@ import {
   type QueuedOutcome,
   type QueuedRequest,
 } from '../model/queued-request.ts'
-import { type AskResult, decodeReply, passOn, textOf } from '../replies/reply.ts'
+import { type AskResult, CallReply, passOn, textOf } from '../replies/reply.ts'
 import { lastFailure, storeFailure } from '../replies/store-failure.ts'
 import { type Plan, Plans } from '../scripts/plans.ts'
 import { ScriptRunner, scriptsOf } from '../scripts/script-runner.ts'
@@ -142,7 +142,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     incarnation = (incarnation + 4 * call.keyCount) % u32
     return runner.run(call).then((reply) => {
       connection.clear()
-      const { results, unreadable } = decodeReply(reply, call.callId, asks)
+      const { results, unreadable } = new CallReply(reply, call.callId, asks)
       if (unreadable > 0) {
         notify(onInvalid, {
           code: 'SLUICE_STATE_UNREADABLE',

@@ -2,11 +2,22 @@ import { longestGrantMs } from '../algorithms/grant.ts'
 import {
   type AlgorithmName,
   algorithmNames,
+  algorithms,
   type Counting,
   type CountingName,
 } from '../algorithms/table.ts'
+import type { Policy } from '../model/policy.ts'
 import { type Duration, durationMs } from '../options/duration.ts'
-import { flag, invalid } from '../options/options.ts'
+import { flag, invalid, knownFields, wholeNumber } from '../options/options.ts'
+
+/** Decisions by the last known state of a key. */
+export interface AsyncOptions {
+  /**
+   * Units of one key that one process may admit before the store has confirmed that it counts them:
+   * a whole number from 1 to the limit.
+   */
+  maxUncounted: number
+}
 
 /** The counting beside held units of the algorithms that may have grants. */
 export const besideGrants: { readonly [name in CountingName]?: Counting } = {
@@ -27,45 +38,48 @@ export function mayReserve(algorithm: AlgorithmName): boolean {
   return reservable.has(algorithm)
 }
 
-interface GrantOptions {
+/**
+ * Tells whether an algorithm counts every unit that is charged beyond the limit. A bucket does not:
+ * it is full, and what is charged then would be admitted on top, again and again.
+ */
+export function countsBeyond(name: AlgorithmName): boolean {
+  const { counts, capacityLevel } = algorithms[name]
+  return counts === 'units' && capacityLevel === undefined
+}
+
+interface LedgerOptions {
   prefetch?: Duration | undefined
   reserve?: boolean | undefined
+  async?: AsyncOptions | undefined
   countDenied?: boolean | undefined
-  async?: object | undefined
 }
 
-/** The counting of a policy, and the lives of the units that processes hold of it. */
-interface Grants {
-  readonly counting: Counting
-  /** Life of a grant, in ms; 0 for a policy without grants. */
-  readonly prefetchMs: number
-  /** Life of the units that work reserves, in ms; 0 for a policy without `reserve`. */
-  readonly reserveMs: number
-}
-
-interface Counted {
+interface Counted extends Pick<Policy, 'windowMs' | 'limit'> {
   readonly algorithm: AlgorithmName
-  readonly windowMs: number
 }
+
+const besideCountDenied = 'left out beside countDenied, which charges every denial at once'
 
 /**
- * Checks the options `prefetch` and `reserve`.
+ * Checks the options of units that processes admit before the store counts them: `prefetch`,
+ * `reserve` and `async`.
  * @throws SluiceError when one is out of range, or the policy cannot have it
  */
-export function grantsOf(
-  options: GrantOptions,
+export function ledgerSettings(
+  options: LedgerOptions,
   counted: Counted,
   at: (field: string) => string,
-): Grants {
+): Pick<Policy, 'counting' | 'prefetchMs' | 'reserveMs' | 'maxUncounted'> {
   const { algorithm } = counted
   const prefetchMs = prefetchMsOf(options, counted, at('prefetch'))
   const reserveMs = reserveMsOf(options, counted, at('reserve'))
+  const maxUncounted = maxUncountedOf(options, counted, at('async'))
   const counting = prefetchMs > 0 || reserveMs > 0 ? besideGrants[algorithm] : undefined
-  return { counting: counting ?? algorithm, prefetchMs, reserveMs }
+  return { counting: counting ?? algorithm, prefetchMs, reserveMs, maxUncounted }
 }
 
 function prefetchMsOf(
-  { prefetch, countDenied }: GrantOptions,
+  { prefetch, countDenied }: LedgerOptions,
   { algorithm, windowMs }: Counted,
   option: string,
 ): number {
@@ -76,7 +90,7 @@ function prefetchMsOf(
     const names = Object.keys(besideGrants).join("', '")
     throw refusal(`left out with algorithm '${algorithm}': only '${names}' has it`)
   }
-  if (countDenied) throw refusal('left out beside countDenied, which charges every denial at once')
+  if (countDenied) throw refusal(besideCountDenied)
   const longestMs = longestGrantMs(windowMs)
   const least = `a window below ${10 * shortestMs} ms: it may be a tenth of the window at most`
   if (longestMs < shortestMs) throw refusal(`left out with ${least}`)
@@ -85,7 +99,7 @@ function prefetchMsOf(
 }
 
 function reserveMsOf(
-  { reserve, countDenied, async }: GrantOptions,
+  { reserve, countDenied, async }: LedgerOptions,
   { algorithm, windowMs }: Counted,
   option: string,
 ): number {
@@ -95,9 +109,29 @@ function reserveMsOf(
     const names = algorithmNames.filter(mayReserve).join("' and '")
     throw refusal(`left out with algorithm '${algorithm}': only '${names}' have it`)
   }
-  if (countDenied) throw refusal('left out beside countDenied, which charges every denial at once')
+  if (countDenied) throw refusal(besideCountDenied)
   if (async) throw refusal('left out beside async, which may go beyond the limit')
   const lifeMs = Math.floor(windowMs * reserveShare)
   if (lifeMs >= shortestMs) return lifeMs
   throw refusal(`left out with a window below ${shortestMs / reserveShare} ms`)
+}
+
+function maxUncountedOf(
+  { async, countDenied, prefetch }: LedgerOptions,
+  { algorithm, limit }: Counted,
+  option: string,
+): number {
+  if (async === undefined) return 0
+  const refusal = (legal: string) => invalid({ option }, async, legal)
+  knownFields(async, option, ['maxUncounted'])
+  if (!countsBeyond(algorithm)) {
+    const names = algorithmNames.filter(countsBeyond).join("', '")
+    throw refusal(`left out with algorithm '${algorithm}': only '${names}' have it`)
+  }
+  if (countDenied) throw refusal(besideCountDenied)
+  if (prefetch !== undefined)
+    throw refusal('left out beside prefetch, which is exact: choose one of them')
+  // A limit of 0 blocks everything, and may be raised while running.
+  const max = Math.min(limit === 0 ? Number.POSITIVE_INFINITY : limit, Number.MAX_SAFE_INTEGER)
+  return wholeNumber(async.maxUncounted, { option: `${option}.maxUncounted` }, { min: 1, max })
 }
