@@ -155,7 +155,8 @@ export class Caller implements StoreWay, AskOwner {
         changes.answeredLate(ask, found)
         return
       }
-      outage.succeed(this, ask.askedAt)
+      const askedAt = ask.dueAt - this.deadlineMs
+      outage.succeed(this, askedAt)
       ask.answer(answer)
     } catch (error) {
       // A store that answers nonsense.

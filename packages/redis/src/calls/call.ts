@@ -85,7 +85,7 @@ function pushLone(
   { fields, loneFields }: Plan,
   { ask, stamp }: { ask: QueuedRequest; stamp: CallStamp },
 ): void {
-  const lease = leaseSetting(ask)
+  const lease = ask.op === 'consume' ? undefined : leaseSetting(ask)
   const hasCost = lease === undefined && !costsOne(ask)
   const hasStamp = hasCost || stamp[1] !== ''
   if (hasStamp || lease !== undefined) {
