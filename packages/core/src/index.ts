@@ -126,8 +126,7 @@ export {
   quote,
   wholeNumber,
 } from './options/options.ts'
-export { noteRelease } from './options/release.ts'
-export { warn, warnOnce } from './options/warn.ts'
+export { noteRelease, warn, warnOnce } from './options/warn.ts'
 export type { AsyncOptions } from './policy/ledger-options.ts'
 export type { AutomaticPenalty, ManualPenalty, PenaltyOptions } from './policy/penalty.ts'
 export {

@@ -1,6 +1,6 @@
 import type { Check } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
-import { noteRelease } from '../options/release.ts'
+import { noteRelease } from '../options/warn.ts'
 import { Reservations } from '../reserve/reserve.ts'
 import { andThen, type MaybePromise, promised } from '../runtime/maybe-promise.ts'
 import {
@@ -17,9 +17,8 @@ import {
   readPeekOptions,
   readReserveOptions,
 } from './arguments.ts'
+import { followUps, keyChanges } from './changes.ts'
 import { connect } from './connect.ts'
-import { followUps } from './follow-ups.ts'
-import { keyChanges } from './key-changes.ts'
 import type { CheckLimiter, Limiter } from './limiter.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { type Look, type Peeked, peekAt } from './peek.ts'

@@ -19,3 +19,33 @@ export function warnOnce(message: string, topic: string = message): void {
 export function warn(message: string): void {
   console.warn(`sluice: ${onOneLine(message)}`)
 }
+
+/** Version of this package. The build writes it; the sources have none. */
+declare const SLUICE_VERSION: string | undefined
+
+interface Release {
+  readonly name: string
+  readonly version: string
+}
+
+/** The first release that this process made something of. */
+const first = processWide('@sluice/core/release/1', (): { known?: Release } => ({}))
+
+/**
+ * Notes that a package made something, and warns once if another one of another release did. All
+ * packages depend on exactly the core of their release, so its version is theirs.
+ */
+export function noteRelease(name: string): void {
+  const version = typeof SLUICE_VERSION === 'string' ? SLUICE_VERSION : undefined
+  if (version === undefined) return
+  const { known } = first
+  if (known === undefined) first.known = { name, version }
+  else if (known.version !== version) warnOnce(mixed(known, { name, version }), 'mixed releases')
+}
+
+function mixed(known: Release, other: Release): string {
+  return (
+    `${known.name} ${known.version} and ${other.name} ${other.version} have different versions, and may misread the data that they share: ` +
+    `give all packages of @sluice one version in package.json, and see npm ls @sluice/core for the package that brings each version`
+  )
+}
