@@ -9,12 +9,14 @@ import {
 import type { Decision } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { StoreRegion } from '../model/region.ts'
-import type { DecidingOp, Outcome, Store } from '../model/store.ts'
+import type { DecidingOp, Outcome, StoreOp } from '../model/store.ts'
+import { errorText } from '../options/errors.ts'
+import { warnOnce } from '../options/warn.ts'
 import { Caller } from '../resilience/caller.ts'
 import { type SharedStore, sharedStoreOf } from '../resilience/shared-store.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { centralPolicy } from './regional-policies.ts'
-import type { Shares } from './shares.ts'
+import type { RegionStores, Shares } from './shares.ts'
 
 /** Gives back units that the global store has counted. Never rejects. */
 export async function refundCentral(held: Held): Promise<boolean> {
@@ -37,13 +39,6 @@ class CentralUnits implements Home {
   }
 }
 
-interface CentralOptions {
-  readonly store: Store
-  readonly shares: Shares
-  readonly deadlineMs: number
-  onFailure(error: unknown): void
-}
-
 /**
  * Decides at the global store: the pool of the policies whose limit is divided, by grants for hot
  * keys, and the policies of reach `global`. It has a deadline, and a circuit breaker.
@@ -55,22 +50,18 @@ export class Central {
   readonly #policies = new WeakMap<Policy, Policy>()
   readonly #decideByGrants: Caller['decide']
 
-  constructor({ store, shares, deadlineMs, onFailure }: CentralOptions) {
-    const shared = sharedStoreOf(store)
-    const caller = new Caller(
-      {
-        store,
-        failureMode: 'closed',
-        deadlineMs,
-        instances: undefined,
-        onFailure: (_op, error) => onFailure(error),
-      },
-      shared,
-    )
-    this.#shared = shared
-    this.#caller = caller
+  constructor({ global: store, shares }: RegionStores, deadlineMs: number) {
+    const { region } = shares
+    const onFailure = (_op: StoreOp, error: unknown) =>
+      warnOnce(
+        `the global store of region '${region}' failed; the region keeps its shares and its grants: ${errorText(error)}`,
+        `global store of ${region}`,
+      )
+    const rules = { failureMode: 'closed', instances: undefined } as const
+    this.#shared = sharedStoreOf(store)
+    this.#caller = new Caller({ store, deadlineMs, onFailure, ...rules }, this.#shared)
     this.#shares = shares
-    this.#decideByGrants = shared.grants.decider(caller)(caller.decide)
+    this.#decideByGrants = this.#shared.grants.decider(this.#caller)(this.#caller.decide)
   }
 
   /** True while the global store does not answer. */

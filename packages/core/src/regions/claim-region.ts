@@ -1,16 +1,12 @@
 import type { Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { processWide } from '../runtime/process-wide.ts'
-
-interface RegionStores {
-  readonly local: Store
-  readonly global: Store
-  readonly region: string
-  readonly shares: string
-}
+import type { RegionStores } from './shares.ts'
 
 /** A region whose store is in use in this process, and the space of all its stores. */
-interface Claim extends RegionStores {
+interface Claim extends Pick<RegionStores, 'local' | 'global'> {
+  readonly region: string
+  readonly shares: string
   readonly space: object
   users: number
 }
@@ -22,14 +18,15 @@ const claims = processWide('@sluice/core/regions/1', () => new Set<Claim>())
  * @throws SluiceError when one of the stores is in use in another way
  */
 export function claimRegion(stores: RegionStores): Pick<Claim, 'space'> & { giveUp(): void } {
-  const { region } = stores
-  if (spaceOf(stores.local) === spaceOf(stores.global)) {
+  const { local, global } = stores
+  const { region, text: shares } = stores.shares
+  if (spaceOf(local) === spaceOf(global)) {
     throw taken('local and global are one store; give each region a Redis of its own, or a prefix')
   }
   let claim: Claim | undefined
   for (const other of claims) {
-    const isSameLocal = spaceOf(other.local) === spaceOf(stores.local)
-    const isSameGlobal = spaceOf(other.global) === spaceOf(stores.global)
+    const isSameLocal = spaceOf(other.local) === spaceOf(local)
+    const isSameGlobal = spaceOf(other.global) === spaceOf(global)
     if (isSameLocal && other.region !== region) {
       throw taken(
         `local is the store of region '${other.region}' already; give region '${region}' one of its own`,
@@ -40,14 +37,14 @@ export function claimRegion(stores: RegionStores): Pick<Claim, 'space'> & { give
         `region '${region}' has another local store already, and would have its share twice; use one store for a region`,
       )
     }
-    if (isSameLocal && (!isSameGlobal || other.shares !== stores.shares)) {
+    if (isSameLocal && (!isSameGlobal || other.shares !== shares)) {
       throw taken(
         `region '${region}' is in use with another global store or with other shares; give all of its stores the same`,
       )
     }
     if (isSameLocal) claim = other
   }
-  const own = claim ?? { ...stores, space: {}, users: 0 }
+  const own = claim ?? { local, global, region, shares, space: {}, users: 0 }
   claims.add(own)
   own.users += 1
   let isHeld = true

@@ -1,20 +1,13 @@
 import type { CountedKey } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { RegionReport, RegionUse } from '../model/region.ts'
-import type { ManualChange, Store } from '../model/store.ts'
+import type { ManualChange } from '../model/store.ts'
 import { isOptions } from '../options/options.ts'
 import { warnOnce } from '../options/warn.ts'
 import { definePolicy } from '../policy/policy.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { startQuietTimer } from '../waiting/timers.ts'
-
-interface BoardOptions {
-  readonly region: string
-  readonly shares: string
-  readonly local: Store
-  readonly global: Store
-  readonly usage: () => RegionUse
-}
+import type { RegionStores } from './shares.ts'
 
 const intervalMs = 1_000
 const aliveMs = 10_000
@@ -32,7 +25,9 @@ interface OwnNotice {
  * their usage, and resets and blocks of the last hour.
  */
 export class RegionBoard {
-  readonly #options: BoardOptions
+  readonly #stores: RegionStores
+  /** Returns the usage of this process. */
+  readonly #usage: () => RegionUse
   readonly #member = randomText()
   /** Each notice is done by one process of a region: the one that takes the only unit. */
   readonly #once: Policy = definePolicy(
@@ -48,8 +43,9 @@ export class RegionBoard {
   #isSharing = false
   #isClosed = false
 
-  constructor(options: BoardOptions) {
-    this.#options = options
+  constructor(stores: RegionStores, usage: () => RegionUse) {
+    this.#stores = stores
+    this.#usage = usage
   }
 
   /** Begins to read the board, for notices that name the policies of the checks. */
@@ -57,14 +53,14 @@ export class RegionBoard {
     for (const { policy } of checks) {
       if (!this.#policies.has(policy.id)) this.#policies.set(policy.id, policy)
     }
-    if (this.#stopTimer !== undefined || this.#isClosed || !this.#options.global.fleet?.shareReport)
+    if (this.#stopTimer !== undefined || this.#isClosed || !this.#stores.global.fleet?.shareReport)
       return
     this.#time()
   }
 
   /** Posts a reset or a block for the other regions. They hear of it even if this post fails. */
   tell({ op, checks }: ManualChange): void {
-    const { local } = this.#options
+    const { local } = this.#stores
     const atMs = monotonicMs()
     const added = checks.map(({ policy, key, digest, ...check }): OwnNotice => {
       // A store that finds keys by their digest spares the global store the identity.
@@ -80,9 +76,10 @@ export class RegionBoard {
 
   /** The regions, as their processes have reported within ten seconds. */
   reports(): readonly RegionReport[] {
-    const { region, usage } = this.#options
+    const { region } = this.#stores.shares
     const now = monotonicMs()
-    const regions = new Map<string, RegionReport>([[region, { region, processes: 1, ...usage() }]])
+    const own = { region, processes: 1, ...this.#usage() }
+    const regions = new Map<string, RegionReport>([[region, own]])
     for (const { post, atMs } of this.#others.values()) {
       if (now - atMs > aliveMs) continue
       const known = regions.get(post.region)
@@ -114,17 +111,17 @@ export class RegionBoard {
   async #share(): Promise<void> {
     if (this.#isSharing || this.#isClosed) return
     this.#isSharing = true
-    const { region, shares, usage, global } = this.#options
+    const { shares, global } = this.#stores
     const now = monotonicMs()
     this.#notices = this.#notices.filter(({ atMs }) => now - atMs < noticeMs)
     this.#sequence += 1
     const notices = this.#notices.map(({ notice, atMs }) => ({ ...notice, ageMs: now - atMs }))
     const post: Post = {
-      region,
-      shares,
+      region: shares.region,
+      shares: shares.text,
       member: this.#member,
       sequence: this.#sequence,
-      usage: usage(),
+      usage: this.#usage(),
       notices,
     }
     const oldest = this.#notices.at(-1)?.atMs
@@ -145,7 +142,7 @@ export class RegionBoard {
   }
 
   async #read(posts: readonly Post[]): Promise<void> {
-    const { region, shares } = this.#options
+    const { region, text: shares } = this.#stores.shares
     const atMs = monotonicMs()
     const members = new Set(posts.map(({ member }) => member))
     for (const member of this.#others.keys()) if (!members.has(member)) this.#others.delete(member)
@@ -174,7 +171,7 @@ export class RegionBoard {
     if (!policy || identity === undefined) return
     const left = op === 'block' ? Math.ceil(cost - ageMs) : cost
     if (op === 'reset' || left > 0) {
-      const { local } = this.#options
+      const { local } = this.#stores
       const own = { policy: this.#once, key: id, cost: 1, limit: 1 }
       const [claim] = await local.apply('consume', [own])
       const place = { policy, key: identity, limit: policy.limit }

@@ -8,12 +8,10 @@ import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { type Central, refundCentral } from './central.ts'
 import type { RegionBoard } from './region-board.ts'
 import { isDivided } from './regional-policies.ts'
-import type { Shares } from './shares.ts'
+import type { RegionStores } from './shares.ts'
 
 /** A region: its own store, its shares, and the global store. */
-interface Region {
-  readonly local: Store
-  readonly shares: Shares
+interface Region extends Pick<RegionStores, 'local' | 'shares'> {
   readonly central: Central
   /** Units that this process has admitted, since its start. */
   readonly counters: { fromShare: number; borrowed: number }

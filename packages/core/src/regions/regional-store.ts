@@ -1,8 +1,6 @@
 import type { RegionReport, RegionUse, StoreRegion } from '../model/region.ts'
 import { isStore, type Store } from '../model/store.ts'
-import { errorText } from '../options/errors.ts'
 import { invalid, knownFields, orDefault, wholeNumber } from '../options/options.ts'
-import { warnOnce } from '../options/warn.ts'
 import { Central } from './central.ts'
 import { claimRegion } from './claim-region.ts'
 import { RegionBoard } from './region-board.ts'
@@ -69,27 +67,12 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
     { option: 'globalDeadlineMs' },
     { min: 1, max: 60_000 },
   )
-  const { region } = shares
-  const claim = claimRegion({ local, global, region, shares: shares.text })
-  const central = new Central({
-    store: global,
-    shares,
-    deadlineMs: globalDeadlineMs,
-    onFailure: (error) =>
-      warnOnce(
-        `the global store of region '${region}' failed; the region keeps its shares and its grants: ${errorText(error)}`,
-        `global store of ${region}`,
-      ),
-  })
+  const stores = { local, global, shares }
+  const claim = claimRegion(stores)
+  const central = new Central(stores, globalDeadlineMs)
   const counters = { fromShare: 0, borrowed: 0 }
   const usage = (): RegionUse => ({ share: shares.own, ...counters, held: central.heldUnits })
-  const board = new RegionBoard({
-    region,
-    shares: shares.text,
-    local,
-    global,
-    usage,
-  })
+  const board = new RegionBoard(stores, usage)
 
   return {
     ...regionalCalls({ local, shares, central, counters }, board),
@@ -98,7 +81,7 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
     },
     regions: () => board.reports(),
     region: {
-      name: region,
+      name: shares.region,
       get isGlobalAway() {
         return central.isAway
       },

@@ -1,3 +1,4 @@
+import type { Store } from '../model/store.ts'
 import { invalid, isOptions, quote } from '../options/options.ts'
 
 /** The guaranteed shares of all regions, in millionths, so that they add up exactly. */
@@ -53,6 +54,13 @@ export class Shares {
     for (const millionths of this.#millionths.values()) left -= part(limit, millionths)
     return left
   }
+}
+
+/** The stores of a region, and its shares. */
+export interface RegionStores {
+  readonly local: Store
+  readonly global: Store
+  readonly shares: Shares
 }
 
 const million = 1_000_000
