@@ -155,8 +155,7 @@ export class Caller implements StoreWay, AskOwner {
         changes.answeredLate(ask, found)
         return
       }
-      const askedAt = ask.dueAt - this.deadlineMs
-      outage.succeed(this, askedAt)
+      outage.succeed(this, ask.askedAt)
       ask.answer(answer)
     } catch (error) {
       // A store that answers nonsense.

@@ -32,8 +32,7 @@ const maxDenials = 10_000
  */
 export class Denials {
   readonly #ttlMs: number
-  /** In ms; that of the store in simulations. */
-  readonly #clock: () => number
+  readonly #simulated: (() => number) | undefined
   readonly #denials = new BoundedMap<Denial>(maxDenials)
   readonly #changed = new BoundedMap<number>(maxDenials)
   readonly #strikes: Strikes
@@ -43,7 +42,7 @@ export class Denials {
 
   constructor(store: Store, ttlMs: number) {
     this.#ttlMs = ttlMs
-    this.#clock = store.denials?.clock ?? monotonicMs
+    this.#simulated = store.denials?.clock
     this.#strikes = new Strikes(ttlMs, (check) => this.#charge(store, check))
   }
 
@@ -59,7 +58,8 @@ export class Denials {
     if (op === 'charge') this.forget(checks)
     else if (this.#strikes.size > 0) this.#strikes.flushKeys(checks)
     ask.changes = this.#changes
-    ask.askedAtMs = this.#clock()
+    // The deadlines note the time of every ask, and a look at a clock costs a fifth of a check here.
+    if (this.#simulated) ask.simulatedMs = this.#simulated()
     return undefined
   }
 
@@ -86,8 +86,8 @@ export class Denials {
     this.#denials.set(denied.policy.id, denied.key, {
       checks,
       outcomes,
-      askedAt: ask.askedAtMs,
-      answeredAt: this.#clock(),
+      askedAt: this.#simulated ? ask.simulatedMs : ask.askedAt,
+      answeredAt: this.#now(),
       changes,
     })
   }
@@ -130,13 +130,17 @@ export class Denials {
     }
   }
 
+  #now(): number {
+    return this.#simulated ? this.#simulated() : monotonicMs()
+  }
+
   #answerHere(checks: readonly Check[]): readonly Outcome[] | undefined {
     // Penalties stand last, and come first here: a request that a penalty denies is no strike.
     for (let index = checks.length - 1; index >= 0; index -= 1) {
       const check = checks[index]
       const denial = check && this.#denials.get(check.policy.id, check.key)
       if (!denial) continue
-      const nowMs = this.#clock()
+      const nowMs = this.#now()
       if (!this.#covers(denial, check, nowMs)) continue
       if (checks.some(mustBeCounted)) return undefined
       return this.#countStrikes(denial, checks, nowMs)

@@ -38,8 +38,8 @@ export class PendingAsk extends DeadlineEntry implements Ask {
   keys: readonly string[] = noKeys
   /** For the denials: the number of changes to keys when the store was asked. */
   changes = 0
-  /** For the denials: when the store was asked, in ms of their clock. */
-  askedAtMs = 0
+  /** For the denials: when the store was asked, in ms of a simulated clock. */
+  simulatedMs = 0
   /** The answer, as soon as there is one. */
   decision: Decision | undefined = undefined
   /** The decision that was given when the deadline passed. */
@@ -56,6 +56,11 @@ export class PendingAsk extends DeadlineEntry implements Ask {
 
   get isUnwanted(): boolean {
     return this.decision !== undefined || this.meanwhile !== undefined
+  }
+
+  /** Time at which the store was asked, in ms of the monotonic clock. */
+  get askedAt(): number {
+    return this.dueAt - this.caller.deadlineMs
   }
 
   promise(): Promise<Decision> {
