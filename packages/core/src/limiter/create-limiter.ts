@@ -17,8 +17,9 @@ import {
   readPeekOptions,
   readReserveOptions,
 } from './arguments.ts'
-import { followUps, keyChanges } from './changes.ts'
 import { connect } from './connect.ts'
+import { followUps } from './follow-ups.ts'
+import { keyChanges } from './key-changes.ts'
 import type { CheckLimiter, Limiter } from './limiter.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { type Look, type Peeked, peekAt } from './peek.ts'

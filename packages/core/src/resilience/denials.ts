@@ -58,7 +58,7 @@ export class Denials {
     if (op === 'charge') this.forget(checks)
     else if (this.#strikes.size > 0) this.#strikes.flushKeys(checks)
     ask.changes = this.#changes
-    // The deadlines note the time of every ask, and a look at a clock costs a fifth of a check here.
+    // The deadlines note the time already, and a look at a clock costs a fifth of an ask.
     if (this.#simulated) ask.simulatedMs = this.#simulated()
     return undefined
   }
