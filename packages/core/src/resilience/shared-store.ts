@@ -85,7 +85,7 @@ export class SharedStore {
 }
 
 const sharedStores = processWide(
-  '@sluice/core/shared-stores/1',
+  '@sluice/core/shared-stores/2',
   () => new WeakMap<object, SharedStore>(),
 )
 
