@@ -43,6 +43,7 @@ export class CircuitBreaker {
   #retryAt = 0
   #windowStartMs = Number.NEGATIVE_INFINITY
   #counts = new Counts()
+  #countsBefore = new Counts()
 
   /** @param random from 0 to below 1 */
   constructor(random: () => number = Math.random) {
@@ -91,7 +92,7 @@ export class CircuitBreaker {
     this.#countsAt(nowMs).checks += 1
     if (this.#state === 'closed') return false
     this.#state = 'closed'
-    this.#counts = new Counts()
+    this.#clearCounts()
     return true
   }
 
@@ -115,10 +116,7 @@ export class CircuitBreaker {
       counts.incidents += 1
       this.#inRow += 1
     }
-    const { checks, failed, incidents } = counts
-    const failsOften =
-      checks >= leastChecks && failed >= failureRate * checks && incidents >= leastIncidents
-    if (this.#inRow < leastIncidents && !failsOften) return false
+    if (this.#inRow < leastIncidents && !this.#failsOften()) return false
     this.#open(nowMs)
     return true
   }
@@ -128,12 +126,27 @@ export class CircuitBreaker {
     this.#reopenings = 0
   }
 
+  /** Judges the last one to two windows. */
+  #failsOften(): boolean {
+    const [now, before] = [this.#counts, this.#countsBefore]
+    const checks = now.checks + before.checks
+    const isMost = now.failed + before.failed >= failureRate * checks
+    return isMost && checks >= leastChecks && now.incidents + before.incidents >= leastIncidents
+  }
+
   #countsAt(nowMs: number): Counts {
-    if (nowMs - this.#windowStartMs >= rateWindowMs) {
+    const elapsedMs = nowMs - this.#windowStartMs
+    if (elapsedMs >= rateWindowMs) {
+      this.#countsBefore = elapsedMs < 2 * rateWindowMs ? this.#counts : new Counts()
       this.#counts = new Counts()
       this.#windowStartMs = nowMs
     }
     return this.#counts
+  }
+
+  #clearCounts(): void {
+    this.#counts = new Counts()
+    this.#countsBefore = new Counts()
   }
 
   #open(nowMs: number): void {
@@ -141,6 +154,6 @@ export class CircuitBreaker {
     this.#retryAt = nowMs + waitMs * (1 - jitter * this.#random())
     this.#state = 'open'
     this.#inRow = 0
-    this.#counts = new Counts()
+    this.#clearCounts()
   }
 }
