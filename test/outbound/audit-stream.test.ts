@@ -1,7 +1,8 @@
-import { auditStream, type OutboundEvent } from '@sluice/outbound'
-import { Redis } from 'ioredis'
-import { expect, it, vi } from 'vitest'
-import { startRedis } from '../support/redis-server.ts'
+import { auditStream, createOutbound, type OutboundEvent } from '@sluice/outbound'
+import { redisStore } from '@sluice/redis'
+import { createClient } from 'redis'
+import { expect, onTestFinished, vi } from 'vitest'
+import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
 const event: OutboundEvent = {
@@ -16,10 +17,47 @@ const event: OutboundEvent = {
   answer: 200,
 }
 
-it('keeps no more in memory than it may while Redis is frozen, counts what is lost, and goes on after', async () => {
+it.for(['ioredis', 'node-redis'])(
+  'has who called what, and is capped: %s',
+  async (library, { redis, client: ioredis }) => {
+    await ioredis.flushall()
+    const nodeRedis = createClient({ url: redis.url })
+    if (library === 'node-redis') {
+      await nodeRedis.connect()
+      onTestFinished(() => nodeRedis.destroy())
+    }
+    const outbound = createOutbound({
+      name: 'crm',
+      limits: [{ limit: 1_000, window: '1s' }],
+      store: redisStore(ioredis),
+      by: 'process-1',
+      observers: auditStream({ client: library === 'ioredis' ? ioredis : nodeRedis, maxKept: 10 }),
+    })
+    const calls = Array.from({ length: 220 }, (_, i) => i)
+    await Promise.all(calls.map((i) => outbound.schedule(async () => i, { label: 'sync' })))
+    await until('it is written', async () => (await ioredis.xlen('sluice:outbound')) > 0)
+    expect(await ioredis.xlen('sluice:outbound')).toBeLessThan(220)
+    const [entry] = await ioredis.xrevrange('sluice:outbound', '+', '-', 'COUNT', 1)
+    const fields = entry?.[1] ?? []
+    const pairs = fields.flatMap((field, i) => (i % 2 === 0 ? [[field, fields[i + 1]]] : []))
+    expect(Object.fromEntries(pairs)).toMatchObject({
+      outbound: 'crm',
+      by: 'process-1',
+      label: 'sync',
+      cost: '1',
+      answer: 'ok',
+    })
+    await outbound.close()
+  },
+)
+
+it('keeps no more in memory than it may while Redis is frozen, counts what is lost, and goes on after', async ({
+  redis,
+  client,
+}) => {
+  await client.flushall()
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
-  await using redis = await startRedis()
-  const client = new Redis(redis.url)
+  onTestFinished(() => warn.mockRestore())
   const audit = auditStream({ client, maxPending: 100 })
   audit.onEvent(event)
   await until('it is written', async () => (await client.xlen('sluice:outbound')) === 1)
@@ -32,8 +70,6 @@ it('keeps no more in memory than it may while Redis is frozen, counts what is lo
   audit.onEvent(event)
   await until('it goes on', async () => (await client.xlen('sluice:outbound')) === 102)
   expect(audit.dropped).toBe(4_900)
-  client.disconnect()
-  warn.mockRestore()
 })
 
 it('refuses a bound that cannot be meant', () => {

@@ -5,112 +5,65 @@ import {
   type MemoryBrokerOptions,
   memoryBroker,
 } from '@sluice/queue'
-import { rabbitmqBroker } from '@sluice/queue/rabbitmq'
-import { redisStore } from '@sluice/redis'
-import { Cluster, Redis } from 'ioredis'
+import { Cluster } from 'ioredis'
 import { createClient } from 'redis'
-import { startRabbitmq } from '../support/rabbitmq-server.ts'
+import { afterAll, beforeAll } from 'vitest'
 import { startRedisCluster } from '../support/redis-cluster.ts'
-import { startRedis } from '../support/redis-server.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
 
 export type BrokerLimits = Pick<MemoryBrokerOptions, 'maxDeadLetters' | 'maxKept' | 'maxKeptBytes'>
 
-/** How the brokers are made for tests, each a queue of its own. */
+/** How a broker is made for tests, each a queue of its own. */
 export interface BrokerDriver {
-  readonly name: string
-  start?(): Promise<void>
-  stop?(): Promise<void>
   make(limits?: BrokerLimits): Broker
   /** Another broker of the same queue, as in another process. */
   twin?(broker: Broker): Broker
+  /** Has a worker lose a job that it runs, as if its process were gone. */
+  loseLease?(broker: Broker, id: string): unknown
 }
 
-export const memoryDriver: BrokerDriver = {
-  name: 'memory',
-  make: (limits) => memoryBroker(limits),
-}
-
-/** Where the broker is connected to, and how. */
 type Place = Pick<BullmqBrokerOptions, 'connection' | 'prefix'>
 
-/** A Redis that is started for the tests of a driver. */
-interface Started {
-  readonly place: Place
-  stop(): Promise<void>
+/** Drivers by name. Each function is to be called where tests are described. */
+export const drivers: Readonly<Record<string, () => BrokerDriver>> = {
+  memory: () => ({ make: memoryBroker }),
+  BullMQ: () => onOneRedis(({ url }) => ({ connection: url })),
+  'BullMQ by node-redis': () =>
+    onOneRedis(({ url }) => ({ connection: () => createClient({ url }) })),
+  'BullMQ on a Cluster': () =>
+    bullmqDriver(startRedisCluster, ({ ports }) => {
+      const nodes = ports.map((port) => ({ host: '127.0.0.1', port }))
+      const redisOptions = { maxRetriesPerRequest: null }
+      return { connection: () => new Cluster(nodes, { redisOptions }), prefix: '{bull}' }
+    }).driver,
 }
 
-/** Longer than the default, which a machine may miss that runs tests. */
-const deadlineMs = 15_000
+function onOneRedis(placeOf: (redis: RedisServer) => Place): BrokerDriver {
+  const { driver, server } = bullmqDriver(startRedis, placeOf)
+  const loseLease: BrokerDriver['loseLease'] = ({ name }, id) =>
+    server().cli('DEL', `bull:${name}:${id}:lock`)
+  return { ...driver, loseLease }
+}
 
-function driver(name: string, start: () => Promise<Started>): BrokerDriver {
-  let started: Started | undefined
+function bullmqDriver<Server extends { stop(): Promise<void> }>(
+  start: () => Promise<Server>,
+  placeOf: (server: Server) => Place,
+) {
+  let server: Server
+  beforeAll(async () => {
+    server = await start()
+  })
+  afterAll(() => server.stop())
   let count = 0
-  const place = (): Place => started?.place ?? { connection: '' }
-  return {
-    name,
-    async start() {
-      started = await start()
-    },
-    async stop() {
-      await started?.stop()
-    },
+  const open = (name: string, limits?: BrokerLimits): Broker =>
+    // Longer than the default deadline, which a machine may miss that runs tests.
+    bullmqBroker({ ...placeOf(server), name, deadlineMs: 15_000, ...limits })
+  const driver: BrokerDriver = {
     make(limits) {
       count += 1
-      return bullmqBroker({ ...place(), name: `queue-${count}`, deadlineMs, ...limits })
+      return open(`queue-${count}`, limits)
     },
-    twin: (broker) => bullmqBroker({ ...place(), name: broker.name, deadlineMs }),
+    twin: ({ name }) => open(name),
   }
-}
-
-export function bullmqDriver(): BrokerDriver {
-  return driver('BullMQ', async () => {
-    const redis = await startRedis()
-    return { place: { connection: redis.url }, stop: () => redis.stop() }
-  })
-}
-
-export function nodeRedisDriver(): BrokerDriver {
-  return driver('BullMQ by node-redis', async () => {
-    const redis = await startRedis()
-    const connection = () => createClient({ url: redis.url })
-    return { place: { connection }, stop: () => redis.stop() }
-  })
-}
-
-export function clusterDriver(): BrokerDriver {
-  return driver('BullMQ on a Cluster', async () => {
-    const cluster = await startRedisCluster()
-    const nodes = cluster.ports.map((port) => ({ host: '127.0.0.1', port }))
-    const connection = () => new Cluster(nodes, { redisOptions: { maxRetriesPerRequest: null } })
-    return { place: { connection, prefix: '{bull}' }, stop: () => cluster.stop() }
-  })
-}
-
-export function rabbitmqDriver(): BrokerDriver {
-  let count = 0
-  let open: ((name: string, limits?: BrokerLimits) => Broker) | undefined
-  let end = async (): Promise<void> => undefined
-  const made = (name: string, limits?: BrokerLimits): Broker => {
-    if (!open) throw new Error('it is there in tests alone')
-    return open(name, limits)
-  }
-  return {
-    name: 'RabbitMQ',
-    async start() {
-      const [rabbitmq, redis] = await Promise.all([startRabbitmq(), startRedis()])
-      const client = new Redis(redis.url)
-      const shared = { connection: rabbitmq.url, store: redisStore(client), deadlineMs }
-      open = (name, limits) => rabbitmqBroker({ ...shared, name, ...limits })
-      end = async () => {
-        client.disconnect()
-        await Promise.all([rabbitmq.stop(), redis.stop()])
-      }
-    },
-    stop: () => end(),
-    make(limits) {
-      count += 1
-      return made(`queue-${count}`, limits)
-    },
-    twin: (broker) => made(broker.name),
-  }
+  return { driver, server: () => server }
 }

@@ -1,11 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  type Broker,
-  type BullmqBrokerOptions,
-  bullmqBroker,
-  createWorker,
-  type QueueEvent,
-} from '@sluice/queue'
+import { type BullmqBrokerOptions, bullmqBroker, type QueueEvent } from '@sluice/queue'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -13,10 +7,7 @@ import { freePort } from '../support/free-port.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { isProof, scaled } from '../support/scale.ts'
 import { until } from '../support/until.ts'
-import { newJob, roomy } from './new-job.ts'
-
-const quiet = { observers: { onError: () => undefined } }
-const freePlace = async (): Promise<string> => `redis://127.0.0.1:${await freePort()}`
+import { newJob, roomy, TestBench } from './broker-bench.ts'
 
 type Connected = (url: string) => BullmqBrokerOptions['connection']
 
@@ -24,22 +15,41 @@ const byUrl: Connected = (url) => url
 const byIoredis: Connected = (url) => () => new Redis(url, { maxRetriesPerRequest: null })
 const byNodeRedis: Connected = (url) => () => createClient({ url })
 
+const failed = { code: 'SLUICE_BROKER_FAILED' }
+const idempotency = { key: 'order-1', fingerprint: 'a' }
+
+function open(options: Pick<BullmqBrokerOptions, 'connection' | 'deadlineMs' | 'observers'>) {
+  const bench = new TestBench(bullmqBroker({ observers: { onError: () => undefined }, ...options }))
+  return { bench, broker: bench.broker }
+}
+
 async function setUp(deadlineMs = 2_000, connected = byUrl) {
   const redis = await startRedis()
   onTestFinished(() => redis.stop())
-  const broker = bullmqBroker({ connection: connected(redis.url), deadlineMs, ...quiet })
-  onTestFinished(() => broker.close())
-  await until('it is connected', async () => (await broker.depth()).depth === 0)
-  return { redis, broker }
+  const opened = open({ connection: connected(redis.url), deadlineMs })
+  await until('it is connected', async () => (await opened.broker.depth()).depth === 0)
+  return { redis, ...opened }
 }
 
-async function msOf(work: () => Promise<unknown>): Promise<number> {
-  const startedAt = performance.now()
-  await work()
-  return performance.now() - startedAt
+/** Clients of ioredis that carry out a command of the broker in their own way. */
+function withOwn(
+  command: string,
+  how: (carryOut: () => Promise<unknown>) => Promise<unknown>,
+): Connected {
+  return (url) => () => {
+    const client = new Redis(url, { maxRetriesPerRequest: null })
+    const define = client.defineCommand.bind(client)
+    client.defineCommand = (name, definition) => {
+      define(name, definition)
+      if (!name.startsWith(command)) return
+      const carryOut: unknown = Reflect.get(client, name)
+      if (typeof carryOut !== 'function') throw new Error(`there is no ${name}`)
+      const own = (...args: unknown[]) => how(async () => carryOut.apply(client, args))
+      Reflect.set(client, name, own)
+    }
+    return client
+  }
 }
-
-const failed = { code: 'SLUICE_BROKER_FAILED' }
 
 describe('a broker whose Redis is frozen', () => {
   it('leaves nothing behind that it did not answer for, and works at once when Redis goes on', async () => {
@@ -50,7 +60,7 @@ describe('a broker whose Redis is frozen', () => {
     expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(0)
     redis.resume()
     const isBack = async () => (await broker.enqueue(newJob(), roomy)).outcome === 'enqueued'
-    await until('it works', isBack, { timeoutMs: 5_000 })
+    await until('it works', isBack)
     await until('what was late is undone', async () => (await broker.depth()).depth === 1)
     expect(Number(await redis.cli('LLEN', 'bull:jobs:wait'))).toBe(1)
   })
@@ -58,20 +68,12 @@ describe('a broker whose Redis is frozen', () => {
   it.each([byUrl, byNodeRedis])(
     'carries out nothing later that it refused (%#)',
     async (connected) => {
-      const { redis, broker } = await setUp(300, connected)
-      const waiting = newJob()
-      const dead = newJob()
-      const end = { outcome: 'dead', error: 'no' } as const
-      const run = async () => end
-      await broker.enqueue(dead, roomy)
-      const worker = broker.work(run, {
-        concurrency: 1,
-        leaseMs: 5_000,
-        onStalled: () => undefined,
-      })
-      await until('it failed', async () => (await broker.status(dead.id))?.state === 'failed')
+      const { redis, bench, broker } = await setUp(300, connected)
+      const dead = await bench.enqueued()
+      const worker = bench.work(async () => ({ outcome: 'dead', error: 'no' }), 1)
+      await bench.reaches(dead.id, 'failed')
       await worker.close()
-      await broker.enqueue(waiting, roomy)
+      const waiting = await bench.enqueued()
       redis.pause()
       const controls = [broker.cancel(waiting.id), broker.retry(dead.id), broker.forget(dead.id)]
       for (const control of controls) {
@@ -79,121 +81,92 @@ describe('a broker whose Redis is frozen', () => {
       }
       redis.resume()
       await until('it works', async () => (await broker.depth()).depth >= 0)
-      expect(await broker.status(waiting.id)).toMatchObject({ state: 'pending' })
-      expect(await broker.status(dead.id)).toMatchObject({ state: 'failed' })
+      await bench.has({ id: waiting.id, state: 'pending' }, 'a job whose cancellation was refused')
+      await bench.has({ id: dead.id, state: 'failed' }, 'a dead letter whose retry was refused')
       expect(await broker.cancel(waiting.id)).toBe('cancelled')
       expect(await broker.forget(dead.id)).toBe(true)
     },
   )
 
   it('carries out no change after its deadline that was on the way', async () => {
-    const clients: Redis[] = []
-    const { redis, broker } = await setUp(300, (url) => () => {
-      const client = new Redis(url, { maxRetriesPerRequest: null })
-      clients.push(client)
-      return client
-    })
-    const job = newJob()
-    await broker.enqueue(job, roomy)
-    const [client] = clients
-    const name = 'sluiceQueue:bullmq/time'
-    const time: unknown = Reflect.get(client ?? {}, name)
-    if (!client || typeof time !== 'function') throw new Error('no command')
-    Reflect.set(client, name, async (...args: unknown[]) => {
-      const reply: unknown = await time.apply(client, args)
-      redis.pause()
+    const server: { redis?: RedisServer } = {}
+    const connected = withOwn('sluiceQueue:bullmq/time', async (readTime) => {
+      const reply = await readTime()
+      server.redis?.pause()
       await sleep(10)
       return reply
     })
-    await expect(broker.cancel(job.id)).rejects.toMatchObject({ code: 'SLUICE_UNANSWERED' })
+    const { redis, bench, broker } = await setUp(300, connected)
+    const { id } = await bench.enqueued()
+    server.redis = redis
+    await expect(broker.cancel(id)).rejects.toMatchObject({ code: 'SLUICE_UNANSWERED' })
+    delete server.redis
     redis.resume()
     await until('it works', async () => (await broker.depth()).depth >= 0)
-    expect(await broker.status(job.id)).toMatchObject({ state: 'pending' })
+    await bench.has({ id, state: 'pending' }, 'a job whose cancellation was not answered')
   })
 
   it('counts the end of a run once, although the first answer to it was lost', async () => {
-    const clients: Redis[] = []
-    const { redis, broker } = await setUp(2_000, (url) => () => {
-      const client = new Redis(url, { maxRetriesPerRequest: null })
-      clients.push(client)
-      return client
-    })
     let calls = 0
-    for (const client of clients) {
-      const name = 'sluiceQueue:put-back'
-      const putBack: unknown = Reflect.get(client, name)
-      if (typeof putBack !== 'function') continue
-      Reflect.set(client, name, async (...args: unknown[]) => {
-        const reply: unknown = await putBack.apply(client, args)
-        calls += 1
-        if (calls === 1) throw new Error('the connection was lost')
-        return reply
-      })
-    }
-    const job = newJob()
-    await broker.enqueue(job, roomy)
-    const worker = broker.work(
-      async (_job, _signal, { begin }) => {
-        await begin()
-        return { outcome: 'postponed', delayMs: 60_000, pausesWorker: false }
-      },
-      { concurrency: 1, leaseMs: 5_000, onStalled: () => undefined },
-    )
+    const connected = withOwn('sluiceQueue:put-back', async (putBack) => {
+      const reply = await putBack()
+      calls += 1
+      if (calls === 1) throw new Error('the connection was lost')
+      return reply
+    })
+    const { redis, bench } = await setUp(2_000, connected)
+    const { id } = await bench.enqueued()
+    const worker = bench.work(async (_job, _signal, { begin }) => {
+      await begin()
+      return { outcome: 'postponed', delayMs: 60_000, pausesWorker: false }
+    }, 1)
     await until('it is put back', async () => calls === 2)
     await worker.close()
-    expect(await redis.cli('HGET', `bull:jobs:${job.id}`, 'sluice:starts')).toBe('0')
+    expect(await redis.cli('HGET', `bull:jobs:${id}`, 'sluice:starts')).toBe('0')
   })
 
   it('asks it for little while it does not answer, and lets nobody wait', async () => {
     const { redis, broker } = await setUp(200)
     redis.pause()
     await Promise.allSettled(Array.from({ length: 300 }, () => broker.enqueue(newJob(), roomy)))
-    const before = await commandsOf(redis, async () => {
-      const reasons: string[] = []
-      for (let i = 0; i < 200; i += 1) {
-        const error: unknown = await broker.enqueue(newJob(), roomy).catch((reason) => reason)
-        expect(error).toMatchObject(failed)
-        reasons.push(String(error))
-      }
-      // All others are probes, which wait for their deadline.
-      const atOnce = reasons.filter((reason) => reason.endsWith('the broker does not answer'))
-      expect(atOnce.length).toBeGreaterThan(150)
-      redis.resume()
-      await until('it works', async () => (await broker.depth()).depth === 0)
-    })
+    const reasons: string[] = []
+    for (let i = 0; i < 200; i += 1) {
+      const error: unknown = await broker.enqueue(newJob(), roomy).catch((reason) => reason)
+      expect(error).toMatchObject(failed)
+      reasons.push(String(error))
+    }
+    // All others are probes, which wait for their deadline.
+    const atOnce = reasons.filter((reason) => reason.endsWith('the broker does not answer'))
+    expect(atOnce.length).toBeGreaterThan(150)
+    redis.resume()
+    await until('it works', async () => (await broker.depth()).depth === 0)
+    const stats = String(await redis.cli('INFO', 'commandstats'))
     // 100 asks of two commands each, and what little came later.
-    expect(before).toBeLessThan(500)
+    expect(Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0)).toBeLessThan(500)
   })
 
   it('runs the job of an enqueue that was not answered under its key, once it is asked for again', async () => {
-    const { redis, broker } = await setUp(200)
-    const terms = { ...roomy, idempotency: { key: 'order-1', fingerprint: 'a' } }
+    const { redis, bench, broker } = await setUp(200)
+    const terms = { ...roomy, idempotency }
     redis.pause()
     await expect(broker.enqueue(newJob(), terms)).rejects.toMatchObject(failed)
     redis.resume()
     await until('it works', async () => (await broker.depth()).depth === 0)
-    const answer = await broker.enqueue(newJob(), terms)
-    expect(answer).toMatchObject({ outcome: 'enqueued' })
+    await bench.enqueued(newJob(), terms)
     expect(await broker.depth()).toMatchObject({ depth: 1 })
   })
 })
 
 describe('an enqueue whose job is added when nobody waits any more', () => {
-  async function late(): Promise<{ broker: Broker; added: readonly string[] }> {
-    const redis = await startRedis()
-    onTestFinished(() => redis.stop())
+  const late = async () => {
     const added: string[] = []
-    const connection = () =>
-      adding(redis.url, async (add) => {
-        await sleep(200)
-        const answer = await add()
-        added.push('job')
-        return answer
-      })
-    const broker = bullmqBroker({ connection, deadlineMs: 100, ...quiet })
-    onTestFinished(() => broker.close())
-    await until('it is connected', async () => (await broker.depth()).depth === 0)
-    return { broker, added }
+    const connected = withOwn('addStandardJob', async (add) => {
+      await sleep(200)
+      const answer = await add()
+      added.push('job')
+      return answer
+    })
+    return { added, ...(await setUp(100, connected)) }
   }
 
   it('withdraws the job', async () => {
@@ -206,43 +179,31 @@ describe('an enqueue whose job is added when nobody waits any more', () => {
   })
 
   it('keeps a job that an idempotency key stands for', async () => {
-    const { broker } = await late()
+    const { bench, broker } = await late()
     const job = newJob()
-    const terms = { ...roomy, idempotency: { key: 'order-1', fingerprint: 'a' } }
+    const terms = { ...roomy, idempotency }
     await expect(broker.enqueue(job, terms)).rejects.toMatchObject(failed)
-    await until('it is there', async () => (await broker.status(job.id))?.state === 'pending')
+    await bench.reaches(job.id, 'pending')
     const known = { outcome: 'known', id: job.id }
     expect(await broker.enqueue(newJob(), terms)).toEqual(known)
     expect(await broker.depth()).toMatchObject({ depth: 1 })
   })
 })
 
-describe('an enqueue that fails though the job was added', () => {
-  it('does not take the place of the job, nor its key', async () => {
-    const redis = await startRedis()
-    onTestFinished(() => redis.stop())
-    const connection = () =>
-      adding(redis.url, async (add) => {
-        await add()
-        throw new Error('Command timed out')
-      })
-    const broker = bullmqBroker({ connection, ...quiet })
-    onTestFinished(() => broker.close())
-    const job = newJob()
-    const terms = { ...roomy, idempotency: { key: 'order-1', fingerprint: 'a' } }
-    await expect(broker.enqueue(job, terms)).rejects.toMatchObject(failed)
-    expect(await broker.status(job.id)).toMatchObject({ state: 'pending' })
-    expect(await broker.depth()).toMatchObject({ depth: 1 })
-    const known = { outcome: 'known', id: job.id }
-    expect(await broker.enqueue(newJob(), terms)).toEqual(known)
+it('an enqueue that fails though the job was added does not take the place of the job, nor its key', async () => {
+  const connected = withOwn('addStandardJob', async (add) => {
+    await add()
+    throw new Error('Command timed out')
   })
+  const { bench, broker } = await setUp(2_000, connected)
+  const job = newJob()
+  const terms = { ...roomy, idempotency }
+  await expect(broker.enqueue(job, terms)).rejects.toMatchObject(failed)
+  await bench.has({ id: job.id, state: 'pending' }, 'a job that was added')
+  expect(await broker.depth()).toMatchObject({ depth: 1 })
+  const known = { outcome: 'known', id: job.id }
+  expect(await broker.enqueue(newJob(), terms)).toEqual(known)
 })
-
-interface Running {
-  readonly redis: RedisServer
-  readonly broker: Broker
-  begun(): Promise<void>
-}
 
 const connections: readonly (readonly [string, Connected])[] = [
   ['a URL', byUrl],
@@ -250,112 +211,67 @@ const connections: readonly (readonly [string, Connected])[] = [
   ['a client of node-redis', byNodeRedis],
 ]
 
+const faults: readonly (readonly [string, (redis: RedisServer) => unknown])[] = [
+  ['is frozen', (redis) => redis.pause()],
+  ['is gone', (redis) => redis.kill()],
+]
+
+// Each ends by its deadlines, some three seconds, or the test runs out of time.
 describe.each(connections.slice(0, scaled(1, 3)))(
   'closing without Redis: %s',
   (_what, connected) => {
-    const options = { handler: () => new Promise(() => undefined), lease: '1s' } as const
+    const endless = { handler: () => new Promise(() => undefined), lease: '1s' } as const
 
-    /** The grace, the last words, a second for the broker and one for the connection are 3,100 ms; the machine may be busy. */
-    const boundMs = 10_000
-
-    async function closes(broker: Broker, run: () => Promise<void>): Promise<number> {
-      const worker = createWorker({ broker, ...options })
-      await run()
-      return msOf(async () => {
-        await worker.close({ grace: 100 })
-        await broker.close()
-      })
-    }
-
-    async function running(connected: Connected): Promise<Running> {
-      const { redis, broker } = await setUp(2_000, connected)
-      const job = newJob()
-      await broker.enqueue(job, roomy)
-      const begun = (): Promise<void> =>
-        until('it runs', async () => (await broker.depth()).running === 1)
-      return { redis, broker, begun }
+    async function running() {
+      const opened = await setUp(2_000, connected)
+      await opened.bench.enqueued()
+      const worker = opened.bench.worker(endless)
+      await until('it runs', async () => (await opened.broker.depth()).running === 1)
+      return { ...opened, worker }
     }
 
     it('ends where it never was', async () => {
-      const broker = bullmqBroker({ connection: connected(await freePlace()), ...quiet })
-      expect(await closes(broker, async () => undefined)).toBeLessThan(boundMs)
+      const connection = connected(`redis://127.0.0.1:${await freePort()}`)
+      const { bench, broker } = open({ connection })
+      await bench.worker(endless).close({ grace: 100 })
+      await broker.close()
     })
 
-    it.runIf(isProof)('ends when it was killed', async () => {
-      const { redis, broker, begun } = await running(connected)
-      const tookMs = await closes(broker, async () => {
-        await begun()
-        await redis.kill()
-      })
-      expect(tookMs).toBeLessThan(boundMs)
-    })
-
-    it('ends while it is frozen', async () => {
-      const { redis, broker, begun } = await running(connected)
-      const tookMs = await closes(broker, async () => {
-        await begun()
-        redis.pause()
-      })
-      expect(tookMs).toBeLessThan(boundMs)
+    it.each(faults.slice(0, scaled(1, 2)))('ends while it %s', async (_how, fail) => {
+      const { redis, broker, worker } = await running()
+      await fail(redis)
+      await worker.close({ grace: 100 })
+      await broker.close()
     })
 
     it.runIf(isProof)('ends a broker whose workers nobody has closed', async () => {
-      const { redis, broker, begun } = await running(connected)
-      createWorker({ broker, ...options })
-      await begun()
+      const { redis, broker } = await running()
       redis.pause()
-      expect(await msOf(() => broker.close())).toBeLessThan(boundMs)
+      await broker.close()
     })
   },
 )
 
-describe('errors that are none of a job', () => {
-  it('use up none of its attempts', async () => {
-    const redis = await startRedis()
-    onTestFinished(() => redis.stop())
-    const errors: Error[] = []
-    const onError = (error: Error): void => void errors.push(error)
-    const broker = bullmqBroker({ connection: redis.url, observers: { onError } })
-    onTestFinished(() => broker.close())
-    const job = newJob()
-    await broker.enqueue(job, roomy)
-    // What every script fails at that wants the places: as out of memory, or loading.
-    await redis.cli('RENAME', 'bull:jobs:sluice:places', 'aside')
-    await redis.cli('SET', 'bull:jobs:sluice:places', 'no places')
-    const events: QueueEvent[] = []
-    const attempts: number[] = []
-    const worker = createWorker({
-      broker,
-      attempts: 1,
-      handler: ({ attempt }) => void attempts.push(attempt),
-      observers: { onEvent: (event) => events.push(event) },
-    })
-    onTestFinished(() => worker.close())
-    await until('it was tried some times', () => errors.length >= 3)
-    await redis.cli('RENAME', 'aside', 'bull:jobs:sluice:places')
-    await until('it is done', async () => (await broker.status(job.id))?.state === 'done')
-    expect(attempts).toEqual([1])
-    expect(events.map(({ type }) => type)).toEqual(['started', 'done'])
+it('errors that are none of a job use up none of its attempts', async () => {
+  const redis = await startRedis()
+  onTestFinished(() => redis.stop())
+  const errors: Error[] = []
+  const onError = (error: Error): void => void errors.push(error)
+  const { bench } = open({ connection: redis.url, observers: { onError } })
+  const { id } = await bench.enqueued()
+  // What every script fails at that wants the places: as out of memory, or loading.
+  await redis.cli('RENAME', 'bull:jobs:sluice:places', 'aside')
+  await redis.cli('SET', 'bull:jobs:sluice:places', 'no places')
+  const events: QueueEvent[] = []
+  const attempts: number[] = []
+  bench.worker({
+    attempts: 1,
+    handler: ({ attempt }) => void attempts.push(attempt),
+    observers: { onEvent: (event) => events.push(event) },
   })
+  await until('it was tried some times', () => errors.length >= 3)
+  await redis.cli('RENAME', 'aside', 'bull:jobs:sluice:places')
+  await bench.reaches(id, 'done')
+  expect(attempts).toEqual([1])
+  expect(events.map(({ type }) => type)).toEqual(['started', 'done'])
 })
-
-/** A client that adds jobs in its own way. */
-function adding(url: string, how: (add: () => Promise<unknown>) => Promise<unknown>): Redis {
-  const client = new Redis(url, { maxRetriesPerRequest: null })
-  const define = client.defineCommand.bind(client)
-  client.defineCommand = (name, definition) => {
-    define(name, definition)
-    if (!name.startsWith('addStandardJob')) return
-    const add: unknown = Reflect.get(client, name)
-    if (typeof add !== 'function') throw new Error(`there is no ${name}`)
-    Reflect.set(client, name, (...args: unknown[]) => how(async () => add.apply(client, args)))
-  }
-  return client
-}
-
-/** Commands of scripts that a server carries out meanwhile. */
-async function commandsOf(redis: RedisServer, meanwhile: () => Promise<void>): Promise<number> {
-  await meanwhile()
-  const stats = String(await redis.cli('INFO', 'commandstats'))
-  return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0)
-}

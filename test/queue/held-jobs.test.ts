@@ -2,7 +2,7 @@ import { type Broker, createWorker, memoryBroker, type Settlement } from '@sluic
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { mostWithin } from '../support/most-within.ts'
-import { newJob, roomy } from './new-job.ts'
+import { newJob, roomy } from './broker-bench.ts'
 
 /** A broker whose workers hold a job for a time only, and the settlements of their runs. */
 function holding(maxHeldMs: number): { broker: Broker; settlements: Settlement[] } {

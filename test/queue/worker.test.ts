@@ -15,7 +15,7 @@ import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { mostWithin } from '../support/most-within.ts'
 import { goneStore } from '../support/store-through.ts'
-import { newJob, roomy } from './new-job.ts'
+import { newJob, roomy } from './broker-bench.ts'
 
 /** Throws whatever it is asked. */
 const hostile = new Proxy<ProxyHandler<object>>(

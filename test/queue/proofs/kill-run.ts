@@ -7,7 +7,7 @@ import { mostWithin } from '../../support/most-within.ts'
 import { startRabbitmq } from '../../support/rabbitmq-server.ts'
 import { startRedis } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
-import { newJob } from '../new-job.ts'
+import { newJob } from '../broker-bench.ts'
 import { endStates } from './end-states.ts'
 import { openBroker } from './open-broker.ts'
 

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { expect, onTestFinished } from 'vitest'
 import { bundledScript } from '../../support/bundled-script.ts'
 import { until } from '../../support/until.ts'
-import { newJob, roomy } from '../new-job.ts'
+import { newJob, roomy } from '../broker-bench.ts'
 import { endStates } from './end-states.ts'
 import { type BrokerPlace, openBroker } from './open-broker.ts'
 

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { bundledScript } from '../../support/bundled-script.ts'
 import { startRedis } from '../../support/redis-server.ts'
 import { isProof, scaled } from '../../support/scale.ts'
-import { newJob, roomy } from '../new-job.ts'
+import { newJob, roomy } from '../broker-bench.ts'
 import { expectPoisonGivenUp, startProcess } from './poison-run.ts'
 
 const closing = await bundledScript(new URL('./closing-process.ts', import.meta.url))

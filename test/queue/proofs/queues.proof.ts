@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { startRedis } from '../../support/redis-server.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { until } from '../../support/until.ts'
-import { newJob, roomy } from '../new-job.ts'
+import { newJob, roomy } from '../broker-bench.ts'
 import { killRun } from './kill-run.ts'
 import { outboundRun } from './outbound-run.ts'
 

@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, describe } from 'vitest'
-import { describeDelivery } from '../broker-conformance.ts'
-import { rabbitmqDriver } from '../broker-drivers.ts'
-import { describeEnds } from '../broker-ends.ts'
+import { describe } from 'vitest'
+import { describeBroker } from '../describe-broker.ts'
+import { RabbitmqBench } from './bench.ts'
 
-const driver = rabbitmqDriver()
-
-describe(`a broker: ${driver.name}`, () => {
-  beforeAll(async () => driver.start?.())
-  afterAll(async () => driver.stop?.())
-  describeDelivery(driver)
-  describeEnds(driver)
+describe('a broker: RabbitMQ', () => {
+  const bench = RabbitmqBench.of()
+  describeBroker({
+    make: (limits) => bench.open(limits),
+    twin: ({ name }) => bench.open({ name }),
+    loseLease: () => bench.rabbitmq.control('close_all_connections', 'a test'),
+  })
 })

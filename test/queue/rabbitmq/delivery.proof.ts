@@ -5,7 +5,7 @@ import { connect } from 'amqplib'
 import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { until } from '../../support/until.ts'
-import { newJob, roomy } from '../new-job.ts'
+import { newJob, roomy } from '../broker-bench.ts'
 import { expectPoisonGivenUp } from '../proofs/poison-run.ts'
 import { RabbitmqBench } from './bench.ts'
 

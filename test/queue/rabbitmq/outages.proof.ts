@@ -4,7 +4,7 @@ import { connect } from 'amqplib'
 import { describe, expect, it } from 'vitest'
 import { tlsFront } from '../../support/tls-front.ts'
 import { until } from '../../support/until.ts'
-import { newJob, roomy } from '../new-job.ts'
+import { newJob, roomy } from '../broker-bench.ts'
 import { RabbitmqBench } from './bench.ts'
 
 const bench = RabbitmqBench.of()

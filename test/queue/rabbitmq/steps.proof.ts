@@ -5,7 +5,7 @@ import { connect } from 'amqplib'
 import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { until } from '../../support/until.ts'
-import { newJob, roomy } from '../new-job.ts'
+import { newJob, roomy } from '../broker-bench.ts'
 import { RabbitmqBench } from './bench.ts'
 
 const bench = RabbitmqBench.of()

@@ -1,4 +1,3 @@
-import { memoryStore } from '@sluice/core'
 import { createWorker } from '@sluice/queue'
 import { rabbitmqBroker } from '@sluice/queue/rabbitmq'
 import { redisStore } from '@sluice/redis'
@@ -6,41 +5,11 @@ import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { stepOf } from '../../../packages/queue/src/brokers/rabbitmq/publisher.ts'
 import { freePort } from '../../support/free-port.ts'
-import { newJob, roomy } from '../new-job.ts'
+import { newJob, roomy } from '../broker-bench.ts'
 
 const store = redisStore(new Redis({ lazyConnect: true }))
 const connection = 'amqp://127.0.0.1:1'
 const quiet = { observers: { onError: () => undefined } }
-
-describe('the options of a RabbitMQ broker', () => {
-  it.each([
-    ['no connection', { store }, /^connection must be an amqp:/],
-    ['no URL', { connection: 'localhost', store }, /^connection must be/],
-    ['a URL of another server', { connection: 'redis://localhost', store }, /^connection must be/],
-    ['a connection', { connection: { createConfirmChannel: 1 }, store }, /^connection must be/],
-    ['no store', { connection }, /^store must be a store in Redis: redisStore\(client\)/],
-    ['a store in memory', { connection, store: memoryStore() }, /^store must be a store in Redis/],
-    ['a name', { connection, store, name: 'a:b' }, /^name must be/],
-    ['a prefix', { connection, store, prefix: '{a}' }, /^prefix must be 1 to 100 letters/],
-    ['a deadline', { connection, store, deadlineMs: 0 }, /^deadlineMs must be/],
-    ['a timeout', { connection, store, consumerTimeout: 'soon' }, /^consumerTimeout must be/],
-    [
-      'an observer',
-      { connection, store, observers: { onError: 'log' } },
-      /^observers\.onError must be a function/,
-    ],
-    ['an option', { connection, store, queue: 'jobs' }, /there is no option 'queue'/],
-  ])('are refused where they cannot be meant: %s', (_what, options, message) => {
-    const given: unknown = options
-    expect(() => rabbitmqBroker(given as Parameters<typeof rabbitmqBroker>[0])).toThrow(message)
-  })
-
-  it('never show a password', () => {
-    const make = () => rabbitmqBroker({ connection: 'http://ada:secret@localhost', store })
-    expect(make).toThrow(/^connection must be/)
-    expect(make).not.toThrow(/secret/)
-  })
-})
 
 describe('a broker without RabbitMQ', () => {
   it('refuses jobs at once with what is wrong, and closes', async () => {
