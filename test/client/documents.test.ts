@@ -1,6 +1,6 @@
 import { createFetch, type GiveUpEvent, type WaitEvent } from '@sluice/client'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { fakeTime, type ScriptedAnswer, scriptedApi, settled } from './scripted-api.ts'
+import { fakeTime, type ScriptedAnswer, scriptedApi, settled, silence } from './scripted-api.ts'
 
 beforeEach(() => {
   fakeTime()
@@ -24,11 +24,6 @@ const told = { ...headers, 'Retry-After': '30' }
 /** The length is that of the encoded body, and may be a lie: nothing must rest on it. */
 const short = { ...told, 'Content-Length': '60' }
 const naming = (...names: string[]): string => JSON.stringify({ 'violated-policies': names })
-
-/** A body that says nothing, for ever. */
-function silence(): ReadableStream<Uint8Array> {
-  return new ReadableStream({ pull: () => new Promise(() => undefined) })
-}
 
 /** A `fetch` that refuses the first request with a body of its own, and notes when requests came. */
 function refusing(body: () => ReadableStream, refusal: Record<string, string> = short) {
@@ -186,22 +181,5 @@ describe('the document of a refusal', () => {
     const held = fetch(`${origin}/cheap`)
     await settled(Promise.all([refused, held]))
     expect(timesMs).toEqual([0, 0, 500])
-  })
-})
-
-describe('policies of one name', () => {
-  it('that count in several partitions have a gate each', async () => {
-    const partition = (key: string, left: number) => `"user";r=${left};t=30;pk=:${btoa(key)}:`
-    const api = scriptedApi(
-      { headers: { RateLimit: partition('b', 5) } },
-      { status: 429, headers: { RateLimit: partition('a', 0) } },
-      {},
-    )
-    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
-    await fetch(`${origin}/of-b`)
-    await fetch(`${origin}/of-a`)
-    await fetch(`${origin}/of-b`)
-    await settled(fetch(`${origin}/of-a`))
-    expect(api.times()).toEqual([0, 0, 0, 30_000])
   })
 })

@@ -6,8 +6,6 @@ export interface Arrival {
   readonly atMs: number
   readonly path: string
   readonly status: number
-  /** When a client that was refused may come back, as it was told in whole seconds. */
-  readonly toldMs: number
 }
 
 export interface LimitedApi {
@@ -58,9 +56,7 @@ export function limitedApi({
     })
     const headers = headersOf(decision, dialects)
     const status = decision.allowed ? 200 : 429
-    const atMs = performance.now()
-    const toldMs = atMs + Math.ceil(decision.retryAfterMs / 1000) * 1000
-    arrivals.push({ atMs, path, status, toldMs })
+    arrivals.push({ atMs: performance.now(), path, status })
     if (status === 429 && retryAfter !== undefined) {
       const instantMs = Math.ceil((Date.now() + decision.retryAfterMs) / 1000) * 1000
       const isDate = retryAfter === 'date'
@@ -101,28 +97,10 @@ export function abortsAfter(ms: number): AbortSignal {
 }
 
 function headersOf({ allowed, outcomes }: Decision, dialects: readonly Dialect[]): Headers {
-  const states = outcomes.map((outcome) => ({
-    name: outcome.policy.name,
-    limit: outcome.limit,
-    remaining: outcome.remaining,
-    resetMs: outcome.resetMs,
-    retryAfterMs: outcome.retryAfterMs,
-    denied: !outcome.allowed,
-    windowMs: outcome.policy.windowMs,
-  }))
-  return new Headers(
-    formatHeaders(states, { dialects, nowMs: Date.now(), rejected: !allowed }).map(
-      ([name, value]) => [name, value],
-    ),
-  )
-}
-
-/** The most arrivals in any rolling second. */
-export function busiestSecond(timesMs: readonly number[]): number {
-  const sorted = [...timesMs].sort((a, b) => a - b)
-  let from = 0
-  return sorted.reduce((most, time, index) => {
-    while ((sorted[from] ?? time) <= time - 1000) from += 1
-    return Math.max(most, index - from + 1)
-  }, 0)
+  const states = outcomes.map(({ policy: { name, windowMs }, ...outcome }) => {
+    const { limit, remaining, resetMs, retryAfterMs } = outcome
+    return { name, windowMs, limit, remaining, resetMs, retryAfterMs, denied: !outcome.allowed }
+  })
+  const lines = formatHeaders(states, { dialects, nowMs: Date.now(), rejected: !allowed })
+  return new Headers(lines.map(([name, value]) => [name, value]))
 }

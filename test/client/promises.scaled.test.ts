@@ -2,7 +2,6 @@ import { createFetch } from '@sluice/client'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { scaled } from '../support/scale.ts'
-import { type Arrival, limitedApi } from './limited-api.ts'
 import { fakeTime, type Script, scriptedApi, settled, url } from './scripted-api.ts'
 
 beforeEach(fakeTime)
@@ -93,40 +92,3 @@ describe('whatever a server says', () => {
     )
   })
 })
-
-describe('whatever a limiter allows', () => {
-  const plan = fc.record({
-    limit: fc.integer({ min: 1, max: 20 }),
-    window: fc.integer({ min: 200, max: 5000 }),
-    algorithm: fc.constantFrom('sliding-log', 'fixed-window', 'token-bucket', 'sliding-counter'),
-    dialect: fc.constantFrom('draft-11', 'draft-7', 'draft-6', 'legacy', 'legacy-delta'),
-    calls: fc.integer({ min: 1, max: 60 }),
-    latencyMs: fc.integer({ min: 0, max: 300 }),
-    pace: fc.boolean(),
-  })
-
-  it('calls that share a policy return no earlier than the last refusal says, and all get through', async () => {
-    await fc.assert(
-      fc.asyncProperty(plan, async ({ limit, window, algorithm, dialect, calls, ...rest }) => {
-        const { latencyMs, pace } = rest
-        const policies = [{ name: 'p', limit, window, algorithm } as const]
-        const api = limitedApi({ policiesOf: () => policies, dialects: [dialect], latencyMs })
-        const patience = { maxWaitMs: 600_000, maxTotalWaitMs: 600_000, retries: 20 }
-        const fetch = createFetch({ fetch: api.fetch, pace, ...patience })
-        const all = Promise.all(Array.from({ length: calls }, () => fetch(url)))
-        const responses = await settled(all)
-        expect(responses.filter(({ ok }) => !ok).length).toBe(0)
-        expect(earlyArrivals(api.arrivals, latencyMs)).toEqual([])
-      }),
-      { numRuns: scaled(15, 60) },
-    )
-  })
-})
-
-/** Requests that were sent after a refusal had arrived, and came before what it told was over. */
-function earlyArrivals(arrivals: readonly Arrival[], latencyMs: number): Arrival[] {
-  const refused = arrivals.filter(({ status }) => status === 429)
-  return arrivals.filter(({ atMs }) =>
-    refused.some((one) => atMs - latencyMs > one.atMs + latencyMs && atMs < one.toldMs),
-  )
-}

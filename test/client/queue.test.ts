@@ -75,6 +75,7 @@ describe('a call that is aborted in the line', () => {
     controller.abort()
     await calls
     expect(vi.getTimerCount()).toBe(0)
+    expect(api.sent).toHaveLength(1)
   })
 })
 

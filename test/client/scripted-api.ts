@@ -66,4 +66,9 @@ export async function settled<T>(promise: Promise<T>): Promise<T> {
   return promise
 }
 
+/** A body that says nothing, for ever. */
+export function silence(): ReadableStream<Uint8Array> {
+  return new ReadableStream({ pull: () => new Promise(() => undefined) })
+}
+
 export const url = 'https://api.example.com/items'

@@ -1,17 +1,33 @@
 import { createFetch, type WaitEvent } from '@sluice/client'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { busiestSecond, limitedApi } from './limited-api.ts'
-import { fakeTime, scriptedApi, settled } from './scripted-api.ts'
+import { mostWithin } from '../support/most-within.ts'
+import { type Arrival, limitedApi } from './limited-api.ts'
+import { fakeTime, type Script, type ScriptedAnswer, scriptedApi, settled } from './scripted-api.ts'
 
 beforeEach(fakeTime)
-afterEach(() => vi.useRealTimers())
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
 
 const origin = 'https://api.example.com'
 const burst = { name: 'burst', limit: 50, window: '1s' } as const
 
+function refusal(seconds: number, RateLimit = '', type = 'text/plain'): ScriptedAnswer {
+  const named = RateLimit && { RateLimit }
+  return { status: 429, headers: { 'Retry-After': `${seconds}`, 'Content-Type': type, ...named } }
+}
+
+const telling = (RateLimit: string): ScriptedAnswer => ({ headers: { RateLimit } })
+const ofUser = (key: string, left: number) => `"user";r=${left};t=30;pk=:${btoa(key)}:`
+
 /** Calls one path often, all at once. */
 function callMany(fetch: typeof globalThis.fetch, count: number, path = '/items') {
   return settled(Promise.all(Array.from({ length: count }, () => fetch(origin + path))))
+}
+
+function timesOf(arrivals: readonly Arrival[]): readonly number[] {
+  return arrivals.map(({ atMs }) => atMs)
 }
 
 /** A path without digits, which is a route of its own. */
@@ -28,7 +44,7 @@ describe('parallel calls', () => {
 
     const returning = api.arrivals.slice(200)
     expect(returning.every(({ status }) => status === 200)).toBe(true)
-    expect(busiestSecond(returning.map(({ atMs }) => atMs))).toBeLessThanOrEqual(50)
+    expect(mostWithin(timesOf(returning), 1000)).toBeLessThanOrEqual(50)
     expect(returning.at(-1)?.atMs).toBeLessThan((api.arrivals[0]?.atMs ?? 0) + 4000)
   })
 
@@ -83,12 +99,12 @@ describe('parallel calls', () => {
     const api = limitedApi({ policiesOf: () => [burst], latencyMs: 40, spreadMs: 200 })
     await callMany(createFetch({ fetch: api.fetch }), 200)
     const returning = api.arrivals.slice(200)
-    expect(busiestSecond(returning.map(({ atMs }) => atMs))).toBeLessThanOrEqual(55)
+    expect(mostWithin(timesOf(returning), 1000)).toBeLessThanOrEqual(55)
     expect(api.arrivals.length).toBeLessThanOrEqual(352)
   })
 
   it('are told by the refusal of one: whoever comes later is not sent first', async () => {
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '10' } }, {})
+    const api = scriptedApi(refusal(10), {})
     const fetch = createFetch({ fetch: api.fetch })
     const first = fetch(`${origin}/items`)
     await vi.advanceTimersByTimeAsync(1000)
@@ -101,8 +117,7 @@ describe('parallel calls', () => {
   })
 
   it('go by the latest of what they were told', async () => {
-    const told = (seconds: string) => ({ status: 429, headers: { 'Retry-After': seconds } })
-    const api = scriptedApi(told('1'), told('9'), told('2'), {})
+    const api = scriptedApi(refusal(1), refusal(9), refusal(2), {})
     await callMany(createFetch({ fetch: api.fetch }), 3)
     expect(Math.min(...api.times().slice(3))).toBeGreaterThanOrEqual(9000)
   })
@@ -118,21 +133,21 @@ describe('parallel calls', () => {
   })
 
   it('wait together whichever client they were made with', async () => {
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '10' } }, {})
+    const api = scriptedApi(refusal(10), {})
     await createFetch({ fetch: api.fetch, retries: 0 })(`${origin}/items`)
     await settled(createFetch({ fetch: api.fetch })(`${origin}/items`))
     expect(api.times()[1]).toBeGreaterThanOrEqual(10_000)
   })
 
   it('are counted apart by what sends them', async () => {
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '10' } }, {})
+    const api = scriptedApi(refusal(10), {})
     await createFetch({ fetch: api.fetch, retries: 0 })(`${origin}/items`)
     await createFetch({ fetch: (...call) => api.fetch(...call) })(`${origin}/items`)
     expect(api.times()).toEqual([0, 0])
   })
 
   it('are counted apart by who is asking, and by origin', async () => {
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '50' } }, {})
+    const api = scriptedApi(refusal(50), {})
     const fetch = createFetch({ fetch: api.fetch, retries: 0 })
     await fetch(`${origin}/items`)
     await fetch(`${origin}/items`, { headers: { Authorization: 'Bearer a' } })
@@ -143,14 +158,13 @@ describe('parallel calls', () => {
   })
 
   it('are counted together, or not at all, as `key` says', async () => {
-    const refusal = { status: 429, headers: { 'Retry-After': '50' } }
-    const together = scriptedApi(refusal, {})
+    const together = scriptedApi(refusal(50), {})
     const one = createFetch({ fetch: together.fetch, retries: 0, key: () => 'one' })
     await one(`${origin}/items`)
     await settled(one(`${origin}/items`, { headers: { Authorization: 'Bearer a' } }))
     expect(together.times()[1]).toBeGreaterThanOrEqual(50_000)
 
-    const apart = scriptedApi(refusal, {})
+    const apart = scriptedApi(refusal(50), {})
     const alone = createFetch({ fetch: apart.fetch, retries: 0, key: () => undefined })
     await alone(`${origin}/items`)
     await alone(`${origin}/items`)
@@ -183,24 +197,6 @@ describe('policies', () => {
     expect(performance.now() - startMs).toBeGreaterThan(49_000)
   })
 
-  it('that refuse together hold each for as long as it says itself', async () => {
-    const refusal = { 'Retry-After': '40', RateLimit: '"a";r=0;t=40, "b";r=0;t=5' }
-    const api = scriptedApi(
-      { headers: { RateLimit: '"b";r=1;t=5' } },
-      { status: 429, headers: refusal },
-      {},
-    )
-    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
-    await fetch(`${origin}/cheap`)
-    await fetch(`${origin}/costly`)
-    await settled(fetch(`${origin}/cheap`))
-    await settled(fetch(`${origin}/costly`))
-    const [, , cheap = 0, costly] = api.times()
-    expect(cheap).toBeGreaterThanOrEqual(5000)
-    expect(cheap).toBeLessThan(10_000)
-    expect(costly).toBeGreaterThanOrEqual(40_000)
-  })
-
   it('of several routes hold a route that was never asked', async () => {
     const api = limitedApi({ policiesOf: () => [site] })
     const events: WaitEvent[] = []
@@ -211,43 +207,6 @@ describe('policies', () => {
     await settled(fetch(`${origin}/e`))
     expect(api.arrivals.at(-1)?.status).toBe(200)
     expect(events).toMatchObject([{ reason: 'held', tries: 0, policies: ['site'] }])
-  })
-
-  it('that are named by the problem document alone are the ones that hold', async () => {
-    const problem = { type: 'about:blank', status: 429, 'violated-policies': ['b'] }
-    const api = scriptedApi(
-      { headers: { RateLimit: '"a";r=9;t=9' } },
-      {
-        status: 429,
-        headers: {
-          'Retry-After': '30',
-          RateLimit: '"a";r=8;t=9, "b";r=3;t=30',
-          'Content-Type': 'application/problem+json; charset=utf-8',
-        },
-        body: JSON.stringify(problem),
-      },
-      {},
-    )
-    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
-    await fetch(`${origin}/plain`)
-    const refused = await fetch(`${origin}/costly`)
-    expect(await refused.json()).toEqual(problem)
-    await fetch(`${origin}/plain`)
-    await settled(fetch(`${origin}/costly`))
-    const [, , plain, costly] = api.times()
-    expect(plain).toBe(0)
-    expect(costly).toBeGreaterThanOrEqual(30_000)
-  })
-
-  it('without a name hold the route, and paths that differ in a number are one', async () => {
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '30' } }, {})
-    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
-    await fetch(`${origin}/users/42`)
-    await fetch(`${origin}/users`)
-    await settled(fetch(`${origin}/users/43`))
-    const [, other, same] = api.times()
-    expect(other).toBe(0)
-    expect(same).toBeGreaterThanOrEqual(30_000)
   })
 
   it('keep a route closed though a late answer does not name them', async () => {
@@ -271,14 +230,11 @@ describe('policies', () => {
   })
 
   it.each([
-    ['a route', {}],
-    ['a policy', { RateLimit: '"a";r=0;t=50' }],
-  ])('keep their gates closed, however many others are seen: %s', async (_, headers) => {
-    const answers = Array.from({ length: 1500 }, (_, index) => ({
-      headers: { RateLimit: `"p${index}";r=5;t=9` },
-    }))
-    const refusal = { status: 429, headers: { 'Retry-After': '50', ...headers } }
-    const api = scriptedApi(refusal, ...answers)
+    ['a route', undefined],
+    ['a policy', '"a";r=0;t=50'],
+  ])('keep their gates closed, however many others are seen: %s', async (_, limit) => {
+    const answers = Array.from({ length: 1500 }, (_, index) => telling(`"p${index}";r=5;t=9`))
+    const api = scriptedApi(refusal(50, limit), ...answers)
     const fetch = createFetch({ fetch: api.fetch, retries: 0 })
     await fetch(`${origin}/items`)
     for (const index of answers.keys()) await fetch(`${origin}/${wordOf(index)}`)
@@ -287,10 +243,7 @@ describe('policies', () => {
   })
 
   it('that are too many to be remembered hold at least the calls that were refused', async () => {
-    const refusals = Array.from({ length: 1200 }, () => ({
-      status: 429,
-      headers: { 'Retry-After': '50' },
-    }))
+    const refusals = Array.from({ length: 1200 }, () => refusal(50))
     const api = scriptedApi(...refusals, {})
     const fetch = createFetch({ fetch: api.fetch })
     const calls = refusals.map((_, index) => fetch(`${origin}/${wordOf(index)}`))
@@ -299,7 +252,7 @@ describe('policies', () => {
   })
 
   it('keep the gates of a key closed, however many other keys there are', async () => {
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '50' } }, {})
+    const api = scriptedApi(refusal(50), {})
     const fetch = createFetch({ fetch: api.fetch, retries: 0 })
     await fetch(`${origin}/items`)
     for (let key = 0; key < 1100; key++) {
@@ -308,67 +261,70 @@ describe('policies', () => {
     await settled(fetch(`${origin}/items`))
     expect(api.times().at(-1)).toBeGreaterThanOrEqual(50_000)
   })
-
-  it('that have nothing left are not closed for the wait of one that is not shown', async () => {
-    const refusal = { 'Retry-After': '50', RateLimit: '"site";r=0;t=5' }
-    const api = scriptedApi(
-      { headers: { RateLimit: '"site";r=1;t=5' } },
-      { status: 429, headers: refusal },
-      {},
-    )
-    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
-    await fetch(`${origin}/cheap`)
-    await fetch(`${origin}/costly`)
-    await settled(fetch(`${origin}/cheap`))
-    await settled(fetch(`${origin}/costly`))
-    const [, , cheap = 0, costly] = api.times()
-    expect(cheap).toBeGreaterThanOrEqual(5000)
-    expect(cheap).toBeLessThan(10_000)
-    expect(costly).toBeGreaterThanOrEqual(50_000)
-  })
-
-  it('are closed for the jitter that a server adds, too', async () => {
-    const refusal = { 'Retry-After': '33', RateLimit: '"site";r=0;t=30' }
-    const api = scriptedApi(
-      { headers: { RateLimit: '"site";r=1;t=5' } },
-      { status: 429, headers: refusal },
-      {},
-    )
-    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
-    await fetch(`${origin}/a`)
-    await fetch(`${origin}/b`)
-    await settled(fetch(`${origin}/a`))
-    expect(api.times()[2]).toBeGreaterThanOrEqual(33_000)
-  })
 })
 
-describe('routes', () => {
-  /** Whether a refusal of one path holds another one. */
-  async function areOne(first: string, second: string): Promise<boolean> {
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '30' } }, {})
-    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
-    await fetch(origin + first)
-    await settled(fetch(origin + second))
-    return (api.times()[1] ?? 0) > 0
-  }
+/** Calls paths one after the other. @returns when each was sent */
+async function sentMs(paths: readonly string[], ...answers: Script[]): Promise<number[]> {
+  vi.spyOn(Math, 'random').mockReturnValue(0)
+  const api = scriptedApi(...answers)
+  const fetch = createFetch({ fetch: api.fetch, retries: 0 })
+  for (const path of paths) await settled(fetch(origin + path))
+  return api.times()
+}
 
-  it.each([
-    ['/users/42', '/users/43'],
-    ['/orders/ord_1a2b3c', '/orders/ord_9z8y7x'],
-    ['/f/3f2504e0-4f89-11d3-9a0c-0305e82c3301', '/f/0e37df36-f698-11e6-8dd4-cb9ced3df976'],
-    ['/v1/users/42/posts', '/v1/users/7/posts'],
-    ['/2026-11-21/report', '/2026-11-22/report'],
-  ])('are one where an id differs: %s and %s', async (first, second) => {
-    expect(await areOne(first, second)).toBe(true)
+describe('one call after the other', () => {
+  const inTurn = ['/cheap', '/costly', '/cheap', '/costly']
+
+  it.each<[what: string, answers: Script[], times: number[]]>([
+    [
+      'policies that refuse together hold each for as long as it says itself',
+      [telling('"b";r=1;t=5'), refusal(40, '"a";r=0;t=40, "b";r=0;t=5'), {}],
+      [0, 0, 5000, 40_000],
+    ],
+    [
+      'a policy with nothing left is not closed for the wait of one that is not shown',
+      [telling('"site";r=1;t=5'), refusal(50, '"site";r=0;t=5'), {}],
+      [0, 0, 5000, 50_000],
+    ],
+    [
+      'a policy is closed for the jitter that a server adds, too',
+      [telling('"site";r=1;t=5'), refusal(33, '"site";r=0;t=30'), {}],
+      [0, 0, 33_000, 33_050],
+    ],
+    [
+      'policies that the problem document alone names are the ones that hold',
+      [
+        telling('"a";r=9;t=9'),
+        {
+          ...refusal(30, '"a";r=8;t=9, "b";r=3;t=30', 'application/problem+json; charset=utf-8'),
+          body: '{"type":"about:blank","status":429,"violated-policies":["b"]}',
+        },
+        {},
+      ],
+      [0, 0, 0, 30_000],
+    ],
+    [
+      'a policy that counts in several partitions has a gate for each',
+      [telling(ofUser('b', 5)), { status: 429, ...telling(ofUser('a', 0)) }, {}],
+      [0, 0, 0, 30_000],
+    ],
+  ])('%s', async (_what, answers, times) => {
+    expect(await sentMs(inTurn, ...answers)).toEqual(times)
   })
 
   it.each([
-    ['/v1/items', '/v2/items'],
-    ['/v1.1/items', '/v1.2/items'],
-    ['/v1beta1/items', '/v1beta2/items'],
-    ['/s3/list', '/ec2/list'],
-    ['/oauth2/token', '/k8s/token'],
-  ])('are two where a version or a word differs: %s and %s', async (first, second) => {
-    expect(await areOne(first, second)).toBe(false)
+    ['/users/42', '/users/43', 30_000],
+    ['/orders/ord_1a2b3c', '/orders/ord_9z8y7x', 30_000],
+    ['/f/3f2504e0-4f89-11d3-9a0c-0305e82c3301', '/f/0e37df36-f698-11e6-8dd4-cb9ced3df976', 30_000],
+    ['/v1/users/42/posts', '/v1/users/7/posts', 30_000],
+    ['/2026-11-21/report', '/2026-11-22/report', 30_000],
+    ['/users/42', '/users', 0],
+    ['/v1/items', '/v2/items', 0],
+    ['/v1.1/items', '/v1.2/items', 0],
+    ['/v1beta1/items', '/v1beta2/items', 0],
+    ['/s3/list', '/ec2/list', 0],
+    ['/oauth2/token', '/k8s/token', 0],
+  ])('a refusal of %s, without a name, holds %s for %i ms', async (first, second, heldMs) => {
+    expect(await sentMs([first, second], refusal(30), {})).toEqual([0, heldMs])
   })
 })

@@ -1,6 +1,6 @@
 import { createFetch, StillPendingError, waitFor } from '@sluice/client'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { fakeTime, type ScriptedAnswer, scriptedApi, settled } from './scripted-api.ts'
+import { fakeTime, type ScriptedAnswer, scriptedApi, settled, silence } from './scripted-api.ts'
 
 beforeEach(() => {
   fakeTime()
@@ -25,11 +25,6 @@ function accepted(headers: Record<string, string>, body: string | ReadableStream
   const response = new Response(body, { status: 202, headers })
   Object.defineProperty(response, 'url', { value: 'https://api.example.com/jobs' })
   return response
-}
-
-/** A body that says nothing, for ever. */
-function silence(): ReadableStream<Uint8Array> {
-  return new ReadableStream({ pull: () => new Promise(() => undefined) })
 }
 
 describe('waitFor', () => {

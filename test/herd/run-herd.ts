@@ -2,6 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Fetch } from '@sluice/client'
+import { mostWithin } from '../support/most-within.ts'
 import type { Contender } from './contenders.ts'
 import type { Arrival } from './limited-api.ts'
 
@@ -80,8 +81,8 @@ function figuresOf(
     requests: arrivals.length,
     refusals: arrivals.filter(({ status }) => status === 429).length,
     tookMs: seen.tookMs,
-    busiestSecond: busiest(later.map(({ atMs }) => atMs)),
-    busiestArrivals: busiest(arrivingLater.map(({ atMs }) => atMs)),
+    busiestSecond: mostWithin(timesOf(later), 1000),
+    busiestArrivals: mostWithin(timesOf(arrivingLater), 1000),
     lateRefusals: later.filter(({ status }) => status === 429).length,
     arrivals: arrivals.map(({ atMs, status }) => ({
       atMs: atMs - firstMs,
@@ -90,10 +91,6 @@ function figuresOf(
   }
 }
 
-function busiest(timesMs: readonly number[]): number {
-  let from = 0
-  return timesMs.reduce((most, time, index) => {
-    while ((timesMs[from] ?? time) <= time - 1000) from += 1
-    return Math.max(most, index - from + 1)
-  }, 0)
+function timesOf(arrivals: readonly Arrival[]): readonly number[] {
+  return arrivals.map(({ atMs }) => atMs)
 }
