@@ -14,7 +14,7 @@ interface Panel {
   readonly thresholds?: readonly number[]
   /** Words for the values 0, 1, 2. */
   readonly words?: readonly string[]
-  readonly queries: readonly (readonly [expr: string, legend: string, unit?: Unit])[]
+  readonly queries: readonly Query[]
 }
 
 export interface Dashboard {
@@ -32,8 +32,35 @@ const denied = `sum(${rate('sluice_requests_total', `${route},result="denied"`)}
 const inForce = 'max by (policy, mode, algorithm, version)'
 const described = (name: string) =>
   `${inForce} (sluice_policy_info{${policy}}) * on (policy) group_left () max by (policy) (${name}{${policy}})`
-const quantile = (name: string, by: string, labels = job) =>
-  `histogram_quantile(0.99, sum by (${by}le) (${rate(`${name}_bucket`, labels)}))`
+const quantile = (name: string, by: string) =>
+  `histogram_quantile(0.99, sum by (${by}le) (${rate(`${name}_bucket`, job)}))`
+
+type Query = readonly [expr: string, legend: string, unit?: Unit]
+
+/** A line for each value of some labels, which are its name. */
+const legendOf = (labels: string) => labels.replace(/\w+/g, '{{$&}}').replaceAll(',', '')
+const rateBy = (by: string, name: string, labels = job): Query => [
+  `sum by (${by}) (${rate(name, labels)})`,
+  legendOf(by),
+]
+const topBy = (by: string, name: string): Query => [
+  `topk(10, ${rateBy(by, name, route)[0]})`,
+  legendOf(by),
+]
+const maxBy = (by: string, name: string, legend = legendOf(by)) =>
+  [`max by (${by}) (${name}{${job}})`, legend] as const
+const quantileBy = (by: string, name: string, legend = legendOf(by)): Query => [
+  quantile(name, `${by}, `),
+  legend,
+]
+
+function graph(title: string, unit: Unit, ...queries: readonly Query[]): Panel {
+  return { title, unit, queries }
+}
+
+function stat(title: string, look: Partial<Panel>, ...queries: readonly Query[]): Panel {
+  return { title, type: 'stat', ...look, queries }
+}
 
 const processes = [
   [`count(sluice_fleet_instances{${job}})`, 'seen'],
@@ -56,125 +83,87 @@ export const annotations = [
   })),
 ]
 
+/** The panels of each dashboard: graphs, unless they say otherwise. */
 export const dashboards: readonly Dashboard[] = [
   {
     uid: 'sluice-overview',
     title: 'Sluice: overview',
     panels: [
+      stat('Denied', { unit: 'percentunit', thresholds: [0.01, 0.05] }, [denied, 'denied']),
+      stat(
+        'On the fallback',
+        {
+          description: 'Processes that decide some requests without their store',
+          thresholds: [1],
+        },
+        [`sum(sluice_fallback_active{${job}})`, 'processes'],
+      ),
+      stat('Time to decide (99 %)', { unit: 's', thresholds: [0.025, 0.1] }, [
+        quantile('sluice_decision_seconds', ''),
+        'p99',
+      ]),
+      stat('Keys owed', { thresholds: [1, 10_000] }, [`sum(sluice_keys_owed{${job}})`, 'keys']),
+      stat(
+        'Processes',
+        {
+          description:
+            'Processes that Prometheus sees, and those that share the store. A missing one is stopped, or is not scraped.',
+        },
+        ...processes,
+      ),
+      stat(
+        'Kill switch',
+        { thresholds: [1, 2], words: ['Enforce', 'Count only', 'Let everything pass'] },
+        [`max(sluice_kill_switch{${job}})`, 'kill switch'],
+      ),
+      graph('Requests by result', 'reqps', rateBy('result', 'sluice_requests_total', route)),
       {
-        title: 'Denied',
-        type: 'stat',
-        unit: 'percentunit',
-        thresholds: [0.01, 0.05],
-        queries: [[denied, 'denied']],
-      },
-      {
-        title: 'On the fallback',
-        type: 'stat',
-        description: 'Processes that decide some requests without their store',
-        thresholds: [1],
-        queries: [[`sum(sluice_fallback_active{${job}})`, 'processes']],
-      },
-      {
-        title: 'Time to decide (99 %)',
-        type: 'stat',
-        unit: 's',
-        thresholds: [0.025, 0.1],
-        queries: [[quantile('sluice_decision_seconds', ''), 'p99']],
-      },
-      {
-        title: 'Keys owed',
-        type: 'stat',
-        thresholds: [1, 10_000],
-        queries: [[`sum(sluice_keys_owed{${job}})`, 'keys']],
-      },
-      {
-        title: 'Processes',
-        type: 'stat',
-        description:
-          'Processes that Prometheus sees, and those that share the store. A missing one is stopped, or is not scraped.',
-        queries: processes,
-      },
-      {
-        title: 'Kill switch',
-        type: 'stat',
-        thresholds: [1, 2],
-        words: ['Enforce', 'Count only', 'Let everything pass'],
-        queries: [[`max(sluice_kill_switch{${job}})`, 'kill switch']],
-      },
-      {
-        title: 'Requests by result',
-        unit: 'reqps',
-        queries: [[`sum by (result) (${rate('sluice_requests_total', route)})`, '{{result}}']],
-      },
-      {
-        title: 'Share of requests that is denied',
-        unit: 'percentunit',
+        ...graph('Share of requests that is denied', 'percentunit', [denied, 'denied']),
         thresholds: [0.05],
-        queries: [[denied, 'denied']],
       },
+      graph('Policies with the most denials', 'reqps', topBy('policy', 'sluice_denials_total')),
+      graph('Routes with the most denials', 'reqps', topBy('route', 'sluice_denials_total')),
       {
-        title: 'Policies with the most denials',
-        unit: 'reqps',
-        queries: [
-          [`topk(10, sum by (policy) (${rate('sluice_denials_total', route)}))`, '{{policy}}'],
-        ],
-      },
-      {
-        title: 'Routes with the most denials',
-        unit: 'reqps',
-        queries: [
-          [`topk(10, sum by (route) (${rate('sluice_denials_total', route)}))`, '{{route}}'],
-        ],
-      },
-      {
-        title: 'Latency of the backend (99 %)',
+        ...graph('Latency of the backend (99 %)', 's', [
+          quantile('http_server_request_duration_seconds', ''),
+          'backend',
+        ]),
         description: 'From your own metric http_server_request_duration_seconds',
-        unit: 's',
-        queries: [[quantile('http_server_request_duration_seconds', ''), 'backend']],
       },
-      {
-        title: 'Time to decide (99 %), by who answered',
-        unit: 's',
-        queries: [[quantile('sluice_decision_seconds', 'answered_by, '), '{{answered_by}}']],
-      },
-      {
-        title: 'Requests that a penalty denies',
-        unit: 'reqps',
-        queries: [[`sum by (policy) (${rate('sluice_penalties_total', job)})`, '{{policy}}']],
-      },
+      graph(
+        'Time to decide (99 %), by who answered',
+        's',
+        quantileBy('answered_by', 'sluice_decision_seconds'),
+      ),
+      graph('Requests that a penalty denies', 'reqps', rateBy('policy', 'sluice_penalties_total')),
     ],
   },
   {
     uid: 'sluice-policies',
     title: 'Sluice: policies',
     panels: [
+      graph(
+        'Checks by result, shadow beside enforced',
+        'ops',
+        rateBy('policy, result', 'sluice_checks_total', policy),
+      ),
       {
-        title: 'Checks by result, shadow beside enforced',
-        unit: 'ops',
-        queries: [
-          [
-            `sum by (policy, result) (${rate('sluice_checks_total', policy)})`,
-            '{{policy}} {{result}}',
-          ],
-        ],
-      },
-      {
-        title: 'Near misses: share of allowed requests that leave over 90 % used',
-        unit: 'percentunit',
-        queries: [
+        ...graph(
+          'Near misses: share of allowed requests that leave over 90 % used',
+          'percentunit',
           [
             `1 - sum by (policy) (${rate('sluice_used_ratio_bucket', `${policy},le="0.9"`)}) / sum by (policy) (${rate('sluice_used_ratio_bucket', `${policy},le="+Inf"`)})`,
             '{{policy}}',
           ],
-        ],
+        ),
         thresholds: [0.8],
       },
       {
-        title: 'Share of the busiest identity',
-        unit: 'percentunit',
+        ...graph('Share of the busiest identity', 'percentunit', [
+          `max by (policy) (sluice_hot_key_share{${policy}})`,
+          '{{policy}}',
+        ]),
         thresholds: [0.5],
-        queries: [[`max by (policy) (sluice_hot_key_share{${policy}})`, '{{policy}}']],
       },
       {
         title: 'Limits and modes',
@@ -196,175 +185,127 @@ export const dashboards: readonly Dashboard[] = [
     uid: 'sluice-store',
     title: 'Sluice: store and fallback',
     panels: [
+      graph('Calls to the store (99 %)', 's', [quantile('sluice_store_call_seconds', ''), 'call']),
+      graph('Checks in one call', 'short', [
+        `sum(${rate('sluice_store_call_checks_sum', job)}) / sum(${rate('sluice_store_call_checks_count', job)})`,
+        'checks',
+      ]),
+      graph(
+        'Calls that fail, and checks that are answered too late',
+        'ops',
+        [`sum(${rate('sluice_store_call_failures_total', job)})`, 'failed calls'],
+        [`sum(${rate('sluice_deadlines_missed_total', job)})`, 'late checks'],
+      ),
       {
-        title: 'Calls to the store (99 %)',
-        unit: 's',
-        queries: [[quantile('sluice_store_call_seconds', ''), 'call']],
-      },
-      {
-        title: 'Checks in one call',
-        queries: [
-          [
-            `sum(${rate('sluice_store_call_checks_sum', job)}) / sum(${rate('sluice_store_call_checks_count', job)})`,
-            'checks',
-          ],
-        ],
-      },
-      {
-        title: 'Calls that fail, and checks that are answered too late',
-        unit: 'ops',
-        queries: [
-          [`sum(${rate('sluice_store_call_failures_total', job)})`, 'failed calls'],
-          [`sum(${rate('sluice_deadlines_missed_total', job)})`, 'late checks'],
-        ],
-      },
-      {
-        title: 'Breaker (2: open) and fallback (1: in use)',
+        ...graph(
+          'Breaker (2: open) and fallback (1: in use)',
+          'short',
+          maxBy('instance', 'sluice_breaker_state', 'breaker {{instance}}'),
+          maxBy('instance', 'sluice_fallback_active', 'fallback {{instance}}'),
+        ),
         thresholds: [1, 2],
-        queries: [
-          [`max by (instance) (sluice_breaker_state{${job}})`, 'breaker {{instance}}'],
-          [`max by (instance) (sluice_fallback_active{${job}})`, 'fallback {{instance}}'],
-        ],
       },
+      graph(
+        'Keys owed to the store, and units that it was told of',
+        'short',
+        [`sum(sluice_keys_owed{${job}})`, 'keys owed'],
+        [`sum(${rate('sluice_reconciled_units_total', job)})`, 'units told', 'ops'],
+      ),
+      graph(
+        'Units of grants (policies with prefetch)',
+        'ops',
+        rateBy('event', 'sluice_prefetch_units_total'),
+      ),
+      graph('Hot keys that processes take grants for', 'short', [
+        `sum(sluice_prefetch_hot_keys{${job}})`,
+        'keys',
+      ]),
+      graph(
+        'Units that the store has not confirmed (policies with async)',
+        'short',
+        [`sum(sluice_uncounted_units{${job}})`, 'units, all keys'],
+        [`max(sluice_uncounted_bound_units{${job}})`, 'bound for one key'],
+      ),
       {
-        title: 'Keys owed to the store, and units that it was told of',
-        queries: [
-          [`sum(sluice_keys_owed{${job}})`, 'keys owed'],
-          [`sum(${rate('sluice_reconciled_units_total', job)})`, 'units told', 'ops'],
-        ],
-      },
-      {
-        title: 'Units of grants (policies with prefetch)',
-        unit: 'ops',
-        queries: [[`sum by (event) (${rate('sluice_prefetch_units_total', job)})`, '{{event}}']],
-      },
-      {
-        title: 'Hot keys that processes take grants for',
-        queries: [[`sum(sluice_prefetch_hot_keys{${job}})`, 'keys']],
-      },
-      {
-        title: 'Units that the store has not confirmed (policies with async)',
-        queries: [
-          [`sum(sluice_uncounted_units{${job}})`, 'units, all keys'],
-          [`max(sluice_uncounted_bound_units{${job}})`, 'bound for one key'],
-        ],
-      },
-      {
-        title: 'Processes',
+        ...graph('Processes', 'short', ...processes),
         description: 'Processes that Prometheus sees, and those that share the store',
-        queries: processes,
       },
       {
-        title: 'Clock skew',
-        unit: 's',
+        ...graph('Clock skew', 's', [`max(abs(sluice_clock_skew_seconds{${job}}))`, 'skew']),
         thresholds: [1],
-        queries: [[`max(abs(sluice_clock_skew_seconds{${job}}))`, 'skew']],
       },
-      {
-        title: 'Units by region, from the share and from the pool',
-        unit: 'ops',
-        queries: [
-          [
-            `sum by (region, source) (${rate('sluice_region_units_total', job)})`,
-            '{{region}} {{source}}',
-          ],
-        ],
-      },
-      {
-        title: 'Regions: guaranteed share, and held units of the pool',
-        queries: [
-          [`max by (region) (sluice_region_share{${job}})`, 'share {{region}}', 'percentunit'],
-          [`sum by (region) (sluice_region_held_units{${job}})`, 'held {{region}}'],
-          [`max by (region) (sluice_region_global_away{${job}})`, 'global store away {{region}}'],
-        ],
-      },
-      {
-        title: 'Bounds in force by region, in units',
-        queries: [
-          [
-            `max by (policy, region, part) (sluice_region_bound_units{${job}})`,
-            '{{policy}} {{region}} {{part}}',
-          ],
-        ],
-      },
+      graph(
+        'Units by region, from the share and from the pool',
+        'ops',
+        rateBy('region, source', 'sluice_region_units_total'),
+      ),
+      graph(
+        'Regions: guaranteed share, and held units of the pool',
+        'short',
+        [...maxBy('region', 'sluice_region_share', 'share {{region}}'), 'percentunit'],
+        [`sum by (region) (sluice_region_held_units{${job}})`, 'held {{region}}'],
+        maxBy('region', 'sluice_region_global_away', 'global store away {{region}}'),
+      ),
+      graph(
+        'Bounds in force by region, in units',
+        'short',
+        maxBy('policy, region, part', 'sluice_region_bound_units'),
+      ),
     ],
   },
   {
     uid: 'sluice-queues',
     title: 'Sluice: queues, third parties and clients',
     panels: [
+      graph('Jobs', 'ops', rateBy('queue, event', 'sluice_jobs_total')),
+      graph(
+        'Jobs that wait or run, and dead letters',
+        'short',
+        maxBy('queue', 'sluice_queue_depth', '{{queue}} depth'),
+        maxBy('queue', 'sluice_queue_dead_letters', '{{queue}} dead'),
+      ),
       {
-        title: 'Jobs',
-        unit: 'ops',
-        queries: [
-          [`sum by (queue, event) (${rate('sluice_jobs_total', job)})`, '{{queue}} {{event}}'],
-        ],
-      },
-      {
-        title: 'Jobs that wait or run, and dead letters',
-        queries: [
-          [`max by (queue) (sluice_queue_depth{${job}})`, '{{queue}} depth'],
-          [`max by (queue) (sluice_queue_dead_letters{${job}})`, '{{queue}} dead'],
-        ],
-      },
-      {
-        title: 'Age of the oldest job',
-        unit: 's',
+        ...graph('Age of the oldest job', 's', maxBy('queue', 'sluice_queue_oldest_seconds')),
         thresholds: [300],
-        queries: [[`max by (queue) (sluice_queue_oldest_seconds{${job}})`, '{{queue}}']],
       },
-      {
-        title: 'Waits and runs of jobs (99 %)',
-        unit: 's',
-        queries: [
-          [quantile('sluice_job_wait_seconds', 'queue, '), '{{queue}} wait'],
-          [quantile('sluice_job_run_seconds', 'queue, '), '{{queue}} run'],
+      graph(
+        'Waits and runs of jobs (99 %)',
+        's',
+        quantileBy('queue', 'sluice_job_wait_seconds', '{{queue}} wait'),
+        quantileBy('queue', 'sluice_job_run_seconds', '{{queue}} run'),
+      ),
+      graph(
+        'Calls to third parties',
+        'ops',
+        rateBy('outbound, answer', 'sluice_outbound_calls_total'),
+        rateBy('outbound, reason', 'sluice_outbound_refusals_total'),
+      ),
+      graph(
+        'Third parties: waits, runs (99 %), calls that wait, and pauses',
+        's',
+        quantileBy('outbound', 'sluice_outbound_wait_seconds', '{{outbound}} wait'),
+        quantileBy('outbound', 'sluice_outbound_run_seconds', '{{outbound}} run'),
+        [
+          `sum by (outbound) (sluice_outbound_waiting{${job}})`,
+          '{{outbound}} waiting calls',
+          'short',
         ],
-      },
-      {
-        title: 'Calls to third parties',
-        unit: 'ops',
-        queries: [
-          [
-            `sum by (outbound, answer) (${rate('sluice_outbound_calls_total', job)})`,
-            '{{outbound}} {{answer}}',
-          ],
-          [
-            `sum by (outbound, reason) (${rate('sluice_outbound_refusals_total', job)})`,
-            '{{outbound}} {{reason}}',
-          ],
+        [
+          `sum by (outbound) (${rate('sluice_outbound_pause_seconds_total', job)})`,
+          '{{outbound}} paused',
+          'percentunit',
         ],
-      },
-      {
-        title: 'Third parties: waits, runs (99 %), calls that wait, and pauses',
-        unit: 's',
-        queries: [
-          [quantile('sluice_outbound_wait_seconds', 'outbound, '), '{{outbound}} wait'],
-          [quantile('sluice_outbound_run_seconds', 'outbound, '), '{{outbound}} run'],
-          [
-            `sum by (outbound) (sluice_outbound_waiting{${job}})`,
-            '{{outbound}} waiting calls',
-            'short',
-          ],
-          [
-            `sum by (outbound) (${rate('sluice_outbound_pause_seconds_total', job)})`,
-            '{{outbound}} paused',
-            'percentunit',
-          ],
+      ),
+      graph(
+        'Clients: waits (99 %) and calls given up',
+        's',
+        quantileBy('reason', 'sluice_client_wait_seconds', 'wait {{reason}}'),
+        [
+          `sum by (reason) (${rate('sluice_client_give_ups_total', job)})`,
+          'given up {{reason}}',
+          'ops',
         ],
-      },
-      {
-        title: 'Clients: waits (99 %) and calls given up',
-        unit: 's',
-        queries: [
-          [quantile('sluice_client_wait_seconds', 'reason, '), 'wait {{reason}}'],
-          [
-            `sum by (reason) (${rate('sluice_client_give_ups_total', job)})`,
-            'given up {{reason}}',
-            'ops',
-          ],
-        ],
-      },
+      ),
     ],
   },
 ]
