@@ -1,23 +1,20 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createLimiter } from '@sluice/core'
-import { collectMetrics, metricsPage } from '@sluice/metrics'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { collectMetrics } from '@sluice/metrics'
+import { afterAll, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { findOrInstall } from '../support/programs.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { root } from '../support/workspace.ts'
 import { alerts } from './alerts.ts'
 import { annotations } from './dashboards.ts'
+import { scraped } from './scrape.ts'
 
 const rules = `${root}packages/metrics/alerts/sluice.rules.yml`
-let folder = ''
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sluice-alerts-'))
-}, 300_000)
-afterAll(() => rm(folder, { recursive: true, force: true }))
+const { path: folder, [Symbol.dispose]: remove } = temporaryFolder('alerts')
+afterAll(remove)
 
 function run(args: readonly string[], input = ''): string {
   return execFileSync(findOrInstall('promtool'), args, {
@@ -90,8 +87,5 @@ it('promtool accepts the page', async () => {
   const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', observers: [metrics] })
   for (let i = 0; i < 3; i += 1) await limiter.consume('a')
   metrics.onEvent({ type: 'done', queue: 'a"b\\c\nd', runMs: 5 })
-  const request = { method: 'GET', path: '/', route: undefined, ip: undefined, native: {} }
-  const rest = { query: new URLSearchParams(), originalPath: '/', peer: undefined }
-  const page = await metricsPage(metrics)({ ...request, ...rest, header: () => undefined })
-  expect(run(['check', 'metrics'], String(page?.body))).toBe('')
+  expect(run(['check', 'metrics'], await scraped(metrics))).toBe('')
 })

@@ -4,7 +4,7 @@ import { createLimiter } from '@sluice/core'
 import { collectMetrics } from '@sluice/metrics'
 import { describe, expect, it, vi } from 'vitest'
 import { exchange, guardOf } from '../http/exchange.ts'
-import { fakeTime, seriesValue } from './scrape.ts'
+import { expectSeries, fakeTime, seriesValue } from './scrape.ts'
 
 fakeTime()
 
@@ -23,11 +23,11 @@ describe('the bounds of metrics', () => {
     const sizes = families.map(({ name, samples }) => [name, samples.length] as const)
     expect(Math.max(...sizes.map(([, size]) => size))).toBe(1_901)
     expect(new Map(sizes).get('sluice_requests_total')).toBe(201)
-    expect(await seriesValue(metrics, 'sluice_series_overflow_total{metric="route"}')).toBe(4_800)
-    expect(await seriesValue(metrics, 'sluice_jobs_total{queue="other",event="done"}')).toBe(3_100)
-    expect(
-      await seriesValue(metrics, 'sluice_series_overflow_total{metric="sluice_jobs_total"}'),
-    ).toBe(3_100)
+    await expectSeries(metrics, {
+      'sluice_series_overflow_total{metric="route"}': 4_800,
+      'sluice_jobs_total{queue="other",event="done"}': 3_100,
+      'sluice_series_overflow_total{metric="sluice_jobs_total"}': 3_100,
+    })
   })
 
   it('keep the labels of a full table that are known, and 2,000 series whatever comes', async () => {
@@ -54,8 +54,10 @@ describe('the bounds of metrics', () => {
     const metrics = collectMetrics()
     const guard = guardOf({ name: 'api', limit: 0, window: '1m', observers: [metrics] })
     for (let i = 0; i < 202; i += 1) await guard.check(exchange({ route: `/made-up/${i}` }))
-    expect(await seriesValue(metrics, 'sluice_series_overflow_total{metric="route"}')).toBe(2)
-    expect(await seriesValue(metrics, 'sluice_denials_total{policy="api",route="other"}')).toBe(2)
+    await expectSeries(metrics, {
+      'sluice_series_overflow_total{metric="route"}': 2,
+      'sluice_denials_total{policy="api",route="other"}': 2,
+    })
   })
 
   it('describe a policy too many to follow its keys', async () => {
@@ -64,10 +66,10 @@ describe('the bounds of metrics', () => {
       createLimiter({ name: `p${i}`, limit: 5, window: '1m', observers: [metrics] }),
     )
     for (const limiter of limiters) await limiter.consume('a')
-    const info =
-      'sluice_policy_info{policy="p101",mode="enforce",algorithm="sliding-log",version="code"}'
-    expect(await seriesValue(metrics, info)).toBe(1)
-    expect(await seriesValue(metrics, 'sluice_policy_limit{policy="p101"}')).toBe(5)
+    await expectSeries(metrics, {
+      'sluice_policy_info{policy="p101",mode="enforce",algorithm="sliding-log",version="code"}': 1,
+      'sluice_policy_limit{policy="p101"}': 5,
+    })
     expect(metrics.topKeys({ policy: 'p99' })?.total).toBe(1)
     expect(metrics.topKeys({ policy: 'p100' })).toBeUndefined()
   })
@@ -88,6 +90,6 @@ describe('the bounds of metrics', () => {
     }
     expect(refs.filter((ref) => ref.deref() !== undefined)).toEqual([])
     expect(kept.store).toBeDefined()
-    expect(await seriesValue(metrics, 'sluice_fallback_active')).toBe(0)
+    await expectSeries(metrics, { sluice_fallback_active: 0 })
   })
 })

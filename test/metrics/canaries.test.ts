@@ -17,41 +17,32 @@ import { openTelemetry, traces } from '@sluice/metrics/opentelemetry'
 import { prometheus } from '@sluice/metrics/prometheus'
 import { redisStore } from '@sluice/redis'
 import express from 'express'
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import { Registry } from 'prom-client'
 import request from 'supertest'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { afterAll, expect } from 'vitest'
+import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 import { scraped } from './scrape.ts'
 
-let server: RedisServer
-let client: Redis
-
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.url)
-  // What DUMP shows is not compressed then.
-  await client.config('SET', 'rdbcompression', 'no')
-})
-afterAll(async () => {
+afterAll(() => {
   trace.disable()
   context.disable()
-  client.disconnect()
-  await server.stop()
 })
 
 /** Planted wherever an identity or a secret can be. An address cannot have letters. */
 const canary = /canary|203\.0\.113\.77/i
 
 /** All keys of Redis, and their values as bytes. */
-async function allOfRedis(): Promise<string> {
+async function allOfRedis(client: Redis): Promise<string> {
   const keys = await client.keys('*')
   const dumps = await Promise.all(keys.map((key) => client.dumpBuffer(key)))
   return [...keys, ...dumps.map((bytes) => bytes?.toString('latin1') ?? '')].join('\n')
 }
 
-it('no identity, key or secret is in metrics, logs, traces or Redis', async () => {
+it('no identity, key or secret is in metrics, logs, traces or Redis', async ({ client }) => {
+  // What DUMP shows is not compressed then.
+  await client.config('SET', 'rdbcompression', 'no')
   const metricExporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
   const reader = new PeriodicExportingMetricReader({ exporter: metricExporter })
   const meters = new MeterProvider({ readers: [reader] })
@@ -128,7 +119,7 @@ it('no identity, key or secret is in metrics, logs, traces or Redis', async () =
       ['by-address', 'by-key', 'by-user', 'by-tenant'].map((policy) => metrics.topKeys({ policy })),
     ),
     log: JSON.stringify(log),
-    redis: await allOfRedis(),
+    redis: await allOfRedis(client),
   }
   for (const [name, output] of Object.entries(outputs)) {
     expect(output.length, name).toBeGreaterThan(100)

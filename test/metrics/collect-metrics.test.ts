@@ -1,11 +1,19 @@
-import { createLimiter, type DecisionEvent, memoryStore } from '@sluice/core'
+import { createLimiter, type DecisionEvent, type LimiterOptions, memoryStore } from '@sluice/core'
 import { collectMetrics, type Family, type Metrics } from '@sluice/metrics'
 import { describe, expect, it } from 'vitest'
 import { exchange, guardOf } from '../http/exchange.ts'
 import { goneStore } from '../support/store-through.ts'
-import { fakeTime, scraped, seriesValue } from './scrape.ts'
+import { expectSeries, fakeTime, seriesValue } from './scrape.ts'
 
 fakeTime()
+
+/** A limiter of 9 a minute, unless said otherwise, and its metrics. */
+function limited(options: object = {}, ...own: Parameters<typeof collectMetrics>) {
+  const metrics = collectMetrics(...own)
+  const shape = 'policies' in options ? {} : { name: 'api', limit: 9, window: '1m' }
+  const all = { ...shape, observers: [metrics], ...options }
+  return { metrics, limiter: createLimiter(all as LimiterOptions) }
+}
 
 describe('metrics of a guard', () => {
   it('count requests by route, method class and result', async () => {
@@ -17,42 +25,32 @@ describe('metrics of a guard', () => {
     for (let i = 0; i < 3; i += 1) await guard.check(exchange({ route: '/items/:id' }))
     await guard.check(exchange({ method: 'POST', route: '/items/:id' }))
     await guard.check(exchange({ path: '/health' }))
-    const requests = (labels: string) => seriesValue(metrics, `sluice_requests_total{${labels}}`)
-    const read = 'route="GET /items/:id",method_class="read"'
-    expect(await requests(`${read},result="allowed"`)).toBe(2)
-    expect(await requests(`${read},result="denied"`)).toBe(1)
-    expect(await requests('route="POST /items/:id",method_class="write",result="denied"')).toBe(1)
-    expect(await requests('route="/health",method_class="read",result="skipped"')).toBe(1)
-    expect(
-      await seriesValue(metrics, 'sluice_denials_total{policy="all",route="GET /items/:id"}'),
-    ).toBe(1)
-    expect(await seriesValue(metrics, 'sluice_checks_total{policy="all",result="denied"}')).toBe(2)
+    const requests = 'sluice_requests_total'
+    const read = `${requests}{route="GET /items/:id",method_class="read"`
+    await expectSeries(metrics, {
+      [`${read},result="allowed"}`]: 2,
+      [`${read},result="denied"}`]: 1,
+      [`${requests}{route="POST /items/:id",method_class="write",result="denied"}`]: 1,
+      [`${requests}{route="/health",method_class="read",result="skipped"}`]: 1,
+      'sluice_denials_total{policy="all",route="GET /items/:id"}': 1,
+      'sluice_checks_total{policy="all",result="denied"}': 2,
+    })
   })
 
   it('tell what a policy in shadow would have done beside what is enforced', async () => {
     const metrics = collectMetrics()
-    const guard = guardOf({
-      policies: [
-        { name: 'hard', limit: 10, window: '1m' },
-        { name: 'soft', limit: 1, window: '1m', mode: 'shadow' },
-      ],
-      observers: [metrics],
-    })
+    const soft = { name: 'soft', limit: 1, window: '1m', mode: 'shadow' } as const
+    const policies = [{ name: 'hard', limit: 10, window: '1m' } as const, soft]
+    const guard = guardOf({ policies, observers: [metrics] })
     for (let i = 0; i < 3; i += 1) await guard.check(exchange())
-    const line = 'route="unmatched",method_class="read"'
-    expect(await seriesValue(metrics, `sluice_requests_total{${line},result="allowed"}`)).toBe(1)
-    expect(
-      await seriesValue(metrics, `sluice_requests_total{${line},result="shadow_denied"}`),
-    ).toBe(2)
-    expect(
-      await seriesValue(metrics, 'sluice_checks_total{policy="soft",result="shadow_denied"}'),
-    ).toBe(2)
-    expect(await seriesValue(metrics, 'sluice_checks_total{policy="hard",result="allowed"}')).toBe(
-      3,
-    )
-    const info =
-      'sluice_policy_info{policy="soft",mode="shadow",algorithm="sliding-log",version="code"}'
-    expect(await seriesValue(metrics, info)).toBe(1)
+    const line = 'sluice_requests_total{route="unmatched",method_class="read"'
+    await expectSeries(metrics, {
+      [`${line},result="allowed"}`]: 1,
+      [`${line},result="shadow_denied"}`]: 2,
+      'sluice_checks_total{policy="soft",result="shadow_denied"}': 2,
+      'sluice_checks_total{policy="hard",result="allowed"}': 3,
+      'sluice_policy_info{policy="soft",mode="shadow",algorithm="sliding-log",version="code"}': 1,
+    })
   })
 
   it.each([
@@ -64,63 +62,56 @@ describe('metrics of a guard', () => {
     const options = { failureMode, store, observers: [metrics, { onStoreError: () => undefined }] }
     const guard = guardOf({ limit: 1, window: '1m', ...options })
     for (let i = 0; i < 4; i += 1) await guard.check(exchange())
-    const series = `sluice_requests_total{route="unmatched",method_class="read",result="${result}"}`
-    expect(await seriesValue(metrics, series)).toBe(4)
-    expect(await seriesValue(metrics, 'sluice_fallback_active')).toBe(1)
-    expect(await seriesValue(metrics, 'sluice_breaker_state')).toBe(2)
+    await expectSeries(metrics, {
+      [`sluice_requests_total{route="unmatched",method_class="read",result="${result}"}`]: 4,
+      sluice_fallback_active: 1,
+      sluice_breaker_state: 2,
+    })
   })
 })
 
 describe('metrics of a limiter', () => {
   it('show near misses at any threshold, and describe each policy before its first request', async () => {
-    const metrics = collectMetrics()
-    const limiter = createLimiter({ name: 'api', limit: 10, window: '1m', observers: [metrics] })
-    expect(await seriesValue(metrics, 'sluice_policy_limit{policy="api"}')).toBe(10)
-    expect(await seriesValue(metrics, 'sluice_policy_window_seconds{policy="api"}')).toBe(60)
+    const { metrics, limiter } = limited({ limit: 10 })
+    await expectSeries(metrics, {
+      'sluice_policy_limit{policy="api"}': 10,
+      'sluice_policy_window_seconds{policy="api"}': 60,
+    })
     for (let i = 0; i < 11; i += 1) await limiter.consume('a')
-    const bucket = (le: string) =>
-      seriesValue(metrics, `sluice_used_ratio_bucket{policy="api",le="${le}"}`)
-    expect(await bucket('0.5')).toBe(5)
-    expect(await bucket('0.8')).toBe(8)
-    expect(await bucket('0.95')).toBe(9)
-    expect(await bucket('+Inf')).toBe(10)
-    expect(await seriesValue(metrics, 'sluice_decision_seconds_count{answered_by="memory"}')).toBe(
-      11,
-    )
+    await expectSeries(metrics, {
+      'sluice_used_ratio_bucket{policy="api",le="0.5"}': 5,
+      'sluice_used_ratio_bucket{policy="api",le="0.8"}': 8,
+      'sluice_used_ratio_bucket{policy="api",le="0.95"}': 9,
+      'sluice_used_ratio_bucket{policy="api",le="+Inf"}': 10,
+      'sluice_decision_seconds_count{answered_by="memory"}': 11,
+    })
   })
 
   it('count near misses of a bucket by what it holds, and not by its refill', async () => {
-    const metrics = collectMetrics()
     const bucket = { algorithm: 'token-bucket', window: '1h', burst: 10 } as const
-    const policy = { name: 'api', limit: 15, ...bucket } as const
-    const limiter = createLimiter({ policies: [policy], observers: [metrics] })
+    const { metrics, limiter } = limited({ limit: 15, ...bucket })
     for (let i = 0; i < 10; i += 1) await limiter.consume('a')
-    const series = 'sluice_used_ratio_bucket{policy="api",le="0.5"}'
-    expect(await seriesValue(metrics, series)).toBe(5)
+    await expectSeries(metrics, { 'sluice_used_ratio_bucket{policy="api",le="0.5"}': 5 })
   })
 
   it('have the series of a first denial before it comes, and no skew of clocks at first', async () => {
-    const metrics = collectMetrics()
     const penalty = { name: 'ban', after: 'never' } as const
     const soft = { name: 'soft', limit: 1, window: '1m', mode: 'shadow' } as const
-    const policies = [{ name: 'hard', limit: 1, window: '1m' }, soft] as const
-    createLimiter({ policies, penalty, observers: [metrics] })
-    const checks = (policy: string, result: string) =>
-      seriesValue(metrics, `sluice_checks_total{policy="${policy}",result="${result}"}`)
-    expect(await checks('hard', 'denied')).toBe(0)
-    expect(await checks('soft', 'shadow_denied')).toBe(0)
-    expect(await seriesValue(metrics, 'sluice_penalties_total{policy="ban"}')).toBe(0)
-    expect(await seriesValue(metrics, 'sluice_clock_skew_seconds')).toBe(0)
+    const policies = [{ name: 'hard', limit: 1, window: '1m' } as const, soft]
+    const { metrics } = limited({ policies, penalty })
+    await expectSeries(metrics, {
+      'sluice_checks_total{policy="hard",result="denied"}': 0,
+      'sluice_checks_total{policy="soft",result="shadow_denied"}': 0,
+      'sluice_penalties_total{policy="ban"}': 0,
+      sluice_clock_skew_seconds: 0,
+    })
   })
 
   it.each([1, 127, 128, 300])(
     'have counted all of %i decisions whatever is read',
     async (count) => {
       const ofPage = 'sluice_checks_total{policy="api",result="allowed"}'
-      const checks = (families: readonly Family[]) =>
-        families
-          .find(({ name }) => name === 'sluice_checks_total')
-          ?.samples.find(({ labels }) => labels.includes('allowed'))?.value
+      const checks = (families: readonly Family[]) => checksIn(families)['api allowed']
       const readings: Readonly<Record<string, (metrics: Metrics) => unknown>> = {
         page: (metrics) => seriesValue(metrics, ofPage),
         read: async (metrics) => checks(await metrics.read()),
@@ -129,13 +120,7 @@ describe('metrics of a limiter', () => {
         topKeys: (metrics) => metrics.topKeys({ policy: 'api' })?.total,
       }
       for (const [name, read] of Object.entries(readings)) {
-        const metrics = collectMetrics()
-        const limiter = createLimiter({
-          name: 'api',
-          limit: 1e6,
-          window: '1m',
-          observers: [metrics],
-        })
+        const { metrics, limiter } = limited({ limit: 1e6 })
         for (let i = 0; i < count; i += 1) await limiter.consume('a')
         expect([name, await read(metrics)]).toEqual([name, count])
       }
@@ -144,32 +129,28 @@ describe('metrics of a limiter', () => {
 
   it('count through a function of the user that passes some of the events on', async () => {
     const metrics = collectMetrics()
-    const some = {
-      ...metrics,
-      onDecision: (event: DecisionEvent) => {
-        if (event.key !== 'probe') metrics.onDecision(event)
-      },
+    const onDecision = (event: DecisionEvent) => {
+      if (event.key !== 'probe') metrics.onDecision(event)
     }
-    const limiter = createLimiter({ name: 'api', limit: 9, window: '1m', observers: [some] })
+    const { limiter } = limited({ observers: [{ ...metrics, onDecision }] })
     for (const key of ['a', 'probe', 'b']) await limiter.consume(key)
-    const checks = await seriesValue(metrics, 'sluice_checks_total{policy="api",result="allowed"}')
-    expect(checks).toBe(2)
+    await expectSeries(metrics, { 'sluice_checks_total{policy="api",result="allowed"}': 2 })
   })
 
   it('count each decision once beside observers of events and other metrics', async () => {
     const all = [collectMetrics(), collectMetrics()]
     const keys: unknown[] = []
-    const limiter = createLimiter({
+    const { limiter } = limited({
       policies: [
         { name: 'api', limit: 1, window: '1m' },
         { name: 'trial', limit: 1, window: '1m', mode: 'shadow' },
       ],
-      observers: [...all, { onDecision: ({ key }) => void keys.push(key) }],
+      observers: [...all, { onDecision: ({ key }: DecisionEvent) => void keys.push(key) }],
     })
     for (const key of ['a', 'a', 'b']) await limiter.consume(key)
     expect(keys).toEqual(['a', 'a', 'b'])
     for (const metrics of all) {
-      expect(await checksBy(metrics)).toEqual({
+      expect(checksIn(await metrics.read())).toEqual({
         'api allowed': 2,
         'api denied': 1,
         'trial shadow_allowed': 2,
@@ -180,72 +161,59 @@ describe('metrics of a limiter', () => {
   })
 
   it('tell a tap of each decision at once', async () => {
-    const metrics = collectMetrics()
-    const limiter = createLimiter({ name: 'api', limit: 4, window: '1m', observers: [metrics] })
+    const { metrics, limiter } = limited({ limit: 4 })
     await limiter.consume('a')
     const heard: unknown[] = []
     metrics.tap('sluice_used_ratio', (value, labels) => heard.push([value, ...labels]))
     await limiter.consume('a')
     await limiter.consume('a')
-    expect(heard).toEqual([
-      [0.5, 'api'],
-      [0.75, 'api'],
-    ])
+    expect(heard.flat()).toEqual([0.5, 'api', 0.75, 'api'])
   })
 
   it('are read although the store fails to make a digest, which is a warning', async () => {
     const digestOf = (): string => {
       throw new Error('no digest')
     }
-    const metrics = collectMetrics({ store: { keys: { digestOf } } })
-    const limiter = createLimiter({ name: 'api', limit: 9, window: '1m', observers: [metrics] })
+    const { metrics, limiter } = limited({}, { store: { keys: { digestOf } } })
     await limiter.consume('x'.repeat(65))
     await limiter.consume('a')
-    expect(
-      await seriesValue(
-        metrics,
-        'sluice_requests_total{route="unmatched",method_class="none",result="allowed"}',
-      ),
-    ).toBe(2)
+    await expectSeries(metrics, {
+      'sluice_requests_total{route="unmatched",method_class="none",result="allowed"}': 2,
+    })
   })
 
   it('tell the share of the busiest identity without naming it', async () => {
-    const metrics = collectMetrics()
-    const limiter = createLimiter({ name: 'api', limit: 1_000, window: '1m', observers: [metrics] })
+    const { metrics, limiter } = limited({ limit: 1_000 })
     for (let i = 0; i < 10; i += 1) await limiter.consume(i < 6 ? 'greedy' : `user-${i}`)
     expect(await seriesValue(metrics, 'sluice_hot_key_share{policy="api"}')).toBeCloseTo(0.6)
   })
 
   it('tell requests that a penalty denies', async () => {
-    const metrics = collectMetrics()
-    const penalty = { name: 'ban', after: 'never' } as const
-    const limiter = createLimiter({ limit: 9, window: '1m', penalty, observers: [metrics] })
+    const { metrics, limiter } = limited({ penalty: { name: 'ban', after: 'never' } })
     await limiter.block('a', '1m')
     await limiter.consume('a')
-    expect(await seriesValue(metrics, 'sluice_penalties_total{policy="ban"}')).toBe(1)
-    const page = await scraped(metrics)
-    expect(page).toContain(
-      'sluice_policy_info{policy="ban",mode="enforce",algorithm="penalty",version="code"} 1',
-    )
-    expect(page).not.toContain('sluice_used_ratio_count{policy="ban"}')
-    expect(page).not.toContain('sluice_hot_key_share{policy="ban"}')
+    await expectSeries(metrics, {
+      'sluice_penalties_total{policy="ban"}': 1,
+      'sluice_policy_info{policy="ban",mode="enforce",algorithm="penalty",version="code"}': 1,
+      'sluice_used_ratio_count{policy="ban"}': undefined,
+      'sluice_hot_key_share{policy="ban"}': undefined,
+    })
     expect(metrics.topKeys({ policy: 'ban', by: 'denied' })?.total).toBe(1)
   })
 
   it('tell the skew of the clocks as it is, so that a repaired one is seen', async () => {
-    const metrics = collectMetrics()
     const skewed = { ...memoryStore(), fleet: { instances: 1, clockSkewMs: -1_200 } }
-    createLimiter({ limit: 1, window: '1m', store: skewed, observers: [metrics] })
+    const { metrics } = limited({ store: skewed })
     createLimiter({ limit: 1, window: '1m', observers: [metrics] })
-    expect(await seriesValue(metrics, 'sluice_clock_skew_seconds')).toBe(-1.2)
+    await expectSeries(metrics, { sluice_clock_skew_seconds: -1.2 })
     skewed.fleet.clockSkewMs = 300
-    expect(await seriesValue(metrics, 'sluice_clock_skew_seconds')).toBe(0.3)
+    await expectSeries(metrics, { sluice_clock_skew_seconds: 0.3 })
   })
 
   it('call a policy without a name by its shape', async () => {
     const metrics = collectMetrics()
     createLimiter({ limit: 5, window: '15m', observers: [metrics] })
-    expect(await seriesValue(metrics, 'sluice_policy_limit{policy="default-5-900s"}')).toBe(5)
+    await expectSeries(metrics, { 'sluice_policy_limit{policy="default-5-900s"}': 5 })
   })
 })
 
@@ -257,8 +225,8 @@ it.each([
   expect(() => Reflect.apply(collectMetrics, undefined, [options])).toThrow(message)
 })
 
-async function checksBy(metrics: Metrics): Promise<Record<string, number>> {
-  const families = await metrics.read()
+/** What `sluice_checks_total` counts, by policy and result. */
+function checksIn(families: readonly Family[]): Record<string, number> {
   const checks = families.find(({ name }) => name === 'sluice_checks_total')
   return Object.fromEntries(
     checks?.samples.map(({ labels, value }) => [labels.join(' '), value]) ?? [],

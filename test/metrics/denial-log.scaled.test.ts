@@ -5,16 +5,12 @@ import {
   type DenialSummary,
   denialLog,
 } from '@sluice/metrics'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { exchange, guardOf } from '../http/exchange.ts'
 import { scaled } from '../support/scale.ts'
+import { fakeTime } from './scrape.ts'
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: 1_795_195_800_000 })
-})
-afterEach(() => {
-  vi.useRealTimers()
-})
+fakeTime()
 
 function logged(options: Partial<DenialLogOptions> = {}) {
   const records: (DenialRecord | DenialSummary)[] = []
@@ -86,7 +82,11 @@ describe('denialLog', () => {
   it('says nothing of a policy in shadow by itself', async () => {
     const { records, log } = logged()
     const guard = guardOf({
-      ...{ name: 'next', limit: 1, window: '1m', mode: 'shadow', observers: [log] },
+      name: 'next',
+      limit: 1,
+      window: '1m',
+      mode: 'shadow',
+      observers: [log],
     })
     for (let i = 0; i < 3; i += 1) await guard.check(exchange())
     expect(log).not.toHaveProperty('onShadow')
@@ -192,12 +192,7 @@ describe('denialLog', () => {
   })
 
   it.each([
-    [
-      'throws',
-      () => {
-        throw new Error('disk full')
-      },
-    ],
+    ['throws', () => Promise.reject.call(undefined)],
     ['rejects', () => Promise.reject(new Error('disk full'))],
   ])('hurts no request where the sink %s', async (_, sink) => {
     const guard = guardOf({ limit: 1, window: '1m', observers: [denialLog({ sink })] })

@@ -2,19 +2,19 @@ import { createCheckLimiter, digestOf, type StoreFleet } from '@sluice/core'
 import { collectMetrics } from '@sluice/metrics'
 import { type RedisStore, redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, vi } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import type { RedisServer } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
 let server: RedisServer
 /** What each test has to end. */
 const ends: (() => unknown)[] = []
 
-beforeAll(async () => {
-  server = await startRedis()
+it.beforeAll(({ redis }) => {
+  server = redis
 })
-afterAll(() => server.stop())
 
 // Processes report every three seconds: the clock of this process runs ahead while a test waits.
 beforeEach(() => {

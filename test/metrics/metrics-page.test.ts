@@ -7,7 +7,7 @@ import {
   otelName,
 } from '@sluice/metrics'
 import { describe, expect, it } from 'vitest'
-import { scraped } from './scrape.ts'
+import { pageRequest, scraped } from './scrape.ts'
 
 const intro = `# Metrics
 
@@ -62,11 +62,9 @@ describe('the page', () => {
 
   it('answers GET and HEAD at its mount alone', async () => {
     const page = metricsPage(collectMetrics())
-    const request = { route: undefined, ip: undefined, header: () => undefined, native: {} }
-    const asked = { ...request, query: new URLSearchParams(), originalPath: '/', peer: undefined }
-    expect(await page({ ...asked, method: 'POST', path: '/' })).toMatchObject({ status: 405 })
-    expect(await page({ ...asked, method: 'GET', path: '/more' })).toBeUndefined()
-    expect(await page({ ...asked, method: 'HEAD', path: '/' })).toMatchObject({
+    expect(await page(pageRequest({ method: 'POST' }))).toMatchObject({ status: 405 })
+    expect(await page(pageRequest({ path: '/more' }))).toBeUndefined()
+    expect(await page(pageRequest({ method: 'HEAD' }))).toMatchObject({
       status: 200,
       headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
     })

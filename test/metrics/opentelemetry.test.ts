@@ -14,17 +14,30 @@ import {
 import { createLimiter } from '@sluice/core'
 import { collectMetrics, denialLog } from '@sluice/metrics'
 import { openTelemetry, traces } from '@sluice/metrics/opentelemetry'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { readText } from '../support/workspace.ts'
 import { everyMetric } from './every-metric.ts'
 
+/** A meter of the SDK, and the metrics that it exports. */
+function sdk() {
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 60_000 })
+  const provider = new MeterProvider({ readers: [reader] })
+  onTestFinished(() => provider.shutdown())
+  return {
+    meter: provider.getMeter('test'),
+    async exported() {
+      await provider.forceFlush()
+      const scopes = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics)
+      return scopes.flatMap(({ metrics }) => metrics)
+    },
+  }
+}
+
 describe('openTelemetry() with the SDK', () => {
   it('exports counters, gauges and histograms with units and attributes', async () => {
-    const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
-    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 60_000 })
-    const provider = new MeterProvider({ readers: [reader] })
+    const { meter, exported: read } = sdk()
     const metrics = collectMetrics()
-    const meter = provider.getMeter('test')
     openTelemetry(metrics, { meter })
     openTelemetry(metrics, { meter })
     expect(() => openTelemetry(collectMetrics(), { meter })).toThrow(
@@ -32,10 +45,7 @@ describe('openTelemetry() with the SDK', () => {
     )
     const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', observers: [metrics] })
     for (let i = 0; i < 3; i += 1) await limiter.consume('canary')
-    await provider.forceFlush()
-
-    const all = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics)
-    const exported = all.flatMap((scope) => scope.metrics)
+    const exported = await read()
     const find = (name: string) => exported.find(({ descriptor }) => descriptor.name === name)
     const denied = { 'sluice.policy': 'api', 'sluice.result': 'denied' }
     expect(find('sluice.checks')?.descriptor).toMatchObject({ unit: '{check}' })
@@ -48,23 +58,16 @@ describe('openTelemetry() with the SDK', () => {
       { value: { count: 1, sum: 1, buckets: { boundaries: [0.5, 0.8, 0.9, 0.95, 0.99, 1] } } },
     ])
     expect(JSON.stringify(exported)).not.toContain('canary')
-    await provider.shutdown()
   })
 
   it('exports every metric by its name, unit and attributes', async () => {
-    const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
-    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 60_000 })
-    const provider = new MeterProvider({ readers: [reader] })
-    await everyMetric((metrics) => openTelemetry(metrics, { meter: provider.getMeter('all') }))
-    await provider.forceFlush()
-    const scopes = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics)
-    const shown = scopes
-      .flatMap(({ metrics }) => metrics)
-      .map(({ descriptor: { name, unit }, dataPoints }) => {
-        const attributes = Object.keys(dataPoints[0]?.attributes ?? {})
-        const labels = attributes.map((attribute) => `\`${attribute.replace('sluice.', '')}\``)
-        return [`\`${name}\``, `\`${unit}\``, labels.join(', ')]
-      })
+    const { meter, exported } = sdk()
+    await everyMetric((metrics) => openTelemetry(metrics, { meter }))
+    const shown = (await exported()).map(({ descriptor: { name, unit }, dataPoints }) => {
+      const attributes = Object.keys(dataPoints[0]?.attributes ?? {})
+      const labels = attributes.map((attribute) => `\`${attribute.replace('sluice.', '')}\``)
+      return [`\`${name}\``, `\`${unit}\``, labels.join(', ')]
+    })
     // The table of the docs, whose first column has both names.
     const rows = readText('docs/metrics.md')
       .split('\n')
@@ -74,7 +77,6 @@ describe('openTelemetry() with the SDK', () => {
       return [names.split(', ')[1], unit, labels?.trim() ?? '']
     })
     expect(shown.sort()).toEqual(told.sort())
-    await provider.shutdown()
   })
 
   it.each([[{}], [{ meter: {} }]])('refuses %j', (options) => {

@@ -1,5 +1,6 @@
+import type { HandlerRequest } from '@sluice/http'
 import { type Metrics, metricsPage } from '@sluice/metrics'
-import { afterEach, beforeEach, vi } from 'vitest'
+import { afterEach, beforeEach, expect, vi } from 'vitest'
 
 /** Fakes the time of each test of a file. */
 export function fakeTime(): void {
@@ -11,25 +12,49 @@ export function fakeTime(): void {
   })
 }
 
-/** The page as Prometheus reads it. */
-export async function scraped(metrics: Metrics, accept = 'text/plain'): Promise<string> {
-  const response = await metricsPage(metrics)({
+/** What Prometheus asks the page, and some of it otherwise. */
+export function pageRequest(own: Partial<HandlerRequest> = {}): HandlerRequest {
+  return {
     method: 'GET',
     path: '/',
     route: undefined,
     ip: undefined,
-    header: () => accept,
+    header: () => 'text/plain',
     native: {},
     query: new URLSearchParams(),
     originalPath: '/',
     peer: undefined,
-  })
+    ...own,
+  }
+}
+
+/** The page as Prometheus reads it. */
+export async function scraped(metrics: Metrics, accept = 'text/plain'): Promise<string> {
+  const response = await metricsPage(metrics)(pageRequest({ header: () => accept }))
   return String(response?.body)
 }
 
 /** The value of one series on the page. */
 export async function seriesValue(metrics: Metrics, series: string): Promise<number | undefined> {
-  const lines = (await scraped(metrics)).split('\n')
-  const line = lines.find((each) => each.startsWith(`${series} `))
-  return line === undefined ? undefined : Number(line.slice(series.length + 1))
+  return (await seriesIn(metrics)).get(series)
+}
+
+/** Expects values of series on the page; `undefined` stands for a series that is not there. */
+export async function expectSeries(
+  metrics: Metrics,
+  expected: Readonly<Record<string, number | undefined>>,
+): Promise<void> {
+  const all = await seriesIn(metrics)
+  const found = Object.keys(expected).map((series) => [series, all.get(series)])
+  expect(Object.fromEntries(found)).toEqual(expected)
+}
+
+async function seriesIn(metrics: Metrics): Promise<ReadonlyMap<string, number>> {
+  const lines = (await scraped(metrics)).trimEnd().split('\n')
+  return new Map(
+    lines.map((line) => {
+      const end = line.lastIndexOf(' ')
+      return [line.slice(0, end), Number(line.slice(end + 1))]
+    }),
+  )
 }

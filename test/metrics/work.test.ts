@@ -2,7 +2,7 @@ import { createFetch } from '@sluice/client'
 import { collectMetrics } from '@sluice/metrics'
 import { createQueue, createWorker, memoryBroker } from '@sluice/queue'
 import { describe, expect, it, vi } from 'vitest'
-import { fakeTime, scraped, seriesValue } from './scrape.ts'
+import { expectSeries, fakeTime, scraped } from './scrape.ts'
 
 fakeTime()
 
@@ -13,30 +13,34 @@ describe('metrics of queues and outbounds', () => {
     const queue = createQueue({ broker, observers: [metrics] })
     await queue.enqueue({ identity: 'a', payload: 1 })
     vi.advanceTimersByTime(2_000)
-    const name = broker.name
-    const read = (series: string) => seriesValue(metrics, `${series}{queue="${name}"}`)
-    expect(await read('sluice_queue_depth')).toBe(1)
-    expect(await read('sluice_queue_oldest_seconds')).toBe(2)
+    const of = `queue="${broker.name}"`
+    await expectSeries(metrics, {
+      [`sluice_queue_depth{${of}}`]: 1,
+      [`sluice_queue_oldest_seconds{${of}}`]: 2,
+    })
     const handler = vi.fn(async () => Promise.reject(new Error('no')))
     const worker = createWorker({ broker, handler, attempts: 2, observers: [metrics] })
     await vi.advanceTimersByTimeAsync(20_000)
     await worker.close()
-    const jobs = (event: string) =>
-      seriesValue(metrics, `sluice_jobs_total{queue="${name}",event="${event}"}`)
-    expect([await jobs('enqueued'), await jobs('retried'), await jobs('dead')]).toEqual([1, 1, 1])
-    expect(await read('sluice_queue_dead_letters')).toBe(1)
-    expect(await read('sluice_job_run_seconds_count')).toBe(2)
-    expect(await read('sluice_job_wait_seconds_count')).toBe(2)
+    await expectSeries(metrics, {
+      [`sluice_jobs_total{${of},event="enqueued"}`]: 1,
+      [`sluice_jobs_total{${of},event="retried"}`]: 1,
+      [`sluice_jobs_total{${of},event="dead"}`]: 1,
+      [`sluice_queue_dead_letters{${of}}`]: 1,
+      [`sluice_job_run_seconds_count{${of}}`]: 2,
+      [`sluice_job_wait_seconds_count{${of}}`]: 2,
+    })
   })
 
   it('show what alerts wait for at 0 before it happens, so that its first event is an increase', async () => {
     const metrics = collectMetrics()
     metrics.onQueue({ queue: 'mail', depth: async () => ({ depth: 0, dead: 0, oldestMs: 0 }) })
-    expect(await seriesValue(metrics, 'sluice_jobs_total{queue="mail",event="dead"}')).toBe(0)
-    for (const metric of ['route', 'sluice_jobs_total', 'sluice_checks_total']) {
-      const series = `sluice_series_overflow_total{metric="${metric}"}`
-      expect(await seriesValue(metrics, series)).toBe(0)
-    }
+    await expectSeries(metrics, {
+      'sluice_jobs_total{queue="mail",event="dead"}': 0,
+      'sluice_series_overflow_total{metric="route"}': 0,
+      'sluice_series_overflow_total{metric="sluice_jobs_total"}': 0,
+      'sluice_series_overflow_total{metric="sluice_checks_total"}': 0,
+    })
   })
 
   it('tell how long calls of the client waited, and not how long they may have', async () => {
@@ -48,12 +52,13 @@ describe('metrics of queues and outbounds', () => {
     const { signal } = controller
     const call = fetch('https://api.example.com', { signal }).catch(() => undefined)
     await vi.advanceTimersByTimeAsync(5_000)
-    const waited = (part: string) =>
-      seriesValue(metrics, `sluice_client_wait_seconds_${part}{reason="server"}`)
-    expect(await waited('count')).toBeUndefined()
+    const [count, sum] = ['count', 'sum'].map(
+      (part) => `sluice_client_wait_seconds_${part}{reason="server"}`,
+    )
+    await expectSeries(metrics, { [`${count}`]: undefined })
     controller.abort()
     await call
-    expect([await waited('count'), await waited('sum')]).toEqual([1, 5])
+    await expectSeries(metrics, { [`${count}`]: 1, [`${sum}`]: 5 })
   })
 
   it('leave a queue out that does not say how full it is', async () => {
