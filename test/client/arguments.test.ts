@@ -1,12 +1,9 @@
 import { Readable } from 'node:stream'
 import { createFetch } from '@sluice/client'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { fakeTime, scriptedApi, settled, url } from './scripted-api.ts'
+import { describe, expect, it, vi } from 'vitest'
+import { fakeTime, refusal, scriptedApi, settled, url } from './scripted-api.ts'
 
-beforeEach(fakeTime)
-afterEach(() => vi.useRealTimers())
-
-const refusal = { status: 429, headers: { 'Retry-After': '1' } }
+fakeTime()
 
 describe('the arguments of fetch', () => {
   it.each<[string, () => Iterable<[string, string]>]>([
@@ -18,7 +15,7 @@ describe('the arguments of fetch', () => {
     const seen: (string | null)[] = []
     const fetch: typeof globalThis.fetch = async (input, init) => {
       seen.push(new Request(input, init).headers.get('X-Trace'))
-      return seen.length === 1 ? new Response('', refusal) : new Response()
+      return seen.length === 1 ? new Response('', refusal(1)) : new Response()
     }
     const init = { headers: headers() as [string, string][] }
     await settled(createFetch({ fetch })(url, init))
@@ -26,7 +23,7 @@ describe('the arguments of fetch', () => {
   })
 
   it('may have a Request for their init', async () => {
-    const api = scriptedApi(refusal, {})
+    const api = scriptedApi(refusal(1), {})
     const init = new Request(url, { method: 'DELETE' })
     await settled(createFetch({ fetch: api.fetch })(url, init))
     expect(api.sent.map(({ method }) => method)).toEqual(['DELETE', 'DELETE'])
@@ -38,7 +35,7 @@ describe('the arguments of fetch', () => {
     const sent: string[] = []
     const fetch: typeof globalThis.fetch = async (input) => {
       sent.push(await (input as Request).text())
-      return sent.length === 1 ? new Response('', refusal) : new Response()
+      return sent.length === 1 ? new Response('', refusal(1)) : new Response()
     }
     expect((await settled(createFetch({ fetch })(request))).status).toBe(200)
     expect(sent).toEqual(['a=1', 'a=1'])
@@ -59,7 +56,7 @@ describe('the arguments of fetch', () => {
   it('may be a used Request with a body of its own', async () => {
     const request = new Request(url, { method: 'PUT', body: 'a=1' })
     await request.text()
-    const api = scriptedApi(refusal, {})
+    const api = scriptedApi(refusal(1), {})
     const fetch: typeof globalThis.fetch = (_, init) => api.fetch(url, init)
     await settled(createFetch({ fetch })(request, { method: 'PUT', body: 'b=2' }))
     expect(api.sent.map(({ body }) => body)).toEqual(['b=2', 'b=2'])
@@ -68,7 +65,7 @@ describe('the arguments of fetch', () => {
   it('whose body is used up by somebody else between two tries end the call', async () => {
     const request = new Request(url, { method: 'PUT', body: 'a=1' })
     const onWait = vi.fn(() => void request.text())
-    const api = scriptedApi(refusal, {})
+    const api = scriptedApi(refusal(1), {})
     const call = settled(createFetch({ fetch: api.fetch, observers: { onWait } })(request))
     await expect(call).rejects.toThrow(TypeError)
     expect(onWait).toHaveBeenCalledTimes(1)
@@ -81,7 +78,7 @@ describe('the arguments of fetch', () => {
     const sent: unknown[] = []
     const fetch: typeof globalThis.fetch = async (_, init) => {
       sent.push(init?.body)
-      return new Response('', refusal)
+      return new Response('', refusal(1))
     }
     await settled(createFetch({ fetch })(url, { method: 'PUT', body }))
     expect(sent).toEqual([body])
@@ -94,7 +91,7 @@ describe('a fetch of another make', () => {
     const fetch: typeof globalThis.fetch = async () => {
       const body = Readable.from(['slowly'])
       bodies.push(body)
-      const response = new Response('', bodies.length === 1 ? refusal : {})
+      const response = new Response('', bodies.length === 1 ? refusal(1) : {})
       return Object.defineProperty(response, 'body', { value: body })
     }
     const response = await settled(createFetch({ fetch })(url))

@@ -1,16 +1,8 @@
 import { createFetch, type GiveUpEvent, type WaitEvent } from '@sluice/client'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { fakeTime, type ScriptedAnswer, scriptedApi, settled, silence } from './scripted-api.ts'
 
-beforeEach(() => {
-  fakeTime()
-  vi.spyOn(Math, 'random').mockReturnValue(0)
-})
-
-afterEach(() => {
-  vi.restoreAllMocks()
-  vi.useRealTimers()
-})
+fakeTime({ random: 0 })
 
 const origin = 'https://api.example.com'
 

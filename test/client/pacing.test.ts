@@ -1,10 +1,9 @@
 import { createFetch } from '@sluice/client'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { abortsAfter, limitedApi } from './limited-api.ts'
-import { fakeTime, type ScriptedAnswer, scriptedApi, settled } from './scripted-api.ts'
+import { fakeTime, refusal, type ScriptedAnswer, scriptedApi, settled } from './scripted-api.ts'
 
-beforeEach(fakeTime)
-afterEach(() => vi.useRealTimers())
+fakeTime()
 
 const origin = 'https://api.example.com'
 const burst = { name: 'burst', limit: 50, window: '1s' } as const
@@ -88,7 +87,7 @@ describe('pacing', () => {
         },
       }
     })
-    return scriptedApi(...answers, { status: 429, headers: { 'Retry-After': '3600' } })
+    return scriptedApi(...answers, refusal(3600))
   }
 
   it('refuses nothing by itself while there is something left', async () => {

@@ -1,11 +1,10 @@
 import { createFetch } from '@sluice/client'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { scaled } from '../support/scale.ts'
 import { fakeTime, type Script, scriptedApi, settled, url } from './scripted-api.ts'
 
-beforeEach(fakeTime)
-afterEach(() => vi.useRealTimers())
+fakeTime()
 
 const seconds = fc.integer({ min: 0, max: 40 })
 

@@ -1,21 +1,16 @@
 import { createFetch, type Fetch } from '@sluice/client'
 import { parseHeaders } from '@sluice/headers'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { scaled } from '../support/scale.ts'
 import { limitedApi } from './limited-api.ts'
 import { fakeTime, settled } from './scripted-api.ts'
 
+fakeTime()
 beforeEach(() => {
-  fakeTime()
   // Real clocks have fractions, other ones each time.
   const whole = performance.now.bind(performance)
   vi.spyOn(performance, 'now').mockImplementation(() => whole() + ((whole() * 0.618) % 1) / 2)
-})
-
-afterEach(() => {
-  vi.restoreAllMocks()
-  vi.useRealTimers()
 })
 
 const origin = 'https://api.example.com'

@@ -1,14 +1,10 @@
 import { createFetch } from '@sluice/client'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { GateRegistry } from '../../packages/client/src/throttle/registry.ts'
 import { abortsAfter, limitedApi } from './limited-api.ts'
-import { fakeTime, scriptedApi, settled } from './scripted-api.ts'
+import { fakeTime, refusal, scriptedApi, settled } from './scripted-api.ts'
 
-beforeEach(fakeTime)
-afterEach(() => {
-  vi.restoreAllMocks()
-  vi.useRealTimers()
-})
+fakeTime()
 
 const origin = 'https://api.example.com'
 const slow = { name: 'slow', limit: 10, window: '10s' } as const
@@ -64,7 +60,7 @@ describe('a call that is aborted in the line', () => {
   })
 
   it('leaves no timer', async () => {
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '30' } })
+    const api = scriptedApi(refusal(30))
     const fetch = createFetch({ fetch: api.fetch, retries: 0 })
     await fetch(origin)
     const controller = new AbortController()

@@ -1,4 +1,4 @@
-import { vi } from 'vitest'
+import { afterEach, beforeEach, vi } from 'vitest'
 
 /** An answer of the scripted API: a status with headers and a body, or an error to reject with. */
 export type Script = ScriptedAnswer | Error
@@ -7,6 +7,11 @@ export interface ScriptedAnswer {
   readonly status?: number
   readonly headers?: Record<string, string>
   readonly body?: string
+}
+
+/** A refusal that says when to come back. */
+export function refusal(seconds: number, more: Readonly<Record<string, string>> = {}) {
+  return { status: 429, headers: { 'Retry-After': `${seconds}`, ...more } }
 }
 
 interface Sent {
@@ -45,11 +50,18 @@ export function scriptedApi(...script: Script[]): ScriptedApi {
   return { fetch: answer, sent, times: () => sent.map(({ atMs }) => atMs) }
 }
 
-/** Fakes every clock that the client reads. */
-export function fakeTime(): void {
-  vi.useFakeTimers({
-    toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'],
-    now: Date.UTC(2026, 10, 21, 12),
+/** Fakes every clock that the client reads for each test of a file, and `Math.random` if it is given. All fakes end after the test. */
+export function fakeTime({ random }: { readonly random?: number } = {}): void {
+  beforeEach(() => {
+    vi.useFakeTimers({
+      toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'],
+      now: Date.UTC(2026, 10, 21, 12),
+    })
+    if (random !== undefined) vi.spyOn(Math, 'random').mockReturnValue(random)
+  })
+  afterEach(() => {
+    vi.restoreAllMocks()
+    vi.useRealTimers()
   })
 }
 

@@ -1,14 +1,11 @@
 import { createFetch } from '@sluice/client'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { fakeTime, scriptedApi, settled, url } from './scripted-api.ts'
+import { describe, expect, it, vi } from 'vitest'
+import { fakeTime, refusal, scriptedApi, settled, url } from './scripted-api.ts'
 
-beforeEach(fakeTime)
-afterEach(() => vi.useRealTimers())
-
-const refusal = { status: 429, headers: { 'Retry-After': '1' } }
+fakeTime()
 
 async function sentWith(init: RequestInit, options = {}): Promise<number> {
-  const api = scriptedApi(refusal, {})
+  const api = scriptedApi(refusal(1), {})
   await settled(createFetch({ fetch: api.fetch, ...options })(url, init))
   return api.sent.length
 }
@@ -60,7 +57,7 @@ describe('a body', () => {
   ]
 
   it.each(bodies)('is sent again: %s', async (_, body) => {
-    const api = scriptedApi(refusal, {})
+    const api = scriptedApi(refusal(1), {})
     await settled(createFetch({ fetch: api.fetch })(url, { method: 'PUT', body: body() ?? null }))
     expect(api.sent.map((sent) => sent.body)).toEqual(['a=1', 'a=1'])
   })
@@ -72,7 +69,7 @@ describe('a body', () => {
   })
 
   it('of a Request is sent again, and the Request is used up as with fetch', async () => {
-    const api = scriptedApi(refusal, refusal, {})
+    const api = scriptedApi(refusal(1), refusal(1), {})
     const request = new Request(url, { method: 'PUT', body: 'a=1' })
     await settled(createFetch({ fetch: api.fetch, retries: 2 })(request))
     expect(api.sent.map(({ body }) => body)).toEqual(['a=1', 'a=1', 'a=1'])
@@ -99,9 +96,9 @@ describe('what is no request', () => {
 
 describe('an AbortSignal', () => {
   it.each<[string, object, (signal: AbortSignal) => Parameters<typeof fetch>]>([
-    ['the call while it waits as told', refusal, (signal) => [url, { signal }]],
+    ['the call while it waits as told', refusal(1), (signal) => [url, { signal }]],
     ['the call while it backs off', { status: 503 }, (signal) => [url, { signal }]],
-    ['the call of its Request', refusal, (signal) => [new Request(url, { signal })]],
+    ['the call of its Request', refusal(1), (signal) => [new Request(url, { signal })]],
   ])('ends %s, and leaves no timer', async (_, answer, call) => {
     vi.spyOn(Math, 'random').mockReturnValue(0.9)
     const controller = new AbortController()

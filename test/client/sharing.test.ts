@@ -1,22 +1,20 @@
 import { createFetch, type WaitEvent } from '@sluice/client'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { mostWithin } from '../support/most-within.ts'
 import { type Arrival, limitedApi } from './limited-api.ts'
-import { fakeTime, type Script, type ScriptedAnswer, scriptedApi, settled } from './scripted-api.ts'
+import {
+  fakeTime,
+  refusal,
+  type Script,
+  type ScriptedAnswer,
+  scriptedApi,
+  settled,
+} from './scripted-api.ts'
 
-beforeEach(fakeTime)
-afterEach(() => {
-  vi.restoreAllMocks()
-  vi.useRealTimers()
-})
+fakeTime()
 
 const origin = 'https://api.example.com'
 const burst = { name: 'burst', limit: 50, window: '1s' } as const
-
-function refusal(seconds: number, RateLimit = '', type = 'text/plain'): ScriptedAnswer {
-  const named = RateLimit && { RateLimit }
-  return { status: 429, headers: { 'Retry-After': `${seconds}`, 'Content-Type': type, ...named } }
-}
 
 const telling = (RateLimit: string): ScriptedAnswer => ({ headers: { RateLimit } })
 const ofUser = (key: string, left: number) => `"user";r=${left};t=30;pk=:${btoa(key)}:`
@@ -234,7 +232,7 @@ describe('policies', () => {
     ['a policy', '"a";r=0;t=50'],
   ])('keep their gates closed, however many others are seen: %s', async (_, limit) => {
     const answers = Array.from({ length: 1500 }, (_, index) => telling(`"p${index}";r=5;t=9`))
-    const api = scriptedApi(refusal(50, limit), ...answers)
+    const api = scriptedApi(refusal(50, limit ? { RateLimit: limit } : {}), ...answers)
     const fetch = createFetch({ fetch: api.fetch, retries: 0 })
     await fetch(`${origin}/items`)
     for (const index of answers.keys()) await fetch(`${origin}/${wordOf(index)}`)
@@ -278,17 +276,17 @@ describe('one call after the other', () => {
   it.each<[what: string, answers: Script[], times: number[]]>([
     [
       'policies that refuse together hold each for as long as it says itself',
-      [telling('"b";r=1;t=5'), refusal(40, '"a";r=0;t=40, "b";r=0;t=5'), {}],
+      [telling('"b";r=1;t=5'), refusal(40, { RateLimit: '"a";r=0;t=40, "b";r=0;t=5' }), {}],
       [0, 0, 5000, 40_000],
     ],
     [
       'a policy with nothing left is not closed for the wait of one that is not shown',
-      [telling('"site";r=1;t=5'), refusal(50, '"site";r=0;t=5'), {}],
+      [telling('"site";r=1;t=5'), refusal(50, { RateLimit: '"site";r=0;t=5' }), {}],
       [0, 0, 5000, 50_000],
     ],
     [
       'a policy is closed for the jitter that a server adds, too',
-      [telling('"site";r=1;t=5'), refusal(33, '"site";r=0;t=30'), {}],
+      [telling('"site";r=1;t=5'), refusal(33, { RateLimit: '"site";r=0;t=30' }), {}],
       [0, 0, 33_000, 33_050],
     ],
     [
@@ -296,7 +294,10 @@ describe('one call after the other', () => {
       [
         telling('"a";r=9;t=9'),
         {
-          ...refusal(30, '"a";r=8;t=9, "b";r=3;t=30', 'application/problem+json; charset=utf-8'),
+          ...refusal(30, {
+            RateLimit: '"a";r=8;t=9, "b";r=3;t=30',
+            'Content-Type': 'application/problem+json; charset=utf-8',
+          }),
           body: '{"type":"about:blank","status":429,"violated-policies":["b"]}',
         },
         {},

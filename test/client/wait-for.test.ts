@@ -1,16 +1,15 @@
 import { createFetch, StillPendingError, waitFor } from '@sluice/client'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { fakeTime, type ScriptedAnswer, scriptedApi, settled, silence } from './scripted-api.ts'
+import { describe, expect, it, vi } from 'vitest'
+import {
+  fakeTime,
+  refusal,
+  type ScriptedAnswer,
+  scriptedApi,
+  settled,
+  silence,
+} from './scripted-api.ts'
 
-beforeEach(() => {
-  fakeTime()
-  vi.spyOn(Math, 'random').mockReturnValue(0)
-})
-
-afterEach(() => {
-  vi.restoreAllMocks()
-  vi.useRealTimers()
-})
+fakeTime({ random: 0 })
 
 const monitor = 'https://api.example.com/jobs/123'
 const json = { 'Content-Type': 'application/json' }
@@ -137,7 +136,7 @@ describe('waitFor', () => {
   })
 
   it('goes on when a poll comes too early, or the server is busy', async () => {
-    const refused = { status: 429, headers: { 'Retry-After': '90' } }
+    const refused = refusal(90)
     const api = scriptedApi(refused, { ...refused, status: 503 }, done)
     const job = accepted({ Location: monitor, 'Retry-After': '1' })
     await settled(waitFor(job, { fetch: api.fetch }))
@@ -145,11 +144,7 @@ describe('waitFor', () => {
   })
 
   it('asks through a client that waits as it is told', async () => {
-    const api = scriptedApi(
-      { status: 429, headers: { 'Retry-After': '4' } },
-      new TypeError('fetch failed'),
-      done,
-    )
+    const api = scriptedApi(refusal(4), new TypeError('fetch failed'), done)
     const fetch = createFetch({ fetch: api.fetch })
     await settled(waitFor(accepted({ Location: monitor, 'Retry-After': '1' }), { fetch }))
     expect(api.times()).toEqual([1000, 5000, 5050])
@@ -287,7 +282,7 @@ describe('waitFor', () => {
   })
 
   it('is not held up by a client that waits as it is told', async () => {
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '50' } })
+    const api = scriptedApi(refusal(50))
     const fetch = createFetch({ fetch: api.fetch })
     const startMs = performance.now()
     const waiting = settled(waitFor(accepted({ Location: monitor }), { fetch, maxWaitMs: 7000 }))

@@ -1,24 +1,24 @@
-import { createFetch, type WaitEvent } from '@sluice/client'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { fakeTime, type ScriptedAnswer, scriptedApi, settled, url } from './scripted-api.ts'
+import { type ClientOptions, createFetch, type WaitEvent } from '@sluice/client'
+import { describe, expect, it, vi } from 'vitest'
+import { fakeTime, refusal, type Script, scriptedApi, settled, url } from './scripted-api.ts'
 
-beforeEach(() => {
-  fakeTime()
-  vi.spyOn(Math, 'random').mockReturnValue(0)
-})
-
-afterEach(() => {
-  vi.restoreAllMocks()
-  vi.useRealTimers()
-})
+fakeTime({ random: 0 })
 
 const now = Date.UTC(2026, 10, 21, 12)
 const epoch = (ms: number): string => String((now + ms) / 1000)
+const date = (ms: number): string => new Date(now + ms).toUTCString()
+
+/** Makes one call, and says what came of it and when its requests were sent. */
+async function called(script: readonly Script[], options: ClientOptions = {}) {
+  const api = scriptedApi(...script)
+  const { status } = await settled(createFetch({ fetch: api.fetch, ...options })(url))
+  return { status, times: api.times() }
+}
 
 describe('a client that is refused', () => {
   it.each<[string, Record<string, string>, number]>([
     ['Retry-After in seconds', { 'Retry-After': '7' }, 7000],
-    ['Retry-After as a date', { 'Retry-After': new Date(now + 9000).toUTCString() }, 9000],
+    ['Retry-After as a date', { 'Retry-After': date(9000) }, 9000],
     ['the later of two Retry-After lines', { 'Retry-After': '2, 5' }, 5000],
     ['draft-11', { RateLimit: '"a";r=0;t=4' }, 4000],
     ['draft-11, the policy that is spent', { RateLimit: '"a";r=0;t=4, "b";r=9;t=50' }, 4000],
@@ -36,11 +36,22 @@ describe('a client that is refused', () => {
     ['Retry-After in milliseconds', { 'Retry-After': '2', 'Retry-After-Ms': '1500' }, 1500],
     ['Retry-After before t', { 'Retry-After': '2', RateLimit: '"a";r=0;t=30' }, 2000],
     ['Retry-After after t', { 'Retry-After': '30', RateLimit: '"a";r=0;t=2' }, 30_000],
+    [
+      'a date by the clock of the server',
+      { Date: date(-3_600_000), 'Retry-After': date(-3_595_000) },
+      5000,
+    ],
+    [
+      'a date by its own clock, as Date is no HTTP date',
+      { Date: '1', 'Retry-After': date(5000) },
+      5000,
+    ],
+    ['an epoch in the past, sent as Retry-After', { 'Retry-After': epoch(-1000) }, 0],
+    ['an epoch to come, sent as Retry-After', { 'Retry-After': epoch(8000) }, 8000],
+    ['nothing, as the answer is from a cache', { Age: '10', RateLimit: '"a";r=0;t=30' }, 0],
   ])('waits as told by %s', async (_, headers, expectedMs) => {
-    const api = scriptedApi({ status: 429, headers }, {})
-    const response = await settled(createFetch({ fetch: api.fetch })(url))
-    expect(response.status).toBe(200)
-    expect(api.times()).toEqual([0, expectedMs])
+    const { status, times } = await called([{ status: 429, headers }, {}])
+    expect([status, times]).toEqual([200, [0, expectedMs]])
   })
 
   it('tells each observer, and goes on where one throws or rejects', async () => {
@@ -52,21 +63,20 @@ describe('a client that is refused', () => {
       },
       onGiveUp: () => Promise.reject(new Error('late')),
     }
-    const refusal = { status: 429, headers: { 'Retry-After': '1' } }
-    const api = scriptedApi(refusal, refusal)
+    const api = scriptedApi(refusal(1), refusal(1))
     const observers = [broken, { onWait: listed, onGiveUp: listed }]
     const response = await settled(createFetch({ fetch: api.fetch, retries: 1, observers })(url))
     expect(response.status).toBe(429)
     expect(listed).toHaveBeenCalledTimes(2)
     expect(warn).toHaveBeenCalledOnce()
-    const other = scriptedApi(refusal, {})
+    const other = scriptedApi(refusal(1), {})
     await settled(createFetch({ fetch: other.fetch, observers: { onWait: alone } })(url))
     expect(alone).toHaveBeenCalledOnce()
   })
 
   it('tells observers after each wait how long it took, which is less where it was woken or aborted', async () => {
     const onWaited = vi.fn()
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '7' } }, {})
+    const api = scriptedApi(refusal(7), {})
     const fetch = createFetch({ fetch: api.fetch, observers: [{ onWaited }] })
     const controller = new AbortController()
     const aborted = fetch(url, { signal: controller.signal }).catch(() => undefined)
@@ -85,25 +95,10 @@ describe('a client that is refused', () => {
     const faked = globalThis.setTimeout
     const early = (run: () => void, ms: number) => faked(run, Math.max(0, ms - 3))
     vi.stubGlobal('setTimeout', early)
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '7' } }, {})
+    const api = scriptedApi(refusal(7), {})
     await settled(createFetch({ fetch: api.fetch })(url))
     vi.stubGlobal('setTimeout', faked)
     expect(api.times()).toEqual([0, 7000])
-  })
-
-  it('goes by the clock of the server', async () => {
-    const served = { Date: new Date(now - 3_600_000).toUTCString() }
-    const reset = new Date(now - 3_600_000 + 5000).toUTCString()
-    const api = scriptedApi({ status: 429, headers: { ...served, 'Retry-After': reset } }, {})
-    await settled(createFetch({ fetch: api.fetch })(url))
-    expect(api.times()).toEqual([0, 5000])
-  })
-
-  it('goes by its own clock where `Date` is no HTTP date', async () => {
-    const reset = new Date(now + 5000).toUTCString()
-    const api = scriptedApi({ status: 429, headers: { Date: '1', 'Retry-After': reset } }, {})
-    await settled(createFetch({ fetch: api.fetch })(url))
-    expect(api.times()).toEqual([0, 5000])
   })
 
   it.each([
@@ -121,64 +116,51 @@ describe('a client that is refused', () => {
     ],
   ])('backs off with full jitter when told nothing: %s', async (_, answer) => {
     vi.mocked(Math.random).mockReturnValue(0.5)
-    const api = scriptedApi(answer, answer, answer, {})
-    await settled(createFetch({ fetch: api.fetch, backoffMs: 1000 })(url))
-    expect(api.times()).toEqual([0, 500, 1500, 3500])
+    const { times } = await called([answer, answer, answer, {}], { backoffMs: 1000 })
+    expect(times).toEqual([0, 500, 1500, 3500])
   })
 
-  it('backs off by no more than maxBackoffMs', async () => {
+  it.each<[string, Script[], ClientOptions, number[]]>([
+    [
+      'backs off by no more than maxBackoffMs',
+      [{ status: 500 }],
+      { backoffMs: 1000, maxBackoffMs: 1500, retries: 3 },
+      [0, 1000, 2500, 4000],
+    ],
+    ['adds jitter of at least 250 ms', [refusal(1), {}], {}, [0, 1250]],
+    ['adds a tenth of a long wait as jitter', [refusal(50), {}], {}, [0, 55_000]],
+    ['adds jitter to a wait of nothing as well', [refusal(0), {}], {}, [0, 250]],
+    [
+      'adds no more jitter than maxWaitMs leaves',
+      [refusal(50), {}],
+      { maxWaitMs: 50_100 },
+      [0, 50_100],
+    ],
+    [
+      'doubles the jitter with each further refusal',
+      [refusal(1), refusal(1), refusal(1), {}],
+      {},
+      [0, 1250, 2750, 4750],
+    ],
+  ])('%s', async (_, script, options, expected) => {
     vi.mocked(Math.random).mockReturnValue(1)
-    const api = scriptedApi({ status: 500 })
-    const options = { backoffMs: 1000, maxBackoffMs: 1500, retries: 3 }
-    await settled(createFetch({ fetch: api.fetch, ...options })(url))
-    expect(api.times()).toEqual([0, 1000, 2500, 4000])
-  })
-
-  it.each([
-    ['at least 250 ms', '1', 1250],
-    ['a tenth of a long wait', '50', 55_000],
-    ['on a wait of nothing as well', '0', 250],
-  ])('adds jitter: %s', async (_, seconds, expectedMs) => {
-    vi.mocked(Math.random).mockReturnValue(1)
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': seconds } }, {})
-    await settled(createFetch({ fetch: api.fetch })(url))
-    expect(api.times()).toEqual([0, expectedMs])
-  })
-
-  it('adds no more jitter than maxWaitMs leaves', async () => {
-    vi.mocked(Math.random).mockReturnValue(1)
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '50' } }, {})
-    await settled(createFetch({ fetch: api.fetch, maxWaitMs: 50_100 })(url))
-    expect(api.times()).toEqual([0, 50_100])
-  })
-
-  it('doubles the jitter with each further refusal', async () => {
-    vi.mocked(Math.random).mockReturnValue(1)
-    const refusal = { status: 429, headers: { 'Retry-After': '1' } }
-    const api = scriptedApi(refusal, refusal, refusal, {})
-    await settled(createFetch({ fetch: api.fetch })(url))
-    expect(api.times()).toEqual([0, 1250, 2750, 4750])
+    expect((await called(script, options)).times).toEqual(expected)
   })
 
   it.each([400, 401, 403, 404, 409, 410, 413, 422, 501])(
     'takes %i as an answer',
     async (status) => {
-      const api = scriptedApi({ status }, {})
-      expect((await settled(createFetch({ fetch: api.fetch })(url))).status).toBe(status)
-      expect(api.sent).toHaveLength(1)
+      expect(await called([{ status }, {}])).toEqual({ status, times: [0] })
     },
   )
 
   it.each([403, 409, 413])('comes back after %i when told when', async (status) => {
-    const api = scriptedApi({ status, headers: { 'Retry-After': '3' } }, {})
-    expect((await settled(createFetch({ fetch: api.fetch })(url))).status).toBe(200)
-    expect(api.times()).toEqual([0, 3000])
+    expect(await called([{ ...refusal(3), status }, {}])).toEqual({ status: 200, times: [0, 3000] })
   })
 
   it('takes a 403 that happens to use up a quota as an answer', async () => {
-    const api = scriptedApi({ status: 403, headers: { RateLimit: '"a";r=0;t=30' } }, {})
-    expect((await settled(createFetch({ fetch: api.fetch })(url))).status).toBe(403)
-    expect(api.sent).toHaveLength(1)
+    const answer = { status: 403, headers: { RateLimit: '"a";r=0;t=30' } }
+    expect(await called([answer, {}])).toEqual({ status: 403, times: [0] })
   })
 
   it('understands a 403 of GitHub whose quota is spent', async () => {
@@ -202,26 +184,14 @@ describe('a client that is refused', () => {
   })
 
   it('waits longer than a timer can', async () => {
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '3000000' } }, {})
-    const options = {
-      maxWaitMs: Number.POSITIVE_INFINITY,
-      maxTotalWaitMs: Number.POSITIVE_INFINITY,
-    }
-    await settled(createFetch({ fetch: api.fetch, ...options })(url))
-    expect(api.times()).toEqual([0, 3_000_000_000])
-  })
-
-  it.each([
-    ['in the past', -1000, 0],
-    ['to come', 8000, 8000],
-  ])('reads an epoch that was sent as Retry-After, %s', async (_, aheadMs, expectedMs) => {
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': epoch(aheadMs) } }, {})
-    await settled(createFetch({ fetch: api.fetch })(url))
-    expect(api.times()).toEqual([0, expectedMs])
+    const { POSITIVE_INFINITY } = Number
+    const patience = { maxWaitMs: POSITIVE_INFINITY, maxTotalWaitMs: POSITIVE_INFINITY }
+    const { times } = await called([refusal(3_000_000), {}], patience)
+    expect(times).toEqual([0, 3_000_000_000])
   })
 
   it('holds other calls for twenty days at most', async () => {
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '900000000' } }, {})
+    const api = scriptedApi(refusal(900_000_000), {})
     const fetch = createFetch({ fetch: api.fetch, maxWaitMs: 500 })
     expect((await fetch(url)).status).toBe(429)
     await vi.advanceTimersByTimeAsync(1_728_000_000 - 1000)
@@ -229,17 +199,9 @@ describe('a client that is refused', () => {
     await vi.advanceTimersByTimeAsync(1000)
     expect((await fetch(url)).status).toBe(200)
   })
-
-  it('is told nothing by an answer from a cache', async () => {
-    const api = scriptedApi({ status: 429, headers: { Age: '10', RateLimit: '"a";r=0;t=30' } }, {})
-    await settled(createFetch({ fetch: api.fetch })(url))
-    expect(api.times()).toEqual([0, 0])
-  })
 })
 
 describe('the answer', () => {
-  const refusal: ScriptedAnswer = { status: 429, headers: { 'Retry-After': '5' }, body: 'slowly' }
-
   it.each([
     ['the wait is longer than maxWaitMs', { maxWaitMs: 4999 }, 1, 'wait', 5000],
     ['it would take longer than maxTotalWaitMs', { maxTotalWaitMs: 12_000 }, 3, 'wait', 5000],
@@ -247,7 +209,7 @@ describe('the answer', () => {
     ['there are no retries', { retries: 0 }, 1, 'tries', undefined],
   ])('is the last refusal, unread, when %s', async (_, options, count, reason, waitMs) => {
     const onGiveUp = vi.fn()
-    const api = scriptedApi(refusal)
+    const api = scriptedApi({ ...refusal(5), body: 'slowly' })
     const response = await settled(
       createFetch({ fetch: api.fetch, observers: { onGiveUp }, ...options })(url),
     )
@@ -264,7 +226,7 @@ describe('the answer', () => {
   })
 
   it('is a refusal of our own, and nothing is sent, while the server is to be left alone for too long', async () => {
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '3600' }, body: 'banned' }, {})
+    const api = scriptedApi({ ...refusal(3600), body: 'banned' }, {})
     const fetch = createFetch({ fetch: api.fetch })
     expect(await (await fetch(url)).text()).toBe('banned')
     await vi.advanceTimersByTimeAsync(600_000)
@@ -283,11 +245,7 @@ describe('the answer', () => {
   })
 
   it('is the error of the last try, not a refusal of our own, when the server is to be left alone then', async () => {
-    const api = scriptedApi(
-      new TypeError('no network'),
-      { status: 429, headers: { 'Retry-After': '3600' } },
-      {},
-    )
+    const api = scriptedApi(new TypeError('no network'), refusal(3_600), {})
     vi.mocked(Math.random).mockReturnValue(0.9)
     const call = createFetch({ fetch: api.fetch })(url)
     const rejected = expect(call).rejects.toThrow('no network')
@@ -297,7 +255,7 @@ describe('the answer', () => {
   })
 
   it('is the reason of a signal that had aborted, also while the server is to be left alone', async () => {
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '3600' } })
+    const api = scriptedApi(refusal(3_600))
     const fetch = createFetch({ fetch: api.fetch })
     await fetch(url)
     const call = fetch(url, { signal: AbortSignal.abort() })
@@ -311,8 +269,7 @@ describe('a clock with fractions', () => {
     vi.spyOn(performance, 'now').mockImplementation(
       () => base + startMs + (Date.now() - now) * 1.000_01,
     )
-    const conflict = { status: 409, headers: { 'Retry-After': '1' } }
-    const api = scriptedApi(conflict, { status: 503 }, { status: 503 }, {})
+    const api = scriptedApi({ ...refusal(1), status: 409 }, { status: 503 }, { status: 503 }, {})
     const fetch = createFetch({ fetch: api.fetch, maxTotalWaitMs: 1000 })
     // The first wait takes all that there is, and a little more; the backoffs are none.
     expect((await settled(fetch(url))).status).toBe(200)

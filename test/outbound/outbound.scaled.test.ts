@@ -173,42 +173,6 @@ describe('an outbound', () => {
     ])
   })
 
-  it.each([
-    ['429 with Retry-After', 429, { 'Retry-After': '7' }, 7_000],
-    ['503 with Retry-After', 503, { 'Retry-After': '7' }, 7_000],
-    ['429 that says nothing', 429, {}, 1_000],
-    ['nothing left', 200, { RateLimit: '"default";r=0;t=5' }, 5_000],
-    [
-      'nothing left, as GitHub says it',
-      200,
-      { 'RateLimit-Remaining': '0', 'RateLimit-Reset': '5' },
-      5_000,
-    ],
-    ['something left', 200, { RateLimit: '"default";r=3;t=5' }, 0],
-    ['503 that says nothing', 503, {}, 0],
-  ])('holds up the whole fleet after %s', async (_what, status, headers, pauseMs) => {
-    const store = memoryStore()
-    const limits = [{ limit: 100, window: '1s' }] as const
-    const [one, other] = [make({ store, limits }), make({ store, limits })]
-    const answers = [new Response('', { status, headers })]
-    const fetched = vi.fn(async () => answers.shift() ?? new Response(''))
-    vi.stubGlobal('fetch', fetched)
-    expect((await one.fetch('https://crm.example/contacts?token=1')).status).toBe(status)
-    const beganAt = Date.now()
-    const later = [one, other].map(async (outbound) => {
-      await outbound.fetch('https://crm.example/')
-      return Date.now() - beganAt
-    })
-    await vi.advanceTimersByTimeAsync(20_000)
-    for (const waitedMs of await Promise.all(later)) {
-      expect(waitedMs).toBeGreaterThanOrEqual(pauseMs)
-      expect(waitedMs).toBeLessThanOrEqual(pauseMs + 1_000)
-    }
-    const paused = events.filter(({ type }) => type === 'paused')
-    expect(paused).toHaveLength(pauseMs > 0 ? 1 : 0)
-    await Promise.all([one.close(), other.close()])
-  })
-
   it('tells who called what, when, at what cost, and what came of it, without secrets of the URL', async () => {
     vi.stubGlobal('fetch', async () => new Response('', { status: 201 }))
     const outbound = make()

@@ -66,19 +66,6 @@ describe('a fleet whose policies change', () => {
     expect(decided).toBeGreaterThan(0)
     expect(reports[0]?.status.fleet).toHaveLength(size)
   }, 180_000)
-
-  it('lets one of two editors win, and tells the other of the conflict', async () => {
-    await start(2)
-    const answers = await Promise.allSettled(
-      fleet.map((each, index) => each.ask('limit', first + 1 + index)),
-    )
-    const losers = fleet.filter((_, index) => answers[index]?.status === 'rejected')
-    expect(losers).toHaveLength(1)
-    const [reason] = answers.flatMap((answer) => ('reason' in answer ? [answer.reason] : []))
-    expect(String(reason)).toContain('somebody else')
-    await inForce(1)
-    expect(await losers[0]?.ask('limit', first + 9)).toHaveProperty('version')
-  }, 60_000)
 })
 
 describe.runIf(isProof)('a fleet with faults', () => {

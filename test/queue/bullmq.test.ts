@@ -15,7 +15,9 @@ let count = 0
 function open({ url }: RedisServer) {
   count += 1
   const name = `queue-${count}`
-  const bench = new TestBench(bullmqBroker({ connection: url, name, observers, deadlineMs: 15_000 }))
+  const bench = new TestBench(
+    bullmqBroker({ connection: url, name, observers, deadlineMs: 15_000 }),
+  )
   return { bench, key: (part: string) => `bull:${name}:${part}` }
 }
 

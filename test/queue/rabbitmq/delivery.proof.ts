@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createWorker, type QueueEvent, type Settlement } from '@sluice/queue'
-import { redisStore } from '@sluice/redis'
 import { connect } from 'amqplib'
-import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { until } from '../../support/until.ts'
 import { newJob, roomy } from '../broker-bench.ts'
@@ -20,74 +18,6 @@ function untilAborted(signal: AbortSignal): Promise<string> {
 }
 
 describe('a worker over RabbitMQ', () => {
-  it('returns what waits for the rate when it closes, and another takes it at once', async () => {
-    const broker = bench.open()
-    const client = new Redis(bench.redis.url)
-    onTestFinished(() => client.disconnect())
-    const ran: unknown[] = []
-    const handler = async ({ payload }: { payload: unknown }) => void ran.push(payload)
-    const rate = { store: redisStore(client), limit: 1, window: '1s' } as const
-    const worker = createWorker({ broker, ...rate, handler })
-    for (let i = 0; i < 3; i += 1) await broker.enqueue(newJob({ payload: i }), roomy)
-    await until('two wait', () => ran.length === 1 && worker.waiting === 2)
-    await worker.close()
-    await until('they wait for another', async () => (await broker.depth()).running === 0)
-    expect(await broker.depth()).toMatchObject({ depth: 2 })
-    const other = createWorker({ broker, ...rate, handler })
-    await until('all ran', () => ran.length === 3)
-    await other.close()
-    expect([...ran].sort()).toEqual([0, 1, 2])
-  })
-
-  it('tells a handler that its job is cancelled from another process', async () => {
-    const broker = bench.open()
-    const elsewhere = bench.open({ name: broker.name })
-    const job = newJob()
-    await broker.enqueue(job, roomy)
-    const worker = createWorker({
-      broker,
-      handler: (_job, { signal }) => untilAborted(signal),
-    })
-    await until('it runs', () => worker.running === 1)
-    expect(await elsewhere.cancel(job.id)).toBe('cancelling')
-    await until('it has stopped', async () => {
-      return (await elsewhere.status(job.id))?.state === 'cancelled'
-    })
-    expect(await broker.depth()).toMatchObject({ depth: 0, running: 0 })
-    await worker.close()
-  })
-
-  it('is told of a lost channel, and another run of the job is the one that counts', async () => {
-    const broker = bench.open()
-    const job = newJob()
-    await broker.enqueue(job, roomy)
-    const signals: AbortSignal[] = []
-    const events: QueueEvent[] = []
-    const worker = createWorker({
-      broker,
-      handler: async (_job, { signal }) => {
-        signals.push(signal)
-        if (signals.length > 1) return 'second'
-        await new Promise((resolve) => signal.addEventListener('abort', resolve))
-        // It does not heed its signal: the other run ends first.
-        await until('the other run has ended', async () => {
-          return (await broker.status(job.id))?.state === 'done'
-        })
-        return 'first'
-      },
-      observers: { onEvent: (event) => events.push(event) },
-    })
-    await until('it runs', () => worker.running === 1)
-    bench.rabbitmq.control('close_all_connections', 'a test')
-    await until('it is done', async () => (await broker.status(job.id))?.state === 'done')
-    await worker.close()
-    expect(signals[0]?.reason).toMatchObject({ name: 'LeaseLost' })
-    expect(await broker.status(job.id)).toMatchObject({ result: 'second' })
-    const types = events.map(({ type }) => type)
-    expect(types.filter((type) => type === 'done')).toHaveLength(1)
-    expect(types).toContain('stalled')
-  })
-
   it('keeps the outcome of a run whose channel was lost, if nobody else has the job', async () => {
     const broker = bench.open()
     const [job, next] = [newJob(), newJob()]
