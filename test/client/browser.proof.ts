@@ -1,11 +1,10 @@
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
 import type { JobHandler } from '@sluice/queue'
 import type { RequestHandler } from 'express'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RunningExample, startExample } from '../examples/start-example.ts'
 import { findOrNote } from '../support/programs.ts'
+import { type Served, serve } from '../support/serve.ts'
 import { bundleForPages } from './bundle.ts'
 import { jobApi } from './job-api.ts'
 
@@ -78,7 +77,7 @@ function cors(exposed: string, preflights: string[]): RequestHandler {
 describe('a page of another origin', () => {
   let browser: Browser | undefined
   let example: RunningExample
-  let site: Server
+  let site: Served
   let page: Page
   let api: string
 
@@ -88,18 +87,22 @@ describe('a page of another origin', () => {
     example = startExample('express', { PORT: '0' })
     const port = /listening on (\d+)/.exec(await example.printed(/listening on \d+/))?.[1]
     api = `http://127.0.0.1:${port}/api/search`
-    site = await serve(`<!doctype html><script src="/client.js"></script>`, await bundleForPages())
+    const script = await bundleForPages()
+    site = await serve((request, response) => {
+      const isScript = request.url === '/client.js'
+      response.setHeader('Content-Type', isScript ? 'text/javascript' : 'text/html')
+      response.end(isScript ? script : `<!doctype html><script src="/client.js"></script>`)
+    })
     browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
     page = await browser.newPage()
-    await page.goto(`http://localhost:${portOf(site)}/`)
+    await page.goto(site.url)
   }, 400_000)
 
   afterAll(async () => {
     if (browser === undefined) return
     await browser.close()
     await example.stop()
-    site.close()
-    site.closeAllConnections()
+    await site.close()
   })
 
   it('reads the headers through CORS, and waits as it is told', async (test) => {
@@ -132,20 +135,3 @@ describe('a page of another origin', () => {
     expect(preflights).toEqual(expect.arrayContaining(['POST /repor', 'GET /jobs/']))
   })
 })
-
-async function serve(html: string, script: Uint8Array): Promise<Server> {
-  const server = createServer((request, response) => {
-    const isScript = request.url === '/client.js'
-    response.setHeader('Content-Type', isScript ? 'text/javascript' : 'text/html')
-    response.end(isScript ? script : html)
-  })
-  server.listen(0)
-  await once(server, 'listening')
-  return server
-}
-
-function portOf(server: Server): number {
-  const address = server.address()
-  if (typeof address !== 'object' || address === null) throw new Error('the server has no port')
-  return address.port
-}

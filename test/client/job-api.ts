@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { createServer, type RequestListener, type Server } from 'node:http'
 import { apiKey, mount, rateLimit } from '@sluice/express'
 import {
   createAdmission,
@@ -11,6 +9,7 @@ import {
   statusMonitor,
 } from '@sluice/queue'
 import express, { type RequestHandler } from 'express'
+import { serve } from '../support/serve.ts'
 
 export interface JobApiOptions {
   /** Does the jobs, one at a time; without one nobody does. */
@@ -37,25 +36,13 @@ export async function jobApi({ handler, maxAge, poll, before }: JobApiOptions): 
   const admission = createAdmission({ queue, monitor: '/jobs' })
   app.post('/reports', rateLimit({ limit: 100, window: '1s', key: apiKey(), admission }))
   app.use('/jobs', mount(statusMonitor({ queue, ...(poll && { poll }) })))
-  const server = await listening(app)
+  const { url, close } = await serve(app)
   return {
-    url: urlOf(server),
+    url,
     async close() {
       await worker?.close({ grace: 1 })
       await broker.close()
-      server.close()
-      server.closeAllConnections()
+      await close()
     },
   }
-}
-
-async function listening(handler: RequestListener): Promise<Server> {
-  const server = createServer(handler).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return server
-}
-
-function urlOf(server: Server): string {
-  const address = server.address()
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : address}/`
 }

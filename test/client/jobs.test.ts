@@ -49,25 +49,16 @@ async function order(options: JobApiOptions) {
   return { url: api.url, accepted, monitor, ...watching(accepted) }
 }
 
-/** Until somebody says so. */
-function gate(): { open(): void; opened: Promise<void> } {
-  let open = (): void => undefined
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
-  return { open, opened }
-}
-
 describe('a queue and its client', () => {
   it.concurrent('meet: 202, polls as told, the result', async () => {
-    const { open, opened } = gate()
+    let finish = (): void => undefined
     const { accepted, fetch, polls } = await order({
-      handler: async ({ payload }) => {
-        await opened
-        return payload
-      },
+      handler: ({ payload }) =>
+        new Promise((resolve) => {
+          finish = () => resolve(payload)
+        }),
     })
-    const onPending = open
+    const onPending = () => finish()
     const result = await waitFor(accepted, { fetch, headers, onPending })
     expect(await result.json()).toMatchObject({ status: 'done', result: { body: { page: 7 } } })
     expect(polls.map(({ status }) => status)).toEqual([200, 200])
@@ -102,11 +93,10 @@ describe('a queue and its client', () => {
   })
 
   it.concurrent('of a job that has waited too long: 410', async () => {
-    const { open, opened } = gate()
-    const { url } = await order({ maxAge: 1000, handler: () => opened })
+    const handler = () => new Promise(() => undefined)
+    const { url } = await order({ maxAge: 1000, handler })
     const late = await fetch(`${url}reports`, { method: 'POST', headers })
     const expired = await waitFor(late, { headers })
-    open()
     expect(expired.status).toBe(410)
     expect(await expired.json()).toMatchObject({ 'job-status': 'expired' })
   })

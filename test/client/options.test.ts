@@ -1,6 +1,5 @@
 import { type ClientOptions, createFetch, waitFor } from '@sluice/client'
 import { describe, expect, it } from 'vitest'
-import { readText } from '../support/workspace.ts'
 
 describe('an option that is wrong', () => {
   it.each<[unknown, string]>([
@@ -69,25 +68,4 @@ describe('an option that is wrong', () => {
       "(did you mean 'maxWaitMs'?)",
     )
   })
-})
-
-describe('the documentation', () => {
-  const docs = readText('docs/options.md')
-
-  it.each<[string, () => unknown]>([
-    ['## Clients', () => createFetch({ unknown: 1 } as ClientOptions)],
-    ['### Waiting for a job', () => waitFor(new Response(), { unknown: 1 } as object)],
-  ])(
-    'has a row for each option that is known at run time, and no other: %s',
-    async (heading, call) => {
-      const error: unknown = await new Promise((resolve) => resolve(call())).catch(
-        (reason) => reason,
-      )
-      const options = /the options are (.*)$/.exec(String(error))?.[1]?.split(', ') ?? []
-      const section = docs.slice(docs.indexOf(`\n${heading}\n`))
-      const table = /(?:^\|.*\n)+/m.exec(section)?.[0] ?? ''
-      const rows = [...table.matchAll(/^\| `(\w+)`/gm)].map(([, option]) => option)
-      expect(rows.sort()).toEqual(options.sort())
-    },
-  )
 })

@@ -1,5 +1,4 @@
-import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
+import type { RequestListener } from 'node:http'
 import fastifyRateLimit from '@fastify/rate-limit'
 import { createFetch, type WaitEvent, waitFor } from '@sluice/client'
 import { rateLimit } from '@sluice/express'
@@ -8,6 +7,7 @@ import express, { type RequestHandler } from 'express'
 import { rateLimit as expressRateLimit } from 'express-rate-limit'
 import fastify, { type FastifyInstance } from 'fastify'
 import { afterAll, describe, expect, it } from 'vitest'
+import { serve } from '../support/serve.ts'
 
 const closers: (() => Promise<void>)[] = []
 
@@ -16,15 +16,9 @@ afterAll(async () => {
 })
 
 async function listen(handler: RequestListener): Promise<string> {
-  const server = createServer(handler).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  closers.push(async () => {
-    server.close()
-    server.closeAllConnections()
-    await once(server, 'close')
-  })
-  const address = server.address()
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : address}/`
+  const { url, close } = await serve(handler)
+  closers.push(close)
+  return url
 }
 
 /** A server and the statuses that it has answered. */
@@ -104,11 +98,13 @@ describe('over real sockets', () => {
     const { url, statuses } = await start()
     const events: WaitEvent[] = []
     const fetch = createFetch({ observers: { onWait: (event) => events.push(event) } })
-    for (let call = 0; call < 4; call++) {
+    // On a busy machine the window may be over before the fourth call.
+    for (let call = 0; call < 4 || (events.length === 0 && call < 40); call++) {
       const response = await fetch(url)
       expect([response.status, await response.text()]).toEqual([200, 'ok'])
     }
-    expect(statuses).toEqual([200, 200, 200, 429, 200])
+    expect(statuses.slice(-3)).toEqual([200, 429, 200])
+    expect(statuses.filter((status) => status === 429)).toHaveLength(1)
     expect(events).toMatchObject([{ reason: 'server', tries: 1 }])
     expect(events[0]?.waitMs).toBeGreaterThan(900)
     expect(events[0]?.waitMs).toBeLessThan(3500)

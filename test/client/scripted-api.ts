@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, vi } from 'vitest'
+import { vi } from 'vitest'
+import { fakeTime as fake } from '../support/fake-time.ts'
 
 /** An answer of the scripted API: a status with headers and a body, or an error to reject with. */
 export type Script = ScriptedAnswer | Error
@@ -50,19 +51,11 @@ export function scriptedApi(...script: Script[]): ScriptedApi {
   return { fetch: answer, sent, times: () => sent.map(({ atMs }) => atMs) }
 }
 
-/** Fakes every clock that the client reads for each test of a file, and `Math.random` if it is given. All fakes end after the test. */
+/** Fakes every clock that the client reads, and `Math.random` if it is given. */
 export function fakeTime({ random }: { readonly random?: number } = {}): void {
-  beforeEach(() => {
-    vi.useFakeTimers({
-      toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'],
-      now: Date.UTC(2026, 10, 21, 12),
-    })
-    if (random !== undefined) vi.spyOn(Math, 'random').mockReturnValue(random)
-  })
-  afterEach(() => {
-    vi.restoreAllMocks()
-    vi.useRealTimers()
-  })
+  const now = Date.UTC(2026, 10, 21, 12)
+  const toFake = ['setTimeout', 'clearTimeout', 'performance', 'Date'] as const
+  fake([...toFake], { now, ...(random !== undefined && { random }) })
 }
 
 /** Runs all timers until a promise has settled. */

@@ -15,6 +15,7 @@ fakeTime()
 
 const origin = 'https://api.example.com'
 const burst = { name: 'burst', limit: 50, window: '1s' } as const
+const patience = { maxWaitMs: 600_000, maxTotalWaitMs: 600_000 }
 
 const telling = (RateLimit: string): ScriptedAnswer => ({ headers: { RateLimit } })
 const ofUser = (key: string, left: number) => `"user";r=${left};t=30;pk=:${btoa(key)}:`
@@ -55,7 +56,6 @@ describe('parallel calls', () => {
     async (algorithm, spreadMs) => {
       const minute = { name: 'minute', limit: 100, window: '1m', algorithm } as const
       const api = limitedApi({ policiesOf: () => [minute], spreadMs })
-      const patience = { maxWaitMs: 600_000, maxTotalWaitMs: 600_000 }
       await callMany(createFetch({ fetch: api.fetch, ...patience }), 300)
       expect(api.arrivals).toHaveLength(500)
       const tookMs = (api.arrivals.at(-1)?.atMs ?? 0) - (api.arrivals[0]?.atMs ?? 0)
@@ -67,7 +67,7 @@ describe('parallel calls', () => {
   it('resume while units come back one by one', async () => {
     const minute = { name: 'minute', limit: 100, window: '1m' } as const
     const api = limitedApi({ policiesOf: () => [minute] })
-    const fetch = createFetch({ fetch: api.fetch, maxWaitMs: 600_000, maxTotalWaitMs: 600_000 })
+    const fetch = createFetch({ fetch: api.fetch, ...patience })
     const calls: Promise<Response>[] = []
     for (let call = 0; call < 100; call++) {
       calls.push(fetch(origin))
@@ -83,9 +83,8 @@ describe('parallel calls', () => {
   it('of several processes burst by and by, so that few are refused again', async () => {
     const minute = { name: 'minute', limit: 60, window: '1m' } as const
     const api = limitedApi({ policiesOf: () => [minute] })
-    const patience = { maxWaitMs: 600_000, maxTotalWaitMs: 600_000, retries: 20 }
     const clients = [1, 2, 3, 4].map(() =>
-      createFetch({ fetch: (...call) => api.fetch(...call), ...patience }),
+      createFetch({ fetch: (...call) => api.fetch(...call), ...patience, retries: 20 }),
     )
     const calls = clients.map((fetch) => Array.from({ length: 60 }, () => fetch(origin)))
     await settled(Promise.all(calls.flat()))
@@ -123,8 +122,7 @@ describe('parallel calls', () => {
   it('go slower when they are refused again', async () => {
     // Each call costs five of the fifty units that the policy shows, so that ten a second get through.
     const api = limitedApi({ policiesOf: () => [burst], cost: 5, latencyMs: 50 })
-    const patience = { retries: 30, maxTotalWaitMs: 600_000 }
-    await callMany(createFetch({ fetch: api.fetch, ...patience }), 200)
+    await callMany(createFetch({ fetch: api.fetch, retries: 30, maxTotalWaitMs: 600_000 }), 200)
     const refused = api.arrivals.slice(200).filter(({ status }) => status === 429)
     // 20; at an even distance of 22 ms it would be 90.
     expect(refused.length).toBeLessThan(40)

@@ -1,4 +1,4 @@
-import { createFetch, StillPendingError, waitFor } from '@sluice/client'
+import { createFetch, StillPendingError, type WaitForOptions, waitFor } from '@sluice/client'
 import { describe, expect, it, vi } from 'vitest'
 import {
   fakeTime,
@@ -26,17 +26,25 @@ function accepted(headers: Record<string, string>, body: string | ReadableStream
   return response
 }
 
+/** Waits for the job of a 202, whose monitor answers by a script. */
+async function polled(
+  script: readonly ScriptedAnswer[],
+  { headers = {}, ...options }: WaitForOptions & { headers?: Record<string, string> } = {},
+) {
+  const api = scriptedApi(...script)
+  const job = accepted({ Location: monitor, ...headers })
+  const result = await settled(waitFor(job, { fetch: api.fetch, ...options }))
+  return { result, times: api.times(), urls: api.sent.map(({ url }) => url) }
+}
+
 describe('waitFor', () => {
   it('polls the monitor as it is told, and answers the result', async () => {
-    const api = scriptedApi(pending, { ...pending, headers: { 'Retry-After': '5' } }, done)
-    const job = accepted({ Location: '/jobs/123', 'Retry-After': '3' })
-    const result = await settled(waitFor(job, { fetch: api.fetch }))
+    const script = [pending, { ...pending, headers: { 'Retry-After': '5' } }, done]
+    const headers = { Location: '/jobs/123', 'Retry-After': '3' }
+    const { result, times, urls } = await polled(script, { headers })
     expect(await result.json()).toEqual({ total: 7 })
-    expect(api.sent.map(({ atMs, url }) => [atMs, url])).toEqual([
-      [3000, monitor],
-      [5000, monitor],
-      [10_000, monitor],
-    ])
+    expect(times).toEqual([3000, 5000, 10_000])
+    expect(urls).toEqual([monitor, monitor, monitor])
   })
 
   it.each([
@@ -123,8 +131,7 @@ describe('waitFor', () => {
     ['a job that is not known', 404],
     ['a job that has expired', 410],
   ])('answers %s', async (_, status) => {
-    const api = scriptedApi(pending, { status, body: 'why' })
-    const result = await settled(waitFor(accepted({ Location: monitor }), { fetch: api.fetch }))
+    const { result } = await polled([pending, { status, body: 'why' }])
     expect([result.status, await result.text()]).toEqual([status, 'why'])
   })
 
@@ -136,11 +143,9 @@ describe('waitFor', () => {
   })
 
   it('goes on when a poll comes too early, or the server is busy', async () => {
-    const refused = refusal(90)
-    const api = scriptedApi(refused, { ...refused, status: 503 }, done)
-    const job = accepted({ Location: monitor, 'Retry-After': '1' })
-    await settled(waitFor(job, { fetch: api.fetch }))
-    expect(api.times()).toEqual([1000, 91_000, 181_000])
+    const script = [refusal(90), { ...refusal(90), status: 503 }, done]
+    const { times } = await polled(script, { headers: { 'Retry-After': '1' } })
+    expect(times).toEqual([1000, 91_000, 181_000])
   })
 
   it('asks through a client that waits as it is told', async () => {
@@ -162,16 +167,14 @@ describe('waitFor', () => {
 
   it('asks less and less often where it is not told when', async () => {
     const silent = { status: 202 }
-    const api = scriptedApi(silent, silent, silent, done)
-    await settled(waitFor(accepted({ Location: monitor }), { fetch: api.fetch }))
-    expect(api.times()).toEqual([1000, 2500, 4750, 8125])
+    const { times } = await polled([silent, silent, silent, done])
+    expect(times).toEqual([1000, 2500, 4750, 8125])
   })
 
   it('follows a 202 that names another monitor', async () => {
-    const moved = { status: 202, headers: { Location: 'https://api.example.com/jobs/124' } }
-    const api = scriptedApi(moved, done)
-    await settled(waitFor(accepted({ Location: monitor }), { fetch: api.fetch }))
-    expect(api.sent.map(({ url }) => url)).toEqual([monitor, 'https://api.example.com/jobs/124'])
+    const other = 'https://api.example.com/jobs/124'
+    const { urls } = await polled([{ status: 202, headers: { Location: other } }, done])
+    expect(urls).toEqual([monitor, other])
   })
 
   describe('and other origins', () => {
@@ -242,15 +245,11 @@ describe('waitFor', () => {
 
   it('takes the word of isPending, and shows what is pending', async () => {
     const busy = { headers: json, body: '{"state":"busy"}' }
-    const api = scriptedApi(busy, done)
     const shown: unknown[] = []
-    const result = await settled(
-      waitFor(accepted({ Location: monitor }), {
-        fetch: api.fetch,
-        isPending: async (response) => (await response.clone().text()).includes('busy'),
-        onPending: (response) => shown.push(response.status),
-      }),
-    )
+    const { result } = await polled([busy, done], {
+      isPending: async (response) => (await response.clone().text()).includes('busy'),
+      onPending: (response) => shown.push(response.status),
+    })
     expect(await result.json()).toEqual({ total: 7 })
     expect(shown).toEqual([200])
   })
@@ -328,10 +327,9 @@ describe('waitFor', () => {
     ['a date that is over', { 'Retry-After': 'Sun, 06 Nov 1994 08:49:37 GMT' }],
   ])('does not run hot when it is told %s', async (_, headers) => {
     const again = { headers }
-    const api = scriptedApi(again, again, { headers: { 'Retry-After': '1' } }, again, done)
-    const job = accepted({ Location: monitor, ...headers })
-    await settled(waitFor(job, { fetch: api.fetch }))
-    expect(api.times()).toEqual([200, 500, 950, 1950, 2150])
+    const script = [again, again, { headers: { 'Retry-After': '1' } }, again, done]
+    const { times } = await polled(script, { headers })
+    expect(times).toEqual([200, 500, 950, 1950, 2150])
   })
 
   it('asks ever less often where it is told 0 for ever, and where intervalMs is 0', async () => {
@@ -346,10 +344,9 @@ describe('waitFor', () => {
 
   it('adds jitter to each wait, as far as maxWaitMs leaves room', async () => {
     vi.mocked(Math.random).mockReturnValue(1)
-    const api = scriptedApi({ headers: { 'Retry-After': '0' } }, pending, done)
-    const job = accepted({ Location: monitor, 'Retry-After': '5' })
-    await settled(waitFor(job, { fetch: api.fetch, maxWaitMs: 7850 }))
-    expect(api.times()).toEqual([5500, 5800, 7825])
+    const script = [{ headers: { 'Retry-After': '0' } }, pending, done]
+    const { times } = await polled(script, { headers: { 'Retry-After': '5' }, maxWaitMs: 7850 })
+    expect(times).toEqual([5500, 5800, 7825])
   })
 
   it.each([
@@ -357,17 +354,15 @@ describe('waitFor', () => {
     ['running', { headers: json, body: '{"status":"running"}' }],
     ['nothing, with a 429', { status: 429 }],
   ])('needs no header that a page may not see: the monitor says %s', async (_, hidden) => {
-    const api = scriptedApi(hidden, done)
-    const result = await settled(waitFor(accepted({ Location: monitor }), { fetch: api.fetch }))
+    const { result, times } = await polled([hidden, done])
     expect(await result.json()).toEqual({ total: 7 })
-    expect(api.times()).toEqual([1000, 2500])
+    expect(times).toEqual([1000, 2500])
   })
 
   it('takes what says that it is done for the result, and longer ones too', async () => {
     const long = JSON.stringify({ status: 'running', filling: 'x'.repeat(70_000) })
     for (const body of ['{"status":"done"}', '{"status":', '["pending"]', long]) {
-      const api = scriptedApi({ headers: json, body }, done)
-      const result = await settled(waitFor(accepted({ Location: monitor }), { fetch: api.fetch }))
+      const { result } = await polled([{ headers: json, body }, done])
       expect(await result.text()).toBe(body)
     }
   })

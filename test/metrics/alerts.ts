@@ -32,9 +32,8 @@ const on = (name: string) => `${name}{job="api",instance="a"}`
 const worker = 'sluice_fleet_instances{job="worker",instance="w"}'
 
 /** The alerts that the package ships. The name of each is the heading of its section in the docs. */
-export const alerts: readonly Alert[] = [
-  {
-    name: 'SluiceManyDenials',
+const table: Readonly<Record<string, Omit<Alert, 'name'>>> = {
+  SluiceManyDenials: {
     expr: 'sum by (job) (rate(sluice_requests_total{result="denied"}[5m])) / sum by (job) (rate(sluice_requests_total[5m])) > 0.05',
     for: '10m',
     severity: 'warning',
@@ -43,8 +42,7 @@ export const alerts: readonly Alert[] = [
     firing: { [requests('denied')]: '0+10x30', [requests('allowed')]: '0+90x30' },
     silent: { [requests('denied')]: '0+2x30', [requests('allowed')]: '0+98x30' },
   },
-  {
-    name: 'SluiceLimitWithoutEffect',
+  SluiceLimitWithoutEffect: {
     expr: '(sum by (job, policy) (increase(sluice_checks_total{result=~"denied|shadow_denied|fallback_denied"}[1d])) or 0 * sum by (job, policy) (increase(sluice_checks_total[1d]))) / sum by (job, policy) (increase(sluice_checks_total[1d])) < 0.001 unless on (job, policy) sluice_policy_info{algorithm="penalty"}',
     for: '1d',
     severity: 'info',
@@ -63,8 +61,7 @@ export const alerts: readonly Alert[] = [
       'sluice_policy_info{job="api",policy="ban",mode="enforce",algorithm="penalty"}': '1x3000',
     },
   },
-  {
-    name: 'SluiceFallbackActive',
+  SluiceFallbackActive: {
     expr: 'max by (job, instance) (sluice_fallback_active) == 1',
     for: '1m',
     severity: 'critical',
@@ -73,8 +70,7 @@ export const alerts: readonly Alert[] = [
     firing: { [on('sluice_fallback_active')]: '1x10' },
     silent: { [on('sluice_fallback_active')]: '0x10' },
   },
-  {
-    name: 'SluiceBreakerOpen',
+  SluiceBreakerOpen: {
     expr: 'max by (job, instance) (sluice_breaker_state) == 2',
     for: '2m',
     severity: 'critical',
@@ -83,8 +79,7 @@ export const alerts: readonly Alert[] = [
     firing: { [on('sluice_breaker_state')]: '2x10' },
     silent: { [on('sluice_breaker_state')]: '1x10' },
   },
-  {
-    name: 'SluiceFailedOpen',
+  SluiceFailedOpen: {
     // Of a series that begins with its first event, an increase misses that event.
     expr: 'sum by (job) (increase(sluice_requests_total{result="failed_open"}[5m])) > 0 or sum by (job) (sluice_requests_total{result="failed_open"} unless sluice_requests_total{result="failed_open"} offset 5m) > 0',
     for: '1m',
@@ -97,8 +92,7 @@ export const alerts: readonly Alert[] = [
     ],
     silent: { [requests('failed_open')]: '5x15' },
   },
-  {
-    name: 'SluiceDeadlinesMissed',
+  SluiceDeadlinesMissed: {
     expr: 'sum by (job) (rate(sluice_deadlines_missed_total[5m])) > 1',
     for: '5m',
     severity: 'warning',
@@ -107,8 +101,7 @@ export const alerts: readonly Alert[] = [
     firing: { [on('sluice_deadlines_missed_total')]: '0+120x20' },
     silent: { [on('sluice_deadlines_missed_total')]: '0+30x20' },
   },
-  {
-    name: 'SluiceClockSkew',
+  SluiceClockSkew: {
     expr: 'max by (job, instance) (abs(sluice_clock_skew_seconds)) > 1',
     for: '5m',
     severity: 'warning',
@@ -117,8 +110,7 @@ export const alerts: readonly Alert[] = [
     firing: { [on('sluice_clock_skew_seconds')]: '-3x15' },
     silent: { [on('sluice_clock_skew_seconds')]: '0.5x15' },
   },
-  {
-    name: 'SluiceNearMisses',
+  SluiceNearMisses: {
     expr: '1 - sum by (job, policy) (rate(sluice_used_ratio_bucket{le="0.9"}[10m])) / sum by (job, policy) (rate(sluice_used_ratio_bucket{le="+Inf"}[10m])) > 0.8',
     for: '15m',
     severity: 'warning',
@@ -128,8 +120,7 @@ export const alerts: readonly Alert[] = [
     firing: { [ratio('0.9')]: '0+1x40', [ratio('+Inf')]: '0+10x40' },
     silent: { [ratio('0.9')]: '0+5x40', [ratio('+Inf')]: '0+10x40' },
   },
-  {
-    name: 'SluiceHotKey',
+  SluiceHotKey: {
     expr: 'max by (job, policy) (sluice_hot_key_share) > 0.5 and on (job, policy) sum by (job, policy) (rate(sluice_checks_total[5m])) > 1',
     for: '10m',
     severity: 'warning',
@@ -144,8 +135,7 @@ export const alerts: readonly Alert[] = [
       [checks('allowed')]: '0+1x30',
     },
   },
-  {
-    name: 'SluiceKeysOwed',
+  SluiceKeysOwed: {
     expr: 'min_over_time(sluice_keys_owed[10m]) > 0 and on (job, instance) delta(sluice_keys_owed[10m]) >= 0 and on (job, instance) sluice_fallback_active == 0',
     for: '5m',
     severity: 'warning',
@@ -155,8 +145,7 @@ export const alerts: readonly Alert[] = [
     firing: { [on('sluice_keys_owed')]: '50x30', [on('sluice_fallback_active')]: '0x30' },
     silent: { [on('sluice_keys_owed')]: '50-1x30', [on('sluice_fallback_active')]: '0x30' },
   },
-  {
-    name: 'SluiceLimitsDisagree',
+  SluiceLimitsDisagree: {
     expr: 'max by (job, policy) (sluice_policy_limit) != min by (job, policy) (sluice_policy_limit)',
     for: '10m',
     severity: 'warning',
@@ -166,8 +155,7 @@ export const alerts: readonly Alert[] = [
     firing: { [limit('a')]: '100x20', [limit('b')]: '200x20' },
     silent: { [limit('a')]: '100x20', [limit('b')]: '100x20' },
   },
-  {
-    name: 'SluiceVersionsDisagree',
+  SluiceVersionsDisagree: {
     expr: 'count by (job, policy) (count by (job, policy, version) (sluice_policy_info)) > 1',
     for: '10m',
     severity: 'warning',
@@ -186,8 +174,7 @@ export const alerts: readonly Alert[] = [
       },
     ],
   },
-  {
-    name: 'SluiceDeadLetters',
+  SluiceDeadLetters: {
     expr: 'sum by (job, queue) (increase(sluice_jobs_total{event="dead"}[10m])) > 0',
     for: '0m',
     severity: 'warning',
@@ -196,8 +183,7 @@ export const alerts: readonly Alert[] = [
     firing: { 'sluice_jobs_total{job="api",queue="q",event="dead"}': '0x5 1x10' },
     silent: { 'sluice_jobs_total{job="api",queue="q",event="dead"}': '3x20' },
   },
-  {
-    name: 'SluiceQueueOld',
+  SluiceQueueOld: {
     expr: 'max by (job, queue) (sluice_queue_oldest_seconds) > 300',
     for: '5m',
     severity: 'warning',
@@ -206,8 +192,7 @@ export const alerts: readonly Alert[] = [
     firing: { 'sluice_queue_oldest_seconds{job="api",queue="q"}': '400x15' },
     silent: { 'sluice_queue_oldest_seconds{job="api",queue="q"}': '200x15' },
   },
-  {
-    name: 'SluiceSeriesOverflow',
+  SluiceSeriesOverflow: {
     expr: 'sum by (job, metric) (increase(sluice_series_overflow_total[1h])) > 0',
     for: '0m',
     severity: 'info',
@@ -216,8 +201,7 @@ export const alerts: readonly Alert[] = [
     firing: { 'sluice_series_overflow_total{job="api",metric="route"}': '0x10 1x40' },
     silent: { 'sluice_series_overflow_total{job="api",metric="route"}': '5x40' },
   },
-  {
-    name: 'SluiceMetricsMissing',
+  SluiceMetricsMissing: {
     // Either a job has stopped, or none has ever begun.
     expr: 'count by (job) (present_over_time(sluice_fleet_instances[1d])) unless on (job) count by (job) (sluice_fleet_instances) or absent_over_time(sluice_fleet_instances[1d])',
     for: '5m',
@@ -234,7 +218,12 @@ export const alerts: readonly Alert[] = [
       [worker]: '1x35',
     },
   },
-]
+}
+
+export const alerts: readonly Alert[] = Object.entries(table).map(([name, alert]) => ({
+  name,
+  ...alert,
+}))
 
 /** The file of rules, as an object. */
 export const rulesFile = fileOf(alerts)

@@ -1,31 +1,18 @@
-import { writeFile } from 'node:fs/promises'
-import { memoryStore } from '@sluice/core'
 import { rateLimit } from '@sluice/express'
 import { collectMetrics, type Metrics } from '@sluice/metrics'
-import { openPolicies, type Policies } from '@sluice/policies'
 import express from 'express'
 import request from 'supertest'
-import { afterEach, describe, expect, it } from 'vitest'
-import { policyFolder } from '../policies/policy-folder.ts'
-import { until } from '../support/until.ts'
+import { describe, expect, it } from 'vitest'
+import { burst, note, openInTest } from '../policies/live-policies.ts'
 import { scraped } from './scrape.ts'
 
-const note = { author: 'ada', reason: 'a test' }
-const opened: Policies[] = []
-
-afterEach(async () => {
-  for (const policies of opened.splice(0)) await policies.close()
-})
-
 async function guarded(text: string) {
-  const file = await policyFolder(text)
-  const store = memoryStore()
-  const policies = await openPolicies({ file, store, observers: { onRefused: () => undefined } })
-  opened.push(policies)
+  const opened = await openInTest(text)
+  const { policies, store } = opened
   const metrics = collectMetrics()
   const app = express()
   app.use(rateLimit({ policies, store, observers: [metrics] }))
-  return { file, policies, metrics, ask: () => request(app).get('/') }
+  return { ...opened, metrics, ask: () => request(app).get('/') }
 }
 
 /** The series that describe policies, as the page has them. */
@@ -41,9 +28,7 @@ function seriesOf(name: string, limit: number, version: string): readonly string
 
 describe('metrics of policies that change', () => {
   it('show the version in force alone, with its limit', async () => {
-    const { policies, metrics, ask } = await guarded(
-      'policies: [{ name: burst, limit: 2, window: 1h }]',
-    )
+    const { policies, metrics, ask } = await guarded(burst(2))
     const first = policies.version
     expect(await described(metrics)).toEqual(seriesOf('burst', 2, first))
     await ask()
@@ -55,12 +40,8 @@ describe('metrics of policies that change', () => {
   })
 
   it('end with a policy that a new file leaves out', async () => {
-    const { file, policies, metrics } = await guarded(
-      'policies: [{ name: old, limit: 2, window: 1h }]',
-    )
-    const first = policies.version
-    await writeFile(file, 'policies: [{ name: new, limit: 3, window: 1h }]')
-    await until('new version', () => policies.version !== first)
+    const { policies, metrics, change } = await guarded(burst(2))
+    await change('policies: [{ name: new, limit: 3, window: 1h }]')
     expect(await described(metrics)).toEqual(seriesOf('new', 3, policies.version))
   })
 
@@ -68,7 +49,7 @@ describe('metrics of policies that change', () => {
     ['shadow', 1, 'shadow'],
     ['off', 2, 'off'],
   ] as const)('tell the kill switch: %s is %d', async (kill, value, mode) => {
-    const { policies, metrics } = await guarded('policies: [{ name: burst, limit: 2, window: 1h }]')
+    const { policies, metrics } = await guarded(burst(2))
     const killed = async () =>
       (await scraped(metrics)).match(/^sluice_kill_switch .*|mode="\w+"/gm)?.sort()
     expect(await killed()).toEqual(['mode="enforce"', 'sluice_kill_switch 0'])
@@ -79,7 +60,7 @@ describe('metrics of policies that change', () => {
   })
 
   it('do not show a version that was refused', async () => {
-    const { policies, metrics } = await guarded('policies: [{ name: burst, limit: 2, window: 1h }]')
+    const { policies, metrics } = await guarded(burst(2))
     const entry = { policy: 'burst', field: 'limit', value: -1 } as const
     await expect(policies.set(entry, note)).rejects.toThrow()
     expect(await described(metrics)).toEqual(seriesOf('burst', 2, policies.version))

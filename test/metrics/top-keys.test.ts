@@ -10,13 +10,8 @@ describe('topKeys', () => {
   async function busy() {
     const store = memoryStore()
     const metrics = collectMetrics({ store, reveal: (key) => `name of ${key}` })
-    const limiter = createLimiter({
-      name: 'api',
-      limit: 5,
-      window: '1m',
-      store,
-      observers: [metrics],
-    })
+    const options = { name: 'api', limit: 5, window: '1m', store } as const
+    const limiter = createLimiter({ ...options, observers: [metrics] })
     for (let i = 0; i < 20; i += 1) await limiter.consume('greedy')
     for (let i = 0; i < 3; i += 1) await limiter.consume('modest')
     await limiter.consume('dear', { cost: 4 })

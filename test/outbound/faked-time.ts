@@ -1,17 +1,9 @@
-import { afterEach, beforeEach, vi } from 'vitest'
+import { fakeTime as fake } from '../support/fake-time.ts'
 
-/** Fakes the clocks and timers of an outbound for each test of a file, and ends all fakes after it. */
+/** Fakes the clocks and timers of an outbound. */
 export function fakeTime(): void {
-  beforeEach(() => {
-    vi.useFakeTimers({
-      toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'],
-    })
-  })
-  afterEach(() => {
-    vi.useRealTimers()
-    vi.unstubAllGlobals()
-    vi.restoreAllMocks()
-  })
+  const intervals = ['setInterval', 'clearInterval'] as const
+  fake(['Date', 'setTimeout', 'clearTimeout', ...intervals, 'performance'])
 }
 
 /** Waits by the faked clock. */

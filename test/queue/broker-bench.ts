@@ -1,6 +1,12 @@
 import { type Broker, createWorker, type Worker, type WorkerOptions } from '@sluice/queue'
 import { onTestFinished } from 'vitest'
 import { BrokerBench } from '../../packages/testing/src/conformance/broker/broker-bench.ts'
+import { fakeTime as fake } from '../support/fake-time.ts'
+
+/** Fakes the clocks and timers of workers. */
+export function fakeTime(): void {
+  fake(['Date', 'setTimeout', 'clearTimeout', 'setImmediate', 'performance'])
+}
 
 export { done, newJob, roomy } from '../../packages/testing/src/conformance/broker/broker-bench.ts'
 

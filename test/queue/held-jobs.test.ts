@@ -1,8 +1,8 @@
 import { type Broker, createWorker, memoryBroker, type Settlement } from '@sluice/queue'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { mostWithin } from '../support/most-within.ts'
-import { newJob, roomy } from './broker-bench.ts'
+import { fakeTime, newJob, roomy } from './broker-bench.ts'
 
 /** A broker whose workers hold a job for a time only, and the settlements of their runs. */
 function holding(maxHeldMs: number): { broker: Broker; settlements: Settlement[] } {
@@ -19,14 +19,7 @@ function holding(maxHeldMs: number): { broker: Broker; settlements: Settlement[]
 }
 
 describe('a worker of a broker whose jobs cannot be held', () => {
-  beforeEach(() => {
-    vi.useFakeTimers({
-      toFake: ['Date', 'setTimeout', 'clearTimeout', 'setImmediate', 'performance'],
-    })
-  })
-  afterEach(() => {
-    vi.useRealTimers()
-  })
+  fakeTime()
 
   it('puts all back at once when no run can start in time, until one can', async () => {
     const { broker, settlements } = holding(10_000)

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bullmqBroker, createWorker } from '@sluice/queue'
+import { tellParent } from '../../support/child.ts'
 
 /** A process that closes its worker and its broker when it is told to end, and nothing more. Its argument: URL of Redis. */
 const [url = ''] = process.argv.slice(2)
@@ -10,7 +11,7 @@ const worker = createWorker({
   lease: '1s',
   handler: () => sleep(60_000, undefined, { ref: false }),
 })
-const beat = setInterval(() => process.send?.({ running: worker.running }), 50)
+const beat = setInterval(() => tellParent(worker.running), 50)
 
 process.once('SIGTERM', async () => {
   clearInterval(beat)

@@ -1,8 +1,7 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Broker, NewJob } from '@sluice/queue'
 import { bundledScript } from '../../support/bundled-script.ts'
+import { type Child, startChild } from '../../support/child.ts'
 import { mostWithin } from '../../support/most-within.ts'
 import { startRabbitmq } from '../../support/rabbitmq-server.ts'
 import { startRedis } from '../../support/redis-server.ts'
@@ -54,16 +53,16 @@ export async function killRun(plan: KillPlan): Promise<KillReport> {
   const { broker, client } = openBroker(place)
   const killed = new Set<number>()
   const outages: number[] = []
-  const children: ChildProcess[] = []
+  const children: Child<never>[] = []
   const startWorker = (): void => {
     const args = [JSON.stringify(place), ...[limit, concurrency, jobMs].map(String)]
-    children.push(fork(script, args, options))
+    children.push(startChild(script, { args }))
   }
   const killWorker = (): void => {
     const victim = children.shift()
-    if (victim?.pid) killed.add(victim.pid)
+    if (victim) killed.add(victim.pid)
     startWorker()
-    victim?.kill('SIGKILL')
+    victim?.stop()
   }
   try {
     const queued = Array.from({ length: jobs }, (_, page) => newJob({ payload: { page } }))
@@ -101,10 +100,8 @@ export async function killRun(plan: KillPlan): Promise<KillReport> {
       seconds,
     }
   } finally {
-    for (const child of children) child.kill('SIGKILL')
-    await Promise.all(
-      children.map((child) => child.exitCode ?? child.signalCode ?? once(child, 'exit')),
-    )
+    for (const child of children) child.stop()
+    await Promise.all(children.map(({ ended }) => ended))
     await broker.close()
     client.disconnect()
   }
@@ -132,10 +129,6 @@ async function feed(broker: Broker, jobs: readonly NewJob[], limit: number): Pro
 }
 
 const script = await bundledScript(new URL('./worker-process.ts', import.meta.url))
-const options = {
-  execArgv: [],
-  stdio: ['ignore', 'inherit', 'inherit', 'ipc'] as ('ignore' | 'inherit' | 'ipc')[],
-}
 
 interface Start {
   readonly id: string

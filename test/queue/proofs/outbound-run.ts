@@ -1,10 +1,8 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bundledScript } from '../../support/bundled-script.ts'
+import { startChild } from '../../support/child.ts'
 import { startRedis } from '../../support/redis-server.ts'
+import { serve } from '../../support/serve.ts'
 import { until } from '../../support/until.ts'
 
 export interface OutboundPlan {
@@ -38,7 +36,7 @@ export async function outboundRun(plan: OutboundPlan): Promise<OutboundReport> {
   const resumedAfterMs: number[] = []
   let lastMadeAt = 0
   let violations = 0
-  const vendor = createServer(async (_request, response) => {
+  const vendor = await serve(async (_request, response) => {
     lastMadeAt = performance.now()
     await sleep(Math.random() * latencyMs)
     const nowMs = performance.now()
@@ -48,17 +46,9 @@ export async function outboundRun(plan: OutboundPlan): Promise<OutboundReport> {
     await sleep(Math.random() * latencyMs)
     response.writeHead(inWindow >= limit ? 429 : 200).end()
   })
-  vendor.listen(0, '127.0.0.1')
-  await once(vendor, 'listening')
-  const { port } = vendor.address() as AddressInfo
   const script = await bundledScript(new URL('./outbound-process.ts', import.meta.url))
-  const args = [redis.url, `http://127.0.0.1:${port}/`, limit, windowMs].map(String)
-  const children: ChildProcess[] = Array.from({ length: processes }, () =>
-    fork(script, args, {
-      execArgv: [],
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    }),
-  )
+  const args = [redis.url, vendor.url, limit, windowMs].map(String)
+  const children = Array.from({ length: processes }, () => startChild<never>(script, { args }))
   try {
     await until('calls come', async () => counted.length > 0)
     await Promise.all([sleep(seconds * 1_000), loseAll()])
@@ -71,9 +61,8 @@ export async function outboundRun(plan: OutboundPlan): Promise<OutboundReport> {
       resumedAfterMs,
     }
   } finally {
-    for (const child of children) child.kill('SIGKILL')
-    vendor.closeAllConnections()
-    vendor.close()
+    for (const child of children) child.stop()
+    await vendor.close()
     await current.stop()
   }
 

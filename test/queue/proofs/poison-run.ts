@@ -1,6 +1,6 @@
-import { type ChildProcess, fork } from 'node:child_process'
 import { expect, onTestFinished } from 'vitest'
 import { bundledScript } from '../../support/bundled-script.ts'
+import { type Child, startChild } from '../../support/child.ts'
 import { until } from '../../support/until.ts'
 import { newJob, roomy } from '../broker-bench.ts'
 import { endStates } from './end-states.ts'
@@ -8,15 +8,8 @@ import { type BrokerPlace, openBroker } from './open-broker.ts'
 
 const poison = await bundledScript(new URL('./poison-process.ts', import.meta.url))
 
-/** Starts a process that ends with the test at the latest. */
-export function startProcess(script: string, ...args: string[]): ChildProcess {
-  const child = fork(script, args, {
-    execArgv: [],
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  return child
-}
+/** Ends children with the test at the latest. */
+export const withTest = { add: (stop: () => unknown) => onTestFinished(() => void stop()) }
 
 /** Has workers run 60 jobs, one of which kills its process, and expects the outcome that all brokers promise. */
 export async function expectPoisonGivenUp(place: BrokerPlace): Promise<void> {
@@ -26,15 +19,17 @@ export async function expectPoisonGivenUp(place: BrokerPlace): Promise<void> {
   let isOver = false
   let kills = 0
   let states: Awaited<ReturnType<typeof endStates>> = []
-  const startWorker = (): ChildProcess => startProcess(poison, JSON.stringify(place))
-  const child = { worker: startWorker() }
-  const restart = (): void => {
-    if (isOver) return
-    kills += 1
-    child.worker = startWorker()
-    child.worker.once('exit', restart)
+  const startWorker = (): Child<never> => {
+    const options = { args: [JSON.stringify(place)], cleanups: withTest }
+    const worker = startChild<never>(poison, options)
+    void worker.ended.then(() => {
+      if (isOver) return
+      kills += 1
+      child.worker = startWorker()
+    })
+    return worker
   }
-  child.worker.once('exit', restart)
+  const child = { worker: startWorker() }
   try {
     const ended = async (): Promise<boolean> => (await broker.depth()).depth === 0
     await until('all have ended', ended, { timeoutMs: 90_000 })
@@ -43,7 +38,7 @@ export async function expectPoisonGivenUp(place: BrokerPlace): Promise<void> {
     await until('the dead letter is told of', async () => (await client.llen('dead')) !== 0)
   } finally {
     isOver = true
-    child.worker.kill('SIGKILL')
+    child.worker.stop()
   }
   expect(states.filter((state) => state === 'done')).toHaveLength(59)
   expect(states[10]).toBe('failed')

@@ -1,11 +1,12 @@
-import { once } from 'node:events'
 import { bullmqBroker } from '@sluice/queue'
 import { expect, it, onTestFinished } from 'vitest'
 import { bundledScript } from '../../support/bundled-script.ts'
+import { startChild } from '../../support/child.ts'
 import { startRedis } from '../../support/redis-server.ts'
 import { isProof, scaled } from '../../support/scale.ts'
+import { until } from '../../support/until.ts'
 import { newJob, roomy } from '../broker-bench.ts'
-import { expectPoisonGivenUp, startProcess } from './poison-run.ts'
+import { expectPoisonGivenUp, withTest } from './poison-run.ts'
 
 const closing = await bundledScript(new URL('./closing-process.ts', import.meta.url))
 
@@ -23,22 +24,21 @@ it.each(scaled(['frozen'], ['frozen', 'killed', 'never there']))(
   async (how) => {
     const redis = await startRedis()
     onTestFinished(() => redis.stop())
-    const broker = bullmqBroker({ connection: redis.url, observers: { onError: () => undefined } })
+    const observers = { onError: () => undefined }
+    const broker = bullmqBroker({ connection: redis.url, deadlineMs: 15_000, observers })
     await broker.enqueue(newJob(), roomy)
     if (how === 'never there') await redis.stop()
-    const child = startProcess(closing, redis.url)
-    await new Promise<void>((resolve) => {
-      child.on('message', ({ running }: { running: number }) => {
-        if (running === 1 || how === 'never there') resolve()
-      })
+    const running: number[] = []
+    const child = startChild<never, number>(closing, {
+      args: [redis.url],
+      cleanups: withTest,
+      onTold: (count) => void running.push(count),
     })
+    await until('it runs', () => running.at(-1) === (how === 'never there' ? 0 : 1))
     if (how === 'frozen') redis.pause()
     if (how === 'killed') await redis.kill()
-    const startedAt = performance.now()
-    child.kill('SIGTERM')
-    const [code] = await once(child, 'exit')
-    expect(code).toBe(0)
-    expect(performance.now() - startedAt).toBeLessThan(15_000)
+    child.process.kill('SIGTERM')
+    expect(await child.ended).toBe(0)
     await broker.close()
   },
 )

@@ -1,0 +1,17 @@
+import { afterEach, beforeEach, type FakeTimerInstallOpts, vi } from 'vitest'
+
+/** Fakes clocks and timers for each test that is described around, or of a file, and ends all fakes after it. */
+export function fakeTime(
+  toFake: NonNullable<FakeTimerInstallOpts['toFake']>,
+  { now, random }: { readonly now?: number; readonly random?: number } = {},
+): void {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake, ...(now !== undefined && { now }) })
+    if (random !== undefined) vi.spyOn(Math, 'random').mockReturnValue(random)
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+    vi.unstubAllGlobals()
+    vi.restoreAllMocks()
+  })
+}
