@@ -26,13 +26,13 @@ function accepted(headers: Record<string, string>, body: string | ReadableStream
   return response
 }
 
-/** Waits for the job of a 202, whose monitor answers by a script. */
+/** Waits for the job of a 202 with the headers `told`, whose monitor answers by a script. */
 async function polled(
   script: readonly ScriptedAnswer[],
-  { headers = {}, ...options }: WaitForOptions & { headers?: Record<string, string> } = {},
+  { told = {}, ...options }: WaitForOptions & { told?: Readonly<Record<string, string>> } = {},
 ) {
   const api = scriptedApi(...script)
-  const job = accepted({ Location: monitor, ...headers })
+  const job = accepted({ Location: monitor, ...told })
   const result = await settled(waitFor(job, { fetch: api.fetch, ...options }))
   return { result, times: api.times(), urls: api.sent.map(({ url }) => url) }
 }
@@ -40,8 +40,8 @@ async function polled(
 describe('waitFor', () => {
   it('polls the monitor as it is told, and answers the result', async () => {
     const script = [pending, { ...pending, headers: { 'Retry-After': '5' } }, done]
-    const headers = { Location: '/jobs/123', 'Retry-After': '3' }
-    const { result, times, urls } = await polled(script, { headers })
+    const told = { Location: '/jobs/123', 'Retry-After': '3' }
+    const { result, times, urls } = await polled(script, { told })
     expect(await result.json()).toEqual({ total: 7 })
     expect(times).toEqual([3000, 5000, 10_000])
     expect(urls).toEqual([monitor, monitor, monitor])
@@ -144,7 +144,7 @@ describe('waitFor', () => {
 
   it('goes on when a poll comes too early, or the server is busy', async () => {
     const script = [refusal(90), { ...refusal(90), status: 503 }, done]
-    const { times } = await polled(script, { headers: { 'Retry-After': '1' } })
+    const { times } = await polled(script, { told: { 'Retry-After': '1' } })
     expect(times).toEqual([1000, 91_000, 181_000])
   })
 
@@ -328,7 +328,7 @@ describe('waitFor', () => {
   ])('does not run hot when it is told %s', async (_, headers) => {
     const again = { headers }
     const script = [again, again, { headers: { 'Retry-After': '1' } }, again, done]
-    const { times } = await polled(script, { headers })
+    const { times } = await polled(script, { told: headers })
     expect(times).toEqual([200, 500, 950, 1950, 2150])
   })
 
@@ -345,7 +345,7 @@ describe('waitFor', () => {
   it('adds jitter to each wait, as far as maxWaitMs leaves room', async () => {
     vi.mocked(Math.random).mockReturnValue(1)
     const script = [{ headers: { 'Retry-After': '0' } }, pending, done]
-    const { times } = await polled(script, { headers: { 'Retry-After': '5' }, maxWaitMs: 7850 })
+    const { times } = await polled(script, { told: { 'Retry-After': '5' }, maxWaitMs: 7850 })
     expect(times).toEqual([5500, 5800, 7825])
   })
 

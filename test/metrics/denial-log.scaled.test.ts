@@ -168,32 +168,33 @@ describe('denialLog', () => {
   const cyclic: { self?: unknown } = {}
   cyclic.self = cyclic
 
-  it.each<[string, () => unknown, RegExp]>([
-    ['are cyclic', () => cyclic, /circular/i],
-    ['are long', () => 'x'.repeat(1_000_000), /fields are 1000002 characters long: 4000 at most/],
-    ['throw', () => Promise.reject.call(undefined), /./],
-    ['reject', () => Promise.reject(new Error('gone')), /^fields has a promise/],
-    ['have a promise within', () => ({ a: [Promise.reject(1)] }), /^fields has a promise/],
-    ['resolve', async () => ({ plan: 'free' }), /^fields has a promise/],
-    ['are no JSON', () => 1n, /BigInt/],
-  ])('goes on where fields %s', async (_, fields, reason) => {
-    const { records, ask } = denying({ fields })
+  const throws = () => Promise.reject.call(undefined)
+  const rejects = () => Promise.reject(new Error('gone'))
+
+  it.each<[string, object, RegExp]>([
+    ['fields are cyclic', { fields: () => cyclic }, /circular/i],
+    [
+      'fields are long',
+      { fields: () => 'x'.repeat(1_000_000) },
+      /fields are 1000002 characters long: 4000 at most/,
+    ],
+    ['fields throw', { fields: throws }, /./],
+    ['fields reject', { fields: rejects }, /^fields has a promise/],
+    ['fields have a promise within', { fields: () => ({ a: [rejects()] }) }, /^fields has a prom/],
+    ['fields resolve', { fields: async () => ({ plan: 'free' }) }, /^fields has a promise/],
+    ['fields are no JSON', { fields: () => 1n }, /BigInt/],
+    ['traceId throws', { traceId: throws }, /./],
+    ['traceId rejects', { traceId: rejects }, /./],
+  ])('goes on, and says why, where %s', async (_, options, reason) => {
+    const { records, ask } = denying(options)
     await ask(2)
-    expect(records).toMatchObject([{ fieldsError: expect.stringMatching(reason) }])
+    const fieldsError = expect.stringMatching(reason)
+    expect(records).toMatchObject([{ traceId: undefined, fieldsError }])
   })
 
   it.each([
-    ['throws', () => Promise.reject.call(undefined)],
-    ['rejects', () => Promise.reject(new Error('gone'))],
-  ])('writes a record without the id of a trace where traceId %s', async (_, find) => {
-    const { records, ask } = Reflect.apply(denying, undefined, [{ traceId: find }])
-    await ask(2)
-    expect(records).toMatchObject([{ traceId: undefined, fieldsError: expect.any(String) }])
-  })
-
-  it.each([
-    ['throws', () => Promise.reject.call(undefined)],
-    ['rejects', () => Promise.reject(new Error('disk full'))],
+    ['throws', throws],
+    ['rejects', rejects],
   ])('hurts no request where the sink %s', async (_, sink) => {
     const guard = guardOf({ limit: 1, window: '1m', observers: [denialLog({ sink })] })
     await guard.check(exchange())

@@ -1,9 +1,26 @@
+import {
+  createOutbound,
+  type Outbound,
+  type OutboundEvent,
+  type OutboundOptions,
+} from '@sluice/outbound'
+import { beforeEach } from 'vitest'
 import { fakeTime as fake } from '../support/fake-time.ts'
 
 /** Fakes the clocks and timers of an outbound. */
 export function fakeTime(): void {
   const intervals = ['setInterval', 'clearInterval'] as const
   fake(['Date', 'setTimeout', 'clearTimeout', ...intervals, 'performance'])
+}
+
+/** Makes outbounds with some options in common, and keeps what each test observes of them. */
+export function observed(common: Pick<OutboundOptions, 'limits' | 'by'>) {
+  const events: OutboundEvent[] = []
+  beforeEach(() => void events.splice(0))
+  const observers = { onEvent: (event: OutboundEvent) => void events.push(event) }
+  const make = (options: Partial<OutboundOptions> = {}): Outbound =>
+    createOutbound({ name: 'crm', observers, ...common, ...options })
+  return { events, make }
 }
 
 /** Waits by the faked clock. */

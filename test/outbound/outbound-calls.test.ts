@@ -1,31 +1,12 @@
-import {
-  type CallContext,
-  createOutbound,
-  type Outbound,
-  type OutboundEvent,
-  type OutboundOptions,
-} from '@sluice/outbound'
-import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { fakeTime } from './faked-time.ts'
+import type { CallContext, Outbound } from '@sluice/outbound'
+import { describe, expect, it, vi } from 'vitest'
+import { fakeTime, observed } from './faked-time.ts'
 
 const never = (): Promise<never> => new Promise(() => undefined)
 
 describe('a call of an outbound', () => {
-  let events: OutboundEvent[]
-
   fakeTime()
-  beforeEach(() => {
-    events = []
-  })
-
-  function make(options: Partial<OutboundOptions> = {}): Outbound {
-    return createOutbound({
-      name: 'crm',
-      limits: [{ limit: 1, window: '1s' }],
-      observers: { onEvent: (event) => events.push(event) },
-      ...options,
-    })
-  }
+  const { events, make } = observed({ limits: [{ limit: 1, window: '1s' }] })
 
   /** How long after the end of `first` the next call is made. */
   async function nextAfter(outbound: Outbound, first: Promise<unknown>): Promise<number> {

@@ -1,33 +1,14 @@
 import { memoryStore } from '@sluice/core'
-import {
-  createOutbound,
-  type Outbound,
-  type OutboundEvent,
-  type OutboundOptions,
-} from '@sluice/outbound'
+import type { OutboundEvent, OutboundOptions } from '@sluice/outbound'
 import fc from 'fast-check'
-import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { mostWithin } from '../support/most-within.ts'
 import { scaled } from '../support/scale.ts'
-import { fakeTime, wait } from './faked-time.ts'
+import { fakeTime, observed, wait } from './faked-time.ts'
 
 describe('an outbound', () => {
-  let events: OutboundEvent[]
-
   fakeTime()
-  beforeEach(() => {
-    events = []
-  })
-
-  function make(options: Partial<OutboundOptions> = {}): Outbound {
-    return createOutbound({
-      name: 'crm',
-      limits: [{ limit: 2, window: '1s' }],
-      by: 'process-1',
-      observers: { onEvent: (event) => events.push(event) },
-      ...options,
-    })
-  }
+  const { events, make } = observed({ limits: [{ limit: 2, window: '1s' }], by: 'process-1' })
 
   it('tells each observer of a list, and shows it how many calls wait', async () => {
     const onOutbound = vi.fn()

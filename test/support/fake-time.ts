@@ -1,8 +1,10 @@
-import { afterEach, beforeEach, type FakeTimerInstallOpts, vi } from 'vitest'
+import { afterEach, beforeEach, vi } from 'vitest'
+
+type FakeTimerOptions = NonNullable<Parameters<typeof vi.useFakeTimers>[0]>
 
 /** Fakes clocks and timers for each test that is described around, or of a file, and ends all fakes after it. */
 export function fakeTime(
-  toFake: NonNullable<FakeTimerInstallOpts['toFake']>,
+  toFake: NonNullable<FakeTimerOptions['toFake']>,
   { now, random }: { readonly now?: number; readonly random?: number } = {},
 ): void {
   beforeEach(() => {
