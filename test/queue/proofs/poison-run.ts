@@ -1,4 +1,4 @@
-import { expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
 import { bundledScript } from '../../support/bundled-script.ts'
 import { type Child, startChild } from '../../support/child.ts'
 import { until } from '../../support/until.ts'
@@ -7,9 +7,6 @@ import { endStates } from './end-states.ts'
 import { type BrokerPlace, openBroker } from './open-broker.ts'
 
 const poison = await bundledScript(new URL('./poison-process.ts', import.meta.url))
-
-/** Ends children with the test at the latest. */
-export const withTest = { add: (stop: () => unknown) => onTestFinished(() => void stop()) }
 
 /** Has workers run 60 jobs, one of which kills its process, and expects the outcome that all brokers promise. */
 export async function expectPoisonGivenUp(place: BrokerPlace): Promise<void> {
@@ -20,8 +17,7 @@ export async function expectPoisonGivenUp(place: BrokerPlace): Promise<void> {
   let kills = 0
   let states: Awaited<ReturnType<typeof endStates>> = []
   const startWorker = (): Child<never> => {
-    const options = { args: [JSON.stringify(place)], cleanups: withTest }
-    const worker = startChild<never>(poison, options)
+    const worker = startChild<never>(poison, { args: [JSON.stringify(place)] })
     void worker.ended.then(() => {
       if (isOver) return
       kills += 1

@@ -6,7 +6,7 @@ import { startRedis } from '../../support/redis-server.ts'
 import { isProof, scaled } from '../../support/scale.ts'
 import { until } from '../../support/until.ts'
 import { newJob, roomy } from '../broker-bench.ts'
-import { expectPoisonGivenUp, withTest } from './poison-run.ts'
+import { expectPoisonGivenUp } from './poison-run.ts'
 
 const closing = await bundledScript(new URL('./closing-process.ts', import.meta.url))
 
@@ -31,9 +31,9 @@ it.each(scaled(['frozen'], ['frozen', 'killed', 'never there']))(
     const running: number[] = []
     const child = startChild<never, number>(closing, {
       args: [redis.url],
-      cleanups: withTest,
       onTold: (count) => void running.push(count),
     })
+    onTestFinished(child.stop)
     await until('it runs', () => running.at(-1) === (how === 'never there' ? 0 : 1))
     if (how === 'frozen') redis.pause()
     if (how === 'killed') await redis.kill()
