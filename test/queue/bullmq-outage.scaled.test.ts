@@ -68,7 +68,7 @@ describe('a broker whose Redis is frozen', () => {
   it.each([byUrl, byNodeRedis])(
     'carries out nothing later that it refused (%#)',
     async (connected) => {
-      const { redis, bench, broker } = await setUp(300, connected)
+      const { redis, bench, broker } = await setUp(1_000, connected)
       const dead = await bench.enqueued()
       const worker = bench.work(async () => ({ outcome: 'dead', error: 'no' }), 1)
       await bench.reaches(dead.id, 'failed')
@@ -96,7 +96,7 @@ describe('a broker whose Redis is frozen', () => {
       await sleep(10)
       return reply
     })
-    const { redis, bench, broker } = await setUp(300, connected)
+    const { redis, bench, broker } = await setUp(1_000, connected)
     const { id } = await bench.enqueued()
     server.redis = redis
     await expect(broker.cancel(id)).rejects.toMatchObject({ code: 'SLUICE_UNANSWERED' })
