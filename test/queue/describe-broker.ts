@@ -180,7 +180,8 @@ export function describeBroker(driver: BrokerDriver): void {
     })
   })
 
-  describe('has workers', () => {
+  // With a broker of one process a worker is tested by the faked clock.
+  describe.skipIf(!twin)('has workers', () => {
     it('that return what waits for the rate when they close, and another takes it at once', async () => {
       const bench = open()
       const ran: unknown[] = []
