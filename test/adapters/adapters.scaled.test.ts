@@ -7,17 +7,15 @@ import { describeAdapter } from './adapter-conformance.ts'
 import { admission } from './behaviours/admission.ts'
 import { afterTheResponse } from './behaviours/after-the-response.ts'
 import { budgets } from './behaviours/budgets.ts'
-import { chains } from './behaviours/chains.ts'
 import { leases } from './behaviours/leases.ts'
 import { logging } from './behaviours/logging.ts'
+import { middleware } from './behaviours/middleware.ts'
 import { preflights } from './behaviours/preflights.ts'
 import { proxies } from './behaviours/proxies.ts'
 import { queues } from './behaviours/queues.ts'
 import { refusals } from './behaviours/refusals.ts'
-import { requestValues } from './behaviours/request-values.ts'
 import { responseHeaders } from './behaviours/response-headers.ts'
 import { routeRules } from './behaviours/routes.ts'
-import { contractVectors } from './behaviours/vectors.ts'
 import { expressDriver } from './drivers/express-driver.ts'
 import { fastifyDriver } from './drivers/fastify-driver.ts'
 import { fetchDriver } from './drivers/fetch-driver.ts'
@@ -27,15 +25,12 @@ import { nestDriver, onExpress, onFastify } from './drivers/nest-driver.ts'
 
 /** What depends on how an adapter reads requests, writes responses and hooks into its framework. */
 const ofAdapters = {
-  requestValues,
   preflights,
   proxies,
   refusals,
   logging,
   responseHeaders,
-  chains,
   routeRules,
-  contractVectors,
   queues,
   leases,
   budgets,
@@ -49,20 +44,21 @@ const ofPlatforms = {
   proxies,
   refusals,
   responseHeaders,
-  chains,
   leases,
   budgets,
   queues,
   admission,
 }
-describeAdapter(expressDriver('Express 5', express), ofAdapters)
-describeAdapter(fastifyDriver, ofAdapters)
-describeAdapter(koaDriver('Koa 3', koa), ofAdapters)
-describeAdapter(fetchDriver, ofAdapters)
-describeAdapter(honoDriver, ofAdapters)
+
+const all = { ...ofAdapters, middleware }
+describeAdapter(expressDriver('Express 5', express), all)
+describeAdapter(fastifyDriver, all)
+describeAdapter(koaDriver('Koa 3', koa), all)
+describeAdapter(fetchDriver, all)
+describeAdapter(honoDriver, all)
 if (isProof) {
   describeAdapter(nestDriver('Nest on Express', onExpress), ofAdapters)
   describeAdapter(nestDriver('Nest on Fastify', onFastify), ofPlatforms)
-  describeAdapter(expressDriver('Express 4', express4), ofAdapters)
-  describeAdapter(koaDriver('Koa 2', koa2), ofAdapters)
+  describeAdapter(expressDriver('Express 4', express4), all)
+  describeAdapter(koaDriver('Koa 2', koa2), all)
 }

@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -12,7 +12,7 @@ import { RateLimitModule, type RateLimitModuleOptions } from '@sluice/nest'
 import { Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import Koa from 'koa'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { until } from '../support/until.ts'
 import { runningOn } from './drivers/driver.ts'
 import { start } from './nest-app.ts'
@@ -144,23 +144,6 @@ describe('a limiter of Hono', () => {
     expect([status, headers.get('www-authenticate')]).toEqual([401, 'Basic'])
     expect(headers.get('ratelimit')).toBe(spent)
   })
-
-  it('puts its fields on the result of fetch', async () => {
-    const origin = createServer((_request, response) => response.end('origin'))
-    const { port, close } = await runningOn(origin.listen(0, '127.0.0.1'))
-    onTestFinished(close)
-    const app = new Hono().use(rateLimit(one)).get('/', () => fetch(`http://127.0.0.1:${port}/`))
-    const found = await app.request('/', {}, env)
-    expect([await found.text(), found.headers.get('ratelimit')]).toEqual(['origin', spent])
-  })
-
-  it('answers a refused HEAD and OPTIONS without a body that counts', async () => {
-    const app = new Hono().use(rateLimit({ ...one, limit: 0 }))
-    const head = await app.request('/', { method: 'HEAD' }, env)
-    expect([head.status, await head.text()]).toEqual([429, ''])
-    expect(Number(head.headers.get('content-length'))).toBeGreaterThan(0)
-    expect((await app.request('/', { method: 'OPTIONS' }, env)).status).toBe(429)
-  })
 })
 
 describe('a limiter of fetch', () => {
@@ -169,20 +152,6 @@ describe('a limiter of fetch', () => {
     const response = upgraded()
     const found = await fetchLimit(options)(() => response)(new Request('http://a/'), info)
     expect(found).toBe(response)
-    expect(await held()).toBe(0)
-  })
-
-  it('ends a lease where the client leaves a stream, and has the source know', async () => {
-    const { options, held } = leases()
-    const cancel = vi.fn()
-    const source = () =>
-      new Response(
-        new ReadableStream({ pull: (to) => to.enqueue(new TextEncoder().encode('x')), cancel }),
-      )
-    const found = await fetchLimit(options)(source)(new Request('http://a/'), info)
-    expect(await held()).toBe(1)
-    await found.body?.cancel('gone')
-    expect(cancel).toHaveBeenCalledWith('gone')
     expect(await held()).toBe(0)
   })
 
@@ -231,12 +200,6 @@ describe('a limiter of Koa', () => {
     expect([thrown.status, thrown.headers.get('ratelimit')]).toEqual([401, spent])
     const refused = await ask()
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
-  })
-
-  it("keeps its fields on the refusal of handler: 'throw'", async () => {
-    const ask = await serving(new Koa().use(koaLimit({ ...one, limit: 0, handler: 'throw' })))
-    const refused = await ask()
-    expect([refused.status, refused.headers.get('ratelimit')]).toEqual([429, '"default";r=0'])
   })
 
   it('leaves a response alone that ctx.respond = false writes', async () => {

@@ -92,6 +92,15 @@ describe('the options of a route', () => {
     })
   })
 
+  it('name their place once', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, two)
+    const config = { rateLimit: { limits: 2 } } as never
+    expect(() => app.get('/l', { config }, hello)).toThrow(
+      /^config\.rateLimit of GET \/l: there is no option 'limits'(?!.*config\.rateLimit)/,
+    )
+  })
+
   it.each([5, [], null, true])('cannot be %s', async (rateLimit) => {
     const app = create()
     await app.register(rateLimitPlugin, two)

@@ -1,3 +1,4 @@
+import { memoryStore } from '@sluice/core'
 import type { GuardFields } from '@sluice/http'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
@@ -13,7 +14,10 @@ const one = { limit: 1, window: '1m' } as const
 function treatment(lists: Lists, ip: string | undefined, options: GuardFields<object> = {}) {
   const guard = guardOf({ ...(options.policies ? {} : one), ...lists, ...options })
   const verdicts = [1, 2, 3].map(() => now(guard.check(exchange({ ip })) as never).verdict)
-  if (verdicts.every(({ action }) => action === 'pass')) return 'pass'
+  if (verdicts.every(({ action }) => action === 'pass')) {
+    expect(verdicts.flatMap(({ fields }) => fields)).toEqual([])
+    return 'pass'
+  }
   const isForbidden = verdicts.every(
     (verdict) => verdict.action === 'reject' && verdict.status === 403,
   )
@@ -98,6 +102,42 @@ describe('allow and block', () => {
     treatment({ block: { keys: ['ada'] } }, '203.0.113.9', options)
     expect(key).toHaveBeenCalledTimes(3)
     expect(asked).not.toHaveBeenCalled()
+  })
+
+  it('refuse without asking the store, which observers are told once', () => {
+    const store = memoryStore()
+    const apply = vi.spyOn(store, 'apply')
+    const onDecision = vi.fn()
+    const own = { statusCode: 420, message: 'slow down', observers: { onDecision } }
+    const guard = guardOf({ ...one, ...own, store, block: { ips: ['203.0.113.8/31'] } })
+    const asked = exchange()
+    const { verdict } = now(guard.check(asked))
+
+    expect(verdict).toMatchObject({
+      ...{ action: 'reject', status: 403, fields: [['Cache-Control', 'no-store']] },
+      body: {
+        contentType: 'application/problem+json',
+        text: '{"type":"about:blank","title":"Forbidden","status":403}',
+      },
+    })
+    expect(apply).not.toHaveBeenCalled()
+    expect(onDecision).toHaveBeenCalledTimes(1)
+    expect(onDecision.mock.calls[0]?.[0]).toMatchObject({
+      decision: { allowed: false, outcomes: [], retryAfterMs: Number.POSITIVE_INFINITY },
+      ...{ checks: [], policy: undefined, key: undefined, digest: undefined, route: undefined },
+      ...{ answeredBy: 'guard', method: 'GET', request: asked.native },
+    })
+  })
+
+  it('have a message that is found, or a handler, tell of a refusal', async () => {
+    const block = { ips: ['203.0.113.9'] }
+    const found = guardOf({ ...one, block, message: async () => ({ no: 1 }) })
+    expect((await found.check(exchange())).verdict).toMatchObject({
+      ...{ status: 403, body: { text: '{"no":1}' } },
+    })
+    const handler = () => undefined
+    const handled = now(guardOf({ ...one, block, handler } as never).check(exchange()))
+    expect(handled.verdict).toMatchObject({ status: 403, handler })
   })
 
   it('come after skip', () => {

@@ -123,6 +123,11 @@ describe('options that no guard is made of', () => {
       'SLUICE_OPTION_INVALID',
       /^routes\['\/a'\]: message and handler cannot stand together/,
     ],
+    ...['skip', true, null].map((preflights): [object, string, RegExp] => [
+      { ...good, preflights },
+      'SLUICE_OPTION_INVALID',
+      /^preflights must be one of 'pass', 'count'/,
+    ]),
     [{ ...good, statusCode: 200 }, 'SLUICE_OPTION_INVALID', /^statusCode .* from 400 to 599/],
     [{ ...good, statusCode: 600 }, 'SLUICE_OPTION_INVALID', /^statusCode/],
     [{ ...good, onMissingKey: 'pass' }, 'SLUICE_OPTION_INVALID', /one of 'ip', 'deny', 'skip'/],

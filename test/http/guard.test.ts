@@ -1,6 +1,6 @@
-import { memoryStore } from '@sluice/core'
+import { createLimiter, memoryStore } from '@sluice/core'
 import { parseHeaders } from '@sluice/headers'
-import { type GuardFields, ipKey } from '@sluice/http'
+import { type GuardFields, ipKey, route } from '@sluice/http'
 import { continueWith, setFields } from '@sluice/http/adapter'
 import fc from 'fast-check'
 import { parseList } from 'structured-headers'
@@ -29,6 +29,17 @@ describe('a guard', () => {
 
     expect(passage).toBeInstanceOf(Promise)
     expect((await passage).decision?.allowed).toBe(true)
+  })
+
+  it('takes another cost of each policy', () => {
+    const policies = [
+      { ...good, name: 'requests', cost: 1 },
+      { ...good, name: 'points', cost: () => 3 },
+      { ...good, name: 'default-cost' },
+    ]
+    const { decision } = now(guardOf({ cost: 2, policies }).check(exchange()))
+
+    expect(decision?.outcomes.map(({ remaining }) => remaining)).toEqual([4, 2, 3])
   })
 
   it('asks in order: skip, keys, costs, limits; and nothing after a skip', async () => {
@@ -86,31 +97,58 @@ describe('a guard', () => {
     expect(ipKey('')).toBe('@ip/invalid')
   })
 
-  it('keeps the keys of scopes apart, whatever a client may put into its own', () => {
+  it('counts a private policy for each place and guard, and a named one once on a store', async () => {
     const store = memoryStore()
-    const guard = guardOf({ ...good, store, key: (native) => (native as { key: string }).key })
-    const used = (scope: string, key: string) => {
-      const { decision } = now(guard.check({ ...exchange({}, scope), native: { key } }))
-      return 5 - (decision?.outcomes[0]?.remaining ?? 0)
+    const places = ['', 'GET /x', 'GET /y', 'POST /x']
+    const left = (limits: object) => {
+      const guard = guardOf({ ...good, store, ...limits })
+      return places.map(
+        (place) => now(guard.check(exchange({}, place))).decision?.outcomes[0]?.remaining,
+      )
     }
-    const text = fc.oneof(
-      fc.constantFrom('', '/', 'a', '@', '@scope/1/a/', 'GET /', '1/a/'),
-      fc.string({ maxLength: 6 }),
-    )
-    const seen = new Map<string, [string, string]>()
-    fc.assert(
-      fc.property(text, text, (scope, tail) => {
-        const key = `k${tail}`
-        const known = JSON.stringify([scope, key])
-        if (seen.has(known)) return
-        seen.set(known, [scope, key])
-        expect(used(scope, key)).toBe(1)
-      }),
-    )
-    expect([used('GET /a', 'bk'), used('GET /ab', 'k'), used('GET /', 'abk')]).toEqual([1, 1, 1])
-    expect(used('', '@scope/3/a/b/k')).toBe(1)
-    expect(used('a/b', 'k')).toBe(1)
+    expect([left({}), left({})].flat()).toEqual(Array(8).fill(4))
+    expect(left({ name: 'api' })).toEqual([4, 3, 2, 1])
+    const limiter = createLimiter({ ...good, name: 'api', store })
+    expect((await limiter.consume(ipKey('203.0.113.9'))).remaining).toBe(0)
+    expect(left({ name: 'api' })).toEqual([0, 0, 0, 0])
   })
+
+  it.each<[string, GuardFields<object>]>([
+    ['with a rule for the route', { routes: { 'GET /users/:id': good } }],
+    ['before the route is known', {}],
+  ])('takes 10,000 ids in a path for one key %s', (_, more) => {
+    const store = memoryStore()
+    const apply = vi.spyOn(store, 'apply')
+    const guard = guardOf({ ...good, key: route(), store, ...more })
+    const passed = Array.from({ length: 10_000 }, (_, index) =>
+      now(guard.check(exchange({ path: `/users/${index}-${Math.random()}` }))),
+    ).filter(({ verdict }) => verdict.action === 'pass')
+
+    expect(passed).toHaveLength(5)
+    expect(new Set(apply.mock.calls.map(([, checks]) => checks[0]?.key)).size).toBe(1)
+  })
+
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, -1, 0.5, '5', undefined, 2 ** 53])(
+    'has a number such as %s open no gate, as a cost or as a limit, and reports it',
+    (bad) => {
+      const onInvalid = vi.fn()
+      const asked = (limits: object) => {
+        onInvalid.mockClear()
+        const guard = guardOf({ ...limits, window: '1m', observers: { onInvalid } })
+        return Array.from({ length: 3 }, () => now(guard.check(exchange())).verdict.action)
+      }
+      const reports = (kind: string, text: string) =>
+        Array(3).fill([{ code: `SLUICE_${kind}_INVALID`, message: expect.stringContaining(text) }])
+
+      expect(asked({ limit: 2, cost: () => bad })).toEqual(['pass', 'pass', 'reject'])
+      expect(onInvalid.mock.calls).toEqual(reports('COST', '1 stood in'))
+      expect(asked({ limit: () => bad, defaultLimit: 2 })).toEqual(['pass', 'pass', 'reject'])
+      expect(onInvalid.mock.calls).toEqual(reports('LIMIT', 'defaultLimit (2) stood in'))
+      for (const wrong of bad === undefined ? [] : [{ limit: 2, cost: bad }, { limit: bad }]) {
+        expect(() => asked(wrong)).toThrow(/must be a whole number/)
+      }
+    },
+  )
 
   it('names the private policies of all scopes apart, in names that every header can carry', () => {
     const guard = guardOf({ ...good, limit: 1_000_000, headers: ['draft-11'] })
@@ -131,13 +169,6 @@ describe('a guard', () => {
       }),
       { numRuns: 300 },
     )
-  })
-
-  it('calls a route by a name that people can read', () => {
-    const { fields, ...rest } = exchange({}, 'PATCH /search/:q')
-    setFields(rest.response, now(guardOf(good).check(rest)).verdict.fields)
-
-    expect(fields.get('RateLimit')).toBe('"default-PATCH-search-q";r=4;t=60')
   })
 
   it('joins whatever stands on the response already into lists that parse', () => {
@@ -180,15 +211,6 @@ describe('a guard', () => {
     expect(fields.get('RateLimit-Policy')).toBe('"default";q=5;w=60')
   })
 
-  it('without headers writes nothing, and leaves the fields to the next guard', () => {
-    const { fields, ...rest } = exchange()
-    const silent = now(guardOf({ ...good, headers: [] }).check(rest))
-    expect(silent.verdict).toEqual({ action: 'pass', fields: [] })
-    setFields(rest.response, now(guardOf({ ...good, name: 'b' }).check(rest)).verdict.fields)
-
-    expect(fields.get('RateLimit')).toBe('"b";r=4;t=60')
-  })
-
   it('joins what others add between two guards of one response', () => {
     const { fields, ...rest } = exchange()
     const headers = ['draft-11'] as const
@@ -201,13 +223,157 @@ describe('a guard', () => {
 
     expect(fields.get('RateLimit')).toBe('"theirs";r=1;t=1, "default";r=4;t=60, "b";r=4;t=60')
   })
+})
 
-  it('says nothing by which a hidden policy could be counted', () => {
-    const { fields, ...rest } = exchange()
-    setFields(rest.response, now(guardOf({ ...good, hidden: true }).check(rest)).verdict.fields)
-    setFields(rest.response, now(guardOf(good).check(rest)).verdict.fields)
+/** The fields of a response after several guards, one after the other, and what stood there before. */
+function chained(limits: readonly GuardFields<object>[], before: Record<string, string> = {}) {
+  const { fields, ...rest } = exchange()
+  for (const [name, value] of Object.entries(before)) fields.set(name, value)
+  for (const options of limits) {
+    setFields(rest.response, now(guardOf(options).check(rest)).verdict.fields)
+  }
+  return Object.fromEntries(fields)
+}
 
-    expect(fields.get('RateLimit')).toBe('"default";r=4;t=60')
+describe('several guards of one response', () => {
+  const one: GuardFields<object> = { ...good, headers: ['draft-11'] }
+  const api = { ...one, name: 'api', limit: 10, store: memoryStore() }
+  const both = (headers: GuardFields<object>['headers'], ...limits: readonly number[]) =>
+    limits.map((limit) => ({ ...good, name: `of ${limit}`, limit, ...(headers && { headers }) }))
+
+  it.each<[string, GuardFields<object>[], object]>([
+    [
+      'describe the tightest of all where there is room for one only',
+      both(['draft-7', 'legacy-delta'], 5, 1000),
+      {
+        RateLimit: 'limit=5, remaining=4, reset=60',
+        'RateLimit-Policy': '5;w=60, 1000;w=60',
+        'X-RateLimit-Limit': '5',
+        'X-RateLimit-Remaining': '4',
+        'X-RateLimit-Reset': '60',
+      },
+    ],
+    [
+      'H02: list one named policy once, with the lower remaining',
+      [api, { ...api, cost: 2 }],
+      { RateLimit: '"api";r=7;t=60', 'RateLimit-Policy': '"api";q=10;w=60' },
+    ],
+    [
+      'H02: give two private policies two names',
+      [one, { ...one, limit: 20 }],
+      {
+        RateLimit: '"default";r=4;t=60, "default-2";r=19;t=60',
+        'RateLimit-Policy': '"default";q=5;w=60, "default-2";q=20;w=60',
+      },
+    ],
+    [
+      'H02: have a private policy make way for one that the user named so',
+      [one, { ...one, name: 'default' }],
+      {
+        RateLimit: '"default-2";r=4;t=60, "default";r=4;t=60',
+        'RateLimit-Policy': '"default-2";q=5;w=60, "default";q=5;w=60',
+      },
+    ],
+    [
+      'speak one generation only: that of the first',
+      [{ ...good, headers: ['draft-6'] }, ...both(['draft-11', 'legacy'], 3)],
+      {
+        'RateLimit-Policy': '5;w=60, 3;w=60',
+        'RateLimit-Limit': '3',
+        'RateLimit-Remaining': '2',
+        'RateLimit-Reset': '60',
+        'X-RateLimit-Limit': '3',
+        'X-RateLimit-Remaining': '2',
+        'X-RateLimit-Reset': expect.stringMatching(/^\d{10}$/),
+      },
+    ],
+    [
+      'tell nothing of one without headers, or of a hidden policy',
+      [{ ...good, headers: [] }, { ...good, hidden: true }, ...both(['draft-11'], 9)],
+      { RateLimit: '"of 9";r=8;t=60', 'RateLimit-Policy': '"of 9";q=9;w=60' },
+    ],
+    [
+      'say nothing new when a later one skips',
+      [
+        { ...good, headers: ['draft-11'] },
+        { ...good, name: 'second', skip: () => true },
+      ],
+      { RateLimit: '"default";r=4;t=60', 'RateLimit-Policy': '"default";q=5;w=60' },
+    ],
+  ])('%s', (_, limits, fields) => {
+    expect(chained(limits)).toEqual(fields)
+  })
+})
+
+describe('fields that others have set', () => {
+  const ours = { 'RateLimit-Policy': '"default";q=5;w=60', RateLimit: '"default";r=4;t=60' }
+  const ofDraft6 = {
+    'RateLimit-Policy': '5;w=60',
+    'RateLimit-Limit': '5',
+    'RateLimit-Remaining': '4',
+    'RateLimit-Reset': '60',
+  }
+  const theirs = { RateLimit: '"edge";r=3;t=5', 'X-RateLimit-Limit': '9' }
+  const ofDraft7 = { 'RateLimit-Policy': '10;w=1', RateLimit: 'limit=10, remaining=9, reset=1' }
+
+  it.each<[string, GuardFields<object>['headers'], Record<string, string>, object]>([
+    ['draft-3', ['draft-11'], { 'RateLimit-Policy': '10;w=1', 'RateLimit-Limit': '10' }, ours],
+    ['draft-6', ['draft-11'], { 'RateLimit-Remaining': '9', 'RateLimit-Reset': '1' }, ours],
+    ['draft-7', ['draft-11'], ofDraft7, ours],
+    ['draft-11', ['draft-6'], { 'RateLimit-Policy': '"a";q=1', RateLimit: '"a";r=1' }, ofDraft6],
+    ['no dialect that it sends', [], theirs, theirs],
+  ])('H30: are replaced if their types differ, and left alone otherwise: %s', (...row) => {
+    const [, headers = [], before, after] = row
+    expect(chained([{ ...good, headers }], before)).toEqual(after)
+  })
+})
+
+describe('a refusal', () => {
+  const login = { name: 'login', limit: 1, window: '30s', algorithm: 'fixed-window' } as const
+
+  /** What becomes of a second request. */
+  function refused(limits: GuardFields<object>) {
+    const guard = guardOf(limits)
+    now(guard.check(exchange()))
+    const { verdict } = now(guard.check(exchange()))
+    const text = verdict.action === 'reject' ? verdict.body?.text : undefined
+    return { fields: Object.fromEntries(verdict.fields), text: text ?? '' }
+  }
+
+  it('H32: adds jitter to Retry-After, and to nothing else', () => {
+    const random = vi.spyOn(Math, 'random').mockReturnValue(0.8)
+    const { fields } = refused({ ...login, retryJitter: 0.1 })
+    random.mockRestore()
+
+    expect(fields).toMatchObject({ 'Retry-After': '33', RateLimit: '"login";r=0;t=30' })
+  })
+
+  it('sends the problem where a message function yields nothing', () => {
+    expect(refused({ ...login, message: (() => undefined) as never }).text).toContain(
+      '"title":"Quota Exceeded","status":429',
+    )
+  })
+
+  it('lists visible policies beside a hidden one that denies, and names it nowhere', () => {
+    const hidden = { name: 'secret', limit: 1, window: '1h', hidden: true } as const
+    const { fields, text } = refused({ policies: [{ ...good, name: 'shown' }, hidden] })
+
+    expect(JSON.stringify([fields, text])).not.toContain('secret')
+    expect(fields).toMatchObject({
+      'RateLimit-Policy': '"shown";q=5;w=60',
+      'Retry-After': '3600',
+    })
+  })
+
+  it('names no policy with countDenied that had room, and tells its wait', () => {
+    const attempts = { name: 'attempts', limit: 2, window: '1h', countDenied: true } as const
+    const { fields, text } = refused({ policies: [login, attempts] })
+
+    expect(text).toContain('"violated-policies":["login"]')
+    expect(fields).toMatchObject({
+      RateLimit: '"login";r=0;t=30, "attempts";r=0;t=3600',
+      'Retry-After': '3600',
+    })
   })
 })
 

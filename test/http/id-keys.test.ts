@@ -84,7 +84,22 @@ describe('user() and tenant()', () => {
 
 describe('keys of all kinds', () => {
   const text = fc.string({
-    unit: fc.constantFrom('a', '1', ':', '|', '-', '{', '}', '*', '\0', '@', '/', 'user', 'all'),
+    unit: fc.constantFrom(
+      'a',
+      '1',
+      ':',
+      '|',
+      '-',
+      '{',
+      '}',
+      '*',
+      '\0',
+      '@',
+      '/',
+      'user',
+      'all',
+      'scope',
+    ),
     minLength: 1,
     maxLength: 8,
   })

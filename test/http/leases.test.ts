@@ -60,6 +60,28 @@ describe('a passage with leases', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  it('proposes the wait that the policy is given, and none where nothing is ever lent', () => {
+    const wait = (limit: number) => {
+      const { check } = guarded({ limit, retryAfter: '7s' })
+      check()
+      return Object.fromEntries(check().verdict.fields)['Retry-After']
+    }
+    expect([wait(1), wait(0)]).toEqual(['7', undefined])
+  })
+
+  it('leaves nothing unhandled when the store fails to release them', async () => {
+    const onStoreError = vi.fn()
+    const { check, change } = guarded({ observers: { onStoreError } })
+    const { hold } = check()
+    change.mockImplementation(() => {
+      throw new Error('gone')
+    })
+    hold?.finish(200)
+    await vi.advanceTimersByTimeAsync(0)
+
+    expect(onStoreError).toHaveBeenCalledTimes(1)
+  })
+
   it('holds none of a policy that lends nothing', () => {
     const passage = now(guardOf({ limit: 1, window: '1m' }).check(exchange()))
 

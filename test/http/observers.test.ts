@@ -106,6 +106,20 @@ describe('observers of a guard', () => {
     expect(decisions).toEqual([])
   })
 
+  it.each([
+    ['has no key', { ...keyless, onMissingKey: 'deny' }, undefined],
+    ['goes over its limit', { limit: 0, key: (): string => 'ada' }, 'ada'],
+  ] as const)('are told once of a request that %s', async (_, options, found) => {
+    const { decisions, observers } = listening()
+    const guard = guardOf({ limit: 9, window: '1m', observers, ...options })
+    const { native } = exchange()
+    await guard.check({ ...exchange(), native })
+    expect(decisions).toHaveLength(1)
+    const policy = found && expect.objectContaining({ name: 'default' })
+    expect(decisions).toMatchObject([{ decision: { allowed: false }, key: found, policy }])
+    expect(decisions[0]?.request).toBe(native)
+  })
+
   it('are told of no policy where the failure mode answers, and neither is the handler', async () => {
     const { decisions, observers } = listening()
     const store = goneStore(memoryStore())

@@ -11,11 +11,11 @@ const preflight = { method: 'OPTIONS', header: (name: string) => asksCors.get(na
 const one = { limit: 1, window: '1m' } as const
 
 /** What becomes of three preflights in a row. */
-async function treatment(options: GuardFields<object>): Promise<string> {
+async function treatment(options: GuardFields<object>, more: object = {}): Promise<string> {
   const guard = guardOf({ preflights: 'pass', ...options })
   const actions: string[] = []
   for (let i = 0; i < 3; i += 1) {
-    actions.push((await guard.check(exchange(preflight))).verdict.action)
+    actions.push((await guard.check(exchange({ ...preflight, ...more }))).verdict.action)
   }
   return [...new Set(actions)].join()
 }
@@ -35,6 +35,18 @@ describe("preflights: 'pass'", () => {
   ])('lets them past %s', async (_what, options) => {
     expect(await treatment(options)).toBe('pass')
     expect(await treatment({ ...options, penalty: { after: 'never' } })).toBe('pass')
+  })
+
+  it.each([...asksCors.keys(), 'both'])('counts OPTIONS without %s', async (missing) => {
+    const header = (name: string) =>
+      name === missing || missing === 'both' ? undefined : asksCors.get(name)
+    expect(await treatment(one, { header })).toBe('pass,reject')
+  })
+
+  it('holds for routes that do not say otherwise', async () => {
+    const routes = { '/a': one, '/b': { ...one, preflights: 'count' } } as const
+    expect(await treatment({ routes }, { path: '/a' })).toBe('pass')
+    expect(await treatment({ routes }, { path: '/b' })).toBe('pass,reject')
   })
 
   it.each<[string, GuardFields<object>]>([

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { exactRouting, exchange, guardOf, now } from './exchange.ts'
 
-const of = (limit: number) => ({ limit, window: '1m' }) as const
+const of = (limit: number, more: object = {}) => ({ limit, window: '1m', ...more }) as const
 
 function failure(options: object): SluiceError {
   try {
@@ -91,6 +91,122 @@ describe('routes', () => {
       '/caf%C3%A9': of(8),
     }
     expect(limitOf(routes, { path }, { ...lax, lenient: true })).toBe(limit)
+  })
+
+  it.each<[string, GuardFields<object>, string[]]>([
+    [
+      'takes the place of the limits around it',
+      { ...of(3), routes: { 'POST /login': of(1) } },
+      ['POST /login: 1 of 3', 'GET /: 3 of 5', 'GET /login: 0 of 1'],
+    ],
+    [
+      'may be looser than the limits around it',
+      { ...of(1), routes: { 'GET /search/:q': of(4) } },
+      ['GET /search/a: 2 of 2', 'GET /search/b: 2 of 3', 'GET /: 1 of 2'],
+    ],
+    [
+      'is added to the limits around it: all or nothing',
+      { ...of(4), routes: { 'POST /login': { ...of(2), combine: 'add' } } },
+      ['POST /login: 2 of 3', 'GET /: 2 of 3', 'POST /login: 0 of 1'],
+    ],
+    [
+      'that is added is refused by the limits around it too',
+      { ...of(2), routes: { 'POST /login': { ...of(5), combine: 'add' } } },
+      ['GET /: 2 of 2', 'POST /login: 0 of 1'],
+    ],
+    [
+      'leaves requests alone where it is false',
+      { ...of(1), routes: { '/health': false } },
+      ['GET /health: 4 of 4', 'GET /: 1 of 2', 'GET /health: 1 of 1'],
+    ],
+    [
+      'without a method holds for all that have none of their own, counted together',
+      { ...of(9), routes: { '/login': of(2), 'GET /login': of(1) } },
+      ['GET /login: 1 of 2', 'POST /login: 1 of 1', 'PUT /login: 1 of 2'],
+    ],
+    [
+      'counts HEAD as GET',
+      { ...of(9), routes: { 'GET /search/:q': of(2) } },
+      ['HEAD /search/a: 1 of 1', 'GET /search/b: 1 of 2', 'HEAD /search/c: 0 of 1'],
+    ],
+    [
+      'gives way to a more specific one',
+      { ...of(9), routes: { '/*': of(3), 'GET /search/:q': of(2), 'GET /search/hot': of(1) } },
+      [
+        'GET /search/hot: 1 of 2',
+        'GET /search/cold: 2 of 3',
+        'GET /: 2 of 2',
+        'GET /nowhere: 1 of 2',
+      ],
+    ],
+    [
+      'by name is one quota with all that name it',
+      {
+        ...of(9),
+        profiles: { expensive: of(3) },
+        routes: { 'GET /search/:q': 'expensive', 'GET /export': { policies: ['expensive'] } },
+      },
+      ['GET /search/a: 2 of 2', 'GET /export: 1 of 2', 'GET /search/b: 0 of 1', 'GET /: 1 of 1'],
+    ],
+    [
+      'by name at another cost draws on the same quota',
+      {
+        ...of(99),
+        profiles: { expensive: of(10) },
+        routes: {
+          'GET /search/:q': 'expensive',
+          'GET /export': { policies: ['expensive'], cost: 4 },
+        },
+      },
+      ['GET /export: 2 of 3', 'GET /search/a: 2 of 3'],
+    ],
+    [
+      'keeps one of several policies around it by naming it',
+      {
+        policies: [of(5, { name: 'sustained' }), of(2, { name: 'burst', window: '30s' })],
+        routes: { 'GET /export': { policies: ['sustained'] } },
+      },
+      ['GET /export: 3 of 3', 'GET /: 2 of 3', 'GET /export: 0 of 1'],
+    ],
+    [
+      'keeps the only policy around it beside one of its own, by naming it',
+      {
+        ...of(3, { name: 'api' }),
+        routes: { 'GET /export': { policies: ['api', of(1)] } },
+      },
+      ['GET /export: 1 of 2', 'GET /: 2 of 3'],
+    ],
+    [
+      'with a new cost alone counts the policies around it for the route',
+      { ...of(4), routes: { 'GET /export': { cost: 2 } } },
+      ['GET /export: 2 of 3', 'GET /: 4 of 5'],
+    ],
+    [
+      'with a new cost alone draws on a named policy around it',
+      { ...of(4, { name: 'api' }), routes: { 'GET /export': { cost: 2 } } },
+      ['GET /export: 1 of 1', 'GET /: 2 of 3'],
+    ],
+    [
+      'needs no limits around it',
+      { routes: { 'POST /login': of(1) } },
+      ['POST /login: 1 of 2', 'GET /: 9 of 9'],
+    ],
+    [
+      'two private ones alike count apart',
+      { ...of(9), routes: { 'GET /export': of(1), 'POST /login': of(1) } },
+      ['GET /export: 1 of 2', 'POST /login: 1 of 2'],
+    ],
+  ])('as a table: a rule %s', (_, limits, counted) => {
+    const guard = guardOf(limits)
+    const found = counted.map((row) => {
+      const [method = '', path = '', , , count] = row.split(/:? /)
+      const asked = Array.from({ length: Number(count) }, () =>
+        now(guard.check(exchange({ method, path }))),
+      )
+      const passed = asked.filter(({ verdict }) => verdict.action === 'pass')
+      return `${method} ${path}: ${passed.length} of ${count}`
+    })
+    expect(found).toEqual(counted)
   })
 
   it('that are false stand for what is written', () => {

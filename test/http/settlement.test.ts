@@ -1,4 +1,4 @@
-import { createLimiter, memoryStore } from '@sluice/core'
+import { createLimiter, memoryStore, unlimited } from '@sluice/core'
 import type { GuardFields } from '@sluice/http'
 import { createGuard } from '@sluice/http/adapter'
 import fc from 'fast-check'
@@ -117,9 +117,44 @@ describe('what a request took', () => {
     const refundWhen = vi.fn(() => true)
     const policies = [policy, { ...policy, name: 'other' }]
     const { check } = guarded({ policies, refundWhen })
-    check().end(503)
+    const { native, end } = check()
+    end(503)
 
-    expect(refundWhen).toHaveBeenCalledExactlyOnceWith(expect.anything(), { status: 503 })
+    expect(refundWhen).toHaveBeenCalledExactlyOnceWith(native, { status: 503 })
+  })
+
+  it('is of several policies that which the function of each says', () => {
+    const { check } = guarded({
+      policies: [
+        { ...policy, name: 'failed', chargeWhen: (_, { status }) => status === 401 },
+        { ...policy, name: 'healthy', refundWhen: (_, { status }) => status >= 500 },
+        policy,
+      ],
+    })
+    for (const status of [200, 401, 500, 500]) check().end(status)
+
+    const { decision } = check()
+    expect(decision?.outcomes.map(({ remaining }) => remaining)).toEqual([998, 997, 995])
+  })
+
+  it.each<[string, GuardFields<object>['refundWhen'] & object]>([
+    ['throws', () => raise('secret')],
+    ['rejects', async () => raise('secret')],
+    ['answers neither true nor false', () => 'yes' as never],
+  ])('is kept when the function %s, and that is reported', async (_, refundWhen) => {
+    const onInvalid = vi.fn()
+    const { check, used } = guarded({ refundWhen, observers: { onInvalid } })
+    check().end(500)
+    await until('it is reported', () => onInvalid.mock.calls.length === 1)
+
+    expect(onInvalid.mock.calls[0]?.[0]).toEqual({
+      code: 'SLUICE_ANSWER_INVALID',
+      message: expect.stringMatching(
+        /^refundWhen: it must answer true or false, but .*; the charge was kept$/,
+      ),
+    })
+    expect(JSON.stringify(onInvalid.mock.calls)).not.toContain('secret')
+    expect(await used()).toBe(1)
   })
 
   it('tells of what failed on one line, whatever the name of the error', async () => {
@@ -169,6 +204,49 @@ describe('late costs', () => {
     decision?.charge(1)
     decision?.charge(1)
     expect(held).toHaveLength(1)
+  })
+
+  it('are charged when the response is over or the client leaves, and at once after that', async () => {
+    for (const status of [200, undefined]) {
+      const { check, used } = guarded()
+      const { decision, end } = check()
+      decision?.charge(2)
+      expect(await used()).toBe(1)
+      end(status)
+      expect(await used()).toBe(3)
+      decision?.charge(2)
+      expect(await used()).toBe(5)
+    }
+  })
+
+  it('of a request that was refused are charged too', async () => {
+    const { check, used } = guarded({ cost: 1_001 })
+    const { decision, end } = check()
+    decision?.charge(2)
+    end(429)
+    expect(await used()).toBe(2)
+  })
+
+  it('are charged to one policy alone where it is named', () => {
+    const bytes = { ...policy, name: 'bytes', cost: 0, unit: 'content-bytes' } as const
+    const { check } = guarded({ policies: [policy, bytes] })
+    const { decision, end } = check()
+    decision?.charge(900, 'bytes')
+    end(200)
+
+    expect(check().decision?.outcomes.map(({ remaining }) => remaining)).toEqual([998, 100])
+  })
+
+  it.each([
+    [-1, undefined, /charge\(\) must be a whole number from 0 .*, but is -1/],
+    [1.5, undefined, /but is 1\.5/],
+    [Number.NaN, undefined, /but is NaN/],
+    [1, 'other', /charge\(\) names 'other', but this limiter has no such policy; it has p/],
+  ])('cannot be %s of policy %s', async (units, name, message) => {
+    const { check, used } = guarded()
+
+    expect(() => check().decision?.charge(units, name)).toThrow(message)
+    expect(await used()).toBe(1)
   })
 
   it('of a request that gives back what it took are not charged', async () => {
@@ -225,6 +303,50 @@ describe('late costs', () => {
   })
 })
 
+describe('budgets', () => {
+  const tokens = { name: 'tokens', limit: 100, window: '1m' } as const
+
+  it('of several policies are held all or none, and each is spent by its name', async () => {
+    let price = 10_001
+    const store = memoryStore()
+    const money = { name: 'money', limit: 10_000, window: '1h' } as const
+    const reserving = [
+      { ...tokens, reserve: () => 40 },
+      { ...money, reserve: () => price },
+    ]
+    const guard = guardOf({ policies: [...reserving, policy], store, key: () => 'ada' })
+    const limiter = createLimiter({
+      policies: [tokens, money].map((options) => ({ ...options, reserve: true })),
+      store,
+    })
+    const used = async () =>
+      (await limiter.peek('ada')).outcomes.map(({ limit = 0, remaining = 0 }) => limit - remaining)
+
+    expect((await guard.check(exchange())).verdict.action).toBe('reject')
+    expect(await used()).toEqual([0, 0])
+    price = 3_000
+    const { decision, hold } = await guard.check(exchange())
+    expect(decision?.spend(10, 'tokens')).toBe(true)
+    expect(decision?.spend(3_001, 'money')).toBe(false)
+    expect(decision?.spend(2_000, 'money')).toBe(true)
+    expect(() => decision?.spend(1)).toThrow(/no policy, of several .* tokens, money/)
+    expect(() => decision?.budget('typo')).toThrow(/'typo'; the policies with reserve are/)
+    hold?.finish(200)
+    await until('the rest comes back', async () => (await used()).join() === '10,2000')
+  })
+
+  it('have no end where nothing is limited', async () => {
+    const limits = {
+      ...tokens,
+      limit: (): typeof unlimited => unlimited,
+      defaultLimit: 1,
+      reserve: () => 40,
+    }
+    const { decision } = await guardOf(limits).check(exchange())
+    expect(decision?.spend(1_000_000)).toBe(true)
+  })
+})
+
 describe('options', () => {
   it.each<[object, RegExp]>([
     [
@@ -267,4 +389,8 @@ function withResolvers<T>(): { promise: Promise<T>; resolve: (value: T) => void 
     resolve = settle
   })
   return { promise, resolve }
+}
+
+function raise(message: string): never {
+  throw new Error(message)
 }

@@ -51,6 +51,16 @@ describe('a delayed passage', () => {
     },
   )
 
+  it('tells the client where it stood when it was decided', () => {
+    const guard = guardOf({ ...queue, limit: 1, window: 30, headers: ['draft-11'] })
+    guard.check(exchange())
+
+    expect(Object.fromEntries(now(guard.check(exchange())).verdict.fields)).toEqual({
+      'RateLimit-Policy': '"default";q=1;w=1',
+      RateLimit: '"default";r=0;t=1',
+    })
+  })
+
   it('changes nothing when its response is over after its turn', async () => {
     const guard = guardOf({ ...queue, limit: 1 })
     guard.check(exchange())
@@ -110,11 +120,14 @@ describe('the waiting room', () => {
     expect(now(guard.check(exchange())).decision?.retryAfterMs).toBe(2999)
   })
 
-  it('of no seats turns away whatever would wait', () => {
-    const guard = guardOf({ ...queue, limit: 1, maxWaiting: 0 })
+  it('of no seats turns away whatever would wait, and no policy beside it is charged', async () => {
+    const total = { name: 'total', limit: 10, window: '1m' } as const
+    const policies = [{ ...queue, name: 'queue', limit: 1 }, total]
+    const guard = guardOf({ policies, maxWaiting: 0, key: () => 'ada' })
 
     expect(now(guard.check(exchange())).verdict.action).toBe('pass')
     expect(now(guard.check(exchange())).verdict.action).toBe('reject')
+    expect((await guard.limiter.peek('ada')).outcomes[1]?.remaining).toBe(9)
   })
 
   it('has 10,000 seats by default', () => {

@@ -1,5 +1,5 @@
-import { createLimiter, memoryStore, type Reservation, unlimited } from '@sluice/core'
-import { expect, it, vi } from 'vitest'
+import { createLimiter, memoryStore, type Reservation } from '@sluice/core'
+import { expect, it } from 'vitest'
 import { until } from '../../support/until.ts'
 import type { Behaviour } from '../adapter-conformance.ts'
 import { limitFields } from '../ask.ts'
@@ -47,55 +47,6 @@ export const budgets: Behaviour = ({ start }) => {
     await comesTo(15)
   })
 
-  it('refuses a request whose units do not fit, and holds nothing of it', async () => {
-    let end = (): void => undefined
-    const held = new Promise<void>((resolve) => {
-      end = resolve
-    })
-    const reached = vi.fn(() => held)
-    const { app, used, comesTo } = await serve(reached)
-    const open = [app.ask(), app.ask()]
-    await until('two requests run', () => reached.mock.calls.length === 2)
-    const refused = await app.ask()
-
-    expect(refused.status).toBe(429)
-    expect(limitFields(refused)).toMatchObject({
-      'ratelimit-policy': '"tokens";q=100;w=60',
-      'retry-after': expect.stringMatching(/^[1-9]\d*$/),
-    })
-    expect(JSON.parse(refused.body)['violated-policies']).toEqual(['tokens'])
-    expect((await app.ask('/', { headers: { 'x-units': '101' } })).field('retry-after')).toBe(
-      undefined,
-    )
-    expect(await used()).toBe(80)
-    end()
-    await Promise.all(open)
-    await comesTo(0)
-  })
-
-  it('ends the budget when the limit does', async () => {
-    const { app, comesTo } = await serve(async ({ rateLimit }) => {
-      let spent = 0
-      while (rateLimit?.spend(1)) {
-        spent += 1
-        if (rateLimit.budget().left < 5) await rateLimit.budget().more(1)
-      }
-      expect(spent).toBe(100)
-      expect(rateLimit?.budget().signal.aborted).toBe(true)
-    })
-    expect((await app.ask()).status).toBe(200)
-    await comesTo(100)
-  })
-
-  it('counts the total that the work reports', async () => {
-    const { app, comesTo } = await serve(async ({ rateLimit }) => {
-      rateLimit?.spend(10)
-      await rateLimit?.budget().settle({ total: 70 })
-    })
-    await app.ask()
-    await comesTo(70)
-  })
-
   it('holds units until a stream has ended', async () => {
     let budget: Reservation | undefined
     let end = (): void => undefined
@@ -138,41 +89,6 @@ export const budgets: Behaviour = ({ start }) => {
       expect(budget?.signal.aborted).toBe(true)
     },
   )
-
-  it('has no end where nothing is limited', async () => {
-    const free: Limits = { ...tokens, limit: () => unlimited, defaultLimit: 1, reserve: asked }
-    const { app } = await serve(
-      ({ rateLimit }) => {
-        expect(rateLimit?.spend(1_000_000)).toBe(true)
-      },
-      { limits: free },
-    )
-    expect((await app.ask()).status).toBe(200)
-  })
-
-  it('holds units of several policies or of none, each with its own budget', async () => {
-    const price = ({ headers }: LimitedRequest) => Number(headers['x-price'] ?? 3_000)
-    const policies = [
-      { ...tokens, reserve: asked },
-      { ...money, reserve: price },
-      { name: 'requests', limit: 9, window: '1m' },
-    ] as const
-    const { app, used, comesTo } = await serve(
-      ({ rateLimit }) => {
-        expect(rateLimit?.spend(10, 'tokens')).toBe(true)
-        expect(rateLimit?.spend(3_001, 'money')).toBe(false)
-        expect(rateLimit?.spend(2_000, 'money')).toBe(true)
-        expect(() => rateLimit?.spend(1)).toThrow(/no policy, of several .* tokens, money/)
-        expect(() => rateLimit?.budget('typo')).toThrow(/'typo'; the policies with reserve are/)
-      },
-      { limits: { policies } },
-    )
-    expect((await app.ask('/', { headers: { 'x-price': '10001' } })).status).toBe(429)
-    expect(await used()).toBe(0)
-    expect((await app.ask()).status).toBe(200)
-    await comesTo(10)
-    await comesTo(2_000, 1)
-  })
 }
 
 interface Serving {

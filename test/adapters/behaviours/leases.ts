@@ -37,20 +37,6 @@ export const leases: Behaviour = ({ driver, start }) => {
     }
   }
 
-  it('proposes the wait that the policy is given', async () => {
-    const { app } = await inFlight({}, (leases) => [{ ...leases, limit: 0, retryAfter: '7s' }])
-    expect((await app.ask()).field('retry-after')).toBeUndefined()
-
-    const busy = await inFlight({}, (leases) => [
-      { ...leases, name: 'own', retryAfter: '7s', limit: 1 },
-    ])
-    const open = busy.app.ask()
-    await until('the route is reached', () => busy.reached.mock.calls.length === 1)
-    expect((await busy.app.ask()).field('retry-after')).toBe('7')
-    busy.end()
-    await open
-  })
-
   it.each<[string, Partial<Route>, string]>([
     ['304', { answer: { status: 304 }, reached: () => undefined }, 'GET'],
     [
@@ -151,23 +137,6 @@ export const leases: Behaviour = ({ driver, start }) => {
     await first
     await free()
     expect(reached).toHaveBeenCalledTimes(1)
-  })
-
-  it('leaves nothing unhandled when the store fails meanwhile', async () => {
-    const unhandled = vi.fn()
-    process.on('unhandledRejection', unhandled)
-    onTestFinished(() => void process.off('unhandledRejection', unhandled))
-    const onStoreError = vi.fn()
-    const store = memoryStore()
-    const limits = { ...policy, store, observers: { onStoreError } }
-    const app = await start({ limits: [limits] })
-    vi.spyOn(store, 'change').mockImplementation(() => {
-      throw new Error('gone')
-    })
-
-    expect((await app.ask()).status).toBe(200)
-    await until('the store has failed', () => onStoreError.mock.calls.length === 1)
-    expect(unhandled).not.toHaveBeenCalled()
   })
 }
 

@@ -1,8 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { scaled } from '../../support/scale.ts'
-import { until } from '../../support/until.ts'
 import type { App, Behaviour } from '../adapter-conformance.ts'
-import { limitFields } from '../ask.ts'
 import type { AppSetup, Limits } from '../drivers/driver.ts'
 import { sendPipelined } from '../send-raw.ts'
 
@@ -48,7 +46,7 @@ async function attack(
 }
 
 /** Any client can send requests in the shape of a CORS preflight, also to a handler of all methods. */
-export const preflights: Behaviour = ({ start, limited }) => {
+export const preflights: Behaviour = ({ start }) => {
   /** An application with a handler of all methods, which is called by `reached`. */
   function withHandler(
     { own, answer, ...setup }: AppSetup & { own?: Limits; answer?: object },
@@ -85,55 +83,11 @@ export const preflights: Behaviour = ({ start, limited }) => {
     expect(reached).toHaveBeenCalledTimes(5)
   })
 
-  it('are told where they stand as any request, and take the units of others', async () => {
-    const app = await limited(one)
-    const first = limitFields(await app.ask('/', preflight))
-    expect(first).toMatchObject({ ratelimit: '"default";r=0;t=60' })
-    expect(await app.statuses(1)).toEqual([429])
-  })
-
   it('never reach a limiter behind CORS middleware, which answers them', async () => {
     const app = await start({ limits: [one], cors: true })
     expect(await app.statuses(3, '/', preflight)).toEqual([204, 204, 204])
     expect(await app.statuses(2)).toEqual([200, 429])
     expect(await app.statuses(1, '/', preflight)).toEqual([204])
-  })
-
-  it('hold leases as any request', async () => {
-    const ends: (() => void)[] = []
-    const reached = vi.fn(() => new Promise<void>((resolve) => void ends.push(resolve)))
-    const leases = { algorithm: 'concurrency', limit: 2 } as const
-    const app = await withHandler({ limits: [leases] }, reached)
-    let refused = 0
-    const asked = Array.from({ length: attempts }, async () => {
-      if ((await app.ask('/graphql', preflight)).status === 429) refused += 1
-    })
-    await until('all others are refused', () => refused === attempts - 2)
-    expect(reached).toHaveBeenCalledTimes(2)
-    for (const end of ends) end()
-    await Promise.all(asked)
-  })
-
-  describe.each(['count', 'pass'] as const)("preflights: '%s'", (preflights) => {
-    it('refuses blocked addresses', async () => {
-      const reached = vi.fn()
-      const block = { ips: ['127.0.0.0/8'] }
-      const app = await withHandler({ limits: [{ ...one, block, preflights }] }, reached)
-      expect(await app.statuses(3, '/graphql', preflight)).toEqual([403, 403, 403])
-      expect(reached).not.toHaveBeenCalled()
-    })
-
-    it('refuses clients under a penalty', async () => {
-      const reached = vi.fn()
-      const penalty = { after: 1, within: '1m', for: '5m' } as const
-      const app = await withHandler({ limits: [{ ...one, penalty, preflights }] }, reached)
-      expect(await app.statuses(2)).toEqual([200, 429])
-      vi.setSystemTime(Date.now() + 120_000)
-      expect(await app.statuses(3, '/graphql', preflight)).toEqual([429, 429, 429])
-      expect(reached).not.toHaveBeenCalled()
-      vi.setSystemTime(Date.now() + 180_000)
-      expect(await app.statuses(1, '/graphql', preflight)).toEqual([200])
-    })
   })
 
   it("pass uncounted with preflights: 'pass', to whatever runs for OPTIONS", async () => {
@@ -143,22 +97,5 @@ export const preflights: Behaviour = ({ start, limited }) => {
     expect(await app.statuses(3, '/graphql', preflight)).toEqual([200, 200, 200])
     expect(reached).toHaveBeenCalledTimes(3)
     expect(await app.statuses(2, '/graphql')).toEqual([200, 429])
-  })
-
-  it('are treated by routes as by the application, unless these say otherwise', async () => {
-    const routes = { '/a': one, '/b': { ...one, preflights: 'count' as const } }
-    const app = await start({
-      limits: [{ limit: 100, window: '1m', preflights: 'pass', routes }],
-      routes: [{ path: '/a' }, { path: '/b' }],
-    })
-
-    const last = async (path: string) => (await app.statuses(2, path, preflight)).at(-1)
-    expect(await last('/a')).not.toBe(429)
-    expect(await last('/b')).toBe(429)
-  })
-
-  it.each(['skip', true, null])('preflights: %j is refused', async (value) => {
-    const limits = { ...one, preflights: value as 'count' }
-    await expect(limited(limits)).rejects.toThrow(/preflights must be one of 'pass', 'count'/)
   })
 }

@@ -1,8 +1,8 @@
-import { createLimiter, type Decision, memoryStore } from '@sluice/core'
+import type { Decision } from '@sluice/core'
 import { expect, it, vi } from 'vitest'
 import { until } from '../../support/until.ts'
 import type { App, Behaviour } from '../adapter-conformance.ts'
-import { type Answer, limitFields } from '../ask.ts'
+import type { Answer } from '../ask.ts'
 import type { Limits } from '../drivers/driver.ts'
 
 /** The clock of the store stands still, so that delays are exact; requests are held in real time. */
@@ -53,18 +53,6 @@ export const queues: Behaviour = ({ start }) => {
     }
   })
 
-  it('tells a delayed client where it stood when it was decided', async () => {
-    const { app } = await queued({ ...queue, window: 30, queue: 3, headers: ['draft-11'] })
-    await app.ask()
-    const answer = await app.ask()
-
-    expect(answer.status).toBe(200)
-    expect(limitFields(answer)).toEqual({
-      'ratelimit-policy': '"default";q=1;w=1',
-      ratelimit: '"default";r=0;t=1',
-    })
-  })
-
   it('forgets a client that leaves the queue, whose turn passes unused', async () => {
     // Long enough that the client has left before its turn, on a slow machine too.
     const subject = await queued({ ...queue, window: 400, maxWaiting: 1 })
@@ -84,31 +72,6 @@ export const queues: Behaviour = ({ start }) => {
     expect(subject.delays().slice(0, 2)).toEqual([0, 400])
     expect(subject.delays().at(-1)).toBe(800)
     expect(subject.reached).toHaveBeenCalledTimes(2)
-  })
-
-  it('refuses one request more than may wait, as our problem, and does not charge it', async () => {
-    const policies = [
-      { ...queue, name: 'queue', window: 2_400, key: queue.key },
-      { name: 'total', limit: 10, window: '1m', key: queue.key },
-    ] as const
-    const store = memoryStore()
-    const limits = { store, policies, maxWaiting: 1, statusCode: 420, message: 'mine' }
-    const subject = await queued(limits)
-    await asked(subject)
-    const client = new AbortController()
-    const waiting = await asked(subject, client.signal)
-    const refused = await subject.app.ask()
-
-    expect(refused.status).toBe(503)
-    expect(refused.body).toBe('{"type":"about:blank","title":"Service Unavailable","status":503}')
-    expect(refused.field('cache-control')).toBe('no-store')
-    expect(limitFields(refused)).toEqual({ 'retry-after': '5' })
-    await subject.app.ask()
-    expect(subject.decisions.map(({ allowed }) => allowed)).toEqual([true, true, false, false])
-    const total = createLimiter({ name: 'total', limit: 10, window: '1m', store })
-    expect((await total.peek(queue.key())).outcomes[0]?.remaining).toBe(8)
-    client.abort()
-    await expect(waiting.answer).rejects.toThrow()
   })
 
   it('asks a later limiter when the wait is over, and holds what else it took from arrival', async () => {

@@ -106,10 +106,6 @@ export interface Driver {
   readonly trustsAnyPeer?: boolean
   /** Whether a refusal is a response of its own, on which nobody has put fields before. @default false */
   readonly refusesAlone?: boolean
-  /** Whether the route is known before the limits of the whole application are asked. @default false */
-  readonly knowsRoutes?: boolean
-  /** Whether limits are asked only where there is a handler, so that all unknown paths have one. @default false */
-  readonly answersUnknown?: boolean
   /** Whether a response cannot begin before its handler returns it. @default false */
   readonly startsLate?: boolean
   /** Whether what stands between Node and the framework does not tell that a pipelined request lost its connection. @default false */

@@ -15,7 +15,7 @@ import {
   statusOf,
 } from './driver.ts'
 
-export const fastifyDriver: Driver = { name: 'Fastify 5', knowsRoutes: true, start }
+export const fastifyDriver: Driver = { name: 'Fastify 5', start }
 
 async function start(setup: AppSetup): Promise<RunningApp> {
   const { limits = [], routes = [{ path: '/' }], before = {}, trustProxy = false } = setup

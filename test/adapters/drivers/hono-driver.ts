@@ -20,7 +20,6 @@ export const honoDriver: Driver = {
   name: 'Hono',
   startsLate: true,
   missesPipelined: true,
-  knowsRoutes: true,
   start,
 }
 

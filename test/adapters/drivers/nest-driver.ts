@@ -47,7 +47,7 @@ import {
 
 /** Nest on one of its platforms, with refusals as `RateLimitFilter` sends them. */
 export function nestDriver(name: Driver['name'], platform: Platform): Driver {
-  return { name, knowsRoutes: true, answersUnknown: true, start: (setup) => start(platform, setup) }
+  return { name, start: (setup) => start(platform, setup) }
 }
 
 /** What a test has to know of a platform of Nest. */

@@ -1,4 +1,3 @@
-import { createLimiter, memoryStore } from '@sluice/core'
 import {
   all,
   apiKey,
@@ -167,16 +166,6 @@ export const identities: Behaviour = ({ start, limited }) => {
       })
       expect(await app.statuses(4)).toEqual([200, 200, 200, 200])
       expect(told.slice(0, 2)).toEqual([true, false])
-    })
-
-    it('is keyed as keyOf says', async () => {
-      const store = memoryStore()
-      const pair = all(userKey(byUser), ip())
-      const options = { name: 'login', limit: 1, window: '1m', store } as const
-      const app = await limited({ ...options, key: pair })
-      expect(await app.statuses(2, '/', user('ada'))).toEqual([200, 429])
-      await createLimiter(options).reset(pair.keyOf('ada', '127.0.0.1'))
-      expect(await app.statuses(2, '/', user('ada'))).toEqual([200, 429])
     })
   })
 }

@@ -71,18 +71,6 @@ export const shadows: Behaviour = ({ limited, start }) => {
     expect((await app.ask()).field('ratelimit')).toBe('limit=100, remaining=99, reset=60')
   })
 
-  it('charges it nothing that the enforced ones refuse', async () => {
-    const { onShadow, outcomes } = told()
-    const policies = [
-      { ...shadow, limit: 5 },
-      { ...enforced, limit: 2 },
-    ]
-    const app = await limited({ policies, observers: { onShadow } })
-
-    expect(await app.statuses(4)).toEqual([200, 200, 429, 429])
-    expect(outcomes).toEqual(['new true', 'new true'])
-  })
-
   it.each<[string, Limits['enforce'] & object]>([
     ['a function', ({ headers }: NativeRequest) => headers['x-tenant'] === 'beta'],
     ['an async function', async ({ headers }: NativeRequest) => headers['x-tenant'] === 'beta'],
@@ -130,26 +118,6 @@ export const shadows: Behaviour = ({ limited, start }) => {
     const app = await limited({ limit: 1, window: '1m', enforce })
 
     expect([(await app.ask()).status, (await app.ask()).body]).toEqual([500, 'no tenant'])
-  })
-
-  it('is enforced for a share of the clients, each of which it treats alike every time', async () => {
-    const app = await limited({
-      name: 'new',
-      limit: 0,
-      window: '1m',
-      enforce: { share: 0.5 },
-      key: ({ url }) => url,
-    })
-    const statuses = async () => {
-      const seen: number[] = []
-      for (let i = 0; i < 40; i += 1) seen.push((await app.ask(`/?${i}`)).status)
-      return seen
-    }
-    const first = await statuses()
-
-    expect(await statuses()).toEqual(first)
-    expect(first.filter((status) => status === 429).length).toBeGreaterThan(8)
-    expect(first.filter((status) => status === 200).length).toBeGreaterThan(8)
   })
 
   it.each(['deny', 'error'] as const)(

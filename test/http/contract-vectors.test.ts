@@ -1,12 +1,16 @@
-import type { PolicyOptions, QuotaUnit } from '@sluice/core'
-import { unlimited } from '@sluice/core'
+import {
+  memoryStore,
+  type PolicyOptions,
+  type QuotaUnit,
+  type Store,
+  unlimited,
+} from '@sluice/core'
 import type { PolicyState } from '@sluice/headers'
+import type { GuardFields } from '@sluice/http'
 import { parseDictionary, parseList } from 'structured-headers'
-import { expect, it, vi } from 'vitest'
-import { statesOf, vectors } from '../../headers/vectors.ts'
-import type { Behaviour } from '../adapter-conformance.ts'
-import { limitFields } from '../ask.ts'
-import { scriptedStore } from '../stores.ts'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { nowMs, statesOf, vectors } from '../headers/vectors.ts'
+import { exchange, guardOf, now } from './exchange.ts'
 
 const units: readonly unknown[] = [undefined, 'requests', 'content-bytes', 'concurrent-requests']
 
@@ -26,33 +30,55 @@ const reachable = vectors.filter((vector) =>
   ),
 )
 
-/** The contract's vectors over real requests, and all that is sent read by an independent parser of RFC 9651. */
-export const contractVectors: Behaviour = ({ limited }) => {
-  it('most of the vectors can be reached', () => {
+/** A store that answers what it is told to: a list of outcomes for each request. */
+function scriptedStore(states: readonly PolicyState[]): Store {
+  return {
+    ...memoryStore(),
+    apply: (_op, checks) =>
+      checks.map(({ policy, limit }, index) => {
+        const state = states[index]
+        if (!state) throw new Error(`no outcome for check ${index}`)
+        return { ...outcomeOf(state), policy, limit, delayMs: 0, receipt: undefined }
+      }),
+  }
+}
+
+/** The fields that a guard sends for a request, under their names in lower case. */
+function fieldsOf(options: GuardFields<object>) {
+  const { verdict } = now(guardOf(options).check(exchange()))
+  const fields = verdict.fields.filter(([name]) => name !== 'Cache-Control')
+  return {
+    status: verdict.action === 'reject' ? verdict.status : 200,
+    fields: Object.fromEntries(fields.map(([name, value = '']) => [name.toLowerCase(), value])),
+  }
+}
+
+// Some of the names are legal, and unusual.
+beforeEach(() => void vi.spyOn(console, 'warn').mockReturnValue())
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: nowMs }))
+afterEach(() => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+})
+
+describe('a guard sends the lines of the contract, which an independent parser of RFC 9651 reads', () => {
+  it('for most of the vectors', () => {
     expect(reachable.length).toBeGreaterThan(20)
   })
 
-  it.each(reachable)('$id: $state', async (vector) => {
-    // Some of the names are legal, and unusual.
-    vi.spyOn(console, 'warn').mockReturnValue()
+  it.each(reachable)('$id: $state', (vector) => {
     const states = statesOf(vector)
-    const cost = states[0]?.cost ?? 1
-    const app = await limited({
+    const { status, fields } = fieldsOf({
       policies: states.map(policyOf),
-      cost,
-      store: scriptedStore(
-        states.filter(({ limit }) => limit !== Number.POSITIVE_INFINITY).map(outcomeOf),
-      ),
+      cost: states[0]?.cost ?? 1,
+      store: scriptedStore(states.filter(({ limit }) => limit !== Number.POSITIVE_INFINITY)),
     })
 
-    const answer = await app.ask()
-
-    expect(answer.status).toBe(vector.status === 429 ? 429 : 200)
+    expect(status).toBe(vector.status === 429 ? 429 : 200)
     const lines = [...vector['draft-11'], ...vector['legacy-epoch']].map((line) => {
       const at = line.indexOf(': ')
       return [line.slice(0, at).toLowerCase(), line.slice(at + 2)] as const
     })
-    const fields = limitFields(answer)
     expect(fields).toEqual(Object.fromEntries(lines))
     for (const name of ['ratelimit', 'ratelimit-policy']) {
       const text = fields[name]
@@ -60,19 +86,18 @@ export const contractVectors: Behaviour = ({ limited }) => {
     }
   })
 
-  it('draft-7 is a dictionary, and its policies are a list of integers', async () => {
-    const app = await limited({ limit: 9, window: '1m', headers: ['draft-7'] })
-    const answer = await app.ask()
+  it('in draft-7 as a dictionary, with a list of integers for its policies', () => {
+    const { fields } = fieldsOf({ limit: 9, window: '1m', headers: ['draft-7'] })
 
-    const state = parseDictionary(answer.field('ratelimit') ?? '')
+    const state = parseDictionary(fields.ratelimit ?? '')
     expect([...state].map(([key, [value]]) => [key, value])).toEqual([
       ['limit', 9],
       ['remaining', 8],
       ['reset', 60],
     ])
-    expect(parseList(answer.field('ratelimit-policy') ?? '')).toEqual([[9, new Map([['w', 60]])]])
+    expect(parseList(fields['ratelimit-policy'] ?? '')).toEqual([[9, new Map([['w', 60]])]])
   })
-}
+})
 
 function isInFlight({ windowMs, unit }: Pick<PolicyState, 'windowMs' | 'unit'>): boolean {
   return windowMs === undefined && unit === 'concurrent-requests'
@@ -94,7 +119,5 @@ function outcomeOf({ denied = false, remaining, resetMs, retryAfterMs = 0 }: Pol
     remaining,
     resetMs,
     retryAfterMs: denied ? retryAfterMs : 0,
-    delayMs: 0,
-    receipt: undefined,
   }
 }
