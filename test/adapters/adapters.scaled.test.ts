@@ -6,7 +6,6 @@ import { isProof } from '../support/scale.ts'
 import { describeAdapter } from './adapter-conformance.ts'
 import { admission } from './behaviours/admission.ts'
 import { afterTheResponse } from './behaviours/after-the-response.ts'
-import { budgets } from './behaviours/budgets.ts'
 import { leases } from './behaviours/leases.ts'
 import { logging } from './behaviours/logging.ts'
 import { middleware } from './behaviours/middleware.ts'
@@ -33,7 +32,6 @@ const ofAdapters = {
   routeRules,
   queues,
   leases,
-  budgets,
   admission,
   afterTheResponse,
 }
@@ -45,7 +43,6 @@ const ofPlatforms = {
   refusals,
   responseHeaders,
   leases,
-  budgets,
   queues,
   admission,
 }

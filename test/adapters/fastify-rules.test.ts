@@ -98,23 +98,4 @@ describe('config.rateLimit', () => {
     expect(await statuses(app, 1, '/b')).toEqual([200])
     expect(await statuses(app, 2, '/a')).toEqual([200, 429])
   })
-
-  it('may be added to the limits of the plugin', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, { ...two, limit: 3 })
-    const own = { rateLimit: { ...two, limit: 2, combine: 'add' } } as const
-    app.get('/own', { config: own }, hello)
-    app.get('/', hello)
-
-    expect(await statuses(app, 3, '/own')).toEqual([200, 200, 429])
-    expect(await statuses(app, 2)).toEqual([200, 429])
-  })
-
-  it('cannot be added to nothing', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, { global: false })
-    const own = { rateLimit: { ...two, combine: 'add' } } as const
-
-    expect(() => app.get('/own', { config: own }, hello)).toThrow(/no policies for all requests/)
-  })
 })

@@ -241,61 +241,6 @@ describe('what a request of fetch holds', () => {
     expect(cancelled.mock.calls).toEqual(how === 'fails' ? [] : [['gone']])
   })
 
-  it.each([
-    ['a response without a body', 'GET', () => new Response(null, { status: 204 })],
-    ['the answer to a HEAD', 'HEAD', hello],
-  ])('ends with %s', async (_, method, handler) => {
-    const { limit, held } = counted()
-    await limit(handler)(get({ method }), info)
-
-    expect(await held()).toBe(0)
-  })
-
-  it('ends when the handler fails, whose error goes on', async () => {
-    const { limit, held } = counted()
-    const failing = limit(() => Promise.reject(new Error('broken')))
-
-    await expect(failing(get(), info)).rejects.toThrow('broken')
-    expect(await held()).toBe(0)
-  })
-
-  it.each(['before it is decided', 'while the handler works', 'while the body is sent'])(
-    'ends once when the client leaves %s',
-    async (when) => {
-      const { limit, held, store } = counted()
-      const change = vi.spyOn(store, 'change')
-      const client = new AbortController()
-      if (when === 'before it is decided') client.abort()
-      const response = await limit(() => {
-        if (when === 'while the handler works') client.abort()
-        return new Response(parts('a', 'b'))
-      })(get({ signal: client.signal }), info)
-      client.abort()
-
-      expect(await held()).toBe(0)
-      await response.text()
-      expect(change.mock.calls.filter(([{ op }]) => op === 'release')).toHaveLength(1)
-    },
-  )
-
-  it('is given back by status, once, and kept when the client leaves', async () => {
-    const refundWhen = vi.fn((_: Request, { status }: { status: number }) => status >= 500)
-    const { limit, held } = counted({ refundWhen }, { name: 'api', limit: 2, window: '1m' })
-    const failed = await limit(() => new Response('no', { status: 503 }))(get(), info)
-    expect([refundWhen.mock.calls.length, await held()]).toEqual([0, 1])
-    await failed.text()
-    expect([refundWhen.mock.calls.length, await held()]).toEqual([1, 0])
-
-    const client = new AbortController()
-    const left = await limit(() => new Response('no', { status: 503 }))(
-      get({ signal: client.signal }),
-      info,
-    )
-    client.abort()
-    await left.text()
-    expect([refundWhen.mock.calls.length, await held()]).toEqual([1, 1])
-  })
-
   it('is waited for by waitUntil, until the store has done its work', async () => {
     let released = (): void => undefined
     const store = storeThrough(memoryStore(), (op) => {

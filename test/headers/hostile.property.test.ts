@@ -22,7 +22,7 @@ describe('formatting whatever the types let through', () => {
       lines: formatHeaders(states, { ...options, dialects: [ietf, legacy] }),
     }))
 
-  it('yields printable ASCII only, and each field once', () => {
+  it('yields each field once, in printable ASCII', () => {
     fc.assert(
       fc.property(formatted, ({ lines }) => {
         for (const [name, value] of lines) {
@@ -35,7 +35,7 @@ describe('formatting whatever the types let through', () => {
     )
   })
 
-  it('yields structured fields that parse, with integers of at most 15 digits', () => {
+  it('yields structured fields that parse, integers of at most 15 digits, and a sound Retry-After', () => {
     fc.assert(
       fc.property(formatted, ({ lines }) => {
         for (const [name, value] of lines) {
@@ -45,17 +45,8 @@ describe('formatting whatever the types let through', () => {
           else if (value.startsWith('"')) parseList(value)
           else parseDictionary(value)
         }
-      }),
-      { numRuns },
-    )
-  })
-
-  it('yields a Retry-After from 1 to 1,728,000, if any', () => {
-    fc.assert(
-      fc.property(formatted, ({ lines }) => {
-        const retryAfter = lines.find(([name]) => name === 'Retry-After')?.[1] ?? '1'
-        expect(Number(retryAfter)).toBeGreaterThanOrEqual(1)
-        expect(Number(retryAfter)).toBeLessThanOrEqual(1_728_000)
+        const retryAfter = Number(lines.find(([name]) => name === 'Retry-After')?.[1] ?? '1')
+        expect(retryAfter >= 1 && retryAfter <= 1_728_000).toBe(true)
       }),
       { numRuns },
     )

@@ -151,23 +151,6 @@ describe('allow and block', () => {
     }
   })
 
-  it('are taken over by the rules of routes, which may have their own', () => {
-    const guard = guardOf({
-      ...one,
-      block: { ips: ['203.0.113.9'] },
-      routes: {
-        '/a': { limit: 1, window: '1m' },
-        '/b': { limit: 1, window: '1m', block: { ips: ['203.0.113.8'] } },
-        '/c': false,
-      },
-    })
-    const statusOf = (path: string) => {
-      const { verdict } = now(guard.check(exchange({ path })))
-      return verdict.action === 'reject' ? verdict.status : 200
-    }
-    expect(['/', '/a', '/b', '/c'].map(statusOf)).toEqual([403, 403, 200, 200])
-  })
-
   it.each<[unknown, RegExp]>([
     [{ ips: ['10.0.0.1', '::1', '10.0.0'] }, /allow\.ips\[2\] must be an address or a network/],
     [{ ips: ['10.0.0.0/33'] }, /allow\.ips\[0\] must be .*, with a prefix from 0 to 32, but is/],

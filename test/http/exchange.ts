@@ -40,6 +40,33 @@ export function exchange(view: Partial<HttpRequest> = {}, scope = '') {
   return { native: {}, request, response, scope, fields, settleAtEnd, held, end }
 }
 
+/** The request of a framework, as far as users' functions read it here. */
+export interface Client {
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** A guard, and what its clients get. The status is 200 where a request passes. */
+export function clientsOf(options: GuardFields<Client>) {
+  const guard = createGuard<Client>(options, { where: 'rateLimit', routing: exactRouting })
+  async function ask(headers: Client['headers'] = {}, view: Partial<HttpRequest> = {}) {
+    const asked = exchange({ header: (name) => headers[name], ...view })
+    const { verdict, ...passage } = await guard.check({ ...asked, native: { headers } })
+    const { status = 200, body = undefined } = verdict.action === 'reject' ? verdict : {}
+    return {
+      ...passage,
+      status,
+      body: body?.text ?? '',
+      fields: Object.fromEntries(verdict.fields),
+    }
+  }
+  async function statuses(count: number, ...asked: Parameters<typeof ask>): Promise<number[]> {
+    const statuses: number[] = []
+    for (let i = 0; i < count; i += 1) statuses.push((await ask(...asked)).status)
+    return statuses
+  }
+  return { guard, ask, statuses }
+}
+
 /** The passage of a guard in which nothing is async. */
 export function now(passage: Passage | Promise<Passage>): Passage {
   if (passage instanceof Promise) throw new Error('a promise')

@@ -17,7 +17,7 @@ import {
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { resolveKey } from '../../packages/http/src/keys/resolver.ts'
-import { guardOf } from './exchange.ts'
+import { type Client, clientsOf, guardOf } from './exchange.ts'
 
 interface Given {
   ip?: string | undefined
@@ -133,21 +133,6 @@ describe('ip()', () => {
         if (!isMapped) expect(new Set(keys).size).toBe(1)
       }),
     )
-  })
-
-  it('never counts two prefixes, or two IPv4, as one', () => {
-    fc.assert(
-      fc.property(
-        fc.tuple(octet, octet, octet, octet),
-        fc.tuple(octet, octet, octet, octet),
-        (one, two) => {
-          const same = one.join('.') === two.join('.')
-          expect(ipKey(one.join('.')) === ipKey(two.join('.'))).toBe(same)
-          expect(ipKey(`::ffff:${one.join('.')}`)).toBe(ipKey(one.join('.')))
-        },
-      ),
-    )
-    expect(ipKey('2001:db8:1:2::1')).not.toBe(ipKey('2001:db8:1:3::1'))
   })
 
   it('gives one key for all texts of an address that stands for an IPv4, and never one for two IPv4', () => {
@@ -283,6 +268,84 @@ describe('header(), apiKey() and bearer()', () => {
   })
 })
 
+describe('the key of a request', () => {
+  const one = { limit: 1, window: '1m' } as const
+  const byUser = ({ headers }: Client) => headers.user
+  const ada = { user: 'ada' }
+
+  it('is asked for once, though several policies use it', async () => {
+    const key = vi.fn(byUser)
+    const policies = [
+      { ...one, name: 'a' },
+      { ...one, name: 'b', window: '1h' },
+    ] as const
+    await clientsOf({ key, policies }).ask(ada)
+
+    expect(key).toHaveBeenCalledTimes(1)
+  })
+
+  const nameOf = (client: Client) => (Reflect.get(client, 'user') as { name: string }).name
+  it.each<[string, GuardFields<Client>]>([
+    ['key', { key: nameOf }],
+    ['key', { key: async (client) => nameOf(client) }],
+    ['limit', { limit: (client) => nameOf(client).length, defaultLimit: 1 }],
+    ['cost', { cost: async (client) => nameOf(client).length }],
+    ['enforce', { enforce: (client) => nameOf(client) !== '' }],
+  ])('or another value has its place told if its function is wrong: %s', async (option, own) => {
+    const { ask } = clientsOf({ policies: [{ ...one, name: 'account', ...(own as object) }] })
+    await expect(ask()).rejects.toMatchObject({
+      ...{ name: 'TypeError', cause: { name: 'TypeError' } },
+      message: expect.stringMatching(
+        new RegExp(`^${option} of 'account' in \\w+: Cannot read properties of undefined`),
+      ),
+    })
+  })
+
+  it("may be missing: 'deny' refuses, without fields and without a promise", async () => {
+    const { ask } = clientsOf({ ...one, key: byUser, onMissingKey: 'deny' })
+    expect(await ask()).toMatchObject({
+      status: 429,
+      fields: { 'Cache-Control': 'no-store' },
+      body: '{"type":"about:blank","title":"Too Many Requests","status":429}',
+    })
+    expect(Object.keys((await ask()).fields)).toEqual(['Cache-Control'])
+    expect((await ask(ada)).status).toBe(200)
+  })
+
+  it("may be missing: 'skip' passes without fields", async () => {
+    const { ask, statuses } = clientsOf({ ...one, key: byUser, onMissingKey: 'skip' })
+    for (let i = 0; i < 3; i += 1) expect(await ask()).toMatchObject({ status: 200, fields: {} })
+    expect((await ask()).fields).toEqual({})
+    expect(await statuses(2, ada)).toEqual([200, 429])
+  })
+
+  it("may be missing for one policy: 'skip' enforces the others", async () => {
+    const address = { ...one, name: 'address', limit: 2, key: ip() }
+    const policies = [{ ...one, name: 'account', key: byUser }, address]
+    const { ask, statuses } = clientsOf({ onMissingKey: 'skip', policies })
+
+    expect((await ask()).fields['RateLimit-Policy']).toBe('"address";q=2;w=60')
+    expect(await statuses(2)).toEqual([200, 429])
+  })
+
+  it("may be missing: 'error' throws", async () => {
+    const { ask } = clientsOf({ ...one, key: byUser, onMissingKey: 'error' })
+    await expect(ask()).rejects.toMatchObject({ code: 'SLUICE_KEY_MISSING' })
+    expect((await ask(ada)).status).toBe(200)
+  })
+
+  it('of user and address locks nobody out who shares an account with an attacker', async () => {
+    const policies = [
+      { ...one, name: 'account-ip', limit: 2, key: all(byUser, ip()) },
+      { ...one, name: 'account', limit: 20, key: byUser },
+    ]
+    const { ask, statuses } = clientsOf({ policies })
+
+    expect(await statuses(9, ada)).toEqual([200, 200, ...Array(7).fill(429)])
+    expect((await ask(ada, { ip: '203.0.113.8' })).status).toBe(200)
+  })
+})
+
 describe('a limiter by credentials that nobody verifies', () => {
   const one = { limit: 1, window: '1m' } as const
   const issued = () => true
@@ -335,11 +398,6 @@ describe('route()', () => {
 })
 
 describe('all() and firstOf()', () => {
-  const _texts = fc.string({
-    unit: fc.constantFrom('a', ':', '|', '-', '{', '}', '*', '\0', '@', '1', '/'),
-    minLength: 1,
-  })
-
   it('goes on where a resolver yields more text than a key may have', () => {
     const given = { ip: '203.0.113.9' }
     expect(keyOf(() => 'k'.repeat(16_385), given)).toBeUndefined()

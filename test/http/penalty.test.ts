@@ -1,7 +1,7 @@
 import { type Limiter, type LimiterOptions, memoryStore } from '@sluice/core'
 import { adaptive, apiKey, type GuardOptions, ipKey } from '@sluice/http'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { exchange, guardOf, now } from './exchange.ts'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { type Client, clientsOf, exchange, guardOf, now } from './exchange.ts'
 
 const quota = { limit: 1, window: '1m' } as const
 const penalty = { after: 3, within: '1m', for: '5m' } as const
@@ -131,6 +131,79 @@ describe('the penalty of a guard', () => {
   it('leaves the memory path synchronous', () => {
     const guard = guardOf({ ...quota, penalty })
     for (let i = 0; i < 9; i += 1) now(guard.check(exchange()) as never)
+  })
+})
+
+describe('a client that is blocked', () => {
+  const one = { limit: 1, window: '30s', algorithm: 'fixed-window' } as const
+  const hour = { ...penalty, for: '1h' } as const
+  const abnormal = (status: number, name: string) =>
+    `{"type":"https://iana.org/assignments/http-problem-types#abnormal-usage-detected","title":"Abnormal Usage Detected","status":${status},"violated-policies":["${name}"]}`
+
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
+  afterEach(() => void vi.useRealTimers())
+
+  it('H11: is told so by a problem of its own, from the denial on that led to the block', async () => {
+    const { ask, statuses } = clientsOf({ ...one, penalty: { ...hour, name: 'scan' } })
+    await statuses(3)
+    for (let i = 0; i < 2; i += 1) {
+      const { status, fields, body } = await ask()
+      expect([status, body]).toEqual([429, abnormal(429, 'scan')])
+      expect(fields).toMatchObject({ 'Retry-After': '3600', 'Cache-Control': 'no-store' })
+    }
+  })
+
+  it('is told by no list of policies, blocked or not', async () => {
+    const { ask, statuses } = clientsOf({ ...one, penalty: hour, headers: ['draft-11'] })
+    const before = await ask()
+    await statuses(3)
+    vi.advanceTimersByTime(60_000)
+
+    const policies = { 'RateLimit-Policy': '"default";q=1;w=30' }
+    expect(before.fields).toEqual({ ...policies, RateLimit: '"default";r=0;t=30' })
+    // The quota has come back meanwhile; Retry-After alone tells of the block.
+    expect((await ask()).fields).toMatchObject({
+      ...{ ...policies, RateLimit: '"default";r=1;t=30', 'Retry-After': '3540' },
+    })
+  })
+
+  it('is told no name of a hidden penalty', async () => {
+    const hidden = { ...hour, name: 'secret', hidden: true }
+    const { ask, statuses } = clientsOf({ ...one, penalty: hidden })
+    await statuses(4)
+    vi.advanceTimersByTime(60_000)
+    const { fields, body } = await ask()
+
+    expect(fields['Retry-After']).toBe('3540')
+    expect(body).toBe('{"type":"about:blank","title":"Too Many Requests","status":429}')
+    expect(JSON.stringify(fields)).not.toContain('secret')
+  })
+
+  it("is refused with the guard's status code", async () => {
+    const { ask, statuses } = clientsOf({ ...one, penalty: hour, statusCode: 403 })
+    await statuses(4)
+    expect(await ask()).toMatchObject({ status: 403, body: abnormal(403, 'penalty') })
+  })
+
+  it('may have another key than the quota', async () => {
+    const key = ({ headers }: Client) => headers.user
+    const house = { ...hour, key: () => 'house' }
+    const { ask, statuses } = clientsOf({ ...one, key, penalty: house })
+    await statuses(4, { user: 'a' })
+    expect((await ask({ user: 'b' })).body).toBe(abnormal(429, 'penalty'))
+  })
+
+  it('is blocked by the penalty of a route, which can have another one, or none', async () => {
+    const strict = { ...quota, penalty: { after: 1, within: '1m', for: '5m' } } as const
+    const { ask, statuses } = clientsOf({
+      ...{ limit: 100, window: '1m', penalty: hour },
+      routes: { '/strict': strict, '/mild': { ...quota, penalty: false } },
+    })
+    await statuses(2, {}, { path: '/strict' })
+    expect((await ask({}, { path: '/strict' })).fields['Retry-After']).toBe('300')
+    await statuses(9, {}, { path: '/mild' })
+    expect((await ask({}, { path: '/mild' })).body).toContain('quota-exceeded')
+    expect(await statuses(1)).toEqual([200])
   })
 })
 

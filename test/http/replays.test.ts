@@ -1,8 +1,8 @@
-import { memoryStore, type Store } from '@sluice/core'
+import { type DecisionEvent, memoryStore, type Store } from '@sluice/core'
 import type { GuardFields } from '@sluice/http'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type AnyOp, goneStore, storeThrough } from '../support/store-through.ts'
-import { exchange, guardOf, now } from './exchange.ts'
+import { type Client, clientsOf, exchange, guardOf, now } from './exchange.ts'
 
 const policy = { name: 'posts', limit: 8, window: '1m' } as const
 const withKey = (key: string) => ({ header: () => key })
@@ -19,6 +19,146 @@ function guarded(options: GuardFields<object> = {}) {
 }
 
 const gone: Store = goneStore(memoryStore())
+
+/** Requests with and without keys, by users, to a policy of five units. */
+function counted(limits: Partial<GuardFields<Client>> = {}) {
+  const five = { name: 'posts', limit: 5, window: '1m', algorithm: 'fixed-window' } as const
+  const key = ({ headers }: Client) => headers.user ?? 'ada'
+  const options = { ...five, key, idempotencyKey: true, ...limits }
+  const { guard, ask } = clientsOf(options as GuardFields<Client>)
+  return {
+    post: (idempotencyKey?: string, more: object = {}, view: object = {}) =>
+      ask(
+        { ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }), ...more },
+        { method: 'POST', path: '/jobs', ...view },
+      ),
+    used: async (user = 'ada') =>
+      5 - ((await guard.limiter.peek(user)).outcomes[0]?.remaining ?? 0),
+  }
+}
+
+describe('a retry', () => {
+  it('I04: is charged nothing, and shows the limits of this request', async () => {
+    const { post, used } = counted({ headers: ['draft-11'] })
+    expect((await post('"k"')).fields.RateLimit).toBe('"posts";r=4;t=60')
+    await post()
+    const { status, fields } = await post('"k"')
+
+    expect(status).toBe(200)
+    expect(fields).toEqual({
+      RateLimit: '"posts";r=3;t=60',
+      'RateLimit-Policy': '"posts";q=5;w=60',
+    })
+    expect(await used()).toBe(2)
+  })
+
+  it('passes when nothing is left, so often as there may be retries, and at once too', async () => {
+    const { post, used } = counted()
+    const statuses = []
+    for (let i = 0; i < 12; i += 1) statuses.push((await post('k')).status)
+    expect(statuses).toEqual([...Array(8).fill(200), ...Array(4).fill(429)])
+    expect((await post()).status).toBe(429)
+    expect(await used()).toBe(5)
+
+    const other = counted()
+    const found = await Promise.all(Array.from({ length: 100 }, () => other.post('k')))
+    expect(found.filter(({ status }) => status === 200)).toHaveLength(8)
+    expect(await other.used()).toBe(5)
+  })
+
+  it('I05: of a request that was refused is none, nor is one after the window', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { post, used } = counted()
+    for (let i = 0; i < 5; i += 1) await post()
+    expect((await post('k')).status).toBe(429)
+    for (let window = 0; window < 2; window += 1) {
+      vi.setSystemTime(Date.now() + 60_000)
+      expect((await post('k')).decision?.remaining).toBe(4)
+      expect(await used()).toBe(1)
+    }
+  })
+
+  it.each([
+    ['without its quotes', '"a-b"', 'a-b'],
+    ['with escapes', '"a\\"b\\\\"', 'a"b\\'],
+    ['with space around it', '"k"', '  "k" '],
+  ])('I07: is known by a key %s', async (_, one, other) => {
+    const { post, used } = counted()
+    await post(one)
+    await post(other)
+
+    expect(await used()).toBe(1)
+  })
+
+  it.each([
+    ['another key', 'k2', {}, {}],
+    ['another path', 'k', {}, { path: '/other' }],
+    ['another method', 'k', {}, { method: 'PUT' }],
+    ['no key', undefined, {}, {}],
+    ['a blank key', '   ', {}, {}],
+    ['another user', 'k', { user: 'bob' }, {}],
+  ])('is no request with %s', async (_, key, headers, view) => {
+    const { post, used } = counted()
+    await post('k')
+    await post(key, headers, view)
+
+    expect((await used()) + (await used('bob'))).toBe(2)
+  })
+
+  it('of a request whose charge was given back is charged', async () => {
+    const { post, used } = counted({ refundWhen: (_, { status }) => status >= 500 })
+    const { hold } = await post('k')
+    hold?.finish(503)
+    expect(await used()).toBe(0)
+    await post('k')
+    await post('k')
+
+    expect(await used()).toBe(1)
+  })
+
+  it('is found by any resolver', async () => {
+    const idempotencyKey = async ({ headers }: Client) => headers.request
+    const { post, used } = counted({ idempotencyKey })
+    for (let i = 0; i < 3; i += 1) await post(undefined, { request: 'r1' })
+
+    expect(await used()).toBe(1)
+  })
+
+  it('is in flight like any other request', async () => {
+    const inFlight = { name: 'inflight', algorithm: 'concurrency', limit: 1 } as const
+    const policies = [{ ...policy, algorithm: 'fixed-window' } as const, inFlight]
+    const { check } = guarded({ policies })
+    expect((await check('k'))?.outcomes.map(({ remaining }) => remaining)).toEqual([7, 0])
+    expect((await check('k'))?.allowed).toBe(false)
+  })
+
+  it('is told to observers like any other request, and nothing else is', async () => {
+    const onDecision = vi.fn<(event: DecisionEvent) => void>()
+    const { post } = counted({ observers: { onDecision } })
+    await post('k')
+    await post('k')
+
+    const seen = onDecision.mock.calls.map(([{ decision, checks }]) => [
+      decision.outcomes.map(({ policy }) => policy.name),
+      checks.map(({ policy, cost }) => `${policy.name} ${cost}`),
+    ])
+    expect(seen).toEqual([
+      [['posts'], ['posts 1']],
+      [['posts'], ['posts 0']],
+    ])
+  })
+
+  it('is known to each limiter by itself', async () => {
+    const store = memoryStore()
+    const asked = exchange(withKey('k'))
+    for (const name of ['one', 'two', 'one', 'two']) {
+      const guard = guardOf({ ...policy, name, store, key: () => 'ada', idempotencyKey: true })
+      const { decision } = now(guard.check({ ...asked, ...exchange(withKey('k')) }))
+      expect(decision?.remaining).toBe(7)
+    }
+  })
+})
 
 describe('a guard with an idempotency key', () => {
   it('answers at once where nothing is async', () => {

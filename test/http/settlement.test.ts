@@ -1,10 +1,9 @@
 import { createLimiter, memoryStore, unlimited } from '@sluice/core'
 import type { GuardFields } from '@sluice/http'
-import { createGuard } from '@sluice/http/adapter'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { until } from '../support/until.ts'
-import { exactRouting, exchange, guardOf, now } from './exchange.ts'
+import { exchange, guardOf, now } from './exchange.ts'
 
 const policy = { name: 'p', limit: 1_000, window: '1m', algorithm: 'fixed-window' } as const
 
@@ -335,6 +334,22 @@ describe('budgets', () => {
     await until('the rest comes back', async () => (await used()).join() === '10,2000')
   })
 
+  it.each(['finish', 'abort'] as const)('end with the response: %s', async (how) => {
+    const store = memoryStore()
+    const limiter = createLimiter({ ...tokens, reserve: true, store })
+    const guard = guardOf({ ...tokens, reserve: () => 40, store, key: () => 'ada' })
+    const { decision, hold, verdict } = await guard.check(exchange())
+    const budget = decision?.budget()
+    expect(Object.fromEntries(verdict.fields).RateLimit).toMatch(/^"tokens";r=60;/)
+    expect(decision?.spend(15)).toBe(true)
+    expect(budget).toMatchObject({ left: 25, spent: 15 })
+    hold?.[how](200)
+
+    expect(budget?.spend(1)).toBe(false)
+    if (how === 'abort') expect(budget?.signal.aborted).toBe(true)
+    await until('the rest comes back', async () => (await limiter.peek('ada')).remaining === 85)
+  })
+
   it('have no end where nothing is limited', async () => {
     const limits = {
       ...tokens,
@@ -365,10 +380,7 @@ describe('options', () => {
     [{ enforce: 0.5 }, /^enforce must be a plain object/],
     [{ enforce: () => true, mode: 'shadow' }, /^enforce stands beside mode 'shadow'/],
   ])('refuses %o', (options, message) => {
-    const make = () =>
-      createGuard({ ...policy, ...options }, { where: 'rateLimit', routing: exactRouting })
-
-    expect(make).toThrow(message)
+    expect(() => guardOf({ ...policy, ...options })).toThrow(message)
   })
 
   it('names the policy of a list', () => {

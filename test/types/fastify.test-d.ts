@@ -1,5 +1,4 @@
 import {
-  all,
   apiKey,
   firstOf,
   ip,
@@ -7,9 +6,6 @@ import {
   type RateLimitPluginOptions,
   type RouteRateLimitOptions,
   rateLimitPlugin,
-  route,
-  tenant,
-  tiers,
   user,
 } from '@sluice/fastify'
 import type { Request } from 'express'
@@ -23,14 +19,6 @@ const minute = { limit: 100, window: '1m' } as const
 // Functions that are written inline know the request of Fastify, inside the resolvers too.
 app.register(rateLimitPlugin, { ...minute, key: (request) => request.routeOptions.url })
 app.register(rateLimitPlugin, { ...minute, key: user((request) => request.routeOptions.url) })
-app.register(rateLimitPlugin, { ...minute, key: firstOf((request) => request.ip, ip()) })
-app.register(rateLimitPlugin, {
-  ...minute,
-  key: all(
-    tenant((request) => request.ip),
-    route(),
-  ),
-})
 app.register(rateLimitPlugin, {
   ...minute,
   hook: 'preHandler',
@@ -60,8 +48,6 @@ const ofExpress = (request: Request) => request.get('x-user')
 app.register(rateLimitPlugin, { ...minute, key: ofExpress })
 // @ts-expect-error Nor inside a resolver.
 user(ofExpress)
-// @ts-expect-error Nor in a list of them.
-all(ofExpress, ip())
 // @ts-expect-error What the request does not have is found in an inline function.
 user((request) => request.get('x-user'))
 
@@ -90,10 +76,6 @@ app.register(rateLimitPlugin, { ...minute, handler: (_request, reply) => reply.s
 app.register(rateLimitPlugin, {
   limit: (request) => request.ip.length,
   defaultLimit: 5,
-  window: '1m',
-})
-app.register(rateLimitPlugin, {
-  limit: tiers({ paid: 100, default: 10 }, (request) => request.routeOptions.url),
   window: '1m',
 })
 app.register(rateLimitPlugin, { global: false })

@@ -1,7 +1,5 @@
 import { Controller, type ExecutionContext, Get } from '@nestjs/common'
 import {
-  all,
-  apiKey,
   durationMs,
   firstOf,
   type HandlerRateLimit,
@@ -14,10 +12,7 @@ import {
   RateLimitKey,
   RateLimitModule,
   type RateLimitModuleOptions,
-  route,
   SkipRateLimit,
-  tenant,
-  tiers,
   user,
 } from '@sluice/nest'
 import type { FastifyRequest } from 'fastify'
@@ -27,20 +22,10 @@ import type { FastifyRequest } from 'fastify'
 const minute = { limit: 100, window: '1m' } as const
 const { forRoot } = RateLimitModule
 
-// Functions that are written inline know the context of Nest, inside the resolvers too.
+// Functions that are written inline know the context of Nest, inside the resolvers too: express.test-d.ts tries each of them.
 forRoot({ ...minute, key: (context) => context.getHandler().name })
 forRoot({ ...minute, key: async (context) => context.switchToHttp().getRequest().user.id })
 forRoot({ ...minute, key: user((context) => context.switchToWs().getClient().id) })
-forRoot({ ...minute, key: firstOf((context) => context.getClass().name, apiKey(), ip()) })
-forRoot({
-  ...minute,
-  key: all(
-    tenant((context) => context.switchToRpc().getContext().tenant),
-    route(),
-  ),
-})
-forRoot({ window: '1m', limit: tiers({ free: 1, default: 2 }, (context) => context.getType()) })
-forRoot({ ...minute, skip: (context) => context.getType() !== 'http' })
 forRoot({ ...minute, handler: (_context, { retryAfterMs }) => new Error(`${retryAfterMs}`) })
 forRoot({ ...minute, handler: 'throw' })
 forRoot({ global: false })

@@ -7,7 +7,6 @@ import type { LimitedRequest, Limits, NativeRequest, Route } from '../drivers/dr
 
 const policy = { name: 'login', limit: 5, window: '1m' } as const
 const onlyFailures: Pick<Limits, 'chargeWhen'> = { chargeWhen: (_, { status }) => status === 401 }
-const _notOurFaults: Pick<Limits, 'refundWhen'> = { refundWhen: (_, { status }) => status >= 500 }
 
 /** The status that a request asks for, so that a test says how a route ends. */
 const asked = ({ headers }: NativeRequest): number => Number(headers['x-status'] ?? 200)
@@ -91,8 +90,4 @@ export const afterTheResponse: Behaviour = ({ start }) => {
     await until('the units are settled', async () => (await used('first')) === 1)
     expect(await used('last')).toBe(5)
   })
-}
-
-function _raise(message: string): never {
-  throw new Error(message)
 }

@@ -83,13 +83,6 @@ export const preflights: Behaviour = ({ start }) => {
     expect(reached).toHaveBeenCalledTimes(5)
   })
 
-  it('never reach a limiter behind CORS middleware, which answers them', async () => {
-    const app = await start({ limits: [one], cors: true })
-    expect(await app.statuses(3, '/', preflight)).toEqual([204, 204, 204])
-    expect(await app.statuses(2)).toEqual([200, 429])
-    expect(await app.statuses(1, '/', preflight)).toEqual([204])
-  })
-
   it("pass uncounted with preflights: 'pass', to whatever runs for OPTIONS", async () => {
     const reached = vi.fn()
     const limits = { ...one, preflights: 'pass' } as const

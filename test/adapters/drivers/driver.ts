@@ -33,7 +33,7 @@ export type Limits = GuardFields<NativeRequest> & {
 
 export interface Route {
   /** ALL: one handler for every method. @default 'GET' */
-  readonly method?: 'GET' | 'POST' | 'PUT' | 'ALL'
+  readonly method?: 'GET' | 'POST' | 'ALL'
   readonly path: string
   /** Limits of the route's own: in Fastify they replace those of the application. */
   readonly limits?: Limits
@@ -59,8 +59,6 @@ export interface AppSetup {
   readonly parsesBodies?: boolean
   /** Response headers that are there before the limits are asked. */
   readonly before?: Readonly<Record<string, string | string[]>>
-  /** Whether CORS middleware stands before the limits, which answers preflights. @default false */
-  readonly cors?: boolean
   /** The address of a proxy to trust. @default none */
   readonly trustProxy?: string
   /** Whether the head of every response goes out before the limits are asked. @default false */
@@ -101,7 +99,6 @@ export interface Driver {
     | 'Hono'
     | 'Nest on Express'
     | 'Nest on Fastify'
-    | 'node:http'
   /** Whether the framework trusts a number of proxies, and not their addresses, so that any peer counts as one. @default false */
   readonly trustsAnyPeer?: boolean
   /** Whether a refusal is a response of its own, on which nobody has put fields before. @default false */

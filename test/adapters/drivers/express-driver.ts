@@ -22,11 +22,10 @@ async function start(
 ): Promise<RunningApp> {
   const { limits = [], routes = [{ path: '/' }], before = {}, trustProxy = false } = setup
   app.set('trust proxy', trustProxy)
-  app.use((req, res, next) => {
+  app.use((_req, res, next) => {
     for (const [field, value] of Object.entries(before)) res.setHeader(field, value)
     if (setup.startsEarly) res.write('early ')
-    if (setup.cors && req.method === 'OPTIONS') res.sendStatus(204)
-    else next()
+    next()
   })
   for (const [path, handler] of setup.mounts ?? []) app.use(path, mount(handler))
   if (setup.parsesBodies) app.use(parser)
@@ -41,7 +40,7 @@ async function start(
 
 function addRoute(app: express.Express, route: Route): void {
   const { method = 'GET', path, limits, answer = {}, reached, streams } = route
-  const verb = method.toLowerCase() as 'get' | 'post' | 'put' | 'all'
+  const verb = method.toLowerCase() as 'get' | 'post' | 'all'
   app[verb](path, ...(limits ? [middleware(limits)] : []), async (req, res, next) => {
     if (streams) res.write('first ')
     try {

@@ -20,9 +20,8 @@ export const fastifyDriver: Driver = { name: 'Fastify 5', start }
 async function start(setup: AppSetup): Promise<RunningApp> {
   const { limits = [], routes = [{ path: '/' }], before = {}, trustProxy = false } = setup
   const app: FastifyInstance = fastify({ forceCloseConnections: true, trustProxy })
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', async (_request, reply) => {
     reply.headers(before)
-    if (setup.cors && request.method === 'OPTIONS') return reply.code(204).send()
     if (setup.startsEarly) reply.raw.write('early ')
   })
   app.setErrorHandler((error: Error, _request, reply) => {

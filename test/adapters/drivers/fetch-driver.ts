@@ -42,7 +42,6 @@ async function start(setup: AppSetup): Promise<RunningApp> {
 
   async function answer(sent: Request, { incoming }: HttpBindings): Promise<Response> {
     const { remoteAddress } = incoming.socket
-    if (setup.cors && sent.method === 'OPTIONS') return new Response(null, { status: 204 })
     const request = readable(sent)
     try {
       for (const page of mounted) {

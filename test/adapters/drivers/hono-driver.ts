@@ -34,8 +34,7 @@ async function start(setup: AppSetup): Promise<RunningApp> {
     for (const [field, value] of Object.entries(before)) {
       for (const line of [value].flat()) c.header(field, line, { append: true })
     }
-    if (setup.cors && c.req.method === 'OPTIONS') return c.body(null, 204)
-    return next()
+    await next()
   })
   for (const [path, handler] of setup.mounts ?? []) app.use(`${path}/*`, mount(handler))
   if (setup.parsesBodies) app.use(parseBody)

@@ -27,8 +27,7 @@ async function start(app: Koa, setup: AppSetup): Promise<RunningApp> {
     try {
       for (const [field, value] of Object.entries(before)) ctx.set(field, value)
       if (setup.startsEarly) begin(ctx, 'early ')
-      if (setup.cors && ctx.method === 'OPTIONS') ctx.status = 204
-      else await next()
+      await next()
     } catch (error) {
       setup.onError?.(error as Error)
       ctx.status = 500
@@ -58,7 +57,7 @@ async function parseBody(ctx: Context, next: () => Promise<unknown>): Promise<vo
 
 function addRoute(router: Router, route: Route): void {
   const { method = 'GET', path, limits, answer = {}, reached, streams } = route
-  const verb = method.toLowerCase() as 'get' | 'post' | 'put' | 'all'
+  const verb = method.toLowerCase() as 'get' | 'post' | 'all'
   const own: Middleware[] = limits ? [middleware(limits) as Middleware] : []
   router[verb](path.replace(/\*$/, '{*rest}'), ...(own as never[]), async (ctx: Context) => {
     if (streams) begin(ctx, 'first ')

@@ -16,7 +16,6 @@ import {
   Options,
   Post,
   type Provider,
-  Put,
   Req,
   Res,
 } from '@nestjs/common'
@@ -65,7 +64,7 @@ export const onExpress: Platform = {
   wildcard: '{*rest}',
   async create(
     module,
-    { before = {}, cors, startsEarly, trustProxy = false, mounts = [], parsesBodies = false },
+    { before = {}, startsEarly, trustProxy = false, mounts = [], parsesBodies = false },
   ) {
     const app = await NestFactory.create<NestExpressApplication>(
       module as never,
@@ -76,11 +75,10 @@ export const onExpress: Platform = {
       },
     )
     app.set('trust proxy', trustProxy)
-    app.use((request: IncomingMessage, response: ServerResponse, next: () => void) => {
+    app.use((_request: IncomingMessage, response: ServerResponse, next: () => void) => {
       for (const [field, value] of Object.entries(before)) response.setHeader(field, value)
       if (startsEarly) response.write('early ')
-      if (cors && request.method === 'OPTIONS') response.writeHead(204).end()
-      else next()
+      next()
     })
     for (const [path, handler] of mounts) app.use(path, mountOnExpress(handler))
     return app
@@ -95,13 +93,12 @@ export const onFastify: Platform = {
   wildcard: '*',
   async create(
     module,
-    { before = {}, cors, startsEarly, trustProxy = false, mounts = [], parsesBodies = false },
+    { before = {}, startsEarly, trustProxy = false, mounts = [], parsesBodies = false },
   ) {
     const adapter = new FastifyAdapter({ trustProxy, forceCloseConnections: true })
     const fastify = adapter.getInstance()
-    fastify.addHook('onRequest', async (request, reply) => {
+    fastify.addHook('onRequest', async (_request, reply) => {
       reply.headers(before)
-      if (cors && request.method === 'OPTIONS') return reply.code(204).send()
       if (startsEarly) reply.raw.write('early ')
     })
     for (const [prefix, handler] of mounts) {
@@ -166,8 +163,8 @@ interface Handled extends Omit<Route, 'method'> {
 function controllerOf(routes: readonly Route[], platform: Platform): new () => object {
   class App {}
   Controller()(App)
-  const verbs = { GET: Get, POST: Post, PUT: Put, ALL: All, OPTIONS: Options }
-  const methods = ['GET', 'POST', 'PUT', 'OPTIONS'] as const
+  const verbs = { GET: Get, POST: Post, ALL: All, OPTIONS: Options }
+  const methods = ['GET', 'POST', 'OPTIONS'] as const
   const unknown = methods.map(
     (method): Handled => ({ method, path: '/*', answer: { status: 404 } }),
   )

@@ -145,16 +145,6 @@ export const admissionKeys: Behaviour = ({ start }) => {
     })
   })
 
-  it('I07: takes a key without quotes for the same, unless it is strict', async () => {
-    const { app } = await queueing()
-    const uuid = '8e03978e-40d5-43e8-bc93-6894a57f9324'
-    const first = idOf(await app.ask('/reports', keyed(`"${uuid}"`)))
-    expect(idOf(await app.ask('/reports', keyed(uuid)))).toBe(first)
-    expect((await app.ask('/reports', keyed('"open'))).status).toBe(400)
-    const strict = await queueing({ admission: { idempotency: { strict: true } } })
-    expect((await strict.app.ask('/reports', keyed(uuid))).status).toBe(400)
-  })
-
   it('I04: the stored answer, where the application says what it is', async () => {
     const { app, work } = await queueing({
       admission: {

@@ -80,13 +80,6 @@ export const admission: Behaviour = ({ start }) => {
     expect((await look(app, own, { 'x-api-key': '@ip/127.0.0.1' })).status).toBe(404)
   })
 
-  it('asks the queue whose a job is, whatever a route counts by', async () => {
-    const { app } = await queueing({ limits: { limit: 9, window: '1m', key: ip() } })
-    const id = idOf(await app.ask('/reports', keyed('"1"')))
-    expect((await look(app, id, bob)).status).toBe(404)
-    expect(idOf(await app.ask('/reports', keyed('"1"', { headers: bob })))).not.toBe(id)
-  })
-
   it('needs no limits before the monitor, which knows by itself whose a job is', async () => {
     const queue = createQueue<NativeRequest>({ broker: memoryBroker(), identity: apiKey() })
     const app = await start({ mounts: [['/jobs', statusMonitor({ queue: queue as Queue })]] })
@@ -157,15 +150,6 @@ export const admission: Behaviour = ({ start }) => {
     const ran = vi.fn()
     work(ran)
     await until('the job runs', () => ran.mock.calls.length === 1)
-  })
-
-  it('A05: answers with the result where the client would rather wait, and it comes in time', async () => {
-    const { app, work } = await queueing()
-    work(() => 'at once')
-    const prefer = 'respond-async, wait=10'
-    const answer = await app.ask('/reports', post({ headers: { prefer } }))
-    expect(answer.status).toBe(200)
-    expect(JSON.parse(answer.body)).toMatchObject({ status: 'done', result: 'at once' })
   })
 
   it('A05: answers 202 where the outcome cannot be looked up: the job was accepted', async () => {

@@ -329,18 +329,6 @@ describe('a closed loop', () => {
     expect(plant.delayMs).toBeGreaterThan(1.5)
   })
 
-  it('comes back to its maximum when the load has gone', () => {
-    const { limits } = simulate({
-      capacity: 500,
-      lagMs: 2_000,
-      demand: (second) => (second < 120 ? 2_000 : 50),
-      seconds: 400,
-      options: { min: 50, max: 1_000 },
-    })
-    expect(Math.min(...limits)).toBeLessThan(500)
-    expect(limits.at(-1)).toBe(1_000)
-  })
-
   it('settles for any capacity, lag and demand within the range', () => {
     const server = fc.record({
       capacity: fc.integer({ min: 200, max: 2_000 }),

@@ -2,7 +2,7 @@ import { type InvalidEvent, SluiceError } from '@sluice/core'
 import type { GuardFields, ShedOptions } from '@sluice/http'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { exchange, guardOf, now } from '../exchange.ts'
+import { type Client, clientsOf, exchange, guardOf, now } from '../exchange.ts'
 import { turns } from './plant.ts'
 
 beforeEach(() => {
@@ -187,6 +187,79 @@ describe('in a closed loop', () => {
     }
     expect(Math.min(...lengths)).toBeGreaterThan(0)
     expect(turns(lengths)).toBeLessThanOrEqual(600 / 8)
+  })
+})
+
+describe('a client that is shed', () => {
+  const critical = { class: 'critical' }
+  const batch = { class: 'batch' }
+
+  /** A guard under so much pressure that only 'critical' passes. */
+  async function shedding(
+    limits: Partial<GuardFields<Client>> = {},
+    priority: ShedOptions<Client>['priority'] = ({ headers }) => headers.class,
+  ) {
+    const pressure = { signal: () => 100, low: 10, high: 20, smoothing: 1, priority }
+    const shed = { ...pressure, classes: ['batch', 'critical'] }
+    const guard = clientsOf({ limit: 100, window: '1m', ...limits, shed } as GuardFields<Client>)
+    for (let second = 0; second < 2; second += 1) {
+      await guard.ask(critical)
+      vi.setSystemTime(Date.now() + 1_000)
+    }
+    return guard
+  }
+
+  it('gets 503, is not charged, and hears nothing of policies', async () => {
+    const onDecision = vi.fn()
+    const { ask } = await shedding({ observers: { onDecision } })
+    onDecision.mockClear()
+
+    expect(await ask(batch)).toMatchObject({
+      status: 503,
+      body: '{"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity","title":"Temporary Reduced Capacity","status":503}',
+    })
+    expect(onDecision).toHaveBeenCalledOnce()
+    expect(onDecision.mock.calls[0]?.[0]).toMatchObject({
+      decision: { allowed: false, outcomes: [], retryAfterMs: 5_000, delayMs: 0, source: 'shed' },
+      checks: [],
+    })
+    expect((await ask(batch)).fields).toEqual({ 'Retry-After': '5', 'Cache-Control': 'no-store' })
+    expect((await ask(critical)).decision?.remaining).toBe(97)
+  })
+
+  it('is told another wait with jitter', async () => {
+    const { ask } = await shedding({ retryJitter: 1 })
+    const random = vi.spyOn(Math, 'random').mockReturnValue(0.99)
+    const { fields } = await ask(batch)
+    random.mockRestore()
+
+    expect(fields['Retry-After']).toBe('10')
+  })
+
+  it('is told why by a message function', async () => {
+    const { ask } = await shedding({ message: (_, { source }) => `because of ${source}` })
+    expect((await ask(batch)).body).toBe('because of shed')
+  })
+
+  it('is no preflight that passes, nor what is skipped, nor on a route without limits', async () => {
+    const { ask } = await shedding({
+      skip: ({ headers }) => headers.skip === 'yes',
+      preflights: 'pass',
+      routes: { '/login': { limit: 5, window: '1m' }, '/health': false },
+    })
+    const at = (path: string) => ({ path })
+    expect((await ask(batch)).status).toBe(503)
+    expect((await ask({ ...batch, skip: 'yes' })).status).toBe(200)
+    const preflight = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
+    expect((await ask({ ...batch, ...preflight }, { method: 'OPTIONS' })).status).toBe(200)
+    expect((await ask(batch, at('/login'))).status).toBe(503)
+    expect((await ask(critical, at('/login'))).status).toBe(200)
+    expect((await ask(batch, at('/health'))).status).toBe(200)
+  })
+
+  it('is an error of the application where the priority function rejects', async () => {
+    const rejecting = shedding({}, () => Promise.reject(new Error('no class')))
+    await expect(rejecting).rejects.toThrow('no class')
   })
 })
 

@@ -106,6 +106,13 @@ describe('tiers', () => {
     expect(messages[0]).toContain("there is no tier 'a\\u{a}sluice: forged'")
   })
 
+  it('throws what the function throws', () => {
+    const find = () => {
+      throw new Error('no plan')
+    }
+    expect(() => asker({ limit: tiers({ default: 1 }, find) }).ask('')).toThrow('no plan')
+  })
+
   it('asks an async function too', async () => {
     const guard = guardOf({ window: '1m', limit: tiers(table, async (request) => planOf(request)) })
     const passage = await guard.check({ ...exchange(), native: { plan: 'paid' } })
