@@ -1,4 +1,4 @@
-import type { RateLimitPluginOptions } from '@sluice/fastify'
+import { type RateLimitPluginOptions, rateLimitPlugin } from '@sluice/fastify'
 import fastify, { type FastifyInstance } from 'fastify'
 import { onTestFinished } from 'vitest'
 
@@ -8,6 +8,13 @@ export const hello = async () => 'hello'
 export function create(): FastifyInstance {
   const app = fastify()
   onTestFinished(() => app.close())
+  return app
+}
+
+/** An application that the plugin limits. */
+export async function limitedBy(options: RateLimitPluginOptions): Promise<FastifyInstance> {
+  const app = create()
+  await app.register(rateLimitPlugin, options)
   return app
 }
 

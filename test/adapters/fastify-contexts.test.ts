@@ -1,6 +1,6 @@
 import plugin, { rateLimitPlugin } from '@sluice/fastify'
 import { describe, expect, it, vi } from 'vitest'
-import { create, hello, statuses, two } from './fastify-app.ts'
+import { create, hello, limitedBy, statuses, two } from './fastify-app.ts'
 
 describe('where the plugin applies', () => {
   it('is the default export too', () => {
@@ -75,8 +75,7 @@ describe('where the plugin applies', () => {
   })
 
   it('registered twice in one context, counts twice', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, { name: 'loose', limit: 9, window: '1m' })
+    const app = await limitedBy({ name: 'loose', limit: 9, window: '1m' })
     await app.register(rateLimitPlugin, { name: 'tight', limit: 2, window: '1m' })
     app.get('/', hello)
 
@@ -87,8 +86,7 @@ describe('where the plugin applies', () => {
   })
 
   it('registered twice, applies the options of a route once, and false switches off both', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, two)
+    const app = await limitedBy(two)
     await app.register(rateLimitPlugin, { limit: 5, window: '1h' })
     app.get('/own', { config: { rateLimit: { limit: 3, window: '1m' } } }, hello)
     app.get('/off', { config: { rateLimit: false } }, hello)
@@ -98,8 +96,7 @@ describe('where the plugin applies', () => {
   })
 
   it('registered for two hooks, keeps the limit of the one for routes that have options for the other', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, { ...two, name: 'by-address' })
+    const app = await limitedBy({ ...two, name: 'by-address' })
     await app.register(rateLimitPlugin, { limit: 9, window: '1m', hook: 'preHandler' })
     app.get('/own', { config: { rateLimit: { limit: 8, window: '1m', name: 'own' } } }, hello)
     app.get('/off', { config: { rateLimit: false } }, hello)
@@ -111,8 +108,7 @@ describe('where the plugin applies', () => {
   })
 
   it('registered in a context and in its child, lets the nearest speak for the options of a route', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, { ...two, key: () => 'outer' })
+    const app = await limitedBy({ ...two, key: () => 'outer' })
     app.register(async (child) => {
       await child.register(rateLimitPlugin, { limit: 9, window: '1m', key: () => 'inner' })
       child.get('/own', { config: { rateLimit: { ...two, observers: { onDecision } } } }, hello)

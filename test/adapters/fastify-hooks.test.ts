@@ -1,7 +1,7 @@
 import { rateLimitPlugin, user } from '@sluice/fastify'
 import type { FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { describe, expect, it, vi } from 'vitest'
-import { create, hello, statuses, two } from './fastify-app.ts'
+import { create, hello, limitedBy, statuses, two } from './fastify-app.ts'
 
 /** Authentication by a hook of a route: who it finds is known only behind it. */
 const users = new WeakMap<FastifyRequest, string>()
@@ -15,8 +15,7 @@ describe('app.rateLimit', () => {
   it.each(['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const)(
     'limits behind the authentication of a route, as %s',
     async (hook) => {
-      const app = create()
-      await app.register(rateLimitPlugin, { global: false, ...two, key })
+      const app = await limitedBy({ global: false, ...two, key })
       app.get('/', { [hook]: [authenticate, app.rateLimit()] }, hello)
       app.get('/one', { [hook]: [authenticate, app.rateLimit({ limit: 1 })] }, hello)
 
@@ -27,8 +26,7 @@ describe('app.rateLimit', () => {
   )
 
   it('counts apart on each route, and once where it is a hook of the whole instance', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, { global: false })
+    const app = await limitedBy({ global: false })
     const limit = app.rateLimit(two)
     app.get('/a', { preHandler: limit }, hello)
     app.get('/b', { preHandler: limit }, hello)
@@ -45,8 +43,7 @@ describe('app.rateLimit', () => {
   })
 
   it('limits the not-found handler alone, beside what the plugin limits', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, { limit: 9, window: '1m' })
+    const app = await limitedBy({ limit: 9, window: '1m' })
     app.setNotFoundHandler({ preHandler: app.rateLimit({ limit: 2 }) }, (_request, reply) =>
       reply.code(404).send(),
     )
@@ -58,8 +55,7 @@ describe('app.rateLimit', () => {
   })
 
   it('names a policy of the nearest plugin, and says what is wrong', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, { ...two, global: false })
+    const app = await limitedBy({ ...two, global: false })
     app.register(async (child) => {
       await child.register(rateLimitPlugin, {
         global: false,
@@ -74,8 +70,7 @@ describe('app.rateLimit', () => {
   })
 
   it('takes its headers off redirects, where it is asked to', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, { global: false, ...two })
+    const app = await limitedBy({ global: false, ...two })
     const preHandler = app.rateLimit({ hideOnRedirect: true })
     const redirect: RouteHandlerMethod = async (_request, reply) => reply.redirect('/there')
     app.get('/', { preHandler }, redirect)
@@ -106,8 +101,7 @@ describe("the hooks of a route and the plugin's", () => {
   it.each(['preParsing', 'preValidation', 'preHandler'] as const)(
     'the plugin comes behind those of the instance and of a route as %s, once',
     async (hook) => {
-      const app = create()
-      await app.register(rateLimitPlugin, { ...two, hook, key })
+      const app = await limitedBy({ ...two, hook, key })
       app.addHook(hook as 'preHandler', async (request) => {
         const { team } = request.query as { team?: string }
         if (team) users.set(request, team)
@@ -139,8 +133,7 @@ describe("the hooks of a route and the plugin's", () => {
   })
 
   it('HEAD counts as the GET beside it, behind the same hooks', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, { ...two, hook: 'preHandler', key })
+    const app = await limitedBy({ ...two, hook: 'preHandler', key })
     app.get('/', { preHandler: [authenticate] }, hello)
 
     expect(await statuses(app, 1, '/?name=ada', 'HEAD')).toEqual([200])
@@ -150,8 +143,7 @@ describe("the hooks of a route and the plugin's", () => {
 
 describe('a handler of refusals', () => {
   async function refusedBy(handler: (...all: never[]) => unknown) {
-    const app = create()
-    await app.register(rateLimitPlugin, { limit: 0, window: '1m', handler: handler as never })
+    const app = await limitedBy({ limit: 0, window: '1m', handler: handler as never })
     return app.inject('/')
   }
   const raise = (thrown: unknown) => () => {

@@ -1,7 +1,7 @@
 import { memoryStore } from '@sluice/core'
 import { rateLimitPlugin } from '@sluice/fastify'
 import { describe, expect, it, vi } from 'vitest'
-import { create, hello, statuses, two } from './fastify-app.ts'
+import { create, hello, limitedBy, statuses, two } from './fastify-app.ts'
 
 describe('the options of a route', () => {
   it('inherit the store, the key and the rest from the plugin', async () => {
@@ -19,8 +19,7 @@ describe('the options of a route', () => {
   })
 
   it('without policies, have those of the plugin, counted for the route', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, two)
+    const app = await limitedBy(two)
     app.get('/', hello)
     app.get('/dear', { config: { rateLimit: { cost: 2 } } }, hello)
 
@@ -48,8 +47,7 @@ describe('the options of a route', () => {
   })
 
   it('shared by two routes, count each apart', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, two)
+    const app = await limitedBy(two)
     const config = { rateLimit: { limit: 1, window: '1m' } } as const
     app.get('/a', { config }, hello)
     app.get('/b', { config }, hello)
@@ -66,8 +64,7 @@ describe('the options of a route', () => {
   })
 
   it('alone are enforced with global: false', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, { global: false })
+    const app = await limitedBy({ global: false })
     app.get('/', hello)
     app.get('/own', { config: { rateLimit: two } }, hello)
 
@@ -93,8 +90,7 @@ describe('the options of a route', () => {
   })
 
   it('name their place once', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, two)
+    const app = await limitedBy(two)
     const config = { rateLimit: { limits: 2 } } as never
     expect(() => app.get('/l', { config }, hello)).toThrow(
       /^config\.rateLimit of GET \/l: there is no option 'limits'(?!.*config\.rateLimit)/,
@@ -102,8 +98,7 @@ describe('the options of a route', () => {
   })
 
   it.each([5, [], null, true])('cannot be %s', async (rateLimit) => {
-    const app = create()
-    await app.register(rateLimitPlugin, two)
+    const app = await limitedBy(two)
 
     const config = { rateLimit: rateLimit as never }
     expect(() => app.get('/', { config }, hello)).toThrow(

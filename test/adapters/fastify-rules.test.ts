@@ -1,7 +1,7 @@
 import { rateLimitPlugin } from '@sluice/fastify'
 import fastify, { type FastifyServerOptions } from 'fastify'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { create, hello, statuses, two } from './fastify-app.ts'
+import { create, hello, limitedBy, statuses, two } from './fastify-app.ts'
 
 describe('routes in the options of the plugin', () => {
   it('stand behind the prefix of the context that the plugin is registered in', async () => {
@@ -26,16 +26,14 @@ describe('routes in the options of the plugin', () => {
   })
 
   it('hold for unknown URLs too', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, { ...two, routes: { '/api/*': { ...two, limit: 1 } } })
+    const app = await limitedBy({ ...two, routes: { '/api/*': { ...two, limit: 1 } } })
 
     expect(await statuses(app, 2, '/api/nowhere')).toEqual([404, 429])
     expect(await statuses(app, 3, '/nowhere')).toEqual([404, 404, 429])
   })
 
   it('hold alone with global: false', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, { global: false, routes: { '/own': { ...two, limit: 1 } } })
+    const app = await limitedBy({ global: false, routes: { '/own': { ...two, limit: 1 } } })
     app.get('/', hello)
     app.get('/own', hello)
 
@@ -44,8 +42,7 @@ describe('routes in the options of the plugin', () => {
   })
 
   it('give way to the limits of the route itself', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, {
+    const app = await limitedBy({
       ...two,
       routes: { '/own': { ...two, limit: 0 }, '/free': { ...two, limit: 0 } },
     })
@@ -87,8 +84,7 @@ describe('routes in the options of the plugin', () => {
 
 describe('config.rateLimit', () => {
   it('may be the name of a policy, which is one quota for all that name it', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, { ...two, profiles: { heavy: { limit: 3, window: '1m' } } })
+    const app = await limitedBy({ ...two, profiles: { heavy: { limit: 3, window: '1m' } } })
     app.get('/a', { config: { rateLimit: 'heavy' } }, hello)
     app.get('/b', { config: { rateLimit: { policies: ['heavy'], cost: 2 } } }, hello)
 

@@ -11,11 +11,10 @@ import {
 import fastify from 'fastify'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { until } from '../support/until.ts'
-import { create, hello, two } from './fastify-app.ts'
+import { create, hello, limitedBy, two } from './fastify-app.ts'
 
 it("handler: 'throw' has the error handler of Fastify itself refuse", async () => {
-  const app = create()
-  await app.register(rateLimitPlugin, { limit: 0, window: '1m', handler: 'throw' })
+  const app = await limitedBy({ limit: 0, window: '1m', handler: 'throw' })
   const answer = await app.inject('/')
 
   expect(answer.json()).toMatchObject({ statusCode: 429, code: 'SLUICE_REFUSED' })
@@ -23,8 +22,7 @@ it("handler: 'throw' has the error handler of Fastify itself refuse", async () =
 
 describe('the life of a request', () => {
   it('sees the body, and the user that was authenticated, in preHandler', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, {
+    const app = await limitedBy({
       limit: 10,
       window: '1m',
       hook: 'preHandler',
@@ -39,8 +37,7 @@ describe('the life of a request', () => {
   })
 
   it('has the decision on the request, undefined where it was skipped', async () => {
-    const app = create()
-    await app.register(rateLimitPlugin, { ...two, skip: ({ url }) => url === '/free' })
+    const app = await limitedBy({ ...two, skip: ({ url }) => url === '/free' })
     for (const url of ['/', '/free']) {
       app.get(url, async (request) => ({ allowed: request.rateLimit?.allowed }))
     }
@@ -127,14 +124,24 @@ describe('X-Forwarded-For', () => {
   })
 })
 
+/** An application over HTTP/2, and what connects to it. */
+function overHttp2() {
+  const app = fastify({ http2: true })
+  onTestFinished(() => app.close())
+  const session = async () => {
+    const opened = connect(await app.listen({ port: 0, host: '127.0.0.1' }))
+    onTestFinished(() => opened.destroy())
+    return opened
+  }
+  return { app, session }
+}
+
 describe('HTTP/2', () => {
   it('H36: lower-case names, equal values, and exactly the limit of 200 streams at once', async () => {
-    const app = fastify({ http2: true })
-    onTestFinished(() => app.close())
+    const { app, session: open } = overHttp2()
     await app.register(rateLimitPlugin, { limit: 25, window: '1m' })
     app.get('/', hello)
-    const session = connect(await app.listen({ port: 0, host: '127.0.0.1' }))
-    onTestFinished(() => session.close())
+    const session = await open()
 
     const get = async () => {
       const stream = session.request({ ':path': '/' })
@@ -158,8 +165,7 @@ describe('HTTP/2', () => {
 
 describe('what is held for a stream of HTTP/2', () => {
   it('is let go of when the stream ends, or is reset', async () => {
-    const app = fastify({ http2: true })
-    onTestFinished(() => app.close())
+    const { app, session: open } = overHttp2()
     const policy = { name: 'inflight', algorithm: 'concurrency', limit: 1 } as const
     const store = memoryStore()
     await app.register(rateLimitPlugin, { ...policy, store, key: () => 'ada' })
@@ -169,8 +175,7 @@ describe('what is held for a stream of HTTP/2', () => {
       reached()
       if (answers) reply.send('hello')
     })
-    const session = connect(await app.listen({ port: 0, host: '127.0.0.1' }))
-    onTestFinished(() => session.close())
+    const session = await open()
     const limiter = createLimiter({ ...policy, store })
     const isFree = async () => (await limiter.peek('ada')).allowed === true
 
@@ -188,8 +193,7 @@ describe('what is held for a stream of HTTP/2', () => {
   it('is not held any longer for a session that is lost', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
-    const app = fastify({ http2: true })
-    onTestFinished(() => app.close())
+    const { app, session: begin } = overHttp2()
     let open = 0
     app.addHook('onRequest', async (_request, reply) => {
       open += 1
@@ -207,7 +211,7 @@ describe('what is held for a stream of HTTP/2', () => {
       observers: { onDecision },
     })
     app.get('/', async () => reached())
-    const session = connect(await app.listen({ port: 0, host: '127.0.0.1' }))
+    const session = await begin()
     for (let i = 0; i < 3; i += 1) {
       session.request({ ':path': '/' }).on('error', () => undefined)
     }
@@ -225,8 +229,7 @@ it('settles a response over HTTP/2, and charges at once what is added after it',
   const store = memoryStore()
   const limiter = createLimiter({ ...policy, store })
   const decisions: (RequestDecision | undefined)[] = []
-  const app = fastify({ http2: true })
-  onTestFinished(() => app.close())
+  const { app, session: open } = overHttp2()
   await app.register(rateLimitPlugin, {
     ...policy,
     store,
@@ -238,8 +241,7 @@ it('settles a response over HTTP/2, and charges at once what is added after it',
     request.rateLimit?.charge(2)
     return 'hello'
   })
-  const session = connect(await app.listen({ port: 0, host: '127.0.0.1' }))
-  onTestFinished(() => void session.close())
+  const session = await open()
   const get = (path: string) => once(session.request({ ':path': path }).resume(), 'close')
   const left = async () => (await limiter.peek('ada')).outcomes[0]?.remaining
 

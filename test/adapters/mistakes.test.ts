@@ -1,9 +1,8 @@
 import { all, ip, rateLimit, route, tiers, user } from '@sluice/express'
-import { rateLimitPlugin } from '@sluice/fastify'
 import express, { type RequestHandler } from 'express'
 import request from 'supertest'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { create, hello, statuses } from './fastify-app.ts'
+import { hello, limitedBy, statuses } from './fastify-app.ts'
 
 let warned: () => string[]
 
@@ -44,8 +43,7 @@ describe('a warning, once', () => {
   it('of a key that is never there, in Express and in Fastify', async () => {
     const key = user(() => undefined)
     expect(await ask([rateLimit({ limit: 9, window: '1m', key })], 6)).not.toContain(429)
-    const app = create()
-    await app.register(rateLimitPlugin, { limit: 9, window: '1m', key: () => undefined })
+    const app = await limitedBy({ limit: 9, window: '1m', key: () => undefined })
     app.get('/', hello)
     await statuses(app, 6)
 

@@ -140,20 +140,6 @@ describe('the one policy of the older dialects', () => {
     expect(format(states, { dialects: ['legacy'] })[0]).toBe(`X-RateLimit-Limit: ${limit}`)
   })
 
-  it('is the violated one with the latest retry, whatever the others have left', () => {
-    const states = [
-      { ...perMinute, remaining: 0, resetMs: 1000 },
-      { ...perMinute, name: 'soon', limit: 7, remaining: 0, denied: true, retryAfterMs: 2000 },
-      { ...daily, denied: true, cost: 61, retryAfterMs: 9000 },
-    ]
-
-    expect(format(states, { dialects: ['draft-7'] })).toEqual([
-      'RateLimit-Policy: 100;w=60, 7;w=60, 1000;w=86400',
-      'RateLimit: limit=1000, remaining=60, reset=9',
-      'Retry-After: 9',
-    ])
-  })
-
   it('is none when the one that denies counts another unit', () => {
     const bytes = { ...perMinute, name: 'b', unit: 'content-bytes', remaining: 0, denied: true }
     const states = [perMinute, { ...bytes, retryAfterMs: 3_600_000 }]
@@ -200,10 +186,6 @@ describe('GitHub’s extra fields', () => {
       'X-RateLimit-Used: 50',
       'X-RateLimit-Resource: default',
     ])
-  })
-
-  it('are not sent unless asked for', () => {
-    expect(format([perMinute], { dialects: ['legacy'] })).toHaveLength(3)
   })
 
   it('add up with what the remaining says', () => {
@@ -259,13 +241,6 @@ describe('Retry-After', () => {
   it('is not sent when no violated policy knows how long', () => {
     expect(format([{ ...denied, retryAfterMs: undefined }])).toHaveLength(2)
     expect(format([{ ...denied, retryAfterMs: Number.NaN }])).toHaveLength(2)
-  })
-
-  it('is never promised by a policy that blocks everything', () => {
-    expect(format([{ ...denied, limit: 0 }])).toEqual([
-      'RateLimit-Policy: "default";q=0;w=60',
-      'RateLimit: "default";r=0',
-    ])
   })
 })
 
