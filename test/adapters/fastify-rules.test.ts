@@ -94,4 +94,10 @@ describe('config.rateLimit', () => {
     expect(await statuses(app, 1, '/b')).toEqual([200])
     expect(await statuses(app, 2, '/a')).toEqual([200, 429])
   })
+  it('cannot be added to nothing', async () => {
+    const app = await limitedBy({ global: false })
+    const own = { rateLimit: { ...two, combine: 'add' } } as const
+
+    expect(() => app.get('/own', { config: own }, hello)).toThrow(/no policies for all requests/)
+  })
 })

@@ -241,6 +241,21 @@ describe('what a request of fetch holds', () => {
     expect(cancelled.mock.calls).toEqual(how === 'fails' ? [] : [['gone']])
   })
 
+  it('is settled with all that the handler adds', async () => {
+    const policies = [inFlight, { name: 'sum', limit: 9, window: '1m' }] as const
+    const store = memoryStore()
+    const limited = rateLimit({ policies, store, key: () => 'ada' })(
+      (_request, _info, decision) => {
+        decision?.charge(2, 'sum')
+        return hello()
+      },
+    )
+    await (await limited(get(), info)).text()
+
+    const { outcomes } = await createLimiter({ policies, store }).peek('ada')
+    expect(outcomes.map(({ remaining }) => remaining)).toEqual([2, 6])
+  })
+
   it('is waited for by waitUntil, until the store has done its work', async () => {
     let released = (): void => undefined
     const store = storeThrough(memoryStore(), (op) => {

@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { type HttpRequest, readBody } from '@sluice/http'
 import { describe, expect, it } from 'vitest'
+import { NodeContext } from '../../examples/node-http-adapter/rate-limit.ts'
 
 function requestOf(
   stream: PassThrough,
@@ -12,6 +13,11 @@ function requestOf(
     content: { url: '/', parsed: undefined, stream },
   }
 }
+
+it('the content of a request of Node has its path and query, as they were sent', () => {
+  const { content } = new NodeContext({ url: '/a?b', body: 1 } as never, {} as never)
+  expect(content).toMatchObject({ url: '/a?b', parsed: 1 })
+})
 
 describe('readBody', () => {
   it('gives up a body that does not come in time', async () => {

@@ -27,6 +27,7 @@ export const middleware: Behaviour = ({ driver, start }) => {
   it('serves a handler under a path, and hands on what it leaves', async () => {
     const handler: Handler = async ({ method, path, query }) => {
       if (path === '/boom') throw new Error('boom')
+      if (path === '/empty') return { status: 204 }
       if (path === '/own' || path === '/nothing') return undefined
       const body = `${method} ${path} ${query.get('q')}`
       return { status: 201, headers: { 'x-handled': 'yes' }, body }
@@ -37,6 +38,7 @@ export const middleware: Behaviour = ({ driver, start }) => {
     expect([answer.status, answer.body]).toEqual([201, 'GET /a/b 1'])
     expect(answer.field('x-handled')).toBe('yes')
     expect((await app.ask('/limits')).body).toBe('GET / null')
+    expect((await app.ask('/limits/empty')).status).toBe(204)
     expect((await app.ask('/limits/own')).body).toBe('hello')
     expect((await app.ask('/limits/nothing')).status).toBe(404)
     const failed = await app.ask('/limits/boom')
