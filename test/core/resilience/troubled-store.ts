@@ -2,6 +2,7 @@ import {
   type Cancellation,
   type Change,
   type Check,
+  type CheckLimiter,
   type DecidingOp,
   type GrantCheck,
   type Granted,
@@ -12,6 +13,7 @@ import {
   type StoreOp,
   type StoreTelemetry,
 } from '@sluice/core'
+import { afterEach, beforeEach, vi } from 'vitest'
 import type { AnyCheck } from '../../support/store-through.ts'
 
 type Mood = 'answers' | 'hangs' | 'rejects'
@@ -20,6 +22,8 @@ interface Call {
   readonly op: StoreOp | 'grant'
   readonly checks: readonly AnyCheck[]
   readonly cancellation: Cancellation | undefined
+  /** Whether it failed. */
+  isLost: boolean
   /** Answers now: as a store does that was frozen, and decides when it wakes. */
   answer(): void
   fail(error: Error): void
@@ -60,17 +64,22 @@ export class TroubledStore implements Store {
     return this.#call({ op: 'grant', checks, cancellation: undefined }, decide)
   }
 
-  #call<T>(asked: Omit<Call, 'answer' | 'fail'>, decide: () => T): Promise<T> {
+  #call<T>(asked: Omit<Call, 'answer' | 'fail' | 'isLost'>, decide: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       let isDone = false
       const once = (work: () => void): void => {
         if (!isDone) work()
         isDone = true
       }
-      const call = {
+      const call: Call = {
         ...asked,
+        isLost: false,
         answer: () => once(() => resolve(decide())),
-        fail: (error: Error) => once(() => reject(error)),
+        fail: (error) =>
+          once(() => {
+            call.isLost = true
+            reject(error)
+          }),
       }
       this.calls.push(call)
       if (this.mood === 'answers') call.answer()
@@ -81,4 +90,44 @@ export class TroubledStore implements Store {
   asked(op: StoreOp): number {
     return this.calls.filter((call) => call.op === op).length
   }
+
+  /** Fails until nobody asks any more. */
+  async cutOff(limiter: CheckLimiter): Promise<void> {
+    this.mood = 'rejects'
+    for (let i = 0; i < 3; i += 1) await limiter.peek('nobody')
+  }
+
+  /** Is well, until everybody has noticed. */
+  async comeBack(limiter: CheckLimiter): Promise<void> {
+    this.mood = 'answers'
+    for (let i = 0; i < 40; i += 1) {
+      await vi.advanceTimersByTimeAsync(1_000)
+      await limiter.peek('nobody')
+    }
+  }
+
+  /** Answers one probe, and then hangs: the limiter reports what it owes, and waits for the answer. */
+  async blink(limiter: CheckLimiter): Promise<void> {
+    this.mood = 'hangs'
+    await vi.advanceTimersByTimeAsync(500)
+    void limiter.peek('nobody')
+    this.calls.at(-1)?.answer()
+    await vi.advanceTimersByTimeAsync(0)
+  }
+
+  /** Answers its last call, and is well. */
+  async answerLate(): Promise<void> {
+    this.mood = 'answers'
+    this.calls.at(-1)?.answer()
+    await vi.advanceTimersByTimeAsync(0)
+  }
+}
+
+/** Fakes the clocks in each test of a file, and begins it with something new. */
+export function beginEach(begin: () => unknown): void {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] })
+    begin()
+  })
+  afterEach(() => void vi.useRealTimers())
 }
