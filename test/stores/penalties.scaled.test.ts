@@ -86,7 +86,10 @@ describe.each(storeDrivers)('$name', (driver: StoreDriver) => {
     const named = { after: 'never', name: 'bans' } as const
     const limiter = limiterOf({ penalty: named })
     const desk = patientLimiter({ store: opened.store, penalty: named })
+    const other = limiterOf({ name: 'other', limit: 9 })
     await desk.block('k', '1h')
+    expect((await desk.consume('k')).allowed).toBe(false)
+    expect((await other.consume('k')).allowed).toBe(true)
     expect((await limiter.consume('k')).retryAfterMs).toBe(60 * minute)
     await desk.block('k', '1m')
     expect((await limiter.consume('k')).retryAfterMs).toBe(minute)
