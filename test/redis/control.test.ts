@@ -4,18 +4,17 @@ import { openPolicies } from '@sluice/policies'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, onTestFinished } from 'vitest'
 import { policyFolder } from '../policies/policy-folder.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import type { RedisServer } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
 let server: RedisServer
 
-beforeAll(async () => {
-  server = await startRedis()
+it.beforeAll(({ redis: own }) => {
+  server = own
 })
-
-afterAll(() => server.stop())
 
 type Send = (name: string, args: readonly string[]) => Promise<unknown>
 

@@ -1,9 +1,10 @@
 import { type ClockSkewEvent, createLimiter, type Decision } from '@sluice/core'
 import { type RedisStore, type RedisStoreOptions, redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Redis } from 'ioredis'
+import { beforeEach, describe, expect, vi } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import type { RedisServer } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
 let server: RedisServer
@@ -11,14 +12,9 @@ let client: Redis
 let opened = 0
 let key: string
 
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.url)
-})
-
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
+it.beforeAll(({ redis: itsServer, client: itsClient }) => {
+  server = itsServer
+  client = itsClient
 })
 
 beforeEach(() => {

@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto'
 import { createLimiter, type StoreErrorEvent } from '@sluice/core'
 import { type CommandClient, type RedisStoreOptions, redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, vi } from 'vitest'
 import {
   digestIdentity,
   firstByteOf,
@@ -11,7 +11,8 @@ import {
 import { freePort } from '../support/free-port.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisHttpFront, redisHttpFront } from '../support/redis-http-front.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import type { RedisServer } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 import { redisByHttp } from './redis-by-http.ts'
 
@@ -19,14 +20,11 @@ let redis: RedisServer
 let front: RedisHttpFront
 let count = 0
 
-beforeAll(async () => {
-  redis = await startRedis()
+it.beforeAll(async ({ redis: own }) => {
+  redis = own
   front = await redisHttpFront(redis.url)
 })
-afterAll(async () => {
-  await front[Symbol.asyncDispose]()
-  await redis.stop()
-})
+afterAll(() => front[Symbol.asyncDispose]())
 
 const byHttp = (): CommandClient => redisByHttp(front.url, front.token)
 
@@ -97,17 +95,12 @@ describe('a Redis behind HTTP that fails', () => {
     return event.error
   }
 
-  it.each([
-    ['READONLY You can’t write against a read only replica.', 'SLUICE_REDIS_READONLY'],
-    ["OOM command not allowed when used memory > 'maxmemory'.", 'SLUICE_REDIS_MEMORY'],
-    ['NOPERM this user has no permissions', 'SLUICE_REDIS_PERMISSION'],
-    ['LOADING Redis is loading the dataset in memory', 'SLUICE_REDIS_BUSY'],
-  ])('is told by the reply %j', async (reply, code) => {
-    front.answer = async () => [400, { error: reply }]
+  it('is told by its reply', async () => {
+    front.answer = async () => [400, { error: 'READONLY You can’t write against a replica.' }]
     onTestFinished(() => {
       front.answer = undefined
     })
-    expect(await failure()).toMatchObject({ code })
+    expect(await failure()).toMatchObject({ code: 'SLUICE_REDIS_READONLY' })
   })
 
   it('is told by a token that is wrong', async () => {
