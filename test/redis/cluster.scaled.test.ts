@@ -12,7 +12,7 @@ import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.t
 import type { RedisServer } from '../support/redis-server.ts'
 import { isProof, scaled } from '../support/scale.ts'
 import { until } from '../support/until.ts'
-import { type ClusterClient, clusterClients } from './cluster-clients.ts'
+import { type ClusterClient, clusterClients, modernClients } from './cluster-clients.ts'
 import { identitiesOf, slotOfTag } from './tag-identities.ts'
 
 let cluster: RedisCluster
@@ -61,8 +61,6 @@ function limiterOn(
 
 /** One identity of each tag, so that every node has some. */
 const everywhere = Array.from({ length: 64 }, (_, tag) => identitiesOf(tag, 1)[0] ?? '')
-
-const modernClients = clusterClients.filter(({ name }) => name.endsWith(' 6'))
 
 describe.each(scaled(modernClients, clusterClients))('$name on a Cluster', (clusterClient) => {
   it('admits exactly the limit of each key under parallel requests, on every node', async () => {

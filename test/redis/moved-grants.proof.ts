@@ -2,7 +2,7 @@ import { definePolicy } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
-import { clusterClients } from './cluster-clients.ts'
+import { modernClients } from './cluster-clients.ts'
 import { identitiesOf, slotOfTag } from './tag-identities.ts'
 
 let cluster: RedisCluster
@@ -15,8 +15,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await cluster.stop()
 })
-
-const modernClients = clusterClients.filter(({ name }) => name.endsWith(' 6'))
 
 describe.each(modernClients)('$name on a Cluster', (clusterClient) => {
   it('counts what processes hold while a slot is moved, and no request fails', async () => {
