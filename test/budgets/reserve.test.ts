@@ -3,7 +3,7 @@ import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, vi } from 'vitest'
 import { TroubledStore } from '../core/resilience/troubled-store.ts'
-import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
+import { checkOf, patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
@@ -86,9 +86,7 @@ describe.each(['memory', 'redis'])('a reservation in %s', (kind) => {
 
   it('holds no units for no units, of which nothing is known, and denies them at a limit of 0', async () => {
     const limiter = limiterWith({ policies: [tokens] })
-    const [policy] = limiter.policies
-    if (!policy) throw new Error('there is no policy')
-    const check = { policy, key: 'k', cost: 0, limit: 1_000 }
+    const check = checkOf(limiter.policies[0], { cost: 0 })
     const { decision } = await limiter.reserveChecks([check])
     expect(decision).toMatchObject({ allowed: true, outcomes: [{ remaining: undefined }] })
     const blocked = await limiter.reserveChecks([{ ...check, limit: 0 }])
@@ -404,12 +402,10 @@ describe('what is left of reservations', () => {
 
   it('is held under the limit of its own tier', async () => {
     const limiter = patientLimiter({ policies: [seconds] })
-    const [policy] = limiter.policies
-    if (!policy) throw new Error('no policy')
     await limiter.consume('k', { cost: 90 })
-    const tier = async (limit: number, units: number) => {
-      const checks = [{ policy, key: 'k', limit, cost: units }]
-      return (await limiter.reserveChecks(checks)).decision
+    const tier = async (limit: number, cost: number) => {
+      const check = checkOf(limiter.policies[0], { limit, cost })
+      return (await limiter.reserveChecks([check])).decision
     }
     const [small, large] = await Promise.all([tier(100, 50), tier(1_000, 60)])
     expect([small.allowed, large.allowed]).toEqual([false, true])

@@ -6,6 +6,7 @@ import {
   unlimited,
 } from '@sluice/core'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { checkOf } from '../support/patient-limiter.ts'
 import { storeThrough } from '../support/store-through.ts'
 
 const minute = 60_000
@@ -153,11 +154,8 @@ describe('a memory that is full of exhausted keys', () => {
 it('a strike that is counted later clears what the block of thenReset clears', async () => {
   const limiter = limiterOf({ after: 1, within: '1m', for: '5s', thenReset: true })
   await limiter.consume('k')
-  const [check, strike] = [limiter.policies[0], limiter.penalty].map((policy) => {
-    if (!policy) throw new Error('there is no such policy')
-    return { policy, key: 'k', cost: 1, limit: policy.limit }
-  })
-  if (check && strike) limiter.strike(strike, [check, strike])
+  const strike = checkOf(limiter.penalty)
+  limiter.strike(strike, [checkOf(limiter.policies[0]), strike])
 
   expect((await limiter.peek('k')).outcomes).toMatchObject([{ remaining: 1 }, { allowed: false }])
 })

@@ -8,7 +8,7 @@ import {
 } from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { limiterOf, type SomeOptions } from '../support/patient-limiter.ts'
+import { checkOf, limiterOf, type SomeOptions } from '../support/patient-limiter.ts'
 import { type AnyOp, goneStore, storeThrough } from '../support/store-through.ts'
 import { until } from '../support/until.ts'
 
@@ -67,9 +67,7 @@ describe('a policy in shadow', () => {
 
   it('lets all pass where there is no other, synchronously in memory', () => {
     const { limiter } = observed({ ...tight, limit: 0 })
-    const checks = limiter.policies.map((policy) => ({ policy, key: 'ada', cost: 1, limit: 0 }))
-
-    expect(limiter.decide(checks)).toMatchObject({
+    expect(limiter.decide([checkOf(limiter.policies[0])])).toMatchObject({
       allowed: true,
       outcomes: [],
       retryAfterMs: 0,
@@ -149,12 +147,7 @@ describe('a policy in shadow', () => {
           const answer = (listed: typeof all) => {
             const limiter = createCheckLimiter({ policies: listed })
             return costs.map((cost) => {
-              const checks = limiter.policies.map((p) => ({
-                policy: p,
-                key: 'k',
-                cost,
-                limit: p.limit,
-              }))
+              const checks = limiter.policies.map((each) => checkOf(each, { cost }))
               const decision = limiter.decide(checks)
               if (decision instanceof Promise) throw new Error('a promise')
               return [
@@ -239,9 +232,7 @@ describe('a canary', () => {
   const enforcedKeys = (share: number, { name = 'canary', keys = 10_000 } = {}) => {
     const limiter = createCheckLimiter({ name, limit: 0, window: '1m', enforce: { share } })
     return Array.from({ length: keys }, (_, i) => `user:${i}`).filter((key) => {
-      const [policy] = limiter.policies
-      if (!policy) throw new Error('no policy')
-      const decision = limiter.decide([{ policy, key, cost: 1, limit: 0 }])
+      const decision = limiter.decide([checkOf(limiter.policies[0], { key })])
       if (decision instanceof Promise) throw new Error('a promise')
       return !decision.allowed
     })

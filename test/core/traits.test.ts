@@ -1,20 +1,8 @@
-import {
-  algorithmNames,
-  createLimiter,
-  memoryStore,
-  type Policy,
-  type PolicyFields,
-} from '@sluice/core'
+import { algorithmNames, createLimiter, memoryStore } from '@sluice/core'
 import { algorithms } from '@sluice/core/backend'
 import { describe, expect, it } from 'vitest'
 import { algorithmPolicy, testedAlgorithms } from '../stores/algorithm-policy.ts'
-import { limiterOf } from '../support/patient-limiter.ts'
-
-function policyOf(options: PolicyFields): Policy {
-  const [policy] = limiterOf({ policies: [options] }).policies
-  if (!policy) throw new Error('one policy')
-  return policy
-}
+import { policyOf } from '../stores/traces.ts'
 
 describe('the names of algorithms in keys', () => {
   it.each(algorithmNames)('stay as they are, with the settings behind them: %s', (name) => {

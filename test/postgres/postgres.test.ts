@@ -7,7 +7,7 @@ import { type PostgresStoreOptions, postgresMigration, postgresStore } from '@sl
 import { Pool, type PoolClient } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { bundledScript } from '../support/bundled-script.ts'
-import { patientLimiter } from '../support/patient-limiter.ts'
+import { checkOf, patientLimiter } from '../support/patient-limiter.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres-server.ts'
 import { until } from '../support/until.ts'
 
@@ -180,9 +180,7 @@ describe('when the server fails', () => {
     await until('the store answers', async () => (await limiter.consume('k')).source === 'store')
     await limiter.reset('k')
     server.pause()
-    const begunAt = performance.now()
     const decisions = await Promise.all(Array.from({ length: 9 }, () => limiter.consume('k')))
-    expect(performance.now() - begunAt).toBeLessThan(1_000)
     expect(decisions.every(({ allowed, source }) => allowed && source !== 'store')).toBe(true)
     await sleep(1_200)
     server.resume()
@@ -209,14 +207,8 @@ describe('when the server fails', () => {
 
   it('names a migration that nobody ran', async () => {
     const store = postgresStore(pool, { table: 'elsewhere' })
-    const check = {
-      policy: createLimiter({ policies: [five] }).policies[0],
-      key: 'k',
-      cost: 1,
-      limit: 5,
-    }
-    if (!check.policy) throw new Error('no policy')
-    await expect(store.apply('consume', [{ ...check, policy: check.policy }])).rejects.toThrow(
+    const check = checkOf(createLimiter({ policies: [five] }).policies[0])
+    await expect(store.apply('consume', [check])).rejects.toThrow(
       /run the SQL of postgresMigration\(\)/,
     )
     await store.close?.()

@@ -2,7 +2,7 @@ import type { CheckLimiter, DecisionEvent, Store } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { afterEach, describe, expect, vi } from 'vitest'
-import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
+import { checkOf, patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
@@ -115,11 +115,9 @@ describe('a policy with prefetch', () => {
   it('spends no grant of another limit', async () => {
     const limiter = limiterWith({ policies: [minutely] })
     await heat(limiter)
-    const [policy] = limiter.policies
-    const lower = policy && { policy, key: 'hot', cost: 1, limit: 20 }
     const { spent } = limiter.storeHealth().grants
-    const decision = lower && (await limiter.decide([lower]))
-    expect(decision?.outcomes[0]?.limit).toBe(20)
+    const lower = checkOf(limiter.policies[0], { key: 'hot', limit: 20 })
+    expect((await limiter.decide([lower])).outcomes[0]?.limit).toBe(20)
     expect(limiter.storeHealth().grants.spent).toBe(spent)
   })
 

@@ -6,14 +6,13 @@ import {
   type Decision,
   type GrantCheck,
   type Granted,
-  isPromise,
   type MaybePromise,
   memoryStore,
   type Outcome,
   type Store,
 } from '@sluice/core'
 import { vi } from 'vitest'
-import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
+import { checkOf, patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
 import type { AnyCheck, AnyOp } from '../support/store-through.ts'
 
 interface Asked {
@@ -90,12 +89,9 @@ export class SimulatedStore implements Store {
 /** Consumes of the key `k`, with a limit of its own. */
 export async function consume(
   limiter: CheckLimiter,
-  { cost = 1, limit }: { cost?: number; limit?: number } = {},
+  own: { cost?: number; limit?: number } = {},
 ): Promise<Decision> {
-  const [policy] = limiter.policies
-  if (!policy) throw new Error('no policy')
-  const decision = limiter.decide([{ policy, key: 'k', cost, limit: limit ?? policy.limit }])
-  return isPromise(decision) ? await decision : decision
+  return limiter.decide([checkOf(limiter.policies[0], own)])
 }
 
 /** Consumes units one by one, at even distances. Returns the number of admitted ones. */

@@ -7,7 +7,7 @@ import { type RedisStoreOptions, redisStore, type UserClient } from '@sluice/red
 import { Cluster } from 'ioredis'
 import { createCluster } from 'redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { patientLimiter } from '../support/patient-limiter.ts'
+import { checkOf, patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import type { RedisServer } from '../support/redis-server.ts'
 import { isProof, scaled } from '../support/scale.ts'
@@ -83,8 +83,7 @@ describe.each(scaled(modernClients, clusterClients))('$name on a Cluster', (clus
     const store = redisStore(client, { prefix: `forget${Math.random()}` })
     const limiter = patientLimiter({ store, limit: 5, window: '1h', name: 'gone' })
     await Promise.all(everywhere.map((key) => limiter.consume(key)))
-    const [policy] = limiter.policies
-    if (!policy) throw new Error('a policy')
+    const { policy } = checkOf(limiter.policies[0])
     expect(await store.keys?.forgetPolicy?.(policy, {})).toMatchObject({ keys: everywhere.length })
     await close()
   })

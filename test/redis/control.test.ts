@@ -6,6 +6,7 @@ import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { describe, expect, onTestFinished } from 'vitest'
 import { policyFolder } from '../policies/policy-folder.ts'
+import { checkOf } from '../support/patient-limiter.ts'
 import type { RedisServer } from '../support/redis-server.ts'
 import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
@@ -97,8 +98,7 @@ const changes: Record<string, (store: Store) => Promise<Change>> = {
   async forgetPolicy(store) {
     const { limiter, hasty } = limitersOver(store)
     await limiter.consume('k')
-    const [policy] = hasty.policies
-    if (!policy) throw new Error('no policy')
+    const { policy } = checkOf(hasty.policies[0])
     return {
       make: () =>
         controlled(deadlineMs, (control) => store.keys?.forgetPolicy?.(policy, { control })),

@@ -3,7 +3,7 @@ import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { afterEach, describe, expect } from 'vitest'
 import { generated, generatedFile } from '../packages/redis-scripts.ts'
-import { patientLimiter } from '../support/patient-limiter.ts'
+import { checkOf, patientLimiter } from '../support/patient-limiter.ts'
 import type { RedisServer } from '../support/redis-server.ts'
 import { it } from '../support/redis-test.ts'
 import { readText } from '../support/workspace.ts'
@@ -186,13 +186,11 @@ describe('the script', () => {
   it('writes a bounded number of members to a sorted set, whatever is asked', async () => {
     const store = redisStore(client, { encoding: 'sorted-set', heartbeatMs: 0 })
     const limiter = patientLimiter({ store, limit: 10_000, window: '1h' })
-    const [policy] = limiter.policies
-    if (!policy) throw new Error('one policy')
     for (let i = 0; i < 2; i += 1) await limiter.charge('k', { cost: Number.MAX_SAFE_INTEGER })
     const [key = ''] = await client.keys('*')
     expect(await client.zcard(key)).toBe(20_001)
-    const checks = [{ policy, key: 'tier', cost: 1_000_000, limit: 1_000_000 }]
-    const decision = await limiter.decide(checks)
+    const many = { key: 'tier', cost: 1_000_000, limit: 1_000_000 }
+    const decision = await limiter.decide([checkOf(limiter.policies[0], many)])
     expect(decision).toMatchObject({ allowed: false, source: 'store' })
     expect(decision.outcomes[0]?.limit).toBe(10_000)
   })

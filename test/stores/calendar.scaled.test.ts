@@ -2,16 +2,16 @@ import { redisStore } from '@sluice/redis'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { describe, expect, it, vi } from 'vitest'
-import { patientLimiter } from '../support/patient-limiter.ts'
+import { checkOf, patientLimiter } from '../support/patient-limiter.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { scaled } from '../support/scale.ts'
 import { calendarWindow } from './oracle/calendar-window.ts'
 import { memoryDriver, packedDriver, serverOf } from './store-drivers.ts'
-import { policiesOf } from './traces.ts'
+import { policyOf } from './traces.ts'
 
 const dayMs = 86_400_000
 const dayInRome = { every: 'day', zone: 'Europe/Rome' } as const
-const monthly = { name: 'p', algorithm: 'fixed-window' } as const
+const fixed = { name: 'p', algorithm: 'fixed-window' } as const
 
 /** Zones whose clocks change at noon, at midnight, over midnight, by half an hour, by two hours, or by a day. */
 const zones = [
@@ -52,10 +52,9 @@ describe.each([memoryDriver, packedDriver])('windows of the calendar ($name)', (
     const law = fc.asyncProperty(cases, async ({ at, ...window }) => {
       let now = at
       const { store, close } = await server.open(() => now)
-      const [policy] = policiesOf([{ name: 'p', limit: 2, algorithm: 'fixed-window', window }])
-      if (!policy) throw new Error('one policy')
+      const policy = policyOf({ ...fixed, limit: 2, window })
       const ask = async (cost: number) => {
-        const [outcome] = await store.apply('consume', [{ policy, key: 'k', cost, limit: 2 }])
+        const [outcome] = await store.apply('consume', [checkOf(policy, { cost })])
         return { allowed: outcome?.allowed, endsAt: now + (outcome?.resetMs ?? Number.NaN) }
       }
       const { start, end } = calendarWindow(window, at)
@@ -78,7 +77,7 @@ describe.each([memoryDriver, packedDriver])('windows of the calendar ($name)', (
     const { store, close } = await server.open(() => now)
     const limiter = patientLimiter({
       store,
-      policies: [{ ...monthly, limit: 2 ** 40, reserve: true, window: dayInRome }],
+      policies: [{ ...fixed, limit: 2 ** 40, reserve: true, window: dayInRome }],
     })
     const budget = await limiter.reserve('k', { units: 2 ** 39, step: 0 })
     budget.spend(5)
@@ -100,10 +99,9 @@ it('are chosen by the clock of Redis, whatever the clocks of the processes say',
     const time = Date.now()
     const clock = vi.spyOn(Date, 'now').mockReturnValue(time + skewMs)
     const store = redisStore(client, { heartbeatMs: 0, denialTtlMs: 0 })
-    const [policy] = policiesOf([{ ...monthly, limit: 9, window: dayInRome }])
-    if (!policy) throw new Error('one policy')
+    const check = checkOf(policyOf({ ...fixed, limit: 9, window: dayInRome }))
     try {
-      const [outcome] = await store.apply('consume', [{ policy, key: 'k', cost: 1, limit: 9 }])
+      const [outcome] = await store.apply('consume', [check])
       const endsInMs = calendarWindow(dayInRome, time).end - time
       expect(Math.abs((outcome?.resetMs ?? 0) - endsInMs)).toBeLessThan(60_000)
       return outcome?.remaining

@@ -1,7 +1,7 @@
 import type { CheckLimiter, Decision, LimiterOptions, Store } from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { patientLimiter } from '../support/patient-limiter.ts'
+import { checkOf, patientLimiter } from '../support/patient-limiter.ts'
 import { scaled } from '../support/scale.ts'
 import { exactNames } from './algorithm-policy.ts'
 import {
@@ -169,11 +169,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
         { allowed: true, remaining: undefined, resetMs: undefined, retryAfterMs: 0 },
       ])
       const [tight, loose] = limiter.policies
-      if (!tight || !loose) throw new Error('two policies')
-      const mixed = await limiter.decide([
-        { policy: tight, key: 'k', cost: 1, limit: 1 },
-        { policy: loose, key: 'another', cost: 1, limit: 9 },
-      ])
+      const mixed = await limiter.decide([checkOf(tight), checkOf(loose, { key: 'another' })])
       expect(mixed).toMatchObject({ allowed: false })
       expect(mixed.outcomes[1]).toMatchObject({ allowed: true, remaining: undefined })
     })
@@ -187,11 +183,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
         ],
       })
       const [short, long] = limiter.policies
-      if (!short || !long) throw new Error('two policies')
-      const checks = [
-        { policy: short, key: 'a', cost: 1, limit: 1 },
-        { policy: long, key: 'b', cost: 1, limit: 1 },
-      ]
+      const checks = [checkOf(short, { key: 'a' }), checkOf(long, { key: 'b' })]
       await limiter.decide(checks)
       await limiter.decide(checks)
       await limiter.reset('a')

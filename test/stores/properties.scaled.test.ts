@@ -9,6 +9,7 @@ import {
 } from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { checkOf } from '../support/patient-limiter.ts'
 import { type AnyCheck, changeOf } from '../support/store-through.ts'
 import { algorithmPolicy, exactNames, testedAlgorithms } from './algorithm-policy.ts'
 import {
@@ -21,7 +22,7 @@ import {
   serverOf,
   sortedSetDriver,
 } from './store-drivers.ts'
-import { policiesOf, traces } from './traces.ts'
+import { policiesOf, policyOf, traces } from './traces.ts'
 
 const start = 1_795_195_800_123
 let now = start
@@ -58,10 +59,8 @@ const drivers = [memoryDriver, postgresDriver]
 describe('sliding-log', () => {
   it('admits a burst on both sides of a boundary only once', () => {
     const store = memoryAt(60_000 * 29_919_930 - 1)
-    const [policy] = policiesOf([{ name: 'p', limit: 100, window: '1m' }])
-    if (!policy) throw new Error('one policy')
+    const checks = [checkOf(policyOf({ name: 'p', limit: 100, window: '1m' }))]
     const burst = (): number => {
-      const checks = [{ policy, key: 'k', cost: 1, limit: 100 }]
       return Array.from({ length: 100 }, () => store.apply('consume', checks)[0]).filter(
         (outcome) => outcome?.allowed,
       ).length
@@ -93,7 +92,7 @@ describe.each(drivers)('a lone client ($name)', (driver: StoreDriver) => {
           (await store.apply('peek', checks)).every(({ allowed }) => allowed)
         for (const { elapsedMs, cost } of requests) {
           now += elapsedMs
-          const checks = policies.map((policy) => ({ policy, key: 'k', cost, limit: policy.limit }))
+          const checks = policies.map((policy) => checkOf(policy, { cost }))
           const outcomes = await store.apply('consume', checks)
           const waitMs = Math.max(...outcomes.map(({ retryAfterMs }) => retryAfterMs))
           if (waitMs === 0 || waitMs === Number.POSITIVE_INFINITY) continue
@@ -130,12 +129,11 @@ describe.each([memoryDriver, packedDriver])(
         const law = fc.asyncProperty(cases, async ([{ limit, window }, offset, instants]) => {
           const { store, close } = await server.open(() => now)
           const options = algorithmPolicy(algorithm, { name: 'p', limit, window })
-          const [policy] = policiesOf([{ ...options, ...own }])
-          if (!policy) throw new Error('one policy')
+          const policy = policyOf({ ...options, ...own })
           const admittedAt = async (key: string, instant: number): Promise<number> => {
             now = start + offset + instant
             const asks = Array.from({ length: limit + 1 }, () =>
-              store.apply('consume', [{ policy, key, cost: 1, limit }]),
+              store.apply('consume', [checkOf(policy, { key })]),
             )
             const outcomes = await Promise.all(asks)
             return outcomes.filter(([outcome]) => outcome?.allowed).length
@@ -162,13 +160,12 @@ describe.each(exactNames)('%s', (algorithm: AlgorithmName) => {
     fc.assert(
       fc.property(cases, ([{ limit, window }, requests, later]) => {
         const store = memoryAt(start)
-        const [policy] = policiesOf([algorithmPolicy(algorithm, { name: 'p', limit, window })])
-        if (!policy) throw new Error('one policy')
+        const policy = policyOf(algorithmPolicy(algorithm, { name: 'p', limit, window }))
         const seen = (): unknown => {
           const instant = now
           const answers = later.map((ms) => {
             now = instant + ms
-            return strip(store, { policy, key: 'k', cost: 1, limit })
+            return strip(store, checkOf(policy))
           })
           now = instant
           return answers
@@ -176,7 +173,7 @@ describe.each(exactNames)('%s', (algorithm: AlgorithmName) => {
         for (const { elapsedMs, cost } of requests) {
           now += elapsedMs
           const before = seen()
-          const [outcome] = store.apply('consume', [{ policy, key: 'k', cost, limit }])
+          const [outcome] = store.apply('consume', [checkOf(policy, { cost })])
           if (!outcome?.allowed) expect(seen()).toEqual(before)
         }
       }),

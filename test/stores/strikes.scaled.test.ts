@@ -1,7 +1,7 @@
 import type { CheckLimiter, LimiterOptions } from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
+import { checkOf, patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
 import { scaled } from '../support/scale.ts'
 import { until } from '../support/until.ts'
 import {
@@ -246,13 +246,10 @@ describe.each(denyingDrivers)('$name', (driver) => {
     it('is the same for every key that the penalty counts, whichever quota denies', async () => {
       const bans = { name: 'bans', after: 4, within: '1m', for: '5m' } as const
       const limiter = await processOf({}, { limit: 1, penalty: bans })
-      const [quota] = limiter.policies
-      const { penalty } = limiter
-      if (!quota || !penalty) throw new Error('a quota and a penalty')
       const ask = (user: string) =>
         limiter.decide([
-          { policy: quota, key: user, cost: 1, limit: 1 },
-          { policy: penalty, key: 'address', cost: 1, limit: 4 },
+          checkOf(limiter.policies[0], { key: user }),
+          checkOf(limiter.penalty, { key: 'address' }),
         ])
       const waits: number[] = []
       for (const user of ['ada', 'bob', 'ada', 'bob', 'ada', 'bob']) {

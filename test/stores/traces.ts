@@ -78,6 +78,12 @@ export function policiesOf(options: readonly PolicyFields[]): readonly Policy[] 
   return options.flatMap((policy) => limiterOf({ policies: [policy], store }).policies)
 }
 
+export function policyOf(options: PolicyFields): Policy {
+  const [policy] = policiesOf([options])
+  if (!policy) throw new Error('a limiter has no policy')
+  return policy
+}
+
 /** None, one that blocks by itself, or one by hand alone. */
 const penalties: fc.Arbitrary<readonly PenaltyOptions[]> = fc.oneof(
   { weight: 3, arbitrary: fc.constant([]) },

@@ -10,7 +10,7 @@ import {
   type Store,
 } from '@sluice/core'
 import { expect, it, vi } from 'vitest'
-import { limiterOf, type SomeOptions } from '../../support/patient-limiter.ts'
+import { checkOf, limiterOf, type SomeOptions } from '../../support/patient-limiter.ts'
 import { goneStore, storeThrough } from '../../support/store-through.ts'
 import { beginEach, TroubledStore } from './troubled-store.ts'
 
@@ -33,26 +33,21 @@ function limit(options: SomeOptions = {}): CheckLimiter {
   })
 }
 
-function checkOf(limiter: CheckLimiter, limitNow: number, cost = 1): Check[] {
-  const [policy] = limiter.policies
-  if (!policy) throw new Error('a policy')
-  return [{ policy, key: 'k', cost, limit: limitNow }]
+function checksOf(limiter: CheckLimiter, limitNow: number, cost = 1): Check[] {
+  return [checkOf(limiter.policies[0], { cost, limit: limitNow })]
 }
 
 async function left(limiter: CheckLimiter, limitNow: number): Promise<number | undefined> {
-  const [policy] = limiter.policies
-  const [check] = checkOf(limiter, limitNow)
-  if (!policy || !check) throw new Error('a policy')
-  return store.memory.apply('peek', [check])[0]?.remaining
+  return store.memory.apply('peek', checksOf(limiter, limitNow))[0]?.remaining
 }
 
 it.each(['sliding-log', 'token-bucket', 'fixed-window', 'sliding-counter'] as const)(
   'a debt under a small limit erases nothing that was taken under a large one (%s)',
   async (algorithm) => {
     const limiter = limit({ algorithm })
-    await limiter.decide(checkOf(limiter, 1_000, 1_000))
+    await limiter.decide(checksOf(limiter, 1_000, 1_000))
     await store.cutOff(limiter)
-    await limiter.decide(checkOf(limiter, 5))
+    await limiter.decide(checksOf(limiter, 5))
     await store.comeBack(limiter)
     expect(await left(limiter, 1_000)).toBeLessThan(70)
   },
@@ -75,8 +70,8 @@ it.each([1, 3])(
 it('a debt that began under a small limit grows with what a larger one lets in', async () => {
   const limiter = limit()
   await store.cutOff(limiter)
-  for (let i = 0; i < 5; i += 1) await limiter.decide(checkOf(limiter, 5))
-  for (let i = 0; i < 2_000; i += 1) await limiter.decide(checkOf(limiter, 1_000))
+  for (let i = 0; i < 5; i += 1) await limiter.decide(checksOf(limiter, 5))
+  for (let i = 0; i < 2_000; i += 1) await limiter.decide(checksOf(limiter, 1_000))
   await store.comeBack(limiter)
   expect(await left(limiter, 1_000)).toBe(0)
 })
@@ -252,9 +247,9 @@ it('the store is told of what a request took that had waited for it in vain, tho
   const [first, second] = [limit(), limit({ name: 'q' })]
   const request = {}
   await first.consume('k')
-  await missed(() => first.decide(checkOf(first, 10), request))
+  await missed(() => first.decide(checksOf(first, 10), request))
   store.mood = 'answers'
-  expect(second.decide(checkOf(second, 10, 4), request)).toMatchObject({ source: 'fallback' })
+  expect(second.decide(checksOf(second, 10, 4), request)).toMatchObject({ source: 'fallback' })
   await vi.advanceTimersByTimeAsync(0)
   expect(await left(second, 10)).toBe(6)
   expect(second.storeHealth().breaker).toBe('closed')
@@ -296,7 +291,7 @@ it('the decisions of an outage are those since it began', async () => {
 it('what is no object stands for no request', async () => {
   const limiter = limit()
   await limiter.consume('k')
-  const { decision } = await missed(() => limiter.decide(checkOf(limiter, 10), 'r' as never))
+  const { decision } = await missed(() => limiter.decide(checksOf(limiter, 10), 'r' as never))
   expect(decision.source).toBe('fallback')
 })
 

@@ -1,6 +1,7 @@
 import { createCheckLimiter, type Decision } from '@sluice/core'
 import fc from 'fast-check'
 import { expect, it, vi } from 'vitest'
+import { checkOf } from '../../support/patient-limiter.ts'
 import { scaled } from '../../support/scale.ts'
 import { beginEach, TroubledStore } from './troubled-store.ts'
 
@@ -71,8 +72,6 @@ it('an outage adds at most one limit, and when it is over the store knows of all
           store,
           observers: { onStoreError: () => undefined },
         })
-        const [policy] = limiter.policies
-        if (!policy) throw new Error('a policy')
         const requests = [{}, {}, {}]
         const taken: { readonly account: Account; readonly decision: Decision; left: number }[] = []
         const accounts = [0, 1, 2].map((): Account => ({ admitted: 0, charged: 0, refunded: 0 }))
@@ -98,7 +97,7 @@ it('an outage adds at most one limit, and when it is over the store knows of all
           if (!('cost' in one)) continue
           const { key, cost } = one
           const account = accounts[key] as Account
-          const check = { policy, key: String(key), cost, limit: quota }
+          const check = checkOf(limiter.policies[0], { key: String(key), cost })
           const asked =
             one.what === 'ask for a request'
               ? limiter.decide([check], requests[one.request])

@@ -1,6 +1,6 @@
 import { type CheckLimiter, createCheckLimiter } from '@sluice/core'
 import { describe, expect, it, vi } from 'vitest'
-import { limiterOf, type SomeOptions } from '../../support/patient-limiter.ts'
+import { checkOf, limiterOf, type SomeOptions } from '../../support/patient-limiter.ts'
 import { beginEach, TroubledStore } from './troubled-store.ts'
 
 let store: TroubledStore
@@ -129,9 +129,7 @@ it('a block is not lifted by what is charged without asking', async () => {
   const limiter = limit({ limit: 100 })
   await limiter.block('k', '30d')
   expect((await limiter.consume('k')).allowed).toBe(false)
-  const { penalty } = limiter
-  if (!penalty) throw new Error('a penalty')
-  limiter.strike({ policy: penalty, key: 'k', cost: 1, limit: penalty.limit })
+  limiter.strike(checkOf(limiter.penalty))
   await vi.advanceTimersByTimeAsync(0)
   await store.cutOff(limiter)
   expect(await limiter.consume('k')).toMatchObject({ source: 'fallback', allowed: false })
@@ -142,12 +140,7 @@ it('a block that the store has lifted is in force no more without it', async () 
   await limiter.block('k', '30d')
   expect((await limiter.consume('k')).allowed).toBe(false)
   // By another process.
-  const { penalty } = limiter
-  if (!penalty) throw new Error('a penalty')
-  store.memory.change({
-    op: 'reset',
-    checks: [{ policy: penalty, key: 'k', cost: 1, limit: penalty.limit }],
-  })
+  store.memory.change({ op: 'reset', checks: [checkOf(limiter.penalty)] })
   expect((await limiter.consume('k')).allowed).toBe(true)
   await store.cutOff(limiter)
   expect(await limiter.consume('k')).toMatchObject({ source: 'fallback', allowed: true })

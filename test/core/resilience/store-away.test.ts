@@ -9,7 +9,7 @@ import {
   type ResilienceEvent,
 } from '@sluice/core'
 import { describe, expect, it, vi } from 'vitest'
-import { limiterOf, type SomeOptions } from '../../support/patient-limiter.ts'
+import { checkOf, limiterOf, type SomeOptions } from '../../support/patient-limiter.ts'
 import { beginEach, TroubledStore } from './troubled-store.ts'
 
 let store: TroubledStore
@@ -62,8 +62,7 @@ describe('a deadline', () => {
   it('is waited out once by a request, however many limiters it meets', async () => {
     const [first, second] = [limit(), limit({ name: 'q' })]
     const [request, other] = [{}, {}]
-    const checksOf = ({ policies }: CheckLimiter) =>
-      policies.map((policy) => ({ policy, key: 'k', cost: 1, limit: policy.limit }))
+    const checksOf = ({ policies: [policy] }: CheckLimiter) => [checkOf(policy)]
     await first.consume('k')
     store.mood = 'hangs'
     const missed = first.decide(checksOf(first), request)
