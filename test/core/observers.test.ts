@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import {
   createLimiter,
   type DecisionEvent,
@@ -9,7 +9,11 @@ import {
 } from '@sluice/core'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { portableDigest } from '../../packages/core/src/model/digest.ts'
+import {
+  digestIdentity,
+  firstByteOf,
+  portableDigest,
+} from '../../packages/core/src/model/digest.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { goneStore } from '../support/store-through.ts'
 
@@ -163,13 +167,18 @@ describe('the event of a decision', () => {
 })
 
 describe('digestOf', () => {
-  it('is the start of the SHA-256 of the key in UTF-16, for any text', () => {
+  it('is the start of the SHA-256 of the key in UTF-16, or of an HMAC, for any text, with and without Node', () => {
+    const text = fc.string({ unit: 'binary', maxLength: 1_000 })
+    const secret = fc.oneof(text, fc.constantFrom(undefined, 's'.repeat(64), 's'.repeat(65)))
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (key) => {
-        const hash = createHash('sha256').update(Buffer.from(key, 'utf16le')).digest()
-        const digest = hash.toString('base64url', 0, 16)
-        expect(digestOf(key, {})).toBe(digest)
-        expect(portableDigest(key)).toBe(digest)
+      fc.property(text, secret, (key, secret) => {
+        const hash = secret === undefined ? createHash('sha256') : createHmac('sha256', secret)
+        const bytes = hash.update(Buffer.from(key, 'utf16le')).digest()
+        const digest = bytes.toString('base64url', 0, 16)
+        if (secret === undefined) expect(digestOf(key, {})).toBe(digest)
+        expect(digestIdentity(key, secret)).toBe(digest)
+        expect(portableDigest(key, secret)).toBe(digest)
+        expect(firstByteOf(digest)).toBe(bytes[0])
       }),
     )
   })

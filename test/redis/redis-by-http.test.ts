@@ -1,13 +1,7 @@
-import { createHash, createHmac } from 'node:crypto'
 import { createLimiter, type StoreErrorEvent } from '@sluice/core'
 import { type CommandClient, type RedisStoreOptions, redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, onTestFinished, vi } from 'vitest'
-import {
-  digestIdentity,
-  firstByteOf,
-  portableDigest,
-} from '../../packages/core/src/model/digest.ts'
 import { freePort } from '../support/free-port.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisHttpFront, redisHttpFront } from '../support/redis-http-front.ts'
@@ -164,20 +158,4 @@ describe('a Redis behind HTTP that fails', () => {
       message: expect.stringMatching(/timed out after 5000 ms/),
     })
   })
-})
-
-describe('the digest of an identity', () => {
-  it.each(['', 'a', 'Zoë 🎉', '\ud800', 'x'.repeat(1_000)])(
-    'is the same without Node: %j',
-    (key) => {
-      for (const secret of [undefined, 'a secret', 'Zoë', 's'.repeat(64), 's'.repeat(65)]) {
-        const digest = digestIdentity(key, secret)
-        const known = secret === undefined ? createHash('sha256') : createHmac('sha256', secret)
-        const bytes = known.update(Buffer.from(key, 'utf16le')).digest()
-        expect(bytes.subarray(0, 16).toString('base64url')).toBe(digest)
-        expect(portableDigest(key, secret)).toEqual(digest)
-        expect(firstByteOf(digest)).toBe(Buffer.from(digest, 'base64url')[0])
-      }
-    },
-  )
 })

@@ -11,6 +11,7 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { checkOf } from '../support/patient-limiter.ts'
 import { type AnyCheck, changeOf } from '../support/store-through.ts'
+import { weighted } from '../support/weighted.ts'
 import { algorithmPolicy, exactNames, testedAlgorithms } from './algorithm-policy.ts'
 import {
   memoryDriver,
@@ -37,10 +38,10 @@ function memoryAt(time: number): ReturnType<typeof memoryStore> {
 
 /** Requests of one client in time: how long after the one before, and what each costs. */
 function arrivals(windowMs: number): fc.Arbitrary<{ elapsedMs: number; cost: number }[]> {
-  const elapsedMs = fc.oneof(
-    { weight: 3, arbitrary: fc.constant(0) },
-    { weight: 3, arbitrary: fc.integer({ min: 0, max: Math.max(1, Math.floor(windowMs / 4)) }) },
-    { weight: 2, arbitrary: fc.integer({ min: windowMs - 1, max: windowMs + 1 }) },
+  const elapsedMs = weighted(
+    [3, fc.constant(0)],
+    [3, fc.integer({ min: 0, max: Math.max(1, Math.floor(windowMs / 4)) })],
+    [2, fc.integer({ min: windowMs - 1, max: windowMs + 1 })],
   )
   return fc.array(fc.record({ elapsedMs, cost: fc.integer({ min: 0, max: 4 }) }), {
     minLength: 1,

@@ -2,6 +2,7 @@ import { type AlgorithmName, algorithmNames, type Decision, type Limiter } from 
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
+import { weighted } from '../support/weighted.ts'
 import { algorithmPolicy, testedAlgorithms } from './algorithm-policy.ts'
 import {
   memoryDriver,
@@ -43,9 +44,9 @@ const cases: fc.Arbitrary<Case> = fc.constantFrom(1, 2, 5, 10, 200).chain((limit
     steps: fc.array(
       fc.record({
         op: fc.constantFrom<Step['op']>('consume', 'consume', 'charge', 'refund', 'refund'),
-        cost: fc.oneof(
-          { weight: 6, arbitrary: fc.integer({ min: 1, max: limit + 1 }) },
-          { weight: 1, arbitrary: fc.constantFrom(2 * limit, maxCost) },
+        cost: weighted(
+          [6, fc.integer({ min: 1, max: limit + 1 })],
+          [1, fc.constantFrom(2 * limit, maxCost)],
         ),
         settles: fc.nat(),
         elapsedMs: fc.constantFrom(0, 0, 0, 1),

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { expect, it, vi } from 'vitest'
 import { checkOf } from '../../support/patient-limiter.ts'
 import { scaled } from '../../support/scale.ts'
+import { weighted } from '../../support/weighted.ts'
 import { beginEach, TroubledStore } from './troubled-store.ts'
 
 beginEach(() => undefined)
@@ -10,38 +11,35 @@ beginEach(() => undefined)
 const key = fc.nat(2)
 const cost = fc.constantFrom(1, 1, 1, 2, 3)
 
-const step = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ what: fc.constant('consume' as const), key, cost }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({
+const step = weighted(
+  [6, fc.record({ what: fc.constant('consume' as const), key, cost })],
+  [
+    3,
+    fc.record({
       what: fc.constant('ask for a request' as const),
       key,
       cost,
       request: fc.nat(2),
     }),
-  },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('charge' as const), key, cost }) },
-  {
-    weight: 4,
-    arbitrary: fc.record({
+  ],
+  [1, fc.record({ what: fc.constant('charge' as const), key, cost })],
+  [
+    4,
+    fc.record({
       what: fc.constant('refund' as const),
       decision: fc.nat(),
       units: fc.constantFrom(undefined, undefined, 1, 2),
     }),
-  },
-  { weight: 2, arbitrary: fc.record({ what: fc.constant('pass' as const), ms: fc.nat(700) }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({
+  ],
+  [2, fc.record({ what: fc.constant('pass' as const), ms: fc.nat(700) })],
+  [
+    2,
+    fc.record({
       what: fc.constant('mood' as const),
       mood: fc.constantFrom('answers' as const, 'hangs' as const, 'rejects' as const),
     }),
-  },
-  {
-    weight: 4,
-    arbitrary: fc.record({ what: fc.constantFrom('wake', 'lose', 'cut off', 'blink') }),
-  },
+  ],
+  [4, fc.record({ what: fc.constantFrom('wake', 'lose', 'cut off', 'blink') })],
 )
 
 /** One that is soon used up, and one that never is. */
