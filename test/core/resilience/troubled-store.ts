@@ -16,7 +16,8 @@ import {
 import { afterEach, beforeEach, vi } from 'vitest'
 import type { AnyCheck } from '../../support/store-through.ts'
 
-type Mood = 'answers' | 'hangs' | 'rejects'
+/** One that loses its answers has decided. */
+type Mood = 'answers' | 'hangs' | 'rejects' | 'loses'
 
 interface Call {
   readonly op: StoreOp | 'grant'
@@ -35,6 +36,8 @@ export class TroubledStore implements Store {
   /** All that it was asked. */
   readonly calls: Call[] = []
   mood: Mood = 'answers'
+  /** The moods of single operations. */
+  moods: { [op in StoreOp | 'grant']?: Mood } = {}
   fleet = { instances: 1 }
   /** Tells that its client is connected again. */
   reconnect: () => void = () => undefined
@@ -82,13 +85,26 @@ export class TroubledStore implements Store {
           }),
       }
       this.calls.push(call)
-      if (this.mood === 'answers') call.answer()
-      if (this.mood === 'rejects') call.fail(new Error('down'))
+      const mood = this.moods[asked.op] ?? this.mood
+      if (mood === 'loses') decide()
+      if (mood === 'answers') call.answer()
+      else if (mood !== 'hangs') call.fail(new Error('down'))
     })
   }
 
   asked(op: StoreOp): number {
     return this.calls.filter((call) => call.op === op).length
+  }
+
+  /** All checks that it was asked for with an operation, the latest last. */
+  of(op: StoreOp | 'grant'): readonly AnyCheck[] {
+    return this.calls.flatMap((call) => (call.op === op ? call.checks : []))
+  }
+
+  /** Answers all that it was asked. */
+  async release(): Promise<void> {
+    for (const call of [...this.calls]) call.answer()
+    await vi.advanceTimersByTimeAsync(0)
   }
 
   /** Fails until nobody asks any more. */
