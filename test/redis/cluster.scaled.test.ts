@@ -6,10 +6,11 @@ import { collectMetrics } from '@sluice/metrics'
 import { type RedisStoreOptions, redisStore, type UserClient } from '@sluice/redis'
 import { Cluster } from 'ioredis'
 import { createCluster } from 'redis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { checkOf, patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
+import type { RedisCluster } from '../support/redis-cluster.ts'
 import type { RedisServer } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { isProof, scaled } from '../support/scale.ts'
 import { until } from '../support/until.ts'
 import { type ClusterClient, clusterClients, modernClients } from './cluster-clients.ts'
@@ -17,12 +18,8 @@ import { identitiesOf, slotOfTag } from './tag-identities.ts'
 
 let cluster: RedisCluster
 
-beforeAll(async () => {
-  cluster = await startRedisCluster()
-})
-
-afterAll(async () => {
-  await cluster.stop()
+it.beforeAll(({ cluster: own }) => {
+  cluster = own
 })
 
 let opened = 0

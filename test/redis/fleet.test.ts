@@ -127,13 +127,6 @@ describe('the size of the fleet', () => {
     await Promise.all([never.close(), soon.close()])
   })
 
-  it('is nothing that is written with heartbeatMs: 0', async () => {
-    const store = open({ heartbeatMs: 0 })
-    await use(store)
-    await store.close()
-    expect(await server.cli('EXISTS', key)).toBe(0)
-  })
-
   it.each([1, 999, 60_001, -1, Number.NaN, '5s'])('is not told every %s ms', (heartbeatMs) => {
     expect(() => open({ heartbeatMs: heartbeatMs as number })).toThrow(/^heartbeatMs must be 0, or/)
   })

@@ -1,22 +1,18 @@
 import type { Check, CheckLimiter, Decision, PenaltyOptions, PolicyFields } from '@sluice/core'
 import { redisStore, type UserClient } from '@sluice/redis'
-import { Cluster } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Cluster } from 'ioredis'
+import { describe, expect } from 'vitest'
 import { checkOf, patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
+import type { RedisCluster } from '../support/redis-cluster.ts'
+import { it } from '../support/redis-test.ts'
 import { identitiesOf } from './tag-identities.ts'
 
 let servers: RedisCluster
 let cluster: Cluster
 
-beforeAll(async () => {
-  servers = await startRedisCluster()
-  cluster = new Cluster(servers.ports.map((port) => ({ host: '127.0.0.1', port })))
-})
-
-afterAll(async () => {
-  cluster.disconnect()
-  await servers.stop()
+it.beforeAll(({ cluster: own, clusterClient }) => {
+  servers = own
+  cluster = clusterClient
 })
 
 /** Identities of three tags, on different masters. */

@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { PolicyOptions } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { bundledScript } from '../support/bundled-script.ts'
 import { lastVersion } from '../support/last-version.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import type { RedisServer } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { isProof, scaled } from '../support/scale.ts'
 
 const worker = new URL('atomicity-worker.ts', import.meta.url)
@@ -17,12 +17,8 @@ const packagesBefore = isProof ? lastVersion() : undefined
 const scriptBefore = packagesBefore && (await bundledScript(worker, packagesBefore))
 let redis: RedisServer
 
-beforeAll(async () => {
-  redis = await startRedis()
-})
-
-afterAll(async () => {
-  await redis.stop()
+it.beforeAll(({ redis: own }) => {
+  redis = own
 })
 
 /** Each process asks 500 times, so three ask for more than every limit here. */
@@ -88,16 +84,16 @@ describe(`${processes} processes with 500 requests each on one key`, { timeout: 
     },
   )
 
-  it('admit exactly the tighter of two limits, and charge the other exactly that', async () => {
+  it('admit exactly the tighter of two limits, and charge the other exactly that', async ({
+    client,
+  }) => {
     const policies: PolicyOptions[] = [
       { name: 'tight', limit: 777, window: '1h' },
       { name: 'loose', limit: 3_000, window: '1d' },
     ]
     expect(await admittedByFleet(policies)).toBe(777)
-    const client = new Redis(redis.url)
     const limiter = patientLimiter({ store: redisStore(client), policies })
     const { outcomes } = await limiter.peek('everybody')
     expect(outcomes.map(({ remaining }) => remaining)).toEqual([0, 3_000 - 777])
-    client.disconnect()
   })
 })

@@ -1,9 +1,8 @@
 import { redisStore } from '@sluice/redis'
 import fc from 'fast-check'
-import { Redis } from 'ioredis'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, vi } from 'vitest'
 import { checkOf, patientLimiter } from '../support/patient-limiter.ts'
-import { startRedis } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { scaled } from '../support/scale.ts'
 import { calendarWindow } from './oracle/calendar-window.ts'
 import { memoryDriver, packedDriver, serverOf } from './store-drivers.ts'
@@ -92,9 +91,9 @@ describe.each([memoryDriver, packedDriver])('windows of the calendar ($name)', (
   })
 })
 
-it('are chosen by the clock of Redis, whatever the clocks of the processes say', async () => {
-  const redis = await startRedis()
-  const client = new Redis(redis.url)
+it('are chosen by the clock of Redis, whatever the clocks of the processes say', async ({
+  client,
+}) => {
   const ask = async (skewMs: number) => {
     const time = Date.now()
     const clock = vi.spyOn(Date, 'now').mockReturnValue(time + skewMs)
@@ -110,15 +109,10 @@ it('are chosen by the clock of Redis, whatever the clocks of the processes say',
       await store.close?.()
     }
   }
-  try {
-    const answers: unknown[] = []
-    for (const hours of [0, -20, 20, -12, 12]) answers.push(await ask(hours * 3_600_000))
-    expect(answers).toEqual([8, 7, 6, 5, 4])
-    for (const days of [-3, 3]) {
-      await expect(ask(days * dayMs)).rejects.toThrow('differ by more than a window')
-    }
-  } finally {
-    client.disconnect()
-    await redis.stop()
+  const answers: unknown[] = []
+  for (const hours of [0, -20, 20, -12, 12]) answers.push(await ask(hours * 3_600_000))
+  expect(answers).toEqual([8, 7, 6, 5, 4])
+  for (const days of [-3, 3]) {
+    await expect(ask(days * dayMs)).rejects.toThrow('differ by more than a window')
   }
 })
