@@ -1,10 +1,8 @@
 import { type CheckLimiter, memoryStore, Registrations, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, vi } from 'vitest'
 import { TroubledStore } from '../core/resilience/troubled-store.ts'
 import { checkOf, patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
-import { startRedis } from '../support/redis-server.ts'
 import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
@@ -465,6 +463,22 @@ describe('a reservation at a store that fails', () => {
     ])
   })
 
+  it('spends what is held, and then what the failure mode admits', async () => {
+    const { store, limiter } = troubled({ policies: [{ ...tokens, window: '40s' }] })
+    const budget = await limiter.reserve('k', { units: 300, step: 0 })
+    store.mood = 'rejects'
+    expect(budget.spend(200)).toBe(true)
+    expect(limiter.storeHealth().keysOwed).toBe(0)
+    expect((await budget.more(500)).allowed).toBe(true)
+    expect((await limiter.reserve('k', { units: 501 })).decision.source).toBe('fallback')
+    // The grant ends after two seconds, and the failure mode admits what is left of it.
+    await vi.advanceTimersByTimeAsync(2_500)
+    expect(budget.spend(600)).toBe(true)
+    expect((await budget.more(500)).allowed).toBe(false)
+    await budget.settle()
+    expect(limiter.storeHealth().keysOwed).toBe(1)
+  })
+
   it('has units of the failure mode, which count for as long as they may be spent', async () => {
     const { store, limiter } = troubled()
     store.mood = 'rejects'
@@ -524,35 +538,6 @@ describe('a reservation at a store that fails', () => {
     await budget.settle()
     await vi.advanceTimersByTimeAsync(60_000)
     expect(vi.getTimerCount()).toBe(0)
-  })
-})
-
-describe('a reservation while Redis is away', () => {
-  it('spends what is held, and then what the failure mode admits', async () => {
-    const server = await startRedis()
-    const own = new Redis(server.url, { maxRetriesPerRequest: 0 })
-    own.on('error', () => undefined)
-    const store = redisStore(own, { heartbeatMs: 0 })
-    const limiter = patientLimiter({
-      store,
-      deadlineMs: 500,
-      policies: [{ ...tokens, window: '40s' }],
-      observers: { onStoreError: () => undefined },
-    })
-    const budget = await limiter.reserve('k', { units: 300, step: 0 })
-    await server.stop()
-    expect(budget.spend(200)).toBe(true)
-    expect(limiter.storeHealth().keysOwed).toBe(0)
-    expect((await budget.more(500)).allowed).toBe(true)
-    expect((await limiter.reserve('k', { units: 501 })).decision.source).toBe('fallback')
-    // The grant ends after two seconds, and the failure mode admits what is left of it.
-    await new Promise((resolve) => setTimeout(resolve, 2_500))
-    expect(budget.spend(600)).toBe(true)
-    expect((await budget.more(500)).allowed).toBe(false)
-    await budget.settle()
-    expect(limiter.storeHealth().keysOwed).toBe(1)
-    own.disconnect()
-    await store.close?.()
   })
 })
 
