@@ -1,12 +1,12 @@
-import { spawn } from 'node:child_process'
-import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createLimiter, type PolicyOptions, regionalStore } from '@sluice/core'
 import { openPolicies } from '@sluice/policies'
 import { type PostgresStoreOptions, postgresMigration, postgresStore } from '@sluice/postgres'
 import { Pool, type PoolClient } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { BurstProtocol } from '../stores/atomicity-worker.ts'
 import { bundledScript } from '../support/bundled-script.ts'
+import { startChild } from '../support/child.ts'
 import { checkOf, patientLimiter } from '../support/patient-limiter.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres-server.ts'
 import { until } from '../support/until.ts'
@@ -37,17 +37,11 @@ function limiterOn(policies: readonly PolicyOptions[] = [five], options?: Postgr
 }
 
 it('8 processes with 500 requests each admit exactly the limit', { timeout: 60_000 }, async () => {
-  const fleet = Array.from({ length: 8 }, () => {
-    const child = spawn(process.execPath, [script, server.url, '1234'], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    })
-    return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
-  })
-  for (const { lines } of fleet) expect((await lines.next()).value).toBe('ready')
-  for (const { child } of fleet) child.stdin.write('go\n')
-  const counts = await Promise.all(
-    fleet.map(async ({ lines }) => Number((await lines.next()).value)),
-  )
+  const args = [server.url, '1234']
+  const fleet = Array.from({ length: 8 }, () => startChild<BurstProtocol>(script, { args }))
+  await Promise.all(fleet.map((child) => child.ask('connect', undefined)))
+  const counts = await Promise.all(fleet.map((child) => child.ask('admitted', undefined)))
+  for (const child of fleet) child.stop()
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(1_234)
 })
 
