@@ -169,9 +169,10 @@ describe('the event of a decision', () => {
 describe('digestOf', () => {
   it('is the start of the SHA-256 of the key in UTF-16, or of an HMAC, for any text, with and without Node', () => {
     const text = fc.string({ unit: 'binary', maxLength: 1_000 })
-    const secret = fc.oneof(text, fc.constantFrom(undefined, 's'.repeat(64), 's'.repeat(65)))
+    const other = fc.string({ unit: 'binary', minLength: 1, maxLength: 200 })
+    const secret = fc.oneof(other, fc.constantFrom(undefined, 's'.repeat(64), 's'.repeat(65)))
     fc.assert(
-      fc.property(text, secret, (key, secret) => {
+      fc.property(fc.oneof(text, fc.constant('x'.repeat(1_000))), secret, (key, secret) => {
         const hash = secret === undefined ? createHash('sha256') : createHmac('sha256', secret)
         const bytes = hash.update(Buffer.from(key, 'utf16le')).digest()
         const digest = bytes.toString('base64url', 0, 16)

@@ -1,19 +1,14 @@
 import type { CheckLimiter, Decision } from '@sluice/core'
 import { vi } from 'vitest'
 import { TroubledStore } from '../core/resilience/troubled-store.ts'
-import { checkOf, patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
+import { checkOf, type SomeOptions } from '../support/patient-limiter.ts'
 
-/** A store that grants units, and the limiters over it. */
+/** A store that grants units. Its limiters wait for it as long as it takes. */
 export class GrantingStore extends TroubledStore {
   denials = { ttlMs: 0 }
 
-  limiter(options: SomeOptions): CheckLimiter {
-    return patientLimiter({
-      store: this,
-      instances: 1,
-      observers: { onStoreError: () => undefined },
-      ...options,
-    })
+  override limiter(options: SomeOptions): CheckLimiter {
+    return super.limiter({ instances: 1, deadlineMs: 60_000, ...options })
   }
 }
 

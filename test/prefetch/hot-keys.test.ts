@@ -1,5 +1,7 @@
+import { memoryStore } from '@sluice/core'
 import { describe, expect, it, vi } from 'vitest'
 import { beginEach } from '../core/resilience/troubled-store.ts'
+import { storeThrough } from '../support/store-through.ts'
 import { consume, consumeFor, GrantingStore } from './granting-store.ts'
 
 const policy = { name: 'p', limit: 10_000, window: '10s', prefetch: '500ms' } as const
@@ -137,6 +139,22 @@ describe('while the store is away', () => {
     await vi.advanceTimersByTimeAsync(120)
     expect((await consume(limiter)).source).toBe('store')
     expect(limiter.storeHealth()).toMatchObject({ grants: { spent: grants.spent + 1 }, keysOwed })
+  })
+})
+
+describe('a store that answers at once', () => {
+  it('decides each request while it throws for grants, and is asked for one again later', async () => {
+    let isBroken = true
+    const atOnce = storeThrough(memoryStore(), (op) => {
+      if (op === 'grant' && isBroken) throw new Error('down')
+    })
+    const limiter = store.limiter({ policies: [policy], store: atOnce })
+    for (let i = 0; i < 30; i += 1) expect((await consume(limiter)).source).toBe('store')
+    expect(limiter.storeHealth().grants.taken).toBe(0)
+    isBroken = false
+    await vi.advanceTimersByTimeAsync(500)
+    for (let i = 0; i < 30; i += 1) await consume(limiter)
+    expect(limiter.storeHealth().grants.spent).toBeGreaterThan(0)
   })
 })
 

@@ -106,9 +106,8 @@ describe.each(denyingDrivers)('$name', (driver) => {
     })
 
     it('are told within denialTtlMs, where they lead to no block', async () => {
-      const limiter = await processOf({ denialTtlMs: 50 })
+      const [limiter, other] = [await processOf({ denialTtlMs: 50 }), await witness()]
       await denied(limiter, 4)
-      const other = await witness()
       expect(await strikesLeft(other)).toBe(9)
       await until('told', async () => (await strikesLeft(other)) === 6)
     })

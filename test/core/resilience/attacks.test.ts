@@ -5,33 +5,21 @@ import {
   type Decision,
   type MaybePromise,
   memoryStore,
-  type ResilienceEvent,
   SluiceError,
   type Store,
 } from '@sluice/core'
 import { expect, it, vi } from 'vitest'
-import { checkOf, limiterOf, type SomeOptions } from '../../support/patient-limiter.ts'
+import { checkOf, type SomeOptions } from '../../support/patient-limiter.ts'
 import { goneStore, storeThrough } from '../../support/store-through.ts'
 import { beginEach, TroubledStore } from './troubled-store.ts'
 
 let store: TroubledStore
-let events: ResilienceEvent[]
 
 beginEach(() => {
   store = new TroubledStore()
-  events = []
 })
 
-function limit(options: SomeOptions = {}): CheckLimiter {
-  return limiterOf({
-    name: 'p',
-    limit: 10,
-    window: '10m',
-    store,
-    observers: { onStoreError: () => undefined, onResilience: (event) => events.push(event) },
-    ...options,
-  })
-}
+const limit = (options: SomeOptions = {}) => store.limiter({ window: '10m', ...options })
 
 function checksOf(limiter: CheckLimiter, limitNow: number, cost = 1): Check[] {
   return [checkOf(limiter.policies[0], { cost, limit: limitNow })]
@@ -153,7 +141,7 @@ it('a probe that the store answers without being asked is none', async () => {
   store.apply = (op, checks) => known.apply(op, checks) as never
   await vi.advanceTimersByTimeAsync(1_000)
   for (let i = 0; i < 100; i += 1) await limiter.peek('denied')
-  const states = events.flatMap((event) => (event.type === 'breaker' ? [event.state] : []))
+  const states = store.events.flatMap((event) => (event.type === 'breaker' ? [event.state] : []))
   expect(states).toEqual(['open'])
   store.apply = apply
   await store.comeBack(limiter)
@@ -282,7 +270,7 @@ it('the decisions of an outage are those since it began', async () => {
   await store.cutOff(limiter)
   await limiter.consume('k')
   await store.comeBack(limiter)
-  const [over] = events.filter(({ type }) => type === 'fallback-left')
+  const [over] = store.events.filter(({ type }) => type === 'fallback-left')
   // The third failure of `cutOff`, one more, and those who come back before the key does.
   expect(over).toMatchObject({ decisions: expect.any(Number) })
   expect(over?.type === 'fallback-left' && over.decisions).toBeLessThan(6)

@@ -1,6 +1,6 @@
-import { type CheckLimiter, createCheckLimiter } from '@sluice/core'
+import { createCheckLimiter } from '@sluice/core'
 import { describe, expect, it, vi } from 'vitest'
-import { checkOf, limiterOf, type SomeOptions } from '../../support/patient-limiter.ts'
+import { checkOf, type SomeOptions } from '../../support/patient-limiter.ts'
 import { beginEach, TroubledStore } from './troubled-store.ts'
 
 let store: TroubledStore
@@ -9,16 +9,9 @@ beginEach(() => {
   store = new TroubledStore()
 })
 
-function limit(options: SomeOptions = {}): CheckLimiter {
-  return limiterOf({
-    store,
-    name: 'p',
-    limit: 2,
-    window: '10s',
-    penalty: { after: 3, within: '1m', for: '5m' },
-    observers: { onStoreError: () => undefined },
-    ...options,
-  })
+const limit = (options: SomeOptions = {}) => {
+  const penalty = { after: 3, within: '1m', for: '5m' } as const
+  return store.limiter({ limit: 2, window: '10s', penalty, ...options })
 }
 
 describe('while the store is away', () => {

@@ -3,33 +3,19 @@ import {
   createCheckLimiter,
   type Decision,
   memoryStore,
-  type Observers,
-  observerList,
   type PolicyOptions,
-  type ResilienceEvent,
 } from '@sluice/core'
 import { describe, expect, it, vi } from 'vitest'
-import { checkOf, limiterOf, type SomeOptions } from '../../support/patient-limiter.ts'
+import { checkOf, type SomeOptions } from '../../support/patient-limiter.ts'
 import { beginEach, TroubledStore } from './troubled-store.ts'
 
 let store: TroubledStore
-let events: ResilienceEvent[]
 
 beginEach(() => {
   store = new TroubledStore()
-  events = []
 })
 
-function limit({ observers, ...options }: SomeOptions = {}): CheckLimiter {
-  const own: Observers = { onResilience: (event) => events.push(event) }
-  const shorthand = options.policies ? {} : { name: 'p', limit: 10, window: '1m' as const }
-  return limiterOf({
-    ...shorthand,
-    store,
-    observers: [own, { onStoreError: () => undefined }, ...observerList({ observers })],
-    ...options,
-  })
-}
+const limit = (options: SomeOptions = {}) => store.limiter(options)
 
 function pass(ms: number): Promise<unknown> {
   return vi.advanceTimersByTimeAsync(ms)
@@ -37,11 +23,13 @@ function pass(ms: number): Promise<unknown> {
 
 async function cutOff(limiter: CheckLimiter): Promise<void> {
   await store.cutOff(limiter)
-  events.length = 0
+  store.events.length = 0
 }
 
 function types(): string[] {
-  return events.map((event) => (event.type === 'breaker' ? `breaker ${event.state}` : event.type))
+  return store.events.map((event) =>
+    event.type === 'breaker' ? `breaker ${event.state}` : event.type,
+  )
 }
 
 describe('a deadline', () => {
@@ -56,7 +44,7 @@ describe('a deadline', () => {
     await pass(1)
     expect(decided).toHaveBeenCalledWith(expect.objectContaining({ source: 'fallback' }))
     expect(onStoreError.mock.calls[0]?.[0].error.code).toBe('SLUICE_STORE_DEADLINE')
-    expect(events).toEqual([{ type: 'deadline-missed', checks: 1 }])
+    expect(store.events).toEqual([{ type: 'deadline-missed', checks: 1 }])
   })
 
   it('is waited out once by a request, however many limiters it meets', async () => {
@@ -204,7 +192,7 @@ describe('the return', () => {
     expect(shares[2]).toBeLessThan(180)
     await pass(600)
     expect(await back()).toBe(200)
-    expect(events.at(-1)).toMatchObject({ type: 'fallback-left' })
+    expect(store.events.at(-1)).toMatchObject({ type: 'fallback-left' })
   })
 
   it('takes no longer than the outage', async () => {
@@ -217,7 +205,7 @@ describe('the return', () => {
     expect(types()).toEqual(['breaker half-open', 'breaker closed'])
     await pass(130)
     await limiter.peek('nobody')
-    expect(events.at(-1)).toMatchObject({ type: 'fallback-left' })
+    expect(store.events.at(-1)).toMatchObject({ type: 'fallback-left' })
   })
 
   it('charges what was admitted meanwhile, so that an outage is no fresh quota', async () => {
@@ -226,7 +214,7 @@ describe('the return', () => {
     await cutOff(limiter)
     for (let i = 0; i < 4; i += 1) await limiter.consume('k')
     await store.comeBack(limiter)
-    expect(events).toContainEqual({ type: 'reconciled', keys: 1, units: 4 })
+    expect(store.events).toContainEqual({ type: 'reconciled', keys: 1, units: 4 })
     expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(3)
   })
 
@@ -335,7 +323,7 @@ describe('an answer that comes late', () => {
     const limiter = limit()
     await late(limiter)
     await store.answerLate()
-    expect(events.at(-1)).toEqual({ type: 'late-reply', charge: 'kept' })
+    expect(store.events.at(-1)).toEqual({ type: 'late-reply', charge: 'kept' })
     expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(9)
     expect(store.asked('charge')).toBe(0)
   })
@@ -344,7 +332,7 @@ describe('an answer that comes late', () => {
     const limiter = limit({ failureMode: 'closed' })
     expect((await late(limiter)).allowed).toBe(false)
     await store.answerLate()
-    expect(events.at(-1)).toEqual({ type: 'late-reply', charge: 'refunded' })
+    expect(store.events.at(-1)).toEqual({ type: 'late-reply', charge: 'refunded' })
     expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(10)
   })
 })
@@ -489,9 +477,6 @@ describe('the health of a store', () => {
       breaker: 'closed',
       isAway: false,
       keysOwed: 0,
-      uncountedUnits: 0,
-      uncountedBound: 0,
-      hotKeys: 0,
       counters: {
         deadlinesMissed: 3,
         breakerOpened: 1,

@@ -8,12 +8,16 @@ import {
   type Granted,
   type MemoryStore,
   memoryStore,
+  type Observers,
   type Outcome,
+  observerList,
+  type ResilienceEvent,
   type Store,
   type StoreOp,
   type StoreTelemetry,
 } from '@sluice/core'
 import { afterEach, beforeEach, vi } from 'vitest'
+import { limiterOf, type SomeOptions } from '../../support/patient-limiter.ts'
 import type { AnyCheck } from '../../support/store-through.ts'
 
 /** One that loses its answers has decided. */
@@ -39,6 +43,8 @@ export class TroubledStore implements Store {
   /** The moods of single operations. */
   moods: { [op in StoreOp | 'grant']?: Mood } = {}
   fleet = { instances: 1 }
+  /** What its limiters have told of it. */
+  readonly events: ResilienceEvent[] = []
   /** Tells that its client is connected again. */
   reconnect: () => void = () => undefined
   readonly telemetry: StoreTelemetry = {
@@ -105,6 +111,17 @@ export class TroubledStore implements Store {
   async release(): Promise<void> {
     for (const call of [...this.calls]) call.answer()
     await vi.advanceTimersByTimeAsync(0)
+  }
+
+  limiter({ observers, ...options }: SomeOptions = {}): CheckLimiter {
+    const own: Observers = {
+      onResilience: (event) => void this.events.push(event),
+      onStoreError: () => undefined,
+    }
+    return limiterOf({
+      ...(!options.policies && { name: 'p', limit: 10, window: '1m' }),
+      ...{ store: this, observers: [own, ...observerList({ observers })], ...options },
+    })
   }
 
   /** Fails until nobody asks any more. */
