@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, vi } from 'vitest'
 import { startTcpProxy } from '../faults/tcp-proxy.ts'
 import { seriesValue } from '../metrics/scrape.ts'
-import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
+import { checkOf, patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
 import type { RedisServer } from '../support/redis-server.ts'
 import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
@@ -58,9 +58,7 @@ async function consume(limiter: CheckLimiter, times: number): Promise<number> {
 
 /** Decides at once if no answer of the store is awaited. */
 function decideAtOnce(limiter: CheckLimiter, cost = 1) {
-  const [policy] = limiter.policies
-  if (!policy) throw new Error('no policy')
-  return limiter.decide([{ policy, key: 'k', cost, limit: policy.limit }])
+  return limiter.decide([checkOf(limiter.policies[0], { cost })])
 }
 
 describe.each(['sliding-log', 'sliding-counter', 'fixed-window'] as const)('%s', (algorithm) => {
@@ -113,9 +111,7 @@ describe('a policy with async', () => {
 
   it('collects the units of all keys for a moment, and of each key in one charge', async () => {
     const limiter = limiterWith()
-    const [policy] = limiter.policies
-    if (!policy) throw new Error('no policy')
-    const checks = ['k', 'l', 'm'].map((key) => ({ policy, key, cost: 1, limit: policy.limit }))
+    const checks = ['k', 'l', 'm'].map((key) => checkOf(limiter.policies[0], { key }))
     for (const check of checks) await limiter.decide([check])
     const submit = vi.spyOn(store, 'submit')
     const timers = vi.spyOn(globalThis, 'setTimeout')
@@ -124,20 +120,9 @@ describe('a policy with async', () => {
     expect(timers.mock.calls.filter(([, delayMs]) => delayMs === 5)).toHaveLength(1)
     timers.mockRestore()
     await counted(limiter)
-    expect(
-      submit.mock.calls.map(
-        ([
-          {
-            op,
-            checks: [one],
-          },
-        ]) => [op, one?.key, one?.cost],
-      ),
-    ).toEqual([
-      ['charge', 'k', 3],
-      ['charge', 'l', 3],
-      ['charge', 'm', 3],
-    ])
+    expect(submit.mock.calls).toMatchObject(
+      ['k', 'l', 'm'].map((key) => [{ op: 'charge', checks: [{ key, cost: 3 }] }]),
+    )
     submit.mockRestore()
   })
 
@@ -166,10 +151,9 @@ describe('a policy with async', () => {
   it('asks again for another limit', async () => {
     const limiter = limiterWith()
     await limiter.consume('k')
-    const [policy] = limiter.policies
-    const lower = policy && limiter.decide([{ policy, key: 'k', cost: 1, limit: 10 }])
+    const lower = limiter.decide([checkOf(limiter.policies[0], { limit: 10 })])
     expect(lower).toBeInstanceOf(Promise)
-    expect((await lower)?.outcomes[0]?.limit).toBe(10)
+    expect((await lower).outcomes[0]?.limit).toBe(10)
   })
 
   it('knows nothing of a key after its window', async () => {

@@ -1,10 +1,8 @@
 import { type CheckLimiter, memoryStore, Registrations, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, vi } from 'vitest'
 import { TroubledStore } from '../core/resilience/troubled-store.ts'
-import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
-import { startRedis } from '../support/redis-server.ts'
+import { checkOf, patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
 import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
@@ -86,9 +84,7 @@ describe.each(['memory', 'redis'])('a reservation in %s', (kind) => {
 
   it('holds no units for no units, of which nothing is known, and denies them at a limit of 0', async () => {
     const limiter = limiterWith({ policies: [tokens] })
-    const [policy] = limiter.policies
-    if (!policy) throw new Error('there is no policy')
-    const check = { policy, key: 'k', cost: 0, limit: 1_000 }
+    const check = checkOf(limiter.policies[0], { cost: 0 })
     const { decision } = await limiter.reserveChecks([check])
     expect(decision).toMatchObject({ allowed: true, outcomes: [{ remaining: undefined }] })
     const blocked = await limiter.reserveChecks([{ ...check, limit: 0 }])
@@ -404,12 +400,10 @@ describe('what is left of reservations', () => {
 
   it('is held under the limit of its own tier', async () => {
     const limiter = patientLimiter({ policies: [seconds] })
-    const [policy] = limiter.policies
-    if (!policy) throw new Error('no policy')
     await limiter.consume('k', { cost: 90 })
-    const tier = async (limit: number, units: number) => {
-      const checks = [{ policy, key: 'k', limit, cost: units }]
-      return (await limiter.reserveChecks(checks)).decision
+    const tier = async (limit: number, cost: number) => {
+      const check = checkOf(limiter.policies[0], { limit, cost })
+      return (await limiter.reserveChecks([check])).decision
     }
     const [small, large] = await Promise.all([tier(100, 50), tier(1_000, 60)])
     expect([small.allowed, large.allowed]).toEqual([false, true])
@@ -467,6 +461,22 @@ describe('a reservation at a store that fails', () => {
       'too many false',
       'too much more false',
     ])
+  })
+
+  it('spends what is held, and then what the failure mode admits', async () => {
+    const { store, limiter } = troubled({ policies: [{ ...tokens, window: '40s' }] })
+    const budget = await limiter.reserve('k', { units: 300, step: 0 })
+    store.mood = 'rejects'
+    expect(budget.spend(200)).toBe(true)
+    expect(limiter.storeHealth().keysOwed).toBe(0)
+    expect((await budget.more(500)).allowed).toBe(true)
+    expect((await limiter.reserve('k', { units: 501 })).decision.source).toBe('fallback')
+    // The grant ends after two seconds, and the failure mode admits what is left of it.
+    await vi.advanceTimersByTimeAsync(2_500)
+    expect(budget.spend(600)).toBe(true)
+    expect((await budget.more(500)).allowed).toBe(false)
+    await budget.settle()
+    expect(limiter.storeHealth().keysOwed).toBe(1)
   })
 
   it('has units of the failure mode, which count for as long as they may be spent', async () => {
@@ -528,35 +538,6 @@ describe('a reservation at a store that fails', () => {
     await budget.settle()
     await vi.advanceTimersByTimeAsync(60_000)
     expect(vi.getTimerCount()).toBe(0)
-  })
-})
-
-describe('a reservation while Redis is away', () => {
-  it('spends what is held, and then what the failure mode admits', async () => {
-    const server = await startRedis()
-    const own = new Redis(server.url, { maxRetriesPerRequest: 0 })
-    own.on('error', () => undefined)
-    const store = redisStore(own, { heartbeatMs: 0 })
-    const limiter = patientLimiter({
-      store,
-      deadlineMs: 500,
-      policies: [{ ...tokens, window: '40s' }],
-      observers: { onStoreError: () => undefined },
-    })
-    const budget = await limiter.reserve('k', { units: 300, step: 0 })
-    await server.stop()
-    expect(budget.spend(200)).toBe(true)
-    expect(limiter.storeHealth().keysOwed).toBe(0)
-    expect((await budget.more(500)).allowed).toBe(true)
-    expect((await limiter.reserve('k', { units: 501 })).decision.source).toBe('fallback')
-    // The grant ends after two seconds, and the failure mode admits what is left of it.
-    await new Promise((resolve) => setTimeout(resolve, 2_500))
-    expect(budget.spend(600)).toBe(true)
-    expect((await budget.more(500)).allowed).toBe(false)
-    await budget.settle()
-    expect(limiter.storeHealth().keysOwed).toBe(1)
-    own.disconnect()
-    await store.close?.()
   })
 })
 

@@ -29,8 +29,11 @@ describe('SpaceSaving', () => {
     fc.assert(
       fc.property(stream, fc.integer({ min: 1, max: 20 }), (keys, size) => {
         const exact = exactCounts(keys)
-        const { keys: found, floor, total } = sketched(keys, size).top(size)
+        const sketch = sketched(keys, size)
+        const { keys: found, floor, total } = sketch.top(size)
+        expect(sketch.copy().top(size)).toEqual(sketch.top(size))
         expect(total).toBe(keys.length)
+        expect(floor).toBeLessThanOrEqual(total / size)
         for (const { key, count, error } of found) {
           const truth = exact.get(key) ?? 0
           expect(count).toBeGreaterThanOrEqual(truth)
@@ -44,29 +47,6 @@ describe('SpaceSaving', () => {
     )
   })
 
-  it('keeps its promise to an adversary that pushes every key out', () => {
-    const [size, rounds] = [10, 400]
-    const sketch = new SpaceSaving(size)
-    const exact = new Map<string, number>()
-    const add = (key: string): void => {
-      exact.set(key, (exact.get(key) ?? 0) + 1)
-      sketch.add(key)
-    }
-    for (let round = 0; round < rounds; round += 1) {
-      // One key that stays, and as many new ones as an eviction needs, each counted once or twice.
-      add('stays')
-      for (let i = 0; i < 2 * size; i += 1) add(`new-${round}-${i}`)
-      for (let i = 0; i < size; i += 2) add(`new-${round}-${i}`)
-    }
-    const { keys, floor, total } = sketch.top(2 * size)
-    for (const { key, count, error } of keys) {
-      expect(count).toBeGreaterThanOrEqual(exact.get(key) ?? 0)
-      expect(count - error).toBeLessThanOrEqual(exact.get(key) ?? 0)
-    }
-    expect(floor).toBeLessThanOrEqual(total / size)
-    expect(sketch.copy().top(2 * size)).toEqual(sketch.top(2 * size))
-  })
-
   it('counts as many units as it is told', () => {
     const sketch = new SpaceSaving(2)
     sketch.add('a', 5)
@@ -77,23 +57,6 @@ describe('SpaceSaving', () => {
       floor: 2,
       total: 12,
     })
-  })
-
-  it('finds the frequent keys of a Zipf stream among 100,000 others', () => {
-    const sketch = new SpaceSaving(1_000)
-    let state = 1
-    const random = (): number => {
-      state = (state * 48_271) % 2_147_483_647
-      return state / 2_147_483_647
-    }
-    const exact = new Map<string, number>()
-    for (let i = 0; i < 200_000; i += 1) {
-      const key = `${Math.floor(100_000 ** random())}`
-      exact.set(key, (exact.get(key) ?? 0) + 1)
-      sketch.add(key)
-    }
-    const truth = [...exact].sort((one, another) => another[1] - one[1]).slice(0, 10)
-    expect(sketch.top(10).keys.map(({ key }) => key)).toEqual(truth.map(([key]) => key))
   })
 })
 

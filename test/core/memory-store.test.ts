@@ -3,8 +3,8 @@ import { algorithmNames, createLimiter, maxKeyLength, memoryStore, Receipt } fro
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { algorithmPolicy } from '../stores/algorithm-policy.ts'
-import { policiesOf } from '../stores/traces.ts'
-import { limiterOf } from '../support/patient-limiter.ts'
+import { policyOf } from '../stores/traces.ts'
+import { checkOf, limiterOf } from '../support/patient-limiter.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'], now: 1_795_195_800_000 })
@@ -175,10 +175,8 @@ describe('time', () => {
     }
     const nextTick = vi.spyOn(process, 'nextTick')
     const store = memoryStore()
-    const [policy] = policiesOf([{ name: 'p', limit: 1, window: '1s' }])
-    if (!policy) throw new Error('one policy')
-    const consume = (): boolean | undefined =>
-      store.apply('consume', [{ policy, key: 'k', cost: 1, limit: 1 }])[0]?.allowed
+    const check = checkOf(policyOf({ name: 'p', limit: 1, window: '1s' }))
+    const consume = (): boolean | undefined => store.apply('consume', [check])[0]?.allowed
     expect([consume(), consume()]).toEqual([true, false])
     vi.setSystemTime(6_000)
     expect(consume()).toBe(true)
@@ -190,16 +188,12 @@ describe('time', () => {
 describe('several checks in one request', () => {
   it('are all charged, also when a swept key is among them', () => {
     const store = memoryStore()
-    const [a, b] = policiesOf([
-      { name: 'a', limit: 5, window: '1s' },
-      { name: 'b', limit: 5, window: '1h' },
-    ])
-    if (!a || !b) throw new Error('two policies')
+    const [a, b] = [
+      policyOf({ name: 'a', limit: 5, window: '1s' }),
+      policyOf({ name: 'b', limit: 5, window: '1h' }),
+    ]
     for (let round = 0; round < 50; round += 1) {
-      const checks = [
-        { policy: b, key: `new-${round}`, cost: 1, limit: 5 },
-        { policy: a, key: 'k', cost: 1, limit: 5 },
-      ]
+      const checks = [checkOf(b, { key: `new-${round}` }), checkOf(a)]
       expect(store.apply('consume', checks).map(({ remaining }) => remaining)).toEqual([4, 4])
       expect(store.apply('peek', checks).map(({ remaining }) => remaining)).toEqual([4, 4])
       vi.advanceTimersByTime(1_500)
@@ -208,9 +202,7 @@ describe('several checks in one request', () => {
 
   it('give back what is theirs, and no more, when the clock is set back', () => {
     const store = memoryStore()
-    const [policy] = policiesOf([{ name: 'p', limit: 5, window: '1m', resolution: '1m' }])
-    if (!policy) throw new Error('one policy')
-    const check = { policy, key: 'k', cost: 1, limit: 5 }
+    const check = checkOf(policyOf({ name: 'p', limit: 5, window: '1m', resolution: '1m' }))
     store.apply('charge', [check])
     vi.advanceTimersByTime(1)
     const [charged] = store.apply('charge', [{ ...check, cost: 6 }])

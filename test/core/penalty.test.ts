@@ -6,6 +6,7 @@ import {
   unlimited,
 } from '@sluice/core'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { checkOf } from '../support/patient-limiter.ts'
 import { storeThrough } from '../support/store-through.ts'
 
 const minute = 60_000
@@ -32,33 +33,10 @@ async function offend(limiter: CheckLimiter, denials: number): Promise<number> {
 }
 
 describe('a penalty', () => {
-  it('blocks a key that is denied so often within so long', async () => {
-    const limiter = limiterOf(three)
-    expect(await offend(limiter, 2)).toBe(1_000)
-    expect((await limiter.consume('k')).retryAfterMs).toBe(5 * minute)
-    vi.advanceTimersByTime(5 * minute - 1)
-    expect(await limiter.consume('k')).toMatchObject({ allowed: false, retryAfterMs: 1 })
-    vi.advanceTimersByTime(1)
-    expect((await limiter.consume('k')).allowed).toBe(true)
-  })
-
-  it('tells how many denials are left, in an outcome of its own', async () => {
-    const limiter = limiterOf(three)
-    const left = []
-    for (let i = 0; i < 4; i += 1) {
-      const { outcomes } = await limiter.consume('k')
-      left.push(outcomes[1]?.remaining)
-    }
-    expect(left).toEqual([3, 2, 1, 0])
+  it('takes only what counts denials from requests that it blocks, and nothing from those it allows', async () => {
+    const limiter = limiterOf(three, 2)
     expect(limiter.penalty).toMatchObject({ name: 'penalty', limit: 3 })
     expect(limiter.policies).toHaveLength(1)
-  })
-
-  it('takes nothing from requests that are allowed, and only what counts denials from those it blocks', async () => {
-    const limiter = limiterOf(three, 2)
-    await limiter.block('k', '1h')
-    for (let i = 0; i < 10; i += 1) await limiter.consume('k')
-    expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(2)
     const counting = createCheckLimiter({
       limit: 2,
       window: '1s',
@@ -71,7 +49,6 @@ describe('a penalty', () => {
       expect(outcomes[0]).toMatchObject({ allowed: true, remaining })
       expect(retryAfterMs).toBe(60 * minute)
     }
-    await limiter.reset('k')
     for (let i = 0; i < 10; i += 1) {
       vi.advanceTimersByTime(1_000)
       expect((await limiter.consume('k')).outcomes[1]?.remaining).toBe(3)
@@ -103,22 +80,6 @@ describe('a block by hand', () => {
     const limiter = limiterOf({ after: 'never' })
     for (let i = 0; i < 100; i += 1) await limiter.consume('k')
     expect((await limiter.consume('k')).retryAfterMs).toBe(1_000)
-  })
-
-  it('needs no policies, and reaches where its penalty is named', async () => {
-    const store = memoryStore()
-    const quota = createCheckLimiter({
-      store,
-      limit: 9,
-      window: '1m',
-      penalty: { ...three, name: 'bans' },
-    })
-    const desk = createCheckLimiter({ store, penalty: { after: 'never', name: 'bans' } })
-    const other = createCheckLimiter({ store, limit: 9, window: '1m', penalty: three })
-    await desk.block('k', '1h')
-    expect((await quota.consume('k')).allowed).toBe(false)
-    expect((await desk.consume('k')).allowed).toBe(false)
-    expect((await other.consume('k')).allowed).toBe(true)
   })
 
   it('beside an unlimited policy is all that there is', async () => {
@@ -193,11 +154,8 @@ describe('a memory that is full of exhausted keys', () => {
 it('a strike that is counted later clears what the block of thenReset clears', async () => {
   const limiter = limiterOf({ after: 1, within: '1m', for: '5s', thenReset: true })
   await limiter.consume('k')
-  const [check, strike] = [limiter.policies[0], limiter.penalty].map((policy) => {
-    if (!policy) throw new Error('there is no such policy')
-    return { policy, key: 'k', cost: 1, limit: policy.limit }
-  })
-  if (check && strike) limiter.strike(strike, [check, strike])
+  const strike = checkOf(limiter.penalty)
+  limiter.strike(strike, [checkOf(limiter.policies[0]), strike])
 
   expect((await limiter.peek('k')).outcomes).toMatchObject([{ remaining: 1 }, { allowed: false }])
 })

@@ -8,6 +8,10 @@ import {
 import { describe, expect, it } from 'vitest'
 
 const good = { limit: 5, window: '1m' } as const
+const bucket = { ...good, algorithm: 'token-bucket' } as const
+const queue = { ...good, algorithm: 'leaky-bucket' } as const
+const leases = { limit: 5, algorithm: 'concurrency' } as const
+const windows = { ...good, algorithm: 'fixed-window' } as const
 
 function make(options: unknown): unknown {
   return createLimiter(options as LimiterOptions)
@@ -224,52 +228,37 @@ describe('options', () => {
     [{ ...good, retryAfter: '1s' }, "only 'concurrency' has it"],
     ...[0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '5', null].map(
       (burst): [unknown, RegExp] => [
-        { ...good, algorithm: 'token-bucket', burst },
+        { ...bucket, burst },
         /^burst must be a whole number from 1 to 140737488355327,/,
       ],
     ),
-    [
-      { ...good, algorithm: 'token-bucket', burst: 2 ** 40 },
-      'burst (1099511627776) times the window',
-    ],
+    [{ ...bucket, burst: 2 ** 40 }, 'burst (1099511627776) times the window'],
     ...[-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '5', null].map(
-      (queue): [unknown, RegExp] => [
-        { ...good, algorithm: 'leaky-bucket', queue },
+      (units): [unknown, RegExp] => [
+        { ...queue, queue: units },
         /^queue must be a whole number from 0 to 140737488355327,/,
       ],
     ),
-    [
-      { ...good, algorithm: 'leaky-bucket', queue: 2 ** 40 },
-      'queue (1099511627777) times the window',
-    ],
-    [
-      { ...good, algorithm: 'leaky-bucket', maxDelay: 0 },
-      'maxDelay must be whole milliseconds ≥ 1',
-    ],
-    [
-      { ...good, algorithm: 'leaky-bucket', maxDelay: '25d' },
-      'maxDelay must be at most 2147483647 ms',
-    ],
-    [{ limit: 5, algorithm: 'concurrency', lease: 0 }, 'lease must be whole milliseconds ≥ 1'],
-    [{ limit: 5, algorithm: 'concurrency', lease: '4000d' }, 'lease must be at most ten years'],
-    [
-      { limit: 5, algorithm: 'concurrency', retryAfter: '0s' },
-      'retryAfter must be whole milliseconds',
-    ],
+    [{ ...queue, queue: 2 ** 40 }, 'queue (1099511627777) times the window'],
+    [{ ...queue, maxDelay: 0 }, 'maxDelay must be whole milliseconds ≥ 1'],
+    [{ ...queue, maxDelay: '25d' }, 'maxDelay must be at most 2147483647 ms'],
+    [{ ...leases, lease: 0 }, 'lease must be whole milliseconds ≥ 1'],
+    [{ ...leases, lease: '4000d' }, 'lease must be at most ten years'],
+    [{ ...leases, retryAfter: '0s' }, 'retryAfter must be whole milliseconds'],
     [{ ...good, algorithm: 'concurrency' }, "window must be left out with algorithm 'concurrency'"],
-    [{ limit: 5, algorithm: 'concurrency', countDenied: true }, 'countDenied must be left out'],
+    [{ ...leases, countDenied: true }, 'countDenied must be left out'],
     [{ limit: 5 }, 'window must be whole milliseconds'],
     [
       {
         policies: [
-          { name: 'q', ...good, algorithm: 'leaky-bucket' },
+          { name: 'q', ...queue },
           { name: 'c', limit: 1, algorithm: 'concurrency' },
         ],
       },
       "'q' (leaky-bucket) holds requests, which would occupy 'c' (concurrency)",
     ],
-    [{ ...good, algorithm: 'fixed-window', align: 'utc' }, "align must be one of 'clock'"],
-    [{ ...good, algorithm: 'fixed-window', resolution: '1s' }, "only 'sliding-log' has it"],
+    [{ ...windows, align: 'utc' }, "align must be one of 'clock'"],
+    [{ ...windows, resolution: '1s' }, "only 'sliding-log' has it"],
     [
       { ...good, window: { every: 'day', zone: 'UTC' } },
       "window must be a duration such as '10s' with algorithm 'sliding-log': only 'fixed-window' counts by the calendar, but is an object",
@@ -286,12 +275,9 @@ describe('options', () => {
         [{ every: 'day', timeZone: 'UTC' }, "window: there is no option 'timeZone'"],
         [new Map(), 'window must be a plain object, but is a Map'],
       ] as const
-    ).map(([window, message]): [unknown, string] => [
-      { ...good, algorithm: 'fixed-window', window },
-      message,
-    ]),
+    ).map(([window, message]): [unknown, string] => [{ ...windows, window }, message]),
     [
-      { ...good, algorithm: 'fixed-window', window: { every: 'day', zone: 'UTC' }, align: 'clock' },
+      { ...windows, window: { every: 'day', zone: 'UTC' }, align: 'clock' },
       'align must be left out',
     ],
     [{ ...good, resolution: '2m' }, 'resolution must be at most the window (60000 ms)'],

@@ -8,7 +8,7 @@ import {
 } from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { limiterOf, type SomeOptions } from '../support/patient-limiter.ts'
+import { checkOf, limiterOf, type SomeOptions } from '../support/patient-limiter.ts'
 import { type AnyOp, goneStore, storeThrough } from '../support/store-through.ts'
 import { until } from '../support/until.ts'
 
@@ -25,7 +25,7 @@ function observed(options: LimiterOptions) {
     onShadow.mock.calls.map(([{ outcomes }]) =>
       outcomes.map(({ policy, allowed }) => `${policy.name} ${allowed ? 'allows' : 'denies'}`),
     )
-  return { limiter, onShadow, told }
+  return { limiter, told }
 }
 
 describe('a policy in shadow', () => {
@@ -67,9 +67,7 @@ describe('a policy in shadow', () => {
 
   it('lets all pass where there is no other, synchronously in memory', () => {
     const { limiter } = observed({ ...tight, limit: 0 })
-    const checks = limiter.policies.map((policy) => ({ policy, key: 'ada', cost: 1, limit: 0 }))
-
-    expect(limiter.decide(checks)).toMatchObject({
+    expect(limiter.decide([checkOf(limiter.policies[0])])).toMatchObject({
       allowed: true,
       outcomes: [],
       retryAfterMs: 0,
@@ -77,10 +75,13 @@ describe('a policy in shadow', () => {
     })
   })
 
-  it('tells what was asked beside what it came to', async () => {
-    const { limiter, onShadow } = observed({ policies: [tight, loose] })
+  it('tells what was asked beside what it came to, and the observer of decisions nothing', async () => {
+    const [onShadow, onDecision] = [vi.fn(), vi.fn()]
+    const { limiter } = observed({ policies: [tight, loose], observers: { onShadow, onDecision } })
     const decision = await limiter.consume('ada', { cost: 1 })
 
+    expect(decision.outcomes).toHaveLength(1)
+    expect(onDecision.mock.calls).toMatchObject([[{ decision, checks: [{}] }]])
     expect(onShadow).toHaveBeenCalledExactlyOnceWith({
       decision,
       outcomes: [expect.objectContaining({ allowed: true, remaining: 0, limit: 1 })],
@@ -90,16 +91,6 @@ describe('a policy in shadow', () => {
       route: undefined,
     })
     expect(JSON.stringify(decision)).not.toContain('ada')
-  })
-
-  it('is not part of what the observer of decisions is told', async () => {
-    const onDecision = vi.fn()
-    const { limiter } = observed({ policies: [tight, loose], observers: { onDecision } })
-    await limiter.consume('ada')
-
-    const [{ checks, decision }] = onDecision.mock.calls[0] ?? []
-    expect(checks).toHaveLength(1)
-    expect(decision.outcomes).toHaveLength(1)
   })
 
   it('is charged, refunded and reset with the others, and left out of a peek', async () => {
@@ -149,12 +140,7 @@ describe('a policy in shadow', () => {
           const answer = (listed: typeof all) => {
             const limiter = createCheckLimiter({ policies: listed })
             return costs.map((cost) => {
-              const checks = limiter.policies.map((p) => ({
-                policy: p,
-                key: 'k',
-                cost,
-                limit: p.limit,
-              }))
+              const checks = limiter.policies.map((each) => checkOf(each, { cost }))
               const decision = limiter.decide(checks)
               if (decision instanceof Promise) throw new Error('a promise')
               return [
@@ -197,18 +183,12 @@ describe('a remote store', () => {
     expect(told()).toEqual([['tight allows']])
   })
 
-  it('lets a request pass at once where all policies are in shadow', async () => {
-    const { store, answer } = remote()
-    const { limiter } = observed({ ...tight, store, deadlineMs: 60_000 })
-
-    expect((await limiter.consume('ada')).allowed).toBe(true)
-    answer()
-  })
-
-  it('gives back what a shadow took when that is known', async () => {
+  it('lets a request pass at once, and gives back what a shadow took when that is known', async () => {
     const { store, asked, answer } = remote()
     const { limiter } = observed({ ...tight, store, deadlineMs: 60_000 })
-    const refunded = limiter.refund(await limiter.consume('ada'))
+    const decision = await limiter.consume('ada')
+    expect(decision.allowed).toBe(true)
+    const refunded = limiter.refund(decision)
     answer()
     await until('the refund is asked for', () => asked.mock.lastCall?.[0] === 'refund')
     const checks = [expect.objectContaining({ key: 'ada' })]
@@ -239,9 +219,7 @@ describe('a canary', () => {
   const enforcedKeys = (share: number, { name = 'canary', keys = 10_000 } = {}) => {
     const limiter = createCheckLimiter({ name, limit: 0, window: '1m', enforce: { share } })
     return Array.from({ length: keys }, (_, i) => `user:${i}`).filter((key) => {
-      const [policy] = limiter.policies
-      if (!policy) throw new Error('no policy')
-      const decision = limiter.decide([{ policy, key, cost: 1, limit: 0 }])
+      const decision = limiter.decide([checkOf(limiter.policies[0], { key })])
       if (decision instanceof Promise) throw new Error('a promise')
       return !decision.allowed
     })

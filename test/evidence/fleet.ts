@@ -15,6 +15,7 @@ import type {
 } from '@sluice/core'
 import type { FindingKind, HistoryLaw, HistoryLine } from '@sluice/testing/histories'
 import fc from 'fast-check'
+import { weighted } from '../support/weighted.ts'
 import { type VirtualProcess, VirtualTime } from './virtual-time.ts'
 
 /** The product that is tried: its sources, or a copy with a planted fault. */
@@ -74,10 +75,7 @@ const step = fc.record({
   process: fc.nat({ max: processes - 1 }),
   key: fc.constantFrom('plain', 'refunded', 'reset', 'changing'),
   requests: fc.oneof(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 120 })),
-  cost: fc.oneof(
-    { weight: 4, arbitrary: fc.constant(1) },
-    { weight: 1, arbitrary: fc.nat({ max: 7 }) },
-  ),
+  cost: weighted([4, fc.constant(1)], [1, fc.nat({ max: 7 })]),
   action: fc.option(fc.constantFrom(...actions), { freq: 3 }),
   waitMs: fc.oneof(fc.nat({ max: 8 }), fc.nat({ max: 8 }), fc.nat({ max: 400 })),
 })

@@ -57,7 +57,7 @@ answerParent<ApiProtocol>({
   async close() {
     await api.close()
     await store.close?.()
-    client.end()
+    void client.close()
     // From here on nothing of ours may keep the process alive; it is not asked to exit.
     leaveParent()
     return undefined

@@ -8,9 +8,9 @@ import {
   type Measured,
   measured,
   quantile,
+  unexpectedOpenings,
   withoutStore,
 } from './measure.ts'
-import { unexpectedOpenings } from './openings.ts'
 
 /** What waits are measured against. */
 export interface WaitBounds {

@@ -1,15 +1,13 @@
 // Measures postgresStore beside the Postgres limiter of rate-limiter-flexible: `npm run measure:postgres`. Both count in an UNLOGGED table
-// of one server with synchronous_commit off, in rounds that take turns. Then it makes 800 decisions a second for `BLOAT` minutes, and shows
-// what vacuum had to do.
+// of one server with synchronous_commit off, in rounds that take turns.
 
-import { setTimeout as sleep } from 'node:timers/promises'
 import { postgresMigration, postgresStore } from '@sluice/postgres'
 import { Pool } from 'pg'
 import { RateLimiterPostgres } from 'rate-limiter-flexible'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { startPostgres } from '../support/postgres-server.ts'
 
-const { ROUNDS = '9', MS = '400', BLOAT = '1', DATABASE_URL } = process.env
+const { ROUNDS = '9', MS = '400', DATABASE_URL } = process.env
 const limit = 1_000_000_000
 const keys = Array.from({ length: 10_000 }, (_, index) => `user:${index}`)
 const server = DATABASE_URL === undefined ? await startPostgres() : undefined
@@ -53,9 +51,6 @@ await measure('1 in flight, 10,000 keys', 1, anyKey)
 await measure('64 in flight, 10,000 keys', 64, anyKey)
 await measure('64 in flight, one key', 64, () => 'user:1')
 for (const limiter of ours) await limiter.close()
-await pool.query('TRUNCATE sluice_counts')
-await pool.query('SELECT pg_stat_reset()')
-await bloat(Number(BLOAT))
 await pool.end()
 await server?.stop()
 
@@ -88,33 +83,6 @@ async function rateOf(
   }
   await Promise.all(Array.from({ length: inFlight }, client))
   return (count * 1_000) / (performance.now() - begunAt)
-}
-
-/** 10,000 keys at a time, of which ten are new each second. */
-async function bloat(minutes: number): Promise<void> {
-  const limiter = patientLimiter({
-    store: postgresStore(pool),
-    policies: [{ name: 'bloat', limit: 100, window: '1m' }],
-    failureMode: 'closed',
-  })
-  const begunAt = performance.now()
-  const traffic = setInterval(() => {
-    const oldest = Math.floor((performance.now() - begunAt) / 100)
-    for (let asked = 0; asked < 8; asked += 1) {
-      void limiter.consume(`bloat:${oldest + Math.floor(Math.random() * 10_000)}`)
-    }
-  }, 10)
-  for (let minute = 1; minute <= minutes; minute += 1) {
-    await sleep(60_000)
-    const { rows } = await pool.query(
-      `SELECT n_live_tup AS rows, n_tup_upd AS updates, n_tup_hot_upd AS hot, n_tup_del AS deleted, n_dead_tup AS dead,
-        autovacuum_count AS vacuums, pg_table_size(relid) / 1024 AS table_kb, pg_indexes_size(relid) / 1024 AS index_kb
-       FROM pg_stat_user_tables WHERE relname = 'sluice_counts'`,
-    )
-    console.log(`${minute} min: ${JSON.stringify(rows[0])}`)
-  }
-  clearInterval(traffic)
-  await limiter.close()
 }
 
 function median(values: readonly number[]): number {

@@ -1,16 +1,14 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { consume, consumeFor, fakeClocks, SimulatedStore } from './simulated-store.ts'
+import { memoryStore } from '@sluice/core'
+import { describe, expect, it, vi } from 'vitest'
+import { beginEach } from '../core/resilience/troubled-store.ts'
+import { storeThrough } from '../support/store-through.ts'
+import { consume, consumeFor, GrantingStore } from './granting-store.ts'
 
 const policy = { name: 'p', limit: 10_000, window: '10s', prefetch: '500ms' } as const
-let store: SimulatedStore
+let store: GrantingStore
 
-beforeEach(() => {
-  fakeClocks()
-  store = new SimulatedStore()
-})
-
-afterEach(() => {
-  vi.useRealTimers()
+beginEach(() => {
+  store = new GrantingStore()
 })
 
 describe('a limit that changes', () => {
@@ -19,17 +17,17 @@ describe('a limit that changes', () => {
     await consumeFor(limiter, { ms: 2_000, everyMs: 4 })
     expect(limiter.storeHealth().grants.spent).toBeGreaterThan(100)
     await consumeFor(limiter, { ms: 11_000, everyMs: 4, limit: 150 })
-    const asked = store.asked.length
+    const asked = store.calls.length
     const allowed = await consumeFor(limiter, { ms: 20_000, everyMs: 4, limit: 150 })
     expect(allowed).toBeGreaterThan(270)
     expect(allowed).toBeLessThanOrEqual(450)
-    const limits = store.asked.slice(asked).map(({ check }) => check.limit)
+    const limits = store.calls.slice(asked).map(({ checks }) => checks[0]?.limit)
     expect(new Set(limits)).toEqual(new Set([150]))
   })
 
   it('lets no grant be spent that was asked for under another one', async () => {
     const limiter = store.limiter({ policies: [policy] })
-    store.answering = 'when-released'
+    store.moods.grant = 'hangs'
     await consumeFor(limiter, { ms: 200, everyMs: 4 })
     expect(store.of('grant')).toHaveLength(1)
     await consume(limiter, { limit: 200 })
@@ -58,7 +56,7 @@ describe('requests that cost more than a unit', () => {
       expect((await consume(limiter, { cost: 1_000 })).allowed).toBe(true)
       await vi.advanceTimersByTimeAsync(700)
     }
-    expect(store.asked.map(({ op }) => op)).toEqual(Array(8).fill('consume'))
+    expect(store.calls.map(({ op }) => op)).toEqual(Array(8).fill('consume'))
   })
 
   it('are asked about before the grant that they are a reason for', async () => {
@@ -66,7 +64,7 @@ describe('requests that cost more than a unit', () => {
     for (let i = 0; store.of('grant').length === 0 && i < 50; i += 1) {
       expect((await consume(limiter, { cost: 20 })).allowed).toBe(true)
     }
-    expect(store.asked.slice(-2).map(({ op }) => op)).toEqual(['consume', 'grant'])
+    expect(store.calls.slice(-2).map(({ op }) => op)).toEqual(['consume', 'grant'])
     expect(store.of('grant')[0]?.cost).toBeGreaterThanOrEqual(200)
   })
 
@@ -120,27 +118,43 @@ describe('a key that nobody asks for any more', () => {
     const limiter = store.limiter({ policies: [policy] })
     await consumeFor(limiter, { ms: 2_000, everyMs: 4 })
     await vi.advanceTimersByTimeAsync(625)
-    const asked = store.asked.length
+    const asked = store.calls.length
     await vi.advanceTimersByTimeAsync(3_000)
-    expect(store.asked).toHaveLength(asked)
+    expect(store.calls).toHaveLength(asked)
     const { taken, spent, returned, lapsed } = limiter.storeHealth().grants
     expect({ lapsed, returned }).toEqual({ lapsed: 0, returned: taken - spent })
   })
 })
 
 describe('while the store is away', () => {
-  it('grants are spent until their end', async () => {
+  it('grants are spent until their end, and are no debts', async () => {
     const limiter = store.limiter({ policies: [policy] })
     for (let i = 0; i < 30; i += 1) await consume(limiter)
     await vi.advanceTimersByTimeAsync(350)
-    store.isDown = true
+    store.mood = 'rejects'
     for (let i = 0; i < 50 && !limiter.storeHealth().isAway; i += 1) await limiter.consume('cold')
     expect(limiter.storeHealth().isAway).toBe(true)
-    const { spent } = limiter.storeHealth().grants
+    const { grants, keysOwed } = limiter.storeHealth()
     // More than seven eighths of the life have passed.
     await vi.advanceTimersByTimeAsync(120)
     expect((await consume(limiter)).source).toBe('store')
-    expect(limiter.storeHealth().grants.spent).toBe(spent + 1)
+    expect(limiter.storeHealth()).toMatchObject({ grants: { spent: grants.spent + 1 }, keysOwed })
+  })
+})
+
+describe('a store that answers at once', () => {
+  it('decides each request while it throws for grants, and is asked for one again later', async () => {
+    let isBroken = true
+    const atOnce = storeThrough(memoryStore(), (op) => {
+      if (op === 'grant' && isBroken) throw new Error('down')
+    })
+    const limiter = store.limiter({ policies: [policy], store: atOnce })
+    for (let i = 0; i < 30; i += 1) expect((await consume(limiter)).source).toBe('store')
+    expect(limiter.storeHealth().grants.taken).toBe(0)
+    isBroken = false
+    await vi.advanceTimersByTimeAsync(500)
+    for (let i = 0; i < 30; i += 1) await consume(limiter)
+    expect(limiter.storeHealth().grants.spent).toBeGreaterThan(0)
   })
 })
 
@@ -148,11 +162,11 @@ describe('a denial that is remembered', () => {
   it('outlasts a request for a grant that returns nothing', async () => {
     store.denials = { ttlMs: 60_000 }
     const limiter = store.limiter({ policies: [policy] })
-    store.isSlow = true
+    store.moods.consume = 'hangs'
     const denied = consume(limiter, { cost: 10_001 })
     await store.release()
     expect((await denied).allowed).toBe(false)
-    store.isSlow = false
+    store.moods.consume = 'answers'
     for (let i = 0; i < 30 && store.of('grant').length === 0; i += 1) await consume(limiter)
     expect(store.of('grant')).toHaveLength(1)
     const asked = store.of('consume').length
@@ -170,8 +184,8 @@ describe('the end of a limiter with many hot keys', () => {
       await Promise.all(Array.from({ length: count }, (_, key) => limiter.consume(`k${key}`)))
     }
     expect(limiter.storeHealth().hotKeys).toBe(count)
-    store.answering = 'when-released'
-    store.asked.length = 0
+    store.moods.grant = 'hangs'
+    store.calls.length = 0
     return limiter
   }
 

@@ -34,6 +34,30 @@ export class ModelStates implements States {
   }
 }
 
+/** Something that may happen next in a world. */
+export type Action<World> = (next: World) => void
+
+/** Goes through all worlds that can be reached from one. Returns their number. */
+export function explore<World>(
+  first: World,
+  copyOf: (world: World) => World,
+  actionsOf: (world: World) => readonly Action<World>[],
+): number {
+  const seen = new Set<string>()
+  const waiting = [first]
+  for (let world = waiting.pop(); world; world = waiting.pop()) {
+    const text = JSON.stringify(world)
+    if (seen.has(text)) continue
+    seen.add(text)
+    for (const action of actionsOf(world)) {
+      const next = copyOf(world)
+      action(next)
+      waiting.push(next)
+    }
+  }
+  return seen.size
+}
+
 const noCounts = { taken: 0, spent: 0, returned: 0, lapsed: 0 }
 
 export function newHolding(): Holding {

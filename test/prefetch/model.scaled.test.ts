@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import type { Holding } from '../../packages/core/src/ledger/holding.ts'
 import { note } from '../evidence/figures.ts'
 import { scaled } from '../support/scale.ts'
-import { copyOfHolding, ModelStates, newHolding } from './model-states.ts'
+import { type Action, copyOfHolding, explore, ModelStates, newHolding } from './model-states.ts'
 
 const lifeMs = 4
 const tickMs = 2
@@ -100,11 +100,9 @@ function newHolder(): Record<Key, Holding> {
   return { a: newHolding(), b: newHolding() }
 }
 
-type Action = (world: World) => void
-
 /** All that may happen next. */
-function actionsOf({ budget, keys, holders, requests, replies, ...world }: World): Action[] {
-  const actions: Action[] = []
+function actionsOf({ budget, keys, holders, requests, replies, ...world }: World): Action<World>[] {
+  const actions: Action<World>[] = []
   if (budget.ticks > 0) actions.push(pass(tickMs, 'ticks'))
   if (budget.leaps > 0) actions.push(pass(windowMs - tickMs, 'leaps'))
   const moment = { monotonicMs: world.now, wallMs: world.now }
@@ -148,14 +146,14 @@ function actionsOf({ budget, keys, holders, requests, replies, ...world }: World
   return actions
 }
 
-function pass(ms: number, what: 'ticks' | 'leaps'): Action {
+function pass(ms: number, what: 'ticks' | 'leaps'): Action<World> {
   return (next) => {
     next.now += ms
     next.budget[what] -= 1
   }
 }
 
-function close(holder: number, key: Key): Action {
+function close(holder: number, key: Key): Action<World> {
   return (next) => {
     next.budget.closes -= 1
     const holding = next.holding(holder, key)
@@ -164,21 +162,21 @@ function close(holder: number, key: Key): Action {
   }
 }
 
-function spend(holder: number, key: Key): Action {
+function spend(holder: number, key: Key): Action<World> {
   return (next) => {
     next.budget.spends -= 1
     if (next.holding(holder, key).spend(1, next.moment)) next.admit(key)
   }
 }
 
-function direct(key: Key): Action {
+function direct(key: Key): Action<World> {
   return (next) => {
     next.budget.direct -= 1
     if (next.consume({ policy, key, cost: 1, limit })?.allowed) next.admit(key)
   }
 }
 
-function ask(holder: number, key: Key): Action {
+function ask(holder: number, key: Key): Action<World> {
   return (next) => {
     next.budget.asks -= 1
     const id = next.nextId
@@ -189,7 +187,7 @@ function ask(holder: number, key: Key): Action {
   }
 }
 
-function arrive(index: number, isLast: boolean): Action {
+function arrive(index: number, isLast: boolean): Action<World> {
   return (next) => {
     const request = next.requests[index]
     if (!request) return
@@ -202,7 +200,7 @@ function arrive(index: number, isLast: boolean): Action {
   }
 }
 
-function answer(index: number): Action {
+function answer(index: number): Action<World> {
   return (next) => {
     const [reply] = next.replies.splice(index, 1)
     if (reply) next.holding(reply.holder, reply.key).answer(reply.id, reply.units, next.moment)
@@ -210,7 +208,7 @@ function answer(index: number): Action {
 }
 
 /** A reset forgets what was admitted, and nothing of what other processes hold. */
-function reset(holder: number, key: Key): Action {
+function reset(holder: number, key: Key): Action<World> {
   return (next) => {
     next.budget.resets -= 1
     const closed = next.holding(holder, key).forget()
@@ -218,23 +216,6 @@ function reset(holder: number, key: Key): Action {
     engine.change(next.states, { op: 'reset', checks }, next.now)
     next.admitted[key] = []
   }
-}
-
-/** Goes through all worlds that can be reached. Returns their number. */
-function explore(keys: readonly Key[], budget: Budget): number {
-  const seen = new Set<string>()
-  const waiting = [new World(keys, budget)]
-  for (let world = waiting.pop(); world; world = waiting.pop()) {
-    const text = JSON.stringify(world)
-    if (seen.has(text)) continue
-    seen.add(text)
-    for (const action of actionsOf(world)) {
-      const next = world.copy()
-      action(next)
-      waiting.push(next)
-    }
-  }
-  return seen.size
 }
 
 const nothing: Budget = {
@@ -273,7 +254,8 @@ describe('two processes that hold units', () => {
     'admit the limit in no window: $what',
     { timeout: 60_000 },
     ({ what: _, keys, ...budget }, { task }) => {
-      const worlds = explore(keys, { ...nothing, ...budget })
+      const first = new World(keys, { ...nothing, ...budget })
+      const worlds = explore(first, (world) => world.copy(), actionsOf)
       note(task, { worlds })
       expect(worlds).toBeGreaterThan(500)
     },

@@ -1,11 +1,9 @@
 import type { CheckLimiter, DecisionEvent, Store } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import { afterEach, describe, expect, vi } from 'vitest'
 import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
-import { startRedis } from '../support/redis-server.ts'
 import { it } from '../support/redis-test.ts'
-import { until } from '../support/until.ts'
 
 let client: Redis
 let store: Store
@@ -112,17 +110,6 @@ describe('a policy with prefetch', () => {
     expect(events.at(-1)?.answeredBy).toBe('prefetch')
   })
 
-  it('spends no grant of another limit', async () => {
-    const limiter = limiterWith({ policies: [minutely] })
-    await heat(limiter)
-    const [policy] = limiter.policies
-    const lower = policy && { policy, key: 'hot', cost: 1, limit: 20 }
-    const { spent } = limiter.storeHealth().grants
-    const decision = lower && (await limiter.decide([lower]))
-    expect(decision?.outcomes[0]?.limit).toBe(20)
-    expect(limiter.storeHealth().grants.spent).toBe(spent)
-  })
-
   it('gives a refunded unit back to its grant, once', async () => {
     const limiter = limiterWith({ policies: [minutely] })
     await heat(limiter)
@@ -193,31 +180,5 @@ describe('several policies', () => {
     await limiter.consume('hot')
     expect((await limiter.peek('hot')).outcomes[0]?.remaining).toBe(remaining)
     expect(10_000 - remaining).toBe(300)
-  })
-})
-
-describe('while Redis is away', () => {
-  it('grants are spent first, and are no debts', async () => {
-    const own = await startRedis()
-    const toOwn = new Redis(own.url, { retryStrategy: () => 50, maxRetriesPerRequest: 0 })
-    toOwn.on('error', () => undefined)
-    const limiter = patientLimiter({
-      policies: [minutely],
-      store: redisStore(toOwn, { heartbeatMs: 0 }),
-      observers: { onStoreError: () => undefined },
-    })
-    await heat(limiter)
-    await own.stop()
-    await until('the store is away', async () => {
-      await limiter.consume('cold')
-      return limiter.storeHealth().isAway
-    })
-    const before = limiter.storeHealth()
-    const decision = await limiter.consume('hot')
-    expect(decision.source).toBe('store')
-    expect(limiter.storeHealth().grants.spent).toBe(before.grants.spent + 1)
-    expect(limiter.storeHealth().keysOwed).toBe(before.keysOwed)
-    toOwn.disconnect()
-    await limiter.close()
   })
 })

@@ -1,17 +1,13 @@
 import type { CheckLimiter, Decision } from '@sluice/core'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { consume, fakeClocks, SimulatedStore } from './simulated-store.ts'
+import { describe, expect, it, vi } from 'vitest'
+import { beginEach } from '../core/resilience/troubled-store.ts'
+import { consume, GrantingStore } from './granting-store.ts'
 
 const policy = { name: 'p', limit: 10_000, window: '10s', prefetch: '500ms' } as const
-let store: SimulatedStore
+let store: GrantingStore
 
-beforeEach(() => {
-  fakeClocks()
-  store = new SimulatedStore()
-})
-
-afterEach(() => {
-  vi.useRealTimers()
+beginEach(() => {
+  store = new GrantingStore()
 })
 
 /** Makes the key hot. Returns decisions that one open grant has answered. */
@@ -43,9 +39,9 @@ describe('a refund of units of a grant', () => {
       return closed.filter(({ spent }) => spent > 0).length
     }
     for (let i = 0; i < 200 && spentOfLast() < 2; i += 1) {
-      if (store.of('grant').length === 2) store.answering = 'lost'
+      if (store.of('grant').length === 2) store.moods.grant = 'loses'
       // That answer is lost, and the next call tells of the same grant and of another one.
-      if (spentOfLast() === 1) store.answering = 'at-once'
+      if (spentOfLast() === 1) store.moods.grant = 'answers'
       decisions.push(await consume(limiter))
       await vi.advanceTimersByTimeAsync(2)
     }
@@ -58,7 +54,7 @@ describe('a refund of units of a grant', () => {
   it('waits for an answer that tells which units were recorded', async () => {
     const limiter = store.limiter({ policies: [policy] })
     const [decision] = await spendSome(limiter, 3)
-    store.answering = 'when-released'
+    store.moods.grant = 'hangs'
     await vi.advanceTimersByTimeAsync(450)
     expect(decision && (await limiter.refund(decision))).toBe(false)
     expect(store.of('refund')).toEqual([])
@@ -80,10 +76,10 @@ describe('a refund of units of a grant', () => {
   it('goes to the store although another policy was decided without it', async () => {
     const limiter = store.limiter({ policies: [policy, { name: 'q', limit: 900, window: '10s' }] })
     await spendSome(limiter, 3)
-    store.isDown = true
+    store.mood = 'rejects'
     const decision = await limiter.consume('k')
     expect(decision.source).toBe('fallback')
-    store.isDown = false
+    store.mood = 'answers'
     await vi.advanceTimersByTimeAsync(600)
     expect(await limiter.refund(decision)).toBe(true)
     expect(store.of('refund').map((check) => check.policy.name)).toContain('p')
@@ -95,7 +91,7 @@ describe('a request that another policy denies', () => {
     const limiter = store.limiter({ policies: [policy, { name: 'q', limit: 1, window: '10s' }] })
     await spendSome(limiter, 3)
     await limiter.consume('k')
-    store.isSlow = true
+    store.moods.consume = 'hangs'
     const pending = limiter.consume('k')
     await vi.advanceTimersByTimeAsync(450)
     expect(store.of('refund')).toEqual([])
@@ -109,7 +105,7 @@ describe('the counters of units', () => {
   it('count what is returned once, and what a lost answer leaves open as lapsed', async () => {
     const limiter = store.limiter({ policies: [policy] })
     await spendSome(limiter, 3)
-    store.answering = 'lost'
+    store.moods.grant = 'loses'
     await vi.advanceTimersByTimeAsync(1_000)
     const { taken, spent, returned, lapsed } = limiter.storeHealth().grants
     expect(returned).toBe(0)
@@ -119,7 +115,7 @@ describe('the counters of units', () => {
   it('count units once that two answers tell of', async () => {
     const limiter = store.limiter({ policies: [policy] })
     await spendSome(limiter, 3)
-    store.answering = 'when-released'
+    store.moods.grant = 'hangs'
     await vi.advanceTimersByTimeAsync(450)
     await limiter.reset('k')
     await vi.advanceTimersByTimeAsync(32)

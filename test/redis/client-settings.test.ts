@@ -3,20 +3,17 @@ import { Redis } from 'ioredis'
 import { Redis as Iovalkey } from 'iovalkey'
 import { createClient } from 'redis'
 import { createClient as createClient4 } from 'redis4'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { GlideClient, ProtocolVersion } from '../support/glide.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import type { RedisServer } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 
 let server: RedisServer
 let tried = 0
 
-beforeAll(async () => {
-  server = await startRedis()
-})
-
-afterAll(async () => {
-  await server.stop()
+it.beforeAll(({ redis: own }) => {
+  server = own
 })
 
 /** Ten requests at once, a refund and a reset, which take every kind of argument and reply there is. */

@@ -6,23 +6,20 @@ import { collectMetrics } from '@sluice/metrics'
 import { type RedisStoreOptions, redisStore, type UserClient } from '@sluice/redis'
 import { Cluster } from 'ioredis'
 import { createCluster } from 'redis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
+import { describe, expect } from 'vitest'
+import { checkOf, patientLimiter } from '../support/patient-limiter.ts'
+import type { RedisCluster } from '../support/redis-cluster.ts'
 import type { RedisServer } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { isProof, scaled } from '../support/scale.ts'
 import { until } from '../support/until.ts'
-import { type ClusterClient, clusterClients } from './cluster-clients.ts'
+import { type ClusterClient, clusterClients, modernClients } from './cluster-clients.ts'
 import { identitiesOf, slotOfTag } from './tag-identities.ts'
 
 let cluster: RedisCluster
 
-beforeAll(async () => {
-  cluster = await startRedisCluster()
-})
-
-afterAll(async () => {
-  await cluster.stop()
+it.beforeAll(({ cluster: own }) => {
+  cluster = own
 })
 
 let opened = 0
@@ -62,8 +59,6 @@ function limiterOn(
 /** One identity of each tag, so that every node has some. */
 const everywhere = Array.from({ length: 64 }, (_, tag) => identitiesOf(tag, 1)[0] ?? '')
 
-const modernClients = clusterClients.filter(({ name }) => name.endsWith(' 6'))
-
 describe.each(scaled(modernClients, clusterClients))('$name on a Cluster', (clusterClient) => {
   it('admits exactly the limit of each key under parallel requests, on every node', async () => {
     for (const node of await cluster.masters()) await node.cli('SCRIPT', 'FLUSH')
@@ -85,8 +80,7 @@ describe.each(scaled(modernClients, clusterClients))('$name on a Cluster', (clus
     const store = redisStore(client, { prefix: `forget${Math.random()}` })
     const limiter = patientLimiter({ store, limit: 5, window: '1h', name: 'gone' })
     await Promise.all(everywhere.map((key) => limiter.consume(key)))
-    const [policy] = limiter.policies
-    if (!policy) throw new Error('a policy')
+    const { policy } = checkOf(limiter.policies[0])
     expect(await store.keys?.forgetPolicy?.(policy, {})).toMatchObject({ keys: everywhere.length })
     await close()
   })

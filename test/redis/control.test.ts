@@ -4,18 +4,18 @@ import { openPolicies } from '@sluice/policies'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, onTestFinished } from 'vitest'
 import { policyFolder } from '../policies/policy-folder.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { checkOf } from '../support/patient-limiter.ts'
+import type { RedisServer } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
 let server: RedisServer
 
-beforeAll(async () => {
-  server = await startRedis()
+it.beforeAll(({ redis: own }) => {
+  server = own
 })
-
-afterAll(() => server.stop())
 
 type Send = (name: string, args: readonly string[]) => Promise<unknown>
 
@@ -98,8 +98,7 @@ const changes: Record<string, (store: Store) => Promise<Change>> = {
   async forgetPolicy(store) {
     const { limiter, hasty } = limitersOver(store)
     await limiter.consume('k')
-    const [policy] = hasty.policies
-    if (!policy) throw new Error('no policy')
+    const { policy } = checkOf(hasty.policies[0])
     return {
       make: () =>
         controlled(deadlineMs, (control) => store.keys?.forgetPolicy?.(policy, { control })),

@@ -1,9 +1,10 @@
 import { type ClockSkewEvent, createLimiter, type Decision } from '@sluice/core'
 import { type RedisStore, type RedisStoreOptions, redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Redis } from 'ioredis'
+import { beforeEach, describe, expect, vi } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import type { RedisServer } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
 let server: RedisServer
@@ -11,14 +12,9 @@ let client: Redis
 let opened = 0
 let key: string
 
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.url)
-})
-
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
+it.beforeAll(({ redis: itsServer, client: itsClient }) => {
+  server = itsServer
+  client = itsClient
 })
 
 beforeEach(() => {
@@ -129,13 +125,6 @@ describe('the size of the fleet', () => {
     await use(soon)
     await until('Redis knows 1', async () => (await server.cli('ZCARD', key)) === 1)
     await Promise.all([never.close(), soon.close()])
-  })
-
-  it('is nothing that is written with heartbeatMs: 0', async () => {
-    const store = open({ heartbeatMs: 0 })
-    await use(store)
-    await store.close()
-    expect(await server.cli('EXISTS', key)).toBe(0)
   })
 
   it.each([1, 999, 60_001, -1, Number.NaN, '5s'])('is not told every %s ms', (heartbeatMs) => {

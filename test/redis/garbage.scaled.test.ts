@@ -10,28 +10,21 @@ import {
 } from '@sluice/core'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
 import fc from 'fast-check'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Redis } from 'ioredis'
+import { describe, expect } from 'vitest'
 import { note, replayed, times } from '../evidence/figures.ts'
 import { algorithmPolicy } from '../stores/algorithm-policy.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { scaled } from '../support/scale.ts'
 
-let server: RedisServer
 let client: Redis
 let opened = 0
 let now = 1_795_195_800_000
 const windowMs = 60_000
 
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.url)
-})
-
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
+it.beforeAll(({ client: own }) => {
+  client = own
 })
 
 /** Every way in which a key is stored. */

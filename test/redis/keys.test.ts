@@ -1,28 +1,21 @@
 import type { Duration, Limiter, PolicyOptions } from '@sluice/core'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { Redis } from 'ioredis'
+import { afterEach, describe, expect, vi } from 'vitest'
 import { hashTags } from '../../packages/redis/src/keys/hash-tags.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 
-let server: RedisServer
 let client: Redis
 
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.url)
+it.beforeAll(({ client: own }) => {
+  client = own
 })
 
 afterEach(async () => {
   vi.restoreAllMocks()
   vi.unstubAllEnvs()
   await client.flushall()
-})
-
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
 })
 
 async function keysOf(

@@ -1,21 +1,14 @@
 import type { InvalidEvent, PolicyOptions } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Redis } from 'ioredis'
+import { beforeEach, describe, expect } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 
-let server: RedisServer
 let redis: Redis
 
-beforeAll(async () => {
-  server = await startRedis()
-  redis = new Redis(server.url)
-})
-
-afterAll(async () => {
-  redis.disconnect()
-  await server.stop()
+it.beforeAll(({ client: own }) => {
+  redis = own
 })
 
 beforeEach(async () => void (await redis.flushall()))

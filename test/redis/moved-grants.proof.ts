@@ -1,25 +1,16 @@
 import { definePolicy } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
-import { clusterClients } from './cluster-clients.ts'
+import { describe, expect } from 'vitest'
+import { it } from '../support/redis-test.ts'
+import { modernClients } from './cluster-clients.ts'
 import { identitiesOf, slotOfTag } from './tag-identities.ts'
 
-let cluster: RedisCluster
 let opened = 0
 
-beforeAll(async () => {
-  cluster = await startRedisCluster()
-})
-
-afterAll(async () => {
-  await cluster.stop()
-})
-
-const modernClients = clusterClients.filter(({ name }) => name.endsWith(' 6'))
-
 describe.each(modernClients)('$name on a Cluster', (clusterClient) => {
-  it('counts what processes hold while a slot is moved, and no request fails', async () => {
+  it('counts what processes hold while a slot is moved, and no request fails', async ({
+    cluster,
+  }) => {
     const { client, close } = await clusterClient.connect(cluster.ports)
     opened += 1
     const store = redisStore(client, { prefix: `cluster${opened}`, denialTtlMs: 0 })

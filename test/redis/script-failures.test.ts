@@ -1,21 +1,17 @@
 import type { PolicyOptions, ResilienceEvent, StoreErrorEvent } from '@sluice/core'
 import { type RedisStore, redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Redis } from 'ioredis'
+import { expect } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import type { RedisServer } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 
 let server: RedisServer
 let client: Redis
 
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.url)
-})
-
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
+it.beforeAll(({ redis: itsServer, client: itsClient }) => {
+  server = itsServer
+  client = itsClient
 })
 
 /** A store whose calls are changed on their way to Redis. */

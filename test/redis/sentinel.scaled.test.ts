@@ -1,12 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-
-import { redisStore, type UserClient } from '@sluice/redis'
-import { Redis } from 'ioredis'
-import { Redis as Redis5 } from 'ioredis5'
-import { createSentinel } from 'redis'
-import { createSentinel as createSentinel5 } from 'redis5'
+import { redisStore } from '@sluice/redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
+import { type RedisClient, sentinelClients } from '../support/redis-clients.ts'
 import { type RedisSentinel, startRedisSentinel } from '../support/redis-sentinel.ts'
 import type { RedisServer } from '../support/redis-server.ts'
 import { isProof } from '../support/scale.ts'
@@ -22,41 +18,27 @@ afterAll(async () => {
   await topology.stop()
 })
 
-interface Connected {
-  readonly name: string
-  readonly client: UserClient
-  close(): void
-}
-
-/** Clients report every lost connection, which this test causes. */
-const ignore = () => undefined
-
-async function connectAll({ name, sentinels: servers }: RedisSentinel): Promise<Connected[]> {
-  const sentinels = servers.map(({ port }) => ({ host: '127.0.0.1', port }))
-  const ioredis6 = new Redis({ sentinels, name }).on('error', ignore)
-  const ioredis5 = new Redis5({ sentinels, name }).on('error', ignore)
-  const options = { name, sentinelRootNodes: sentinels }
-  const nodeRedis6 = createSentinel(options).on('error', ignore)
-  const nodeRedis5 = createSentinel5(options).on('error', ignore)
-  await Promise.all([nodeRedis6.connect(), nodeRedis5.connect()])
-  return [
-    { name: 'ioredis 6', client: ioredis6, close: () => ioredis6.disconnect() },
-    { name: 'ioredis 5', client: ioredis5, close: () => ioredis5.disconnect() },
-    { name: 'node-redis 6', client: nodeRedis6, close: () => nodeRedis6.destroy() },
-    { name: 'node-redis 5', client: nodeRedis5, close: () => nodeRedis5.destroy() },
-  ]
+async function connectAll({ name, sentinels }: RedisSentinel) {
+  const ports = sentinels.map(({ port }) => port)
+  return Promise.all(
+    Object.entries(sentinelClients).map(async ([client, make]) => {
+      const made = make(ports, name)
+      await made.connect()
+      return { ...made, name: client }
+    }),
+  )
 }
 
 const limit = 200
 
 /** Requests of one client for one key, one after the other, with what they came to. */
-function load({ name, client, close }: Connected) {
+function load({ name, client, close }: RedisClient & { readonly name: string }) {
   const limiter = patientLimiter({
     store: redisStore(client, { prefix: name.replace(' ', ''), denialTtlMs: 0 }),
     limit,
     window: '1h',
     failureMode: 'closed',
-    observers: { onStoreError: ignore },
+    observers: { onStoreError: () => undefined },
   })
   const admittedAt: number[] = []
   let isOver = false
@@ -75,7 +57,7 @@ function load({ name, client, close }: Connected) {
     async stop(): Promise<void> {
       isOver = true
       await running
-      close()
+      await close()
     },
   }
 }
@@ -100,7 +82,7 @@ describe('Sentinel', () => {
       const decisions = [1, 2, 3].map(() => limiter.consume('k'))
       const allowed = (await Promise.all(decisions)).map((decision) => decision.allowed)
       expect(allowed, name).toEqual([true, true, false])
-      close()
+      await close()
     }
   })
 })

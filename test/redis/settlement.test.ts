@@ -1,10 +1,9 @@
 import { createLimiter, type ShadowEvent } from '@sluice/core'
 import type { GuardFields, Passage } from '@sluice/http'
 import { type RedisStore, redisStore } from '@sluice/redis'
-import { Cluster, type Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, vi } from 'vitest'
+import type { Redis } from 'ioredis'
+import { describe, expect, vi } from 'vitest'
 import { exchange, guardOf } from '../http/exchange.ts'
-import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
@@ -103,20 +102,7 @@ describe('a guard on Redis', () => {
 })
 
 describe('a guard on a Cluster', () => {
-  let cluster: RedisCluster
-  let clusterClient: Cluster
-
-  beforeAll(async () => {
-    cluster = await startRedisCluster()
-    clusterClient = new Cluster(cluster.ports.map((port) => ({ host: '127.0.0.1', port })))
-  })
-
-  afterAll(async () => {
-    clusterClient.disconnect()
-    await cluster.stop()
-  })
-
-  it('charges a retry nothing, whose mark lives on another node', async () => {
+  it('charges a retry nothing, whose mark lives on another node', async ({ clusterClient }) => {
     const store = redisStore(clusterClient, { prefix: 'retries', heartbeatMs: 0 })
     const { request, used } = guarded({ idempotencyKey: true }, store)
     for (let i = 1; i <= 4; i += 1) {

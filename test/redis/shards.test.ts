@@ -1,29 +1,18 @@
-import type {
-  Check,
-  CheckLimiter,
-  Decision,
-  PenaltyOptions,
-  Policy,
-  PolicyFields,
-} from '@sluice/core'
+import type { Check, CheckLimiter, Decision, PenaltyOptions, PolicyFields } from '@sluice/core'
 import { redisStore, type UserClient } from '@sluice/redis'
-import { Cluster } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
+import type { Cluster } from 'ioredis'
+import { describe, expect } from 'vitest'
+import { checkOf, patientLimiter } from '../support/patient-limiter.ts'
+import type { RedisCluster } from '../support/redis-cluster.ts'
+import { it } from '../support/redis-test.ts'
 import { identitiesOf } from './tag-identities.ts'
 
 let servers: RedisCluster
 let cluster: Cluster
 
-beforeAll(async () => {
-  servers = await startRedisCluster()
-  cluster = new Cluster(servers.ports.map((port) => ({ host: '127.0.0.1', port })))
-})
-
-afterAll(async () => {
-  cluster.disconnect()
-  await servers.stop()
+it.beforeAll(({ cluster: own, clusterClient }) => {
+  servers = own
+  cluster = clusterClient
 })
 
 /** Identities of three tags, on different masters. */
@@ -33,6 +22,8 @@ let opened = 0
 
 interface Opened {
   readonly limiter: CheckLimiter
+  /** A check of each policy. */
+  checksOf(...keys: readonly string[]): Check[]
   /** Consumes, with a key for each policy. */
   consume(...keys: readonly string[]): Promise<Decision>
   /** Units that are left of each policy. */
@@ -54,16 +45,12 @@ function open(
     observers: { onStoreError: () => undefined },
     ...(penalty && { penalty }),
   })
-  const checkOf = (policy: Policy, key: string): Check => ({
-    policy,
-    key,
-    cost: 1,
-    limit: policy.limit,
-  })
+  const checksOf = (...keys: readonly string[]) =>
+    limiter.policies.map((policy, index) => checkOf(policy, { key: keys[index] ?? '' }))
   return {
     limiter,
-    consume: async (...keys) =>
-      limiter.decide(limiter.policies.map((policy, index) => checkOf(policy, keys[index] ?? ''))),
+    checksOf,
+    consume: async (...keys) => limiter.decide(checksOf(...keys)),
     async remaining(...keys) {
       const answers = await Promise.all(
         limiter.policies.map(async ({ name }, index) => {
@@ -164,14 +151,9 @@ describe('a request whose policies count different identities, on a Cluster', ()
     ['after it was asked', { name: 'wide', limit: 50 }],
   ])('is a strike for a penalty that was denied %s', async (_when, policy) => {
     const { limiter } = open([policy], cluster, { after: 3, within: '1h', for: '1h' })
-    const [quota] = limiter.policies
-    const { penalty } = limiter
-    if (!quota || !penalty) throw new Error('a policy and a penalty')
+    const quota = checkOf(limiter.policies[0], { key: here })
     await limiter.charge(here, { cost: quota.limit })
-    const checks = [
-      { policy: quota, key: here, cost: 1, limit: quota.limit },
-      { policy: penalty, key: there, cost: 1, limit: penalty.limit },
-    ]
+    const checks = [quota, checkOf(limiter.penalty, { key: there })]
     for (const left of [2, 1, 0]) {
       const { allowed, outcomes } = await limiter.decide(checks)
       expect(allowed).toBe(false)
@@ -215,17 +197,12 @@ describe('a request whose policies count different identities, on a Cluster', ()
   })
 
   it('peeks at all, and resets all', async () => {
-    const { limiter, consume, remaining } = open([
+    const { checksOf, consume, remaining } = open([
       { name: 'narrow', limit: 1 },
       { name: 'wide', limit: 9 },
     ])
     await consume(here, there)
-    const checks = limiter.policies.map((policy, index) => ({
-      policy,
-      key: [here, there][index] ?? '',
-      cost: 1,
-      limit: policy.limit,
-    }))
+    const checks = checksOf(here, there)
     const store = redisStore(cluster, { prefix: `shards${opened}` })
     expect((await store.apply('peek', checks)).map((one) => [one.allowed, one.remaining])).toEqual([
       [false, 0],

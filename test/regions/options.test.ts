@@ -19,90 +19,56 @@ function open(options: Partial<RegionalStoreOptions> = {}) {
   return regionalStore({ region: 'eu', local, global, shares, ...options })
 }
 
-function withPolicy(policy: PolicyOptions, deadlineMs?: number) {
-  return createLimiter({
-    policies: [{ name: 'api', ...policy }],
-    store: open(),
-    ...(deadlineMs === undefined ? {} : { deadlineMs }),
-  })
-}
-
 describe('regionalStore refuses', () => {
-  const cases: readonly (readonly [what: string, make: () => unknown, message: RegExp])[] = [
+  it.each<[options: Partial<RegionalStoreOptions>, message: RegExp]>([
+    [{ shares: { eu: 0.6, us: 0.5 } }, /the sum of shares must be at most 1.*but is 1\.1/],
+    [{ region: 'asia' }, /one of the regions that shares names \('eu', 'us'\), but is 'asia'/],
+    [{ shares: {} }, /region must be one of .*\(none\)/],
+    [{ shares: { eu: 0 } }, /shares\.eu must be .*but is 0/],
+    [{ shares: { eu: Number.NaN } }, /shares\.eu must be/],
+    [{ region: 'eu west' }, /region must be 1 to 32 characters/],
+    [{ shares: { ...shares, '': 0.1 } }, /a region of shares must be 1 to 32 characters/],
+    [Object({ share: 1 }), /there is no option 'share'/],
+    [Object({ local: {} }), /local must be a store/],
     [
-      'shares that add up to more than 1',
-      () => open({ shares: { eu: 0.6, us: 0.5 } }),
-      /the sum of shares must be at most 1.*but is 1\.1/,
-    ],
-    [
-      'shares that do not name the region',
-      () => open({ region: 'asia' }),
-      /region must be one of the regions that shares names \('eu', 'us'\), but is 'asia'/,
-    ],
-    ['no shares', () => open({ shares: {} }), /region must be one of .*\(none\)/],
-    ['a share of nothing', () => open({ shares: { eu: 0 } }), /shares\.eu must be .*but is 0/],
-    ['a share that is no number', () => open({ shares: { eu: Number.NaN } }), /shares\.eu must be/],
-    ['a malformed region', () => open({ region: 'eu west' }), /region must be 1 to 32 characters/],
-    [
-      'a malformed region among the shares',
-      () => open({ shares: { ...shares, '': 0.1 } }),
-      /a region of shares must be 1 to 32 characters/,
-    ],
-    [
-      'an option that does not exist',
-      () => open(Object({ share: 1 })),
-      /there is no option 'share'/,
-    ],
-    ['a local store that is none', () => open(Object({ local: {} })), /local must be a store/],
-    [
-      'a global store that grants no units',
-      () => open({ global: { apply: () => [], change: () => [] } }),
+      { global: { apply: () => [], change: () => [] } },
       /global must be a store that grants units, such as redisStore\(client\) with the encoding 'packed'/,
     ],
+    [{ globalDeadlineMs: 0 }, /globalDeadlineMs must be a whole number from 1 to 60000/],
+  ])('the options %o', (options, message) => {
+    expect(() => open(options)).toThrow(message)
+  })
+
+  const minutely = { limit: 5, window: '1m' } as const
+
+  it.each<[policy: PolicyOptions, message: RegExp]>([
     [
-      'a deadline out of range',
-      () => open({ globalDeadlineMs: 0 }),
-      /globalDeadlineMs must be a whole number from 1 to 60000/,
-    ],
-    [
-      'an algorithm whose limit cannot be divided',
-      () => withPolicy({ limit: 5, window: '1m', algorithm: 'token-bucket' }),
+      { ...minutely, algorithm: 'token-bucket' },
       /policy 'api' cannot be used .*'token-bucket' cannot be divided among regions, only that of 'sliding-log'; add reach: 'global'/,
     ],
+    [{ limit: 5, window: '50ms' }, /a window of 50 ms is too short to borrow in/],
     [
-      'a window that is too short to borrow in',
-      () => withPolicy({ limit: 5, window: '50ms' }),
-      /a window of 50 ms is too short to borrow in/,
-    ],
-    [
-      'concurrency that reaches all regions',
-      () => withPolicy({ limit: 5, algorithm: 'concurrency', reach: 'global' }),
+      { limit: 5, algorithm: 'concurrency', reach: 'global' },
       /'concurrency' is counted in each region; leave reach out/,
     ],
+    [{ ...minutely, countDenied: true }, /countDenied .*use the option penalty/],
     [
-      'a policy that counts denials',
-      () => withPolicy({ limit: 5, window: '1m', countDenied: true }),
-      /countDenied .*use the option penalty/,
-    ],
-    [
-      'decisions before the count, which charge one store',
-      () => withPolicy({ limit: 5, window: '1m', async: { maxUncounted: 2 } }),
+      { ...minutely, async: { maxUncounted: 2 } },
       /policy 'api' cannot be used .*async charges one store.*add reach: 'global', or leave async out/,
     ],
     [
-      'an unknown reach',
-      () => withPolicy(Object({ limit: 5, window: '1m', reach: 'planet' })),
+      Object({ ...minutely, reach: 'planet' }),
       /policies\[0\]\.reach must be one of 'region', 'global', but is 'planet'/,
     ],
-    [
-      'a limiter that gives up before the global store may',
-      () => withPolicy({ limit: 5, window: '1m' }, 50),
-      /deadlineMs \(50\) must be more than the globalDeadlineMs of regionalStore \(50\)/,
-    ],
-  ]
+  ])('the policy %o', (policy, message) => {
+    const policies = [{ name: 'api', ...policy }]
+    expect(() => createLimiter({ policies, store: open() })).toThrow(message)
+  })
 
-  it.each(cases)('%s', (_what, make, message) => {
-    expect(make).toThrow(message)
+  it('a limiter that gives up before the global store may', () => {
+    expect(() => createLimiter({ ...minutely, store: open(), deadlineMs: 50 })).toThrow(
+      /deadlineMs \(50\) must be more than the globalDeadlineMs of regionalStore \(50\)/,
+    )
   })
 
   it('one store for local and global', () => {

@@ -2,7 +2,7 @@ import type { CheckLimiter, Decision, Outcome } from '@sluice/core'
 import { collectMetrics } from '@sluice/metrics'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { seriesValue } from '../metrics/scrape.ts'
-import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
+import { checkOf, patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
 import { isProof } from '../support/scale.ts'
 import { until } from '../support/until.ts'
 import { type RegionName, startThreeServers, type ThreeServers } from './three-servers.ts'
@@ -105,11 +105,10 @@ describe('a limit of two regions', () => {
 
   it('is counted in the key of each policy apart, and by the limit of the request', async () => {
     const { eu } = await bothRegions()
-    const [policy] = eu.limiter.policies
-    if (!policy) throw new Error('no policy')
     const atLimit = async (limit: number, key: string) => {
+      const check = checkOf(eu.limiter.policies[0], { key, limit })
       let passed = 0
-      while ((await eu.limiter.decide([{ policy, key, cost: 1, limit }])).allowed) passed += 1
+      while ((await eu.limiter.decide([check])).allowed) passed += 1
       return passed
     }
     expect(await atLimit(100, 'gold')).toBe(60)

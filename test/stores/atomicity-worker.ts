@@ -1,12 +1,18 @@
-// One process of a fleet, of this version or the last one: 500 requests at once on one key, when the parent says go. Prints how many were admitted.
+// One process of a fleet, of this version or the last one, which asks 500 times at once for one key.
 
 import { createLimiter } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
+import { answerParent } from '../support/child.ts'
+
+export type BurstProtocol = {
+  connect: { input: undefined; output: unknown }
+  /** How many requests of a burst were admitted. */
+  admitted: { input: undefined; output: number }
+}
 
 const [url = '', policies = '[]'] = process.argv.slice(2)
 const redis = new Redis(url)
-await redis.ping()
 const limiter = createLimiter({
   deadlineMs: 60_000,
   store: redisStore(redis),
@@ -14,12 +20,10 @@ const limiter = createLimiter({
   failureMode: 'closed',
 })
 
-process.stdin.once('data', async () => {
-  const decisions = await Promise.all(
-    Array.from({ length: 500 }, () => limiter.consume('everybody')),
-  )
-  console.log(decisions.filter(({ allowed }) => allowed).length)
-  redis.disconnect()
-  process.stdin.destroy()
+answerParent<BurstProtocol>({
+  connect: () => redis.ping(),
+  async admitted() {
+    const asked = Array.from({ length: 500 }, () => limiter.consume('everybody'))
+    return (await Promise.all(asked)).filter(({ allowed }) => allowed).length
+  },
 })
-console.log('ready')

@@ -1,15 +1,14 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import type { PolicyOptions } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { bundledScript } from '../support/bundled-script.ts'
+import { startChild } from '../support/child.ts'
 import { lastVersion } from '../support/last-version.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import type { RedisServer } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { isProof, scaled } from '../support/scale.ts'
+import type { BurstProtocol } from './atomicity-worker.ts'
 
 const worker = new URL('atomicity-worker.ts', import.meta.url)
 const script = await bundledScript(worker)
@@ -17,12 +16,8 @@ const packagesBefore = isProof ? lastVersion() : undefined
 const scriptBefore = packagesBefore && (await bundledScript(worker, packagesBefore))
 let redis: RedisServer
 
-beforeAll(async () => {
-  redis = await startRedis()
-})
-
-afterAll(async () => {
-  await redis.stop()
+it.beforeAll(({ redis: own }) => {
+  redis = own
 })
 
 /** Each process asks 500 times, so three ask for more than every limit here. */
@@ -33,26 +28,14 @@ async function admittedByFleet(
   policies: readonly PolicyOptions[],
   scripts: readonly string[] = [script],
 ): Promise<number> {
+  const args = [redis.url, JSON.stringify(policies)]
   const fleet = Array.from({ length: processes }, (_, index) =>
-    startWorker(scripts[index % scripts.length] ?? script, policies),
+    startChild<BurstProtocol>(scripts[index % scripts.length] ?? script, { args }),
   )
-  for (const worker of fleet) expect((await worker.lines.next()).value).toBe('ready')
-  for (const worker of fleet) worker.child.stdin.write('go\n')
-  const counts = await Promise.all(
-    fleet.map(async ({ child, lines }) => {
-      const line = await lines.next()
-      if (child.exitCode === null) await once(child, 'exit')
-      return Number(line.value)
-    }),
-  )
+  await Promise.all(fleet.map((child) => child.ask('connect', undefined)))
+  const counts = await Promise.all(fleet.map((child) => child.ask('admitted', undefined)))
+  for (const child of fleet) child.stop()
   return counts.reduce((sum, count) => sum + count, 0)
-}
-
-function startWorker(bundle: string, policies: readonly PolicyOptions[]) {
-  const child = spawn(process.execPath, [bundle, redis.url, JSON.stringify(policies)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
 }
 
 const hourly: readonly PolicyOptions[] = [
@@ -88,16 +71,16 @@ describe(`${processes} processes with 500 requests each on one key`, { timeout: 
     },
   )
 
-  it('admit exactly the tighter of two limits, and charge the other exactly that', async () => {
+  it('admit exactly the tighter of two limits, and charge the other exactly that', async ({
+    client,
+  }) => {
     const policies: PolicyOptions[] = [
       { name: 'tight', limit: 777, window: '1h' },
       { name: 'loose', limit: 3_000, window: '1d' },
     ]
     expect(await admittedByFleet(policies)).toBe(777)
-    const client = new Redis(redis.url)
     const limiter = patientLimiter({ store: redisStore(client), policies })
     const { outcomes } = await limiter.peek('everybody')
     expect(outcomes.map(({ remaining }) => remaining)).toEqual([0, 3_000 - 777])
-    client.disconnect()
   })
 })

@@ -1,40 +1,42 @@
 import type { CheckLimiter, Decision, LimiterOptions, Store } from '@sluice/core'
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { patientLimiter } from '../support/patient-limiter.ts'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { checkOf, patientLimiter } from '../support/patient-limiter.ts'
 import { scaled } from '../support/scale.ts'
 import { exactNames } from './algorithm-policy.ts'
-import { denyingDrivers, type SharedServer } from './store-drivers.ts'
+import {
+  AskedStores,
+  denyingDrivers,
+  type OpenedStore,
+  packedDriver,
+  type SharingOptions,
+  serverOf,
+} from './store-drivers.ts'
 
 const policy: LimiterOptions = { limit: 2, window: '10s' }
 
 describe.each(denyingDrivers)('$name', (driver) => {
-  let server: SharedServer
+  const server = serverOf(driver)
+  const asked = new AskedStores()
+  const opened: OpenedStore[] = []
   let now = 0
-  let opened = 0
-
-  beforeAll(async () => {
-    server = await driver.start()
-  }, 60_000)
-
-  afterAll(() => server.stop())
 
   beforeEach(() => {
     now = 1_795_195_800_000
   })
 
-  async function open({
-    denialTtlMs,
-    name,
-  }: {
-    denialTtlMs?: number
-    name?: string
-  } = {}): Promise<Store> {
-    opened += 1
-    return server.share(() => now, {
-      name: name ?? `denials${opened}`,
-      ...(denialTtlMs === undefined ? {} : { denialTtlMs }),
+  afterEach(async () => {
+    for (const { close } of opened.splice(0)) await close()
+  })
+
+  /** Opens a store with a name of its own, unless it is given. */
+  async function open(options: SharingOptions = {}): Promise<Store> {
+    const store = await server.open(() => now, {
+      ...{ name: `denials${Math.random()}`.replace('.', ''), denialTtlMs: 1_000 },
+      ...options,
     })
+    opened.push(store)
+    return asked.watch(store)
   }
 
   describe('a denial', () => {
@@ -44,7 +46,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
       now += 500
       expect(await limiter.consume('k')).toMatchObject({ allowed: false, retryAfterMs: 9_500 })
       const answers: Decision[] = []
-      const used = await server.countAsked(async () => {
+      const used = await asked.while(async () => {
         for (let i = 0; i < 999; i += 1) {
           now += 1
           answers.push(await limiter.consume('k'))
@@ -56,7 +58,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
       expect(answers[998]).toMatchObject({ retryAfterMs: 8_501 })
       expect(answers[998]?.outcomes[0]).toMatchObject({ remaining: 0, resetMs: 8_501, limit: 2 })
       now += 1
-      expect(await server.countAsked(() => limiter.consume('k'))).toBe(1)
+      expect(await asked.while(() => limiter.consume('k'))).toBe(1)
     })
 
     it('ends when its wait does, before the second is over', async () => {
@@ -65,7 +67,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
       now += 9_900
       await limiter.consume('k')
       now += 99
-      expect(await server.countAsked(() => limiter.consume('k'))).toBe(0)
+      expect(await asked.while(() => limiter.consume('k'))).toBe(0)
       now += 1
       expect(await limiter.consume('k')).toMatchObject({ allowed: true })
     })
@@ -74,7 +76,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
       const limiter = patientLimiter({ store: await open(), limit: 5, window: '10s' })
       await limiter.consume('k', { cost: 2 })
       expect((await limiter.consume('k', { cost: 4 })).allowed).toBe(false)
-      expect(await server.countAsked(() => limiter.consume('k', { cost: 5 }))).toBe(0)
+      expect(await asked.while(() => limiter.consume('k', { cost: 5 }))).toBe(0)
       expect((await limiter.consume('k', { cost: 3 })).allowed).toBe(true)
     })
 
@@ -130,8 +132,8 @@ describe.each(denyingDrivers)('$name', (driver) => {
       ] as const) {
         const limiter = patientLimiter({ store: await open(storeOptions), ...options })
         await limiter.consume('k', { cost: 2 })
-        expect(await server.countAsked(() => limiter.consume('k'))).toBe(1)
-        expect(await server.countAsked(() => limiter.consume('k'))).toBe(1)
+        expect(await asked.while(() => limiter.consume('k'))).toBe(1)
+        expect(await asked.while(() => limiter.consume('k'))).toBe(1)
       }
     })
 
@@ -167,11 +169,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
         { allowed: true, remaining: undefined, resetMs: undefined, retryAfterMs: 0 },
       ])
       const [tight, loose] = limiter.policies
-      if (!tight || !loose) throw new Error('two policies')
-      const mixed = await limiter.decide([
-        { policy: tight, key: 'k', cost: 1, limit: 1 },
-        { policy: loose, key: 'another', cost: 1, limit: 9 },
-      ])
+      const mixed = await limiter.decide([checkOf(tight), checkOf(loose, { key: 'another' })])
       expect(mixed).toMatchObject({ allowed: false })
       expect(mixed.outcomes[1]).toMatchObject({ allowed: true, remaining: undefined })
     })
@@ -185,11 +183,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
         ],
       })
       const [short, long] = limiter.policies
-      if (!short || !long) throw new Error('two policies')
-      const checks = [
-        { policy: short, key: 'a', cost: 1, limit: 1 },
-        { policy: long, key: 'b', cost: 1, limit: 1 },
-      ]
+      const checks = [checkOf(short, { key: 'a' }), checkOf(long, { key: 'b' })]
       await limiter.decide(checks)
       await limiter.decide(checks)
       await limiter.reset('a')
@@ -209,7 +203,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
       for (let i = 0; i < 6; i += 1) {
         await Promise.all(Array.from({ length: 1_000 }, (_, j) => limiter.consume(`${i}-${j}`)))
       }
-      expect(await server.countAsked(() => limiter.consume('0-0'))).toBe(0)
+      expect(await asked.while(() => limiter.consume('0-0'))).toBe(0)
     })
 
     it('is bounded in number', async () => {
@@ -217,8 +211,8 @@ describe.each(denyingDrivers)('$name', (driver) => {
       for (let round = 0; round < 22; round += 1) {
         await Promise.all(Array.from({ length: 1_000 }, (_, i) => limiter.consume(`${round}-${i}`)))
       }
-      expect(await server.countAsked(() => limiter.consume('0-0'))).toBe(1)
-      expect(await server.countAsked(() => limiter.consume('21-0'))).toBe(0)
+      expect(await asked.while(() => limiter.consume('0-0'))).toBe(1)
+      expect(await asked.while(() => limiter.consume('21-0'))).toBe(0)
     })
 
     describe('of a lone process', () => {
@@ -269,7 +263,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
               if (isExact) expect(told.retryAfterMs).toBe(asked.retryAfterMs)
             }
           }),
-          { numRuns: driver.name === 'Redis' ? scaled(15, 100) : 15 },
+          { numRuns: driver === packedDriver ? scaled(15, 100) : 15 },
         )
       })
     })

@@ -1,23 +1,19 @@
 import { createLimiter, digestOf, memoryStore, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Redis } from 'ioredis'
+import { describe, expect } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import type { RedisServer } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { storeThrough } from '../support/store-through.ts'
 
 let server: RedisServer
 let client: Redis
 
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.url)
+it.beforeAll(async ({ redis: itsServer, client: itsClient }) => {
+  server = itsServer
+  client = itsClient
 })
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
-})
-
 const stores: readonly (readonly [string, () => Store])[] = [
   ['memory', () => memoryStore()],
   ['Redis', () => redisStore(client, { prefix: 'd1' })],

@@ -10,6 +10,7 @@ import {
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type AnyCheck, type AnyOp, changeOf } from '../support/store-through.ts'
+import { weighted } from '../support/weighted.ts'
 import { memoryDriver, type OpenedStore, packedDriver, runsOf, serverOf } from './store-drivers.ts'
 
 /** An operation on one key of the policy with grants, and sometimes on one without. */
@@ -55,18 +56,18 @@ const traces: fc.Arbitrary<Trace> = fc
         ...(['consume', 'consume', 'grant', 'grant', 'grant', 'peek', 'charge'] as const),
         ...(['refund', 'reset'] as const),
       ),
-      elapsedMs: fc.oneof(
-        { weight: 4, arbitrary: fc.constantFrom(0, 1, lifeMs - 1, lifeMs, lifeMs + 1) },
-        { weight: 3, arbitrary: fc.nat(lifeMs) },
-        { weight: 1, arbitrary: fc.constantFrom(window - lifeMs, window, window + lifeMs) },
+      elapsedMs: weighted(
+        [4, fc.constantFrom(0, 1, lifeMs - 1, lifeMs, lifeMs + 1)],
+        [3, fc.nat(lifeMs)],
+        [1, fc.constantFrom(window - lifeMs, window, window + lifeMs)],
       ),
       key: fc.constantFrom('a', 'a', 'b'),
       cost: fc.oneof(fc.constant(1), fc.nat(limit + 1)),
-      limit: fc.oneof(
-        { weight: 8, arbitrary: fc.constant(limit) },
-        { weight: 1, arbitrary: fc.nat(2 * limit) },
+      limit: weighted(
+        [8, fc.constant(limit)],
+        [1, fc.nat(2 * limit)],
         // A log that is written as one string.
-        { weight: 1, arbitrary: fc.constant(100) },
+        [1, fc.constant(100)],
       ),
       divisor: fc.constantFrom(1, 2, 4),
       closes: fc.nat(2),

@@ -9,7 +9,9 @@ import {
 } from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { checkOf } from '../support/patient-limiter.ts'
 import { type AnyCheck, changeOf } from '../support/store-through.ts'
+import { weighted } from '../support/weighted.ts'
 import { algorithmPolicy, exactNames, testedAlgorithms } from './algorithm-policy.ts'
 import {
   memoryDriver,
@@ -21,7 +23,7 @@ import {
   serverOf,
   sortedSetDriver,
 } from './store-drivers.ts'
-import { policiesOf, traces } from './traces.ts'
+import { policiesOf, policyOf, traces } from './traces.ts'
 
 const start = 1_795_195_800_123
 let now = start
@@ -36,10 +38,10 @@ function memoryAt(time: number): ReturnType<typeof memoryStore> {
 
 /** Requests of one client in time: how long after the one before, and what each costs. */
 function arrivals(windowMs: number): fc.Arbitrary<{ elapsedMs: number; cost: number }[]> {
-  const elapsedMs = fc.oneof(
-    { weight: 3, arbitrary: fc.constant(0) },
-    { weight: 3, arbitrary: fc.integer({ min: 0, max: Math.max(1, Math.floor(windowMs / 4)) }) },
-    { weight: 2, arbitrary: fc.integer({ min: windowMs - 1, max: windowMs + 1 }) },
+  const elapsedMs = weighted(
+    [3, fc.constant(0)],
+    [3, fc.integer({ min: 0, max: Math.max(1, Math.floor(windowMs / 4)) })],
+    [2, fc.integer({ min: windowMs - 1, max: windowMs + 1 })],
   )
   return fc.array(fc.record({ elapsedMs, cost: fc.integer({ min: 0, max: 4 }) }), {
     minLength: 1,
@@ -58,10 +60,8 @@ const drivers = [memoryDriver, postgresDriver]
 describe('sliding-log', () => {
   it('admits a burst on both sides of a boundary only once', () => {
     const store = memoryAt(60_000 * 29_919_930 - 1)
-    const [policy] = policiesOf([{ name: 'p', limit: 100, window: '1m' }])
-    if (!policy) throw new Error('one policy')
+    const checks = [checkOf(policyOf({ name: 'p', limit: 100, window: '1m' }))]
     const burst = (): number => {
-      const checks = [{ policy, key: 'k', cost: 1, limit: 100 }]
       return Array.from({ length: 100 }, () => store.apply('consume', checks)[0]).filter(
         (outcome) => outcome?.allowed,
       ).length
@@ -93,7 +93,7 @@ describe.each(drivers)('a lone client ($name)', (driver: StoreDriver) => {
           (await store.apply('peek', checks)).every(({ allowed }) => allowed)
         for (const { elapsedMs, cost } of requests) {
           now += elapsedMs
-          const checks = policies.map((policy) => ({ policy, key: 'k', cost, limit: policy.limit }))
+          const checks = policies.map((policy) => checkOf(policy, { cost }))
           const outcomes = await store.apply('consume', checks)
           const waitMs = Math.max(...outcomes.map(({ retryAfterMs }) => retryAfterMs))
           if (waitMs === 0 || waitMs === Number.POSITIVE_INFINITY) continue
@@ -130,12 +130,11 @@ describe.each([memoryDriver, packedDriver])(
         const law = fc.asyncProperty(cases, async ([{ limit, window }, offset, instants]) => {
           const { store, close } = await server.open(() => now)
           const options = algorithmPolicy(algorithm, { name: 'p', limit, window })
-          const [policy] = policiesOf([{ ...options, ...own }])
-          if (!policy) throw new Error('one policy')
+          const policy = policyOf({ ...options, ...own })
           const admittedAt = async (key: string, instant: number): Promise<number> => {
             now = start + offset + instant
             const asks = Array.from({ length: limit + 1 }, () =>
-              store.apply('consume', [{ policy, key, cost: 1, limit }]),
+              store.apply('consume', [checkOf(policy, { key })]),
             )
             const outcomes = await Promise.all(asks)
             return outcomes.filter(([outcome]) => outcome?.allowed).length
@@ -162,13 +161,12 @@ describe.each(exactNames)('%s', (algorithm: AlgorithmName) => {
     fc.assert(
       fc.property(cases, ([{ limit, window }, requests, later]) => {
         const store = memoryAt(start)
-        const [policy] = policiesOf([algorithmPolicy(algorithm, { name: 'p', limit, window })])
-        if (!policy) throw new Error('one policy')
+        const policy = policyOf(algorithmPolicy(algorithm, { name: 'p', limit, window }))
         const seen = (): unknown => {
           const instant = now
           const answers = later.map((ms) => {
             now = instant + ms
-            return strip(store, { policy, key: 'k', cost: 1, limit })
+            return strip(store, checkOf(policy))
           })
           now = instant
           return answers
@@ -176,7 +174,7 @@ describe.each(exactNames)('%s', (algorithm: AlgorithmName) => {
         for (const { elapsedMs, cost } of requests) {
           now += elapsedMs
           const before = seen()
-          const [outcome] = store.apply('consume', [{ policy, key: 'k', cost, limit }])
+          const [outcome] = store.apply('consume', [checkOf(policy, { cost })])
           if (!outcome?.allowed) expect(seen()).toEqual(before)
         }
       }),

@@ -2,16 +2,12 @@ import { memoryStore, type Store } from '@sluice/core'
 import { postgresMigration, postgresStore } from '@sluice/postgres'
 import { type RedisStoreOptions, redisStore, type UserClient } from '@sluice/redis'
 import { Redis } from 'ioredis'
-import { Redis as Redis5 } from 'ioredis5'
-import { Redis as Iovalkey } from 'iovalkey'
 import { Pool } from 'pg'
-import { createClient } from 'redis'
-import { createClient as createClient4 } from 'redis4'
-import { createClient as createClient5 } from 'redis5'
 import { afterAll, beforeAll, vi } from 'vitest'
 import { redisByHttp } from '../redis/redis-by-http.ts'
 import { GlideClient } from '../support/glide.ts'
 import { startPostgres } from '../support/postgres-server.ts'
+import { singleClients } from '../support/redis-clients.ts'
 import { redisHttpFront } from '../support/redis-http-front.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { scaled } from '../support/scale.ts'
@@ -38,41 +34,30 @@ export interface StoreDriver {
 }
 
 export interface StoreServer {
-  /** Opens an empty store. @param now the only clock */
-  open(now: () => number): Promise<OpenedStore>
+  /** Opens a store: an empty one, unless another of its name was there before. @param now the only clock */
+  open(now: () => number, sharing?: SharingOptions): Promise<OpenedStore>
   stop(): Promise<void>
 }
 
 /** How a store is opened beside others of a test. */
 export interface SharingOptions {
-  /** Stores of one name share their counts: letters and digits. */
-  readonly name: string
+  /** Stores of one name share their counts: letters and digits. @default a new name */
+  readonly name?: string
+  /** @default 0, so that every answer is that of the server */
   readonly denialTtlMs?: number
 }
 
-/** A server on which several stores can share their counts. */
-export class SharedServer {
-  readonly #open: (now: () => number, options: Required<SharingOptions>) => Promise<Store>
+/** Counts the requests that reach stores while some work is done. */
+export class AskedStores {
   readonly #spies: { readonly mock: { readonly calls: readonly unknown[] } }[] = []
-  readonly stop: () => Promise<void>
 
-  constructor(
-    open: (now: () => number, options: Required<SharingOptions>) => Promise<Store>,
-    stop: () => Promise<void>,
-  ) {
-    this.#open = open
-    this.stop = stop
-  }
-
-  async share(now: () => number, { name, denialTtlMs = 1_000 }: SharingOptions): Promise<Store> {
-    const store = await this.#open(now, { name, denialTtlMs })
+  watch({ store }: Pick<OpenedStore, 'store'>): Store {
     this.#spies.push(vi.spyOn(store, 'apply'))
     if (store.submit) this.#spies.push(vi.spyOn(store, 'submit'))
     return store
   }
 
-  /** Counts the requests that reach the stores while some work is done. */
-  async countAsked(work: () => Promise<unknown>): Promise<number> {
+  async while(work: () => Promise<unknown>): Promise<number> {
     const before = this.#asked()
     await work()
     return this.#asked() - before
@@ -90,52 +75,12 @@ export function serverOf(driver: StoreDriver): Pick<StoreServer, 'open'> {
     server = await driver.start()
   })
   afterAll(() => server.stop())
-  return { open: (now) => server.open(now) }
+  return { open: (now, sharing) => server.open(now, sharing) }
 }
 
 interface Connected {
   client: UserClient
   close(): Promise<void>
-}
-
-interface DenyingDriver {
-  readonly name: string
-  start(): Promise<SharedServer>
-}
-
-/** The stores whose denials are remembered: one is enough for `npm test`. */
-export const denyingDrivers: readonly DenyingDriver[] = [
-  {
-    name: 'Redis',
-    async start() {
-      const redis = await startRedis()
-      const client = new Redis(redis.url)
-      return new SharedServer(
-        async (clock, { name: prefix, denialTtlMs }) =>
-          redisStore(client, { prefix, clock, denialTtlMs, heartbeatMs: 0 }),
-        async () => {
-          client.disconnect()
-          await redis.stop()
-        },
-      )
-    },
-  },
-  ...scaled([], [{ name: 'Postgres', start: denyingPostgres }]),
-]
-
-async function denyingPostgres(): Promise<SharedServer> {
-  const postgres = await startPostgres()
-  const pool = new Pool({ connectionString: postgres.url })
-  return new SharedServer(
-    async (clock, { name: table, denialTtlMs }) => {
-      await pool.query(postgresMigration({ table }))
-      return postgresStore(pool, { table, clock, denialTtlMs })
-    },
-    async () => {
-      await pool.end()
-      await postgres.stop()
-    },
-  )
 }
 
 function redisDriver(
@@ -149,18 +94,12 @@ function redisDriver(
       const redis = await startRedis()
       let opened = 0
       return {
-        async open(now) {
+        async open(now, { name, denialTtlMs = 0 } = {}) {
           const { client, close } = await connect(redis.url)
           opened += 1
-          const prefix = `test${opened}`
-          // Every answer is Redis' own, so that it can be compared; denials that stay local have tests of their own.
-          const store = redisStore(client, {
-            prefix,
-            clock: now,
-            denialTtlMs: 0,
-            heartbeatMs: 0,
-            ...options,
-          })
+          const prefix = name ?? `test${opened}`
+          const own = { prefix, clock: now, denialTtlMs, heartbeatMs: 0 }
+          const store = redisStore(client, { ...own, ...options })
           return {
             store,
             storedKeys: () => storedKeys(redis, prefix),
@@ -206,18 +145,18 @@ export const postgresDriver: StoreDriver = {
   async start() {
     const postgres = await startPostgres()
     const pool = new Pool({ connectionString: postgres.url })
-    await pool.query(postgresMigration())
     return {
-      async open(now) {
-        await pool.query('DELETE FROM sluice_counts')
-        const store = postgresStore(pool, { clock: now, denialTtlMs: 0 })
+      async open(now, { name: table = 'sluice_counts', denialTtlMs = 0 } = {}) {
+        await pool.query(postgresMigration({ table }))
+        if (table === 'sluice_counts') await pool.query(`DELETE FROM ${table}`)
+        const store = postgresStore(pool, { table, clock: now, denialTtlMs })
         // A state is written down with its end, which no step back of the clock moves.
         let latest = now()
         return {
           store,
           async storedKeys() {
             const { rows } = await pool.query<{ ends_at: string }>(
-              "SELECT ends_at FROM sluice_counts WHERE state <> ''",
+              `SELECT ends_at FROM ${table} WHERE state <> ''`,
             )
             latest = Math.max(latest, now())
             return rows.map((row) => ({
@@ -258,30 +197,19 @@ export const sortedSetDriver: StoreDriver = redisDriver('Redis, sorted sets', io
 
 /** The clients that reach the same Redis by other ways. */
 const otherClients: readonly StoreDriver[] = [
-  redisDriver('Redis, ioredis 5', async (url) => {
-    const client = new Redis5(url)
-    return { client, close: async () => client.disconnect() }
-  }),
-  redisDriver('Redis, iovalkey', async (url) => {
-    const client = new Iovalkey(url)
-    return { client, close: async () => client.disconnect() }
-  }),
+  ...Object.entries(singleClients)
+    .filter(([name]) => name !== 'ioredis 6')
+    .map(([name, make]) =>
+      redisDriver(`Redis, ${name}`, async (url) => {
+        const { client, connect, close } = make(Number(new URL(url).port))
+        await connect()
+        return { client, close }
+      }),
+    ),
   redisDriver('Redis, Valkey GLIDE', async (url) => {
     const { hostname: host, port } = new URL(url)
     const client = await GlideClient.createClient({ addresses: [{ host, port: Number(port) }] })
     return { client, close: async () => client.close() }
-  }),
-  redisDriver('Redis, node-redis 6', async (url) => {
-    const client = await createClient({ url }).connect()
-    return { client, close: async () => client.destroy() }
-  }),
-  redisDriver('Redis, node-redis 5', async (url) => {
-    const client = await createClient5({ url }).connect()
-    return { client, close: async () => client.destroy() }
-  }),
-  redisDriver('Redis, node-redis 4', async (url) => {
-    const client = await createClient4({ url }).connect()
-    return { client, close: async () => client.disconnect() }
   }),
   redisDriver('Redis over HTTP', async (url) => {
     const front = await redisHttpFront(url)
@@ -290,6 +218,12 @@ const otherClients: readonly StoreDriver[] = [
       close: async () => front[Symbol.asyncDispose](),
     }
   }),
+]
+
+/** The stores whose denials are remembered: one is enough for `npm test`. */
+export const denyingDrivers: readonly StoreDriver[] = [
+  packedDriver,
+  ...scaled([], [postgresDriver]),
 ]
 
 /** Every store that must behave alike, each by one client in `npm test`. */

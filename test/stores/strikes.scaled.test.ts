@@ -1,10 +1,17 @@
 import type { CheckLimiter, LimiterOptions } from '@sluice/core'
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { checkOf, patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
 import { scaled } from '../support/scale.ts'
 import { until } from '../support/until.ts'
-import { denyingDrivers, type SharedServer, type SharingOptions } from './store-drivers.ts'
+import {
+  AskedStores,
+  denyingDrivers,
+  type OpenedStore,
+  packedDriver,
+  type SharingOptions,
+  serverOf,
+} from './store-drivers.ts'
 
 const options: LimiterOptions = {
   name: 'quota',
@@ -14,28 +21,30 @@ const options: LimiterOptions = {
 }
 
 describe.each(denyingDrivers)('$name', (driver) => {
-  let server: SharedServer
+  const server = serverOf(driver)
+  const asked = new AskedStores()
+  const stores: OpenedStore[] = []
   let now = 0
   let opened = 0
-
-  beforeAll(async () => {
-    server = await driver.start()
-  }, 60_000)
-
-  afterAll(() => server.stop())
 
   beforeEach(() => {
     now = 1_795_195_800_000
     opened += 1
   })
 
+  afterEach(async () => {
+    for (const { close } of stores.splice(0)) await close()
+  })
+
   /** A process of its own, as far as the store can tell; all of a test share their keys. */
   async function processOf(
-    sharing: Partial<SharingOptions> = {},
+    sharing: SharingOptions = {},
     limiterOptions: SomeOptions = {},
   ): Promise<CheckLimiter> {
-    const store = await server.share(() => now, { name: `strikes${opened}`, ...sharing })
-    return patientLimiter({ store, ...options, ...limiterOptions })
+    const own = { name: `strikes${opened}`, denialTtlMs: 1_000, ...sharing }
+    const store = await server.open(() => now, own)
+    stores.push(store)
+    return patientLimiter({ store: asked.watch(store), ...options, ...limiterOptions })
   }
 
   /** One that always asks the store. */
@@ -58,7 +67,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
       const limiter = await processOf()
       await limiter.consume('k', { cost: 2 })
       let deniedBefore = 0
-      const asked = await server.countAsked(async () => {
+      const count = await asked.while(async () => {
         for (let i = 0; i < 1_000; i += 1) {
           const { allowed, outcomes } = await limiter.consume('k')
           expect(allowed).toBe(false)
@@ -67,7 +76,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
       })
       expect(deniedBefore).toBeGreaterThanOrEqual(9)
       expect(deniedBefore).toBeLessThanOrEqual(11)
-      expect(asked).toBeLessThanOrEqual(4)
+      expect(count).toBeLessThanOrEqual(4)
       expect((await (await witness()).consume('k')).retryAfterMs).toBe(300_000)
     })
 
@@ -86,20 +95,19 @@ describe.each(denyingDrivers)('$name', (driver) => {
 
     it('of a parallel flood lead to a block too', async () => {
       const limiter = await processOf()
-      const asked = await server.countAsked(async () => {
+      const count = await asked.while(async () => {
         for (let i = 0; i < 10; i += 1) {
           await Promise.all(Array.from({ length: 100 }, () => limiter.consume('k')))
         }
       })
       // Those of the first round, of which none knows of a denial yet.
-      expect(asked).toBeLessThanOrEqual(106)
+      expect(count).toBeLessThanOrEqual(106)
       expect((await (await witness()).consume('k')).retryAfterMs).toBe(300_000)
     })
 
     it('are told within denialTtlMs, where they lead to no block', async () => {
-      const limiter = await processOf({ denialTtlMs: 50 })
+      const [limiter, other] = [await processOf({ denialTtlMs: 50 }), await witness()]
       await denied(limiter, 4)
-      const other = await witness()
       expect(await strikesLeft(other)).toBe(9)
       await until('told', async () => (await strikesLeft(other)) === 6)
     })
@@ -154,7 +162,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
     it("cost nothing with after: 'never'", async () => {
       const limiter = await processOf({}, { penalty: { after: 'never', name: 'bans' } })
       await denied(limiter, 1)
-      expect(await server.countAsked(() => denied(limiter, 500))).toBe(0)
+      expect(await asked.while(() => denied(limiter, 500))).toBe(0)
     })
   })
 
@@ -177,7 +185,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
       await denied(limiter, 3)
       await limiter.block('k', '1h')
       expect((await limiter.consume('k')).retryAfterMs).toBe(3_600_000)
-      expect(await server.countAsked(() => limiter.consume('k'))).toBe(0)
+      expect(await asked.while(() => limiter.consume('k'))).toBe(0)
     })
 
     it('by another process counts at once for a key that is allowed, and after denialTtlMs for one that is not', async () => {
@@ -197,7 +205,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
       await limiter.block('k', '1h')
       await limiter.consume('k')
       now += 500
-      expect(await server.countAsked(() => limiter.consume('k'))).toBe(0)
+      expect(await asked.while(() => limiter.consume('k'))).toBe(0)
       expect((await limiter.consume('k')).retryAfterMs).toBe(3_599_500)
     })
 
@@ -225,29 +233,22 @@ describe.each(denyingDrivers)('$name', (driver) => {
     it('asks the store once, whoever comes meanwhile', async () => {
       const limiter = await processOf()
       await denied(limiter, 9)
-      const asked = await server.countAsked(async () => {
+      const count = await asked.while(async () => {
         const flood = await Promise.all(Array.from({ length: 9 }, () => limiter.consume('k')))
         expect(flood[0]).toMatchObject({ allowed: false, retryAfterMs: 300_000 })
       })
       // What was collected, and the request itself.
-      expect(asked).toBe(2)
+      expect(count).toBe(2)
       expect((await limiter.consume('k')).retryAfterMs).toBe(300_000)
     })
 
     it('is the same for every key that the penalty counts, whichever quota denies', async () => {
-      const store = await server.share(() => now, { name: `both${opened}` })
-      const limiter = patientLimiter({
-        store,
-        policies: [{ name: 'quota', limit: 1, window: '10s' }],
-        penalty: { name: 'bans', after: 4, within: '1m', for: '5m' },
-      })
-      const [quota] = limiter.policies
-      const { penalty } = limiter
-      if (!quota || !penalty) throw new Error('a quota and a penalty')
+      const bans = { name: 'bans', after: 4, within: '1m', for: '5m' } as const
+      const limiter = await processOf({}, { limit: 1, penalty: bans })
       const ask = (user: string) =>
         limiter.decide([
-          { policy: quota, key: user, cost: 1, limit: 1 },
-          { policy: penalty, key: 'address', cost: 1, limit: 4 },
+          checkOf(limiter.policies[0], { key: user }),
+          checkOf(limiter.penalty, { key: 'address' }),
         ])
       const waits: number[] = []
       for (const user of ['ada', 'bob', 'ada', 'bob', 'ada', 'bob']) {
@@ -293,7 +294,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
             expect(told).toEqual(asked)
           }
         }),
-        { numRuns: driver.name === 'Redis' ? scaled(20, 60) : 15 },
+        { numRuns: driver === packedDriver ? scaled(20, 60) : 15 },
       )
     })
   })

@@ -11,6 +11,7 @@ import {
 import fc from 'fast-check'
 import { limiterOf } from '../support/patient-limiter.ts'
 import type { AnyCheck } from '../support/store-through.ts'
+import { weighted } from '../support/weighted.ts'
 import { testedAlgorithms } from './algorithm-policy.ts'
 
 /** Several requests at one time, which a store that batches decides in one call. */
@@ -78,12 +79,18 @@ export function policiesOf(options: readonly PolicyFields[]): readonly Policy[] 
   return options.flatMap((policy) => limiterOf({ policies: [policy], store }).policies)
 }
 
+export function policyOf(options: PolicyFields): Policy {
+  const [policy] = policiesOf([options])
+  if (!policy) throw new Error('a limiter has no policy')
+  return policy
+}
+
 /** None, one that blocks by itself, or one by hand alone. */
-const penalties: fc.Arbitrary<readonly PenaltyOptions[]> = fc.oneof(
-  { weight: 3, arbitrary: fc.constant([]) },
-  {
-    weight: 3,
-    arbitrary: fc
+const penalties: fc.Arbitrary<readonly PenaltyOptions[]> = weighted(
+  [3, fc.constant([])],
+  [
+    3,
+    fc
       .record({
         after: fc.constantFrom(1, 2, 3, 5),
         within: fc.constantFrom(...usual.windows),
@@ -92,8 +99,8 @@ const penalties: fc.Arbitrary<readonly PenaltyOptions[]> = fc.oneof(
         share: fc.constantFrom(1, 1.3, 8, 1_000),
       })
       .map(({ share, ...options }) => [{ ...options, max: Math.floor(options.for * share) }]),
-  },
-  { weight: 1, arbitrary: fc.constant([{ after: 'never' } as const]) },
+  ],
+  [1, fc.constant([{ after: 'never' } as const])],
 )
 
 /** Penalties as a limiter makes them. */
@@ -107,18 +114,15 @@ function lastingMs({ windowMs, penalty }: Policy): readonly number[] {
 }
 
 function elapsed(windowMs: number): fc.Arbitrary<number> {
-  return fc.oneof(
-    { weight: 6, arbitrary: fc.constant(0) },
-    { weight: 4, arbitrary: fc.integer({ min: 0, max: 3 }) },
-    { weight: 4, arbitrary: fc.integer({ min: 0, max: windowMs }) },
-    {
-      weight: 3,
-      arbitrary: fc.integer({ min: windowMs - 1, max: windowMs + 1 }),
-    },
-    { weight: 1, arbitrary: fc.integer({ min: windowMs, max: 3 * windowMs }) },
-    { weight: 1, arbitrary: fc.integer({ min: -5, max: 5 }) },
-    { weight: 1, arbitrary: fc.constantFrom(-3_600_000, 3_600_000) },
-    { weight: 1, arbitrary: fc.integer({ min: -3_600_000, max: 0 }) },
+  return weighted(
+    [6, fc.constant(0)],
+    [4, fc.integer({ min: 0, max: 3 })],
+    [4, fc.integer({ min: 0, max: windowMs })],
+    [3, fc.integer({ min: windowMs - 1, max: windowMs + 1 })],
+    [1, fc.integer({ min: windowMs, max: 3 * windowMs })],
+    [1, fc.integer({ min: -5, max: 5 })],
+    [1, fc.constantFrom(-3_600_000, 3_600_000)],
+    [1, fc.integer({ min: -3_600_000, max: 0 })],
   )
 }
 
@@ -134,10 +138,7 @@ function penaltyCheckOf(policy: Policy): fc.Arbitrary<Check> {
   return fc
     .record({
       key: fc.constantFrom('a', 'a', 'b', 'c'),
-      cost: fc.oneof(
-        { weight: 6, arbitrary: fc.constant(1) },
-        { weight: 1, arbitrary: fc.integer({ min: 0, max: policy.limit }) },
-      ),
+      cost: weighted([6, fc.constant(1)], [1, fc.integer({ min: 0, max: policy.limit })]),
     })
     .map((rest) => ({ policy, limit: policy.limit, ...rest }))
 }
@@ -151,17 +152,14 @@ function checkOf(policy: Policy): fc.Arbitrary<Check> {
   return fc
     .record({
       key: fc.constantFrom('a', 'a', 'b', 'c'),
-      cost: fc.oneof(
-        { weight: 6, arbitrary: fc.constant(1) },
-        { weight: 3, arbitrary: fc.integer({ min: 0, max: policy.limit + 1 }) },
-        { weight: 1, arbitrary: fc.constantFrom(...largeCosts(policy)) },
+      cost: weighted(
+        [6, fc.constant(1)],
+        [3, fc.integer({ min: 0, max: policy.limit + 1 })],
+        [1, fc.constantFrom(...largeCosts(policy))],
       ),
-      limit: fc.oneof(
-        { weight: 8, arbitrary: fc.constant(policy.limit) },
-        {
-          weight: 1,
-          arbitrary: fc.integer({ min: 0, max: largestLimit(policy) }),
-        },
+      limit: weighted(
+        [8, fc.constant(policy.limit)],
+        [1, fc.integer({ min: 0, max: largestLimit(policy) })],
       ),
     })
     .map((rest) => ({ policy, ...rest }))
@@ -184,7 +182,7 @@ function requestOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
   const other = otherRequestOf(policies)
   const hasPenalty = policies.some(({ algorithm }) => algorithm === 'penalty')
   if (!hasPenalty) return other
-  return fc.oneof({ weight: 12, arbitrary: other }, { weight: 1, arbitrary: blockOf(policies) })
+  return weighted([12, other], [1, blockOf(policies)])
 }
 
 function otherRequestOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
@@ -225,21 +223,21 @@ function tracesOf(sizes: Sizes): fc.Arbitrary<Trace> {
       const step = fc.constantFrom(...policies.flatMap(lastingMs)).chain((windowMs) =>
         fc.record({
           elapsedMs: elapsed(windowMs),
-          requests: fc.oneof(
-            {
-              weight: 2,
-              arbitrary: fc.array(requestOf(policies), {
+          requests: weighted(
+            [
+              2,
+              fc.array(requestOf(policies), {
                 minLength: 1,
                 maxLength: 1,
               }),
-            },
-            {
-              weight: 1,
-              arbitrary: fc.array(requestOf(policies), {
+            ],
+            [
+              1,
+              fc.array(requestOf(policies), {
                 minLength: 2,
                 maxLength: 6,
               }),
-            },
+            ],
           ),
         }),
       )

@@ -1,13 +1,11 @@
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync } from 'node:child_process'
 import { chown, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { freePort } from './free-port.ts'
-import { leash, unrefAll } from './leash.ts'
 import { findOrInstall } from './programs.ts'
+import { startServer } from './server-process.ts'
 
 export interface PostgresServer {
   readonly url: string
@@ -19,8 +17,6 @@ export interface PostgresServer {
   stop(): Promise<void>
 }
 
-const startTimeoutMs = 20_000
-
 /** Starts an empty server of its own, on a free port of 127.0.0.1, in a temporary folder, which never waits for a disk. */
 export async function startPostgres(): Promise<PostgresServer> {
   const bin = dirname(findOrInstall('postgres'))
@@ -31,60 +27,30 @@ export async function startPostgres(): Promise<PostgresServer> {
   execFileSync(join(bin, 'initdb'), setUp, { ...user, cwd: folder, stdio: 'pipe' })
   const port = await freePort()
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
-  let running = spawnServer()
-
-  function spawnServer() {
-    const child = spawn(
-      join(bin, 'postgres'),
-      [
-        '-D',
-        folder,
-        '-h',
-        '127.0.0.1',
-        '-p',
-        `${port}`,
-        '-k',
-        '',
-        '-F',
-        '-c',
-        'max_connections=30',
-      ],
-      { ...user, cwd: folder, stdio: 'ignore' },
-    )
-    const release = leash(child, folder)
-    const exited = once(child, 'exit')
-    unrefAll(child)
-    return { child, release, exited }
-  }
-
-  async function end(signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
-    const { child, release, exited } = running
-    child.ref()
-    child.kill(signal)
-    await exited
-    release()
-  }
+  const settings = ['-D', folder, '-h', '127.0.0.1', '-p', `${port}`, '-k', '', '-F']
+  const launch = () =>
+    startServer({
+      ...{ program: join(bin, 'postgres'), folder, startTimeoutMs: 20_000, stopTimeoutMs: 20_000 },
+      args: [...settings, '-c', 'max_connections=30'],
+      options: { ...user, cwd: folder, stdio: 'ignore' },
+      isUp: () => answers(url),
+    })
+  let running = await launch()
 
   async function stop(): Promise<void> {
     // The immediate shutdown: there is nothing to keep.
-    await end('SIGQUIT')
+    await running.end('SIGQUIT')
     await rm(folder, { recursive: true, force: true })
   }
 
   /** The server has a process for each connection. */
   function signalAll(signal: 'SIGSTOP' | 'SIGCONT'): void {
-    const { pid = 0 } = running.child
+    const { pid } = running
     const children = execFileSync('ps', ['-o', 'pid=', '--ppid', `${pid}`], { encoding: 'utf8' })
     for (const each of [pid, ...children.trim().split(/\s+/).map(Number)])
       process.kill(each, signal)
   }
 
-  try {
-    await untilItAnswers(url)
-  } catch (error) {
-    await stop()
-    throw error
-  }
   return {
     url,
     stop,
@@ -92,26 +58,21 @@ export async function startPostgres(): Promise<PostgresServer> {
     resume: () => signalAll('SIGCONT'),
     async restart(how) {
       // To its data, the immediate shutdown is a crash: it writes no checkpoint.
-      await end(how === 'crash' ? 'SIGQUIT' : 'SIGINT')
-      running = spawnServer()
-      await untilItAnswers(url)
+      await running.end(how === 'crash' ? 'SIGQUIT' : 'SIGINT')
+      running = await launch()
     },
   }
 }
 
-async function untilItAnswers(url: string): Promise<void> {
-  const deadline = Date.now() + startTimeoutMs
-  for (;;) {
-    const client = new Client({ connectionString: url })
-    try {
-      await client.connect()
-      await client.end()
-      return
-    } catch (error) {
-      // It is still starting.
-      if (Date.now() > deadline) throw error
-      await sleep(20)
-    }
+async function answers(url: string): Promise<boolean> {
+  const client = new Client({ connectionString: url })
+  try {
+    await client.connect()
+    await client.end()
+    return true
+  } catch {
+    // It is still starting.
+    return false
   }
 }
 

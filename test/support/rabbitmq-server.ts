@@ -1,12 +1,10 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { freePortPair } from './free-port.ts'
-import { leash, unrefAll } from './leash.ts'
 import { findOrInstall } from './programs.ts'
+import { startServer } from './server-process.ts'
 
 export interface RabbitmqServer extends AsyncDisposable {
   readonly port: number
@@ -23,15 +21,6 @@ export interface RabbitmqServer extends AsyncDisposable {
   control(...args: string[]): string
   /** Ends the server and its data; does nothing the second time. */
   stop(): Promise<void>
-}
-
-/** An Erlang machine needs seconds to start, and more of them on a busy machine. */
-const startTimeoutMs = 120_000
-
-interface Place {
-  readonly sbin: string
-  readonly folder: string
-  readonly env: NodeJS.ProcessEnv
 }
 
 /**
@@ -73,17 +62,22 @@ export async function startRabbitmq(settings: readonly string[] = []): Promise<R
     // Then the script becomes the server, instead of watching over it.
     detached: '1',
   }
-  const place: Place = { sbin, folder, env }
-  const epmd = spawn('epmd', ['-port', `${mapper}`, '-address', '127.0.0.1'], {
-    env,
-    stdio: 'ignore',
+  const epmd = await startServer({
+    ...{ program: 'epmd', args: ['-port', `${mapper}`, '-address', '127.0.0.1'], folder },
+    options: { env, stdio: 'ignore' },
+    isUp: () => true,
   })
-  const releaseEpmd = leash(epmd, folder)
-  const epmdGone = once(epmd, 'exit')
-  unrefAll(epmd)
-  let server = await launch(place).catch(async (error) => {
-    epmd.kill('SIGKILL')
-    releaseEpmd()
+  const launch = () =>
+    startServer({
+      ...{ program: join(sbin, 'rabbitmq-server'), args: [], options: { env, cwd: folder } },
+      // Its folder is removed when it is stopped, and not when it is killed.
+      folder: join(folder, 'nothing'),
+      // An Erlang machine needs seconds to start, and more of them on a busy machine.
+      startTimeoutMs: 120_000,
+      isUp: (_pid, log) => log.includes('Server startup complete'),
+    })
+  let server = await launch().catch(async (error) => {
+    await epmd.end('SIGKILL')
     throw error
   })
   let isStopped = false
@@ -92,11 +86,8 @@ export async function startRabbitmq(settings: readonly string[] = []): Promise<R
     if (isStopped) return
     isStopped = true
     // There is nothing to keep.
-    await server.kill()
-    epmd.ref()
-    epmd.kill('SIGKILL')
-    await epmdGone
-    releaseEpmd()
+    await server.end('SIGKILL')
+    await epmd.end('SIGKILL')
     await rm(folder, { recursive: true, force: true })
   }
 
@@ -105,62 +96,13 @@ export async function startRabbitmq(settings: readonly string[] = []): Promise<R
     url: `amqp://127.0.0.1:${port}`,
     pause: () => server.signal('SIGSTOP'),
     resume: () => server.signal('SIGCONT'),
-    kill: () => server.kill(),
+    kill: () => server.end('SIGKILL'),
     async restart() {
-      server = await launch(place)
+      server = await launch()
     },
     control: (...args) =>
       execFileSync(join(sbin, 'rabbitmqctl'), ['-q', ...args], { env, encoding: 'utf8' }),
     stop,
     [Symbol.asyncDispose]: stop,
-  }
-}
-
-interface Launched {
-  signal(signal: NodeJS.Signals): void
-  kill(): Promise<void>
-}
-
-async function launch({ sbin, folder, env }: Place): Promise<Launched> {
-  const child = spawn(join(sbin, 'rabbitmq-server'), [], {
-    env,
-    cwd: folder,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  // Its folder is removed when it is stopped, and not when it is killed.
-  const release = leash(child, join(folder, 'nothing'))
-  const exited = once(child, 'exit').then(release)
-  const kill = async (): Promise<void> => {
-    child.ref()
-    child.kill('SIGCONT')
-    child.kill('SIGKILL')
-    await exited
-  }
-  try {
-    await untilItIsUp(child)
-  } catch (error) {
-    await kill()
-    throw error
-  }
-  unrefAll(child)
-  return { signal: (signal) => void child.kill(signal), kill }
-}
-
-async function untilItIsUp(child: ChildProcess): Promise<void> {
-  let log = ''
-  const keepTail = (chunk: Buffer): void => {
-    log = (log + chunk.toString()).slice(-4_000)
-  }
-  child.stdout?.on('data', keepTail)
-  child.stderr?.on('data', keepTail)
-  const deadline = Date.now() + startTimeoutMs
-  while (!log.includes('Server startup complete')) {
-    if (child.exitCode !== null || child.signalCode !== null) {
-      throw new Error(`RabbitMQ ended while starting:\n${log}`)
-    }
-    if (Date.now() > deadline) {
-      throw new Error(`RabbitMQ did not answer within ${startTimeoutMs} ms:\n${log}`)
-    }
-    await sleep(50)
   }
 }

@@ -1,12 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from './free-port.ts'
-import { leash, unrefAll } from './leash.ts'
 import { findOrInstall } from './programs.ts'
 import { type Reply, sendCommand } from './resp.ts'
+import { startServer } from './server-process.ts'
 
 export interface StartRedisOptions {
   /** More arguments for the server, which win over ours. @default [] */
@@ -33,9 +31,7 @@ export interface RedisServer extends AsyncDisposable {
   stop(): Promise<void>
 }
 
-const START_TIMEOUT_MS = 10_000
-const STOP_TIMEOUT_MS = 3_000
-const ATTEMPTS = 5
+const attempts = 5
 
 /** Starts an empty server of its own for one test, on a port of 127.0.0.1, in a temporary folder, without persistence. */
 export async function startRedis(options: StartRedisOptions = {}): Promise<RedisServer> {
@@ -44,13 +40,11 @@ export async function startRedis(options: StartRedisOptions = {}): Promise<Redis
     try {
       return await launch(port, options)
     } catch (error) {
-      const lostRace = error instanceof PortTaken && options.port === undefined
-      if (!lostRace || attempt === ATTEMPTS) throw error
+      const lostRace = options.port === undefined && /address already in use/i.test(String(error))
+      if (!lostRace || attempt === attempts) throw error
     }
   }
 }
-
-class PortTaken extends Error {}
 
 async function launch(
   port: number,
@@ -60,88 +54,40 @@ async function launch(
   const file = config === undefined ? [] : [join(folder, 'redis.conf')]
   if (config !== undefined) await writeFile(join(folder, 'redis.conf'), config)
   const base = [...file, '--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder]
-  const child = spawn(
-    findOrInstall('redis'),
-    [...base, '--save', '', '--appendonly', 'no', ...args],
-    {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  )
-  const release = leash(child, folder)
-  const log = collectOutput(child)
-  const exited = new Promise<void>((resolve) => {
-    child.once('error', () => resolve())
-    child.once('exit', () => resolve())
-  }).then(async () => {
-    release()
-    await rm(folder, { recursive: true, force: true })
-  })
-
-  async function end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-    child.ref()
-    child.kill('SIGCONT')
-    child.kill(signal)
-    const patience = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
-    await exited
-    clearTimeout(patience)
-  }
-
-  try {
-    await untilItAnswers(child, port, log)
-  } catch (error) {
-    await end('SIGKILL')
+  const clear = () => rm(folder, { recursive: true, force: true })
+  const server = await startServer({
+    ...{ program: findOrInstall('redis'), folder },
+    args: [...base, '--save', '', '--appendonly', 'no', ...args],
+    isUp: (pid, log) => answersAs(pid, port, log),
+  }).catch(async (error) => {
+    await clear()
     throw error
+  })
+  const end = async (signal: NodeJS.Signals) => {
+    await server.end(signal)
+    await clear()
   }
-  unrefAll(child)
   const stop = () => end('SIGTERM')
   return {
     port,
     url: `redis://127.0.0.1:${port}`,
-    pid: child.pid ?? 0,
+    pid: server.pid,
     cli: (...command) => sendCommand(command, { port }),
-    pause: () => void child.kill('SIGSTOP'),
-    resume: () => void child.kill('SIGCONT'),
+    pause: () => server.signal('SIGSTOP'),
+    resume: () => server.signal('SIGCONT'),
     kill: () => end('SIGKILL'),
     stop,
     [Symbol.asyncDispose]: stop,
   }
 }
 
-function collectOutput(child: ChildProcess): () => string {
-  let text = ''
-  const keepTail = (chunk: Buffer) => {
-    text = (text + chunk.toString()).slice(-4000)
-  }
-  child.stdout?.on('data', keepTail)
-  child.stderr?.on('data', keepTail)
-  return () => text
-}
-
-async function untilItAnswers(child: ChildProcess, port: number, log: () => string): Promise<void> {
-  let spawnError: Error | undefined
-  child.once('error', (error) => {
-    spawnError = error
-  })
-  const deadline = Date.now() + START_TIMEOUT_MS
-  while (Date.now() < deadline) {
-    if (spawnError !== undefined) throw spawnError
-    if (child.exitCode !== null || child.signalCode !== null) {
-      if (/address already in use/i.test(log())) throw new PortTaken(`Port ${port} is in use`)
-      throw new Error(`The Redis server ended while starting:\n${log()}`)
-    }
-    if (await answersAs(child, port, log)) return
-    await sleep(5)
-  }
-  throw new Error(`The Redis server did not answer within ${START_TIMEOUT_MS} ms:\n${log()}`)
-}
-
 /** True when it is our server that answers: another one can hold the port while ours is about to fail on it. */
-async function answersAs(child: ChildProcess, port: number, log: () => string): Promise<boolean> {
+async function answersAs(pid: number, port: number, log: string): Promise<boolean> {
   try {
     const info = String(await sendCommand(['INFO', 'server'], { port, timeoutMs: 1000 }))
-    return info.includes(`process_id:${child.pid}\r\n`)
+    return info.includes(`process_id:${pid}\r\n`)
   } catch (error) {
     // With `--requirepass` it may not say who it is, so its log must do.
-    return String(error).includes('NOAUTH') && /ready to accept connections/i.test(log())
+    return String(error).includes('NOAUTH') && /ready to accept connections/i.test(log)
   }
 }

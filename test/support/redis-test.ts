@@ -1,10 +1,11 @@
-import { Redis } from 'ioredis'
+import { Cluster, Redis } from 'ioredis'
 import { test } from 'vitest'
+import { startRedisCluster } from './redis-cluster.ts'
 import { startRedis } from './redis-server.ts'
 
 /**
- * `it` for tests that need Redis. The first test or hook of a file that asks for `redis` starts a server, and for `client` connects to it;
- * both end with the file. A hook tells helpers of them: `it.beforeAll(({ client }) => …)`. A file whose tests replace clocks or `listen`
+ * `it` for tests that need Redis. The first test or hook of a file that asks for `redis` starts a server, and for `client` connects to it; in
+ * the same way `cluster` and `clusterClient`. They end with the file. A hook tells helpers of them: `it.beforeAll(({ client }) => …)`. A file whose tests replace clocks or `listen`
  * asks for them in such a hook, so that the server starts before.
  */
 export const it = test
@@ -16,6 +17,17 @@ export const it = test
   })
   .extend('client', { scope: 'file' }, async ({ redis }, { onCleanup }) => {
     const client = new Redis(redis.url)
+    onCleanup(() => client.disconnect())
+    return client
+  })
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads from the pattern what a fixture needs.
+  .extend('cluster', { scope: 'file' }, async ({}, { onCleanup }) => {
+    const cluster = await startRedisCluster()
+    onCleanup(() => cluster.stop())
+    return cluster
+  })
+  .extend('clusterClient', { scope: 'file' }, async ({ cluster }, { onCleanup }) => {
+    const client = new Cluster(cluster.ports.map((port) => ({ host: '127.0.0.1', port })))
     onCleanup(() => client.disconnect())
     return client
   })

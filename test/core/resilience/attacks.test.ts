@@ -5,73 +5,38 @@ import {
   type Decision,
   type MaybePromise,
   memoryStore,
-  type ResilienceEvent,
   SluiceError,
   type Store,
 } from '@sluice/core'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { limiterOf, type SomeOptions } from '../../support/patient-limiter.ts'
+import { expect, it, vi } from 'vitest'
+import { checkOf, type SomeOptions } from '../../support/patient-limiter.ts'
 import { goneStore, storeThrough } from '../../support/store-through.ts'
-import { TroubledStore } from './troubled-store.ts'
+import { beginEach, TroubledStore } from './troubled-store.ts'
 
 let store: TroubledStore
-let events: ResilienceEvent[]
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] })
+beginEach(() => {
   store = new TroubledStore()
-  events = []
 })
 
-afterEach(() => {
-  vi.useRealTimers()
-})
+const limit = (options: SomeOptions = {}) => store.limiter({ window: '10m', ...options })
 
-function limit(options: SomeOptions = {}): CheckLimiter {
-  return limiterOf({
-    name: 'p',
-    limit: 10,
-    window: '10m',
-    store,
-    observers: { onStoreError: () => undefined, onResilience: (event) => events.push(event) },
-    ...options,
-  })
-}
-
-function checkOf(limiter: CheckLimiter, limitNow: number, cost = 1): Check[] {
-  const [policy] = limiter.policies
-  if (!policy) throw new Error('a policy')
-  return [{ policy, key: 'k', cost, limit: limitNow }]
-}
-
-async function cutOff(limiter: CheckLimiter): Promise<void> {
-  store.mood = 'rejects'
-  for (let i = 0; i < 3; i += 1) await limiter.peek('nobody')
-}
-
-async function comeBack(limiter: CheckLimiter): Promise<void> {
-  store.mood = 'answers'
-  for (let i = 0; i < 40; i += 1) {
-    await vi.advanceTimersByTimeAsync(1_000)
-    await limiter.peek('nobody')
-  }
+function checksOf(limiter: CheckLimiter, limitNow: number, cost = 1): Check[] {
+  return [checkOf(limiter.policies[0], { cost, limit: limitNow })]
 }
 
 async function left(limiter: CheckLimiter, limitNow: number): Promise<number | undefined> {
-  const [policy] = limiter.policies
-  const [check] = checkOf(limiter, limitNow)
-  if (!policy || !check) throw new Error('a policy')
-  return store.memory.apply('peek', [check])[0]?.remaining
+  return store.memory.apply('peek', checksOf(limiter, limitNow))[0]?.remaining
 }
 
 it.each(['sliding-log', 'token-bucket', 'fixed-window', 'sliding-counter'] as const)(
   'a debt under a small limit erases nothing that was taken under a large one (%s)',
   async (algorithm) => {
     const limiter = limit({ algorithm })
-    await limiter.decide(checkOf(limiter, 1_000, 1_000))
-    await cutOff(limiter)
-    await limiter.decide(checkOf(limiter, 5))
-    await comeBack(limiter)
+    await limiter.decide(checksOf(limiter, 1_000, 1_000))
+    await store.cutOff(limiter)
+    await limiter.decide(checksOf(limiter, 5))
+    await store.comeBack(limiter)
     expect(await left(limiter, 1_000)).toBeLessThan(70)
   },
 )
@@ -92,18 +57,18 @@ it.each([1, 3])(
 
 it('a debt that began under a small limit grows with what a larger one lets in', async () => {
   const limiter = limit()
-  await cutOff(limiter)
-  for (let i = 0; i < 5; i += 1) await limiter.decide(checkOf(limiter, 5))
-  for (let i = 0; i < 2_000; i += 1) await limiter.decide(checkOf(limiter, 1_000))
-  await comeBack(limiter)
+  await store.cutOff(limiter)
+  for (let i = 0; i < 5; i += 1) await limiter.decide(checksOf(limiter, 5))
+  for (let i = 0; i < 2_000; i += 1) await limiter.decide(checksOf(limiter, 1_000))
+  await store.comeBack(limiter)
   expect(await left(limiter, 1_000)).toBe(0)
 })
 
 it('a charge in an outage is owed whole, though it is more than the share of one process', async () => {
   const limiter = limit({ limit: 100, instances: 4 })
-  await cutOff(limiter)
+  await store.cutOff(limiter)
   await limiter.charge('k', { cost: 80 })
-  await comeBack(limiter)
+  await store.comeBack(limiter)
   expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(20)
 })
 
@@ -115,9 +80,9 @@ it('a charge is owed where requests are refused too, and kept when it was charge
   await vi.advanceTimersByTimeAsync(100)
   expect((await charged).allowed).toBe(true)
   store.calls.at(-1)?.answer()
-  await cutOff(limiter)
+  await store.cutOff(limiter)
   await limiter.charge('k', { cost: 3 })
-  await comeBack(limiter)
+  await store.comeBack(limiter)
   expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(5)
 })
 
@@ -131,8 +96,8 @@ it('an observer may ask a limiter of the same store about every event', async ()
       },
     },
   })
-  await cutOff(limiter)
-  await comeBack(limiter)
+  await store.cutOff(limiter)
+  await store.comeBack(limiter)
   expect(told).toBeLessThan(20)
   expect(limiter.storeHealth().isAway).toBe(false)
 })
@@ -170,16 +135,16 @@ it('a store that answers at once comes back too', async () => {
 
 it('a probe that the store answers without being asked is none', async () => {
   const limiter = limit()
-  await cutOff(limiter)
+  await store.cutOff(limiter)
   const known = memoryStore()
   const { apply } = store
   store.apply = (op, checks) => known.apply(op, checks) as never
   await vi.advanceTimersByTimeAsync(1_000)
   for (let i = 0; i < 100; i += 1) await limiter.peek('denied')
-  const states = events.flatMap((event) => (event.type === 'breaker' ? [event.state] : []))
+  const states = store.events.flatMap((event) => (event.type === 'breaker' ? [event.state] : []))
   expect(states).toEqual(['open'])
   store.apply = apply
-  await comeBack(limiter)
+  await store.comeBack(limiter)
   expect(limiter.storeHealth().breaker).toBe('closed')
 })
 
@@ -197,21 +162,9 @@ it('a charge is not paid while it may be on its way already', async () => {
   expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(0)
 })
 
-it('units whose ask was lost are owed for certain', async () => {
-  const limiter = limit()
-  await limiter.peek('k')
-  const { call } = await missed(() => limiter.consume('k', { cost: 4 }))
-  call?.fail(new Error('connection lost'))
-  store.mood = 'answers'
-  await limiter.peek('other')
-  await limiter.peek('k')
-  await limiter.peek('k')
-  expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(6)
-})
-
 it('a refund of what counts no more strikes no newer debt', async () => {
   const limiter = limit({ window: '1s' })
-  await cutOff(limiter)
+  await store.cutOff(limiter)
   const old = await limiter.consume('k', { cost: 10 })
   await vi.advanceTimersByTimeAsync(2_000)
   store.mood = 'rejects'
@@ -220,36 +173,13 @@ it('a refund of what counts no more strikes no newer debt', async () => {
   expect(limiter.storeHealth().keysOwed).toBeGreaterThan(0)
 })
 
-it('a refund reaches what the store has been told of meanwhile', async () => {
-  const limiter = limit()
-  await cutOff(limiter)
-  const [paid, kept] = [await limiter.consume('k', { cost: 4 }), await limiter.consume('k')]
-  await comeBack(limiter)
-  expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(5)
-  expect(await limiter.refund(paid)).toBe(true)
-  expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(9)
-  expect(await limiter.refund(paid)).toBe(false)
-  expect(kept.allowed).toBe(true)
-})
-
-it('a refund reaches what a late answer has kept', async () => {
-  const limiter = limit()
-  await limiter.peek('k')
-  const { decision, call } = await missed(() => limiter.consume('k', { cost: 4 }))
-  store.mood = 'answers'
-  call?.answer()
-  await vi.advanceTimersByTimeAsync(0)
-  await limiter.refund(decision)
-  expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(10)
-})
-
 it.each(['before', 'after'])('parts are given back once, %s the store is told', async (when) => {
   const limiter = limit()
-  await cutOff(limiter)
+  await store.cutOff(limiter)
   const [decision] = [await limiter.consume('k', { cost: 6 }), await limiter.consume('k')]
-  if (when === 'after') await comeBack(limiter)
+  if (when === 'after') await store.comeBack(limiter)
   expect(await limiter.refund(decision, { units: 2 })).toBe(true)
-  if (when === 'before') await comeBack(limiter)
+  if (when === 'before') await store.comeBack(limiter)
   expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(5)
   expect(await limiter.refund(decision, { units: 100 })).toBe(true)
   expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(9)
@@ -265,7 +195,7 @@ it('a store that answers nonsense has failed', async () => {
 
 it('what a bucket has drained in an outage is not charged after it', async () => {
   const limiter = limit({ algorithm: 'leaky-bucket', window: '1s' })
-  await cutOff(limiter)
+  await store.cutOff(limiter)
   for (let i = 0; i < 270; i += 1) {
     expect((await limiter.consume('k')).delayMs).toBe(0)
     await vi.advanceTimersByTimeAsync(112)
@@ -278,10 +208,10 @@ it('what a bucket has drained in an outage is not charged after it', async () =>
 
 it('what a bucket larger than its limit has given back is not charged', async () => {
   const limiter = limit({ algorithm: 'token-bucket', burst: 100 })
-  await cutOff(limiter)
+  await store.cutOff(limiter)
   for (let i = 0; i < 50; i += 1) await limiter.refund(await limiter.consume('k'))
   await limiter.consume('k', { cost: 3 })
-  await comeBack(limiter)
+  await store.comeBack(limiter)
   expect(chargedUnits()).toBe(3)
 })
 
@@ -292,7 +222,7 @@ it('a charge larger than the share of a bucket is owed, less what has drained', 
     window: '10m',
     instances: 4,
   })
-  await cutOff(limiter)
+  await store.cutOff(limiter)
   await limiter.charge('k', { cost: 100_000 })
   await vi.advanceTimersByTimeAsync(60_000)
   store.mood = 'answers'
@@ -305,25 +235,12 @@ it('the store is told of what a request took that had waited for it in vain, tho
   const [first, second] = [limit(), limit({ name: 'q' })]
   const request = {}
   await first.consume('k')
-  await missed(() => first.decide(checkOf(first, 10), request))
+  await missed(() => first.decide(checksOf(first, 10), request))
   store.mood = 'answers'
-  expect(second.decide(checkOf(second, 10, 4), request)).toMatchObject({ source: 'fallback' })
+  expect(second.decide(checksOf(second, 10, 4), request)).toMatchObject({ source: 'fallback' })
   await vi.advanceTimersByTimeAsync(0)
   expect(await left(second, 10)).toBe(6)
   expect(second.storeHealth().breaker).toBe('closed')
-})
-
-it('a refund of what the store has taken strikes no debt of others', async () => {
-  const limiter = limit()
-  await limiter.peek('k')
-  const { decision: kept, call } = await missed(() => limiter.consume('k', { cost: 4 }))
-  call?.answer()
-  await vi.advanceTimersByTimeAsync(0)
-  await cutOff(limiter)
-  await limiter.consume('k', { cost: 3 })
-  await limiter.refund(kept)
-  await comeBack(limiter)
-  expect(await left(limiter, 10)).toBe(7)
 })
 
 it('a lease that came too late for a request that was let pass is ended', async () => {
@@ -342,50 +259,6 @@ it('a lease that came too late for a request that was let pass is ended', async 
   expect(await left(limiter, 10)).toBe(10)
 })
 
-it('a refund before the late answer leaves what others owe to be paid', async () => {
-  const limiter = limit()
-  const request = {}
-  await limiter.peek('k')
-  const { decision: doubtful, call: late } = await missed(() =>
-    limiter.decide(checkOf(limiter, 10, 2), request),
-  )
-  const certain = limiter.decide(checkOf(limiter, 10, 3), request)
-  expect(certain).toMatchObject({ source: 'fallback' })
-  store.calls.at(-1)?.fail(new Error('connection lost'))
-  await vi.advanceTimersByTimeAsync(0)
-  await limiter.refund(doubtful)
-  store.mood = 'answers'
-  late?.answer()
-  await vi.advanceTimersByTimeAsync(0)
-  expect(await left(limiter, 10)).toBe(7)
-})
-
-it('a refund while the store is told of what it gives back reaches the store', async () => {
-  const limiter = limit()
-  await cutOff(limiter)
-  const [back, kept] = [await limiter.consume('k', { cost: 4 }), await limiter.consume('k')]
-  const payment = await paymentUnderWay(limiter)
-  await limiter.refund(back)
-  payment?.answer()
-  await vi.advanceTimersByTimeAsync(0)
-  store.calls.at(-1)?.answer()
-  await comeBack(limiter)
-  expect(kept.allowed).toBe(true)
-  expect(await left(limiter, 10)).toBe(9)
-})
-
-it('and where that fails, is owed no more', async () => {
-  const limiter = limit()
-  await cutOff(limiter)
-  const back = await limiter.consume('k', { cost: 4 })
-  await limiter.consume('k')
-  const payment = await paymentUnderWay(limiter)
-  await limiter.refund(back)
-  payment?.fail(new Error('down again'))
-  await comeBack(limiter)
-  expect(await left(limiter, 10)).toBe(9)
-})
-
 it('the decisions of an outage are those since it began', async () => {
   const limiter = limit()
   for (let i = 0; i < 5; i += 1) {
@@ -394,10 +267,10 @@ it('the decisions of an outage are those since it began', async () => {
     store.mood = 'answers'
     await limiter.consume('k')
   }
-  await cutOff(limiter)
+  await store.cutOff(limiter)
   await limiter.consume('k')
-  await comeBack(limiter)
-  const [over] = events.filter(({ type }) => type === 'fallback-left')
+  await store.comeBack(limiter)
+  const [over] = store.events.filter(({ type }) => type === 'fallback-left')
   // The third failure of `cutOff`, one more, and those who come back before the key does.
   expect(over).toMatchObject({ decisions: expect.any(Number) })
   expect(over?.type === 'fallback-left' && over.decisions).toBeLessThan(6)
@@ -406,7 +279,7 @@ it('the decisions of an outage are those since it began', async () => {
 it('what is no object stands for no request', async () => {
   const limiter = limit()
   await limiter.consume('k')
-  const { decision } = await missed(() => limiter.decide(checkOf(limiter, 10), 'r' as never))
+  const { decision } = await missed(() => limiter.decide(checksOf(limiter, 10), 'r' as never))
   expect(decision.source).toBe('fallback')
 })
 
@@ -423,7 +296,7 @@ it('a late answer keeps its charge where a part of it has drained meanwhile', as
 
 it('a refund of what counts no more takes nothing of others out of their common payment', async () => {
   const limiter = limit({ window: '10s' })
-  await cutOff(limiter)
+  await store.cutOff(limiter)
   const old = await limiter.consume('k')
   await vi.advanceTimersByTimeAsync(9_500)
   for (let i = 0; i < 3; i += 1) await limiter.consume('k')
@@ -439,7 +312,7 @@ it('a refund of what counts no more takes nothing of others out of their common 
 
 it('a refund strikes no more than it gives back, though the clock was set back', async () => {
   const limiter = limit({ algorithm: 'token-bucket', limit: 100, window: '1s' })
-  await cutOff(limiter)
+  await store.cutOff(limiter)
   await limiter.consume('k', { cost: 50 })
   const back = await limiter.consume('k')
   vi.setSystemTime(Date.now() - 1_000)
@@ -451,14 +324,14 @@ it('a refund strikes no more than it gives back, though the clock was set back',
 
 it('a refund of what was paid comes back at the store, and strikes nothing that is owed since, however many requests there were', async () => {
   const limiter = limit({ limit: 500 })
-  await cutOff(limiter)
+  await store.cutOff(limiter)
   const [first] = await Promise.all(Array.from({ length: 150 }, () => limiter.consume('k')))
-  await comeBack(limiter)
+  await store.comeBack(limiter)
   expect(await left(limiter, 500)).toBe(350)
-  await cutOff(limiter)
+  await store.cutOff(limiter)
   await limiter.consume('k', { cost: 3 })
   if (first) await limiter.refund(first)
-  await comeBack(limiter)
+  await store.comeBack(limiter)
   expect(await left(limiter, 500)).toBe(348)
 })
 
@@ -469,18 +342,6 @@ async function missed(ask: () => MaybePromise<Decision>) {
   const call = store.calls.at(-1)
   await vi.advanceTimersByTimeAsync(100)
   return { decision: await asked, call }
-}
-
-/** The store is back, and has not answered yet what it is told of the outage. */
-async function paymentUnderWay(limiter: CheckLimiter) {
-  store.mood = 'hangs'
-  await vi.advanceTimersByTimeAsync(500)
-  void limiter.peek('nobody')
-  store.calls.at(-1)?.answer()
-  await vi.advanceTimersByTimeAsync(0)
-  const payment = store.calls.at(-1)
-  expect(payment?.op).toBe('charge')
-  return payment
 }
 
 /** Asks until one has found the store well. */

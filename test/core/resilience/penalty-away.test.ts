@@ -1,43 +1,17 @@
-import { type CheckLimiter, createCheckLimiter } from '@sluice/core'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { limiterOf, type SomeOptions } from '../../support/patient-limiter.ts'
-import { TroubledStore } from './troubled-store.ts'
+import { createCheckLimiter } from '@sluice/core'
+import { describe, expect, it, vi } from 'vitest'
+import { checkOf, type SomeOptions } from '../../support/patient-limiter.ts'
+import { beginEach, TroubledStore } from './troubled-store.ts'
 
 let store: TroubledStore
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] })
+beginEach(() => {
   store = new TroubledStore()
 })
 
-afterEach(() => {
-  vi.useRealTimers()
-})
-
-function limit(options: SomeOptions = {}): CheckLimiter {
-  return limiterOf({
-    store,
-    name: 'p',
-    limit: 2,
-    window: '10s',
-    penalty: { after: 3, within: '1m', for: '5m' },
-    observers: { onStoreError: () => undefined },
-    ...options,
-  })
-}
-
-/** So many failures that nobody asks any more. */
-async function cutOff(limiter: CheckLimiter): Promise<void> {
-  store.mood = 'rejects'
-  for (let i = 0; i < 3; i += 1) await limiter.peek('nobody')
-}
-
-async function comeBack(limiter: CheckLimiter): Promise<void> {
-  store.mood = 'answers'
-  for (let i = 0; i < 40; i += 1) {
-    await vi.advanceTimersByTimeAsync(1_000)
-    await limiter.peek('nobody')
-  }
+const limit = (options: SomeOptions = {}) => {
+  const penalty = { after: 3, within: '1m', for: '5m' } as const
+  return store.limiter({ limit: 2, window: '10s', penalty, ...options })
 }
 
 describe('while the store is away', () => {
@@ -45,7 +19,7 @@ describe('while the store is away', () => {
     'denials lead to a block, of as many as set, with %i instances',
     async (instances) => {
       const limiter = limit({ instances, limit: 2 * instances })
-      await cutOff(limiter)
+      await store.cutOff(limiter)
       const told = []
       for (let i = 0; i < 5; i += 1) {
         const { source, outcomes } = await limiter.consume('k')
@@ -65,7 +39,7 @@ describe('while the store is away', () => {
     const limiter = limit()
     await limiter.block('set', '1h')
     for (let i = 0; i < 5; i += 1) await limiter.consume('seen')
-    await cutOff(limiter)
+    await store.cutOff(limiter)
     expect(await limiter.consume('set')).toMatchObject({
       allowed: false,
       source: 'fallback',
@@ -84,13 +58,13 @@ describe('while the store is away', () => {
     await limiter.block('k', '1h')
     await limiter.consume('k')
     await limiter.reset('k')
-    await cutOff(limiter)
+    await store.cutOff(limiter)
     expect(await limiter.consume('k')).toMatchObject({ allowed: true, source: 'fallback' })
   })
 
   it('a block by hand is refused, and changes nothing', async () => {
     const limiter = limit()
-    await cutOff(limiter)
+    await store.cutOff(limiter)
     await expect(limiter.block('k', '1h')).rejects.toMatchObject({
       code: 'SLUICE_NOT_DONE',
       message: expect.stringContaining('so the block was not done'),
@@ -100,19 +74,19 @@ describe('while the store is away', () => {
 
   it('what was admitted is owed as units, and never as strikes', async () => {
     const limiter = limit()
-    await cutOff(limiter)
+    await store.cutOff(limiter)
     for (let i = 0; i < 2; i += 1) await limiter.consume('k')
     expect(limiter.storeHealth().keysOwed).toBe(1)
-    await comeBack(limiter)
+    await store.comeBack(limiter)
     expect(limiter.storeHealth().keysOwed).toBe(0)
     expect((await limiter.peek('k')).outcomes[1]).toMatchObject({ remaining: 3 })
   })
 
   it("what 'closed' refuses is no strike", async () => {
     const limiter = limit({ failureMode: 'closed' })
-    await cutOff(limiter)
+    await store.cutOff(limiter)
     for (let i = 0; i < 20; i += 1) expect((await limiter.consume('k')).source).toBe('closed')
-    await comeBack(limiter)
+    await store.comeBack(limiter)
     expect(await limiter.consume('k')).toMatchObject({ allowed: true, source: 'store' })
     expect((await limiter.peek('k')).outcomes[1]).toMatchObject({ remaining: 3 })
   })
@@ -125,7 +99,7 @@ describe('while the store is away', () => {
       penalty: { after: 1, within: '1m', for: '1h' },
       observers: { onStoreError: () => undefined },
     })
-    await cutOff(limiter)
+    await store.cutOff(limiter)
     for (let i = 0; i < 9; i += 1) {
       expect(await limiter.consume('k')).toMatchObject({ allowed: true, source: 'open' })
     }
@@ -138,7 +112,7 @@ describe('while the store is away', () => {
       observers: { onStoreError: () => undefined },
     })
     await limiter.block('k', '1h')
-    await cutOff(limiter)
+    await store.cutOff(limiter)
     expect(await limiter.consume('k')).toMatchObject({ allowed: false, source: 'fallback' })
     expect(await limiter.consume('other')).toMatchObject({ allowed: true, source: 'fallback' })
   })
@@ -148,11 +122,9 @@ it('a block is not lifted by what is charged without asking', async () => {
   const limiter = limit({ limit: 100 })
   await limiter.block('k', '30d')
   expect((await limiter.consume('k')).allowed).toBe(false)
-  const { penalty } = limiter
-  if (!penalty) throw new Error('a penalty')
-  limiter.strike({ policy: penalty, key: 'k', cost: 1, limit: penalty.limit })
+  limiter.strike(checkOf(limiter.penalty))
   await vi.advanceTimersByTimeAsync(0)
-  await cutOff(limiter)
+  await store.cutOff(limiter)
   expect(await limiter.consume('k')).toMatchObject({ source: 'fallback', allowed: false })
 })
 
@@ -161,13 +133,8 @@ it('a block that the store has lifted is in force no more without it', async () 
   await limiter.block('k', '30d')
   expect((await limiter.consume('k')).allowed).toBe(false)
   // By another process.
-  const { penalty } = limiter
-  if (!penalty) throw new Error('a penalty')
-  store.memory.change({
-    op: 'reset',
-    checks: [{ policy: penalty, key: 'k', cost: 1, limit: penalty.limit }],
-  })
+  store.memory.change({ op: 'reset', checks: [checkOf(limiter.penalty)] })
   expect((await limiter.consume('k')).allowed).toBe(true)
-  await cutOff(limiter)
+  await store.cutOff(limiter)
   expect(await limiter.consume('k')).toMatchObject({ source: 'fallback', allowed: true })
 })
