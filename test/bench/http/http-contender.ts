@@ -8,7 +8,7 @@ export const clientHeader = 'x-client'
 /** In production there is one. */
 export const secret = 'of the benchmark'
 
-export interface HttpSetting extends Quota {
+interface HttpSetting extends Quota {
   /** Where counts live; in the process when left out. */
   readonly redis?: Redis
   /** What its keys begin with. */
