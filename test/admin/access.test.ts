@@ -1,22 +1,26 @@
 import crypto from 'node:crypto'
+import { once } from 'node:events'
+import { connect, createServer, type OutgoingHttpHeaders } from 'node:http2'
 import { createAdmin, type Granted } from '@sluice/admin'
 import { memoryStore } from '@sluice/core'
 import { mount, rateLimit } from '@sluice/express'
 import type { HandlerRequest } from '@sluice/http'
+import { mount as koaMount } from '@sluice/koa'
 import express from 'express'
+import Koa from 'koa'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ask } from '../adapters/ask.ts'
-import { runningOn } from '../adapters/drivers/driver.ts'
 import { sendPipelined } from '../adapters/send-raw.ts'
 import { readText } from '../support/workspace.ts'
-import { frameworks, startAdmin } from './admin-server.ts'
+import { everything, frameworks, startAdmin } from './admin-server.ts'
+import { serve } from './serve.ts'
 
 const body = { key: 'user ada', reason: 'a test' }
 
 describe('authorize', () => {
   it('refuses everybody where it is left out, and says what to do', async () => {
     const handler = createAdmin({})
-    const answer = await handler(requestOf('/api/v1/session'))
+    const answer = await handler(requestOf({}))
     expect(answer?.status).toBe(403)
     expect(String(answer?.body)).toContain('authorize')
   })
@@ -105,8 +109,7 @@ describe('the limit of guesses in docs/admin.md', () => {
       new Function(...Object.keys(names), String(code).replace(/^import .*$/m, ''))(
         ...Object.values(names),
       )
-      const { port, close } = await runningOn(app.listen(0, '127.0.0.1'))
-      onTestFinished(close)
+      const port = Number(new URL(await serve(app)).port)
       const asked = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
       const headers = { ...asked, authorization: 'Bearer guess' }
       const statuses = await sendPipelined(port, Array(200).fill('/limits/'), { method, headers })
@@ -128,9 +131,8 @@ describe("authorize: 'localhost'", () => {
     [undefined, 403],
   ])('looks at the other end of the connection: %s', async (peer, status) => {
     const handler = createAdmin({ authorize: 'localhost' })
-    const request = { ...requestOf('/api/v1/session'), ip: '127.0.0.1', peer }
-    const header = (name: string) => (name === 'host' ? 'localhost' : undefined)
-    expect((await handler({ ...request, header }))?.status).toBe(status)
+    const request = { ...requestOf({ host: 'localhost' }), ip: '127.0.0.1', peer }
+    expect((await handler(request))?.status).toBe(status)
   })
 })
 
@@ -147,12 +149,11 @@ describe('a request from another site', () => {
     [{ 'x-sluice-admin': '' }, 403],
     [{}, 200],
   ])('%j is answered %i', async (headers, status) => {
-    const { call, visit } = await startAdmin()
+    const { call, look, visit } = await startAdmin()
     await visit('ada')
     const answer = await call('POST', 'keys/reset', { body, headers })
     expect(answer.status).toBe(status)
-    const looked = await call('POST', 'keys/lookup', { body: { key: 'user ada' } })
-    expect(looked.body.found).toBe(status !== 200)
+    expect((await look('user ada')).body.found).toBe(status !== 200)
   })
 
   it('cannot read either, and gets no leave to ask', async () => {
@@ -165,9 +166,55 @@ describe('a request from another site', () => {
   })
 })
 
-function requestOf(path: string): HandlerRequest {
+describe('a request without a Host', () => {
+  it.each([
+    [{}, 200],
+    [{ origin: 'null' }, 403],
+    [{ origin: 'file://' }, 403],
+    [{ origin: 'data:' }, 403],
+    [{ origin: 'https://evil.example' }, 403],
+  ])('has no origin of its own: %j is answered %i', async (headers, status) => {
+    const handler = createAdmin({ authorize: () => everything })
+    expect((await handler(requestOf(headers)))?.status).toBe(status)
+    const local = createAdmin({ authorize: 'localhost' })
+    expect((await local(requestOf(headers)))?.status).toBe(403)
+  })
+})
+
+it('over HTTP/2 the authority is the Host', async () => {
+  const app = new Koa()
+  app.use(koaMount(createAdmin({ authorize: 'localhost' }), '/limits'))
+  const server = createServer(app.callback()).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const port = Number(Reflect.get(Object(server.address()), 'port'))
+  const session = (headers: Readonly<Record<string, string>>) =>
+    askHttp2(port, { ':path': '/limits/api/v1/session', ...headers })
+  expect(await session({})).toBe(200)
+  expect(await session({ origin: `http://127.0.0.1:${port}` })).toBe(200)
+  expect(await session({ origin: 'http://evil.example' })).toBe(403)
+  expect(await session({ origin: 'null' })).toBe(403)
+  expect(await session({ ':authority': 'evil.example' })).toBe(403)
+})
+
+/** A request for the session that came past every framework. */
+function requestOf(headers: Readonly<Record<string, string>>): HandlerRequest {
+  const path = '/api/v1/session'
   return {
     ...{ native: {}, method: 'GET', path, query: new URLSearchParams(), originalPath: path },
-    ...{ peer: '127.0.0.1', ip: undefined, route: undefined, header: () => undefined },
+    ...{ peer: '127.0.0.1', ip: undefined, route: undefined, header: (name) => headers[name] },
+  }
+}
+
+/** Asks a server over HTTP/2. @returns the status */
+async function askHttp2(port: number, headers: OutgoingHttpHeaders): Promise<number> {
+  const session = connect(`http://127.0.0.1:${port}`)
+  try {
+    const stream = session.request(headers)
+    const [answer] = await once(stream, 'response')
+    stream.close()
+    return Number(answer[':status'])
+  } finally {
+    session.close()
   }
 }

@@ -1,5 +1,4 @@
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server'
 import { type AdminOptions, createAdmin, type Granted } from '@sluice/admin'
 import { memoryStore, type Store } from '@sluice/core'
@@ -20,6 +19,7 @@ import { type Context, Hono } from 'hono'
 import Koa from 'koa'
 import { expect, onTestFinished } from 'vitest'
 import { ask } from '../adapters/ask.ts'
+import { runningOn } from '../adapters/drivers/driver.ts'
 import { openInTest } from '../policies/live-policies.ts'
 import { readText } from '../support/workspace.ts'
 
@@ -58,7 +58,15 @@ export interface AdminUnderTest {
   visit(user: string, tenant?: string, plan?: string): Promise<number>
   /** Asks the API, and checks the answer against openapi.json. */
   call(method: 'GET' | 'POST', path: string, options?: CallOptions): Promise<Answered>
+  /** Looks up a key. */
+  look(key: unknown): Promise<Answered>
+  /** Acts on keys, for a reason: `reset`. */
+  act(action: string, body: object): Promise<Answered>
+  /** Changes policies, for a reason: `changes`, `rollback` or `kill`. @param version that is replaced @default version the one in force */
+  change(action: string, body: object, version?: string): Promise<Answered>
 }
+
+const reason = 'a test'
 
 export interface CallOptions {
   readonly body?: unknown
@@ -94,15 +102,20 @@ export async function startAdmin(options: StartOptions = {}): Promise<AdminUnder
     options: { policies, metrics, queues: [queue], authorize: () => everything, ...admin },
     ...{ policies, metrics, store },
   }
-  const server = await servers[framework](part)
-  const { port } = server.address() as AddressInfo
+  const { port } = await servers[framework](part)
+  const call: AdminUnderTest['call'] = (method, path, asked) => callApi(port, method, path, asked)
   return {
-    ...{ port, policies, metrics, queue, store },
+    ...{ port, policies, metrics, queue, store, call },
     async visit(name, company = 'acme', plan = '') {
       const headers = { 'x-user': name, 'x-tenant': company, 'x-plan': plan }
       return (await ask(port, '/', { headers })).status
     },
-    call: (method, path, asked) => callApi(port, method, path, asked),
+    look: (key) => call('POST', 'keys/lookup', { body: { key } }),
+    act: (action, body) => call('POST', `keys/${action}`, { body: { reason, ...body } }),
+    change(action, body, version = policies.version) {
+      const headers = { 'if-match': `"${version}"` }
+      return call('POST', `policies/${action}`, { headers, body: { reason, ...body } })
+    },
   }
 }
 
@@ -150,17 +163,21 @@ interface WithHeaders {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
 }
 
-const keys = {
-  user: user(({ headers }: WithHeaders) => headers['x-user']?.toString()),
-  tenant: tenant(({ headers }: WithHeaders) => headers['x-tenant']?.toString()),
+/** The keys of a framework, by what reads a header of its requests. */
+function keysBy<Request>(header: (request: Request, name: string) => string | undefined) {
+  return {
+    user: user((request: Request) => header(request, 'x-user')),
+    tenant: tenant((request: Request) => header(request, 'x-tenant')),
+  }
 }
 
+const keys = keysBy(({ headers }: WithHeaders, name) => headers[name]?.toString())
 const values = { plan: ({ headers }: WithHeaders) => headers['x-plan'] || undefined }
 
 /** A function of the code, whose keys are no values that somebody would type. */
 const login = ({ headers }: WithHeaders) => `login of ${headers['x-user']}`
 
-const servers: Readonly<Record<Framework, (part: Part) => Promise<Server>>> = {
+const servers: Readonly<Record<Framework, (part: Part) => Promise<{ readonly port: number }>>> = {
   'express 5': (part) => expressServer(express5, part),
   'express 4': (part) => expressServer(express4, part),
 
@@ -171,9 +188,8 @@ const servers: Readonly<Record<Framework, (part: Part) => Promise<Server>>> = {
       await inner.register(rateLimitPlugin, { policies, store, keys, observers: [metrics] })
       inner.get('/', async () => 'ok')
     })
-    await app.listen({ port: 0, host: '127.0.0.1' })
     onTestFinished(() => app.close())
-    return app.server
+    return { port: Number(new URL(await app.listen({ port: 0, host: '127.0.0.1' })).port) }
   },
 
   async koa({ options, policies, metrics, store }) {
@@ -188,10 +204,7 @@ const servers: Readonly<Record<Framework, (part: Part) => Promise<Server>>> = {
 
   async hono({ options, policies, metrics, store }) {
     const app = new Hono()
-    const keys = {
-      user: user((context: Context) => context.req.header('x-user')),
-      tenant: tenant((context: Context) => context.req.header('x-tenant')),
-    }
+    const keys = keysBy((context: Context, name) => context.req.header(name))
     app.use('/limits/*', honoMount(createAdmin(options)))
     app.use(honoRateLimit({ policies, store, keys, observers: [metrics] }))
     app.get('/', (context) => context.text('ok'))
@@ -200,10 +213,7 @@ const servers: Readonly<Record<Framework, (part: Part) => Promise<Server>>> = {
 
   async fetch({ options, policies, metrics, store }) {
     const admin = fetchMount(createAdmin(options), '/limits')
-    const keys = {
-      user: user((request: Request) => request.headers.get('x-user') ?? undefined),
-      tenant: tenant((request: Request) => request.headers.get('x-tenant') ?? undefined),
-    }
+    const keys = keysBy((request: Request, name) => request.headers.get(name) ?? undefined)
     const limited = fetchRateLimit({ policies, store, keys, observers: [metrics] })
     const app = limited(async () => new Response('ok'))
     return webServer(async (request, { incoming }) => {
@@ -215,12 +225,12 @@ const servers: Readonly<Record<Framework, (part: Part) => Promise<Server>>> = {
 
 type WebHandler = (request: Request, bindings: HttpBindings) => Response | Promise<Response>
 
-function webServer(fetch: WebHandler): Promise<Server> {
+function webServer(fetch: WebHandler) {
   const options = { fetch: fetch as never, overrideGlobalObjects: false }
   return listening(createAdaptorServer(options) as Server)
 }
 
-function expressServer(express: typeof express5, part: Part): Promise<Server> {
+function expressServer(express: typeof express5, part: Part) {
   const { options, policies, metrics, store } = part
   const app = express()
   app.use('/limits', expressMount(createAdmin(options)))
@@ -232,15 +242,8 @@ function expressServer(express: typeof express5, part: Part): Promise<Server> {
   return listening(createServer(app))
 }
 
-function listening(server: Server): Promise<Server> {
-  onTestFinished(
-    () =>
-      new Promise<void>((resolve) => {
-        server.closeAllConnections()
-        server.close(() => resolve())
-      }),
-  )
-  return new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', () => resolve(server))
-  })
+async function listening(server: Server) {
+  const running = await runningOn(server.listen(0, '127.0.0.1'))
+  onTestFinished(() => running.close())
+  return running
 }

@@ -61,12 +61,12 @@ describe('attacks on the admin API', () => {
     '{"key":"user","reason":"x"}',
     `${'['.repeat(10_000)}${']'.repeat(10_000)}`,
   ])('are refused in a body: %s', async (sent) => {
-    const { call, visit, policies } = await startAdmin()
+    const { call, look, visit, policies } = await startAdmin()
     await visit('ada')
     const { status, body } = await call('POST', 'keys/reset', { text: sent })
     expect(status, JSON.stringify(body)).toBe(400)
     expect(body.detail).not.toMatch(/[\r\n\u2028]/)
-    const { body: state } = await call('POST', 'keys/lookup', { body: { key: 'user ada' } })
+    const { body: state } = await look('user ada')
     expect(state.policies.some(({ used }: { used?: number }) => used === 1)).toBe(true)
     expect(policies.file.overrides).toHaveLength(1)
     expect(Reflect.get({}, 'dryRun')).toBeUndefined()
@@ -91,11 +91,11 @@ describe('attacks on the admin API', () => {
   })
 
   it('find no identity and no secret in any answer that does not ask for them', async () => {
-    const { call, visit, policies, port } = await startAdmin()
+    const { act, look, visit, policies, port } = await startAdmin()
     await visit('sk_live_secret', 'hidden-tenant')
     const keys = ['user sk_live_secret', 'tenant hidden-tenant, user sk_live_secret']
-    for (const key of keys) await call('POST', 'keys/reset', { body: { key, reason } })
-    const lookup = await call('POST', 'keys/lookup', { body: { key: { user: 'sk_live_secret' } } })
+    for (const key of keys) await act('reset', { key })
+    const lookup = await look({ user: 'sk_live_secret' })
     const answers = [JSON.stringify(lookup.body)]
     for (const { method, path } of Object.values(operations)) {
       const asked = path.replace('from=now', `from=${policies.version}`)
@@ -120,8 +120,7 @@ describe('attacks on the admin API', () => {
           started.policies.countsOf({ key: { user } })[0] ?? {}
         if (!limiter || !policy || key === undefined || limit === undefined) throw new Error()
         await limiter.chargeChecks([{ policy, key, limit, cost: 1 }])
-        const found = async (key: unknown) =>
-          (await started.call('POST', 'keys/reset', { body: { key, reason } })).body.found
+        const found = async (key: unknown) => (await started.act('reset', { key })).body.found
         expect(await found({ user: other })).toBe(false)
         expect(await found(`user ${JSON.stringify(user)}`)).toBe(true)
         expect(await found({ user })).toBe(false)
@@ -133,25 +132,28 @@ describe('attacks on the admin API', () => {
 
 describe.each(frameworks)('a body that does not come, in %s', (framework) => {
   const head = [
-    'POST /limits/api/v1/keys/reset HTTP/1.1',
-    'Host: h',
-    'X-Sluice-Admin: 1',
-    'Content-Type: application/json',
-    'Connection: close',
+    ...['POST /limits/api/v1/keys/reset HTTP/1.1', 'Host: h', 'X-Sluice-Admin: 1'],
+    ...['Content-Type: application/json', 'Connection: close'],
   ]
+
+  /** Sends the head of a request, and what follows it. @returns all that is answered */
+  function send(port: number, field: string, body: string | Buffer): Promise<string> {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => undefined)
+    socket.write([...head, field, '', ''].join('\r\n'))
+    socket.write(body)
+    return text(socket)
+  }
 
   it('holds up nobody else, and nothing is done', async () => {
     const { port, call } = await startAdmin({ framework })
-    const socket = connect(port, '127.0.0.1')
-    const sent = [...head, 'Content-Length: 100000000', '', '{"key":']
-    socket.write(sent.join('\r\n'))
     // It is refused by its announced length, before the rest of it comes.
-    expect(await text(socket)).toContain('HTTP/1.1 413')
+    expect(await send(port, 'Content-Length: 100000000', '{"key":')).toContain('HTTP/1.1 413')
     expect((await call('GET', 'session')).status).toBe(200)
   })
 
   it('is given up after ten seconds, however it drips', async () => {
-    const { port, call, visit } = await startAdmin({ framework })
+    const { port, look, visit } = await startAdmin({ framework })
     await visit('ada')
     const realSetTimeout = globalThis.setTimeout
     const clock = vi.spyOn(globalThis, 'setTimeout')
@@ -167,27 +169,18 @@ describe.each(frameworks)('a body that does not come, in %s', (framework) => {
     socket.on('error', () => undefined)
     const answer = text(socket).catch(() => '')
     expect(await answer).toContain('HTTP/1.1 408')
-    const { body: state } = await call('POST', 'keys/lookup', { body: { key: 'user ada' } })
-    expect(state.found).toBe(true)
+    expect((await look('user ada')).body.found).toBe(true)
   })
 
   it('is refused where it is too long without a length, or compressed', async () => {
-    const { port, call, visit } = await startAdmin({ framework })
+    const { port, call, look, visit } = await startAdmin({ framework })
     await visit('ada')
     const body = JSON.stringify({ key: 'user ada', reason, more: 'x'.repeat(70_000) })
     const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
-    const socket = connect(port, '127.0.0.1')
-    socket.on('error', () => undefined)
-    socket.write(`${[...head, 'Transfer-Encoding: chunked', '', ''].join('\r\n')}${chunks}`)
-    expect(await text(socket)).toContain('HTTP/1.1 413')
-    const small = { body: { key: 'user ada', reason } }
-    const encoded = await call('POST', 'keys/reset', {
-      ...small,
-      headers: { 'content-encoding': 'gzip' },
-    })
-    expect(encoded.status).toBe(415)
-    const { body: state } = await call('POST', 'keys/lookup', { body: { key: 'user ada' } })
-    expect(state.found).toBe(true)
+    expect(await send(port, 'Transfer-Encoding: chunked', chunks)).toContain('HTTP/1.1 413')
+    const encoded = { body: { key: 'user ada', reason }, headers: { 'content-encoding': 'gzip' } }
+    expect((await call('POST', 'keys/reset', encoded)).status).toBe(415)
+    expect((await look('user ada')).body.found).toBe(true)
   })
 
   it('is read as UTF-8 and as nothing else', async () => {
@@ -195,10 +188,7 @@ describe.each(frameworks)('a body that does not come, in %s', (framework) => {
     const sent = Buffer.from(JSON.stringify({ key: 'user adé', reason }), 'latin1')
     const utf16 = Buffer.from(JSON.stringify({ key: 'user ada', reason }), 'utf16le')
     for (const body of [sent, utf16]) {
-      const socket = connect(port, '127.0.0.1')
-      socket.write(`${[...head, `Content-Length: ${body.length}`, '', ''].join('\r\n')}`)
-      socket.write(body)
-      expect(await text(socket)).toContain('HTTP/1.1 400')
+      expect(await send(port, `Content-Length: ${body.length}`, body)).toContain('HTTP/1.1 400')
     }
   })
 })

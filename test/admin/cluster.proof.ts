@@ -1,12 +1,10 @@
 import { redisStore } from '@sluice/redis'
 import { Cluster, Redis } from 'ioredis'
 import { createCluster } from 'redis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { startAdmin } from './admin-server.ts'
-
-const reason = 'a test'
 
 describe('the admin API on a Cluster', () => {
   let cluster: RedisCluster
@@ -33,13 +31,11 @@ describe('the admin API on a Cluster', () => {
   ])('changes limits, blocks, and unlocks everybody, by %s', async (name, open) => {
     const { client, end } = await open()
     const store = redisStore(client, { prefix: name })
-    const { call, visit, policies } = await startAdmin({ store })
+    const { call, act, look, change, visit, policies } = await startAdmin({ store })
     const users = Array.from({ length: 40 }, (_, index) => `user-${index}`)
     for (const user of users) for (let i = 0; i < 6; i += 1) await visit(user)
     expect(await visit('user-7')).toBe(429)
-    const act = (action: string, body: object) =>
-      call('POST', `keys/${action}`, { body: { reason, ...body } })
-    const { digest } = (await call('POST', 'keys/lookup', { body: { key: 'user user-7' } })).body
+    const { digest } = (await look('user user-7')).body
     expect((await act('reset', { key: { digest } })).body.found).toBe(true)
     expect(await visit('user-7')).toBe(200)
     expect((await act('block', { key: 'user user-7', for: '1h' })).status).toBe(200)
@@ -48,15 +44,11 @@ describe('the admin API on a Cluster', () => {
     const { body } = await act('unlock', { policy: 'burst' })
     expect(body).toMatchObject({ keys: users.length })
     for (const user of users) {
-      const { policies: states } = (await call('POST', 'keys/lookup', { body: { key: { user } } }))
-        .body
+      const { policies: states } = (await look({ user })).body
       expect(states[0]).toMatchObject({ policy: 'burst', used: 0 })
     }
-    const changed = await call('POST', 'policies/changes', {
-      headers: { 'if-match': `"${policies.version}"` },
-      body: { set: [{ policy: 'burst', field: 'limit', value: 1 }], reason },
-    })
-    expect(changed.status).toBe(200)
+    const set = [{ policy: 'burst', field: 'limit', value: 1 }]
+    expect((await change('changes', { set })).status).toBe(200)
     const { body: audit } = await call('GET', 'audit')
     expect(audit.records.map(({ action }: { action: string }) => action)).toContain('keys.unlock')
     expect([await visit('user-9'), await visit('user-9')]).toEqual([200, 429])
@@ -66,20 +58,9 @@ describe('the admin API on a Cluster', () => {
 })
 
 describe('bulk unlock of many keys', () => {
-  let server: RedisServer
-  let client: Redis
-  beforeAll(async () => {
-    server = await startRedis()
-    client = new Redis(server.url)
-  })
-  afterAll(async () => {
-    client.disconnect()
-    await server.stop()
-  })
-
-  it('goes on from its cursor, and leaves all other keys alone', async () => {
+  it('goes on from its cursor, and leaves all other keys alone', async ({ client }) => {
     const store = redisStore(client, { prefix: 'abc' })
-    const { call, policies } = await startAdmin({ store })
+    const { act, policies } = await startAdmin({ store })
     const many = 50_000
     const [burst] = policies.policies
     if (!burst) throw new Error('there is no policy')
@@ -93,9 +74,7 @@ describe('bulk unlock of many keys', () => {
     let calls = 0
     let cursor: string | undefined
     do {
-      const { body } = await call('POST', 'keys/unlock', {
-        body: { policy: 'burst', cursor, reason },
-      })
+      const { body } = await act('unlock', { policy: 'burst', cursor })
       keys += body.keys
       calls += 1
       cursor = body.cursor
@@ -105,12 +84,11 @@ describe('bulk unlock of many keys', () => {
     expect(await client.exists(...others)).toBe(others.length)
   })
 
-  it('is not offered where the client puts a prefix before keys', async () => {
-    const prefixed = new Redis(server.url, { keyPrefix: 'app:' })
-    const { call } = await startAdmin({ store: redisStore(prefixed) })
+  it('is not offered where the client puts a prefix before keys', async ({ redis }) => {
+    const prefixed = new Redis(redis.url, { keyPrefix: 'app:' })
+    const { call, act } = await startAdmin({ store: redisStore(prefixed) })
     expect((await call('GET', 'session')).body.features.unlock).toBe(false)
-    const body = { policy: 'burst', reason }
-    expect((await call('POST', 'keys/unlock', { body })).status).toBe(400)
+    expect((await act('unlock', { policy: 'burst' })).status).toBe(400)
     prefixed.disconnect()
   })
 })

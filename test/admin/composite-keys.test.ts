@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest'
 import { startAdmin } from './admin-server.ts'
 import { storeKinds, storesIn } from './stores.ts'
 
-const reason = 'a test'
 const later = '2096-12-31T23:59:59Z'
 
 /** Policies and a penalty that count a user within a tenant. */
@@ -20,16 +19,12 @@ describe.each(storeKinds)('a key of two parts, with a store in %s', (kind) => {
 
   async function start() {
     const started = await startAdmin({ file, store: await emptyStore() })
-    const { call, visit } = started
+    const { visit } = started
     const key = 'tenant acme, user ada'
     return {
       ...started,
-      key,
-      act: (action: string, body: object) =>
-        call('POST', `keys/${action}`, { body: { key, reason, ...body } }),
-      async look(asked: unknown = key) {
-        return (await call('POST', 'keys/lookup', { body: { key: asked } })).body
-      },
+      act: (action: string, body: object) => started.act(action, { key, ...body }),
+      look: async (asked: unknown = key) => (await started.look(asked)).body,
       async visits(count: number, user = 'ada', tenant = 'acme') {
         const statuses: number[] = []
         for (let i = 0; i < count; i += 1) statuses.push(await visit(user, tenant))

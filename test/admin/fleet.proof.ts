@@ -2,18 +2,18 @@ import type { AdminOptions } from '@sluice/admin'
 import { bullmqBroker, createQueue, createWorker, type Queue } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { describe, expect, onTestFinished, vi } from 'vitest'
+import type { RedisServer } from '../support/redis-server.ts'
+import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 import { type AdminUnderTest, startAdmin } from './admin-server.ts'
 import { openExample } from './open-example.ts'
 import { polled } from './operations.ts'
 
 let server: RedisServer
-beforeAll(async () => {
-  server = await startRedis()
+it.beforeAll(({ redis }) => {
+  server = redis
 })
-afterAll(() => server.stop())
 
 /** An application with its own connection, as another process has. */
 async function join(admin?: AdminOptions): Promise<AdminUnderTest> {

@@ -1,4 +1,5 @@
 import type { Role } from '@sluice/admin'
+import { createQueue, memoryBroker } from '@sluice/queue'
 import { describe, expect, it } from 'vitest'
 import { ask } from '../adapters/ask.ts'
 import { frameworks, startAdmin } from './admin-server.ts'
@@ -17,10 +18,33 @@ describe.each(frameworks)('the admin API in %s', (framework) => {
     for (const [name, operation] of Object.entries(operations)) {
       for (const role of roles) {
         who.may = [role]
-        const { status, body } = await callNow(started, operation)
-        const wanted = role === operation.role ? 200 : 403
+        const { status, body, etag, field } = await callNow(started, operation)
+        const isAllowed = role === operation.role
+        const wanted = isAllowed ? 200 : 403
         expect(status, `${name} as ${role}: ${JSON.stringify(body)}`).toBe(wanted)
+        expect(field('x-content-type-options'), name).toBe('nosniff')
+        if (!isAllowed) continue
+        const isRead = operation.method === 'GET'
+        expect(field('cache-control'), name).toBe(isRead ? 'private, no-cache' : 'no-store')
+        expect(etag === undefined, name).toBe(!isRead)
+        expect(field('content-type'), name).toContain('application/json')
+        expect(field('content-security-policy'), name).toContain("default-src 'none'")
+        expect(field('cross-origin-resource-policy'), name).toBe('same-origin')
       }
+    }
+  })
+
+  it('has refusals that no cache keeps', async () => {
+    const { call, act } = await startAdmin({ framework })
+    const refused = [
+      await call('GET', 'nothing'),
+      await act('reset', {}),
+      await call('GET', 'audit', { headers: { origin: 'https://evil.example' } }),
+    ]
+    for (const { field } of refused) {
+      expect(field('cache-control')).toBe('no-store')
+      expect(field('content-type')).toContain('application/problem+json')
+      expect(field('x-content-type-options')).toBe('nosniff')
     }
   })
 
@@ -62,5 +86,18 @@ describe.each(frameworks)('the admin API in %s', (framework) => {
     expect((await call('POST', 'keys/lookup', plain)).status).toBe(415)
     const huge = { text: JSON.stringify({ key: 'x'.repeat(70_000) }) }
     expect((await call('POST', 'keys/lookup', huge)).status).toBe(413)
+  })
+
+  it('finds a queue by its name, whatever is in it', async () => {
+    const names = ['reports/é 😀', '100%25', 'a?b#c', '..', 'jobs+1']
+    const queues = names.map((name) => createQueue({ broker: memoryBroker({ name }) }))
+    const { call } = await startAdmin({ framework, admin: { queues } })
+    for (const [index, name] of names.entries()) {
+      // Clients take `..` out of a path, so that such a queue cannot be asked for.
+      if (name === '..') continue
+      const path = `queues/${encodeURIComponent(name)}/dead`
+      const { status, body } = await call('GET', path)
+      expect([status, body.queue], `${index} ${name}`).toEqual([200, name])
+    }
   })
 })

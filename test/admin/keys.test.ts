@@ -4,29 +4,20 @@ import { until } from '../support/until.ts'
 import { type AdminUnderTest, startAdmin } from './admin-server.ts'
 import { storeKinds, storesIn } from './stores.ts'
 
-const reason = 'a test'
-
 interface State {
   readonly policy: string
   readonly used?: number
   readonly allowed?: boolean
-}
-
-interface Level {
-  readonly used?: number
   readonly capacity?: number
   readonly limit?: number
   readonly refillMs?: number
 }
 
-async function stateOf({ call }: AdminUnderTest, key: unknown, policy = 'burst'): Promise<State> {
-  const { status, body } = await call('POST', 'keys/lookup', { body: { key } })
+async function stateOf({ look }: AdminUnderTest, key: unknown, policy = 'burst'): Promise<State> {
+  const { status, body } = await look(key)
   expect(status, JSON.stringify(body)).toBe(200)
   return body.policies.find((each: State) => each.policy === policy)
 }
-
-const act = ({ call }: AdminUnderTest, action: string, body: object) =>
-  call('POST', `keys/${action}`, { body: { reason, ...body } })
 
 describe.each(storeKinds)('keys by the admin API, with a store in %s', (kind) => {
   const emptyStore = storesIn(kind)
@@ -34,9 +25,9 @@ describe.each(storeKinds)('keys by the admin API, with a store in %s', (kind) =>
 
   it('are looked up in each form, under the policies that count them', async () => {
     const started = await start()
-    const { call, visit } = started
+    const { look, visit } = started
     for (let i = 0; i < 6; i += 1) await visit('ada')
-    const typed = await call('POST', 'keys/lookup', { body: { key: 'user ada' } })
+    const typed = await look('user ada')
     expect(typed.body.found).toBe(true)
     expect(typed.body.policies).toMatchObject([
       { policy: 'burst', limit: 5, used: 5, remaining: 0, allowed: false, isPenalty: false },
@@ -56,15 +47,15 @@ describe.each(storeKinds)('keys by the admin API, with a store in %s', (kind) =>
     expect(await stateOf(started, '203.0.113.9', 'anybody')).toMatchObject({ used: 0 })
     expect(await stateOf(started, 'user vip')).toMatchObject({ limit: 50 })
     for (const key of ['ada', '@user/ada']) {
-      const { body } = await call('POST', 'keys/lookup', { body: { key } })
-      expect(body).toMatchObject({ digest, policies: [{ used: 5 }, {}] })
+      const known = { digest, policies: [{ used: 5 }, {}] }
+      expect((await look(key)).body).toMatchObject(known)
     }
     expect(typed.body.key).toEqual({ user: 'ada' })
-    expect((await call('POST', 'keys/lookup', { body: { key: 'stranger' } })).status).toBe(400)
-    const none = await call('POST', 'keys/lookup', { body: { key: 'user vip, ip ::1' } })
+    expect((await look('stranger')).status).toBe(400)
+    const none = await look('user vip, ip ::1')
     expect(none.body.detail).toContain('keys here: user, tenant and user, tenant, ip.')
     for (const key of ['user vip, ip ::1', 'nobody ada', 'user', '']) {
-      expect((await call('POST', 'keys/lookup', { body: { key } })).status, key).toBe(400)
+      expect((await look(key)).status, key).toBe(400)
     }
   })
 
@@ -74,7 +65,7 @@ policies: [{ name: burst, window: 1h, key: tenant, limit: { tiers: { pro: 100 },
     const started = await startAdmin({ store: await emptyStore(), file })
     for (let i = 0; i < 40; i += 1) await started.visit('ada', 'acme', 'pro')
     const pro = { limit: 100, used: 40, remaining: 60, allowed: true }
-    const { body } = await started.call('POST', 'keys/lookup', { body: { key: 'tenant acme' } })
+    const { body } = await started.look('tenant acme')
     expect(body).toMatchObject({ found: true, policies: [pro] })
     expect(await stateOf(started, { digest: body.digest })).toMatchObject(pro)
     const nobody = await stateOf(started, 'tenant nobody')
@@ -118,8 +109,8 @@ policies:
   - { name: queue, algorithm: leaky-bucket, limit: 15, queue: 30, window: 1h, key: user }`
     const started = await startAdmin({ store: await emptyStore(), file })
     const levels = async () => {
-      const { body } = await started.call('POST', 'keys/lookup', { body: { key: 'user ada' } })
-      return body.policies.map(({ used, capacity, limit, refillMs }: Level) => {
+      const { body } = await started.look('user ada')
+      return body.policies.map(({ used, capacity, limit, refillMs }: State) => {
         return [used, capacity, limit, refillMs]
       })
     }
@@ -139,19 +130,19 @@ policies:
     const started = await startAdmin({ store: await emptyStore(), file })
     for (let i = 0; i < 2; i += 1) await started.visit('ada')
     const note = expect.stringContaining('A function of your code makes the keys of login.')
-    const looked = await started.call('POST', 'keys/lookup', { body: { key: 'login ada' } })
+    const looked = await started.look('login ada')
     expect(looked.body).toMatchObject({ found: false, note })
     for (const action of ['reset', 'unblock']) {
-      const { body } = await act(started, action, { key: 'login ada' })
+      const { body } = await started.act(action, { key: 'login ada' })
       expect(body).toMatchObject({ found: false, note })
     }
-    const blocked = await act(started, 'block', { key: 'login zoe', for: '1h' })
+    const blocked = await started.act('block', { key: 'login zoe', for: '1h' })
     expect(blocked.body).toMatchObject({ found: true, note })
-    const whole = await act(started, 'reset', { key: 'login login of ada' })
+    const whole = await started.act('reset', { key: 'login login of ada' })
     expect(whole.body).toMatchObject({ found: true })
     expect(whole.body.note).toBeUndefined()
     expect(await started.visit('ada')).toBe(200)
-    expect((await act(started, 'reset', { key: 'ip ::1' })).body.detail).toBe(
+    expect((await started.act('reset', { key: 'ip ::1' })).body.detail).toBe(
       'No policy counts ip by itself; keys here: login.',
     )
   })
@@ -159,38 +150,37 @@ policies:
   it('are reset, all policies or some, and the answer says whether anything was there', async () => {
     const started = await start()
     for (let i = 0; i < 6; i += 1) await started.visit('ada')
-    const dry = await act(started, 'reset', { key: 'user ada', dryRun: true })
+    const dry = await started.act('reset', { key: 'user ada', dryRun: true })
     expect(dry.body).toMatchObject({ found: true, dryRun: true })
     expect(await started.visit('ada')).toBe(429)
-    expect((await act(started, 'reset', { key: 'user nobody' })).body.found).toBe(false)
-    const other = await act(started, 'reset', { key: 'user ada', policies: ['penalty'] })
+    expect((await started.act('reset', { key: 'user nobody' })).body.found).toBe(false)
+    const other = await started.act('reset', { key: 'user ada', policies: ['penalty'] })
     expect(other.body).toMatchObject({ found: false, policies: [{ policy: 'penalty' }] })
     expect(await started.visit('ada')).toBe(429)
-    const done = await act(started, 'reset', { key: 'user ada' })
+    const done = await started.act('reset', { key: 'user ada' })
     expect(done.body).toMatchObject({ found: true, dryRun: false })
     expect(await started.visit('ada')).toBe(200)
-    expect((await act(started, 'reset', { key: 'user ada', policies: ['x'] })).status).toBe(400)
+    expect((await started.act('reset', { key: 'user ada', policies: ['x'] })).status).toBe(400)
   })
 
   it('are blocked and unblocked, by their digest too', async () => {
     const started = await start()
     await started.visit('ada')
-    const { digest } = (await started.call('POST', 'keys/lookup', { body: { key: 'user ada' } }))
-      .body
-    const blocked = await act(started, 'block', { key: { digest }, for: '1h' })
+    const { digest } = (await started.look('user ada')).body
+    const blocked = await started.act('block', { key: { digest }, for: '1h' })
     expect(blocked.body).toMatchObject({ found: true, policies: [{ found: false }] })
     expect(await started.visit('ada')).toBe(429)
     expect(await stateOf(started, 'user ada', 'penalty')).toMatchObject({ allowed: false })
-    const again = await act(started, 'block', { key: 'user ada', for: 60_000 })
+    const again = await started.act('block', { key: 'user ada', for: 60_000 })
     expect(again.body.policies).toMatchObject([{ policy: 'penalty', found: true }])
-    expect((await act(started, 'unblock', { key: 'user ada' })).body.found).toBe(true)
-    expect((await act(started, 'unblock', { key: 'user ada' })).body.found).toBe(false)
+    expect((await started.act('unblock', { key: 'user ada' })).body.found).toBe(true)
+    expect((await started.act('unblock', { key: 'user ada' })).body.found).toBe(false)
     expect(await started.visit('ada')).toBe(200)
-    expect((await act(started, 'block', { key: 'ip ::1', for: '1h' })).status).toBe(400)
-    expect((await act(started, 'block', { key: 'user ada', for: '1 h' })).status).toBe(400)
-    expect((await act(started, 'block', { key: 'user ada', for: '20y' })).status).toBe(400)
+    expect((await started.act('block', { key: 'ip ::1', for: '1h' })).status).toBe(400)
+    expect((await started.act('block', { key: 'user ada', for: '1 h' })).status).toBe(400)
+    expect((await started.act('block', { key: 'user ada', for: '20y' })).status).toBe(400)
     const nobody = { key: { digest: 'AAAAAAAAAAAAAAAAAAAAAA' }, for: '1h' }
-    const { status } = await act(started, 'block', nobody)
+    const { status } = await started.act('block', nobody)
     expect(status).toBe(isMemoryStore(started.store) ? 404 : 200)
   })
 
@@ -199,7 +189,7 @@ policies:
     for (let i = 0; i < 6; i += 1) await started.visit('ada')
     const limit = { key: { user: 'ada' }, policy: 'burst', limit: 6 }
     const until = new Date(Date.now() + 3_600_000).toISOString()
-    expect((await act(started, 'limit', { ...limit, until })).status).toBe(200)
+    expect((await started.act('limit', { ...limit, until })).status).toBe(200)
     expect(await started.visit('ada')).toBe(200)
     expect(await started.visit('ada')).toBe(429)
     const wrong = [
@@ -208,7 +198,7 @@ policies:
       { ...limit, until, key: { digest: 'AAAAAAAAAAAAAAAAAAAAAA' } },
       { ...limit, until, policy: 'nothing' },
     ]
-    for (const each of wrong) expect((await act(started, 'limit', each)).status).toBe(400)
+    for (const each of wrong) expect((await started.act('limit', each)).status).toBe(400)
   })
 
   it('are identities: a route, which everybody shares, is none', async () => {
@@ -234,20 +224,20 @@ penalty: { after: never, key: route }`
       ['unblock', { key: { route } }],
     ]
     for (const [action, body] of acts) {
-      const { status, body: answer } = await act(started, action, body)
+      const { status, body: answer } = await started.act(action, body)
       expect([status, answer.detail], `${action} ${JSON.stringify(body)}`).toEqual([
         400,
         expect.stringMatching(/route|No policy of this name/),
       ])
     }
-    const spot = await started.call('POST', 'keys/lookup', { body: { key: { spot: route } } })
+    const spot = await started.look({ spot: route })
     expect(spot.body.policies).toMatchObject([{ policy: 'spot', used: 1 }])
     const { digest } = spot.body
-    const { body } = await act(started, 'reset', { key: { digest } })
+    const { body } = await started.act('reset', { key: { digest } })
     expect(body.policies).toMatchObject([{ policy: 'client', found: false }])
-    expect((await act(started, 'block', { key: { digest }, for: '1h' })).status).toBe(400)
+    expect((await started.act('block', { key: { digest }, for: '1h' })).status).toBe(400)
     expect(await stateOf(started, { spot: route }, 'spot')).toMatchObject({ used: 1 })
-    expect((await act(started, 'reset', { key: 'user ada' })).body.policies).toMatchObject([
+    expect((await started.act('reset', { key: 'user ada' })).body.policies).toMatchObject([
       { policy: 'either', found: true },
       { policy: 'client', found: true },
     ])
@@ -257,31 +247,37 @@ penalty: { after: never, key: route }`
     const started = await start()
     const users = Array.from({ length: 30 }, (_, index) => `user-${index}`)
     for (const user of users) for (let i = 0; i < 6; i += 1) await started.visit(user)
-    const dry = await act(started, 'unlock', { policy: 'burst', dryRun: true })
+    const dry = await started.act('unlock', { policy: 'burst', dryRun: true })
     expect(dry.body).toMatchObject({ keys: users.length, dryRun: true })
     expect(await started.visit('user-7')).toBe(429)
     let keys = 0
     let cursor: string | undefined
     do {
-      const { body } = await act(started, 'unlock', { policy: 'burst', cursor })
+      const { body } = await started.act('unlock', { policy: 'burst', cursor })
       keys += body.keys
       cursor = body.cursor
     } while (cursor !== undefined)
     expect(keys).toBe(users.length)
     for (const user of users) expect(await stateOf(started, { user })).toMatchObject({ used: 0 })
     expect(await stateOf(started, 'tenant acme', 'anybody')).toMatchObject({ used: 150 })
-    expect((await act(started, 'unlock', { policy: 'nothing' })).status).toBe(404)
+    expect((await started.act('unlock', { policy: 'nothing' })).status).toBe(404)
   })
 
   it('are in the audit trail, before and after, as digests', async () => {
     const started = await start()
     await started.visit('ada')
-    const { body } = await act(started, 'reset', { key: 'user ada' })
-    await act(started, 'reset', { key: 'user ada', dryRun: true })
+    const { body } = await started.act('reset', { key: 'user ada' })
+    await started.act('reset', { key: 'user ada', dryRun: true })
     const trail = await started.call('GET', 'audit')
     const [done, begun, ...rest] = trail.body.records
     expect(done).toMatchObject({
-      ...{ phase: 'done', action: 'keys.reset', actor: 'ada', reason, result: { found: true } },
+      ...{
+        phase: 'done',
+        action: 'keys.reset',
+        actor: 'ada',
+        reason: 'a test',
+        result: { found: true },
+      },
       target: { digest: body.digest, kind: 'user', policies: ['burst', 'penalty'] },
     })
     expect(begun).toMatchObject({ phase: 'begun', id: done.id })
@@ -303,14 +299,11 @@ describe('the audit sink', () => {
     })
     await started.visit('ada')
     sink.fails = true
-    expect((await act(started, 'reset', { key: 'user ada' })).status).toBe(503)
+    expect((await started.act('reset', { key: 'user ada' })).status).toBe(503)
     expect(await stateOf(started, 'user ada')).toMatchObject({ used: 1 })
     sink.fails = false
-    expect((await act(started, 'reset', { key: 'user ada' })).status).toBe(200)
-    await started.call('POST', 'policies/kill', {
-      headers: { 'if-match': `"${started.policies.version}"` },
-      body: { kill: 'shadow', reason },
-    })
+    expect((await started.act('reset', { key: 'user ada' })).status).toBe(200)
+    await started.change('kill', { kill: 'shadow' })
     expect(heard).toEqual(['keys.reset begun', 'keys.reset done', 'policies.kill done'])
   })
 })

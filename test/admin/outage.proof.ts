@@ -1,16 +1,9 @@
 import { redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { expect } from 'vitest'
+import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 import { startAdmin } from './admin-server.ts'
 import { callNow, operations } from './operations.ts'
-
-let server: RedisServer
-beforeAll(async () => {
-  server = await startRedis()
-})
-afterAll(() => server.stop())
 
 /** Reads that need no store, or know what to show without it. */
 const readable = new Set([
@@ -18,13 +11,14 @@ const readable = new Set([
   ...['export', 'diff', 'lookup'],
 ])
 
-it('every operation is answered while Redis is frozen, and none is half done', async () => {
-  const client = new Redis(server.url)
-  onTestFinished(() => client.disconnect())
+it('every operation is answered while Redis is frozen, and none is half done', async ({
+  redis,
+  client,
+}) => {
   const started = await startAdmin({ store: redisStore(client) })
-  const { call, visit, policies } = started
+  const { act, call, look, visit, policies } = started
   for (let i = 0; i < 3; i += 1) await visit('ada')
-  server.pause()
+  redis.pause()
   try {
     const answered = Object.entries(operations).map(async ([name, operation]) => {
       return [name, (await callNow(started, operation)).status] as const
@@ -32,17 +26,16 @@ it('every operation is answered while Redis is frozen, and none is half done', a
     const wanted = Object.keys(operations).map((name) => [name, readable.has(name) ? 200 : 503])
     expect(await Promise.all(answered)).toEqual(wanted)
   } finally {
-    server.resume()
+    redis.resume()
   }
   await until('the store answers again', async () => (await call('GET', 'audit')).status === 200)
   await until('the key has what it had', async () => {
-    const { status, body } = await call('POST', 'keys/lookup', { body: { key: 'user ada' } })
+    const { status, body } = await look('user ada')
     const used = status === 200 && body.policies.map((each: { used: number }) => each.used)
     return JSON.stringify(used) === '[3,0]'
   })
   await until('actions are done again', async () => {
-    const body = { key: 'user ada', for: '1h', reason: 'a test' }
-    return (await call('POST', 'keys/block', { body })).status === 200
+    return (await act('block', { key: 'user ada', for: '1h' })).status === 200
   })
   // A change that Redis has read after all is one version, whole and with its record.
   await until('the newest version is in force', async () => {

@@ -1,18 +1,9 @@
 import type { Granted } from '@sluice/admin'
 import { describe, expect, it } from 'vitest'
-import { type AdminUnderTest, everything, startAdmin } from './admin-server.ts'
+import { everything, startAdmin } from './admin-server.ts'
 import { storeKinds, storesIn } from './stores.ts'
 
 const reason = 'a test'
-
-async function change(
-  { call, policies }: AdminUnderTest,
-  body: object,
-  version = policies.version,
-) {
-  const headers = { 'if-match': `"${version}"` }
-  return call('POST', 'policies/changes', { headers, body: { reason, ...body } })
-}
 
 const limitOf = (value: number) => ({ set: [{ policy: 'burst', field: 'limit', value }] })
 
@@ -26,10 +17,9 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
     expect(before.body.policies[0]).toMatchObject({ name: 'burst', limit: 5, routes: ['*'] })
     for (let i = 0; i < 5; i += 1) expect(await visit('ada')).toBe(200)
     expect(await visit('ada')).toBe(429)
-    const changed = await call('POST', 'policies/changes', {
-      headers: { 'if-match': before.etag ?? '' },
-      body: { ...limitOf(6), reason },
-    })
+    const headers = { 'if-match': before.etag ?? '' }
+    const body = { ...limitOf(6), reason }
+    const changed = await call('POST', 'policies/changes', { headers, body })
     expect(changed.body).toMatchObject({
       ...{ dryRun: false, number: 1, version: started.policies.version },
       differences: [{ path: 'policies.burst.limit', from: 5, to: 6, newCount: false }],
@@ -42,8 +32,8 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
     const { call, policies } = started
     const { version } = policies
     const [one, other] = await Promise.all([
-      change(started, limitOf(6), version),
-      change(started, limitOf(7), version),
+      started.change('changes', limitOf(6), version),
+      started.change('changes', limitOf(7), version),
     ])
     expect([one.status, other.status].sort()).toEqual([200, 409])
     expect((await call('GET', 'audit')).body.records).toHaveLength(2)
@@ -59,23 +49,20 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
 
   it('change nothing in a dry run, which tells whom it would touch', async () => {
     const started = await startAdmin({ store: await emptyStore() })
-    const { policies, visit, call } = started
+    const { policies, visit, call, look } = started
     for (let i = 0; i < 4; i += 1) await visit('ada')
     await visit('bob')
     const { version } = policies
-    const { body } = await change(started, { ...limitOf(3), dryRun: true })
+    const { body } = await started.change('changes', { ...limitOf(3), dryRun: true })
     expect(body.dryRun).toBe(true)
     expect(body.affected).toMatchObject({ known: true })
-    const { digest } = (await call('POST', 'keys/lookup', { body: { key: 'user ada' } })).body
+    const { digest } = (await look('user ada')).body
     expect(body.affected.policies).toMatchObject([
       { policy: 'burst', newlyDenied: [{ digest, perWindow: 4 }], newlyAllowed: [] },
     ])
     expect(policies.version).toBe(version)
     expect((await call('GET', 'audit')).body.records).toHaveLength(1)
-    const killed = await call('POST', 'policies/kill', {
-      headers: { 'if-match': `"${version}"` },
-      body: { kill: 'off', reason, dryRun: true },
-    })
+    const killed = await started.change('kill', { kill: 'off', dryRun: true })
     expect(killed.body).toMatchObject({
       differences: [{ path: 'kill', from: 'none', to: 'off' }],
       affected: { known: false },
@@ -97,7 +84,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
     ]
     for (const body of wrong) {
       for (const dryRun of [true, false]) {
-        const { status, body: answer } = await change(started, { ...body, dryRun })
+        const { status, body: answer } = await started.change('changes', { ...body, dryRun })
         expect(status, JSON.stringify([body, answer])).toBe(400)
       }
     }
@@ -110,7 +97,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
     const first = policies.version
     const value = { key: { user: 'ada' }, limit: 9 }
     const override = { policy: 'burst', field: 'override', value }
-    await change(started, { set: [...limitOf(6).set, override] })
+    await started.change('changes', { set: [...limitOf(6).set, override] })
     const second = policies.version
     const { body: shown } = await call('GET', 'policies')
     expect(shown.overrides).toMatchObject([
@@ -122,17 +109,9 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
       'policies.burst.limit',
       'overrides',
     ])
-    const back = await call('POST', 'policies/rollback', {
-      headers: { 'if-match': `"${second}"` },
-      body: { version: first, reason },
-    })
-    expect(back.status).toBe(200)
+    expect((await started.change('rollback', { version: first })).status).toBe(200)
     expect(policies.file.policies?.[0]?.limit).toBe(5)
-    const killed = await call('POST', 'policies/kill', {
-      headers: { 'if-match': `"${policies.version}"` },
-      body: { kill: 'shadow', reason },
-    })
-    expect(killed.status).toBe(200)
+    expect((await started.change('kill', { kill: 'shadow' })).status).toBe(200)
     const { records } = (await call('GET', 'audit')).body
     const override9 = { path: 'overrides', to: [{ policy: 'burst', key: { user: 'vip' } }] }
     expect(records).toMatchObject([
@@ -160,7 +139,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
     const { call, policies } = started
     const first = policies.version
     const value = { key: { user: 'sk_live_ada' }, limit: 9 }
-    await change(started, { set: [{ policy: 'burst', field: 'override', value }] })
+    await started.change('changes', { set: [{ policy: 'burst', field: 'override', value }] })
     who.now = { actor: 'eve', may: ['read'] }
     const paths = ['policies', `policies/diff?from=${first}`]
     for (const path of [...paths, 'audit']) {

@@ -1,30 +1,24 @@
 import { memoryStore, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, onTestFinished } from 'vitest'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import type { Redis } from 'ioredis'
+import { onTestFinished } from 'vitest'
+import { it } from '../support/redis-test.ts'
 
 export const storeKinds = ['memory', 'redis'] as const
 
 /**
- * Starts one Redis for the tests of a suite.
+ * Has one Redis for the tests of a file.
  * @returns a function that makes an empty store, or with 'of another process' one beside it
  */
 export function storesIn(
   kind: (typeof storeKinds)[number],
 ): (which?: 'of another process') => Promise<Store> {
-  let server: RedisServer
   let client: Redis
-  beforeAll(async () => {
-    if (kind === 'memory') return
-    server = await startRedis()
-    client = new Redis(server.url)
-  })
-  afterAll(async () => {
-    if (kind === 'memory') return
-    client.disconnect()
-    await server.stop()
-  })
+  if (kind === 'redis') {
+    it.beforeAll(({ client: opened }) => {
+      client = opened
+    })
+  }
   return async (which) => {
     if (kind === 'memory') return memoryStore()
     if (which) {

@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { serve } from '../admin/serve.ts'
 import { limitsAfter, limitsBefore } from './express-limits.ts'
 import { createShop, webhookSecret } from './express-shop.ts'
 import { createNotes, hookSecret, notesAfter, notesBefore } from './fastify-notes.ts'
@@ -54,11 +53,7 @@ describe.each([
   ['Sluice', limitsAfter],
 ] as const)('a shop with Express, limited by %s', (_, limits) => {
   it('answers as before', async () => {
-    const server = createServer(createShop(limits())).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    onTestFinished(() => void server.close())
-    const address = server.address()
-    const origin = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`
+    const origin = await serve(createShop(limits()))
     const ask = asking(origin)
     const session = async (account: object) => {
       const { headers } = await fetch(`${origin}/login`, json(account))

@@ -74,10 +74,6 @@ export async function createNotes({ register, login, upload, admin }: NotesLimit
         if (userOf(request) !== 'root') return reply.code(403).send({ error: 'admins only' })
       })
       part.get('/users', { config: { rateLimit: admin } }, async () => Object.keys(passwords))
-      part.delete('/notes', { config: { rateLimit: admin } }, async (_request, reply) => {
-        notes.clear()
-        return reply.code(204).send()
-      })
     },
     { prefix: '/admin' },
   )

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
+import { posix } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
   filesUnder,
@@ -161,19 +162,44 @@ function textOf(file: string): string {
   }
 }
 
+/** The anchors of the headings of a page, as GitHub and the site write them. */
+function anchorsOf(page: string): ReadonlySet<string> {
+  const found = new Set<string>()
+  for (const [, title = ''] of page.matchAll(/^#+ (.+)$/gm)) {
+    const words = title.toLowerCase().replace(/[^\w\- ]/g, '')
+    const anchor = words.replaceAll(' ', '-')
+    let unique = anchor
+    for (let number = 1; found.has(unique); number += 1) unique = `${anchor}-${number}`
+    found.add(unique)
+  }
+  return found
+}
+
 describe('the site', () => {
-  it('is at most 450 KB, without what is written from types', () => {
-    const pages = filesUnder('docs', '.md').filter((page) => !page.startsWith('docs/api/'))
+  /** Without those that are written from types. */
+  const pages = filesUnder('docs', '.md').filter((page) => !page.startsWith('docs/api/'))
+
+  it('is at most 450 KB', () => {
     const bytes = pages.reduce((sum, page) => sum + Buffer.byteLength(readText(page)), 0)
     expect(bytes).toBeLessThanOrEqual(450 * 1024)
   })
 
+  it.each(pages)('leads somewhere with each link of %s', (page) => {
+    for (const [, file = '', anchor] of readText(page).matchAll(
+      /\]\(((?!https?:)[^)#\s]*)(?:#([^)\s]+))?\)/g,
+    )) {
+      const target = file === '' ? page : posix.join(posix.dirname(page), file)
+      // The pages of the API are built.
+      if (target.startsWith('docs/api/')) continue
+      expect(existsSync(root + target), target).toBe(true)
+      if (anchor !== undefined) expect(anchorsOf(readText(target)), target).toContain(anchor)
+    }
+  })
+
   it('has each page in its sidebar', () => {
     const sidebar = readText('docs/.vitepress/sidebar.ts')
-    const pages = filesUnder('docs', '.md')
-      .map((file) => file.slice('docs'.length, -'.md'.length))
-      .filter((page) => !page.startsWith('/api/') && !page.includes('node_modules'))
     const hidden = pages
+      .map((file) => file.slice('docs'.length, -'.md'.length))
       .filter((page) => page !== '/index')
       .map((page) => page.replace(/index$/, ''))
       .filter((page) => !sidebar.includes(`'${page}'`) && !sidebar.includes(`'${page}#`))

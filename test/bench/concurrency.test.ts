@@ -1,24 +1,17 @@
-import { Redis } from 'ioredis'
-import { afterEach, describe, expect, it } from 'vitest'
-import { startRedis } from '../support/redis-server.ts'
+import type { Redis } from 'ioredis'
+import { describe, expect, onTestFinished } from 'vitest'
+import { it } from '../support/redis-test.ts'
 import { contenders } from './concurrency/concurrency-contenders.ts'
 import { SteadyLogs } from './concurrency/steady-logs.ts'
 import { clientKeys } from './harness/client-keys.ts'
 import { coresIn } from './harness/pinning.ts'
 import { benchOptions } from './options.ts'
-import type { RedisSubject } from './subjects/redis-subject.ts'
-
-const open: (() => unknown)[] = []
-
-afterEach(async () => {
-  for (const close of open.splice(0).reverse()) await close()
-})
 
 describe('the logs of the suite concurrency', () => {
-  it('are full but for one unit, by the clock of the server', async () => {
-    const { control, subject } = await opened()
+  it('are full but for one unit, by the clock of the server', async ({ client }) => {
+    const subject = await opened(client)
     const identities = clientKeys(40)
-    const steady = await SteadyLogs.open(control, subject, identities)
+    const steady = await SteadyLogs.open(client, subject, identities)
     await steady.fill(1)
     for (const identity of identities) {
       expect(await subject.check(identity)).toBe(true)
@@ -26,10 +19,10 @@ describe('the logs of the suite concurrency', () => {
     }
   })
 
-  it('let as many pass as were expected, again after each filling', async () => {
-    const { control, subject } = await opened()
+  it('let as many pass as were expected, again after each filling', async ({ client }) => {
+    const subject = await opened(client)
     const identities = clientKeys(20)
-    const steady = await SteadyLogs.open(control, subject, identities)
+    const steady = await SteadyLogs.open(client, subject, identities)
     for (let round = 0; round < 2; round += 1) {
       await steady.fill(1_000_000)
       for (let times = 0; times < 10; times += 1) {
@@ -61,20 +54,11 @@ describe('the command line', () => {
   })
 })
 
-/** The log of the suite on a server of its own. */
-async function opened() {
-  const server = await startRedis()
-  open.push(() => server.stop())
-  const control = new Redis(server.port)
-  open.push(() => control.disconnect())
-  const client = new Redis(server.port)
-  open.push(() => client.disconnect())
-  const subject: RedisSubject = await contenders.log.open({
-    connect: async () => client,
-    traffic: 'allowed',
-    clock: 'server',
-    limit: 100,
-    windowMs: 3_600_000,
-  })
-  return { control, subject }
+/** The log of the suite on an empty server, by a connection of its own. */
+async function opened(control: Redis) {
+  await control.flushall()
+  const client = control.duplicate()
+  onTestFinished(() => client.disconnect())
+  const traffic = { traffic: 'allowed', clock: 'server', limit: 100, windowMs: 3_600_000 } as const
+  return contenders.log.open({ ...traffic, connect: async () => client })
 }

@@ -1,30 +1,24 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
 import fastifyRateLimit, { type RateLimitPluginOptions } from '@fastify/rate-limit'
 import express, { type RequestHandler } from 'express'
 import { rateLimit } from 'express-rate-limit'
 import fastify, { type FastifyInstance } from 'fastify'
 import { RateLimiterMemory, RateLimiterUnion } from 'rate-limiter-flexible'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { serve } from '../admin/serve.ts'
 
 // What docs/migrating.md says of the peers, where it could change with a new version of them.
 
-const open: (() => unknown)[] = []
-
-afterEach(async () => {
-  vi.useRealTimers()
-  for (const close of open.splice(0)) await close()
-})
+afterEach(() => void vi.useRealTimers())
 
 describe('express-rate-limit', () => {
   it('lets everything pass when a function finds NaN for a limit', async () => {
-    const url = await serve(rateLimit({ limit: () => Number.NaN }))
+    const url = await guarded(rateLimit({ limit: () => Number.NaN }))
     const statuses = [(await fetch(url)).status, (await fetch(url)).status]
     expect(statuses).toEqual([200, 200])
   })
 
   it('sends no Retry-After without rate-limit headers', async () => {
-    const url = await serve(rateLimit({ limit: 1, legacyHeaders: false }))
+    const url = await guarded(rateLimit({ limit: 1, legacyHeaders: false }))
     await fetch(url)
     const refused = await fetch(url)
     expect(refused.status).toBe(429)
@@ -32,7 +26,10 @@ describe('express-rate-limit', () => {
   })
 
   it('counts preflights, and what a limiter after it denies', async () => {
-    const url = await serve(rateLimit({ limit: 5 }), rateLimit({ limit: 1, legacyHeaders: false }))
+    const url = await guarded(
+      rateLimit({ limit: 5 }),
+      rateLimit({ limit: 1, legacyHeaders: false }),
+    )
     const preflight = { origin: 'http://a.example', 'access-control-request-method': 'GET' }
     await fetch(url, { method: 'OPTIONS', headers: preflight })
     const refused = await fetch(url)
@@ -114,20 +111,16 @@ describe('rate-limiter-flexible', () => {
 })
 
 /** The URL of an application that these guard. */
-async function serve(...guards: RequestHandler[]): Promise<string> {
+function guarded(...guards: RequestHandler[]): Promise<string> {
   const app = express()
   for (const guard of guards) app.use(guard)
   app.use((_request, response) => void response.send('ok'))
-  const server = createServer(app).listen(0, '127.0.0.1')
-  open.push(() => server.close())
-  await once(server, 'listening')
-  const address = server.address()
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`
+  return serve(app)
 }
 
 async function limited(options: RateLimitPluginOptions): Promise<FastifyInstance> {
   const app = fastify()
-  open.push(() => app.close())
+  onTestFinished(() => app.close())
   await app.register(fastifyRateLimit, options)
   return app
 }

@@ -1,10 +1,8 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { storeKinds, storesIn } from '../admin/stores.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
 import { atTerminal } from './at-terminal.ts'
 import { startFleet } from './fleet-server.ts'
+import { testFiles } from './test-files.ts'
 
 const because = ['--reason', 'a test']
 
@@ -19,26 +17,30 @@ overrides:
   - { policy: burst, key: { user: vip }, limit: 50 }
 `
 
+const { at, write } = testFiles('apply')
+const file = at('sluice.yaml')
+
 describe.each(storeKinds)('sluice apply on %s', (kind) => {
   const newStore = storesIn(kind)
 
   /** Starts a fleet that has the deployed file, with a file of the same text beside it. */
   async function start() {
     const fleet = await startFleet({ store: await newStore(), file: deployed })
-    const folder = temporaryFolder('apply')
-    onTestFinished(() => folder[Symbol.dispose]())
-    const file = join(folder.path, 'sluice.yaml')
     return {
       ...fleet,
-      file,
+      /** Applies the written file at a terminal. */
+      atTerminal: (answer: () => string | Promise<string>) =>
+        atTerminal(['apply', file, ...because], {
+          env: { SLUICE_ADMIN_URL: fleet.url, SLUICE_ADMIN_TOKEN: 'token-of-ops' },
+          answer,
+        }),
       /** Applies the deployed file with other texts in it. */
       async apply(changes: Readonly<Record<string, string>>, ...args: readonly string[]) {
         const text = Object.entries(changes).reduce((before, [from, to]) => {
           expect(before).toContain(from)
           return before.replace(from, to)
         }, deployed)
-        writeFileSync(file, text)
-        return fleet.sluice(['apply', file, ...because, ...args])
+        return fleet.sluice(['apply', write('sluice.yaml', text), ...because, ...args])
       },
       limits: () => fleet.policies.file.policies?.map(({ limit }) => limit),
     }
@@ -94,10 +96,11 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
 
   it('lets a mode take the place of a share, and a share that of a mode', async () => {
     const { apply, policies } = await start()
-    await apply(
-      { ', mode: shadow': ', enforce: { share: 0.2 }', ', enforce: { share: 0.5 }': '' },
-      '--yes',
-    )
+    const swapped = {
+      ', mode: shadow': ', enforce: { share: 0.2 }',
+      ', enforce: { share: 0.5 }': '',
+    }
+    await apply(swapped, '--yes')
     expect(policies.file.policies?.slice(2)).toMatchObject([
       { enforce: { share: 0.2 } },
       { mode: 'enforce' },
@@ -142,7 +145,7 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
   })
 
   it('changes nothing where the file is wrong', async () => {
-    const { apply, policies, sluice, file } = await start()
+    const { apply, policies, sluice } = await start()
     const wrong = await apply({ 'limit: 5, ': 'limit: -5, ' }, '--yes')
     expect(wrong.exitCode).toBe(2)
     expect(wrong.stderr).toContain(`${file}:4:`)
@@ -152,15 +155,12 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
   })
 
   it('changes nothing where somebody else changed the policies while it asked', async () => {
-    const { apply, policies, file, url } = await start()
+    const { apply, policies, atTerminal } = await start()
     await apply({ 'limit: 5, ': 'limit: 6, ' }, '--dry-run')
     const by = { author: 'bob', reason: 'first' }
-    const ran = await atTerminal(['apply', file, ...because], {
-      env: { SLUICE_ADMIN_URL: url, SLUICE_ADMIN_TOKEN: 'token-of-ops' },
-      async answer() {
-        await policies.set({ policy: 'burst', field: 'limit', value: 9 }, by)
-        return 'y\r'
-      },
+    const ran = await atTerminal(async () => {
+      await policies.set({ policy: 'burst', field: 'limit', value: 9 }, by)
+      return 'y\r'
     })
     expect(ran.stderr).toContain('policies.burst.limit: 5 → 6')
     expect(ran.stderr).toContain('Go on? [y/N]')
@@ -170,18 +170,17 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
   })
 
   it('asks, and takes anything but yes for no', async () => {
-    const { apply, policies, file, url } = await start()
+    const { apply, policies, atTerminal } = await start()
     await apply({ 'limit: 5, ': 'limit: 6, ' }, '--dry-run')
-    const env = { SLUICE_ADMIN_URL: url, SLUICE_ADMIN_TOKEN: 'token-of-ops' }
-    const no = await atTerminal(['apply', file, ...because], { env, answer: () => '\r' })
+    const no = await atTerminal(() => '\r')
     expect([no.exitCode, policies.state.entries]).toEqual([2, []])
-    const yes = await atTerminal(['apply', file, ...because], { env, answer: () => 'yes\r' })
+    const yes = await atTerminal(() => 'yes\r')
     expect(yes.exitCode).toBe(0)
     expect(policies.state.entries).toMatchObject([{ value: 6 }])
   })
 
   it('is refused by the message of the API', async () => {
-    const { sluice, apply, file, policies } = await start()
+    const { sluice, apply, policies } = await start()
     await apply({ 'limit: 5, ': 'limit: 6, ' }, '--dry-run')
     const { exitCode, stderr } = await sluice(['apply', file, ...because, '--yes'], 'support')
     expect([exitCode, stderr]).toEqual([2, 'error: This needs the role policies.\n'])

@@ -1,14 +1,10 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
-import { temporaryFolder } from '../support/temporary-folder.ts'
+import { describe, expect, it } from 'vitest'
 import { runSluice } from './run-sluice.ts'
+import { testFiles } from './test-files.ts'
 
-const folder = temporaryFolder('check')
-afterAll(() => folder[Symbol.dispose]())
-
-const right = fileOf('right.yaml', 'policies:\n  - { name: burst, limit: 5, window: 1s }\n')
-const wrong = fileOf(
+const { at, write } = testFiles('check')
+const right = write('right.yaml', 'policies:\n  - { name: burst, limit: 5, window: 1s }\n')
+const wrong = write(
   'wrong.yaml',
   'policies:\n  - { name: burst, limit: -5, window: 1s }\nroutes:\n  /health: 5\n',
 )
@@ -38,14 +34,8 @@ describe('sluice check', () => {
   })
 
   it('says that a file is not there', async () => {
-    const { exitCode, stderr } = await runSluice(['check', join(folder.path, 'none.yaml')])
+    const { exitCode, stderr } = await runSluice(['check', at('none.yaml')])
     expect(exitCode).toBe(2)
     expect(stderr).toMatch(/^error: .*none\.yaml cannot be read: ENOENT/)
   })
 })
-
-function fileOf(name: string, text: string): string {
-  const file = join(folder.path, name)
-  writeFileSync(file, text)
-  return file
-}

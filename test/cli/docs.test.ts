@@ -1,15 +1,14 @@
-import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
 import { rateLimit } from '@sluice/express'
 import express from 'express'
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { startRedis } from '../support/redis-server.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
+import { describe, expect } from 'vitest'
+import { serve } from '../admin/serve.ts'
+import { it } from '../support/redis-test.ts'
 import { readText } from '../support/workspace.ts'
 import { startFleet } from './fleet-server.ts'
 import { runSluice } from './run-sluice.ts'
+import { wordsIn } from './shell-words.ts'
+import { testFiles } from './test-files.ts'
 
 const page = readText('docs/cli.md')
 
@@ -28,22 +27,17 @@ const deployed = `policies:
 penalty: { after: never, key: user }
 `
 
-const log = Array.from(
-  { length: 50 },
-  (_, index) =>
-    `192.0.2.${index % 7} - - [21/Nov/2026:10:00:${10 + index} +0000] "GET / HTTP/1.1" 200 5 "-" "curl/8"\n`,
-)
-const files: Readonly<Record<string, string>> = {
-  'sluice.yaml': deployed.replace('limit: 5', 'limit: 8'),
-  'new.yaml': deployed.replace('limit: 5', 'limit: 7'),
-  'access.log': log.join(''),
-  'key.txt': 'user ada\n',
-}
+const log = Array.from({ length: 50 }, (_, index) => {
+  const time = `21/Nov/2026:10:00:${10 + index} +0000`
+  return `192.0.2.${index % 7} - - [${time}] "GET / HTTP/1.1" 200 5 "-" "curl/8"\n`
+})
+const { at, write } = testFiles('docs')
+write('sluice.yaml', deployed.replace('limit: 5', 'limit: 8'))
+write('new.yaml', deployed.replace('limit: 5', 'limit: 7'))
+write('access.log', log.join(''))
+write('key.txt', 'user ada\n')
 
 describe('docs/cli.md', () => {
-  const folder = temporaryFolder('docs')
-  afterAll(() => folder[Symbol.dispose]())
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder.path, name), text)
   const ofLogs = lines.filter((line) => /sluice (?:simulate|suggest|diff|check)\b/.test(line))
 
   // A replay moves the clock of the process, so nothing else may run beside it.
@@ -56,9 +50,7 @@ describe('docs/cli.md', () => {
     }
   })
 
-  it('shows commands of a fleet and of a Redis that run', async () => {
-    const redis = await startRedis()
-    onTestFinished(() => redis.stop())
+  it('shows commands of a fleet and of a Redis that run', async ({ redis }) => {
     const fleet = await startFleet({ file: deployed })
     const places = {
       'redis://localhost:6379': redis.url,
@@ -85,7 +77,7 @@ describe('docs/cli.md', () => {
     const { places, keys } = setting
     const { env, args, input } = wordsOf(line)
     const placed = args.map((word) => {
-      const file = join(folder.path, word)
+      const file = at(word)
       const isFile = existsSync(file) || /^[\w-]+\.(?:yaml|html)$/.test(word)
       return places[word] ?? (isFile ? file : word)
     })
@@ -94,7 +86,7 @@ describe('docs/cli.md', () => {
     const again = line.includes('--html') ? ['--force'] : []
     const { exitCode, stderr } = await runSluice([...placed, ...keys, ...again], {
       env: { ...setting.env, ...Object.fromEntries(own) },
-      ...(input !== undefined && { stdin: readFileSync(join(folder.path, input)) }),
+      ...(input !== undefined && { stdin: readFileSync(at(input)) }),
     })
     // The Redis of the test has no maxmemory, which --strict counts.
     expect(exitCode, `${line}\n${stderr}`).toBe(line.includes('--strict') ? 1 : 0)
@@ -123,17 +115,12 @@ async function limitedApi(): Promise<string> {
   const app = express()
   app.set('trust proxy', '10.0.0.1')
   app.use(rateLimit({ limit: 100, window: '1m' }))
-  const server = app.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  return `${await serve(app)}/`
 }
 
 /** Reads a line as a shell does: `NAME=value sluice a "b c" < file`. */
 function wordsOf(line: string) {
-  const words = [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
-    ([, double, single, plain]) => double ?? single ?? plain ?? '',
-  )
+  const words = wordsIn(line)
   const start = words.indexOf('sluice')
   expect(start, line).toBeGreaterThan(-1)
   const redirect = words.indexOf('<')

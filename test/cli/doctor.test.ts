@@ -2,6 +2,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { rateLimit } from '@sluice/express'
 import express from 'express'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { serve } from '../admin/serve.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { tlsFront } from '../support/tls-front.ts'
@@ -32,6 +33,12 @@ async function examine(url: string, ...args: readonly string[]) {
   const of = (check: string) => findings.find((finding) => finding.check === check)
   return { ...ran, of, findings }
 }
+
+/** A finding whose texts contain these. */
+const finding = (severity: Finding['severity'], seen: string, fix?: string) => ({
+  ...{ severity, seen: expect.stringContaining(seen) },
+  ...(fix !== undefined && { fix: expect.stringContaining(fix) }),
+})
 
 /** Starts a server for one test. */
 async function startOwn(...args: readonly string[]): Promise<RedisServer> {
@@ -80,8 +87,7 @@ describe('sluice doctor', () => {
   })
 
   it('prints a line for each finding, with its fix', async () => {
-    const own = await startRedis()
-    onTestFinished(() => own.stop())
+    const own = await startOwn('--maxmemory', '0')
     const { exitCode, stdout } = await runSluice(['doctor'], { env: { REDIS_URL: own.url } })
     expect(exitCode).toBe(0)
     expect(stdout).toContain('✓ eviction')
@@ -121,11 +127,8 @@ describe('the connection', () => {
   it('is refused', async () => {
     const { exitCode, of, findings } = await examine('redis://127.0.0.1:1')
     expect(exitCode).toBe(1)
-    expect(of('connection')).toMatchObject({
-      severity: 'error',
-      seen: expect.stringContaining('ECONNREFUSED'),
-      fix: expect.stringContaining('see that Redis runs'),
-    })
+    const refused = finding('error', 'ECONNREFUSED', 'see that Redis runs')
+    expect(of('connection')).toMatchObject(refused)
     expect(findings).toHaveLength(2)
   })
 
@@ -136,10 +139,7 @@ describe('the connection', () => {
   ])('is not allowed %s, and the password is not printed', async (_, who) => {
     const own = await startOwn('--requirepass', 'right')
     const { of, stdout, stderr } = await examine(`redis://${who}127.0.0.1:${own.port}`)
-    expect(of('connection')).toMatchObject({
-      severity: 'error',
-      fix: expect.stringContaining('user and password'),
-    })
+    expect(of('connection')).toMatchObject(finding('error', '', 'user and password'))
     expect(stdout + stderr).not.toContain('hunter2')
     const right = await examine(`redis://:right@127.0.0.1:${own.port}`)
     expect(right.of('decision')?.severity).toBe('ok')
@@ -160,10 +160,7 @@ describe('the connection', () => {
     own.pause()
     const { exitCode, of } = await examine(own.url, '--timeout', '1s')
     expect(exitCode).toBe(1)
-    expect(of('connection')).toMatchObject({
-      severity: 'error',
-      seen: expect.stringContaining('no answer'),
-    })
+    expect(of('connection')).toMatchObject(finding('error', 'no answer'))
   })
 
   it('falls silent in the middle', async () => {
@@ -173,13 +170,17 @@ describe('the connection', () => {
       return isSilent ? '' : reply
     })
     const { of, findings } = await examine(url, '--timeout', '1s')
-    expect(of('server')).toMatchObject({
-      severity: 'error',
-      seen: expect.stringContaining('fell silent'),
-    })
+    expect(of('server')).toMatchObject(finding('error', 'fell silent'))
     expect(findings.map(({ check }) => check)).toEqual(['connection', 'server', 'proxy'])
   })
 })
+
+/** Gives a user of Redis these rights beside all others. @returns the address with the user */
+async function userWith(...rules: readonly string[]): Promise<string> {
+  const all = ['reset', 'on', '>pw', '~*', '+@all']
+  await redis.cli('ACL', 'SETUSER', 'app', ...all, ...rules)
+  return `redis://app:pw@127.0.0.1:${redis.port}`
+}
 
 describe('the rights', () => {
   it.each([
@@ -193,33 +194,19 @@ describe('the rights', () => {
     ['-info', 'server', '+info'],
     ['resetkeys ~other:*', 'rights', 'ACL SETUSER'],
   ])('lack %s: %s', async (rule, check, fix) => {
-    await redis.cli(
-      'ACL',
-      'SETUSER',
-      'app',
-      'reset',
-      'on',
-      '>pw',
-      '~*',
-      '+@all',
-      ...rule.split(' '),
-    )
-    const { of, exitCode } = await examine(`redis://app:pw@127.0.0.1:${redis.port}`)
+    const { of, exitCode } = await examine(await userWith(...rule.split(' ')))
     expect(of(check)?.severity).not.toBe('ok')
     expect(of(check)?.fix).toContain(fix)
-    const isError = of(check)?.severity === 'error'
-    if (isError) expect(exitCode).toBe(1)
+    if (of(check)?.severity === 'error') expect(exitCode).toBe(1)
   })
 
   it('are named for the prefix that is given', async () => {
-    await redis.cli('ACL', 'SETUSER', 'app', 'reset', 'on', '>pw', '~*', '+@all', '-eval')
-    const { of } = await examine(`redis://app:pw@127.0.0.1:${redis.port}`, '--prefix', 'acme')
+    const { of } = await examine(await userWith('-eval'), '--prefix', 'acme')
     expect(of('scripts')?.fix).toContain('ACL SETUSER <user> ~acme:* +@all')
   })
 
   it('suffice where they are those of the documentation', async () => {
-    await redis.cli('ACL', 'SETUSER', 'app', 'reset', 'on', '>pw', '~sluice:*', '+@all')
-    const { of } = await examine(`redis://app:pw@127.0.0.1:${redis.port}`)
+    const { of } = await examine(await userWith('resetkeys', '~sluice:*'))
     for (const check of ['scripts', 'TIME in scripts', 'rights', 'decision', 'keys']) {
       expect(of(check)?.severity, check).toBe('ok')
     }
@@ -240,31 +227,21 @@ describe('the server', () => {
     const own = await startOwn('--replicaof', `127.0.0.1 ${redis.port}`)
     const { of, exitCode } = await examine(own.url)
     expect(exitCode).toBe(1)
-    expect(of('role')).toMatchObject({
-      severity: 'error',
-      seen: expect.stringContaining(`a replica of 127.0.0.1:${redis.port}`),
-      fix: expect.stringContaining('connect to the master'),
-    })
+    const replica = `a replica of 127.0.0.1:${redis.port}`
+    expect(of('role')).toMatchObject(finding('error', replica, 'connect to the master'))
   })
 
   it('evicts keys', async () => {
     const own = await startOwn('--maxmemory-policy', 'allkeys-lru')
-    expect((await examine(own.url)).of('eviction')).toMatchObject({
-      severity: 'warning',
-      seen: expect.stringContaining('allkeys-lru'),
-      fix: expect.stringContaining('noeviction'),
-    })
+    const evicts = finding('warning', 'allkeys-lru', 'noeviction')
+    expect((await examine(own.url)).of('eviction')).toMatchObject(evicts)
   })
 
   it('has no memory left', async () => {
     const own = await startOwn()
     await own.cli('CONFIG', 'SET', 'maxmemory', '600000')
     const { of } = await examine(own.url)
-    expect(of('memory')).toMatchObject({
-      severity: 'error',
-      seen: expect.stringContaining('OOM'),
-      fix: expect.stringContaining('raise maxmemory'),
-    })
+    expect(of('memory')).toMatchObject(finding('error', 'OOM', 'raise maxmemory'))
     expect(of('decision')?.severity).toBe('error')
   })
 
@@ -276,10 +253,8 @@ describe('the server', () => {
     await until('the save has failed', async () =>
       String(await own.cli('INFO', 'persistence')).includes('rdb_last_bgsave_status:err'),
     )
-    expect((await examine(own.url)).of('persistence')).toMatchObject({
-      severity: 'warning',
-      seen: expect.stringContaining('MISCONF'),
-    })
+    const unsaved = finding('warning', 'MISCONF')
+    expect((await examine(own.url)).of('persistence')).toMatchObject(unsaved)
   })
 
   it('has another time', async () => {
@@ -289,11 +264,8 @@ describe('the server', () => {
         (_, seconds) => `*2\r\n$10\r\n${Number(seconds) + 3_600}`,
       ),
     )
-    expect((await examine(url)).of('clock')).toMatchObject({
-      severity: 'warning',
-      seen: expect.stringMatching(/3600 s ahead of/),
-      fix: expect.stringContaining('NTP'),
-    })
+    const ahead = finding('warning', '3600 s ahead of', 'NTP')
+    expect((await examine(url)).of('clock')).toMatchObject(ahead)
   })
 
   it('is far away', async () => {
@@ -305,40 +277,33 @@ describe('the server', () => {
 
   it('has keys of the prefix that never expire, or that are big', async () => {
     await redis.cli('SET', 'odd:{53t}:burst:x', 'v')
-    expect((await examine(redis.url, '--prefix', 'odd')).of('keys')).toMatchObject({
-      severity: 'warning',
-      seen: expect.stringContaining('never expire, such as odd:{53t}:burst:x'),
-    })
+    const lasting = finding('warning', 'never expire, such as odd:{53t}:burst:x')
+    expect((await examine(redis.url, '--prefix', 'odd')).of('keys')).toMatchObject(lasting)
     await redis.cli('SET', 'big:{53t}:burst:x', 'v'.repeat(5 * 1_024 * 1_024), 'EX', '60')
     expect((await examine(redis.url, '--prefix', 'big')).of('keys')?.seen).toContain('MiB')
   })
 })
 
 describe('a proxy that is trusted', () => {
-  async function api(trust: unknown): Promise<string> {
-    const app = express()
-    app.set('trust proxy', trust)
-    app.use(rateLimit({ limit: 100, window: '1m' }))
-    app.get('/', (_request, response) => void response.send('ok'))
-    const server = app.listen(0, '127.0.0.1')
-    await new Promise((resolve) => server.once('listening', resolve))
-    onTestFinished(() => void server.close())
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-  }
+  /** Looks at the proxies that an API trusts. */
+  const ofProxy = async (origin: string) =>
+    (await examine(redis.url, '--api', `${origin}/`)).of('proxy')
 
   it.each([
     [true, 'error'],
     [1, 'error'],
     ['10.0.0.1', 'ok'],
   ])('%j is %s', async (trust, severity) => {
-    const { of } = await examine(redis.url, '--api', await api(trust))
-    expect(of('proxy')?.severity).toBe(severity)
+    const app = express()
+    app.set('trust proxy', trust)
+    app.use(rateLimit({ limit: 100, window: '1m' }))
+    app.get('/', (_request, response) => void response.send('ok'))
+    const found = await ofProxy(await serve(app))
+    expect(found?.severity).toBe(severity)
     if (severity !== 'error') return
-    expect(of('proxy')?.fix).toContain(`app.set('trust proxy', 1)`)
-    expect(of('proxy')?.fix).toContain(
-      'asked past the proxy, a count such as 1 is expected to fail',
-    )
-    expect(of('proxy')?.fix).toContain(`app.set('trust proxy', '10.0.0.0/8')`)
+    expect(found?.fix).toContain(`app.set('trust proxy', 1)`)
+    expect(found?.fix).toContain('asked past the proxy, a count such as 1 is expected to fail')
+    expect(found?.fix).toContain(`app.set('trust proxy', '10.0.0.0/8')`)
   })
 
   it.each([
@@ -354,33 +319,20 @@ describe('a proxy that is trusted', () => {
     'is told of %s',
     async (name, answer, severity) => {
       let asked = 0
-      const app = express()
-      app.use((request, response) => {
-        const [field, isAllowed = name.includes('at once')] = answer(
-          request.get('x-forwarded-for') !== undefined,
-          20 - asked,
-        )
+      const origin = await serve(({ headers }, response) => {
+        const isMadeUp = headers['x-forwarded-for'] !== undefined
+        const [field, isAllowed = name.includes('at once')] = answer(isMadeUp, 20 - asked)
         asked += 1
-        response.status(isAllowed || asked === 1 ? 200 : 429)
-        response.set('RateLimit', field).end()
+        response.statusCode = isAllowed || asked === 1 ? 200 : 429
+        response.setHeader('RateLimit', field).end()
       })
-      const server = app.listen(0, '127.0.0.1')
-      await new Promise((resolve) => server.once('listening', resolve))
-      onTestFinished(() => void server.close())
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-      expect((await examine(redis.url, '--api', url)).of('proxy')?.severity).toBe(severity)
+      expect((await ofProxy(origin))?.severity).toBe(severity)
       expect(asked).toBe(6)
     },
   )
 
   it('cannot be told where the API sends no headers, or does not answer', async () => {
-    const app = express()
-    const server = app.listen(0, '127.0.0.1')
-    await new Promise((resolve) => server.once('listening', resolve))
-    onTestFinished(() => void server.close())
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-    expect((await examine(redis.url, '--api', url)).of('proxy')?.severity).toBe('note')
-    const gone = (await examine(redis.url, '--api', 'http://127.0.0.1:1/')).of('proxy')
-    expect(gone?.seen).toContain('does not answer')
+    expect((await ofProxy(await serve(express())))?.severity).toBe('note')
+    expect((await ofProxy('http://127.0.0.1:1'))?.seen).toContain('does not answer')
   })
 })

@@ -1,21 +1,11 @@
-import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { runCli } from '../../packages/cli/src/commands/run-cli.ts'
+import { serve } from '../admin/serve.ts'
 import { storeKinds, storesIn } from '../admin/stores.ts'
 import { until } from '../support/until.ts'
 import { startFleet } from './fleet-server.ts'
 import { runSluice } from './run-sluice.ts'
-
-/** Starts a server that is no admin API. @returns its port */
-async function answering(listener: RequestListener): Promise<number> {
-  const server = createServer(listener)
-  onTestFinished(() => void server.close())
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  return (server.address() as AddressInfo).port
-}
 
 const because = ['--reason', 'a test']
 
@@ -60,23 +50,17 @@ describe.each(storeKinds)('a fleet on %s', (kind) => {
     )
   })
 
-  it('inspect states no verdict under a limit that no request got', async () => {
+  it('inspect states a limit that a request got, else that it depends; and the level of a bucket', async () => {
     const file = `deadlineMs: 10000
-policies: [{ name: api, window: 1h, key: user, limit: { tiers: { pro: 100 }, by: plan, default: 1 } }]`
+policies:
+  - { name: api, window: 1h, key: user, limit: { tiers: { pro: 100 }, by: plan, default: 1 } }
+  - { name: bucket, algorithm: token-bucket, limit: 15, burst: 10, window: 1m, key: user }`
     const { sluice, visit } = await startFleet({ store: await newStore(), file })
     for (let i = 0; i < 4; i += 1) await visit('ada', 'acme', 'pro')
-    const ada = await sluice(['inspect', 'user ada'])
-    expect(ada.stdout).toMatch(/^api +allowed +4 +100 /m)
-    const zoe = await sluice(['inspect', 'user zoe'])
-    expect(zoe.stdout).toMatch(/^api +unknown +0 +depends on the request +– /m)
-  })
-
-  it('inspect shows the level of a bucket, what it holds, and its refill', async () => {
-    const file = `deadlineMs: 10000
-policies: [{ name: api, algorithm: token-bucket, limit: 15, burst: 10, window: 1m, key: user }]`
-    const { sluice } = await startFleet({ store: await newStore(), file })
-    const { stdout } = await sluice(['inspect', 'user nobody'])
-    expect(stdout).toMatch(/^api +allowed +0 +10, \+15 in 1m +– /m)
+    expect((await sluice(['inspect', 'user ada'])).stdout).toMatch(/^api +allowed +4 +100 /m)
+    const { stdout } = await sluice(['inspect', 'user zoe'])
+    expect(stdout).toMatch(/^api +unknown +0 +depends on the request +– /m)
+    expect(stdout).toMatch(/^bucket +allowed +0 +10, \+15 in 1m +– /m)
   })
 
   it('reset shows what there is, asks, and forgets it', async () => {
@@ -91,10 +75,8 @@ policies: [{ name: api, algorithm: token-bucket, limit: 15, burst: 10, window: 1
     const other = await sluice(['reset', 'user ada', '--policy', 'nothing', ...because, '--yes'])
     expect([other.exitCode, other.stderr]).toEqual([2, expect.stringContaining('nothing')])
     expect(await visit('ada')).toBe(429)
-    const done = await sluice(
-      ['reset', 'user ada', '--policy', 'burst', ...because, '--yes'],
-      'support',
-    )
+    const burst = ['reset', 'user ada', '--policy', 'burst', ...because, '--yes']
+    const done = await sluice(burst, 'support')
     expect(done.stdout).toMatch(/was reset\n {2}burst\nDone\.\n$/)
     await until('ada passes', async () => (await visit('ada')) === 200)
     const again = await sluice(['reset', 'user zoe', ...because, '--yes'])
@@ -185,12 +167,13 @@ describe('the way to the admin API', () => {
 
   it('hands a token to nobody else, and warns of a way without TLS', async () => {
     const asked: string[] = []
-    const port = await answering((request, response) => {
+    const origin = await serve((request, response) => {
       asked.push(`${request.url} ${request.headers.authorization}`)
       response.writeHead(302, { location: '/elsewhere' }).end()
     })
+    const url = `${origin.replace('127.0.0.1', '0.0.0.0')}/limits`
     const env = { SLUICE_ADMIN_TOKEN: 'secret' }
-    const { stderr } = await runSluice(['top', '--url', `http://0.0.0.0:${port}/limits`], { env })
+    const { stderr } = await runSluice(['top', '--url', url], { env })
     expect(asked).toEqual(['/limits/api/v1/live Bearer secret'])
     expect(stderr).toContain('warning: the token is sent to 0.0.0.0')
     expect(stderr).toContain('It redirects to /elsewhere')
@@ -200,10 +183,10 @@ describe('the way to the admin API', () => {
     ['a page', 'text/html', '<html>'],
     ['another API', 'application/json', '{"live": true}'],
   ])('leads to %s', async (_, type, body) => {
-    const port = await answering((_request, response) => {
+    const url = await serve((_request, response) => {
       response.writeHead(200, { 'content-type': type }).end(body)
     })
-    const { exitCode, stderr } = await runSluice(['top', '--url', `http://127.0.0.1:${port}`])
+    const { exitCode, stderr } = await runSluice(['top', '--url', url])
     expect(exitCode).toBe(2)
     expect(stderr).toContain('something else than the admin API')
   })
@@ -211,7 +194,7 @@ describe('the way to the admin API', () => {
   it('is not read to its end if it never ends', async () => {
     const chunk = Buffer.alloc(1_000_000, ' ')
     let sent = 0
-    const port = await answering((_request, response) => {
+    const url = await serve((_request, response) => {
       response.writeHead(200, { 'content-type': 'application/json' })
       const send = () => {
         while (!response.destroyed && response.write(chunk)) sent += 1
@@ -219,17 +202,17 @@ describe('the way to the admin API', () => {
       response.on('drain', send)
       send()
     })
-    const { exitCode, stderr } = await runSluice(['top', '--url', `http://127.0.0.1:${port}`])
+    const { exitCode, stderr } = await runSluice(['top', '--url', url])
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining('something else than')])
     expect(sent).toBeLessThan(1_000)
   })
 
   it('has no metrics: the message of the API says what to do', async () => {
-    const port = await answering((_request, response) => {
+    const url = await serve((_request, response) => {
       response.writeHead(404, { 'content-type': 'application/problem+json' })
       response.end(JSON.stringify({ detail: 'no metrics\u001b[2J here' }))
     })
-    const { stderr } = await runSluice(['top', '--url', `http://127.0.0.1:${port}`])
+    const { stderr } = await runSluice(['top', '--url', url])
     expect(stderr).toBe('error: no metrics\\u{1b}[2J here\n')
   })
 })
@@ -241,7 +224,7 @@ describe('top on a terminal', () => {
     const stop = new AbortController()
     let shown = ''
     // The API of a fleet whose store is away, until the API is away too.
-    const port = await answering(async (request, response) => {
+    const SLUICE_ADMIN_URL = await serve(async (request, response) => {
       if (shown.includes('requests/s')) return void response.destroy()
       const { authorization = '' } = request.headers
       const answer = await fetch(url + request.url, { headers: { authorization } })
@@ -258,7 +241,7 @@ describe('top on a terminal', () => {
         },
       },
       stderr: { write: () => undefined },
-      env: { SLUICE_ADMIN_URL: `http://127.0.0.1:${port}`, SLUICE_ADMIN_TOKEN: 'token-of-viewer' },
+      env: { SLUICE_ADMIN_URL, SLUICE_ADMIN_TOKEN: 'token-of-viewer' },
       signal: stop.signal,
     })
     await until('the table is old', () => shown.includes('The table is'))

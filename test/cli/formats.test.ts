@@ -1,59 +1,16 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import type { SimulationReport } from '@sluice/cli'
-import { afterAll, describe, expect, it } from 'vitest'
-import { temporaryFolder } from '../support/temporary-folder.ts'
-import { runSluice } from './run-sluice.ts'
+import { describe, expect, it } from 'vitest'
+import { reported, runSluice } from './run-sluice.ts'
+import { testFiles } from './test-files.ts'
 
-const folder = temporaryFolder('formats')
-afterAll(() => folder[Symbol.dispose]())
-
+const { write: fileOf } = testFiles('formats')
 const policies = fileOf('sluice.yaml', 'policies: [{ name: one, limit: 1, window: 1h }]\n')
 const started = Date.parse('2026-11-21T10:00:00.250Z')
 
-/** Two requests of 192.0.2.7 that end a second after they begin, and one line that is none. */
-const samples: Readonly<Record<string, readonly string[]>> = {
-  common: ['192.0.2.7 - ada [21/Nov/2026:10:00:00 +0000] "GET /a?x=1 HTTP/1.1" 200 12'],
-  combined: ['192.0.2.7 - - [21/Nov/2026:12:00:00 +0200] "GET /a HTTP/1.1" 200 12 "-" "a \\" b"'],
-  'vhost-combined': [
-    'example.com:443 192.0.2.7 - - [21/Nov/2026:10:00:00 +0000] "GET /a HTTP/1.1" 200 12 "-" "curl"',
-  ],
-  'pino-http': [
-    '{"level":30,"time":1795255201250,"msg":"starting"}',
-    '{"level":30,"time":1795255201250,"req":{"method":"GET","url":"/a","headers":{"x-tenant":"acme"},"remoteAddress":"192.0.2.7"},"res":{"statusCode":200},"responseTime":1000}',
-  ],
-  caddy: [
-    '{"level":"info","ts":1795255201.25,"logger":"http.log.access","request":{"remote_ip":"192.0.2.7","remote_port":"4711","method":"GET","uri":"/a","headers":{"X-Tenant":["acme"]}},"duration":1.0,"status":200}',
-  ],
-  traefik: [
-    '{"ClientAddr":"192.0.2.7:4711","ClientHost":"192.0.2.7","DownstreamStatus":200,"Duration":1000000000,"RequestMethod":"GET","RequestPath":"/a","StartUTC":"2026-11-21T10:00:00.250000000Z","request_X-Tenant":"acme"}',
-  ],
-  envoy: [
-    '{"start_time":"2026-11-21T10:00:00.250Z","method":"GET","path":"/a","response_code":200,"duration":1000,"downstream_remote_address":"192.0.2.7:4711"}',
-  ],
-  alb: [
-    'h2 2026-11-21T10:00:01.250000Z app/lb/1 192.0.2.7:2817 10.0.0.1:80 0.000 0.001 0.000 200 200 34 366 "GET https://example.com:443/a?b HTTP/2.0" "curl/7" ECDHE TLSv1.2 arn:aws "Root=1" "example.com" "arn:aws" 0 2026-11-21T10:00:00.250000Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-"',
-  ],
-  cloudfront: [
-    '#Version: 1.0',
-    '#Fields: date time c-ip cs-method cs(Host) cs-uri-stem sc-status cs(User-Agent) time-taken',
-    '2026-11-21\t10:00:01\t192.0.2.7\tGET\texample.com\t/a\t200\tcurl%2F7\t1.000',
-  ],
-}
+const combined = '192.0.2.7 - - [21/Nov/2026:10:00:00 +0000] "GET /a HTTP/1.1" 200 12 "-" "curl"'
 
 describe('a log', () => {
-  it.each(Object.keys(samples))('of the format %s is known by its lines', async (format) => {
-    const lines = samples[format] ?? []
-    const text = [...lines, lines.at(-1), 'garbage'].join('\r\n')
-    const report = await simulated([fileOf(`${format}.log`, text)])
-    expect(report.log).toMatchObject({ format, requests: 2, unreadable: { lines: 1 } })
-    expect(report.totals).toMatchObject({ requests: 2, denied: 1, clients: 1 })
-    expect(report.deniedClients[0]?.client).toBe('@ip/192.0.2.7')
-    const isExact = text.includes('1795255201') || text.includes('.250')
-    expect(report.log.fromMs).toBe(isExact ? started : started - 250)
-  })
-
   it('is read by any log_format of nginx', async () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of nginx
     const duration = '${request_time}s'
@@ -95,11 +52,8 @@ describe('a log', () => {
       `${address} - - [21/Nov/2026:10:00:0${second} +0000] "GET / HTTP/1.1" 200 1 "-" "-"\n`
     const odd = fileOf('odd.log.gz', gzipSync(line('192.0.2.7', 1) + line('192.0.2.8', 3)))
     const even = line('192.0.2.8', 2) + line('192.0.2.7', 4)
-    const { stdout, exitCode } = await runSluice(['simulate', odd, '-', '-p', policies, '--json'], {
-      stdin: even,
-    })
-    expect(exitCode).toBe(0)
-    const report: SimulationReport = JSON.parse(stdout)
+    const words = ['simulate', odd, '-', '-p', policies]
+    const report = await reported<SimulationReport>(words, { stdin: even })
     expect(report.log).toMatchObject({ requests: 4, late: 0 })
     const first = report.deniedClients.map(({ client, firstDenialMs }) => [client, firstDenialMs])
     expect(Object.fromEntries(first)).toEqual({
@@ -149,26 +103,19 @@ describe('a log', () => {
   })
 
   it.each([
-    ['common', '31/Feb/2026:10:00:00 +0000', '28/Feb/2026:10:00:00 +0000'],
-    ['common', '21/Nov/2026:25:61:61 +0000', '21/Nov/2026:23:59:60 +0000'],
-    ['common', '00/Nov/2026:10:00:00 +0000', '29/Feb/2028:10:00:00 +0000'],
-  ])('has no request at a time that is in no calendar: %s %s', async (format, wrong, right) => {
-    const line = (time: string) => `192.0.2.7 - - [${time}] "GET /a HTTP/1.1" 200 12\n`
-    const file = fileOf('calendar.log', line(wrong) + line(right))
-    const report = await simulated([file], ['--format', format])
-    expect(report.log).toMatchObject({ requests: 1, unreadable: { lines: 1 } })
-  })
-
-  it('has no request at a date of ISO 8601 that is in no calendar', async () => {
+    ['$time_local', '31/Feb/2026:10:00:00 +0000', '28/Feb/2026:10:00:00 +0000'],
+    ['$time_local', '21/Nov/2026:25:61:61 +0000', '21/Nov/2026:23:59:60 +0000'],
+    ['$time_local', '00/Nov/2026:10:00:00 +0000', '29/Feb/2028:10:00:00 +0000'],
+    ['$time_iso8601', '2026-02-31T10:00:00Z', '2026-02-28T10:00:00Z'],
+  ])('has no request at a time that is in no calendar: %s %s', async (name, wrong, right) => {
     const line = (time: string) => `192.0.2.7 [${time}] "GET /a HTTP/1.1"\n`
-    const times = ['2026-02-31T10:00:00Z', '2026-02-28T10:00:00Z']
-    const file = fileOf('iso.log', times.map(line).join(''))
-    const report = await simulated([file], ['--format', '$remote_addr [$time_iso8601] "$request"'])
+    const file = fileOf('calendar.log', line(wrong) + line(right))
+    const report = await simulated([file], ['--format', `$remote_addr [${name}] "$request"`])
     expect(report.log).toMatchObject({ requests: 1, unreadable: { lines: 1 } })
   })
 
   it('fails with --strict when a line cannot be read, and shows it', async () => {
-    const file = fileOf('strict.log', `${samples.combined?.[0]}\nGET / nonsense\n`)
+    const file = fileOf('strict.log', `${combined}\nGET / nonsense\n`)
     const { exitCode, stderr } = await runSluice(['simulate', file, '-p', policies, '--strict'])
     expect(exitCode).toBe(1)
     expect(stderr).toContain(`1 of 2 lines cannot be read, as ${file}:2: `)
@@ -177,7 +124,7 @@ describe('a log', () => {
 })
 
 describe('bad input', () => {
-  const log = fileOf('good.log', `${samples.combined?.[0]}\n`)
+  const log = fileOf('good.log', `${combined}\n`)
   const simulate = ['simulate', log, '-p', policies]
 
   it.each([
@@ -202,7 +149,7 @@ describe('bad input', () => {
   })
 
   it('names what a packed file that is cut lacks', async () => {
-    const packed = gzipSync(`${samples.combined?.[0]}\n`.repeat(1_000))
+    const packed = gzipSync(`${combined}\n`.repeat(1_000))
     const file = fileOf('cut.log.gz', packed.subarray(0, packed.length - 20))
     const { exitCode, stderr } = await runSluice(['simulate', file, '-p', policies])
     expect(exitCode).toBe(2)
@@ -210,20 +157,7 @@ describe('bad input', () => {
   })
 })
 
-async function simulated(
-  logs: readonly string[],
-  args: readonly string[] = [],
-): Promise<SimulationReport> {
+function simulated(logs: readonly string[], args: readonly string[] = []) {
   const withPolicies = args.includes('-p') ? args : ['-p', policies, ...args]
-  const { exitCode, stdout, stderr } = await runSluice([
-    ...['simulate', ...logs, ...withPolicies, '--json'],
-  ])
-  expect([exitCode, stderr]).toEqual([0, ''])
-  return JSON.parse(stdout)
-}
-
-function fileOf(name: string, content: string | Buffer): string {
-  const file = join(folder.path, name)
-  writeFileSync(file, content)
-  return file
+  return reported<SimulationReport>(['simulate', ...logs, ...withPolicies])
 }

@@ -1,11 +1,10 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import type { SimulationReport } from '@sluice/cli'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { findOrNote } from '../support/programs.ts'
 import { run } from '../support/run.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
 import { runSluice } from './run-sluice.ts'
+import { testFiles } from './test-files.ts'
 
 /** A request as every format can tell it. */
 interface Sent {
@@ -17,12 +16,13 @@ interface Sent {
   readonly status: number
 }
 
-/** A format, as Sluice and as goaccess call it, and its writer. */
+/** A format, as goaccess calls it, and its writer. */
 interface Format {
-  readonly sluice: string
+  /** As Sluice calls it. @default the name */
+  readonly sluice?: string
   readonly goaccess: readonly string[]
-  /** False where the format has no user agent: then a visitor is a host on a day. */
-  readonly hasAgent: boolean
+  /** False where the format has no user agent: then a visitor is a host on a day. @default true */
+  readonly hasAgent?: boolean
   line(sent: Sent): string
 }
 
@@ -39,34 +39,31 @@ const iso = (timeMs: number): string => new Date(timeMs).toISOString()
 const common = ({ ip, timeMs, method, path, status }: Sent): string =>
   `${ip} - - [${clf(timeMs)}] "${method} ${path} HTTP/1.1" ${status} 120`
 const combined = (sent: Sent): string => `${common(sent)} "-" "${sent.agent}"`
-const json = (format: object): readonly string[] => ['--log-format', JSON.stringify(format)]
+const format = (text: string): readonly string[] => ['--log-format', text]
+const json = (fields: object): readonly string[] => format(JSON.stringify(fields))
 const isoDates = ['--date-format', '%Y-%m-%d', '--time-format', '%H:%M:%S']
 
 const formats: Readonly<Record<string, Format>> = {
-  common: { sluice: 'common', goaccess: ['--log-format', 'COMMON'], hasAgent: false, line: common },
-  combined: {
-    ...{ sluice: 'combined', goaccess: ['--log-format', 'COMBINED'], hasAgent: true },
-    line: combined,
-  },
+  common: { goaccess: format('COMMON'), hasAgent: false, line: common },
+  combined: { goaccess: format('COMBINED'), line: combined },
   'vhost-combined': {
-    ...{ sluice: 'vhost-combined', goaccess: ['--log-format', 'VCOMBINED'], hasAgent: true },
+    goaccess: format('VCOMBINED'),
     line: (sent) => `api.example.com:443 ${combined(sent)}`,
   },
   nginx: {
     sluice:
       '$time_iso8601|$remote_addr|$request_method|$request_uri|$status|$request_time|$http_user_agent',
-    goaccess: ['--log-format', '%dT%t+00:00|%h|%m|%U|%s|%T|%u', ...isoDates],
-    hasAgent: true,
+    goaccess: [...format('%dT%t+00:00|%h|%m|%U|%s|%T|%u'), ...isoDates],
     line: ({ timeMs, ip, method, path, status, agent }) =>
       `${iso(timeMs).slice(0, 19)}+00:00|${ip}|${method}|${path}|${status}|0.004|${agent}`,
   },
   alb: {
-    ...{ sluice: 'alb', goaccess: ['--log-format', 'AWSALB'], hasAgent: true },
+    goaccess: format('AWSALB'),
     line: ({ timeMs, ip, method, path, status, agent }) =>
       `https ${iso(timeMs).replace('Z', '000Z')} app/lb/1 ${ip}:2817 10.0.0.1:80 0.000 0.001 0.000 ${status} ${status} 34 366 "${method} https://api.example.com:443${path} HTTP/1.1" "${agent}" ECDHE TLSv1.2 arn:aws "Root=1" "api.example.com" "arn:aws" 0 ${iso(timeMs).replace('Z', '000Z')} "forward" "-" "-" "10.0.0.1:80" "${status}" "-" "-"`,
   },
   cloudfront: {
-    ...{ sluice: 'cloudfront', goaccess: ['--log-format', 'CLOUDFRONT'], hasAgent: true },
+    goaccess: format('CLOUDFRONT'),
     line: ({ timeMs, ip, method, path, status, agent }) =>
       [
         ...[iso(timeMs).slice(0, 10), iso(timeMs).slice(11, 19), 'FRA2', '366', ip, method],
@@ -75,7 +72,7 @@ const formats: Readonly<Record<string, Format>> = {
       ].join('\t'),
   },
   caddy: {
-    ...{ sluice: 'caddy', goaccess: ['--log-format', 'CADDY'], hasAgent: true },
+    goaccess: format('CADDY'),
     line: ({ timeMs, ip, method, path, status, agent }) =>
       JSON.stringify({
         ...{ level: 'info', ts: Number((timeMs / 1_000 + 0.001).toFixed(3)) },
@@ -88,7 +85,6 @@ const formats: Readonly<Record<string, Format>> = {
       }),
   },
   traefik: {
-    sluice: 'traefik',
     goaccess: [
       ...json({
         ...{ ClientHost: '%h', DownstreamStatus: '%s', RequestMethod: '%m', RequestPath: '%U' },
@@ -96,7 +92,6 @@ const formats: Readonly<Record<string, Format>> = {
       }),
       ...isoDates,
     ],
-    hasAgent: true,
     line: ({ timeMs, ip, method, path, status, agent }) =>
       JSON.stringify({
         ...{ ClientHost: ip, DownstreamStatus: status, Duration: 4_000_000 },
@@ -105,7 +100,6 @@ const formats: Readonly<Record<string, Format>> = {
       }),
   },
   'pino-http': {
-    sluice: 'pino-http',
     goaccess: [
       ...json({
         time: '%x',
@@ -117,7 +111,6 @@ const formats: Readonly<Record<string, Format>> = {
       // Milliseconds since 1970.
       ...['--datetime-format', '%f'],
     ],
-    hasAgent: true,
     line: ({ timeMs, ip, method, path, status, agent }) =>
       JSON.stringify({
         ...{ level: 30, time: timeMs },
@@ -126,7 +119,6 @@ const formats: Readonly<Record<string, Format>> = {
       }),
   },
   envoy: {
-    sluice: 'envoy',
     goaccess: [
       ...json({
         ...{ start_time: '%dT%t.%^', method: '%m', path: '%U', response_code: '%s' },
@@ -134,7 +126,6 @@ const formats: Readonly<Record<string, Format>> = {
       }),
       ...isoDates,
     ],
-    hasAgent: true,
     line: ({ timeMs, ip, method, path, status, agent }) =>
       JSON.stringify({
         ...{ start_time: iso(timeMs), method, path, response_code: status, duration: 4 },
@@ -143,24 +134,22 @@ const formats: Readonly<Record<string, Format>> = {
   },
 }
 
-const folder = temporaryFolder('goaccess')
+const { folder, write } = testFiles('goaccess')
 let goaccess: string | undefined
 beforeAll(() => {
   goaccess = findOrNote('goaccess', 'logs against goaccess')
 }, 400_000)
-afterAll(() => folder[Symbol.dispose]())
 
 describe('hits and visitors a host', () => {
-  it.each(Object.keys(formats))(
+  it.each(Object.entries(formats))(
     'are those of goaccess in the format %s',
-    async (name) => {
-      const format = formats[name]
-      if (!goaccess || !format) return
+    async (name, { sluice = name, hasAgent = true, ...format }) => {
+      if (!goaccess) return
       const requests = requestsOf(name)
-      const log = join(folder.path, `${name}.log`)
-      writeFileSync(log, requests.map((sent) => `${format.line(sent)}\n`).join(''))
-      const witness = await askGoaccess(goaccess, log, format)
-      const own = await askSluice(log, format)
+      const lines = requests.map((sent) => `${format.line(sent)}\n`)
+      const log = write(`${name}.log`, lines.join(''))
+      const witness = await askGoaccess(goaccess, log, format.goaccess)
+      const own = await askSluice(log, sluice, hasAgent)
       expect(own).toEqual(witness)
       expect([...own.values()].reduce((sum, { hits }) => sum + hits, 0)).toBe(requests.length)
     },
@@ -179,11 +168,11 @@ interface Counts {
 
 type Hosts = ReadonlyMap<string, Counts>
 
-async function askGoaccess(program: string, log: string, { goaccess }: Format): Promise<Hosts> {
+async function askGoaccess(program: string, log: string, of: readonly string[]): Promise<Hosts> {
   const result = `${log}.json`
   const quiet = ['--no-global-config', '--no-progress', '--4xx-to-unique-count']
-  const args = [log, ...goaccess, ...quiet, '--max-items', '1000', '-o', result]
-  await run(program, args, { cwd: folder.path, timeoutMs: 30_000 })
+  const args = [log, ...of, ...quiet, '--max-items', '1000', '-o', result]
+  await run(program, args, { cwd: folder, timeoutMs: 30_000 })
   const { hosts } = JSON.parse(readFileSync(result, 'utf8'))
   const found: {
     data: string
@@ -196,12 +185,12 @@ async function askGoaccess(program: string, log: string, { goaccess }: Format): 
 }
 
 /** A limit of 0 denies every request, so that every client is listed. */
-async function askSluice(log: string, { sluice, hasAgent }: Format): Promise<Hosts> {
-  const policies = join(folder.path, 'sluice.yaml')
+async function askSluice(log: string, name: string, hasAgent: boolean): Promise<Hosts> {
   const key = hasAgent ? '{ all: [ip, agent] }' : 'ip'
-  writeFileSync(policies, `key: ${key}\npolicies: [{ name: none, limit: 0, window: 1h }]\n`)
+  const file = `key: ${key}\npolicies: [{ name: none, limit: 0, window: 1h }]\n`
+  const policies = write('sluice.yaml', file)
   const keys = hasAgent ? ['--key', 'agent=header:user-agent'] : []
-  const args = ['simulate', log, '-p', policies, '--format', sluice, '--json', ...keys]
+  const args = ['simulate', log, '-p', policies, '--format', name, '--json', ...keys]
   const { stdout, stderr } = await runSluice(args)
   expect(stdout, stderr).not.toBe('')
   const report: SimulationReport = JSON.parse(stdout)

@@ -1,10 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { generateLog } from '../../examples/simulator/generate-log.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
 import { readText } from '../support/workspace.ts'
 import { runSluice } from './run-sluice.ts'
+import { wordsIn } from './shell-words.ts'
+import { testFiles } from './test-files.ts'
 
 interface Shown {
   readonly words: readonly string[]
@@ -13,10 +14,10 @@ interface Shown {
 }
 
 const before = process.cwd()
-const folder = temporaryFolder('pages')
+const { folder, write } = testFiles('pages')
 
 beforeAll(() => {
-  process.chdir(folder.path)
+  process.chdir(folder)
   const log = generateLog()
   const half = log.indexOf('\n', log.length / 2) + 1
   const own = { ts: '2026-11-21T10:00:00Z', client: { ip: '192.0.2.7' }, method: 'GET', code: 200 }
@@ -33,13 +34,10 @@ beforeAll(() => {
     'tenants.yaml':
       'key: tenant\npolicies:\n  - { name: plan, limit: { tiers: { pro: 100 }, by: plan, default: 10 }, window: 1m }\n',
   }
-  for (const [name, content] of Object.entries(files)) writeFileSync(name, content)
+  for (const [name, content] of Object.entries(files)) write(name, content)
 })
 
-afterAll(() => {
-  process.chdir(before)
-  folder[Symbol.dispose]()
-})
+afterAll(() => process.chdir(before))
 
 describe('docs/simulator.md', () => {
   it('shows commands with what they print', { timeout: 60_000 }, async () => {
@@ -67,14 +65,9 @@ function commandsOf(page: string): readonly Shown[] {
       .slice(1)
       .map((text) => {
         const [line = '', ...output] = text.split('\n')
-        return { words: wordsOf(line), output: output.join('\n') }
+        return { words: wordsIn(line), output: output.join('\n') }
       }),
   )
-}
-
-/** The words of a shell: quotes hold a word together. */
-function wordsOf(line: string): readonly string[] {
-  return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
 }
 
 function readable(log: string): string {

@@ -1,19 +1,18 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { Agent, createServer, request, type Server } from 'node:http'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { Agent, createServer, request } from 'node:http'
 import type { Decision } from '@sluice/core'
 import { rateLimit } from '@sluice/express'
 import { openPolicies } from '@sluice/policies'
 import express from 'express'
 import fc from 'fast-check'
-import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { stringify } from 'yaml'
+import { runningOn } from '../adapters/drivers/driver.ts'
 import { scaled } from '../support/scale.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
 import { runSluice } from './run-sluice.ts'
+import { testFiles } from './test-files.ts'
 
-const folder = temporaryFolder('replay')
-afterAll(() => folder[Symbol.dispose]())
+const { at, write } = testFiles('replay')
 afterEach(() => vi.useRealTimers())
 
 /** All times are multiples of it, and so are the times at which policies change their minds. */
@@ -42,25 +41,18 @@ const entries = fc.array(
 )
 
 const unit = { window: '1s' }
+const alone = (policy: object) => ({ policies: [{ name: 'a', ...policy }] })
 /** Lists of policies: every algorithm, alone and beside others. */
 const files: Readonly<Record<string, object>> = {
-  'sliding-log': { policies: [{ name: 'a', limit: 3, ...unit }] },
-  'sliding-counter': {
-    policies: [{ name: 'a', limit: 4, algorithm: 'sliding-counter', ...unit }],
-  },
-  'fixed-window': {
-    policies: [{ name: 'a', limit: 3, algorithm: 'fixed-window', align: 'clock', ...unit }],
-  },
-  'token-bucket': {
-    policies: [{ name: 'a', limit: 2, burst: 4, algorithm: 'token-bucket', ...unit }],
-  },
+  'sliding-log': alone({ limit: 3, ...unit }),
+  'sliding-counter': alone({ algorithm: 'sliding-counter', limit: 4, ...unit }),
+  'fixed-window': alone({ algorithm: 'fixed-window', limit: 3, align: 'clock', ...unit }),
+  'token-bucket': alone({ algorithm: 'token-bucket', limit: 2, burst: 4, ...unit }),
   'leaky-bucket': {
-    policies: [{ name: 'a', limit: 4, queue: 3, algorithm: 'leaky-bucket', ...unit }],
+    ...alone({ algorithm: 'leaky-bucket', limit: 4, queue: 3, ...unit }),
     maxWaiting: 3,
   },
-  concurrency: {
-    policies: [{ name: 'a', limit: 2, algorithm: 'concurrency', lease: '300ms' }],
-  },
+  concurrency: alone({ algorithm: 'concurrency', limit: 2, lease: '300ms' }),
   'several, with routes, keys, costs and a penalty': {
     key: 'ip',
     policies: [
@@ -86,8 +78,7 @@ const files: Readonly<Record<string, object>> = {
 
 describe('a replay decides as Express over HTTP', () => {
   it.each(Object.keys(files))('%s', { timeout: 120_000 }, async (name) => {
-    const policyFile = join(folder.path, 'sluice.yaml')
-    writeFileSync(policyFile, stringify(files[name]))
+    const policyFile = write('sluice.yaml', stringify(files[name]))
     await fc.assert(
       fc.asyncProperty(entries, async (unsorted) => {
         const log = unsorted.toSorted((one, other) => one.t - other.t)
@@ -99,21 +90,13 @@ describe('a replay decides as Express over HTTP', () => {
 })
 
 async function replayed(policyFile: string, log: readonly Entry[]): Promise<readonly unknown[]> {
-  const file = join(folder.path, 'access.log')
-  const decisions = join(folder.path, 'decisions.jsonl')
-  writeFileSync(file, log.map((entry) => JSON.stringify(entry)).join('\n'))
+  const file = write('access.log', log.map((entry) => JSON.stringify(entry)).join('\n'))
+  const decisions = at('decisions.jsonl')
   const { exitCode, stderr } = await runSluice([
     ...['simulate', file, '-p', policyFile, '--format', 'json', '--time', 'start'],
     ...['--fields', 'time=t,ip=ip,method=m,path=p,status=s,duration=d'],
-    ...[
-      '--key',
-      'method=field:m',
-      '--value',
-      'failed=status:500',
-      '--decisions',
-      decisions,
-      '--force',
-    ],
+    ...['--key', 'method=field:m', '--value', 'failed=status:500'],
+    ...['--decisions', decisions, '--force'],
   ])
   expect([exitCode, stderr]).toEqual([0, ''])
   const lines = readFileSync(decisions, 'utf8').trimEnd().split('\n')
@@ -127,10 +110,8 @@ type Outcomes = Decision['outcomes']
 
 /** The same requests, sent at the same times by a clock that stands still between them. */
 async function overHttp(policyFile: string, log: readonly Entry[]): Promise<readonly unknown[]> {
-  vi.useFakeTimers({
-    now: begin,
-    toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'],
-  })
+  const toFake = ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] as const
+  vi.useFakeTimers({ now: begin, toFake: [...toFake] })
   const told: { last: { outcomes?: Outcomes; shadow?: Outcomes } } = { last: {} }
   const policies = await openPolicies({ file: policyFile })
   const limit = rateLimit({
@@ -167,7 +148,8 @@ async function overHttp(policyFile: string, log: readonly Entry[]): Promise<read
       Number(answered.get('x-duration')),
     )
   })
-  await using server = await listening(createServer(app))
+  const server = await runningOn(createServer(app).listen(0, '127.0.0.1'))
+  const agent = new Agent({ keepAlive: true })
   const results: unknown[] = []
   for (const entry of log) {
     while (Date.now() < entry.t) {
@@ -181,7 +163,7 @@ async function overHttp(policyFile: string, log: readonly Entry[]): Promise<read
     told.last = {}
     const isDenied = await new Promise<boolean>((resolve) => {
       decided.resolve = resolve
-      server.send(entry)
+      send(entry, server.port, agent)
     })
     const { outcomes, shadow } = told.last
     const result = isDenied ? 'denied' : outcomes ? 'allowed' : 'skipped'
@@ -193,6 +175,8 @@ async function overHttp(policyFile: string, log: readonly Entry[]): Promise<read
   }
   await vi.advanceTimersByTimeAsync(60_000)
   vi.useRealTimers()
+  agent.destroy()
+  await server.close()
   return results
 }
 
@@ -203,28 +187,11 @@ function shown({ policy, allowed, remaining, retryAfterMs, delayMs }: Outcomes[n
   }
 }
 
-interface Listening extends AsyncDisposable {
-  send(entry: Entry): void
-}
-
-async function listening(server: Server): Promise<Listening> {
-  const agent = new Agent({ keepAlive: true })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  const port = typeof address === 'object' ? address?.port : 0
-  return {
-    send({ ip, m: method, p: path, s, d }) {
-      const headers = { 'x-forwarded-for': ip, 'x-status': s, 'x-duration': d }
-      const sent = request({ host: '127.0.0.1', port, method, path, headers, agent })
-      sent.on('response', (response) => response.resume()).on('error', () => undefined)
-      sent.end()
-    },
-    async [Symbol.asyncDispose]() {
-      agent.destroy()
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  }
+function send({ ip, m: method, p: path, s, d }: Entry, port: number, agent: Agent): void {
+  const headers = { 'x-forwarded-for': ip, 'x-status': s, 'x-duration': d }
+  const sent = request({ host: '127.0.0.1', port, method, path, headers, agent })
+  sent.on('response', (response) => response.resume()).on('error', () => undefined)
+  sent.end()
 }
 
 function turn(): Promise<void> {

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { ExitCode } from '@sluice/cli'
+import { expect } from 'vitest'
 import { runCli } from '../../packages/cli/src/commands/run-cli.ts'
 import type { Terminal } from '../../packages/cli/src/terminal/terminal.ts'
 
@@ -38,4 +39,14 @@ export async function runSluice(args: readonly string[], options: RunOptions = {
     signal,
   })
   return { exitCode, ...written }
+}
+
+/** Runs a command that succeeds without a warning. @returns what it prints with --json */
+export async function reported<Report>(
+  args: readonly string[],
+  options?: RunOptions,
+): Promise<Report> {
+  const { exitCode, stdout, stderr } = await runSluice([...args, '--json'], options)
+  expect([exitCode, stderr]).toEqual([0, ''])
+  return JSON.parse(stdout)
 }

@@ -1,13 +1,9 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { SimulationReport } from '@sluice/cli'
-import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { temporaryFolder } from '../support/temporary-folder.ts'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { runSluice } from './run-sluice.ts'
+import { testFiles } from './test-files.ts'
 
-const folder = temporaryFolder('simulate')
-afterAll(() => folder[Symbol.dispose]())
-
+const { write } = testFiles('simulate')
 const begin = Date.parse('2026-11-21T10:00:00Z')
 const json = ['--format', 'json', '--time', 'start']
 const fields = ['--fields', 'time=t,ip=ip,method=m,path=p,status=s,duration=d']
@@ -15,30 +11,25 @@ const fields = ['--fields', 'time=t,ip=ip,method=m,path=p,status=s,duration=d']
 interface Line {
   /** In ms after the begin. */
   readonly at: number
-  readonly ip?: string
-  readonly m?: string
-  readonly p?: string
   readonly [field: string]: unknown
 }
+
+const one = { name: 'one', limit: 1, window: '1m' }
+/** Requests that differ by nothing but their times. */
+const atTimes = (...times: readonly number[]): readonly Line[] => times.map((at) => ({ at }))
 
 describe('sluice simulate', () => {
   it('tells the first and the longest denial of a client, and the hours', async () => {
     const hour = 3_600_000
     // Refused at 1 s and from 61.5 to 61.9 s, and in the third hour.
     const times = [0, 1_000, 61_000, 61_500, 61_900, 2 * hour, 2 * hour + 1]
-    const report = await simulated({ policies: [{ name: 'one', limit: 1, window: '1m' }] }, [
-      ...times.map((at) => ({ at })),
-      { at: 5, ip: '192.0.2.8' },
-    ])
+    const lines = [...atTimes(...times), { at: 5, ip: '192.0.2.8' }]
+    const report = await simulated({ policies: [one] }, lines)
     expect(report.totals).toMatchObject({ requests: 8, denied: 4, clients: 2, clientsDenied: 1 })
     expect(report.deniedClients).toEqual([
       {
-        client: '@ip/192.0.2.7',
-        requests: 7,
-        denied: 4,
-        policies: ['one'],
-        firstDenialMs: begin + 1_000,
-        longestDenialMs: 400,
+        ...{ client: '@ip/192.0.2.7', requests: 7, denied: 4, policies: ['one'] },
+        ...{ firstDenialMs: begin + 1_000, longestDenialMs: 400 },
         longestDenialAtMs: begin + 61_500,
       },
     ])
@@ -59,13 +50,8 @@ describe('sluice simulate', () => {
 
   it('says that overrides with an end are those of today', async () => {
     const until = '2026-11-20T00:00:00Z'
-    const report = await simulated(
-      {
-        policies: [{ name: 'one', limit: 1, window: '1m' }],
-        overrides: [{ policy: 'one', key: { ip: '192.0.2.7' }, limit: 5, until }],
-      },
-      [{ at: 0 }, { at: 1 }],
-    )
+    const overrides = [{ policy: 'one', key: { ip: '192.0.2.7' }, limit: 5, until }]
+    const report = await simulated({ policies: [one], overrides }, atTimes(0, 1))
     expect(report.notes.join()).toContain('overrides with an end (until), of which the file has 1,')
   })
 
@@ -99,20 +85,13 @@ describe('sluice simulate', () => {
 
   it('names what refuses where no policy is asked', async () => {
     const quota = { policies: [{ name: 'one', limit: 9, window: '1m' }] }
-    const blocked = await simulated({ ...quota, block: { ips: ['192.0.2.7'] } }, [
-      { at: 0 },
-      { at: 1 },
-    ])
+    const blocked = await simulated({ ...quota, block: { ips: ['192.0.2.7'] } }, atTimes(0, 1))
     expect(blocked.deniedClients).toMatchObject([{ denied: 2, policies: ['block'] }])
     const strict = { ...quota, key: 'tenant', onMissingKey: 'deny' }
-    const missing = await simulated(strict, [{ at: 0 }], ['--key', 'tenant=field:tenant'])
+    const missing = await simulated(strict, atTimes(0), ['--key', 'tenant=field:tenant'])
     expect(missing.deniedClients).toMatchObject([{ policies: ['onMissingKey'] }])
     const queue = { name: 'queue', algorithm: 'leaky-bucket', limit: 1, window: '1m', queue: 5 }
-    const full = { policies: [queue], maxWaiting: 1 }
-    const held = await simulated(
-      full,
-      [0, 1, 2].map((at) => ({ at })),
-    )
+    const held = await simulated({ policies: [queue], maxWaiting: 1 }, atTimes(0, 1, 2))
     expect(held.deniedClients).toMatchObject([{ policies: ['maxWaiting'] }])
   })
 
@@ -124,21 +103,21 @@ describe('sluice simulate', () => {
       ],
       penalty: { after: 4, within: '2s', for: '500ms' },
     }
-    const { stdout } = await run(file, [{ at: 0 }], [])
+    const { stdout } = await run(file, atTimes(0))
     expect(stdout).toMatch(/^flight +2 at once /m)
     expect(stdout).toMatch(/^burst +5 \/ 10s /m)
   })
 
   it('tells what policies in shadow would refuse, and refuses nothing for them', async () => {
-    const file = { policies: [{ name: 'trial', limit: 1, window: '1m', mode: 'shadow' }] }
-    const { totals, policies } = await simulated(file, [{ at: 0 }, { at: 1 }, { at: 2 }])
+    const file = { policies: [{ ...one, name: 'trial', mode: 'shadow' }] }
+    const { totals, policies } = await simulated(file, atTimes(0, 1, 2))
     expect(totals).toMatchObject({ allowed: 3, denied: 0, shadowDenied: 2 })
     expect(policies).toMatchObject([{ name: 'trial', mode: 'shadow', checked: 3, denied: 2 }])
   })
 
   it('has obedient clients wait as they are told', async () => {
-    const file = { policies: [{ name: 'one', limit: 1, window: '10s' }] }
-    const lines = [0, 1_000, 2_000, 9_999, 10_000, 10_001].map((at) => ({ at }))
+    const file = { policies: [{ ...one, window: '10s' }] }
+    const lines = atTimes(0, 1_000, 2_000, 9_999, 10_000, 10_001)
     const recorded = await simulated(file, lines)
     expect(recorded.totals).toMatchObject({ allowed: 2, denied: 4, heldBack: 0 })
     const obedient = await simulated(file, lines, ['--clients', 'obedient'])
@@ -160,10 +139,7 @@ describe('sluice simulate', () => {
     const queue = {
       policies: [{ name: 'queue', algorithm: 'leaky-bucket', limit: 1, window: '1s', queue: 2 }],
     }
-    const held = await simulated(
-      queue,
-      [0, 1, 2, 3].map((at) => ({ at })),
-    )
+    const held = await simulated(queue, atTimes(0, 1, 2, 3))
     expect(held.totals).toMatchObject({ allowed: 3, delayed: 2, denied: 1 })
   })
 
@@ -202,8 +178,7 @@ describe('sluice simulate', () => {
       timer = setTimeout(again, 1)
     }, 1)
     try {
-      const file = { policies: [{ name: 'one', limit: 1, window: '1m' }] }
-      const report = await simulated(file, [{ at: 0 }, { at: 5 }])
+      const report = await simulated({ policies: [one] }, atTimes(0, 5))
       expect(report.totals).toMatchObject({ allowed: 1, denied: 1 })
     } finally {
       clearTimeout(timer)
@@ -217,8 +192,7 @@ describe('sluice simulate', () => {
     { statusCode: 420, message: 'slow down', onMissingKey: 'deny', failureMode: 'open' },
     { allow: { ips: ['198.51.100.1'] }, block: { ips: ['198.51.100.2'] }, maxWaiting: 5 },
   ])('takes a file with %j', async (options) => {
-    const file = { ...options, policies: [{ name: 'one', limit: 1, window: '1m' }] }
-    const { totals } = await simulated(file, [{ at: 0 }, { at: 1 }])
+    const { totals } = await simulated({ ...options, policies: [one] }, atTimes(0, 1))
     expect(totals).toMatchObject({ allowed: 1, denied: 1 })
   })
 
@@ -227,12 +201,9 @@ describe('sluice simulate', () => {
     async (given) => {
       const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
       onTestFinished(() => warn.mockRestore())
-      const file = {
-        key: 'user',
-        policies: [{ name: 'one', limit: 1, window: '1m' }],
-        overrides: [{ policy: 'one', key: { user: 'acme' }, limit: 5 }],
-      }
-      const lines = [0, 1, 2, 3, 4].map((at) => ({ at }))
+      const overrides = [{ policy: 'one', key: { user: 'acme' }, limit: 5 }]
+      const file = { key: 'user', policies: [one], overrides }
+      const lines = atTimes(0, 1, 2, 3, 4)
       const { notes, totals } = await simulated(file, lines, ['--key', `user=${given}`])
       expect(notes).toEqual([
         `no request has a value for --key user=${given}; see how the log names it, or give --key user=ip`,
@@ -243,11 +214,7 @@ describe('sluice simulate', () => {
   )
 
   it('refuses a key of the file that the log does not give, with the name', async () => {
-    const { exitCode, stderr } = await run(
-      { key: 'tenant', policies: [{ name: 'a', limit: 1, window: '1s' }] },
-      [{ at: 0 }],
-      [],
-    )
+    const { exitCode, stderr } = await run({ key: 'tenant', policies: [one] }, atTimes(0))
     expect(exitCode).toBe(2)
     expect(stderr).toContain(`name a key 'tenant'`)
     expect(stderr).toContain('--key tenant=header:')
@@ -255,34 +222,26 @@ describe('sluice simulate', () => {
   })
 
   it('lists mistakes of the policy file by line and column', async () => {
-    const { exitCode, stderr } = await run(
-      { policies: [{ name: 'a', limit: -1, window: '1s' }] },
-      [{ at: 0 }],
-      [],
-    )
+    const { exitCode, stderr } = await run({ policies: [{ ...one, limit: -1 }] }, atTimes(0))
     expect(exitCode).toBe(2)
     expect(stderr).toMatch(/sluice\.yaml:1:\d+: policies\[0\]\.limit must be/)
   })
 
   it('shows a progress bar on a terminal alone', async () => {
-    const file = { policies: [{ name: 'one', limit: 1, window: '10s' }] }
-    const shown = await run(file, [{ at: 0 }], [], true)
+    const shown = await run({ policies: [one] }, atTimes(0), [], true)
     expect(shown.stderr).toMatch(/100 % of \d+ B/)
     expect(shown.stderr.endsWith('\r\u001b[2K')).toBe(true)
-    expect((await run(file, [{ at: 0 }], [])).stderr).toBe('')
+    expect((await run({ policies: [one] }, atTimes(0))).stderr).toBe('')
   })
 })
 
-async function run(file: object, lines: readonly Line[], args: readonly string[], isTTY = false) {
-  const policies = join(folder.path, 'sluice.yaml')
-  const log = join(folder.path, 'access.log')
-  writeFileSync(policies, JSON.stringify(file))
+function run(file: object, lines: readonly Line[], args: readonly string[] = [], isTTY = false) {
+  const policies = write('sluice.yaml', JSON.stringify(file))
   const written = lines.map(({ at, ...rest }) =>
     JSON.stringify({ ip: '192.0.2.7', m: 'GET', p: '/', s: 200, d: 0, ...rest, t: begin + at }),
   )
-  writeFileSync(log, written.join('\n'))
-  const all = ['simulate', log, '-p', policies, ...json, ...fields, ...args]
-  return await runSluice(all, { isTTY })
+  const log = write('access.log', written.join('\n'))
+  return runSluice(['simulate', log, '-p', policies, ...json, ...fields, ...args], { isTTY })
 }
 
 async function simulated(

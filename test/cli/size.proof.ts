@@ -1,16 +1,14 @@
 import { spawn } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import type { SimulationReport } from '@sluice/cli'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { addNote } from '../support/run-notes.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
 import { root } from '../support/workspace.ts'
+import { testFiles } from './test-files.ts'
 
-const folder = temporaryFolder('size')
-afterAll(() => folder[Symbol.dispose]())
+const { write } = testFiles('size')
 
 /** A million, the number of the docs, takes minutes of CI: SLUICE_TEST_IDENTITIES=1000000. */
 const identities = Number(process.env.SLUICE_TEST_IDENTITIES ?? 250_000)
@@ -23,11 +21,10 @@ const heapMegabytes = 160 + Math.ceil(identities * 0.000288)
 
 describe('a log of many identities', () => {
   it('is replayed in bounded memory, and nobody is forgotten', { timeout: 600_000 }, async () => {
-    const policies = join(folder.path, 'sluice.yaml')
-    writeFileSync(policies, 'policies:\n  - { name: once, limit: 1, window: 1d }\n')
-    const noted = join(folder.path, 'note.mjs')
-    writeFileSync(
-      noted,
+    const file = 'policies:\n  - { name: once, limit: 1, window: 1d }\n'
+    const policies = write('sluice.yaml', file)
+    const noted = write(
+      'note.mjs',
       `process.on('exit', () => { const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage(); console.error(JSON.stringify({ cpuMs: (userCPUTime + systemCPUTime) / 1000, maxRSS })) })`,
     )
     const child = spawn(
@@ -39,22 +36,17 @@ describe('a log of many identities', () => {
       ],
       { cwd: root, stdio: 'pipe' },
     )
-    const printed = { stdout: '', stderr: '' }
-    child.stdout.on('data', (text) => {
-      printed.stdout += text
-    })
-    child.stderr.on('data', (text) => {
-      printed.stderr += text
-    })
+    const printed = Promise.all([text(child.stdout), text(child.stderr)])
     const ended = new Promise((resolve) => child.once('close', resolve))
     // A process that has ended reads no more: its exit code says why.
     await pipeline(Readable.from(pieces()), child.stdin).catch(() => undefined)
-    expect([await ended, printed.stderr.trim().split('\n').length]).toEqual([0, 1])
-    const { totals, log }: SimulationReport = JSON.parse(printed.stdout)
+    const [stdout, stderr] = await printed
+    expect([await ended, stderr.trim().split('\n').length]).toEqual([0, 1])
+    const { totals, log }: SimulationReport = JSON.parse(stdout)
     expect(log).toMatchObject({ requests: identities + 1, unreadable: { lines: 0 } })
     // The first client comes again after all others, and is known.
     expect(totals).toMatchObject({ denied: 1, clients: identities, unlistedRequests: 0 })
-    const { cpuMs, maxRSS } = JSON.parse(printed.stderr)
+    const { cpuMs, maxRSS } = JSON.parse(stderr)
     addNote(
       `sluice simulate: ${Math.round((log.lines / cpuMs) * 1_000)} lines/s of CPU time, ${Math.round(maxRSS / 1_024)} MB at most, with ${identities} identities`,
     )
@@ -64,9 +56,9 @@ describe('a log of many identities', () => {
 /** A log in which each line has another address, and the last one that of the first. */
 function* pieces(): Generator<string> {
   for (let from = 0; from < identities; from += linesPerPiece) {
-    let text = ''
-    for (let number = from; number < from + linesPerPiece; number += 1) text += lineOf(number)
-    yield text
+    let piece = ''
+    for (let number = from; number < from + linesPerPiece; number += 1) piece += lineOf(number)
+    yield piece
   }
   yield lineOf(0)
 }

@@ -1,31 +1,39 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readFileSync } from 'node:fs'
+import type { SimulationReport } from '@sluice/cli'
+import { describe, expect, it } from 'vitest'
 import { generateLog, groundTruth } from '../../examples/simulator/generate-log.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
-import { runSluice } from './run-sluice.ts'
+import { reported, runSluice } from './run-sluice.ts'
+import { testFiles } from './test-files.ts'
 
-const folder = temporaryFolder('suggest')
-const at = (name: string): string => join(folder.path, name)
-const log = at('access.log')
-const written = at('sluice.yaml')
+const { at, write } = testFiles('suggest')
+const text = generateLog()
+const log = write('access.log', text)
 /** The first requests of the log, for what does not depend on their number. */
-const start = at('start.log')
+const start = write('start.log', text.split('\n').slice(0, 500).join('\n'))
+const written = at('sluice.yaml')
+const startMs = 1_795_255_200_000
+const fields = ['--fields', 'time=t,ip=ip,method=m,path=p']
 
-beforeAll(() => {
-  const text = generateLog()
-  writeFileSync(log, text)
-  writeFileSync(start, text.split('\n').slice(0, 500).join('\n'))
-})
-afterAll(() => folder[Symbol.dispose]())
+interface Sent {
+  /** In ms after the begin. */
+  readonly at: number
+  readonly ip?: string
+  readonly [field: string]: unknown
+}
+
+/** Writes a log of JSON. @returns its path, and how its fields are read */
+function logOf(name: string, requests: readonly Sent[]): readonly string[] {
+  const lines = requests.map(({ at, ...sent }) =>
+    JSON.stringify({ ip: '::1', m: 'GET', p: '/', ...sent, t: startMs + at }),
+  )
+  return [write(name, lines.join('\n')), ...fields]
+}
 
 // Each replays 33,570 requests, which takes a slow machine long.
 describe('sluice suggest', { timeout: 60_000 }, () => {
   it('finds what is true of the log, and leaves the scraper out', async () => {
-    const { exitCode, stdout, stderr } = await runSluice(['suggest', log, '--json', '-o', written])
-    expect([exitCode, stderr]).toEqual([0, ''])
+    const found = await suggested([log, '-o', written])
     const { requests, identities, unreadable, scraper, rates } = groundTruth
-    const found = JSON.parse(stdout)
     expect(found.log).toMatchObject({ requests, unreadable: { lines: unreadable }, late: 0 })
     expect(found.identities).toBe(identities)
     expect(found.outliers).toEqual([
@@ -59,34 +67,30 @@ describe('sluice suggest', { timeout: 60_000 }, () => {
   })
 
   it('counts pairs that are a little less than a minute apart', async () => {
-    const pairs = Array.from({ length: 20 }, (_, client) => [
-      `{"t":1795255200999,"ip":"192.0.2.${client}","m":"GET","p":"/"}`,
-      `{"t":1795255260000,"ip":"192.0.2.${client}","m":"GET","p":"/"}`,
-    ])
-    writeFileSync(at('pairs.log'), pairs.flat().join('\n'))
-    const { pair } = await suggested('pairs.log')
+    const pairs = Array.from({ length: 20 }, (_, client) =>
+      [999, 60_000].map((at) => ({ at, ip: `192.0.2.${client}` })),
+    )
+    const { pair } = await suggested(logOf('pairs.log', pairs.flat()))
     expect(pair).toMatchObject({ sustained: { limit: 2, windowMs: 60_000 }, touched: 0 })
   })
 
   it('takes a group of busy clients for users, and one far above them for an outlier', async () => {
     // 85 of 900 clients send 30 requests in a minute, one sends 500, and all others send one.
-    const lines = Array.from({ length: 900 }, (_, client) => {
+    const requests = Array.from({ length: 900 }, (_, client) => {
       const count = client === 0 ? 500 : client <= 85 ? 30 : 1
-      return Array.from({ length: count }, (_none, index) => {
-        const ip = `10.0.${client >> 8}.${client & 255}`
-        return `{"t":${1_795_255_200_000 + index},"ip":"${ip}","m":"GET","p":"/"}\n`
-      })
+      const ip = `10.0.${client >> 8}.${client & 255}`
+      return Array.from({ length: count }, (_none, at) => ({ at, ip }))
     })
-    writeFileSync(at('group.log'), lines.flat().join(''))
-    const found = await suggested('group.log')
+    const group = logOf('group.log', requests.flat())
+    const found = await suggested(group)
     expect(found).toMatchObject({ pair: { sustained: { limit: 30 }, touched: 0 }, outlierCount: 1 })
     expect(found.outliers).toMatchObject([{ client: '@ip/10.0.0.0' }])
-    const args = ['suggest', at('group.log'), '--fields', 'time=t,ip=ip,method=m,path=p']
-    expect((await runSluice(args)).stdout).toContain('0 of 900 (0 %), besides 1 left out')
+    expect((await runSluice(['suggest', ...group])).stdout).toContain(
+      '0 of 900 (0 %), besides 1 left out',
+    )
   })
 
   it('finds who guesses passwords, at a rate that others have too', async () => {
-    const startMs = 1_795_255_200_000
     const requests = (
       ip: string,
       count: number,
@@ -95,7 +99,7 @@ describe('sluice suggest', { timeout: 60_000 }, () => {
       Array.from({ length: count }, (_, index) => {
         const [p, s] = of(index)
         // 55 requests a minute.
-        return { t: startMs + Math.floor((index * 60_000) / 55), ip, m: 'POST', p, s }
+        return { at: Math.floor((index * 60_000) / 55), ip, m: 'POST', p, s }
       })
     const users = Array.from({ length: 60 }, (_, user) =>
       requests(`192.0.2.${user}`, 60, (index) => ['/login', index < 3 ? 401 : 200]),
@@ -108,16 +112,15 @@ describe('sluice suggest', { timeout: 60_000 }, () => {
       ...users,
     ]
       .flat()
-      .sort((one, other) => one.t - other.t)
-    writeFileSync(at('guesses.log'), lines.map((line) => JSON.stringify(line)).join('\n'))
-    const fields = ['--fields', 'time=t,ip=ip,method=m,path=p,status=s']
-    const args = ['suggest', at('guesses.log'), ...fields]
-    const found = JSON.parse((await runSluice([...args, '--json'])).stdout)
+      .sort((one, other) => one.at - other.at)
+    const [file = '', option = '', read] = logOf('guesses.log', lines)
+    const args = [file, option, `${read},status=s`]
+    const found = await suggested(args)
     expect(found.guesses).toEqual([
       { client: '@ip/203.0.113.7', route: 'POST /login', refused: 2_000 },
     ])
     expect(found.outliers).toMatchObject([{ client: '@ip/203.0.113.7', requests: 2_000 }])
-    const { stdout } = await runSluice([...args, '-o', at('guesses.yaml')])
+    const { stdout } = await runSluice(['suggest', ...args, '-o', at('guesses.yaml')])
     expect(stdout).toContain('Answered 401 or 403')
     expect(stdout).toMatch(/@ip\/203\.0\.113\.7 +2,000 +POST \/login/)
     expect(readFileSync(at('guesses.yaml'), 'utf8')).toContain(`#   ips: ['203.0.113.7']`)
@@ -127,33 +130,14 @@ describe('sluice suggest', { timeout: 60_000 }, () => {
     [24 * 3_600_000 - 60_000, false],
     [22 * 3_600_000, true],
   ])('takes a log of %i ms for shorter than a day: %j', async (spanMs, isShort) => {
-    const lines = [0, spanMs].map(
-      (at) => `{"t":${1_795_255_200_000 + at},"ip":"192.0.2.1","m":"GET","p":"/"}`,
-    )
-    writeFileSync(at('day.log'), lines.join('\n'))
-    const { warnings } = await suggested('day.log')
+    const { warnings } = await suggested(logOf('day.log', [{ at: 0 }, { at: spanMs }]))
     expect(warnings.join().includes('shorter than a day')).toBe(isShort)
   })
 
-  it('replaces no file without --force', async () => {
-    const { exitCode, stderr } = await runSluice(['suggest', start, '-o', written])
-    expect(exitCode).toBe(2)
-    expect(stderr).toContain('sluice.yaml is there already; --force replaces it')
-    const other = at('start.yaml')
-    writeFileSync(other, 'policies: []')
-    const forced = await runSluice(['suggest', start, '-o', other, '--force'])
-    expect(forced.exitCode).toBe(0)
-    expect(readFileSync(other, 'utf8')).toContain('name: burst')
-  })
-
   it('tells identities apart by another key, which the policy file names', async () => {
-    const lines = ['acme', 'acme', 'beta'].map((tenant, index) =>
-      JSON.stringify({ t: 1_795_255_200_000 + index, ip: '::1', m: 'GET', p: '/', tenant }),
-    )
-    const own = at('own.log')
-    writeFileSync(own, lines.join('\n'))
+    const requests = ['acme', 'acme', 'beta'].map((tenant, at) => ({ at, tenant }))
     const { stdout, exitCode } = await runSluice([
-      ...['suggest', own, '--fields', 'time=t,ip=ip,method=m,path=p'],
+      ...['suggest', ...logOf('own.log', requests)],
       ...['--by', 'tenant=field:tenant', '-o', at('tenant.yaml')],
     ])
     expect(exitCode).toBe(0)
@@ -178,16 +162,15 @@ describe('sluice suggest', { timeout: 60_000 }, () => {
   })
 })
 
-async function suggested(name: string) {
-  const fields = 'time=t,ip=ip,method=m,path=p'
-  const { stdout } = await runSluice(['suggest', at(name), '--fields', fields, '--json'])
-  return JSON.parse(stdout)
+// biome-ignore lint/suspicious/noExplicitAny: tests read what docs/simulator.md shows
+function suggested(args: readonly string[]): Promise<any> {
+  return reported(['suggest', ...args])
 }
 
 describe('sluice diff', { timeout: 60_000 }, () => {
-  const tighter = at('tighter.yaml')
-  beforeAll(() =>
-    writeFileSync(tighter, 'policies:\n  - { name: sustained, limit: 14, window: 1m }\n'),
+  const tighter = write(
+    'tighter.yaml',
+    'policies:\n  - { name: sustained, limit: 14, window: 1m }\n',
   )
 
   it('counts requests and clients that change sides, and exits with 1 beyond a bound', async () => {
@@ -220,45 +203,38 @@ describe('sluice diff', { timeout: 60_000 }, () => {
   })
 
   it('takes a request that an obedient client does not send for no allowed one', async () => {
-    const lines = Array.from({ length: 7 }, (_, index) =>
-      JSON.stringify({ t: 1_795_255_200_000 + index * 10, ip: '::1', m: 'GET', p: '/' }),
+    const requests = Array.from({ length: 7 }, (_, index) => ({ at: index * 10 }))
+    const files = [5, 1].map((limit) =>
+      write(`limit-${limit}.yaml`, `policies: [{ name: one, limit: ${limit}, window: 1h }]\n`),
     )
-    writeFileSync(at('wait.log'), lines.join('\n'))
-    for (const limit of [5, 1]) {
-      const file = `policies: [{ name: one, limit: ${limit}, window: 1h }]\n`
-      writeFileSync(at(`limit-${limit}.yaml`), file)
-    }
-    const files = [at('limit-5.yaml'), at('limit-1.yaml'), '--log', at('wait.log')]
-    const args = ['diff', ...files, '--fields', 'time=t,ip=ip,method=m,path=p']
-    const { stdout } = await runSluice([...args, '--clients', 'obedient', '--json'])
-    expect(JSON.parse(stdout)).toMatchObject({
+    const logs = logOf('wait.log', requests)
+    const args = ['diff', ...files, '--log', ...logs, '--clients', 'obedient']
+    expect(await reported(args)).toMatchObject({
       ...{ deniedBefore: 1, deniedAfter: 1, newlyDenied: 1, newlyAllowed: 0 },
       ...{ heldBackBefore: 1, heldBackAfter: 5 },
     })
-    const shown = (await runSluice([...args, '--clients', 'obedient'])).stdout
-    expect(shown).toContain('not sent after')
+    expect((await runSluice(args)).stdout).toContain('not sent after')
   })
 
   it('knows whole seconds of a log that has durations', async () => {
     const line = (duration: string) =>
       `192.0.2.7 [21/Nov/2026:10:00:00 +0000] "GET /" ${duration}\n`
-    writeFileSync(at('durations.log'), line('0.120') + line('0.250'))
+    const file = write('durations.log', line('0.120') + line('0.250'))
     const format = '$remote_addr [$time_local] "$request" $request_time'
-    const { stdout } = await runSluice(['suggest', at('durations.log'), '--format', format])
+    const { stdout } = await runSluice(['suggest', file, '--format', format])
     expect(stdout).toContain('the times of the log are whole seconds')
     expect(stdout).toContain('burst      2 / 10s')
   })
 
   it('says which lines cannot be read, and what the log does not tell', async () => {
-    const odd = at('odd.log')
     const line = '192.0.2.7 - - [21/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 429 12 "-" "curl"\n'
-    writeFileSync(odd, `${line.repeat(2)}${'garbage\n'.repeat(500)}`)
+    const odd = write('odd.log', `${line.repeat(2)}${'garbage\n'.repeat(500)}`)
     const changed = ['diff', written, tighter, '--log', odd]
     const { stdout } = await runSluice([...changed, '--fail-if', 'denied>1'])
     expect(stdout).toContain('Lines that cannot be read: 500\n')
     expect(stdout).toContain(`${odd}:3: `)
     expect(stdout).toContain('- 2 requests were answered 429 already')
-    const found = JSON.parse((await runSluice([...changed, '--json'])).stdout)
+    const found = await reported<SimulationReport>(changed)
     expect(found.log).toMatchObject({ requests: 2, unreadable: { lines: 500 } })
     const suggested = await runSluice(['suggest', odd])
     expect(suggested.stdout).toContain('Lines that cannot be read: 500\n')

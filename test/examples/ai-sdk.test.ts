@@ -1,4 +1,4 @@
-import { createLimiter } from '@sluice/core'
+import { createLimiter, type Limiter } from '@sluice/core'
 import { APICallError, generateText, streamText, wrapLanguageModel } from 'ai'
 import { MockLanguageModelV3, simulateReadableStream } from 'ai/test'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -23,6 +23,10 @@ function limits(limit: number) {
   const left = async () => (await limiter.peek('ada')).remaining
   return { limiter, left }
 }
+
+/** A model behind the middleware. */
+const limited = (limiter: Limiter, model: MockLanguageModelV3) =>
+  wrapLanguageModel({ model, middleware: tokenBudget(limiter, 'ada') })
 
 /** A model that answers with words of one token each. */
 function modelOf(words: number, usage: ReturnType<typeof usageOf>) {
@@ -53,10 +57,7 @@ describe('the middleware for the AI SDK', () => {
     ['what was spent, without a report', usageOf(undefined, undefined), 1_000 - 18 - 30],
   ])('counts %s, after a stream', async (_, usage, rest) => {
     const { limiter, left } = limits(1_000)
-    const model = wrapLanguageModel({
-      model: modelOf(30, usage),
-      middleware: tokenBudget(limiter, 'ada'),
-    })
+    const model = limited(limiter, modelOf(30, usage))
     const { textStream } = streamText({ model, prompt, maxOutputTokens: 100 })
     const held: (number | undefined)[] = []
     for await (const _word of textStream) held.push(await left())
@@ -67,10 +68,7 @@ describe('the middleware for the AI SDK', () => {
 
   it('counts the usage of an answer that comes at once', async () => {
     const { limiter, left } = limits(1_000)
-    const model = wrapLanguageModel({
-      model: modelOf(30, usageOf(20, 40)),
-      middleware: tokenBudget(limiter, 'ada'),
-    })
+    const model = limited(limiter, modelOf(30, usageOf(20, 40)))
     await generateText({ model, prompt, maxOutputTokens: 100 })
     expect(await left()).toBe(940)
   })
@@ -81,7 +79,7 @@ describe('the middleware for the AI SDK', () => {
       doGenerate: () => Promise.reject(new Error('the vendor failed')),
       doStream: () => Promise.reject(new Error('the vendor failed')),
     })
-    const model = wrapLanguageModel({ model: failing, middleware: tokenBudget(limiter, 'ada') })
+    const model = limited(limiter, failing)
     await expect(generateText({ model, prompt })).rejects.toThrow('the vendor failed')
     await streamText({ model, prompt }).consumeStream()
     expect(await left()).toBe(1_500 - 2 * 18)
@@ -89,10 +87,7 @@ describe('the middleware for the AI SDK', () => {
 
   it('ends a stream that goes on beyond its budget, within one part', async () => {
     const { limiter, left } = limits(60)
-    const model = wrapLanguageModel({
-      model: modelOf(100, usageOf(20, 100)),
-      middleware: tokenBudget(limiter, 'ada'),
-    })
+    const model = limited(limiter, modelOf(100, usageOf(20, 100)))
     const { textStream } = streamText({ model, prompt, maxOutputTokens: 30 })
     let words = 0
     const reading = (async () => {
@@ -107,10 +102,7 @@ describe('the middleware for the AI SDK', () => {
     vi.useFakeTimers()
     try {
       const { limiter } = limits(200)
-      const model = wrapLanguageModel({
-        model: modelOf(10, usageOf(20, 130)),
-        middleware: tokenBudget(limiter, 'ada'),
-      })
+      const model = limited(limiter, modelOf(10, usageOf(20, 130)))
       const call = { model, prompt, maxOutputTokens: 100 }
       await generateText(call)
       const second = generateText(call)

@@ -33,21 +33,6 @@ export function sectionOf(peer: string): PeerSection {
   return section
 }
 
-/** The anchors that its headings have on GitHub. */
-export function anchors(): ReadonlySet<string> {
-  const found = new Set<string>()
-  for (const [, heading = ''] of page.matchAll(/^#+ (.+)$/gm)) {
-    const anchor = heading
-      .toLowerCase()
-      .replace(/[^\w\- ]/g, '')
-      .replaceAll(' ', '-')
-    let unique = anchor
-    for (let number = 1; found.has(unique); number += 1) unique = `${anchor}-${number}`
-    found.add(unique)
-  }
-  return found
-}
-
 /** What a piece of code names: options, functions and fields, but no texts, and nothing that it only reads of a value. */
 export function namesIn(code: string): readonly string[] {
   const bare = code.replace(/'[^']*'/g, '')

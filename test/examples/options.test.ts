@@ -163,28 +163,6 @@ describe('the options of a guard', () => {
   })
 })
 
-describe.each([
-  'options',
-  'limits',
-  'routes',
-  'keys',
-  'observing',
-  'postgres',
-  'redis',
-  'queues',
-  'clients',
-  'outbound',
-])('docs/%s.md', (name) => {
-  it('leads somewhere with each of its links', () => {
-    for (const [, file = '', anchor] of readText(`docs/${name}.md`).matchAll(
-      /\]\(((?!https?:)[^)#\s]*)(?:#([^)\s]+))?\)/g,
-    )) {
-      const page = readText(join('docs', file === '' ? `${name}.md` : file))
-      if (anchor !== undefined) expect(anchorsOf(page), `${file}#${anchor}`).toContain(anchor)
-    }
-  })
-})
-
 /** The table below a heading of the page. An option of policies stands in their table alone. */
 function tableOf(heading: string): string {
   const ofPolicies = ['http#HttpPolicyFields', 'core#PolicyFields']
@@ -238,10 +216,6 @@ function literals(text: string): string {
 function placesOf(option: string): string {
   const found = Object.entries(places).filter(([, of]) => entriesOf(of).has(option))
   return found.length === 4 ? 'all' : found.map(([place]) => place).join(', ')
-}
-
-function anchorsOf(page: string): readonly string[] {
-  return [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => anchor(title))
 }
 
 function anchor(title: string): string {

@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { get, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import * as grpc from '@grpc/grpc-js'
@@ -16,6 +15,7 @@ import { io as connectSocket } from 'socket.io-client'
 import request from 'supertest'
 import { describe, expect, onTestFinished, vi } from 'vitest'
 import { WebSocket } from 'ws'
+import { runningOn } from '../adapters/drivers/driver.ts'
 import { it } from '../support/redis-test.ts'
 import { isProof } from '../support/scale.ts'
 import { until } from '../support/until.ts'
@@ -36,9 +36,47 @@ function trpcApi() {
 
 /** The port of a server that listens until the test is over. */
 async function portOf(server: Server): Promise<number> {
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => void server.close())
-  return (server.address() as AddressInfo).port
+  const { port, close } = await runningOn(server.listen(0, '127.0.0.1'))
+  onTestFinished(close)
+  return port
+}
+
+const serialize = (text: string) => Buffer.from(text)
+const hello = {
+  ...{ path: '/Greeter/Hello', requestStream: false, responseStream: false },
+  ...{ requestSerialize: serialize, responseSerialize: serialize },
+  ...{ requestDeserialize: String, responseDeserialize: String },
+} as const
+
+/** Serves the recipe for gRPC at an address. @returns what calls it, and what was called */
+async function greeter(address: string) {
+  const { server } = await recipe<{ server: grpc.Server }>('gRPC calls')
+  const handled: string[] = []
+  server.addService(
+    { hello },
+    {
+      hello({ request }: { request: string }, done: (error: null, reply: string) => void) {
+        handled.push(request)
+        done(null, `hello ${request}`)
+      },
+    },
+  )
+  const local = grpc.ServerCredentials.createInsecure()
+  const port = await promisify(server.bindAsync.bind(server))(address, local)
+  const at = address.replace(/:0$/, `:${port}`)
+  const client = new grpc.Client(at, grpc.credentials.createInsecure())
+  onTestFinished(() => {
+    client.close()
+    server.forceShutdown()
+  })
+  const call = (name: string) =>
+    new Promise<string | grpc.ServiceError | undefined>((resolve) => {
+      const { path, requestSerialize, responseDeserialize } = hello
+      client.makeUnaryRequest(path, requestSerialize, responseDeserialize, name, (error, reply) =>
+        resolve(error ?? reply),
+      )
+    })
+  return { call, handled }
 }
 
 const appOf = async (heading: string) => (await recipe<{ app: express.Express }>(heading)).app
@@ -227,59 +265,15 @@ describe('the recipes', () => {
     answer.resume()
     expect(answer.statusCode).toBe(400)
 
-    const rpc = (await recipe<{ server: grpc.Server }>('gRPC calls')).server
-    const bytes = (value: Buffer) => value
-    const method = { path: '/Greeter/Hello', requestStream: false, responseStream: false }
-    const requests = { requestSerialize: bytes, requestDeserialize: bytes }
-    const responses = { responseSerialize: bytes, responseDeserialize: bytes }
-    const handled = vi.fn()
-    rpc.addService({ hello: { ...method, ...requests, ...responses } }, { hello: handled })
-    const address = `unix:${join(page.folder, 'grpc.sock')}`
-    await promisify(rpc.bindAsync.bind(rpc))(address, grpc.ServerCredentials.createInsecure())
-    const client = new grpc.Client(address, grpc.credentials.createInsecure())
-    onTestFinished(() => {
-      client.close()
-      rpc.forceShutdown()
+    const { call, handled } = await greeter(`unix:${join(page.folder, 'grpc.sock')}`)
+    expect(await call('x')).toMatchObject({
+      ...{ code: grpc.status.UNAUTHENTICATED, details: 'no address' },
     })
-    const refused = await new Promise((resolve) => {
-      client.makeUnaryRequest(method.path, bytes, bytes, Buffer.from('x'), resolve)
-    })
-    expect(refused).toMatchObject({ code: grpc.status.UNAUTHENTICATED, details: 'no address' })
-    expect(handled).not.toHaveBeenCalled()
+    expect(handled).toEqual([])
   })
 
   it('limit calls of gRPC', async () => {
-    const { server } = await recipe<{ server: grpc.Server }>('gRPC calls')
-    const text = (value: string) => Buffer.from(value)
-    const method = { path: '/Greeter/Hello', requestStream: false, responseStream: false }
-    const coding = {
-      requestSerialize: text,
-      requestDeserialize: String,
-      responseSerialize: text,
-      responseDeserialize: String,
-    }
-    const service = { hello: { ...method, ...coding } }
-    const handled: string[] = []
-    server.addService(service, {
-      hello(call: { request: string }, done: (error: null, reply: string) => void) {
-        handled.push(call.request)
-        done(null, `hello ${call.request}`)
-      },
-    })
-    const local = grpc.ServerCredentials.createInsecure()
-    const port = await promisify(server.bindAsync.bind(server))('127.0.0.1:0', local)
-    const client = new grpc.Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure())
-    onTestFinished(() => {
-      client.close()
-      server.forceShutdown()
-    })
-    const call = (name: string) =>
-      new Promise<string | grpc.ServiceError | undefined>((resolve) => {
-        const { path, requestSerialize, responseDeserialize } = service.hello
-        client.makeUnaryRequest(path, requestSerialize, responseDeserialize, name, (error, reply) =>
-          resolve(error ?? reply),
-        )
-      })
+    const { call, handled } = await greeter('127.0.0.1:0')
     for (let i = 0; i < 5; i += 1) expect(await call(`${i}`)).toBe(`hello ${i}`)
     const refused = await call('one too many')
 

@@ -78,18 +78,16 @@ async function runBlock(name: string, around: { before?: string; after?: string 
   return module
 }
 
-type Ask = (path: string, init?: RequestInit) => Promise<Response>
-
 /** Asks the server that a block has started. */
-const askServer: Ask = async (path, init) => {
+async function askServer(path: string, init?: RequestInit): Promise<Response> {
   await until('the block listens', () => servers[0]?.listening === true)
   const address = servers[0]?.address()
   return fetch(`http://localhost:${Object(address).port}${path}`, init)
 }
 
-async function statuses(ask: Ask, path: string, count: number, init?: RequestInit) {
+async function statuses(path: string, count: number, init?: RequestInit) {
   const found: number[] = []
-  for (let i = 0; i < count; i += 1) found.push((await ask(path, init)).status)
+  for (let i = 0; i < count; i += 1) found.push((await askServer(path, init)).status)
   return found
 }
 
@@ -99,6 +97,17 @@ const expressApp = `import { rateLimit } from '@sluice/express'
   ${express}`
 const helloOfExpress = `app.get('/', (_request, response) => void response.send('hello'))
   app.listen(3000)`
+const fastify = `import { rateLimitPlugin } from '@sluice/fastify'
+  import fastify from 'fastify'
+  const app = fastify()`
+const helloOfFastify = `app.get('/', async () => 'hello')
+  await app.listen({ port: 3000 })`
+const hono = `import { serve } from '@hono/node-server'
+  import { rateLimit } from '@sluice/hono'
+  import { Hono } from 'hono'
+  const app = new Hono()`
+const helloOfHono = `app.get('/', (c) => c.text('hello'))
+  serve({ fetch: app.fetch, port: 3000 })`
 const nest = `import { Controller, Get, Module, Post } from '@nestjs/common'
   import { APP_GUARD, NestFactory } from '@nestjs/core'
   import { RateLimit, RateLimitGuard, RateLimitModule } from '@sluice/nest'
@@ -117,9 +126,9 @@ describe('the guide of the packages', () => {
       body: JSON.stringify({ email }),
     })
     const failed = [401, 401, 401, 401, 401, 429]
-    expect(await statuses(askServer, '/login', 6, login('ada@example.com'))).toEqual(failed)
-    expect(await statuses(askServer, '/login', 1, login('bob@example.com'))).toEqual([401])
-    expect(await statuses(askServer, '/', 14)).toEqual([...Array(13).fill(404), 429])
+    expect(await statuses('/login', 6, login('ada@example.com'))).toEqual(failed)
+    expect(await statuses('/login', 1, login('bob@example.com'))).toEqual([401])
+    expect(await statuses('/', 14)).toEqual([...Array(13).fill(404), 429])
   })
 
   it('names only options, keys and functions that there are', async () => {
@@ -156,7 +165,7 @@ describe('the block of the page', () => {
   ])('%s admits five requests', async (name, around) => {
     vi.stubEnv('PORT', undefined)
     await runBlock(name, around)
-    expect(await statuses(askServer, '/', 6)).toEqual([200, 200, 200, 200, 200, 429])
+    expect(await statuses('/', 6)).toEqual([200, 200, 200, 200, 200, 429])
   })
 
   it.each([
@@ -174,9 +183,7 @@ describe('the block of the page', () => {
     [
       'start/index.md > Give one route a limit of its own > Fastify',
       {
-        before: `import { rateLimitPlugin } from '@sluice/fastify'
-          import fastify from 'fastify'
-          const app = fastify()
+        before: `${fastify}
           await app.register(rateLimitPlugin, { limit: 100, window: '1m' })
           const [login, health] = [async () => 'in', async () => 'ok']`,
         after: `await app.listen({ port: 3000 })`,
@@ -198,23 +205,14 @@ describe('the block of the page', () => {
     ],
   ])('%s', async (name, around) => {
     await runBlock(name, around)
-    const login = await statuses(askServer, '/login', 6, { method: 'POST' })
+    const login = await statuses('/login', 6, { method: 'POST' })
     expect(login).toEqual([200, 200, 200, 200, 200, 429])
     expect((await askServer('/health')).headers.has('ratelimit')).toBe(false)
   })
 
   it.each([
     ['Express', { before: expressApp, after: helloOfExpress }],
-    [
-      'Fastify',
-      {
-        before: `import { rateLimitPlugin } from '@sluice/fastify'
-          import fastify from 'fastify'
-          const app = fastify()`,
-        after: `app.get('/', async () => 'hello')
-          await app.listen({ port: 3000 })`,
-      },
-    ],
+    ['Fastify', { before: fastify, after: helloOfFastify }],
     [
       'NestJS',
       {
@@ -223,31 +221,19 @@ describe('the block of the page', () => {
         after: `await app.listen(3000)`,
       },
     ],
-    [
-      'Hono',
-      {
-        before: `import { serve } from '@hono/node-server'
-          import { rateLimit } from '@sluice/hono'
-          import { Hono } from 'hono'
-          const app = new Hono()`,
-        after: `app.get('/', (c) => c.text('hello'))
-          serve({ fetch: app.fetch, port: 3000 })`,
-      },
-    ],
+    ['Hono', { before: hono, after: helloOfHono }],
   ])(
     'start/index.md > Run CORS first > %s, so that preflights never count',
     async (tab, around) => {
       await runBlock(`start/index.md > Run CORS first > ${tab}`, around)
       const headers = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
       const preflight = { method: 'OPTIONS', headers }
-      expect(await statuses(askServer, '/', 7, preflight)).toEqual(Array(7).fill(204))
-      expect(await statuses(askServer, '/', 5, { headers })).toEqual(Array(5).fill(200))
+      expect(await statuses('/', 7, preflight)).toEqual(Array(7).fill(204))
+      expect(await statuses('/', 5, { headers })).toEqual(Array(5).fill(200))
       const refused = await askServer('/', { headers })
-      expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([
-        429,
-        '*',
-      ])
-      expect(await statuses(askServer, '/', 1, preflight)).toEqual([204])
+      expect(refused.status).toBe(429)
+      expect(refused.headers.get('access-control-allow-origin')).toBe('*')
+      expect(await statuses('/', 1, preflight)).toEqual([204])
     },
   )
 
@@ -283,14 +269,10 @@ describe('the block of the page', () => {
     [
       'Hono',
       {
-        before: `import { serve } from '@hono/node-server'
-          import { rateLimit } from '@sluice/hono'
-          import { Hono } from 'hono'
-          const app = new Hono()
+        before: `${hono}
           app.use(`,
         after: `)
-          app.get('/', (c) => c.text('hello'))
-          serve({ fetch: app.fetch, port: 3000 })`,
+          ${helloOfHono}`,
       },
     ],
     [
@@ -306,7 +288,7 @@ describe('the block of the page', () => {
   ])(`${toProxy} > %s finds the client behind a proxy`, async (tab, around) => {
     await runBlock(`${toProxy} > ${tab}`, around)
     const left = (address: string) =>
-      leftOf(askServer, { 'x-forwarded-for': `10.9.9.9, ${address}`, 'x-real-ip': address })
+      leftOf({ 'x-forwarded-for': `10.9.9.9, ${address}`, 'x-real-ip': address })
     expect(await left('203.0.113.9')).toBe('99')
     expect(await left('203.0.113.10')).toBe('99')
     expect(await left('203.0.113.9')).toBe('98')
@@ -339,9 +321,9 @@ describe('the block of the page', () => {
         })`,
       after: helloOfExpress,
     })
-    expect(await leftOf(askServer, { 'x-user': 'ada' })).toBe('99')
-    expect(await leftOf(askServer, {})).toBe('99')
-    expect(await leftOf(askServer, { 'x-user': 'ada' })).toBe('98')
+    expect(await leftOf({ 'x-user': 'ada' })).toBe('99')
+    expect(await leftOf({})).toBe('99')
+    expect(await leftOf({ 'x-user': 'ada' })).toBe('98')
   })
 
   it('start/redis.md counts in Redis, by either client', async () => {
@@ -402,6 +384,6 @@ describe('the block of the page', () => {
 })
 
 /** The units that the first policy has left. */
-async function leftOf(ask: Ask, headers: Record<string, string>): Promise<string | null> {
-  return (await ask('/', { headers })).headers.get('x-ratelimit-remaining')
+async function leftOf(headers: Record<string, string>): Promise<string | null> {
+  return (await askServer('/', { headers })).headers.get('x-ratelimit-remaining')
 }

@@ -6,7 +6,7 @@ import { collectMetrics } from '@sluice/metrics'
 import { openPolicies, type Policies } from '@sluice/policies'
 import { createQueue, createWorker, memoryBroker } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
-import express from 'express'
+import express, { type Request } from 'express'
 import { Redis } from 'ioredis'
 import { policyFolder } from '../../policies/policy-folder.ts'
 import { freePort } from '../../support/free-port.ts'
@@ -61,18 +61,12 @@ export async function startLimitedApi(redisUrl: string, path = '/limits'): Promi
   })
   const app = express()
   app.use(path, mount(admin))
-  app.use(
-    rateLimit({
-      policies,
-      store,
-      observers: [metrics],
-      keys: {
-        user: user((request) => request.get('x-user')),
-        tenant: tenant((request) => request.get('x-tenant')),
-      },
-      values: { plan: (request) => request.get('x-plan') },
-    }),
-  )
+  const keys = {
+    user: user((request: Request) => request.get('x-user')),
+    tenant: tenant((request: Request) => request.get('x-tenant')),
+  }
+  const values = { plan: (request: Request) => request.get('x-plan') }
+  app.use(rateLimit({ policies, store, observers: [metrics], keys, values }))
   app.use((_request, response) => void response.send('ok'))
   for (const page of [1, 2, 3]) await queue.enqueue({ identity: `user ${page}`, payload: { page } })
   await until('there are dead letters', async () => (await queue.depth()).dead === 3)

@@ -76,6 +76,8 @@ it('answers them while Redis is frozen, and after a reload', async () => {
     const again = await openPage(browser, api.page)
     await again.page.getByText('The store is away').waitFor({ timeout: answerMs })
     await again.page.getByText('user hugo').first().waitFor({ timeout: answerMs })
+    await show(again.page, 'Policies')
+    await again.page.getByText('POST /login').first().waitFor()
     await again.page.close()
   } finally {
     redis.resume()

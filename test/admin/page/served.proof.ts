@@ -48,21 +48,6 @@ describe('the page', () => {
     60_000,
   )
 
-  it('can be read while Redis is away, and says so', async () => {
-    const { api, redis, watched } = suite
-    redis.pause()
-    try {
-      await until('requests are decided without Redis', async () => {
-        await api.ask('GET', '/', { 'x-user': 'ada' })
-        return watched.page.getByText('The store is away').isVisible()
-      })
-      await show(watched.page, 'Policies')
-      await text('POST /login')
-    } finally {
-      redis.resume()
-    }
-  }, 60_000)
-
   it('asks nothing in a hidden tab, and asks for changes only', async () => {
     const { page, calls, asked } = suite.watched
     await until('something has not changed', () => calls.includes('GET policies 304'))

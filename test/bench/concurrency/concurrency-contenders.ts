@@ -20,6 +20,10 @@ function ours(name: string, variant: SluiceVariant): ConcurrencyContender {
   return { name, role: 'ours', open: sluiceRedis(variant) }
 }
 
+function byClient(client: SluiceVariant['client'] & string): ConcurrencyContender {
+  return ours(`sluice sliding-log by ${client}`, { algorithm: 'sliding-log', client })
+}
+
 export const contenders = {
   log: ours('sluice sliding-log', { algorithm: 'sliding-log' }),
   window: {
@@ -34,15 +38,9 @@ export const contenders = {
     role: 'reference',
     open: rateLimiterFlexibleBlocking,
   },
-  iovalkey: ours('sluice sliding-log by iovalkey', {
-    algorithm: 'sliding-log',
-    client: 'iovalkey',
-  }),
-  nodeRedis: ours('sluice sliding-log by node-redis', {
-    algorithm: 'sliding-log',
-    client: 'node-redis',
-  }),
-  glide: ours('sluice sliding-log by GLIDE', { algorithm: 'sliding-log', client: 'GLIDE' }),
+  iovalkey: byClient('iovalkey'),
+  nodeRedis: byClient('node-redis'),
+  glide: byClient('GLIDE'),
   // Shown, and no peer.
   withoutResilience: {
     name: 'without limiter and resilience (store.apply)',

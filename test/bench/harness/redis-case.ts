@@ -7,8 +7,8 @@ import { clientKeys, inTurn } from './client-keys.ts'
 import type { Figures } from './figures.ts'
 import { bytesPerIdentity, fillKeys } from './fill-keys.ts'
 import { measureRedis } from './measure-redis.ts'
-import { note, progress } from './progress.ts'
-import { interleave } from './rounds.ts'
+import { progress } from './progress.ts'
+import { interleave, leaveOut } from './rounds.ts'
 import { SimulatedClock } from './simulated-clock.ts'
 
 /** Subjects that are measured side by side, on keys that are filled before. */
@@ -54,19 +54,14 @@ export async function runRedisCase(bench: Bench, redis: BenchRedis, one: RedisCa
     if (subject) filled.set(subject.subject, subject)
   }
 
-  const series = await interleave({
-    contenders: [...filled.keys()],
-    rounds,
-    roundMs,
+  const series = await interleave(bench.report, {
+    ...{ suite, name, rounds, roundMs, contenders: [...filled.keys()] },
     measure: async (subject, durationMs) => {
-      progress(`${suite} · ${name} · ${subject.name}`)
       const { nextKey = inTurn(keys), bytes = {} } = filled.get(subject) ?? {}
       const figures = await measureRedis(control, subject, { inFlight, durationMs, nextKey })
       checkTraffic(one.traffic, figures.allowedShare)
       return { ...figures, ...bytes }
     },
-    onFailure: ({ name: subject }, error) =>
-      bench.report.fail({ suite, case: name }, subject, error),
   })
   bench.report.add(suite, name, series)
   for (const client of clients) client.disconnect()
@@ -97,8 +92,7 @@ async function fill(
     return { subject, nextKey: inTurn(keys), bytes }
   } catch (error) {
     const who = subject?.name ?? 'a subject that could not be opened'
-    note(`${suite} · ${name} · ${who} is left out: ${String(error)}`)
-    report.fail({ suite, case: name }, who, error)
+    leaveOut(report, { suite, case: name, subject: who, error })
     return undefined
   }
 }

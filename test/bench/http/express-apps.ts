@@ -5,42 +5,33 @@ import express, { type RequestHandler } from 'express'
 import { rateLimit } from 'express-rate-limit'
 import { RedisStore } from 'rate-limit-redis'
 import { sendBy } from '../subjects/rate-limit-redis.ts'
-import { clientHeader, type HttpSetting, type Listening } from './http-contender.ts'
+import { clientHeader, type HttpApps, type Listening, secret } from './http-contender.ts'
 
-export function bareExpress(): Promise<Listening> {
-  return listen([])
-}
+export const expressApps: HttpApps = {
+  bare: () => listen([]),
 
-/** With the defaults: draft-11 and legacy headers, a problem body. */
-export function sluiceExpress(setting: HttpSetting): Promise<Listening> {
-  const { redis, prefix, limit, windowMs, onStoreError } = setting
-  return listen([
-    sluice({
-      policies: [{ limit, window: windowMs }],
-      key: apiKey({ header: clientHeader, verify: false }),
-      ...(redis
-        ? { store: redisStore(redis, { prefix, secret: 'in production there is one' }) }
-        : {}),
-      observers: { onStoreError: ({ error }) => onStoreError?.(error) },
-    }),
-  ])
-}
+  /** With the defaults: draft-11 and legacy headers, a problem body. */
+  sluice: ({ redis, prefix, limit, windowMs, onStoreError }) =>
+    listen([
+      sluice({
+        policies: [{ limit, window: windowMs }],
+        key: apiKey({ header: clientHeader, verify: false }),
+        ...(redis && { store: redisStore(redis, { prefix, secret }) }),
+        observers: { onStoreError: ({ error }) => onStoreError?.(error) },
+      }),
+    ]),
 
-/** With headers as its documentation advises, of the newest draft it has, and the legacy ones. */
-export function expressRateLimit(setting: HttpSetting): Promise<Listening> {
-  const { redis, prefix, limit, windowMs } = setting
-  return listen([
-    rateLimit({
-      limit,
-      windowMs,
-      standardHeaders: 'draft-8',
-      legacyHeaders: true,
-      keyGenerator: (request) => request.get(clientHeader) ?? '',
-      ...(redis
-        ? { store: new RedisStore({ prefix: `${prefix}:`, sendCommand: sendBy(redis) }) }
-        : {}),
-    }),
-  ])
+  /** With headers as its documentation advises, of the newest draft it has, and the legacy ones. */
+  peer: ({ redis, prefix, limit, windowMs }) =>
+    listen([
+      rateLimit({
+        ...{ limit, windowMs, standardHeaders: 'draft-8', legacyHeaders: true },
+        keyGenerator: (request) => request.get(clientHeader) ?? '',
+        ...(redis && {
+          store: new RedisStore({ prefix: `${prefix}:`, sendCommand: sendBy(redis) }),
+        }),
+      }),
+    ]),
 }
 
 function listen(middleware: readonly RequestHandler[]): Promise<Listening> {

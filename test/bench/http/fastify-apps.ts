@@ -3,38 +3,33 @@ import { apiKey, rateLimitPlugin } from '@sluice/fastify'
 import { redisStore } from '@sluice/redis'
 import fastify, { type FastifyInstance } from 'fastify'
 import { portOf } from './express-apps.ts'
-import { clientHeader, type HttpSetting, type Listening } from './http-contender.ts'
+import { clientHeader, type HttpApps, type Listening, secret } from './http-contender.ts'
 
-export function bareFastify(): Promise<Listening> {
-  return listen(fastify())
-}
+export const fastifyApps: HttpApps = {
+  bare: () => listen(fastify()),
 
-/** With the defaults: draft-11 and legacy headers, a problem body. */
-export async function sluiceFastify(setting: HttpSetting): Promise<Listening> {
-  const { redis, prefix, limit, windowMs, onStoreError } = setting
-  const app = fastify()
-  await app.register(rateLimitPlugin, {
-    policies: [{ limit, window: windowMs }],
-    observers: { onStoreError: ({ error }) => onStoreError?.(error) },
-    key: apiKey({ header: clientHeader, verify: false }),
-    ...(redis
-      ? { store: redisStore(redis, { prefix, secret: 'in production there is one' }) }
-      : {}),
-  })
-  return listen(app)
-}
+  /** With the defaults: draft-11 and legacy headers, a problem body. */
+  async sluice({ redis, prefix, limit, windowMs, onStoreError }) {
+    const app = fastify()
+    await app.register(rateLimitPlugin, {
+      policies: [{ limit, window: windowMs }],
+      observers: { onStoreError: ({ error }) => onStoreError?.(error) },
+      key: apiKey({ header: clientHeader, verify: false }),
+      ...(redis && { store: redisStore(redis, { prefix, secret }) }),
+    })
+    return listen(app)
+  },
 
-/** With its defaults: legacy headers. */
-export async function fastifyLimit(setting: HttpSetting): Promise<Listening> {
-  const { redis, prefix, limit, windowMs } = setting
-  const app = fastify()
-  await app.register(fastifyRateLimit, {
-    max: limit,
-    timeWindow: windowMs,
-    keyGenerator: (request) => String(request.headers[clientHeader]),
-    ...(redis ? { redis, nameSpace: `${prefix}:` } : {}),
-  })
-  return listen(app)
+  /** With its defaults: legacy headers. */
+  async peer({ redis, prefix, limit, windowMs }) {
+    const app = fastify()
+    await app.register(fastifyRateLimit, {
+      ...{ max: limit, timeWindow: windowMs },
+      keyGenerator: (request) => String(request.headers[clientHeader]),
+      ...(redis && { redis, nameSpace: `${prefix}:` }),
+    })
+    return listen(app)
+  },
 }
 
 async function listen(app: FastifyInstance): Promise<Listening> {

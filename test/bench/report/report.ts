@@ -56,17 +56,6 @@ export class Report {
       }
     }
   }
-
-  fail(place: { suite: string; case: string }, subject: string, error: unknown): void {
-    this.failures.push({ ...place, subject, reason: String(error) })
-  }
-
-  row(place: { suite: string; case: string; subject: string }): Row | undefined {
-    return this.rows.find(
-      (row) =>
-        row.suite === place.suite && row.case === place.case && row.subject === place.subject,
-    )
-  }
 }
 
 /** Round by round, which a slow spell does not disturb; for differences by their medians. */

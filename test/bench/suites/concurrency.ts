@@ -4,8 +4,8 @@ import type { ConcurrencyProtocol, ConcurrencySetting } from '../concurrency/con
 import { type Bench, isChosen, type Suite } from '../harness/bench.ts'
 import { startBenchRedis } from '../harness/bench-redis.ts'
 import { choosePinning, type Pinning } from '../harness/pinning.ts'
-import { note, progress } from '../harness/progress.ts'
-import { interleave } from '../harness/rounds.ts'
+import { progress } from '../harness/progress.ts'
+import { interleave, leaveOut } from '../harness/rounds.ts'
 import { memoryContenders } from '../memory/memory-contenders.ts'
 import { runMemoryCase, startWorkers } from './memory.ts'
 
@@ -166,20 +166,15 @@ async function runField(bench: Bench, { field, workers, port }: FieldRun): Promi
       }
       open.push(contender)
     } catch (error) {
-      note(`${suite} · ${first?.name} … · ${contender.name} is left out: ${String(error)}`)
-      report.fail({ suite, case: `${first?.name} …` }, contender.name, error)
+      leaveOut(report, { suite, case: `${first?.name} …`, subject: contender.name, error })
     }
   }
   for (const { name, inFlight, includes = () => true } of field.cases) {
-    const series = await interleave({
+    const series = await interleave(report, {
+      ...{ suite, name, rounds: field.rounds, roundMs: field.roundMs },
       contenders: open.filter(includes),
-      rounds: field.rounds,
-      roundMs: field.roundMs,
-      measure: async (contender, durationMs) => {
-        progress(`${suite} · ${name} · ${contender.name}`)
-        return workerOf(workers, contender).ask('round', { inFlight, durationMs })
-      },
-      onFailure: (contender, error) => report.fail({ suite, case: name }, contender.name, error),
+      measure: (contender, durationMs) =>
+        workerOf(workers, contender).ask('round', { inFlight, durationMs }),
     })
     report.add(suite, name, series)
   }

@@ -5,7 +5,7 @@ import { type Figures, quantile } from '../harness/figures.ts'
 import { choosePinning } from '../harness/pinning.ts'
 import { progress } from '../harness/progress.ts'
 import { readRedis } from '../harness/redis-meter.ts'
-import { interleave, type Series } from '../harness/rounds.ts'
+import { interleave, leaveOut, type Series } from '../harness/rounds.ts'
 import type { HttpContender } from '../http/http-contender.ts'
 import { httpContenders } from '../http/http-contenders.ts'
 import type { HttpProtocol } from '../http/http-server.ts'
@@ -113,7 +113,7 @@ async function runTraffic(bench: Bench, cases: readonly HttpCase[], stage: Stage
       await warmUp(port, warmUpMs * (bench.quick ? 1 : 3))
       ports.set(contender, port)
     } catch (error) {
-      bench.report.fail({ suite: 'http', case: name }, contender.name, error)
+      leaveOut(bench.report, { suite: 'http', case: name, subject: contender.name, error })
     }
   }
   for (const connections of new Set(cases.map((one) => one.connections))) {
@@ -135,19 +135,14 @@ async function runConnections(
 ): Promise<void> {
   const name = `${traffic.name}, ${connections} connections`
   const contenders = [...ports.keys()].filter((contender) => cases.some(takesPart(contender)))
-  const series = await interleave({
-    contenders,
-    rounds: quick ? 3 : 7,
-    roundMs: quick ? 300 : 500,
+  const series = await interleave(report, {
+    ...{ suite: 'http', name, contenders, rounds: quick ? 3 : 7, roundMs: quick ? 300 : 500 },
     measure: (contender, durationMs) => {
-      progress(`http · ${name} · ${contender.name}`)
       const server = servers.get(contender)
       const port = ports.get(contender)
       if (!server || port === undefined) throw new Error('no server')
       return measure({ redis, server, traffic, port, durationMs, connections }, contender)
     },
-    onFailure: (contender, error) =>
-      report.fail({ suite: 'http', case: name }, contender.name, error),
   })
   for (const one of cases) {
     const own = contenders.filter((contender) => takesPart(contender)(one))

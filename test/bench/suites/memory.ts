@@ -83,8 +83,7 @@ export async function runMemoryCase(
   one: MemoryCase,
 ): Promise<void> {
   const { quick, report } = bench
-  const { suite, name, includes = () => true, setting, kind } = one
-  const place = { suite, case: name }
+  const { suite, name, includes = () => true, setting, kind, rounds } = one
   const contenders = [...workers.keys()].filter(includes)
   const opened = new Map<MemoryContender, Figures>()
 
@@ -98,18 +97,14 @@ export async function runMemoryCase(
     )
   }
 
-  const series = await interleave({
-    contenders,
-    rounds: one.rounds,
-    roundMs: quick ? 60 : 150,
+  const series = await interleave(report, {
+    ...{ suite, name, contenders, rounds, roundMs: quick ? 60 : 150 },
     measure: async (contender, durationMs) => {
-      progress(`${suite} · ${name} · ${contender.name}`)
       const worker = workers.get(contender)
       if (!worker) throw new Error('no worker')
       if (kind === 'churn') return opened.get(contender) ?? churnOnce(worker, contender)
       return worker.ask('round', { durationMs })
     },
-    onFailure: (contender, error) => report.fail(place, contender.name, error),
   })
 
   /** One that lasts for seconds, so that the warm-up is the measurement. */

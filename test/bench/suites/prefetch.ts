@@ -53,18 +53,15 @@ async function below(bench: Bench, one: Case): Promise<void> {
   for (const { subject } of contenders) {
     fleets.set(subject, await startFleet(bench, redis, { ...one, subject }))
   }
-  const series = await interleave({
-    contenders,
-    rounds: quick ? 2 : 3,
-    roundMs: quick ? 3_000 : 4_000,
-    measure: async ({ name, subject }, durationMs) => {
-      progress(`${suite} · ${one.name} · ${name}`)
+  const series = await interleave(report, {
+    ...{ suite, name: one.name, contenders },
+    ...(quick ? { rounds: 2, roundMs: 3_000 } : { rounds: 3, roundMs: 4_000 }),
+    measure: async ({ subject }, durationMs) => {
       const fleet = fleets.get(subject) ?? []
       // The key cools while the others have their turn, and the figures are of a hot one.
       if (subject === 'with') await measure(redis, fleet, { ...one, durationMs: 2_000 })
       return measure(redis, fleet, { ...one, durationMs })
     },
-    onFailure: ({ name }, error) => report.fail({ suite, case: one.name }, name, error),
   })
   for (const child of [...fleets.values()].flat()) child.stop()
   await redis.stop()

@@ -1,26 +1,20 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { htmlReport } from '@sluice/cli'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { hindrances, openPage, startBrowser } from '../../admin/page/browser.ts'
-import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { testFiles } from '../test-files.ts'
 import { hostile, sampleReport } from './sample-report.ts'
 
-const folder = temporaryFolder('report')
-const file = join(folder.path, 'report.html')
+const { write } = testFiles('report')
+const url = pathToFileURL(write('report.html', htmlReport(sampleReport()))).href
 let browser: Browser | undefined
 
 beforeAll(async () => {
-  writeFileSync(file, htmlReport(sampleReport()))
   browser = await startBrowser()
 }, 400_000)
 
-afterAll(async () => {
-  await browser?.close()
-  folder[Symbol.dispose]()
-})
+afterAll(() => browser?.close())
 
 beforeEach((test) => {
   if (!browser) test.skip('there is no Chrome')
@@ -29,7 +23,7 @@ beforeEach((test) => {
 /** Opens the report from the disk. */
 async function open(width = 1_280, scheme: 'light' | 'dark' = 'light') {
   if (!browser) throw new Error('there is no Chrome')
-  const watched = await openPage(browser, pathToFileURL(file).href, { width, scheme })
+  const watched = await openPage(browser, url, { width, scheme })
   const { page } = watched
   await page.getByRole('status').filter({ hasText: 'would catch' }).waitFor()
   return watched
@@ -71,7 +65,7 @@ describe('the report in a browser', () => {
     expect(await page.locator('.chart svg').count()).toBe(1)
 
     expect(faults).toEqual([])
-    expect(asked.filter((url) => !url.startsWith('data:'))).toEqual([pathToFileURL(file).href])
+    expect(asked.filter((address) => !address.startsWith('data:'))).toEqual([url])
     await page.close()
   }, 60_000)
 
