@@ -38,7 +38,6 @@ export {
 } from './adapter/serve.ts'
 export type { Guard, GuardPlace } from './guard/guard.ts'
 export { createGuard } from './guard/live-guard.ts'
-export type { PolicyGuard } from './guard/policy-guard.ts'
 export { all, firstOf } from './keys/combine.ts'
 export { apiKey, bearer } from './keys/headers.ts'
 export { tenant, user } from './keys/identity.ts'
@@ -105,3 +104,4 @@ export {
   type RouteTable,
   type Routing,
 } from './routes/router.ts'
+export type { PolicyGuard } from './stages/stages.ts'

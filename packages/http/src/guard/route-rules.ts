@@ -3,7 +3,7 @@ import type { Routes } from '../options/options.ts'
 import type { HttpRequest } from '../request/request.ts'
 import { routeScope, type Scope } from '../request/scope.ts'
 import { type Router, type RouteTable, type Routing, undecoded } from '../routes/router.ts'
-import type { PolicyGuard } from './policy-guard.ts'
+import type { PolicyGuard } from '../stages/stages.ts'
 import type { RouteGuards } from './route-guards.ts'
 
 /** The limits for the requests of one route. */

@@ -1,8 +1,6 @@
 import {
   andThen,
   type CheckLimiter,
-  type Decision,
-  type DecisionTiming,
   invalid,
   isPromise,
   type MaybePromise,
@@ -14,24 +12,9 @@ import {
 import { algorithmOf } from '@sluice/core/backend'
 import type { BoundPolicy, PolicyCheck } from '../options/bound-policy.ts'
 import type { PolicySettlement } from '../options/settlement.ts'
-import type { RequestContext } from '../request/context.ts'
 import type { Hold } from '../request/hold.ts'
 import { inOrder, type Report } from '../request/user-functions.ts'
-import type { Budgets } from './budgets.ts'
-
-/** A request, and what was asked and decided for it. */
-export interface Found<Native extends object> {
-  readonly context: RequestContext<Native>
-  readonly decision: Decision
-  /** All that was asked, those in shadow too. */
-  readonly checks: readonly PolicyCheck<Native>[]
-  /** Asked once, before anything of it is given back. @default true */
-  readonly mayGiveBack?: (() => MaybePromise<boolean>) | undefined
-  /** The units that are held for the request, if a policy has `reserve`. */
-  readonly budgets?: Budgets | undefined
-  /** The time that the decision took, if it is observed. */
-  readonly timing?: DecisionTiming | undefined
-}
+import type { Found } from './found.ts'
 
 /** The common part of the accounts of one guard. */
 export interface AccountSetup<Native> {

@@ -12,6 +12,7 @@ import {
   quote,
   type RequiredOption,
 } from '@sluice/core'
+import { refuseUnasked } from '../request/passage.ts'
 import type { Report } from '../request/user-functions.ts'
 import { type Reading, SignalTable, SmoothedSignal } from './signal.ts'
 
@@ -60,13 +61,7 @@ export class LoadShedder<Native> {
     this.#signal = new SmoothedSignal(settings, { where: 'shed' }, (reading) =>
       this.#follow(reading),
     )
-    this.refusal = {
-      allowed: false,
-      outcomes: [],
-      retryAfterMs: this.#retryAfterMs,
-      delayMs: 0,
-      source: 'shed',
-    }
+    this.refusal = refuseUnasked('shed', settings.retryAfter)
   }
 
   /** Tells whether a request is of a class that is refused now. */

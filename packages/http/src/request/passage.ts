@@ -1,4 +1,4 @@
-import type { Decision, Policy, Reservation } from '@sluice/core'
+import type { Decision, DecisionSource, Policy, Reservation } from '@sluice/core'
 import type { Hold } from './hold.ts'
 import type { ResponseBody, ResponseField } from './response.ts'
 
@@ -45,6 +45,19 @@ export interface RequestDecision extends Decision {
    * @returns whether anything was there
    */
   reset(): Promise<boolean>
+}
+
+/** The decision on a request for which no policy was asked. */
+export interface Unasked extends Decision {
+  readonly outcomes: readonly never[]
+}
+
+/** Refuses a request without asking a policy. By default no wait helps. */
+export function refuseUnasked(
+  source: DecisionSource,
+  retryAfterMs: number = Number.POSITIVE_INFINITY,
+): Unasked {
+  return { allowed: false, outcomes: [], retryAfterMs, delayMs: 0, source }
 }
 
 /** The instruction to the adapter for a request. */

@@ -1,7 +1,7 @@
 import { andThen, type Decision, type MaybePromise, SluiceError } from '@sluice/core'
 import type { LimitInForce } from '../options/bound-policy.ts'
 import type { Message, Settings } from '../options/option-table.ts'
-import type { Passage, RequestDecision } from '../request/passage.ts'
+import { type Passage, type RequestDecision, refuseUnasked } from '../request/passage.ts'
 import type { ResponseBody, ResponseField } from '../request/response.ts'
 import {
   abnormalUsage,
@@ -24,14 +24,6 @@ export interface Refusal<Native> {
   readonly violated: readonly string[]
   /** Names of the penalties among them. @default none */
   readonly penalties?: readonly string[]
-}
-
-/**
- * The decision on an allowed request without room to hold it. It is refused as if the store had
- * failed, since neither is the client's fault.
- */
-export function turnedAway({ delayMs }: Decision): Decision {
-  return { allowed: false, outcomes: [], retryAfterMs: delayMs, delayMs: 0, source: 'closed' }
 }
 
 /** Finds the cause. A request over reduced limits alone would pass in quiet times. */
@@ -93,11 +85,7 @@ function bodyOf(message: Message | undefined, problem: Problem): ResponseBody {
 
 /** The decision on a request that a list blocks: no policy was asked, and no wait helps. */
 export const blocked: RequestDecision = {
-  allowed: false,
-  outcomes: [],
-  retryAfterMs: Number.POSITIVE_INFINITY,
-  delayMs: 0,
-  source: 'store',
+  ...refuseUnasked('store'),
   policy: undefined,
   key: undefined,
   // No policy was asked, so there is no key to charge, and nothing to forget.

@@ -10,7 +10,7 @@ import { giveBack } from '../lifecycle/account.ts'
 import type { Decided } from '../lifecycle/decided.ts'
 import type { Admission, Taken } from '../options/admission.ts'
 import type { RequestContext } from '../request/context.ts'
-import { type Answer, type Passage, passWithoutFields } from '../request/passage.ts'
+import { type Answer, type Passage, passWithoutFields, refuseUnasked } from '../request/passage.ts'
 import { fieldLines, type HttpResponse, type ResponseField } from '../request/response.ts'
 import type { Responder } from './responder.ts'
 
@@ -32,7 +32,7 @@ export class Admitting<Native extends object, Handler> {
 
   /** Lets the admission take a request, or else answers it as without admission. */
   admitOrRespond(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
-    const { context, decision } = decided
+    const { context, decision } = decided.found
     return andThen(this.#orReleased(decided), (takes) => {
       if (takes === false) {
         const passage = this.#responder.respond(decided)
@@ -43,7 +43,7 @@ export class Admitting<Native extends object, Handler> {
       }
       this.#responder.settleAtEnd(decided)
       return andThen(takes === true ? this.#takeOrTell(decided) : takes, (known) => {
-        this.#responder.observe(decided, known.isNew || known.isKnown)
+        this.#responder.observe(decided.found, known.isNew || known.isKnown)
         return this.#answered(known, decided, decided)
       })
     })
@@ -67,17 +67,17 @@ export class Admitting<Native extends object, Handler> {
    * taken, no passage results, so nothing else gives back the units that it holds.
    */
   #orReleased(decided: Decided<Native>): ReturnType<Admission<Native>['takes']> {
-    const { context, decision } = decided
+    const { context, decision } = decided.found
     try {
       const takes = this.#admission.takes(context, decision)
       if (!isPromise(takes)) return takes
       return takes.catch(async (error: unknown) => {
-        this.#responder.observe(decided)
+        this.#responder.observe(decided.found)
         await this.#limiter.release(decision)
         throw error
       })
     } catch (error) {
-      this.#responder.observe(decided)
+      this.#responder.observe(decided.found)
       void this.#limiter.release(decision)
       throw error
     }
@@ -90,48 +90,50 @@ export class Admitting<Native extends object, Handler> {
    */
   async #overflow(decided: Decided<Native>): Promise<Passage<Handler>> {
     const charged = await this.#charge(decided)
-    if (!charged.decision.allowed) return this.#responder.respond(decided)
+    if (!charged.allowed) return this.#responder.respond(decided)
     this.#responder.settleAtEnd(charged)
     const answer = await this.#takeOrTell(charged)
     const { fullForMs = 0, isNew, givesBack } = answer
     if (isNew || (givesBack && fullForMs === 0)) {
-      this.#responder.observe(charged, isNew)
+      this.#responder.observe(charged.found, isNew)
       return this.#answered(answer, decided, charged)
     }
-    giveBack(charged, this.#limiter)
-    return this.#responder.respond(decided.with({ decision: later(decided.decision, fullForMs) }))
+    giveBack(charged.found, this.#limiter)
+    return this.#responder.respond(
+      decided.with({ decision: later(decided.found.decision, fullForMs) }),
+    )
   }
 
   /** Answers a request that was taken before, and is over a limit now: this is no denial. */
   #takenBefore(answer: Taken, decided: Decided<Native>): Passage<Handler> {
-    const { source } = decided.decision
-    const decision = { allowed: true, outcomes: [], retryAfterMs: 0, delayMs: 0, source } as const
-    this.#responder.observe(decided.with({ checks: [], decision }), true)
+    const decision = { ...refuseUnasked(decided.source, 0), allowed: true }
+    this.#responder.observe({ ...decided.found, checks: [], decision }, true)
     return this.#answered(answer, decided, decided)
   }
 
   /** Has the admission take a request. If that fails, observers receive the decision alone. */
   async #takeOrTell(decided: Decided<Native>): Promise<Taken> {
     try {
-      return await this.#admission.take(decided.context)
+      return await this.#admission.take(decided.found.context)
     } catch (error) {
-      this.#responder.observe(decided)
+      this.#responder.observe(decided.found)
       throw error
     }
   }
 
   #answered(answer: Taken, decided: Decided<Native>, charged: Decided<Native>): Passage<Handler> {
-    if (answer.givesBack) giveBack(charged, this.#limiter)
+    if (answer.givesBack) giveBack(charged.found, this.#limiter)
     const fields = this.#responder.fieldsFor(decided)
-    const verdict = verdictOf(answer, fields, decided.context)
+    const verdict = verdictOf(answer, fields, decided.found.context)
     return { decision: decided, verdict, hold: undefined }
   }
 
   /** Charges the policies that allow a denied request, which has taken nothing so far. */
   #charge(decided: Decided<Native>): MaybePromise<Decided<Native>> {
-    const { enforced } = divideChecks(decided.checks)
+    const { checks: asked, context } = decided.found
+    const { enforced } = divideChecks(asked)
     const checks = enforced.filter((_check, index) => decided.outcomes[index]?.allowed)
-    return andThen(this.#limiter.decide(checks, decided.context.native), (decision) =>
+    return andThen(this.#limiter.decide(checks, context.native), (decision) =>
       decided.with({ checks, decision }),
     )
   }

@@ -16,16 +16,9 @@ import {
 import { algorithmOf, decisionOf } from '@sluice/core/backend'
 import { joinKey } from '../keys/combine.ts'
 import { type KeyResolver, resolveKey } from '../keys/resolver.ts'
-import type { Found } from '../lifecycle/account.ts'
+import type { Decide, Found } from '../lifecycle/found.ts'
 import type { BoundPolicy, PolicyCheck } from '../options/bound-policy.ts'
 import { withoutStrike } from '../options/penalty.ts'
-import type { RequestContext } from '../request/context.ts'
-
-/** Decides the checks of a request. */
-export type Decide<Native extends object> = (
-  context: RequestContext<Native>,
-  checks: readonly PolicyCheck<Native>[],
-) => MaybePromise<Found<Native>>
 
 /** A guard that can tell retries from other requests. */
 export interface RetriedGuard<Native extends object> {
@@ -74,14 +67,11 @@ export class FreeRetries<Native extends object> {
     }
   }
 
-  decide(
-    context: RequestContext<Native>,
-    checks: readonly PolicyCheck<Native>[],
-  ): MaybePromise<Found<Native>> {
+  decide: Decide<Native> = (context, checks, timing) => {
     const { native, request } = context
     return andThen(resolveKey(this.#guard.key, native, request), (key) => {
-      const asked = { context, checks }
-      if (key === undefined) return this.#guard.decide(asked.context, asked.checks)
+      const asked = { context, checks, timing }
+      if (key === undefined) return this.#charged(asked)
       const mark = this.#markOf(asked, unquoted(key))
       return andThen(this.#marks.decide([{ ...mark, cost: 0 }], native), ({ outcomes: [seen] }) =>
         isMarked(seen) ? this.#replayed(asked, mark) : this.#marked(asked, mark),
@@ -89,9 +79,13 @@ export class FreeRetries<Native extends object> {
     })
   }
 
+  #charged({ context, checks, timing }: Asked<Native>): MaybePromise<Found<Native>> {
+    return this.#guard.decide(context, checks, timing)
+  }
+
   /** A first attempt. Nobody waits for its mark. */
   #marked(asked: Asked<Native>, mark: Check): MaybePromise<Found<Native>> {
-    return andThen(this.#guard.decide(asked.context, asked.checks), (decided) => {
+    return andThen(this.#charged(asked), (decided) => {
       if (!decided.decision.allowed) return decided
       const charged = this.#marks.chargeChecks([mark])
       const mayGiveBack = (): MaybePromise<boolean> =>
@@ -113,7 +107,7 @@ export class FreeRetries<Native extends object> {
     const checks = asked.checks.map(free)
     return andThen(this.#marks.decide([...checks, mark], asked.context.native), (decision) => {
       const seen = decision.outcomes.at(-1)
-      if (seen?.allowed === false) return this.#guard.decide(asked.context, asked.checks)
+      if (seen?.allowed === false) return this.#charged(asked)
       if (decision.allowed && isFirst(seen)) return this.#startedAnew(asked, mark, decision)
       // Without the store there may be no outcomes at all.
       if (seen === undefined) return { ...asked, checks, decision }
@@ -144,7 +138,7 @@ function toldOfFailures(observer: Observers<never>): readonly Observers<never>[]
   return onStoreError ? [{ onStoreError: onStoreError.bind(observer) }] : []
 }
 
-type Asked<Native extends object> = Pick<Found<Native>, 'context' | 'checks'>
+type Asked<Native extends object> = Pick<Found<Native>, 'context' | 'checks' | 'timing'>
 
 /**
  * A retry takes no units again. But it waits in a queue and is in flight like any other request,

@@ -19,6 +19,7 @@ import { ip } from '../keys/ip.ts'
 import { evidenceOf } from '../keys/resolver.ts'
 import { reserving } from '../lifecycle/budgets.ts'
 import type { DelayQueue } from '../lifecycle/delay-queue.ts'
+import type { Decide } from '../lifecycle/found.ts'
 import type { LoadShedder } from '../limits/shedder.ts'
 import { isPerRequest } from '../limits/source.ts'
 import {
@@ -35,7 +36,7 @@ import { bindPenalty, corePenalty } from '../options/penalty.ts'
 import { type PolicySettlement, settlementOf } from '../options/settlement.ts'
 import type { Scope } from '../request/scope.ts'
 import { type Report, reporter } from '../request/user-functions.ts'
-import { type Decide, FreeRetries } from './free-retries.ts'
+import { FreeRetries } from './free-retries.ts'
 import { Observation } from './observation.ts'
 
 /** The place of one list of policies, beside the user's options. */
@@ -112,8 +113,10 @@ export function setUpGuard<Native extends object, Handler>(
   const { admission, idempotencyKey: key } = settings
   if (checksAdmission) admission?.checkPolicies?.(policies.map(({ policy }) => policy))
   const observers = joinObservers(options)
-  const decide: Decide<Native> = (context, checks) =>
-    andThen(limiter.decide(checks, context.native), (decision) => ({ context, decision, checks }))
+  const decide: Decide<Native> = (context, checks, timing) =>
+    andThen(limiter.decide(checks, context.native), (decision) => {
+      return { context, decision, checks, timing }
+    })
   const reserve = reserving(limiter, policies)
   const rival = key ? 'idempotencyKey' : 'admission'
   if (reserve && (key || admission)) {
@@ -132,7 +135,7 @@ export function setUpGuard<Native extends object, Handler>(
     strikesLater: admission?.overflows === true && penalty !== undefined,
     policies,
     penalty,
-    decide: reserve ?? (retries ? (context, checks) => retries.decide(context, checks) : decide),
+    decide: reserve ?? retries?.decide ?? decide,
     isSeveralCalls: retries !== undefined || reserve !== undefined,
     lists: accessLists(settings),
     report: reporter(observers),
