@@ -1,5 +1,5 @@
 import { type CheckLimiter, memoryStore, orDefault, SluiceError, unlimited } from '@sluice/core'
-import { readLists } from '../access/lists.ts'
+import { readList } from '../access/lists.ts'
 import { bringsPolicies } from '../options/bound-policy.ts'
 import type { GuardFields, RouteOverride } from '../options/options.ts'
 import type { RequestContext } from '../request/context.ts'
@@ -59,7 +59,12 @@ export function createFixedGuard<Native extends object, Handler = never>(
   { routing, router, scope, isGlobal = true, ...place }: GuardPlace,
 ): Guard<Native, Handler> {
   const { routes, profiles, ...own } = options
-  const base = { ...own, ...readLists(own), store: orDefault(own.store, memoryStore()) }
+  const base = {
+    ...own,
+    allow: readList(own.allow, 'allow'),
+    block: readList(own.block, 'block'),
+    store: orDefault(own.store, memoryStore()),
+  }
   const catalogue = new PolicyCatalogue(base, profiles)
   const mayBeNone = !isGlobal || routes !== undefined || Boolean(own.penalty)
   const hasNone = mayBeNone && !bringsPolicies(base)

@@ -45,7 +45,6 @@ export class RequestChecks<Native extends object> {
   readonly #costs: readonly PerRequest<Native, number>[]
   /** The costs, if nothing but the key depends on the request: nearly always. */
   readonly #fixedCosts: readonly number[] | undefined
-  readonly #asksEnforcement: boolean
   /** Keys that only policies in shadow need: without them no request is refused. */
   readonly #shadowKeys: ReadonlySet<KeyResolver<Native>>
 
@@ -59,7 +58,6 @@ export class RequestChecks<Native extends object> {
     this.#costs = [...new Set(setup.policies.map(({ cost }) => cost))]
     const numbers = this.#costs.filter((cost) => typeof cost === 'number')
     this.#fixedCosts = setup.policies.every(isFixed) ? numbers : undefined
-    this.#asksEnforcement = setup.policies.some(({ enforce }) => enforce !== undefined)
     this.#shadowKeys = new Set(
       this.#keys.filter((key) =>
         setup.policies.every((bound) => bound.key !== key || mayBeInShadow(bound)),
@@ -92,14 +90,11 @@ export class RequestChecks<Native extends object> {
       : all
     if (policies.length === 0) return []
     if (this.#fixedCosts) return this.#checks(policies, { keys, costs: this.#fixedCosts, place })
-    const found = andThen(this.#findCosts(native), (costs) =>
+    return andThen(this.#findCosts(native), (costs) =>
       andThen(this.#findLimits(policies, asking), (limits) =>
         this.#checks(policies, { keys, costs, limits, place }),
       ),
     )
-    return this.#asksEnforcement
-      ? andThen(found, (checks) => this.#withEnforcement(checks, native))
-      : found
   }
 
   #checks(
@@ -121,15 +116,12 @@ export class RequestChecks<Native extends object> {
   }
 
   #findCosts(native: Native): MaybePromise<readonly number[]> {
+    const { policies, report } = this.#setup
     return inOrder(this.#costs, (cost) => {
       if (typeof cost !== 'function') return cost
-      const { policies, report } = this.#setup
       const isMeant = (bound: BoundPolicy<Native>) => bound.cost === cost
       const option = policies.find(isMeant)?.costOption ?? 'cost'
-      const found = locating(
-        () => cost(native),
-        () => this.#placeOf(option, isMeant),
-      )
+      const found = this.#ask(() => cost(native), option, isMeant)
       return andThen(found, (value) => validCost(value, option, report))
     })
   }
@@ -140,39 +132,29 @@ export class RequestChecks<Native extends object> {
   ): MaybePromise<readonly LimitInForce[]> {
     const { report } = this.#setup
     return inOrder<BoundPolicy<Native>, LimitInForce>(policies, (bound) => {
-      const { policy, limitOf } = bound
-      if (!limitOf) return policy
-      const found = locating(
-        () => limitOf(native, report, request),
-        () => this.#placeOf('limit', (other) => other === bound),
-      )
-      return andThen(found, (value) => validLimit(value, policy, report))
-    })
-  }
-
-  #withEnforcement(
-    checks: readonly PolicyCheck<Native>[],
-    native: Native,
-  ): MaybePromise<readonly PolicyCheck<Native>[]> {
-    return inOrder(checks, (check) => {
-      const { enforce, policy } = check.bound
-      // A kill switch has put the policy into shadow as a whole.
-      if (!enforce || check.shadow !== undefined || policy.enforcedShare === 0) return check
-      const found = locating(
-        () => enforce(native),
-        () => this.#placeOf('enforce', (bound) => bound === check.bound),
-      )
-      return andThen(found, (answer) => ({
-        ...check,
-        shadow: !validEnforcement(answer, policy, this.#setup.report),
-      }))
+      const { policy, limitOf, enforce } = bound
+      if (!limitOf && !enforce) return policy
+      const isMeant = (other: BoundPolicy<Native>) => other === bound
+      const found = limitOf && this.#ask(() => limitOf(native, report, request), 'limit', isMeant)
+      return andThen(found, (value) => {
+        const inForce: LimitInForce =
+          value === undefined ? policy : validLimit(value, policy, report)
+        // A kill switch has put the policy into shadow as a whole.
+        if (!enforce || inForce.shadow !== undefined || policy.enforcedShare === 0) return inForce
+        const { limit, reduced = false } = inForce
+        const enforced = this.#ask(() => enforce(native), 'enforce', isMeant)
+        return andThen(enforced, (answer) => {
+          return { limit, reduced, shadow: !validEnforcement(answer, policy, report) }
+        })
+      })
     })
   }
 
   #key(resolver: KeyResolver<Native>, asking: Asking<Native>): MaybePromise<KeyOrMode> {
-    const key = locating(
+    const key = this.#ask(
       () => resolveKey(resolver, asking.native, asking.request),
-      () => this.#placeOf('key', (bound) => bound.key === resolver),
+      'key',
+      (bound) => bound.key === resolver,
     )
     if (isPromise(key)) return key.then((known) => this.#orWithout(known, resolver, asking))
     return this.#orWithout(key, resolver, asking)
@@ -218,11 +200,17 @@ export class RequestChecks<Native extends object> {
     return insteadOfKey(isShadow || isAllowed || isPassed ? 'skip' : onMissingKey, request)
   }
 
-  /** The place of a function, for messages: the option, its policies and their limiter. */
-  #placeOf(option: string, isMeant: (bound: BoundPolicy<Native>) => boolean): string {
-    const { policies, where } = this.#setup
-    const names = policies.filter(isMeant).map(({ policy }) => `'${policy.name}'`)
-    return `${option} of ${names.join(', ')} in ${where}`
+  /** Asks a function of the user. Its errors name the option, its policies and their limiter. */
+  #ask<Answer>(
+    call: () => MaybePromise<Answer>,
+    option: string,
+    isMeant: (bound: BoundPolicy<Native>) => boolean,
+  ): MaybePromise<Answer> {
+    return locating(call, () => {
+      const { policies, where } = this.#setup
+      const names = policies.filter(isMeant).map(({ policy }) => `'${policy.name}'`)
+      return `${option} of ${names.join(', ')} in ${where}`
+    })
   }
 
   #keyOf({ key: resolver }: BoundPolicy<Native>, found: readonly KeyOrMode[]): string | undefined {

@@ -14,7 +14,7 @@ import {
   warnOnce,
 } from '@sluice/core'
 import { policyNameProblem } from '@sluice/headers'
-import { type AccessLists, accessLists } from '../access/lists.ts'
+import { AccessLists } from '../access/lists.ts'
 import { ip } from '../keys/ip.ts'
 import { evidenceOf } from '../keys/resolver.ts'
 import { reserving } from '../lifecycle/budgets.ts'
@@ -110,7 +110,7 @@ export function setUpGuard<Native extends object, Handler>(
   const policies = [...addedTo, ...own, ...(penalty ? [penalty] : [])]
   if (inherited) checkTogether(policies.map(({ policy }) => policy))
   warnIfUnverified([...addedTo, ...own])
-  const { admission, idempotencyKey: key } = settings
+  const { admission, allow, block, idempotencyKey: key } = settings
   if (checksAdmission) admission?.checkPolicies?.(policies.map(({ policy }) => policy))
   const observers = joinObservers(options)
   const decide: Decide<Native> = (context, checks, timing) =>
@@ -137,7 +137,7 @@ export function setUpGuard<Native extends object, Handler>(
     penalty,
     decide: reserve ?? retries?.decide ?? decide,
     isSeveralCalls: retries !== undefined || reserve !== undefined,
-    lists: accessLists(settings),
+    lists: allow || block ? new AccessLists(allow, block) : undefined,
     report: reporter(observers),
     where,
   }
