@@ -1,4 +1,4 @@
-import { type Decision, type Outcome, type Policy, warnOnce } from '@sluice/core'
+import { type Decision, type Policy, warnOnce } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import { type Dialect, type DialectFormat, formats, type PolicyState } from '@sluice/headers'
 import { type Scope, scopedName } from '../request/scope.ts'
@@ -63,20 +63,13 @@ export class PolicyStates {
     return this.#entries.filter(({ dialects }) => speaks(dialects, family))
   }
 
-  /** The names of the visible policies that deny. */
-  violated(): readonly string[] {
-    const violated = this.#entries.flatMap(({ name, denied, hidden, dialects }) =>
-      denied && !hidden && dialects.length > 0 ? [name] : [],
+  /** The names of the visible policies that deny, and of the penalties among them. */
+  violated(): { readonly violated: readonly string[]; readonly penalties: readonly string[] } {
+    const denying = this.#entries.filter(
+      ({ denied, hidden, dialects }) => denied && !hidden && dialects.length > 0,
     )
-    return [...new Set(violated)]
-  }
-
-  /** The names of those of them that are penalties. */
-  violatedPenalties(): readonly string[] {
-    const names = this.violated()
-    return names.filter((name) =>
-      this.#entries.some((entry) => entry.name === name && isPenalty(entry) && entry.denied),
-    )
+    const penalties = denying.filter(isPenalty)
+    return { violated: namesOf(denying), penalties: namesOf(penalties) }
   }
 
   speaks(family: Family): boolean {
@@ -147,6 +140,10 @@ function giveNames(entries: readonly Entry[]): void {
   }
 }
 
+function namesOf(entries: readonly Entry[]): readonly string[] {
+  return [...new Set(entries.map(({ name }) => name))]
+}
+
 function isPenalty({ policy }: Pick<Entry, 'policy'>): boolean {
   return algorithmOf(policy).counts === 'strikes'
 }
@@ -164,30 +161,25 @@ function freeName(wanted: string, taken: Set<string>): string {
 
 function entriesOf({ decision, checks, dialects }: Applied): readonly Entry[] {
   return decision.outcomes.map((outcome, index) => {
+    const { policy, allowed, limit, remaining, resetMs, retryAfterMs } = outcome
     const { cost, scope = '' } = checks[index] ?? {}
-    return entryOf(outcome, { scope, dialects, cost })
+    const { counts } = algorithmOf(policy)
+    return {
+      name: policy.name,
+      policy,
+      scope,
+      dialects,
+      // Strikes are nothing that a client could use up.
+      limit: counts === 'strikes' ? Number.POSITIVE_INFINITY : limit,
+      // Of leases it is how long they run, which is nothing that a client could count in.
+      windowMs: counts === 'leases' ? undefined : policy.windowMs,
+      remaining,
+      resetMs,
+      retryAfterMs,
+      denied: !allowed,
+      cost,
+      hidden: policy.hidden,
+      unit: policy.unit,
+    }
   })
-}
-
-function entryOf(
-  { policy, allowed, limit, remaining, resetMs, retryAfterMs }: Outcome,
-  { scope, dialects, cost }: Pick<Entry, 'scope' | 'dialects' | 'cost'>,
-): Entry {
-  return {
-    name: policy.name,
-    policy,
-    scope,
-    dialects,
-    // Its strikes are nothing that a client could use up.
-    limit: isPenalty({ policy }) ? Number.POSITIVE_INFINITY : limit,
-    // Of leases it is how long they run, which is nothing that a client could count in.
-    windowMs: algorithmOf(policy).counts === 'leases' ? undefined : policy.windowMs,
-    remaining,
-    resetMs,
-    retryAfterMs,
-    denied: !allowed,
-    cost,
-    hidden: policy.hidden,
-    unit: policy.unit,
-  }
 }

@@ -22,8 +22,8 @@ export interface Refusal<Native> {
   readonly status: number
   /** The names of the visible policies that deny. */
   readonly violated: readonly string[]
-  /** Names of the penalties among them. @default none */
-  readonly penalties?: readonly string[]
+  /** Names of the penalties among them. */
+  readonly penalties: readonly string[]
 }
 
 /** Finds the cause. A request over reduced limits alone would pass in quiet times. */
@@ -50,37 +50,29 @@ export function refusalStatus(cause: RefusalCause, statusCode: number): number {
 /** The body of a refusal. A fixed message speaks of limits, so a 503 does without. */
 function refusalBody<Native>(
   message: Settings<Native, unknown>['message'],
-  { native, decision, cause, status, violated, penalties = [] }: Refusal<Native>,
+  refusal: Refusal<Native>,
 ): MaybePromise<ResponseBody> {
-  const problem = problemOf({ decision, cause, status, violated, penalties })
-  if (typeof message === 'function') {
-    return andThen(message(native, decision), (found) => bodyOf(found, problem))
-  }
-  return bodyOf(cause === 'quota' ? message : undefined, problem)
+  const { native, decision, cause } = refusal
+  if (typeof message !== 'function') return bodyOf(cause === 'quota' ? message : undefined, refusal)
+  return andThen(message(native, decision), (found) => bodyOf(found, refusal))
 }
 
-function problemOf({
-  decision,
-  cause,
-  status,
-  violated,
-  penalties,
-}: Required<Omit<Refusal<never>, 'native'>>): Problem {
+function bodyOf(message: Message | undefined, refusal: Refusal<unknown>): ResponseBody {
+  if (typeof message === 'string') {
+    return { contentType: 'text/plain; charset=utf-8', text: message }
+  }
+  if (typeof message === 'object' && message !== null) {
+    return { contentType: 'application/json', text: JSON.stringify(message) }
+  }
+  return { contentType: problemMediaType, text: JSON.stringify(problemOf(refusal)) }
+}
+
+function problemOf({ decision, cause, status, violated, penalties }: Refusal<unknown>): Problem {
   if (penalties.length > 0) return abnormalUsage(penalties, status)
   if (cause === 'quota') return quotaExceeded(violated, status)
   if (decision.source === 'shed') return reducedCapacity([])
   const isHidden = violated.length === 0
   return cause === 'failure' || isHidden ? plainProblem(status) : reducedCapacity(violated)
-}
-
-function bodyOf(message: Message | undefined, problem: Problem): ResponseBody {
-  if (typeof message === 'string') {
-    return { contentType: 'text/plain; charset=utf-8', text: message }
-  }
-  const isObject = typeof message === 'object' && message !== null
-  return isObject
-    ? { contentType: 'application/json', text: JSON.stringify(message) }
-    : { contentType: problemMediaType, text: JSON.stringify(problem) }
 }
 
 /** The decision on a request that a list blocks: no policy was asked, and no wait helps. */
@@ -128,6 +120,7 @@ export function forbidden<Native, Handler>(
   native: Native,
 ): MaybePromise<Passage<Handler>> {
   const found = typeof message === 'function' ? message : undefined
-  const refusal = { native, decision: blocked, cause: 'quota', status: 403, violated: [] } as const
+  const none = { violated: [], penalties: [] }
+  const refusal = { native, decision: blocked, cause: 'quota', status: 403, ...none } as const
   return rejection({ message: found, handler }, refusal, () => [])
 }

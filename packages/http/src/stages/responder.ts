@@ -99,9 +99,7 @@ export class Responder<Native extends object, Handler> {
       if (strike) limiter.strike(strike, checks)
     }
     const status = refusalStatus(cause, statusCode)
-    const violated = fields.policies.violated()
-    const penalties = fields.policies.violatedPenalties()
-    const refusal = { native, decision: decided, cause, status, violated, penalties }
+    const refusal = { native, decision: decided, cause, status, ...fields.policies.violated() }
     return rejection(this.#setup, refusal, () =>
       fields.render(response, this.#renderOptions(decided)),
     )
