@@ -1,4 +1,4 @@
-import { type Decision, type Limiter, maxTimerMs, type Outcome, type Policy } from '@sluice/core'
+import { type Decision, type Limiter, maxTimerMs, type Policy } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import type { Hold } from '../request/hold.ts'
 import { UnderWay, type UnderWayEntry } from './under-way.ts'
@@ -20,8 +20,10 @@ export class LeaseRenewer {
 
   /** `undefined` where no policy lends anything. */
   static of(limiter: Limiter, policies: readonly Policy[]): LeaseRenewer | undefined {
-    const periodMs = renewalPeriodMs(policies)
-    return periodMs === undefined ? undefined : new LeaseRenewer(limiter, periodMs)
+    const leases = policies.filter(countsLeases).map(({ windowMs }) => windowMs)
+    if (leases.length === 0) return undefined
+    const periodMs = Math.max(1, Math.floor(Math.min(...leases) / renewalsPerLease))
+    return new LeaseRenewer(limiter, Math.min(periodMs, maxTimerMs))
   }
 
   private constructor(limiter: Limiter, periodMs: number) {
@@ -31,11 +33,18 @@ export class LeaseRenewer {
 
   /** Keeps the leases of a decision until its response is over; `undefined` when it has none. */
   keep(decision: Decision): Hold | undefined {
-    if (!lends(decision)) return undefined
+    // Leases of a policy in shadow may be known later.
+    const lends =
+      decision.shadow !== undefined ||
+      decision.outcomes.some(({ policy, receipt }) => receipt && countsLeases(policy))
+    if (!lends) return undefined
     const lease = { index: -1, decision }
     this.#kept.add(lease)
-    // Not what keeps a process alive: a lease that its process leaves behind runs out.
-    this.#timer ??= unreferenced(setInterval(() => this.#renew(), this.#periodMs))
+    if (this.#timer === undefined) {
+      this.#timer = setInterval(() => this.#renew(), this.#periodMs)
+      // A lease that its process leaves behind runs out. Timers of other runtimes are numbers.
+      this.#timer.unref?.()
+    }
     const release = () => this.#release(lease)
     return { finish: release, abort: release }
   }
@@ -61,30 +70,6 @@ export class LeaseRenewer {
   }
 }
 
-function renewalPeriodMs(policies: readonly Policy[]): number | undefined {
-  const leases = policies.filter(countsLeases).map(({ windowMs }) => windowMs)
-  if (leases.length === 0) return undefined
-  const periodMs = Math.floor(Math.min(...leases) / renewalsPerLease)
-  return Math.min(Math.max(1, periodMs), maxTimerMs)
-}
-
-/** Tells whether a decision has leases. Leases of a policy in shadow may be known later. */
-function lends({ outcomes, shadow }: Decision): boolean {
-  return shadow !== undefined || outcomes.some(isLent)
-}
-
-function isLent({ policy, receipt }: Outcome): boolean {
-  return receipt !== undefined && countsLeases(policy)
-}
-
 function countsLeases(policy: Policy): boolean {
   return algorithmOf(policy).counts === 'leases'
-}
-
-/** Timers of Node keep a process alive; those of other runtimes are numbers. */
-function unreferenced<Timer>(timer: Timer): Timer {
-  if (typeof timer === 'object' && timer !== null && 'unref' in timer) {
-    if (typeof timer.unref === 'function') timer.unref()
-  }
-  return timer
 }

@@ -43,7 +43,7 @@ import { bindPenalty, corePenalty } from '../options/penalty.ts'
 import { type PolicySettlement, settlementOf } from '../options/settlement.ts'
 import type { Scope } from '../request/scope.ts'
 import { type Report, reporter } from '../request/user-functions.ts'
-import { FreeRetries } from './free-retries.ts'
+import { freeRetries } from './free-retries.ts'
 import { Observation } from './observation.ts'
 
 /** The place of one list of policies, beside the user's options. */
@@ -123,8 +123,7 @@ export function setUpGuard<Native extends object, Handler>(
       `${rival} and reserve cannot stand together in ${where}, since ${reason}: leave one of them out`,
     )
   }
-  const retries =
-    key && new FreeRetries({ key, decide, policies, options: limiterFieldsOf(options) })
+  const retries = key && freeRetries({ key, decide, policies, options: limiterFieldsOf(options) })
   return {
     ...settings,
     limiter,
@@ -132,7 +131,7 @@ export function setUpGuard<Native extends object, Handler>(
     strikesLater: admission?.overflows === true && penalty !== undefined,
     policies,
     penalty,
-    decide: reserve ?? retries?.decide ?? decide,
+    decide: reserve ?? retries ?? decide,
     isSeveralCalls: retries !== undefined || reserve !== undefined,
     lists: allow || block ? new AccessLists(allow, block) : undefined,
     report: reporter(observers),
