@@ -30,20 +30,16 @@ export function corePenalty<Native>({ penalty }: WithPenalty<Native>): {
   return { penalty: own }
 }
 
-/** Defaults of a penalty: those of the policies of its guard. */
-export type PenaltyDefaults<Native> = Pick<BoundPolicy<Native>, 'policy' | 'key' | 'scope'>
-
-/** Binds a penalty to requests: each denied request is one strike, whatever it costs. */
+/**
+ * Binds a penalty to requests: each denied request is one strike, whatever it costs. Key and scope
+ * are the defaults of its guard.
+ */
 export function bindPenalty<Native>(
   { penalty }: WithPenalty<Native>,
-  { policy, key, scope }: PenaltyDefaults<Native>,
+  { policy, key, scope }: Pick<BoundPolicy<Native>, 'policy' | 'key' | 'scope'>,
 ): BoundPolicy<Native> {
   const own = penalty ? penalty.key : undefined
-  return bindPolicy(
-    policy,
-    { ...(own && { key: own }) },
-    { key, cost: 1, settlement: undefined, scope },
-  )
+  return bindPolicy(policy, {}, { key: own ?? key, cost: 1, settlement: undefined, scope })
 }
 
 /**
