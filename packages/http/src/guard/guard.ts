@@ -1,4 +1,4 @@
-import { type CheckLimiter, memoryStore, orDefault, SluiceError, unlimited } from '@sluice/core'
+import { type CheckLimiter, memoryStore, orDefault, unlimited } from '@sluice/core'
 import { readList } from '../access/lists.ts'
 import { bringsPolicies } from '../options/bound-policy.ts'
 import type { GuardFields, RouteOverride } from '../options/options.ts'
@@ -75,16 +75,8 @@ export function createFixedGuard<Native extends object, Handler = never>(
   const isApplied = isGlobal && !hasNone
   const isAsked = isApplied || (isGlobal && Boolean(own.penalty))
   const guards = new RouteGuards({ options: base, catalogue, guard: everywhere, scope, isApplied })
-  if (routes !== undefined && !router) {
-    throw new SluiceError(
-      'SLUICE_OPTION_INVALID',
-      "routes needs the option router: import { nodeRouter } from '@sluice/http/adapter', and pass router: nodeRouter",
-    )
-  }
   const rules =
-    routes === undefined || !router
-      ? undefined
-      : new RouteRules(routes, guards, { router, routing })
+    routes === undefined ? undefined : new RouteRules(routes, guards, { router, routing })
   const pass = (context: RequestContext<Native>): Passage<Handler> => {
     everywhere.setup.observation.notifySkip(context, 'route')
     return passWithoutFields

@@ -1,4 +1,4 @@
-import { invalid, isOptions } from '@sluice/core'
+import { invalid, isOptions, SluiceError } from '@sluice/core'
 import type { Routes } from '../options/options.ts'
 import type { HttpRequest } from '../request/request.ts'
 import { routeScope, type Scope } from '../request/scope.ts'
@@ -25,8 +25,14 @@ export class RouteRules<Native extends object, Handler> {
   constructor(
     routes: Routes<Native, Handler>,
     guards: RouteGuards<Native, Handler>,
-    { router, routing }: { readonly router: Router; readonly routing: Routing },
+    { router, routing }: { readonly router: Router | undefined; readonly routing: Routing },
   ) {
+    if (!router) {
+      throw new SluiceError(
+        'SLUICE_OPTION_INVALID',
+        "routes needs the option router: import { nodeRouter } from '@sluice/http/adapter', and pass router: nodeRouter",
+      )
+    }
     if (!isOptions(routes)) {
       throw invalid(
         { option: 'routes' },

@@ -80,14 +80,9 @@ export class AdaptiveLimit implements LimitSource {
     }
     if (value >= low) return this.#current
     // Without requests, nothing was overloaded either.
-    let next = this.#grown(this.#current)
-    for (
-      let restMs = idleMs - 2 * smoothingMs;
-      restMs >= 0 && next < this.declared;
-      restMs -= smoothingMs
-    ) {
-      next = this.#grown(next)
-    }
+    const steps = Math.max(1, Math.floor(idleMs / smoothingMs))
+    let next = this.#current
+    for (let step = 0; step < steps && next < this.declared; step += 1) next = this.#grown(next)
     return next
   }
 

@@ -58,9 +58,8 @@ export class LoadShedder<Native> {
     this.#classes = settings.classes
     this.#priority = settings.priority
     this.#retryAfterMs = settings.retryAfter
-    this.#signal = new SmoothedSignal(settings, { where: 'shed' }, (reading) =>
-      this.#follow(reading),
-    )
+    const follow = (reading: Reading): void => this.#follow(reading)
+    this.#signal = new SmoothedSignal(settings, { where: 'shed' }, follow)
     this.refusal = refuseUnasked('shed', settings.retryAfter)
   }
 

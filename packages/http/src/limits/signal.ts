@@ -55,20 +55,6 @@ export class SignalTable {
 
 export interface SignalOptions extends OptionsOf<SignalTable> {}
 
-function rangeOf(
-  { signal, low, high }: Pick<SettingsOf<SignalTable>, 'signal' | 'low' | 'high'>,
-  where: string,
-): Pick<Signal, 'low' | 'high'> {
-  const own = isSignal(signal) ? signal : undefined
-  const range = {
-    low: threshold(orDefault(low, own?.low), `${where}.low`),
-    high: threshold(orDefault(high, own?.high), `${where}.high`),
-  }
-  if (range.low < range.high) return range
-  const legal = `more than ${where}.low (${range.low})`
-  throw invalid({ option: `${where}.high` }, range.high, legal)
-}
-
 function isSignal(signal: unknown): signal is Signal {
   return typeof signal === 'object' && signal !== null && 'sample' in signal && 'low' in signal
 }
@@ -120,17 +106,20 @@ export class SmoothedSignal {
    * @param onReading called with every reading, once the last change has had time to show
    */
   constructor(
-    { interval: intervalMs, smoothing, ...settings }: SettingsOf<SignalTable>,
+    { signal, low, high, interval: intervalMs, smoothing }: SettingsOf<SignalTable>,
     { where, label = where }: { where: string; label?: string },
     onReading: (reading: Reading) => void,
   ) {
-    const { signal } = settings
     this.#signal = signal
     this.#where = `signal ${signal.name || 'a function'} of ${label}`
     this.#onReading = onReading
-    const { low, high } = rangeOf(settings, where)
-    this.low = low
-    this.high = high
+    const own = isSignal(signal) ? signal : undefined
+    this.low = threshold(orDefault(low, own?.low), `${where}.low`)
+    this.high = threshold(orDefault(high, own?.high), `${where}.high`)
+    if (this.low >= this.high) {
+      const legal = `more than ${where}.low (${this.low})`
+      throw invalid({ option: `${where}.high` }, this.high, legal)
+    }
     this.#intervalMs = intervalMs
     this.smoothingMs = durationMs(orDefault(smoothing, 3 * intervalMs), `${where}.smoothing`)
   }
@@ -155,6 +144,11 @@ export class SmoothedSignal {
 
   #sample(at: Omit<Reading, 'value'>, report: Report): void {
     this.#sampledMs = at.nowMs
+    this.#isOverdue = false
+    const fail = (error: unknown): void => {
+      const reason = error instanceof Error ? error.message : error
+      this.#reject(`threw: ${quote(reason)}`, report)
+    }
     try {
       const signal = this.#signal
       const sample: MaybePromise<unknown> = isSignal(signal) ? signal.sample() : signal()
@@ -163,20 +157,18 @@ export class SmoothedSignal {
         return
       }
       this.#isPending = true
-      const answered = (): number => {
-        this.#isPending = false
-        this.#isOverdue = false
-        return Date.now()
-      }
       sample.then(
-        (value) => this.#take(value, { ...at, nowMs: answered() }, report),
-        (error: unknown) => {
-          answered()
-          this.#reject(thrown(error), report)
+        (value) => {
+          this.#isPending = false
+          this.#take(value, { ...at, nowMs: Date.now() }, report)
+        },
+        (error) => {
+          this.#isPending = false
+          fail(error)
         },
       )
     } catch (error) {
-      this.#reject(thrown(error), report)
+      fail(error)
     }
   }
 
@@ -220,8 +212,4 @@ export class SmoothedSignal {
       `${reason}; all stays as it is meanwhile. Mend the function, or have it yield its last number`,
     )
   }
-}
-
-function thrown(error: unknown): string {
-  return `threw: ${error instanceof Error ? quote(error.message) : quote(error)}`
 }

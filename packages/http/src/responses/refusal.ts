@@ -42,11 +42,6 @@ export function refusalCause(
   return cause
 }
 
-/** The status of a refusal. Failures, full queues and shed load are problems of the server. */
-export function refusalStatus(cause: RefusalCause, statusCode: number): number {
-  return cause === 'quota' ? statusCode : 503
-}
-
 /** The body of a refusal. A fixed message speaks of limits, so a 503 does without. */
 function refusalBody<Native>(
   message: Settings<Native, unknown>['message'],

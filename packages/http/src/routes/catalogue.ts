@@ -57,20 +57,9 @@ type NamedBy<Native> = Pick<PolicyGuardOptions<Native, unknown>, 'name' | 'polic
 
 /** The policies of a guard's options that have a name: each is one quota, wherever it stands. */
 export function namedPolicies<Native>(options: NamedBy<Native>): readonly Named<Native>[] {
-  const { policies = [shorthandOf(options)] } = options
+  const { policies = [Object.fromEntries(givenFields(options, shorthandFields))] } = options
   // All other mistakes are found when the guard is made.
-  return Array.isArray(policies) ? policies.filter(isNamed<Native>) : []
-}
-
-function isNamed<Native>(policy: unknown): policy is Named<Native> {
-  return (
-    typeof policy === 'object' &&
-    policy !== null &&
-    'name' in policy &&
-    typeof policy.name === 'string'
-  )
-}
-
-function shorthandOf(options: object): object {
-  return Object.fromEntries(givenFields(options, shorthandFields))
+  const isNamed = (policy: unknown): policy is Named<Native> =>
+    typeof Object(policy).name === 'string'
+  return Array.isArray(policies) ? policies.filter(isNamed) : []
 }

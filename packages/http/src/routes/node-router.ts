@@ -1,5 +1,5 @@
 import { METHODS } from 'node:http'
-import { quote, SluiceError } from '@sluice/core'
+import { errorText, quote, SluiceError } from '@sluice/core'
 import findMyWay from 'find-my-way'
 import {
   type RoutePattern,
@@ -108,7 +108,7 @@ class MatchingTable<Value> implements RouteTable<Value> {
       try {
         router.on(method, full, noHandler, entry)
       } catch (error) {
-        if (!isDuplicate(error)) throw notRoute(entry.text, reasonOf(error))
+        if (!isDuplicate(error)) throw notRoute(entry.text, errorText(error))
         const other: Entry<Value> | undefined = (
           router.findRoute(method, full) ?? router.find(method, full)
         )?.store
@@ -174,10 +174,6 @@ function isRoutable(method: string): boolean {
 
 function isDuplicate(error: unknown): boolean {
   return error instanceof Error && error.message.includes('already declared')
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : quote(error)
 }
 
 function notRoute(text: string, reason: string): SluiceError {

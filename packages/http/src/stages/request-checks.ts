@@ -12,15 +12,14 @@ import {
   validLimit,
 } from '../options/bound-policy.ts'
 import { withoutUndueStrikes, withStrikesLater } from '../options/penalty.ts'
-import { type HttpRequest, isPreflight } from '../request/request.ts'
+import type { RequestContext } from '../request/context.ts'
+import { isPreflight } from '../request/request.ts'
 import { type Scope, scopedKey } from '../request/scope.ts'
 import { inOrder, locating, type PerRequest } from '../request/user-functions.ts'
 import type { GuardSetup } from './setup.ts'
 
-export interface Asking<Native> {
-  readonly native: Native
-  readonly request: HttpRequest
-  readonly scope: Scope
+export interface Asking<Native>
+  extends Pick<RequestContext<Native>, 'native' | 'request' | 'scope'> {
   /** The answer of the lists for its address. @default 'unlisted' */
   readonly access?: Access
 }

@@ -3,14 +3,14 @@ import { giveBack, mayRefund } from '../lifecycle/account.ts'
 import type { Decided } from '../lifecycle/decided.ts'
 import type { DelayQueue } from '../lifecycle/delay-queue.ts'
 import type { Found } from '../lifecycle/found.ts'
-import { LeaseRenewer } from '../lifecycle/lease-renewer.ts'
+import { leaseKeeper } from '../lifecycle/lease-renewer.ts'
 import { mayBeInShadow, type PolicyCheck } from '../options/bound-policy.ts'
 import { strikeDue } from '../options/penalty.ts'
 import type { RequestContext } from '../request/context.ts'
 import { allHolds, type Hold } from '../request/hold.ts'
 import { type Passage, passWithoutFields, refuseUnasked } from '../request/passage.ts'
 import type { ResponseField } from '../request/response.ts'
-import { blocked, forbidden, refusalCause, refusalStatus, rejection } from '../responses/refusal.ts'
+import { blocked, forbidden, refusalCause, rejection } from '../responses/refusal.ts'
 import {
   type RenderOptions,
   type ResponseFields,
@@ -22,7 +22,7 @@ import type { GuardSetup } from './setup.ts'
 export class Responder<Native extends object, Handler> {
   readonly #setup: GuardSetup<Native, Handler>
   readonly #delayQueue: DelayQueue
-  readonly #leases: LeaseRenewer | undefined
+  readonly #leases: ReturnType<typeof leaseKeeper>
   readonly #mayHaveShadows: boolean
   readonly #hasRefunds: boolean
 
@@ -30,7 +30,7 @@ export class Responder<Native extends object, Handler> {
     this.#setup = setup
     this.#delayQueue = delayQueue
     const policies = setup.policies.map(({ policy }) => policy)
-    this.#leases = LeaseRenewer.of(setup.limiter, policies)
+    this.#leases = leaseKeeper(setup.limiter, policies)
     this.#mayHaveShadows = setup.policies.some(mayBeInShadow)
     this.#hasRefunds = setup.policies.some(({ settlement }) => settlement !== undefined)
   }
@@ -98,7 +98,8 @@ export class Responder<Native extends object, Handler> {
       const strike = strikeDue(decided, checks, penalty)
       if (strike) limiter.strike(strike, checks)
     }
-    const status = refusalStatus(cause, statusCode)
+    // Failures, full queues and shed load are problems of the server.
+    const status = cause === 'quota' ? statusCode : 503
     const refusal = { native, decision: decided, cause, status, ...fields.policies.violated() }
     return rejection(this.#setup, refusal, () =>
       fields.render(response, this.#renderOptions(decided)),
@@ -137,7 +138,7 @@ export class Responder<Native extends object, Handler> {
   }
 
   #hold(decided: Decided<Native>): Hold | undefined {
-    const lease = this.#leases?.keep(decided)
+    const lease = this.#leases?.(decided)
     const { found } = decided
     const account = this.#hasRefunds && mayRefund(found) ? decided.account.held() : undefined
     return account || found.budgets ? allHolds(lease, account, found.budgets) : lease
