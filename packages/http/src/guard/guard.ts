@@ -6,9 +6,9 @@ import type { RequestContext } from '../request/context.ts'
 import { type Passage, passWithoutFields } from '../request/passage.ts'
 import type { HttpRequest } from '../request/request.ts'
 import type { Scope } from '../request/scope.ts'
-import { PolicyCatalogue } from '../routes/catalogue.ts'
+import { policyCatalogue } from '../routes/catalogue.ts'
 import type { Router, Routing } from '../routes/router.ts'
-import { type PolicyGuard, passes, Stages } from '../stages/stages.ts'
+import { createPolicyGuard, type PolicyGuard, passes } from '../stages/stages.ts'
 import { RouteGuards } from './route-guards.ts'
 import { RouteRules } from './route-rules.ts'
 
@@ -65,10 +65,10 @@ export function createFixedGuard<Native extends object, Handler = never>(
     block: readList(own.block, 'block'),
     store: orDefault(own.store, memoryStore()),
   }
-  const catalogue = new PolicyCatalogue(base, profiles)
+  const catalogue = policyCatalogue(base, profiles)
   const mayBeNone = !isGlobal || routes !== undefined || Boolean(own.penalty)
   const hasNone = mayBeNone && !bringsPolicies(base)
-  const everywhere = new Stages<Native, Handler>(hasNone ? { ...base, ...nothing } : base, {
+  const everywhere = createPolicyGuard<Native, Handler>(hasNone ? { ...base, ...nothing } : base, {
     ...place,
     checksAdmission: !hasNone,
   })

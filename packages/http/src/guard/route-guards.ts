@@ -7,13 +7,13 @@ import type { Scope } from '../request/scope.ts'
 import type { PolicyCatalogue } from '../routes/catalogue.ts'
 import { wholeOverride } from '../routes/overrides.ts'
 import type { GuardSetup, PolicyGuardPlace } from '../stages/setup.ts'
-import { type PolicyGuard, Stages } from '../stages/stages.ts'
+import { createPolicyGuard, type OpenGuard, type PolicyGuard } from '../stages/stages.ts'
 
 /** The guard around routes, and its options. */
 export interface ParentGuard<Native extends object, Handler> {
   readonly options: PolicyGuardOptions<Native, Handler>
   readonly catalogue: PolicyCatalogue<Native>
-  readonly guard: Stages<Native, Handler>
+  readonly guard: OpenGuard<Native, Handler>
   /** The place of that guard; `undefined` where only each context tells. */
   readonly scope: Scope | undefined
   /** Tells whether it limits all other requests, so that an override can be added to it. */
@@ -64,7 +64,7 @@ export class RouteGuards<Native extends object, Handler> {
         shedder: options.shed === around.shed ? guard.shedder : undefined,
       }
       const checksAdmission = options.admission !== around.admission
-      const made = new Stages(options, { ...place, checksAdmission, inherited })
+      const made = createPolicyGuard(options, { ...place, checksAdmission, inherited })
       if (!isAdded && this.#around.isApplied) warnIfUnbounded(guard.setup, made.setup, place.where)
       return made
     } catch (error) {

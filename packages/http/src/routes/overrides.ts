@@ -65,7 +65,7 @@ export function wholeOverride<Native, Handler>(
     throw invalid({ option: 'policies' }, policies, 'an array of policies and names of policies')
   }
   const found = policies.map((policy: HttpPolicyOptions<Native> | string, index) =>
-    typeof policy === 'string' ? catalogue.find(policy, `policies[${index}]`) : policy,
+    typeof policy === 'string' ? catalogue(policy, `policies[${index}]`) : policy,
   )
   const named = found.filter((_policy, index) => typeof policies[index] === 'string')
   const ownCount = found.length - named.length

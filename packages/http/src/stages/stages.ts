@@ -13,14 +13,13 @@ import { Decided } from '../lifecycle/decided.ts'
 import { DelayQueue } from '../lifecycle/delay-queue.ts'
 import type { Found } from '../lifecycle/found.ts'
 import { LoadShedder } from '../limits/shedder.ts'
-import type { PolicyCheck } from '../options/bound-policy.ts'
 import type { PolicyGuardOptions } from '../options/options.ts'
 import { withoutStrike } from '../options/penalty.ts'
 import type { RequestContext } from '../request/context.ts'
 import { type Passage, passWithoutFields, refuseUnasked } from '../request/passage.ts'
 import { isPreflight } from '../request/request.ts'
-import { Admitting } from './admit.ts'
-import { type Asking, type FoundChecks, RequestChecks } from './request-checks.ts'
+import { createAdmitting } from './admit.ts'
+import { type Asking, type FoundChecks, requestChecks } from './request-checks.ts'
 import { Responder } from './responder.ts'
 import { type GuardSetup, type PolicyGuardPlace, setUpGuard } from './setup.ts'
 
@@ -44,61 +43,56 @@ const refused = refuseUnasked('store')
 /** The answer for a request that passes uncounted. */
 export const passes: Peeked = { ...refused, allowed: true, retryAfterMs: 0 }
 
-/**
- * The stages of a guard, in this order: skip, lists, preflights that pass, shed, checks, decide,
- * respond. Each one answers a request, or hands it to the next.
- */
-export class Stages<Native extends object, Handler> implements PolicyGuard<Native, Handler> {
+/** A guard of one list of policies, with the parts that guards of routes share with it. */
+export interface OpenGuard<Native extends object, Handler> extends PolicyGuard<Native, Handler> {
   readonly setup: GuardSetup<Native, Handler>
   readonly delayQueue: DelayQueue
   readonly shedder: LoadShedder<Native> | undefined
-  readonly #requestChecks: RequestChecks<Native>
-  readonly #responder: Responder<Native, Handler>
-  readonly #admitting: Admitting<Native, Handler> | undefined
+}
+
+/**
+ * Makes a guard of one list of policies. Its stages, in this order: skip, lists, preflights that
+ * pass, shed, checks, decide, respond. Each one answers a request, or hands it to the next.
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function createPolicyGuard<Native extends object, Handler>(
+  options: PolicyGuardOptions<Native, Handler>,
+  place: PolicyGuardPlace<Native>,
+): OpenGuard<Native, Handler> {
+  type Context = RequestContext<Native>
+  type MaybePassage = MaybePromise<Passage<Handler>>
+  const setup = setUpGuard(options, place)
+  const { admission, decide, limiter, lists, observation, penalty, preflights, skip } = setup
+  const delayQueue = place.inherited?.delayQueue ?? new DelayQueue(setup.maxWaiting)
+  const shedder =
+    place.inherited?.shedder ?? (setup.shed === undefined ? undefined : new LoadShedder(setup.shed))
+  const findChecks = requestChecks(setup)
+  const responder = new Responder(setup, delayQueue)
+  const admitting = admission && createAdmitting(admission, limiter, responder)
   /** Only until the code that made it has run: a handler must not make a guard for one request. */
-  #isNew: boolean
+  let isNew = !place.identifiedByScope
+  // Guards of routes may be made on first use, and then are kept.
+  void Promise.resolve().then(() => {
+    isNew = false
+  })
 
-  /** @throws SluiceError when an option is unknown, missing or out of range */
-  constructor(options: PolicyGuardOptions<Native, Handler>, place: PolicyGuardPlace<Native>) {
-    const { inherited, identifiedByScope = false } = place
-    const setup = setUpGuard(options, place)
-    const { admission, limiter, maxWaiting, shed } = setup
-    this.setup = setup
-    this.delayQueue = inherited?.delayQueue ?? new DelayQueue(maxWaiting)
-    this.shedder = inherited?.shedder ?? (shed === undefined ? shed : new LoadShedder(shed))
-    this.#requestChecks = new RequestChecks(setup)
-    this.#responder = new Responder(setup, this.delayQueue)
-    this.#admitting = admission && new Admitting(admission, limiter, this.#responder)
-    // Guards of routes may be made on first use, and then are kept.
-    this.#isNew = !identifiedByScope
-    void Promise.resolve().then(() => {
-      this.#isNew = false
-    })
-  }
-
-  get hidesOnRedirect(): boolean {
-    return this.setup.hideOnRedirect
-  }
-
-  check = (context: RequestContext<Native>): MaybePromise<Passage<Handler>> => {
-    if (this.#isNew) {
-      this.#isNew = false
-      noteUseAtOnce(this.setup.where)
+  function check(context: Context): MaybePassage {
+    if (isNew) {
+      isNew = false
+      noteUseAtOnce(setup.where)
     }
-    const { skip } = this.setup
-    if (!skip) return this.#askLists(context)
+    if (!skip) return askLists(context)
     return andThen(skip(context.native), (isSkipped) =>
-      isSkipped ? this.#pass(context, 'skip') : this.#askLists(context),
+      isSkipped ? pass(context, 'skip') : askLists(context),
     )
   }
 
-  peek(asking: Asking<Native>): MaybePromise<Peeked> {
-    const { lists, limiter, skip } = this.setup
+  function peek(asking: Asking<Native>): MaybePromise<Peeked> {
     return andThen(skip?.(asking.native), (isSkipped) => {
       const access = lists?.ofAddress(asking.request)
       if (isSkipped || (access === 'allow' && !lists?.blockKeys)) return passes
       if (access === 'block') return refused
-      return andThen(this.#requestChecks.find(asking, access), (found) => {
+      return andThen(findChecks(asking, access), (found) => {
         if (found === 'block' || found === 'deny') return refused
         return found === 'allow' || found.length === 0 ? passes : limiter.peekChecks(found)
       })
@@ -106,103 +100,81 @@ export class Stages<Native extends object, Handler> implements PolicyGuard<Nativ
   }
 
   /** Lets a request pass uncounted. */
-  #pass(
-    context: RequestContext<Native>,
-    reason: SkipEvent['reason'],
-  ): MaybePromise<Passage<Handler>> {
-    this.setup.observation.notifySkip(context, reason)
-    if (!this.#admitting || reason === 'preflight') return passWithoutFields
-    return this.#admitting.admitUnlimited(context)
+  function pass(context: Context, reason: SkipEvent['reason']): MaybePassage {
+    observation.notifySkip(context, reason)
+    if (!admitting || reason === 'preflight') return passWithoutFields
+    return admitting.admitUnlimited(context)
   }
 
   /** Asks the lists about the address: it costs no key. An allowed request is not shed either. */
-  #askLists(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
-    const { lists } = this.setup
+  function askLists(context: Context): MaybePassage {
     const access = lists ? lists.ofAddress(context.request) : 'unlisted'
-    if (access === 'unlisted') return this.#passPreflights(context)
-    if (access === 'block') return this.#responder.forbid(context)
-    return lists?.blockKeys ? this.#findChecks(context, access) : this.#pass(context, 'allow')
+    if (access === 'unlisted') return passPreflights(context)
+    if (access === 'block') return responder.forbid(context)
+    return lists?.blockKeys ? checkAll(context, access) : pass(context, 'allow')
   }
 
   /** Lets preflights pass without limits. Blocked keys are refused, by a list or by a penalty. */
-  #passPreflights(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
-    const { preflights, penalty, lists, limiter } = this.setup
-    if (preflights !== 'pass' || !isPreflight(context.request)) return this.#shed(context)
-    if (!penalty && !lists?.blockKeys) return this.#pass(context, 'preflight')
-    return andThen(this.#requestChecks.find(context), (found) => {
-      if (found === 'block') return this.#responder.forbid(context)
-      const check =
+  function passPreflights(context: Context): MaybePassage {
+    if (preflights !== 'pass' || !isPreflight(context.request)) return shed(context)
+    if (!penalty && !lists?.blockKeys) return pass(context, 'preflight')
+    return andThen(findChecks(context), (found) => {
+      if (found === 'block') return responder.forbid(context)
+      const blocking =
         typeof found === 'string' ? undefined : found.find(({ bound }) => bound === penalty)
-      if (!check) return this.#pass(context, 'preflight')
-      const checks = [withoutStrike(check)]
+      if (!blocking) return pass(context, 'preflight')
+      const checks = [withoutStrike(blocking)]
       return andThen(limiter.decide(checks, context.native), (decision) =>
-        decision.allowed
-          ? this.#pass(context, 'preflight')
-          : this.#respond({ context, decision, checks }),
+        decision.allowed ? pass(context, 'preflight') : respond({ context, decision, checks }),
       )
     })
   }
 
   /** Refuses requests of the less important classes under pressure. They are not counted. */
-  #shed(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
-    const { shedder } = this
-    if (!shedder) return this.#findChecks(context)
-    return andThen(shedder.refuses(context.native, this.setup.report), (isRefused) => {
-      if (!isRefused) return this.#findChecks(context)
-      return this.#respond({ context, decision: shedder.refusal, checks: [] })
-    })
+  function shed(context: Context): MaybePassage {
+    if (!shedder) return checkAll(context)
+    return andThen(shedder.refuses(context.native, setup.report), (isRefused) =>
+      isRefused ? respond({ context, decision: shedder.refusal, checks: [] }) : checkAll(context),
+    )
   }
 
-  #findChecks(context: RequestContext<Native>, access?: Access): MaybePromise<Passage<Handler>> {
-    const found = this.#requestChecks.find(context, access)
-    return isPromise(found)
-      ? found.then((known) => this.#goOn(context, known))
-      : this.#goOn(context, found)
+  function checkAll(context: Context, access?: Access): MaybePassage {
+    const found = findChecks(context, access)
+    return isPromise(found) ? found.then((known) => goOn(context, known)) : goOn(context, found)
   }
 
-  #goOn(
-    context: RequestContext<Native>,
-    found: FoundChecks<Native>,
-  ): MaybePromise<Passage<Handler>> {
-    if (found === 'block') return this.#responder.forbid(context)
-    if (found === 'allow') return this.#pass(context, 'allow')
-    if (found === 'deny') return this.#respond({ context, decision: refused, checks: [] })
-    return found.length === 0 ? this.#pass(context, 'no-key') : this.#decide(context, found)
-  }
-
-  #decide(
-    context: RequestContext<Native>,
-    checks: readonly PolicyCheck<Native>[],
-  ): MaybePromise<Passage<Handler>> {
-    const { decide, preflights } = this.setup
+  function goOn(context: Context, found: FoundChecks<Native>): MaybePassage {
+    if (found === 'block') return responder.forbid(context)
+    if (found === 'allow') return pass(context, 'allow')
+    if (found === 'deny') return respond({ context, decision: refused, checks: [] })
+    if (found.length === 0) return pass(context, 'no-key')
     if (preflights === undefined && isPreflight(context.request)) warnOfPreflight()
-    const timing = this.#begin()
-    const found = decide(context, checks, timing)
-    if (!isPromise(found)) return this.#answer(found)
+    const timing = begin()
+    const decided = decide(context, found, timing)
+    if (!isPromise(decided)) return answer(decided)
     if (timing) timing.isImmediate = false
-    return found.then((known) => this.#answer(known))
+    return decided.then(answer)
   }
 
   /** Several calls of the store have a timing of their own. */
-  #begin(): DecisionTiming | undefined {
-    const { isSeveralCalls, observation } = this.setup
+  function begin(): DecisionTiming | undefined {
     if (!observation.isObserved) return undefined
-    const timing = isSeveralCalls ? new DecisionTiming() : observation.time()
+    const timing = setup.isSeveralCalls ? new DecisionTiming() : observation.time()
     timing.isImmediate = true
     return timing
   }
 
-  #answer(found: Found<Native>): MaybePromise<Passage<Handler>> {
+  function answer(found: Found<Native>): MaybePassage {
     found.timing?.end()
-    const decided = new Decided(this.setup, found)
-    if (!this.#admitting) return this.#responder.respond(decided)
-    return this.#admitting.admitOrRespond(decided)
+    return admitting ? admitting.admitOrRespond(new Decided(setup, found)) : respond(found)
   }
 
   /** Answers a request that no admission can take. */
-  #respond(found: Found<Native>): MaybePromise<Passage<Handler>> {
-    return this.#responder.respond(new Decided(this.setup, found))
+  function respond(found: Found<Native>): MaybePassage {
+    return responder.respond(new Decided(setup, found))
   }
+
+  return { setup, hidesOnRedirect: setup.hideOnRedirect, delayQueue, shedder, check, peek }
 }
 
 const usedAtOnce = processWide('@sluice/http/used-at-once/1', () => ({ guards: 0 }))
