@@ -9,8 +9,8 @@ import type { Scope } from '../request/scope.ts'
 import { policyCatalogue } from '../routes/catalogue.ts'
 import type { Router, Routing } from '../routes/router.ts'
 import { createPolicyGuard, type PolicyGuard, passes } from '../stages/stages.ts'
-import { RouteGuards } from './route-guards.ts'
-import { RouteRules } from './route-rules.ts'
+import { routeGuards } from './route-guards.ts'
+import { routeRules } from './route-rules.ts'
 
 /** Limiter + key resolution + headers: an HTTP request in, a passage out. */
 export interface Guard<Native extends object, Handler = never>
@@ -74,9 +74,9 @@ export function createFixedGuard<Native extends object, Handler = never>(
   })
   const isApplied = isGlobal && !hasNone
   const isAsked = isApplied || (isGlobal && Boolean(own.penalty))
-  const guards = new RouteGuards({ options: base, catalogue, guard: everywhere, scope, isApplied })
-  const rules =
-    routes === undefined ? undefined : new RouteRules(routes, guards, { router, routing })
+  const derive = routeGuards({ options: base, catalogue, guard: everywhere, scope, isApplied })
+  const ofRoutes = new Map<unknown, PolicyGuard<Native, Handler>>()
+  const rules = routes === undefined ? undefined : routeRules(routes, derive, { router, routing })
   const pass = (context: RequestContext<Native>): Passage<Handler> => {
     everywhere.setup.observation.notifySkip(context, 'route')
     return passWithoutFields
@@ -97,8 +97,12 @@ export function createFixedGuard<Native extends object, Handler = never>(
     check: rules ? (context) => guardFor(context.request).check(context) : otherwise.check,
     peek: (asking) => guardFor(asking.request).peek(asking),
     pass,
-    ofRoute: (override, where) => guards.at(override, where),
-    derive: (override, where) => guards.create(override, { where }),
+    ofRoute(override, where) {
+      const guard = ofRoutes.get(override) ?? derive(override, { where, identifiedByScope: true })
+      ofRoutes.set(override, guard)
+      return guard
+    },
+    derive: (override, where) => derive(override, { where }),
   }
 }
 
