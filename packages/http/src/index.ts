@@ -53,9 +53,10 @@ export type { Weekday } from './limits/schedule.ts'
 export type { LimitOption, LimitValue } from './limits/source.ts'
 export { tiers } from './limits/tiers.ts'
 export type { Admission, AdmissionRequest, Taken } from './options/admission.ts'
-export type { GuardOptions, LiveGuardFields } from './options/live-options.ts'
 export type {
+  GuardOptions,
   LiveGuard,
+  LiveGuardFields,
   LivePolicies,
   NamedCode,
   NamedValue,

@@ -1,7 +1,11 @@
 import { givenFields, invalid, isOptions, isPromise, noteRelease, SluiceError } from '@sluice/core'
 import { shorthandFields } from '../options/bound-policy.ts'
-import type { LiveGuardFields } from '../options/live-options.ts'
-import { isLivePolicies, type NamedCode, type PolicyVersion } from '../options/live-policies.ts'
+import {
+  isLivePolicies,
+  type LiveGuardFields,
+  type NamedCode,
+  type PolicyVersion,
+} from '../options/live-policies.ts'
 import type { GuardFields } from '../options/options.ts'
 import { type PolicyGuard, passes } from '../stages/stages.ts'
 import { createFixedGuard, type Guard, type GuardPlace } from './guard.ts'

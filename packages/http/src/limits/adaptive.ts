@@ -63,11 +63,10 @@ export class AdaptiveLimit implements LimitSource {
     return { value: this.#current, reduced: this.#current < this.declared }
   }
 
-  #follow({ value, nowMs, idleMs }: Reading): void {
-    const next = this.#next(value, idleMs)
-    if (next === this.#current) return
-    this.#current = next
-    this.#signal.restart(nowMs)
+  #follow({ value, idleMs }: Reading): boolean {
+    const before = this.#current
+    this.#current = this.#next(value, idleMs)
+    return this.#current !== before
   }
 
   /** Between low and high it stays: a limit within the band cannot begin to swing. */

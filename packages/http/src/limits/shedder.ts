@@ -58,7 +58,7 @@ export class LoadShedder<Native> {
     this.#classes = settings.classes
     this.#priority = settings.priority
     this.#retryAfterMs = settings.retryAfter
-    const follow = (reading: Reading): void => this.#follow(reading)
+    const follow = (reading: Reading): boolean => this.#follow(reading)
     this.#signal = new SmoothedSignal(settings, { where: 'shed' }, follow)
     this.refusal = refuseUnasked('shed', settings.retryAfter)
   }
@@ -82,7 +82,7 @@ export class LoadShedder<Native> {
     return 0
   }
 
-  #follow({ value, nowMs, idleMs }: Reading): void {
+  #follow({ value, nowMs, idleMs }: Reading): boolean {
     const { low, high, smoothingMs } = this.#signal
     const steps = this.#classes.length - 1
     const pressure = ((value - low) / (high - low)) * steps
@@ -94,9 +94,9 @@ export class LoadShedder<Native> {
       const fewest = isIdle ? 0 : Math.max(0, refused - 1)
       while (this.#refused > fewest && pressure < this.#refused - 1) this.#refused -= 1
     }
-    if (this.#refused === refused) return
+    if (this.#refused === refused) return false
     this.#changedMs = nowMs
-    this.#signal.restart(nowMs)
+    return true
   }
 }
 

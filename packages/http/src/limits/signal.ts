@@ -90,25 +90,26 @@ export class SmoothedSignal {
   readonly #signal: Signal | (() => MaybePromise<number>)
   readonly #intervalMs: number
   readonly #where: string
-  readonly #onReading: (reading: Reading) => void
+  readonly #onReading: (reading: Reading) => boolean
   #value: number | undefined
   #valueMs = 0
   #sampledMs = Number.NEGATIVE_INFINITY
   #refreshedMs = 0
   #isPending = false
   #isOverdue = false
-  /** Meanwhile readings are averaged, and not passed on. */
-  #hold: { readonly fromMs: number; readonly untilMs: number } | undefined
+  /** For one smoothing time from here on, readings are averaged, and not passed on. */
+  #heldFromMs: number | undefined
 
   /**
    * @param owner the user's name for the owner of the options, and the number that tells it from
    * others
-   * @param onReading called with every reading, once the last change has had time to show
+   * @param onReading called with every reading, once the last change has had time to show. It
+   * returns whether it changed something: earlier samples say nothing of the effect
    */
   constructor(
     { signal, low, high, interval: intervalMs, smoothing }: SettingsOf<SignalTable>,
     { where, label = where }: { where: string; label?: string },
-    onReading: (reading: Reading) => void,
+    onReading: (reading: Reading) => boolean,
   ) {
     this.#signal = signal
     this.#where = `signal ${signal.name || 'a function'} of ${label}`
@@ -134,12 +135,6 @@ export class SmoothedSignal {
     if (elapsedMs >= 0 && elapsedMs < this.#intervalMs) return
     if (this.#isPending) this.#complain(elapsedMs, report)
     else this.#sample({ nowMs, idleMs: Math.max(0, idleMs) }, report)
-  }
-
-  /** Begins anew after a change: earlier samples say nothing of its effect. */
-  restart(nowMs: number, holdMs: number = this.smoothingMs): void {
-    this.#value = undefined
-    this.#hold = { fromMs: nowMs, untilMs: nowMs + holdMs }
   }
 
   #sample(at: Omit<Reading, 'value'>, report: Report): void {
@@ -182,10 +177,13 @@ export class SmoothedSignal {
     const value = this.#averaged(sample, nowMs)
     this.#value = value
     this.#valueMs = nowMs
-    this.#hold ??= { fromMs: nowMs, untilMs: nowMs + this.smoothingMs }
-    const { fromMs, untilMs } = this.#hold
+    this.#heldFromMs ??= nowMs
+    const heldMs = nowMs - this.#heldFromMs
     // A clock that was set back must not put off the end of it.
-    if (nowMs >= untilMs || nowMs < fromMs) this.#onReading({ value, nowMs, idleMs })
+    if (heldMs >= 0 && heldMs < this.smoothingMs) return
+    if (!this.#onReading({ value, nowMs, idleMs })) return
+    this.#value = undefined
+    this.#heldFromMs = nowMs
   }
 
   /** Weighted by time, so that it does not matter how often there were requests to ask on. */
@@ -199,10 +197,8 @@ export class SmoothedSignal {
   #complain(elapsedMs: number, report: Report): void {
     if (this.#isOverdue || elapsedMs < patience * this.#intervalMs) return
     this.#isOverdue = true
-    this.#reject(
-      `has not answered for ${elapsedMs} ms, and is not asked again before it has`,
-      report,
-    )
+    const reason = `has not answered for ${elapsedMs} ms, and is not asked again before it has`
+    this.#reject(reason, report)
   }
 
   #reject(reason: string, report: Report): void {
