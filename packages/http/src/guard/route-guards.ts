@@ -2,7 +2,6 @@ import { invalid, isOptions, isSluiceError, SluiceError, warnOnce } from '@sluic
 import { evidenceOf } from '../keys/resolver.ts'
 import type { BoundPolicy } from '../options/bound-policy.ts'
 import type { PolicyGuardOptions, RouteOverride } from '../options/options.ts'
-import { penaltyOfRoute } from '../options/penalty.ts'
 import type { Scope } from '../request/scope.ts'
 import type { PolicyCatalogue } from '../routes/catalogue.ts'
 import { wholeOverride } from '../routes/overrides.ts'
@@ -37,7 +36,10 @@ export function routeGuards<Native extends object, Handler>(
     }
     try {
       const { options: whole, isAdded, shared } = wholeOverride(override, around, catalogue)
-      const { options, penalty } = penaltyOfRoute(override, whole, guard.setup.penalty)
+      // A client that is blocked is blocked on all routes that have no penalty of their own.
+      const sharesPenalty = typeof override === 'string' || override.penalty === undefined
+      const options = sharesPenalty ? { ...whole, penalty: false as const } : whole
+      const penalty = sharesPenalty ? guard.setup.penalty : undefined
       if (options.store !== around.store && (isAdded || penalty)) throw otherStore(isAdded)
       const inherited = {
         addedTo: isAdded ? addedTo(parent) : [],

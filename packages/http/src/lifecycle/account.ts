@@ -28,10 +28,10 @@ export class RequestAccount<Native extends object> implements Hold {
   readonly #setup: AccountSetup<Native>
   readonly #found: Found<Native>
   readonly #late = new Map<PolicyCheck<Native>, number>()
-  #refunded: readonly BoundPolicy<Native>[] = []
+  /** Known when the response is over. */
+  #refunded: readonly BoundPolicy<Native>[] | undefined
   #isHeld = false
   #isOver = false
-  #isSettled = false
 
   constructor(setup: AccountSetup<Native>, found: Found<Native>) {
     this.#setup = setup
@@ -50,7 +50,7 @@ export class RequestAccount<Native extends object> implements Hold {
       const sum = (this.#late.get(check) ?? 0) + units
       this.#late.set(check, Math.min(sum, Number.MAX_SAFE_INTEGER))
     }
-    if (this.#isSettled) this.#chargeLate()
+    if (this.#refunded) this.#chargeLate()
     else if (!this.#isHeld) this.#found.context.settleAtEnd(this.held())
   }
 
@@ -81,7 +81,6 @@ export class RequestAccount<Native extends object> implements Hold {
   }
 
   #close(refunded: readonly BoundPolicy<Native>[]): Promise<unknown> {
-    this.#isSettled = true
     this.#refunded = refunded
     const { decision } = this.#found
     const policies = refunded.map(({ policy }) => policy)
@@ -97,7 +96,7 @@ export class RequestAccount<Native extends object> implements Hold {
     const { shadow } = this.#found.decision
     const denied = shadow?.outcomes.filter(({ allowed }) => !allowed) ?? []
     const checks = [...this.#late]
-      .filter(([{ bound }]) => !this.#refunded.includes(bound))
+      .filter(([{ bound }]) => !this.#refunded?.includes(bound))
       .filter(([{ policy }]) => !denied.some((outcome) => outcome.policy.id === policy.id))
       .map(([check, cost]) => ({ ...check, cost }))
     this.#late.clear()

@@ -60,7 +60,7 @@ export function isLimitValue(value: unknown): value is LimitValue {
 /** Returns the function that finds the limit of a request. */
 export function finderOf<Native>(limit: LimitOption<Native>): LimitFinder<Native> {
   if (isLimitSource<Native>(limit)) {
-    return (native, report, request) => limit.find(native, report, request)
+    return limit.find.bind(limit)
   }
   if (typeof limit !== 'function') {
     const found = unreduced(limit)

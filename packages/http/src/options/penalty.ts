@@ -42,27 +42,6 @@ export function bindPenalty<Native>(
   return bindPolicy(policy, {}, { key: own ?? key, cost: 1, settlement: undefined, scope })
 }
 
-/**
- * The penalty of a route: its own one, none with `false`, else the penalty of the guard around it.
- * So a blocked client is blocked on all routes that share it.
- */
-export function penaltyOfRoute<Native, Options extends WithPenalty<Native>>(
-  override: WithPenalty<Native> | string,
-  options: Options,
-  around: BoundPolicy<Native> | undefined,
-): { options: Options; penalty: BoundPolicy<Native> | undefined } {
-  const own = typeof override === 'string' ? undefined : override.penalty
-  if (own !== undefined) return { options, penalty: undefined }
-  return { options: { ...options, penalty: false }, penalty: around }
-}
-
-/** Counts no strike for a denial by a reduced limit, which is not the client's fault. */
-export function withoutUndueStrikes<Native>(
-  checks: readonly PolicyCheck<Native>[],
-): readonly PolicyCheck<Native>[] {
-  return checks.some(({ reduced }) => reduced) ? withStrikesLater(checks) : checks
-}
-
 /** Checks by which a denial is no strike yet: whether it is one is known later. */
 export function withStrikesLater<Native>(
   checks: readonly PolicyCheck<Native>[],

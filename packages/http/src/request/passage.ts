@@ -47,16 +47,11 @@ export interface RequestDecision extends Decision {
   reset(): Promise<boolean>
 }
 
-/** The decision on a request for which no policy was asked. */
-export interface Unasked extends Decision {
-  readonly outcomes: readonly never[]
-}
-
 /** Refuses a request without asking a policy. By default no wait helps. */
 export function refuseUnasked(
   source: DecisionSource,
   retryAfterMs: number = Number.POSITIVE_INFINITY,
-): Unasked {
+): Decision & { readonly outcomes: readonly never[] } {
   return { allowed: false, outcomes: [], retryAfterMs, delayMs: 0, source }
 }
 

@@ -31,11 +31,6 @@ interface Entry<Value> {
 /** The router of frameworks on Node. */
 export const nodeRouter: Router = { patternOf: routePattern, createTable }
 
-/**
- * Makes a table.
- * @param entries by text such as `POST /login`
- * @throws SluiceError when a text is no route, or two of them match alike
- */
 function createTable<Value>(
   entries: ReadonlyMap<string, Value>,
   { prefix = '', lenient = false, ...routing }: Routing,

@@ -56,21 +56,17 @@ export function wholeOverride<Native, Handler>(
     ? only(around, (field) => field !== 'policies' && !shorthandFields.includes(field))
     : around
   const options = { ...withoutRivals(inherited, own), ...own }
-  if (policies === undefined) {
-    const shared = hasPolicies ? [] : namedPolicies(around)
-    const ownCount = (around.policies?.length ?? 1) - shared.length
-    return { options, isAdded, shared: sharedSettlements(shared, { own, around, ownCount }) }
-  }
-  if (!Array.isArray(policies)) {
+  if (policies !== undefined && !Array.isArray(policies)) {
     throw invalid({ option: 'policies' }, policies, 'an array of policies and names of policies')
   }
-  const found = policies.map((policy: HttpPolicyOptions<Native> | string, index) =>
+  const found = policies?.map((policy: HttpPolicyOptions<Native> | string, index) =>
     typeof policy === 'string' ? catalogue(policy, `policies[${index}]`) : policy,
   )
-  const named = found.filter((_policy, index) => typeof policies[index] === 'string')
-  const ownCount = found.length - named.length
+  const inheritedNames = hasPolicies ? [] : namedPolicies(around)
+  const named = found?.filter((_, index) => typeof policies?.[index] === 'string') ?? inheritedNames
+  const ownCount = (found ?? around.policies ?? [around]).length - named.length
   const shared = sharedSettlements(named, { own, around, ownCount })
-  return { options: { ...options, policies: found }, isAdded, shared }
+  return { options: found ? { ...options, policies: found } : options, isAdded, shared }
 }
 
 interface Settling<Native> {

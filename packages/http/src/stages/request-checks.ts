@@ -11,7 +11,7 @@ import {
   validEnforcement,
   validLimit,
 } from '../options/bound-policy.ts'
-import { withoutUndueStrikes, withStrikesLater } from '../options/penalty.ts'
+import { withStrikesLater } from '../options/penalty.ts'
 import type { RequestContext } from '../request/context.ts'
 import { isPreflight } from '../request/request.ts'
 import { type Scope, scopedKey } from '../request/scope.ts'
@@ -88,8 +88,9 @@ export function requestChecks<Native extends object>(
       const check = { policy, key, identity, cost, limit, bound, scope, reduced }
       return shadow === undefined ? check : { ...check, shadow }
     })
-    if (strikesLater) return withStrikesLater(checks)
-    return penalty ? withoutUndueStrikes(checks) : checks
+    // A denial by a reduced limit is not the client's fault.
+    const isLater = strikesLater || (penalty && checks.some(({ reduced }) => reduced))
+    return isLater ? withStrikesLater(checks) : checks
   }
 
   function keyOf({ key }: BoundPolicy<Native>, found: readonly KeyOrMode[]): string | undefined {
