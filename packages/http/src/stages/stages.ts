@@ -12,7 +12,7 @@ import type { Access } from '../access/lists.ts'
 import { Decided } from '../lifecycle/decided.ts'
 import { DelayQueue } from '../lifecycle/delay-queue.ts'
 import type { Found } from '../lifecycle/found.ts'
-import { LoadShedder } from '../limits/shedder.ts'
+import { type LoadShedder, loadShedder } from '../limits/shedder.ts'
 import type { PolicyGuardOptions } from '../options/options.ts'
 import { withoutStrike } from '../options/penalty.ts'
 import type { RequestContext } from '../request/context.ts'
@@ -65,7 +65,7 @@ export function createPolicyGuard<Native extends object, Handler>(
   const { admission, decide, limiter, lists, observation, penalty, preflights, skip } = setup
   const delayQueue = place.inherited?.delayQueue ?? new DelayQueue(setup.maxWaiting)
   const shedder =
-    place.inherited?.shedder ?? (setup.shed === undefined ? undefined : new LoadShedder(setup.shed))
+    place.inherited?.shedder ?? (setup.shed === undefined ? undefined : loadShedder(setup.shed))
   const findChecks = requestChecks(setup)
   const responder = new Responder(setup, delayQueue)
   const admitting = admission && createAdmitting(admission, limiter, responder)
