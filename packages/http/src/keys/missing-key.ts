@@ -11,9 +11,9 @@ import { resolveKey } from './resolver.ts'
  *   without headers
  * - `error`: `SLUICE_KEY_MISSING` goes to the error handling of the framework
  */
-export type MissingKey = (typeof missingKeyModes)[number]
+export type MissingKey = 'ip' | 'deny' | 'skip' | 'error'
 
-export const missingKeyModes = ['ip', 'deny', 'skip', 'error'] as const
+export const missingKeyModes: readonly MissingKey[] = ['ip', 'deny', 'skip', 'error']
 
 /** Policies are left out of a request, or the whole of it is refused. */
 export type KeyOrMode = { readonly key: string } | 'deny' | 'skip'

@@ -52,25 +52,20 @@ export function evidenceOf(...resolvers: readonly object[]): Evidence | undefine
   return known.includes('unverified') ? 'unverified' : known.length === 1 ? known[0] : undefined
 }
 
-/**
- * Marks a resolver whose keys begin with `@` and its kind, so that two kinds never meet.
- * @param evidence the source of its keys
- */
-export function defineKey<Native>(
-  resolver: KeyResolver<Native>,
-  evidence?: Evidence,
-): KeyResolver<Native> {
-  readyMade.set(resolver, evidence)
+/** Marks a resolver whose keys begin with `@` and its kind, so that two kinds never meet. */
+export function defineKey<Native>(resolver: KeyResolver<Native>): KeyResolver<Native> {
+  readyMade.set(resolver, undefined)
   return resolver
 }
 
-/** Marks a resolver, and gives it `keyOf`. */
+/** Marks a resolver by the source of its keys, and gives it `keyOf`. */
 export function defineIdentity<Native, Values extends unknown[]>(
   resolver: KeyResolver<Native>,
   keyOf: (...values: Values) => string,
   evidence?: Evidence,
 ): IdentityResolver<Native, Values> {
-  return Object.assign(defineKey(resolver, evidence), { keyOf })
+  readyMade.set(resolver, evidence)
+  return Object.assign(resolver, { keyOf })
 }
 
 /**

@@ -5,8 +5,9 @@ import {
   type RequiredOption,
   wholeNumber,
 } from '@sluice/core'
+import type { Report } from '../request/user-functions.ts'
 import { SignalTable, smoothed } from './signal.ts'
-import type { LimitSource } from './source.ts'
+import type { FoundLimit, LimitSource } from './source.ts'
 
 const code = 'SLUICE_LIMIT_INVALID'
 
@@ -28,8 +29,11 @@ const growth = 0.1
 
 /** A limit that follows a signal. */
 export interface AdaptiveLimit extends LimitSource {
+  readonly kind: 'adaptive(…)'
+  readonly declared: number
   /** The limit now, for metrics. */
   readonly current: number
+  find(native: unknown, report: Report): FoundLimit
 }
 
 /**

@@ -192,8 +192,8 @@ function limiterOptions<Native, Handler>(
 function limiterFieldsOf<Native, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
 ): LimiterSettings {
-  const fields = limiterFields.filter((field) => field !== 'penalty')
-  return Object.fromEntries(givenFields(options, fields))
+  const { penalty: _, ...others } = options
+  return Object.fromEntries(givenFields(others, limiterFields))
 }
 
 /** Gives private policies an id by their place: core numbers them in the order of making. */
