@@ -61,23 +61,22 @@ export class RequestAccount<Native extends object> implements Hold {
   }
 
   finish(status: number): unknown {
-    if (this.#isOver) return undefined
-    this.#isOver = true
-    const refunded = refundedPolicies(this.#found, status, this.#setup.report)
-    return andThen(refunded, (known) => this.#settle(known))
+    return this.#end(() => refundedPolicies(this.#found, status, this.#setup.report))
   }
 
   /** Charges a client that leaves early: guesses of passwords would be free otherwise. */
   abort(): unknown {
-    if (this.#isOver) return undefined
-    this.#isOver = true
-    return this.#settle([])
+    return this.#end(() => [])
   }
 
-  #settle(due: readonly BoundPolicy<Native>[]): unknown {
+  #end(refunded: () => MaybePromise<readonly BoundPolicy<Native>[]>): unknown {
+    if (this.#isOver) return undefined
+    this.#isOver = true
     const { mayGiveBack } = this.#found
-    if (due.length === 0 || !mayGiveBack) return this.#close(due)
-    return andThen(mayGiveBack(), (may) => this.#close(may ? due : []))
+    return andThen(refunded(), (due) => {
+      if (due.length === 0 || !mayGiveBack) return this.#close(due)
+      return andThen(mayGiveBack(), (may) => this.#close(may ? due : []))
+    })
   }
 
   #close(refunded: readonly BoundPolicy<Native>[]): Promise<unknown> {

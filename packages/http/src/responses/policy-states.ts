@@ -26,12 +26,12 @@ export class PolicyStates {
   #applied: readonly Applied[] = none
   /** Made when somebody reads them: few requests of a guard without headers are asked for them. */
   #known: readonly Entry[] | undefined
-  #dialects: readonly Dialect[] | undefined
+  #dialects: readonly Dialect[] = none
   #isUniform = true
 
   /** The first guard to speak of a family decides its dialect: no client could read two. */
   get dialects(): readonly Dialect[] {
-    return this.#dialects ?? []
+    return this.#dialects
   }
 
   /** All states, if all dialects report all of them; else `undefined`. */
@@ -40,11 +40,15 @@ export class PolicyStates {
   }
 
   add(applied: Applied): void {
-    const { decision, checks, dialects } = applied
-    this.#speak(dialects)
-    if (this.#applied.length > 0) this.#warnOfDuplicate(decision, checks)
-    // `push` would make room for 16 more, and nearly all responses have one guard.
-    this.#applied = this.#applied.length === 0 ? [applied] : [...this.#applied, applied]
+    if (this.#applied.length === 0) {
+      this.#dialects = applied.dialects
+      // `push` would make room for 16 more, and nearly all responses have one guard.
+      this.#applied = [applied]
+      return
+    }
+    this.#speak(applied.dialects)
+    this.#warnOfDuplicate(applied)
+    this.#applied = [...this.#applied, applied]
     this.#known = undefined
   }
 
@@ -80,8 +84,8 @@ export class PolicyStates {
    * If a request meets a limiter twice in one place, it is charged twice, which is a mistake. It
    * gets one strike at most, so limiters may share a penalty.
    */
-  #warnOfDuplicate({ outcomes }: Decision, checks: Applied['checks']): void {
-    const duplicate = outcomes.find(({ policy }, index) =>
+  #warnOfDuplicate({ decision, checks }: Applied): void {
+    const duplicate = decision.outcomes.find(({ policy }, index) =>
       this.#entries.some(
         (entry) =>
           entry.policy === policy &&
@@ -98,8 +102,7 @@ export class PolicyStates {
 
   #speak(dialects: readonly Dialect[]): void {
     const spoken = this.#dialects
-    this.#dialects ??= dialects
-    if (!spoken || haveSameFamilies(dialects, spoken)) return
+    if (haveSameFamilies(dialects, spoken)) return
     this.#isUniform = false
     const more = dialects.filter((dialect) => !speaks(spoken, formats[dialect].family))
     this.#dialects = [...spoken, ...more]
