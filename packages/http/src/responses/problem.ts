@@ -18,8 +18,8 @@ function registered(
   { title, status, violated }: { title: string; status: number; violated: readonly string[] },
 ): Problem {
   const url = `https://iana.org/assignments/http-problem-types#${type}`
-  const problem = { type: url, title, status }
-  return violated.length === 0 ? problem : { ...problem, 'violated-policies': violated }
+  if (violated.length === 0) return { type: url, title, status }
+  return { type: url, title, status, 'violated-policies': violated }
 }
 
 /**

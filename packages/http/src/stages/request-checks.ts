@@ -116,22 +116,31 @@ export function requestChecks<Native extends object>(
     { native, request }: Asking<Native>,
   ): MaybePromise<readonly LimitInForce[]> {
     return inOrder<BoundPolicy<Native>, LimitInForce>(policies, (bound) => {
-      const { policy, limitOf, enforce } = bound
-      if (!limitOf && !enforce) return policy
-      const ask = <Answer>(call: () => MaybePromise<Answer>, option: string) =>
-        locating(call, () => placeOf(option, (other) => other === bound))
-      const found = limitOf && ask(() => limitOf(native, report, request), 'limit')
-      return andThen(found, (value) => {
-        const inForce: LimitInForce =
-          value === undefined ? policy : validLimit(value, policy, report)
-        // A kill switch has put the policy into shadow as a whole.
-        if (!enforce || inForce.shadow !== undefined || policy.enforcedShare === 0) return inForce
-        const { limit, reduced = false } = inForce
-        return andThen(
-          ask(() => enforce(native), 'enforce'),
-          (answer) => ({ limit, reduced, shadow: !validEnforcement(answer, policy, report) }),
-        )
-      })
+      const { policy, limitOf } = bound
+      if (!limitOf) return enforced(bound, policy, native)
+      const found = locating(
+        () => limitOf(native, report, request),
+        () => placeOf('limit', (other) => other === bound),
+      )
+      return andThen(found, (value) => enforced(bound, validLimit(value, policy, report), native))
+    })
+  }
+
+  function enforced(
+    bound: BoundPolicy<Native>,
+    inForce: LimitInForce,
+    native: Native,
+  ): MaybePromise<LimitInForce> {
+    const { enforce, policy } = bound
+    // A kill switch has put the policy into shadow as a whole.
+    if (!enforce || inForce.shadow !== undefined || policy.enforcedShare === 0) return inForce
+    const { limit, reduced = false } = inForce
+    const found = locating(
+      () => enforce(native),
+      () => placeOf('enforce', (other) => other === bound),
+    )
+    return andThen(found, (answer) => {
+      return { limit, reduced, shadow: !validEnforcement(answer, policy, report) }
     })
   }
 
