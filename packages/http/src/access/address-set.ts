@@ -10,7 +10,7 @@ import {
 
 /** Addresses and networks. A look-up takes one step for each different length of a prefix. */
 export class AddressSet {
-  /** The networks, as `networkText` writes them. */
+  /** The family and the leading bits of each network. */
   readonly #networks = new Set<string>()
   readonly #lengths = { ipv4: new Set<number>(), ipv6: new Set<number>() }
   readonly #known = new Map<string, boolean>()
@@ -32,22 +32,21 @@ export class AddressSet {
   #find(text: string): boolean {
     const address = readIp(text)
     if (!address) return false
-    const bytes = address.toByteArray()
+    const bits = bitsOf(address)
     for (const length of this.#lengths[address.kind()]) {
-      if (this.#networks.has(networkText(bytes, length))) return true
+      if (this.#networks.has(bits.slice(0, length + 1))) return true
     }
     return false
   }
 
   #add(text: unknown, option: string): void {
     const { address, length } = readNetwork(text, option)
-    const bytes = address.toByteArray()
-    const first = maskedBytes(bytes, length)
-    if (String(first) !== String(bytes)) {
-      const base = ipaddr.fromByteArray(first).toString()
+    const bits = bitsOf(address)
+    if (bits.includes('1', length + 1)) {
+      const base = ipaddr.fromByteArray(maskedBytes(address.toByteArray(), length))
       throw invalid({ option }, text, `the first address of its network, '${base}/${length}'`)
     }
-    this.#networks.add(networkText(bytes, length))
+    this.#networks.add(bits.slice(0, length + 1))
     this.#lengths[address.kind()].add(length)
   }
 }
@@ -83,7 +82,9 @@ function isWithPort(host: string): boolean {
   return /^\d+\.[\d.]*:/.test(host)
 }
 
-/** The address and the length: the number of its bytes tells the family. */
-function networkText(bytes: readonly number[], length: number): string {
-  return `${maskedBytes(bytes, length)}/${length}`
+/** The family, 4 or 6, and the bits of an address. */
+function bitsOf(address: IpAddress): string {
+  const family = address.kind() === 'ipv4' ? '4' : '6'
+  const bytes = address.toByteArray().map((byte) => byte.toString(2).padStart(8, '0'))
+  return family + bytes.join('')
 }
