@@ -1,4 +1,4 @@
-// biome-ignore-all lint/performance/noReExportAll: they list what every adapter, and both entries, export
+// biome-ignore-all lint/performance/noReExportAll: it lists what every adapter exports
 
 export {
   andThen,
@@ -17,10 +17,26 @@ export {
   warnOnce,
 } from '@sluice/core'
 export * from './adapter/exports.ts'
-export * from './adapter/kit.ts'
-export { handlerRequestOf, slashRedirect } from './adapter/mount.ts'
+export { GuardedContext } from './adapter/framework-context.ts'
+export { type RequestKeys, requestKeys } from './adapter/keys.ts'
+export {
+  type HandlerRequest,
+  type HandlerResponse,
+  handlerRequestOf,
+  slashRedirect,
+} from './adapter/mount.ts'
+export { ProxyWatch } from './adapter/proxy-watch.ts'
 export { type RequestBody, readBody } from './adapter/request-body.ts'
-export type { GuardPlace } from './guard/guard.ts'
+export {
+  type AdapterContext,
+  hideOnRedirect,
+  type Limiting,
+  type Refusal,
+  serve,
+  throwingObjects,
+  withLimiter,
+} from './adapter/serve.ts'
+export type { Guard, GuardPlace } from './guard/guard.ts'
 export { createGuard } from './guard/live-guard.ts'
 export { all, firstOf } from './keys/combine.ts'
 export { apiKey, bearer } from './keys/headers.ts'
@@ -38,6 +54,7 @@ export type { LimitOption, LimitValue } from './limits/source.ts'
 export { tiers } from './limits/tiers.ts'
 export type { Admission, AdmissionRequest, Taken } from './options/admission.ts'
 export type {
+  GuardOptions,
   LiveGuard,
   LiveGuardFields,
   LivePolicies,
@@ -51,11 +68,27 @@ export {
   type Message,
   type Preflights,
 } from './options/option-table.ts'
-export type { GuardFields, HttpPolicyOptions, Profiles, Routes } from './options/options.ts'
+export type {
+  GuardFields,
+  GuardSettings,
+  HttpPolicyOptions,
+  NoPolicies,
+  Profiles,
+  RouteOverride,
+  Routes,
+} from './options/options.ts'
 export type { ResponseCondition } from './options/settlement.ts'
-export type { Answer, Delay, Pass, Verdict } from './request/passage.ts'
-export type { ResponseField } from './request/response.ts'
-export { unscopedKey } from './request/scope.ts'
+export type { RequestContext } from './request/context.ts'
+export type { Hold } from './request/hold.ts'
+export type { Answer, Delay, Pass, Passage, Reject, Verdict } from './request/passage.ts'
+export type { HttpRequest, RequestContent } from './request/request.ts'
+export {
+  type HttpResponse,
+  type ResponseBody,
+  type ResponseField,
+  setFields,
+} from './request/response.ts'
+export { routeScope, type Scope, unscopedKey } from './request/scope.ts'
 export type { PerRequest } from './request/user-functions.ts'
 export {
   type Problem,
@@ -65,5 +98,11 @@ export {
   reducedCapacity,
 } from './responses/problem.ts'
 export { fieldsOn } from './responses/response-fields.ts'
-export type { RoutePattern, Router, RouteTable } from './routes/router.ts'
+export {
+  laxRouting,
+  type RoutePattern,
+  type Router,
+  type RouteTable,
+  type Routing,
+} from './routes/router.ts'
 export type { PolicyGuard } from './stages/stages.ts'
