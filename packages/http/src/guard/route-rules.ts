@@ -7,7 +7,7 @@ import type { PolicyGuard } from '../stages/stages.ts'
 import type { routeGuards } from './route-guards.ts'
 
 /** The limits for the requests of one route. */
-export interface RouteRule<Native extends object, Handler> {
+interface RouteRule<Native extends object, Handler> {
   readonly scope: Scope
   /** `false`: nothing. */
   readonly guard: PolicyGuard<Native, Handler> | false
