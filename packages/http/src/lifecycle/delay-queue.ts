@@ -17,24 +17,46 @@ export class DelayQueue {
     return this.#waiting >= this.#maxWaiting
   }
 
-  /**
-   * Holds a request until its turn comes, `delayMs` from now. If its response ends before, it does
-   * not go on. `turn` tells whether it does, and never rejects.
-   */
-  add(delayMs: number): Hold & { readonly turn: Promise<boolean> } {
+  /** Holds a request until its turn comes, `delayMs` from now, or its response is over before. */
+  add(delayMs: number): DelayedRequest {
     this.#waiting += 1
-    let end = (_goesOn: boolean): void => undefined
-    const turn = new Promise<boolean>((resolve) => {
-      // Not unref'ed: nearly always an open connection keeps the process alive anyway, and without
-      // one (Fastify's inject, serverless platforms) the request would go unanswered.
-      const timer = setTimeout(() => end(true), delayMs)
-      end = (goesOn) => {
-        end = () => undefined
-        clearTimeout(timer)
-        this.#waiting -= 1
-        resolve(goesOn)
-      }
+    return new DelayedRequest(delayMs, () => {
+      this.#waiting -= 1
     })
-    return { turn, finish: () => end(false), abort: () => end(false) }
+  }
+}
+
+/** A request that waits. The end of its response ends the wait, and the request does not go on. */
+class DelayedRequest implements Hold {
+  /** Tells whether the request goes on. Never rejects. */
+  readonly turn: Promise<boolean>
+  readonly #leave: () => void
+  #resolve: ((goesOn: boolean) => void) | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(delayMs: number, leave: () => void) {
+    this.#leave = leave
+    this.turn = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+    // Not unref'ed: nearly always an open connection keeps the process alive anyway, and without
+    // one (Fastify's inject, serverless platforms) the request would go unanswered.
+    this.#timer = setTimeout(() => this.#end(true), delayMs)
+  }
+
+  finish(): void {
+    this.#end(false)
+  }
+
+  abort(): void {
+    this.#end(false)
+  }
+
+  #end(goesOn: boolean): void {
+    if (this.#timer === undefined) return
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#leave()
+    this.#resolve?.(goesOn)
   }
 }
