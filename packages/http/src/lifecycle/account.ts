@@ -140,19 +140,18 @@ function refundedPolicies<Native extends object>(
   report: Report,
 ): MaybePromise<readonly BoundPolicy<Native>[]> {
   const policies = decision.allowed ? checks.map(({ bound }) => bound) : []
-  const settlements = policies.flatMap(({ settlement }) => settlement ?? [])
-  const byFunction = new Map(settlements.map((settlement) => [settlement.ask, settlement]))
-  const answers = inOrder([...byFunction.values()], (settlement) =>
-    andThen(answerOf(settlement, { native: context.native, status, report }), (answer) => {
-      return [settlement.ask, answer] as const
-    }),
-  )
-  return andThen(answers, (known) => {
-    const answered = new Map(known)
-    return policies.filter(
-      ({ settlement }) => settlement && answered.get(settlement.ask) === settlement.refundsOn,
-    )
+  const concerned = policies.filter(({ settlement }) => settlement !== undefined)
+  const functions = [...new Set(concerned.map(({ settlement }) => settlement?.ask))]
+  const ended = { native: context.native, status, report }
+  const answers = inOrder(functions, (ask) => {
+    const settlement = concerned.find((bound) => bound.settlement?.ask === ask)?.settlement
+    return settlement && answerOf(settlement, ended)
   })
+  return andThen(answers, (known) =>
+    concerned.filter(
+      ({ settlement }) => known[functions.indexOf(settlement?.ask)] === settlement?.refundsOn,
+    ),
+  )
 }
 
 /** Asks a function of the user's. Without an answer it reports that, and the charge is kept. */
