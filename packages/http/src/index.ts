@@ -38,7 +38,6 @@ export {
 } from './adapter/serve.ts'
 export type { Guard, GuardPlace } from './guard/guard.ts'
 export { createGuard } from './guard/live-guard.ts'
-export type { PolicyGuard } from './guard/policy-guard.ts'
 export { all, firstOf } from './keys/combine.ts'
 export { apiKey, bearer } from './keys/headers.ts'
 export { tenant, user } from './keys/identity.ts'
@@ -54,9 +53,10 @@ export type { Weekday } from './limits/schedule.ts'
 export type { LimitOption, LimitValue } from './limits/source.ts'
 export { tiers } from './limits/tiers.ts'
 export type { Admission, AdmissionRequest, Taken } from './options/admission.ts'
-export type { GuardOptions, LiveGuardFields } from './options/live-options.ts'
 export type {
+  GuardOptions,
   LiveGuard,
+  LiveGuardFields,
   LivePolicies,
   NamedCode,
   NamedValue,
@@ -105,3 +105,4 @@ export {
   type RouteTable,
   type Routing,
 } from './routes/router.ts'
+export type { PolicyGuard } from './stages/stages.ts'

@@ -161,7 +161,7 @@ describe('a schedule', () => {
       rules: [{ from: '12:00', to: '13:00', limit: 2 }],
     })
     at('2026-11-20T11:58:00Z')
-    const read = vi.spyOn(globalThis.Date.prototype, 'getUTCHours')
+    const read = vi.spyOn(Intl.DateTimeFormat.prototype, 'formatToParts')
     for (let second = 0; second < 60; second += 1)
       at(Date.parse('2026-11-20T11:59:00Z') + second * 1_000)
     expect(read).toHaveBeenCalledTimes(1)

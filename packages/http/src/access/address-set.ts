@@ -1,12 +1,18 @@
 import { invalid } from '@sluice/core'
 import ipaddr from 'ipaddr.js'
-import { type IpAddress, isTranslated, readIp, remember } from '../keys/canonical-ip.ts'
+import {
+  type IpAddress,
+  isTranslated,
+  maskedBytes,
+  readIp,
+  remember,
+} from '../keys/canonical-ip.ts'
 
 /** Addresses and networks. A look-up takes one step for each different length of a prefix. */
 export class AddressSet {
-  /** The leading bits of each network as text of '0' and '1', under what family they are of. */
-  readonly #networks: Readonly<Record<Family, Set<string>>> = { ipv4: new Set(), ipv6: new Set() }
-  readonly #lengths: Readonly<Record<Family, Set<number>>> = { ipv4: new Set(), ipv6: new Set() }
+  /** The family and the leading bits of each network. */
+  readonly #networks = new Set<string>()
+  readonly #lengths = { ipv4: new Set<number>(), ipv6: new Set<number>() }
   readonly #known = new Map<string, boolean>()
 
   /**
@@ -26,11 +32,9 @@ export class AddressSet {
   #find(text: string): boolean {
     const address = readIp(text)
     if (!address) return false
-    const family = address.kind()
-    if (this.#lengths[family].size === 0) return false
     const bits = bitsOf(address)
-    for (const length of this.#lengths[family]) {
-      if (this.#networks[family].has(bits.slice(0, length))) return true
+    for (const length of this.#lengths[address.kind()]) {
+      if (this.#networks.has(bits.slice(0, length + 1))) return true
     }
     return false
   }
@@ -38,20 +42,14 @@ export class AddressSet {
   #add(text: unknown, option: string): void {
     const { address, length } = readNetwork(text, option)
     const bits = bitsOf(address)
-    if (bits.includes('1', length)) {
-      const base = ipaddr.fromByteArray(bytesOf(bits.slice(0, length).padEnd(bits.length, '0')))
-      throw invalid(
-        { option },
-        text,
-        `the first address of its network, '${base.toString()}/${length}'`,
-      )
+    if (bits.includes('1', length + 1)) {
+      const base = ipaddr.fromByteArray(maskedBytes(address.toByteArray(), length))
+      throw invalid({ option }, text, `the first address of its network, '${base}/${length}'`)
     }
-    this.#networks[address.kind()].add(bits.slice(0, length))
+    this.#networks.add(bits.slice(0, length + 1))
     this.#lengths[address.kind()].add(length)
   }
 }
-
-type Family = 'ipv4' | 'ipv6'
 
 interface Network {
   readonly address: IpAddress
@@ -84,15 +82,9 @@ function isWithPort(host: string): boolean {
   return /^\d+\.[\d.]*:/.test(host)
 }
 
+/** The family, 4 or 6, and the bits of an address. */
 function bitsOf(address: IpAddress): string {
-  return address
-    .toByteArray()
-    .map((byte) => byte.toString(2).padStart(8, '0'))
-    .join('')
-}
-
-function bytesOf(bits: string): number[] {
-  return Array.from({ length: bits.length / 8 }, (_, index) =>
-    Number.parseInt(bits.slice(index * 8, index * 8 + 8), 2),
-  )
+  const family = address.kind() === 'ipv4' ? '4' : '6'
+  const bytes = address.toByteArray().map((byte) => byte.toString(2).padStart(8, '0'))
+  return family + bytes.join('')
 }

@@ -1,6 +1,6 @@
 import type { Guard, GuardPlace } from '../guard/guard.ts'
 import { createGuard as createGuardAnywhere } from '../guard/live-guard.ts'
-import type { LiveGuardFields } from '../options/live-options.ts'
+import type { LiveGuardFields } from '../options/live-policies.ts'
 import type { GuardFields } from '../options/options.ts'
 import { nodeRouter } from '../routes/node-router.ts'
 import { laxRouting } from '../routes/router.ts'

@@ -1,6 +1,6 @@
 export type { Guard } from '../guard/guard.ts'
 export { checksOf } from '../lifecycle/decided.ts'
-export type { GuardOptions } from '../options/live-options.ts'
+export type { GuardOptions } from '../options/live-policies.ts'
 export type { GuardSettings, NoPolicies, RouteOverride } from '../options/options.ts'
 export type { RequestContext } from '../request/context.ts'
 export type { Hold } from '../request/hold.ts'

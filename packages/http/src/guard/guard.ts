@@ -1,41 +1,23 @@
-import {
-  type CheckLimiter,
-  type MaybePromise,
-  memoryStore,
-  orDefault,
-  type Peeked,
-  SluiceError,
-  unlimited,
-} from '@sluice/core'
-import { readLists } from '../access/lists.ts'
+import { type CheckLimiter, memoryStore, orDefault, unlimited } from '@sluice/core'
+import { readList } from '../access/lists.ts'
 import { bringsPolicies } from '../options/bound-policy.ts'
 import type { GuardFields, RouteOverride } from '../options/options.ts'
 import type { RequestContext } from '../request/context.ts'
 import { type Passage, passWithoutFields } from '../request/passage.ts'
+import type { HttpRequest } from '../request/request.ts'
 import type { Scope } from '../request/scope.ts'
-import { PolicyCatalogue } from '../routes/catalogue.ts'
+import { policyCatalogue } from '../routes/catalogue.ts'
 import type { Router, Routing } from '../routes/router.ts'
-import type { Asking } from '../stages/request-checks.ts'
-import { passes, type Stage } from '../stages/stages.ts'
-import { createPolicyGuard, type PolicyGuard } from './policy-guard.ts'
-import { RouteGuards } from './route-guards.ts'
-import { RouteRules } from './route-rules.ts'
+import { createPolicyGuard, type PolicyGuard, passes } from '../stages/stages.ts'
+import { routeGuards } from './route-guards.ts'
+import { routeRules } from './route-rules.ts'
 
 /** Limiter + key resolution + headers: an HTTP request in, a passage out. */
-export interface Guard<Native extends object, Handler = never> {
+export interface Guard<Native extends object, Handler = never>
+  extends PolicyGuard<Native, Handler> {
   readonly limiter: CheckLimiter
   /** Number of requests held now, without those of routes with a `maxWaiting` of their own. */
   readonly waiting: number
-  /** Tells whether redirects may have to lose their headers again. */
-  readonly hidesOnRedirect: boolean
-  /**
-   * Decides on a request, and tells the adapter what to do. Synchronous when the store and all
-   * functions of the user are.
-   * @throws or rejects with the errors of users' functions
-   */
-  check(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
-  /** Answers what a request would get by its own key, limit and cost. Takes nothing. */
-  peek(asking: Asking<Native>): MaybePromise<Peeked>
   /** Lets a request pass that no limit applies to, and tells observers that it is skipped. */
   pass(context: RequestContext<Native>): Passage<Handler>
   /**
@@ -77,8 +59,13 @@ export function createFixedGuard<Native extends object, Handler = never>(
   { routing, router, scope, isGlobal = true, ...place }: GuardPlace,
 ): Guard<Native, Handler> {
   const { routes, profiles, ...own } = options
-  const base = { ...own, ...readLists(own), store: orDefault(own.store, memoryStore()) }
-  const catalogue = new PolicyCatalogue(base, profiles)
+  const base = {
+    ...own,
+    allow: readList(own.allow, 'allow'),
+    block: readList(own.block, 'block'),
+    store: orDefault(own.store, memoryStore()),
+  }
+  const catalogue = policyCatalogue(base, profiles)
   const mayBeNone = !isGlobal || routes !== undefined || Boolean(own.penalty)
   const hasNone = mayBeNone && !bringsPolicies(base)
   const everywhere = createPolicyGuard<Native, Handler>(hasNone ? { ...base, ...nothing } : base, {
@@ -87,19 +74,19 @@ export function createFixedGuard<Native extends object, Handler = never>(
   })
   const isApplied = isGlobal && !hasNone
   const isAsked = isApplied || (isGlobal && Boolean(own.penalty))
-  const guards = new RouteGuards({ options: base, catalogue, guard: everywhere, scope, isApplied })
-  if (routes !== undefined && !router) {
-    throw new SluiceError(
-      'SLUICE_OPTION_INVALID',
-      "routes needs the option router: import { nodeRouter } from '@sluice/http/adapter', and pass router: nodeRouter",
-    )
+  const derive = routeGuards({ options: base, catalogue, guard: everywhere, scope, isApplied })
+  const ofRoutes = new Map<unknown, PolicyGuard<Native, Handler>>()
+  const rules = routes === undefined ? undefined : routeRules(routes, derive, { router, routing })
+  const pass = (context: RequestContext<Native>): Passage<Handler> => {
+    everywhere.setup.observation.notifySkip(context, 'route')
+    return passWithoutFields
   }
-  const rules =
-    routes === undefined || !router
-      ? undefined
-      : new RouteRules(routes, guards, { router, routing })
-  const pass = everywhere.setup.observation.skipping('route', () => passWithoutFields)
-  const otherwise = isAsked ? everywhere.check : pass
+  const none = { check: pass, peek: () => passes }
+  const otherwise = isAsked ? everywhere : none
+  const guardFor = (request: HttpRequest) => {
+    const rule = rules?.find(request)
+    return rule ? rule.guard || none : otherwise
+  }
 
   return {
     limiter: everywhere.setup.limiter,
@@ -107,26 +94,16 @@ export function createFixedGuard<Native extends object, Handler = never>(
     get waiting() {
       return everywhere.delayQueue.waiting
     },
-    check: rules ? (context) => ruled(context, rules, { otherwise, pass }) : otherwise,
-    peek(asking) {
-      const rule = rules?.find(asking.request)
-      if (rule) return rule.guard ? rule.guard.peek(asking) : passes
-      return isAsked ? everywhere.peek(asking) : passes
-    },
+    check: rules ? (context) => guardFor(context.request).check(context) : otherwise.check,
+    peek: (asking) => guardFor(asking.request).peek(asking),
     pass,
-    ofRoute: (override, where) => guards.at(override, where),
-    derive: (override, where) => guards.create(override, { where }),
+    ofRoute(override, where) {
+      const guard = ofRoutes.get(override) ?? derive(override, { where, identifiedByScope: true })
+      ofRoutes.set(override, guard)
+      return guard
+    },
+    derive: (override, where) => derive(override, { where }),
   }
-}
-
-function ruled<Native extends object, Handler>(
-  context: RequestContext<Native>,
-  rules: RouteRules<Native, Handler>,
-  { otherwise, pass }: Readonly<Record<'otherwise' | 'pass', Stage<Native, Handler>>>,
-): MaybePromise<Passage<Handler>> {
-  const rule = rules.find(context.request)
-  if (!rule) return otherwise(context)
-  return rule.guard === false ? pass(context) : rule.guard.check(context)
 }
 
 /** A policy that limits nothing, for a guard without policies. */

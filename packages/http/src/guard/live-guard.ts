@@ -1,11 +1,14 @@
 import { givenFields, invalid, isOptions, isPromise, noteRelease, SluiceError } from '@sluice/core'
 import { shorthandFields } from '../options/bound-policy.ts'
-import type { LiveGuardFields } from '../options/live-options.ts'
-import { isLivePolicies, type NamedCode, type PolicyVersion } from '../options/live-policies.ts'
-import type { GuardFields, RouteOverride } from '../options/options.ts'
-import { passes } from '../stages/stages.ts'
+import {
+  isLivePolicies,
+  type LiveGuardFields,
+  type NamedCode,
+  type PolicyVersion,
+} from '../options/live-policies.ts'
+import type { GuardFields } from '../options/options.ts'
+import { type PolicyGuard, passes } from '../stages/stages.ts'
 import { createFixedGuard, type Guard, type GuardPlace } from './guard.ts'
-import type { PolicyGuard } from './policy-guard.ts'
 
 /**
  * Makes a guard, of policies that stay as they are or of those that change while the application
@@ -38,18 +41,16 @@ function refused(message: string): SluiceError {
   return new SluiceError('SLUICE_OPTION_INVALID', message)
 }
 
-interface Asked<Native extends object, Handler> {
-  readonly override: RouteOverride<Native, Handler> | string
-  readonly where: string
-  /** A route identifies its policies; a hook is mounted by hand. */
-  readonly by: 'ofRoute' | 'derive'
-}
-
 interface InForce<Native extends object, Handler> {
   readonly version: PolicyVersion
   readonly guard: Guard<Native, Handler>
+  /** The guards that adapters asked for beside it, in the order of asking. */
   readonly places: PolicyGuard<Native, Handler>[]
 }
+
+type Place<Native extends object, Handler> = (
+  guard: Guard<Native, Handler>,
+) => PolicyGuard<Native, Handler>
 
 /**
  * A guard whose policies change between two requests. A request takes the guard of one version, and
@@ -66,9 +67,9 @@ function createLiveGuard<Native extends object, Handler>(
     )
   }
   const code: NamedCode<Native> = { ...(keys && { keys }), ...(values && { values }) }
-  const asked: Asked<Native, Handler>[] = []
+  const asked: Place<Native, Handler>[] = []
   const ofRoutes = new Map<unknown, PolicyGuard<Native, Handler>>()
-  const made: { now?: InForce<Native, Handler> } = {}
+  let made: InForce<Native, Handler> | undefined
 
   policies.attach({
     code,
@@ -78,7 +79,7 @@ function createLiveGuard<Native extends object, Handler>(
     prepare(version) {
       const next = build(version)
       return () => {
-        made.now = next
+        made = next
       }
     },
   })
@@ -91,34 +92,44 @@ function createLiveGuard<Native extends object, Handler>(
       )
     }
     const guard = createFixedGuard({ ...own, ...fields }, place)
-    return { version, guard, places: asked.map((each) => placed(guard, each)) }
+    return { version, guard, places: asked.map((each) => each(guard)) }
   }
 
   function current(): InForce<Native, Handler> {
-    if (made.now) return made.now
+    if (made) return made
     throw refused('policies did not put a version in force')
   }
 
-  /** Made anew for each version: one that lacks a name which a place uses is refused as a whole. */
-  function add(each: Asked<Native, Handler>): PolicyGuard<Native, Handler> {
-    const { version, guard, places } = current()
-    const first = version.collect(() => placed(guard, each))
-    const number = asked.push(each) - 1
-    places[number] = first
-    const now = (): PolicyGuard<Native, Handler> => current().places[number] ?? first
+  /** A guard that is another one in each version. */
+  function following(
+    guardIn: (now: InForce<Native, Handler>) => PolicyGuard<Native, Handler>,
+  ): PolicyGuard<Native, Handler> {
     return {
       get hidesOnRedirect() {
-        return now().hidesOnRedirect
+        return guardIn(current()).hidesOnRedirect
       },
       check(context) {
-        const { version, guard } = current()
-        return version.kill === 'off' ? guard.pass(context) : now().check(context)
+        const now = current()
+        return now.version.kill === 'off' ? now.guard.pass(context) : guardIn(now).check(context)
       },
-      peek: (asking) => (current().version.kill === 'off' ? passes : now().peek(asking)),
+      peek(asking) {
+        const now = current()
+        return now.version.kill === 'off' ? passes : guardIn(now).peek(asking)
+      },
     }
   }
 
+  /** Made anew for each version: one that lacks a name which a place uses is refused as a whole. */
+  function add(each: Place<Native, Handler>): PolicyGuard<Native, Handler> {
+    const { version, guard, places } = current()
+    const first = version.collect(() => each(guard))
+    const number = asked.push(each) - 1
+    places[number] = first
+    return following((now) => now.places[number] ?? first)
+  }
+
   return {
+    ...following(({ guard }) => guard),
     // Always that of the version in force.
     limiter: new Proxy(current().guard.limiter, {
       get: (_first, field) => Reflect.get(current().guard.limiter, field),
@@ -128,29 +139,14 @@ function createLiveGuard<Native extends object, Handler>(
     get waiting() {
       return current().guard.waiting
     },
-    check(context) {
-      const { version, guard } = current()
-      return version.kill === 'off' ? guard.pass(context) : guard.check(context)
-    },
-    peek(asking) {
-      const { version, guard } = current()
-      return version.kill === 'off' ? passes : guard.peek(asking)
-    },
     pass: (context) => current().guard.pass(context),
     ofRoute(override, where) {
-      const known = ofRoutes.get(override) ?? add({ override, where, by: 'ofRoute' })
+      const known = ofRoutes.get(override) ?? add((guard) => guard.ofRoute(override, where))
       ofRoutes.set(override, known)
       return known
     },
-    derive: (override, where) => add({ override, where, by: 'derive' }),
+    derive: (override, where) => add((guard) => guard.derive(override, where)),
   }
-}
-
-function placed<Native extends object, Handler>(
-  guard: Guard<Native, Handler>,
-  { override, where, by }: Asked<Native, Handler>,
-): PolicyGuard<Native, Handler> {
-  return guard[by](override, where)
 }
 
 /** Options that belong into live policies. */

@@ -2,62 +2,47 @@ import { invalid, isOptions, isSluiceError, SluiceError, warnOnce } from '@sluic
 import { evidenceOf } from '../keys/resolver.ts'
 import type { BoundPolicy } from '../options/bound-policy.ts'
 import type { PolicyGuardOptions, RouteOverride } from '../options/options.ts'
-import { penaltyOfRoute } from '../options/penalty.ts'
 import type { Scope } from '../request/scope.ts'
 import type { PolicyCatalogue } from '../routes/catalogue.ts'
 import { wholeOverride } from '../routes/overrides.ts'
 import type { GuardSetup, PolicyGuardPlace } from '../stages/setup.ts'
-import { createPolicyGuard, type OpenPolicyGuard, type PolicyGuard } from './policy-guard.ts'
+import { createPolicyGuard, type OpenGuard, type PolicyGuard } from '../stages/stages.ts'
 
 /** The guard around routes, and its options. */
 export interface ParentGuard<Native extends object, Handler> {
   readonly options: PolicyGuardOptions<Native, Handler>
   readonly catalogue: PolicyCatalogue<Native>
-  readonly guard: OpenPolicyGuard<Native, Handler>
+  readonly guard: OpenGuard<Native, Handler>
   /** The place of that guard; `undefined` where only each context tells. */
   readonly scope: Scope | undefined
   /** Tells whether it limits all other requests, so that an override can be added to it. */
   readonly isApplied: boolean
 }
 
-type RoutePlace = Pick<PolicyGuardPlace<never>, 'where' | 'scope' | 'identifiedByScope'>
-
-/** The guards of routes that have limits of their own. */
-export class RouteGuards<Native extends object, Handler> {
-  readonly #around: ParentGuard<Native, Handler>
-  readonly #made = new Map<unknown, PolicyGuard<Native, Handler>>()
-
-  constructor(around: ParentGuard<Native, Handler>) {
-    this.#around = around
-  }
-
-  /** The guard of an override that stands at a route, made when it is first asked for. */
-  at(
-    override: RouteOverride<Native, Handler> | string,
-    where: string,
-  ): PolicyGuard<Native, Handler> {
-    const known = this.#made.get(override)
-    if (known) return known
-    const guard = this.create(override, { where, identifiedByScope: true })
-    this.#made.set(override, guard)
-    return guard
-  }
-
-  /** @throws SluiceError that names the place and the option that is wrong */
-  create(
-    override: RouteOverride<Native, Handler> | string,
-    place: RoutePlace,
-  ): PolicyGuard<Native, Handler> {
-    const { options: around, catalogue, guard } = this.#around
+/**
+ * Returns the function that makes the guards of routes which have limits of their own.
+ * @throws SluiceError that names the place and the option that is wrong
+ */
+export function routeGuards<Native extends object, Handler>(
+  parent: ParentGuard<Native, Handler>,
+): (
+  override: RouteOverride<Native, Handler> | string,
+  place: Pick<PolicyGuardPlace<never>, 'where' | 'scope' | 'identifiedByScope'>,
+) => PolicyGuard<Native, Handler> {
+  const { options: around, catalogue, guard, isApplied } = parent
+  return (override, place) => {
     if (!isOptions(override) && typeof override !== 'string') {
       throw invalid({ option: place.where }, override, 'options, the name of a policy, or false')
     }
     try {
       const { options: whole, isAdded, shared } = wholeOverride(override, around, catalogue)
-      const { options, penalty } = penaltyOfRoute(override, whole, guard.setup.penalty)
+      // A client that is blocked is blocked on all routes that have no penalty of their own.
+      const sharesPenalty = typeof override === 'string' || override.penalty === undefined
+      const options = sharesPenalty ? { ...whole, penalty: false as const } : whole
+      const penalty = sharesPenalty ? guard.setup.penalty : undefined
       if (options.store !== around.store && (isAdded || penalty)) throw otherStore(isAdded)
       const inherited = {
-        addedTo: isAdded ? this.#addedTo() : [],
+        addedTo: isAdded ? addedTo(parent) : [],
         shared,
         penalty,
         delayQueue: options.maxWaiting === around.maxWaiting ? guard.delayQueue : undefined,
@@ -65,27 +50,35 @@ export class RouteGuards<Native extends object, Handler> {
       }
       const checksAdmission = options.admission !== around.admission
       const made = createPolicyGuard(options, { ...place, checksAdmission, inherited })
-      if (!isAdded && this.#around.isApplied) warnIfUnbounded(guard.setup, made.setup, place.where)
+      if (!isAdded && isApplied) warnIfUnbounded(guard.setup, made.setup, place.where)
       return made
     } catch (error) {
       if (!isSluiceError(error) || error.message.startsWith(place.where)) throw error
       throw new SluiceError(error.code, `${place.where}: ${error.message}`, { cause: error })
     }
   }
+}
 
-  #addedTo(): readonly BoundPolicy<Native>[] {
-    const { guard, scope, isApplied } = this.#around
-    if (!isApplied) {
-      throw new SluiceError(
-        'SLUICE_OPTION_INVALID',
-        `combine is 'add', but there are no policies for all requests that could be added to; leave combine out`,
-      )
-    }
-    const { policies, penalty } = guard.setup
-    return policies
-      .filter((bound) => bound !== penalty)
-      .map((bound) => ({ ...bound, scope: bound.scope ?? scope }))
+function addedTo<Native extends object, Handler>({
+  guard,
+  scope,
+  isApplied,
+}: ParentGuard<Native, Handler>): readonly BoundPolicy<Native>[] {
+  if (!isApplied) {
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      `combine is 'add', but there are no policies for all requests that could be added to; leave combine out`,
+    )
   }
+  return quotasOf(guard.setup).map((bound) => ({ ...bound, scope: bound.scope ?? scope }))
+}
+
+/** The policies of a guard without its penalty. */
+function quotasOf<Native extends object>({
+  policies,
+  penalty,
+}: GuardSetup<Native>): readonly BoundPolicy<Native>[] {
+  return policies.filter((bound) => bound !== penalty)
 }
 
 /** Warns of pairs in place of the address: nobody counts a client that varies the rest. */
@@ -94,8 +87,8 @@ function warnIfUnbounded<Native extends object>(
   own: GuardSetup<Native>,
   where: string,
 ): void {
-  const [before, now] = [around, own].map(({ policies, penalty }) =>
-    policies.filter((bound) => bound !== penalty).map(({ key }) => evidenceOf(key)),
+  const [before, now] = [around, own].map((setup) =>
+    quotasOf(setup).map(({ key }) => evidenceOf(key)),
   )
   if (!before?.includes('address') || !now?.every((evidence) => evidence === 'pair')) return
   warnOnce(

@@ -100,13 +100,15 @@ function withoutPort(text: string): string {
 function masked(address: IpAddress, prefix: number): string {
   const bytes = address.toByteArray()
   if (prefix === bytes.length * 8) return ipaddr.fromByteArray(bytes).toString()
-  const kept = bytes.map((byte, index) => byte & maskOf(prefix - index * 8))
-  return `${ipaddr.fromByteArray(kept).toString()}/${prefix}`
+  return `${ipaddr.fromByteArray(maskedBytes(bytes, prefix)).toString()}/${prefix}`
 }
 
-/** The mask of a byte of which `bits` bits are left to keep. */
-function maskOf(bits: number): number {
-  return bits >= 8 ? 0xff : bits <= 0 ? 0 : (0xff << (8 - bits)) & 0xff
+/** The first bits of an address, with zeros in place of the others. */
+export function maskedBytes(bytes: readonly number[], prefix: number): number[] {
+  return bytes.map((byte, index) => {
+    const kept = Math.min(8, Math.max(0, prefix - index * 8))
+    return byte & (0xff << (8 - kept))
+  })
 }
 
 /** Number of addresses to remember, since clients come back. At this number all are forgotten. */

@@ -8,7 +8,6 @@ import {
   type KeyResolver,
   keyOfIdentity,
   resolveKey,
-  withEvidence,
 } from './resolver.ts'
 
 /**
@@ -19,7 +18,7 @@ export function all<Native>(
   ...resolvers: KeyResolver<Native>[]
 ): IdentityResolver<Native, unknown[]> {
   checkResolvers(resolvers, 'all(...)')
-  const resolver = defineIdentity<Native, unknown[]>(
+  return defineIdentity<Native, unknown[]>(
     (native, request) => {
       const parts = resolvers.map((resolver) => resolveKey(resolver, native, request))
       return parts.some(isPromise) ? Promise.all(parts).then(joined) : joined(parts)
@@ -30,8 +29,8 @@ export function all<Native>(
       const parts = resolvers.map((resolver, index) => keyOfIdentity(resolver, values[index]))
       return joinKey(tag, parts)
     },
+    evidenceOf(...resolvers) ?? evidenceOfParts(resolvers),
   )
-  return withEvidence(resolver, evidenceOf(...resolvers) ?? evidenceOfParts(resolvers))
 }
 
 /** A client does not choose its route as it chooses a name, so the rest of the key decides. */
@@ -75,20 +74,15 @@ export function firstOf<Native>(
       return key ?? from(index + 1, native, request)
     })
   }
-  return withEvidence(
-    defineIdentity<Native, unknown[]>(
-      (native, request) => from(0, native, request),
-      (...values) => {
-        const place = values.findIndex((value) => value !== undefined)
-        const resolver = resolvers[place]
-        if (resolver) return keyOfIdentity(resolver, values[place])
-        throw otherCount(
-          'firstOf',
-          values.length,
-          `at most ${resolvers.length}, one of them a value`,
-        )
-      },
-    ),
+  return defineIdentity<Native, unknown[]>(
+    (native, request) => from(0, native, request),
+    (...values) => {
+      const place = values.findIndex((value) => value !== undefined)
+      const resolver = resolvers[place]
+      if (resolver) return keyOfIdentity(resolver, values[place])
+      const needed = `at most ${resolvers.length}, one of them a value`
+      throw otherCount('firstOf', values.length, needed)
+    },
     evidenceOf(...resolvers),
   )
 }

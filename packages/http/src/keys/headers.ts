@@ -8,7 +8,7 @@ import {
   warnOnce,
 } from '@sluice/core'
 import type { HttpRequest } from '../request/request.ts'
-import { defineIdentity, type IdentityResolver, withEvidence } from './resolver.ts'
+import { defineIdentity, type IdentityResolver } from './resolver.ts'
 
 /**
  * The value of a request header. A blank one is missing. Long values are fine: stores digest them.
@@ -58,27 +58,18 @@ export interface CredentialOptions<Native = unknown> {
   verify?: ((credential: string, request: Native) => MaybePromise<boolean>) | false | undefined
 }
 
-interface Credential<Native> {
-  /** The user's name for the resolver, for messages. */
-  readonly name: string
-  /** The text that its keys begin with. */
-  readonly tag: string
-  readonly verify: CredentialOptions<Native>['verify']
-  find(request: HttpRequest): string | undefined
-}
-
-function credentialKey<Native>({
-  name,
-  tag,
-  verify,
-  find,
-}: Credential<Native>): IdentityResolver<Native> {
+/** Makes the resolver of a credential, which `find` finds in a request. */
+function credentialKey<Native>(
+  { name, tag }: { readonly name: string; readonly tag: string },
+  verify: CredentialOptions<Native>['verify'],
+  find: (request: HttpRequest) => string | undefined,
+): IdentityResolver<Native> {
   if (verify !== undefined && verify !== false && typeof verify !== 'function') {
     const legal =
       'a function that answers true or false, or false where something before the limiter refuses unknown credentials'
     throw invalid({ option: `verify of ${name}` }, verify, legal)
   }
-  const resolver = defineIdentity<Native, [string]>(
+  return defineIdentity<Native, [string]>(
     (native, request) => {
       const credential = find(request)
       if (credential === undefined || !verify) return tagged(tag, credential)
@@ -87,8 +78,8 @@ function credentialKey<Native>({
       )
     },
     (credential) => `${tag}${identityText(credential, `${name}.keyOf(credential)`)}`,
+    verify === undefined ? 'unverified' : undefined,
   )
-  return withEvidence(resolver, verify === undefined ? 'unverified' : undefined)
 }
 
 /** Not the value itself: it may be what is stored beside the credential. */
@@ -119,12 +110,8 @@ export interface ApiKeyOptions<Native = unknown> extends CredentialOptions<Nativ
 export function apiKey<Native>(options: ApiKeyOptions<Native> = {}): IdentityResolver<Native> {
   knownFields(options, 'apiKey', ['header', 'verify'])
   const field = headerName(orDefault(options.header, 'x-api-key'), 'header')
-  return credentialKey({
-    name: 'apiKey(…)',
-    tag: '@key/',
-    verify: options.verify,
-    find: (request) => present(request, field),
-  })
+  const kind = { name: 'apiKey(…)', tag: '@key/' }
+  return credentialKey(kind, options.verify, (request) => present(request, field))
 }
 
 /**
@@ -136,13 +123,8 @@ export function apiKey<Native>(options: ApiKeyOptions<Native> = {}): IdentityRes
  */
 export function bearer<Native>(options: CredentialOptions<Native> = {}): IdentityResolver<Native> {
   knownFields(options, 'bearer', ['verify'])
-  return credentialKey({
-    name: 'bearer(…)',
-    tag: '@bearer/',
-    verify: options.verify,
-    find(request) {
-      const [scheme, token] = (request.header('authorization') ?? '').trim().split(/ +/, 2)
-      return scheme?.toLowerCase() === 'bearer' ? token : undefined
-    },
+  return credentialKey({ name: 'bearer(…)', tag: '@bearer/' }, options.verify, (request) => {
+    const [scheme, token] = (request.header('authorization') ?? '').trim().split(/ +/, 2)
+    return scheme?.toLowerCase() === 'bearer' ? token : undefined
   })
 }

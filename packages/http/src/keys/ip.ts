@@ -1,6 +1,6 @@
 import { countOption, invalid, type Option, type OptionsOf, readOptions } from '@sluice/core'
 import { canonicalIp, type IpPrefixes, remember } from './canonical-ip.ts'
-import { defineIdentity, type IdentityResolver, withEvidence } from './resolver.ts'
+import { defineIdentity, type IdentityResolver } from './resolver.ts'
 
 class IpTable {
   /** Leading bits of an IPv6 that count: a customer has a /64 or more. 1 to 128. @default 64 */
@@ -22,14 +22,14 @@ const invalidIp = '@ip/invalid'
 export function ip(options: IpOptions = {}): IdentityResolver<unknown> {
   const prefixes = readOptions(new IpTable(), options, 'ip')
   const known = new Map<string, string>()
-  const resolver = defineIdentity(
+  return defineIdentity(
     (_native: unknown, { ip: address }) => {
       if (address === undefined) return undefined
       return known.get(address) ?? remember(known, address, keyOfIp(address, prefixes))
     },
     (address: string) => keyOfIp(addressText(address, 'ip().keyOf(address)'), prefixes),
+    'address',
   )
-  return withEvidence(resolver, 'address')
 }
 
 /**

@@ -1,4 +1,4 @@
-import { andThen, type Decision, type MaybePromise, SluiceError } from '@sluice/core'
+import { andThen, type MaybePromise, SluiceError } from '@sluice/core'
 import type { HttpRequest } from '../request/request.ts'
 import { ip, ipKey } from './ip.ts'
 import { resolveKey } from './resolver.ts'
@@ -31,15 +31,6 @@ export function insteadOfKey(mode: MissingKey, request: HttpRequest): MaybePromi
     if (key === undefined && request.needsAddress) throw keyMissing(request)
     return { key: key ?? addressless }
   })
-}
-
-/** The refusal of a request without a key: no policy was asked, and no wait helps. */
-export const deniedWithoutKey: Decision = {
-  allowed: false,
-  outcomes: [],
-  retryAfterMs: Number.POSITIVE_INFINITY,
-  delayMs: 0,
-  source: 'store',
 }
 
 function keyMissing({ method, route, ip, needsAddress }: HttpRequest): SluiceError {

@@ -35,43 +35,37 @@ export interface IdentityResolver<Native, Values extends unknown[] = [value: str
   keyOf(...values: Values): string
 }
 
-const readyMade = processWide('@sluice/http/resolvers/1', () => new WeakSet<object>())
-
 /**
  * The evidence behind the keys of a resolver: the address of a client, the address together with
  * another identity, an unverified credential, or the route alone, which all clients share.
  */
 type Evidence = 'address' | 'pair' | 'route' | 'unverified'
 
-const evidence = processWide(
-  '@sluice/http/evidence-of-keys/1',
-  () => new WeakMap<object, Evidence>(),
+const readyMade = processWide(
+  '@sluice/http/resolvers/2',
+  () => new WeakMap<object, Evidence | undefined>(),
 )
-
-/** Marks a resolver by the source of its keys. */
-export function withEvidence<R extends object>(resolver: R, found: Evidence | undefined): R {
-  if (found) evidence.set(resolver, found)
-  return resolver
-}
 
 /** Returns the evidence behind the keys of resolvers; one that is unverified is enough. */
 export function evidenceOf(...resolvers: readonly object[]): Evidence | undefined {
-  const known = resolvers.map((resolver) => evidence.get(resolver))
+  const known = resolvers.map((resolver) => readyMade.get(resolver))
   return known.includes('unverified') ? 'unverified' : known.length === 1 ? known[0] : undefined
 }
 
 /** Marks a resolver whose keys begin with `@` and its kind, so that two kinds never meet. */
 export function defineKey<Native>(resolver: KeyResolver<Native>): KeyResolver<Native> {
-  readyMade.add(resolver)
+  readyMade.set(resolver, undefined)
   return resolver
 }
 
-/** Marks a resolver, and gives it `keyOf`. */
+/** Marks a resolver by the source of its keys, and gives it `keyOf`. */
 export function defineIdentity<Native, Values extends unknown[]>(
   resolver: KeyResolver<Native>,
   keyOf: (...values: Values) => string,
+  evidence?: Evidence,
 ): IdentityResolver<Native, Values> {
-  return Object.assign(defineKey(resolver), { keyOf })
+  readyMade.set(resolver, evidence)
+  return Object.assign(resolver, { keyOf })
 }
 
 /**

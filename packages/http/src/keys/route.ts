@@ -1,6 +1,6 @@
 import { matchedRoute } from '../request/scope.ts'
 import { identityText } from './headers.ts'
-import { defineIdentity, type IdentityResolver, withEvidence } from './resolver.ts'
+import { defineIdentity, type IdentityResolver } from './resolver.ts'
 
 /**
  * The matched route: its pattern and the method (HEAD as GET). It is never the path as it was sent,
@@ -9,11 +9,11 @@ import { defineIdentity, type IdentityResolver, withEvidence } from './resolver.
  * `route().keyOf('GET /users/:id')` is the key of one.
  */
 export function route(): IdentityResolver<unknown> {
-  const resolver = defineIdentity(
+  return defineIdentity(
     (_native: unknown, request) => tag + (matchedRoute(request) ?? 'unmatched'),
     (matched: string) => tag + identityText(matched, 'route().keyOf(route)'),
+    'route',
   )
-  return withEvidence(resolver, 'route')
 }
 
 const tag = '@route/'

@@ -1,8 +1,6 @@
 import {
   andThen,
   type CheckLimiter,
-  type Decision,
-  type DecisionTiming,
   invalid,
   isPromise,
   type MaybePromise,
@@ -14,24 +12,9 @@ import {
 import { algorithmOf } from '@sluice/core/backend'
 import type { BoundPolicy, PolicyCheck } from '../options/bound-policy.ts'
 import type { PolicySettlement } from '../options/settlement.ts'
-import type { RequestContext } from '../request/context.ts'
 import type { Hold } from '../request/hold.ts'
 import { inOrder, type Report } from '../request/user-functions.ts'
-import type { Budgets } from './budgets.ts'
-
-/** A request, and what was asked and decided for it. */
-export interface Found<Native extends object> {
-  readonly context: RequestContext<Native>
-  readonly decision: Decision
-  /** All that was asked, those in shadow too. */
-  readonly checks: readonly PolicyCheck<Native>[]
-  /** Asked once, before anything of it is given back. @default true */
-  readonly mayGiveBack?: (() => MaybePromise<boolean>) | undefined
-  /** The units that are held for the request, if a policy has `reserve`. */
-  readonly budgets?: Budgets | undefined
-  /** The time that the decision took, if it is observed. */
-  readonly timing?: DecisionTiming | undefined
-}
+import type { Found } from './found.ts'
 
 /** The common part of the accounts of one guard. */
 export interface AccountSetup<Native> {
@@ -43,16 +26,16 @@ export interface AccountSetup<Native> {
 /** The units of one request, settled when its response is over. Later units are charged at once. */
 export class RequestAccount<Native extends object> implements Hold {
   readonly #setup: AccountSetup<Native>
-  readonly #decided: Found<Native>
+  readonly #found: Found<Native>
   readonly #late = new Map<PolicyCheck<Native>, number>()
-  #refunded: readonly BoundPolicy<Native>[] = []
+  /** Known when the response is over. */
+  #refunded: readonly BoundPolicy<Native>[] | undefined
   #isHeld = false
   #isOver = false
-  #isSettled = false
 
-  constructor(setup: AccountSetup<Native>, decided: Found<Native>) {
+  constructor(setup: AccountSetup<Native>, found: Found<Native>) {
     this.#setup = setup
-    this.#decided = decided
+    this.#found = found
   }
 
   /** @throws SluiceError when `units` is no whole number ≥ 0, or no such policy can be charged */
@@ -61,14 +44,14 @@ export class RequestAccount<Native extends object> implements Hold {
     wholeNumber(units, place, { min: 0 })
     if (policyName !== undefined) this.#checkName(policyName)
     if (units === 0) return
-    for (const check of this.#decided.checks) {
-      if (policyName === undefined ? !hasUnits(check.policy) : check.policy.name !== policyName)
-        continue
+    const isMeant = ({ policy }: PolicyCheck<Native>) =>
+      policyName === undefined ? hasUnits(policy) : policy.name === policyName
+    for (const check of this.#found.checks.filter(isMeant)) {
       const sum = (this.#late.get(check) ?? 0) + units
       this.#late.set(check, Math.min(sum, Number.MAX_SAFE_INTEGER))
     }
-    if (this.#isSettled) this.#chargeLate()
-    else if (!this.#isHeld) this.#decided.context.settleAtEnd(this.held())
+    if (this.#refunded) this.#chargeLate()
+    else if (!this.#isHeld) this.#found.context.settleAtEnd(this.held())
   }
 
   /** Returns the hold to settle when the response is over; its caller sees to that. */
@@ -78,35 +61,27 @@ export class RequestAccount<Native extends object> implements Hold {
   }
 
   finish(status: number): unknown {
-    if (this.#isOver) return undefined
-    this.#isOver = true
-    const { context, decision, checks } = this.#decided
-    const policies = decision.allowed ? checks.map(({ bound }) => bound) : []
-    const refunded = refundedPolicies(policies, {
-      native: context.native,
-      status,
-      report: this.#setup.report,
-    })
-    return andThen(refunded, (known) => this.#settle(known))
+    return this.#end(() => refundedPolicies(this.#found, status, this.#setup.report))
   }
 
   /** Charges a client that leaves early: guesses of passwords would be free otherwise. */
   abort(): unknown {
-    if (this.#isOver) return undefined
-    this.#isOver = true
-    return this.#settle([])
+    return this.#end(() => [])
   }
 
-  #settle(due: readonly BoundPolicy<Native>[]): unknown {
-    const { mayGiveBack } = this.#decided
-    if (due.length === 0 || !mayGiveBack) return this.#close(due)
-    return andThen(mayGiveBack(), (may) => this.#close(may ? due : []))
+  #end(refunded: () => MaybePromise<readonly BoundPolicy<Native>[]>): unknown {
+    if (this.#isOver) return undefined
+    this.#isOver = true
+    const { mayGiveBack } = this.#found
+    return andThen(refunded(), (due) => {
+      if (due.length === 0 || !mayGiveBack) return this.#close(due)
+      return andThen(mayGiveBack(), (may) => this.#close(may ? due : []))
+    })
   }
 
   #close(refunded: readonly BoundPolicy<Native>[]): Promise<unknown> {
-    this.#isSettled = true
     this.#refunded = refunded
-    const { decision } = this.#decided
+    const { decision } = this.#found
     const policies = refunded.map(({ policy }) => policy)
     const work = policies.length > 0 && this.#setup.limiter.refund(decision, { policies })
     return Promise.all([work, this.#chargeLate()])
@@ -117,10 +92,10 @@ export class RequestAccount<Native extends object> implements Hold {
    * have denied would have had no cost.
    */
   #chargeLate(): unknown {
-    const { shadow } = this.#decided.decision
+    const { shadow } = this.#found.decision
     const denied = shadow?.outcomes.filter(({ allowed }) => !allowed) ?? []
     const checks = [...this.#late]
-      .filter(([{ bound }]) => !this.#refunded.includes(bound))
+      .filter(([{ bound }]) => !this.#refunded?.includes(bound))
       .filter(([{ policy }]) => !denied.some((outcome) => outcome.policy.id === policy.id))
       .map(([check, cost]) => ({ ...check, cost }))
     this.#late.clear()
@@ -155,25 +130,22 @@ export function mayRefund<Native extends object>({ decision, checks }: Found<Nat
   return checks.some(({ bound }) => bound.settlement !== undefined)
 }
 
-interface Ended<Native> {
-  readonly native: Native
-  readonly status: number
-  readonly report: Report
-}
-
 /**
  * The policies that give back what was taken, now that the response is over. Never throws or
  * rejects: no caller is left to handle an error.
  */
-function refundedPolicies<Native>(
-  policies: readonly BoundPolicy<Native>[],
-  ended: Ended<Native>,
+function refundedPolicies<Native extends object>(
+  { context, decision, checks }: Found<Native>,
+  status: number,
+  report: Report,
 ): MaybePromise<readonly BoundPolicy<Native>[]> {
+  const policies = decision.allowed ? checks.map(({ bound }) => bound) : []
   const concerned = policies.filter(({ settlement }) => settlement !== undefined)
   const functions = [...new Set(concerned.map(({ settlement }) => settlement?.ask))]
+  const ended = { native: context.native, status, report }
   const answers = inOrder(functions, (ask) => {
     const settlement = concerned.find((bound) => bound.settlement?.ask === ask)?.settlement
-    return settlement ? answerOf(settlement, ended) : undefined
+    return settlement && answerOf(settlement, ended)
   })
   return andThen(answers, (known) =>
     concerned.filter(
@@ -185,15 +157,14 @@ function refundedPolicies<Native>(
 /** Asks a function of the user's. Without an answer it reports that, and the charge is kept. */
 function answerOf<Native>(
   { option, ask }: PolicySettlement<Native>,
-  { native, status, report }: Ended<Native>,
+  { native, status, report }: { native: Native; status: number; report: Report },
 ): MaybePromise<boolean | undefined> {
-  const keep = (how: string): undefined => {
-    report(
+  const keep = (how: string): undefined =>
+    void report(
       'SLUICE_ANSWER_INVALID',
       option,
       `it must answer true or false, but ${how}; the charge was kept`,
     )
-  }
   const threw = (error: unknown): undefined =>
     keep(`threw ${error instanceof Error ? `a ${error.name}` : quote(error)}`)
   const accept = (answer: unknown): boolean | undefined =>

@@ -1,23 +1,14 @@
-import {
-  type CheckLimiter,
-  type Decision,
-  quote,
-  type Reservation,
-  SluiceError,
-} from '@sluice/core'
-import type { BoundPolicy, PolicyCheck } from '../options/bound-policy.ts'
-import type { RequestContext } from '../request/context.ts'
-import type { Hold } from '../request/hold.ts'
+import { type CheckLimiter, quote, type Reservation, SluiceError } from '@sluice/core'
+import type { BoundPolicy } from '../options/bound-policy.ts'
+import type { Decide, RequestBudgets } from './found.ts'
 
-/** The budgets of one request, settled when its response is over. */
-export class Budgets implements Hold {
+class Budgets implements RequestBudgets {
   readonly #byPolicy: ReadonlyMap<string, Reservation>
 
   constructor(byPolicy: ReadonlyMap<string, Reservation>) {
     this.#byPolicy = byPolicy
   }
 
-  /** @throws SluiceError when there is no such budget, or none is named of several */
   of(policy: string | undefined): Reservation {
     const names = [...this.#byPolicy.keys()]
     const isOne = this.#all.size === 1
@@ -44,16 +35,6 @@ export class Budgets implements Hold {
   }
 }
 
-type Decider<Native extends object> = (
-  context: RequestContext<Native>,
-  checks: readonly PolicyCheck<Native>[],
-) => Promise<{
-  readonly context: RequestContext<Native>
-  readonly decision: Decision
-  readonly checks: readonly PolicyCheck<Native>[]
-  readonly budgets: Budgets
-}>
-
 /**
  * Returns the function that decides requests of policies with `reserve`; `undefined` without such
  * policies. Policies whose units come from one function, or are one number, have one budget.
@@ -61,11 +42,11 @@ type Decider<Native extends object> = (
 export function reserving<Native extends object>(
   limiter: CheckLimiter,
   policies: readonly BoundPolicy<Native>[],
-): Decider<Native> | undefined {
+): Decide<Native> | undefined {
   const reserved = policies.filter(({ policy }) => policy.reserveMs > 0)
   if (reserved.length === 0) return undefined
   const sources = [...new Set(reserved.map(({ cost }) => cost))]
-  return async (context, checks) => {
+  return async (context, checks, timing) => {
     const { decision, budget } = await limiter.reserveChecks(checks)
     const budgets = new Map<string, Reservation>()
     for (const source of sources) {
@@ -73,6 +54,6 @@ export function reserving<Native extends object>(
       const one = budget(own, { units: own[0]?.cost ?? 0 })
       for (const { cost, policy } of reserved) if (cost === source) budgets.set(policy.name, one)
     }
-    return { context, decision, checks, budgets: new Budgets(budgets) }
+    return { context, decision, checks, timing, budgets: new Budgets(budgets) }
   }
 }

@@ -2,24 +2,23 @@ import {
   bindingIndex,
   type Decision,
   type DecisionSource,
-  type DecisionTiming,
   divideChecks,
   type Outcome,
   type Policy,
   type Reservation,
 } from '@sluice/core'
 import type { PolicyCheck } from '../options/bound-policy.ts'
-import type { RequestContext } from '../request/context.ts'
 import type { RequestDecision } from '../request/passage.ts'
 import { noBudget } from '../responses/refusal.ts'
 import { fieldsKey, type ResponseFields, responseFields } from '../responses/response-fields.ts'
-import { type AccountSetup, type Found, RequestAccount } from './account.ts'
+import { type AccountSetup, RequestAccount } from './account.ts'
+import type { Found } from './found.ts'
 
 /**
  * One request as it was decided, through all later stages, and for the application. Own properties
  * are those that loggers shall print.
  */
-export class Decided<Native extends object> implements RequestDecision, Found<Native> {
+export class Decided<Native extends object> implements RequestDecision {
   readonly allowed: boolean
   readonly limit: number | undefined
   readonly remaining: number | undefined
@@ -30,11 +29,10 @@ export class Decided<Native extends object> implements RequestDecision, Found<Na
   readonly shadow: Decision['shadow']
   readonly #setup: AccountSetup<Native>
   readonly #found: Found<Native>
-  readonly #timing: DecisionTiming | undefined
   readonly #fields: ResponseFields
   #account: RequestAccount<Native> | undefined
 
-  constructor(setup: AccountSetup<Native>, found: Found<Native>, timing?: DecisionTiming) {
+  constructor(setup: AccountSetup<Native>, found: Found<Native>) {
     const { context, decision } = found
     this.allowed = decision.allowed
     this.limit = decision.limit
@@ -46,7 +44,6 @@ export class Decided<Native extends object> implements RequestDecision, Found<Na
     this.shadow = decision.shadow
     this.#setup = setup
     this.#found = found
-    this.#timing = timing
     this.#fields = responseFields(context)
   }
 
@@ -61,33 +58,12 @@ export class Decided<Native extends object> implements RequestDecision, Found<Na
 
   /** The same request with another decision, or with other checks. */
   with(changes: Partial<Pick<Found<Native>, 'decision' | 'checks'>>): Decided<Native> {
-    const { context, decision, checks, mayGiveBack, budgets } = this.#found
-    const found = { context, decision, checks, mayGiveBack, budgets, ...changes }
-    return new Decided(this.#setup, found, this.#timing)
+    return new Decided(this.#setup, { ...this.#found, ...changes })
   }
 
-  get context(): RequestContext<Native> {
-    return this.#found.context
-  }
-
-  get decision(): Decision {
-    return this.#found.decision
-  }
-
-  get checks(): readonly PolicyCheck<Native>[] {
-    return this.#found.checks
-  }
-
-  get mayGiveBack(): Found<Native>['mayGiveBack'] {
-    return this.#found.mayGiveBack
-  }
-
-  get budgets(): Found<Native>['budgets'] {
-    return this.#found.budgets
-  }
-
-  get timing(): DecisionTiming | undefined {
-    return this.#timing
+  /** The request, its checks, and the decision as its limiter gave it. */
+  get found(): Found<Native> {
+    return this.#found
   }
 
   /** The fields of its response. */
@@ -110,7 +86,7 @@ export class Decided<Native extends object> implements RequestDecision, Found<Na
   }
 
   get #binding(): PolicyCheck<Native> | undefined {
-    const { enforced } = divideChecks(this.checks)
+    const { enforced } = divideChecks(this.#found.checks)
     return enforced[bindingIndex(this.outcomes, enforced)]
   }
 
@@ -119,7 +95,7 @@ export class Decided<Native extends object> implements RequestDecision, Found<Na
   }
 
   budget(policy?: string): Reservation {
-    return this.budgets?.of(policy) ?? noBudget()
+    return this.#found.budgets?.of(policy) ?? noBudget()
   }
 
   spend(units = 1, policy?: string): boolean {
@@ -129,12 +105,12 @@ export class Decided<Native extends object> implements RequestDecision, Found<Na
   async reset(): Promise<boolean> {
     // A penalty may have been asked in a form that counts no strikes.
     return this.#setup.limiter.resetChecks(
-      this.checks.map((check) => ({ ...check, policy: check.bound.policy })),
+      this.#found.checks.map((check) => ({ ...check, policy: check.bound.policy })),
     )
   }
 }
 
 /** The checks that were asked for a decision, those of policies in shadow too. */
 export function checksOf(decision: RequestDecision): readonly PolicyCheck<object>[] {
-  return decision instanceof Decided ? decision.checks : []
+  return decision instanceof Decided ? decision.found.checks : []
 }

@@ -1,4 +1,4 @@
-import { type Decision, type Limiter, maxTimerMs, type Outcome, type Policy } from '@sluice/core'
+import { type Decision, type Limiter, maxTimerMs, type Policy } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import type { Hold } from '../request/hold.ts'
 import { UnderWay, type UnderWayEntry } from './under-way.ts'
@@ -10,81 +10,61 @@ interface Lease extends UnderWayEntry {
   readonly decision: Decision
 }
 
-/** Renews the leases of all requests by one timer, and releases each with its response. */
-export class LeaseRenewer {
-  readonly #limiter: Limiter
-  readonly #periodMs: number
-  readonly #kept = new UnderWay<Lease>()
-  #timer: ReturnType<typeof setInterval> | undefined
-  #isRenewing = false
-
-  /** `undefined` where no policy lends anything. */
-  static of(limiter: Limiter, policies: readonly Policy[]): LeaseRenewer | undefined {
-    const periodMs = renewalPeriodMs(policies)
-    return periodMs === undefined ? undefined : new LeaseRenewer(limiter, periodMs)
-  }
-
-  private constructor(limiter: Limiter, periodMs: number) {
-    this.#limiter = limiter
-    this.#periodMs = periodMs
-  }
-
-  /** Keeps the leases of a decision until its response is over; `undefined` when it has none. */
-  keep(decision: Decision): Hold | undefined {
-    if (!lends(decision)) return undefined
-    const lease = { index: -1, decision }
-    this.#kept.add(lease)
-    // Not what keeps a process alive: a lease that its process leaves behind runs out.
-    this.#timer ??= unreferenced(setInterval(() => this.#renew(), this.#periodMs))
-    const release = () => this.#release(lease)
-    return { finish: release, abort: release }
-  }
-
-  #release(lease: Lease): unknown {
-    if (!this.#kept.remove(lease)) return undefined
-    if (this.#kept.size === 0) {
-      clearInterval(this.#timer)
-      this.#timer = undefined
-    }
-    return this.#limiter.release(lease.decision)
-  }
+/**
+ * Renews the leases of all requests by one timer, and releases each with its response. `undefined`
+ * where no policy lends anything.
+ * @returns a function that keeps the leases of a decision until its response is over; its result is
+ * `undefined` when there are none
+ */
+export function leaseKeeper(
+  limiter: Limiter,
+  policies: readonly Policy[],
+): ((decision: Decision) => Hold | undefined) | undefined {
+  const leasesMs = policies.filter(countsLeases).map(({ windowMs }) => windowMs)
+  if (leasesMs.length === 0) return undefined
+  const periodMs = Math.max(1, Math.floor(Math.min(...leasesMs) / renewalsPerLease))
+  const kept = new UnderWay<Lease>()
+  let timer: ReturnType<typeof setInterval> | undefined
+  let isRenewing = false
 
   /** A store that is slower than the timer must not be asked more and more. */
-  async #renew(): Promise<void> {
-    if (this.#isRenewing) return
-    this.#isRenewing = true
+  async function renew(): Promise<void> {
+    if (isRenewing) return
+    isRenewing = true
     try {
-      await Promise.all(this.#kept.entries().map(({ decision }) => this.#limiter.renew(decision)))
+      await Promise.all(kept.entries().map(({ decision }) => limiter.renew(decision)))
     } finally {
-      this.#isRenewing = false
+      isRenewing = false
     }
   }
-}
 
-function renewalPeriodMs(policies: readonly Policy[]): number | undefined {
-  const leases = policies.filter(countsLeases).map(({ windowMs }) => windowMs)
-  if (leases.length === 0) return undefined
-  const periodMs = Math.floor(Math.min(...leases) / renewalsPerLease)
-  return Math.min(Math.max(1, periodMs), maxTimerMs)
-}
+  function end(lease: Lease): unknown {
+    if (!kept.remove(lease)) return undefined
+    if (kept.size === 0) {
+      clearInterval(timer)
+      timer = undefined
+    }
+    return limiter.release(lease.decision)
+  }
 
-/** Tells whether a decision has leases. Leases of a policy in shadow may be known later. */
-function lends({ outcomes, shadow }: Decision): boolean {
-  return shadow !== undefined || outcomes.some(isLent)
-}
-
-function isLent({ policy, receipt }: Outcome): boolean {
-  return receipt !== undefined && countsLeases(policy)
+  return (decision) => {
+    // Leases of a policy in shadow may be known later.
+    const lends =
+      decision.shadow !== undefined ||
+      decision.outcomes.some(({ policy, receipt }) => receipt && countsLeases(policy))
+    if (!lends) return undefined
+    const lease = { index: -1, decision }
+    kept.add(lease)
+    if (timer === undefined) {
+      timer = setInterval(renew, Math.min(periodMs, maxTimerMs))
+      // A lease that its process leaves behind runs out. Timers of other runtimes are numbers.
+      timer.unref?.()
+    }
+    const release = () => end(lease)
+    return { finish: release, abort: release }
+  }
 }
 
 function countsLeases(policy: Policy): boolean {
   return algorithmOf(policy).counts === 'leases'
-}
-
-/** Timers of Node keep a process alive; those of other runtimes are numbers. */
-function unreferenced<Timer>(timer: Timer): Timer {
-  if (typeof timer === 'object' && timer !== null && 'unref' in timer) {
-    if (typeof timer.unref === 'function') timer.unref()
-  }
-  return timer
 }

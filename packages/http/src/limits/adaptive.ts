@@ -6,7 +6,7 @@ import {
   wholeNumber,
 } from '@sluice/core'
 import type { Report } from '../request/user-functions.ts'
-import { type Reading, SignalTable, SmoothedSignal } from './signal.ts'
+import { SignalTable, smoothed } from './signal.ts'
 import type { FoundLimit, LimitSource } from './source.ts'
 
 const code = 'SLUICE_LIMIT_INVALID'
@@ -28,73 +28,12 @@ const stepsUp = 20
 const growth = 0.1
 
 /** A limit that follows a signal. */
-export class AdaptiveLimit implements LimitSource {
-  readonly kind = 'adaptive(…)'
-  readonly largest: number
+export interface AdaptiveLimit extends LimitSource {
+  readonly kind: 'adaptive(…)'
   readonly declared: number
-  readonly #signal: SmoothedSignal
-  readonly #min: number
-  readonly #step: number
-  #current: number
-
-  /** @throws SluiceError that names the option and the fix */
-  constructor(options: AdaptiveOptions) {
-    const settings = objectOption(new AdaptiveTable())(options, 'adaptive')
-    const { min, max } = settings
-    if (min >= max) {
-      throw invalid({ option: 'adaptive.min', code }, min, `less than adaptive.max (${max})`)
-    }
-    this.#min = min
-    this.#step = Math.ceil((max - min) / stepsUp)
-    this.#current = max
-    this.largest = max
-    this.declared = max
-    const owner = { where: 'adaptive', label: `adaptive({ min: ${min}, max: ${max} })` }
-    this.#signal = new SmoothedSignal(settings, owner, (reading) => this.#follow(reading))
-  }
-
   /** The limit now, for metrics. */
-  get current(): number {
-    return this.#current
-  }
-
-  find(_native: unknown, report: Report): FoundLimit {
-    this.#signal.refresh(report)
-    return { value: this.#current, reduced: this.#current < this.declared }
-  }
-
-  #follow({ value, nowMs, idleMs }: Reading): void {
-    const next = this.#next(value, idleMs)
-    if (next === this.#current) return
-    this.#current = next
-    this.#signal.restart(nowMs)
-  }
-
-  /** Between low and high it stays: a limit within the band cannot begin to swing. */
-  #next(value: number, idleMs: number): number {
-    const { low, high, smoothingMs } = this.#signal
-    if (value > high) {
-      const factor = (low + high) / 2 / value
-      const share = Math.min(gentlest, Math.max(steepest, factor))
-      return Math.max(this.#min, Math.floor(this.#current * share))
-    }
-    if (value >= low) return this.#current
-    // Without requests, nothing was overloaded either.
-    let next = this.#grown(this.#current)
-    for (
-      let restMs = idleMs - 2 * smoothingMs;
-      restMs >= 0 && next < this.declared;
-      restMs -= smoothingMs
-    ) {
-      next = this.#grown(next)
-    }
-    return next
-  }
-
-  #grown(limit: number): number {
-    const step = Math.min(this.#step, Math.ceil(limit * growth))
-    return Math.min(this.declared, limit + Math.max(1, step))
-  }
+  readonly current: number
+  find(native: unknown, report: Report): FoundLimit
 }
 
 /**
@@ -106,5 +45,48 @@ export class AdaptiveLimit implements LimitSource {
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function adaptive(options: AdaptiveOptions): AdaptiveLimit {
-  return new AdaptiveLimit(options)
+  const settings = objectOption(new AdaptiveTable())(options, 'adaptive')
+  const { min, max } = settings
+  if (min >= max) {
+    throw invalid({ option: 'adaptive.min', code }, min, `less than adaptive.max (${max})`)
+  }
+  const maxStep = Math.ceil((max - min) / stepsUp)
+  let current = max
+  const owner = { where: 'adaptive', label: `adaptive({ min: ${min}, max: ${max} })` }
+  const signal = smoothed(settings, owner, ({ value, idleMs }) => {
+    const before = current
+    current = next(value, idleMs)
+    return current !== before
+  })
+
+  /** Between low and high it stays: a limit within the band cannot begin to swing. */
+  function next(value: number, idleMs: number): number {
+    const { low, high, smoothingMs } = signal
+    if (value > high) {
+      const factor = (low + high) / 2 / value
+      const share = Math.min(gentlest, Math.max(steepest, factor))
+      return Math.max(min, Math.floor(current * share))
+    }
+    if (value >= low) return current
+    // Without requests, nothing was overloaded either.
+    const steps = Math.max(1, Math.floor(idleMs / smoothingMs))
+    let limit = current
+    for (let step = 0; step < steps && limit < max; step += 1) {
+      limit = Math.min(max, limit + Math.max(1, Math.min(maxStep, Math.ceil(limit * growth))))
+    }
+    return limit
+  }
+
+  return {
+    kind: 'adaptive(…)',
+    largest: max,
+    declared: max,
+    get current() {
+      return current
+    },
+    find(_native, report) {
+      signal.refresh(report)
+      return { value: current, reduced: current < max }
+    },
+  }
 }

@@ -12,8 +12,9 @@ import {
   quote,
   type RequiredOption,
 } from '@sluice/core'
+import { refuseUnasked } from '../request/passage.ts'
 import type { Report } from '../request/user-functions.ts'
-import { type Reading, SignalTable, SmoothedSignal } from './signal.ts'
+import { type Reading, SignalTable, smoothed } from './signal.ts'
 
 class ShedTable<Native> extends SignalTable {
   /** The classes, the least important first: `['batch', 'critical']`. The last is never refused. */
@@ -36,73 +37,63 @@ class ShedTable<Native> extends SignalTable {
 /** Options for refusing the less important requests under pressure. */
 export interface ShedOptions<Native> extends OptionsOf<ShedTable<Native>> {}
 
+/** Refuses requests under pressure. */
+export interface LoadShedder<Native> {
+  readonly refusal: Decision
+  /** Tells whether a request is of a class that is refused now. */
+  refuses(native: Native, report: Report): MaybePromise<boolean>
+}
+
 /**
  * Refuses classes of requests while a signal shows too much load. The range from `low` to `high`
  * has even steps. At each step that the average reaches, one more class is refused. When the
  * average falls below the step before, one class fewer is refused.
+ * @throws SluiceError that names the option and the fix
  */
-export class LoadShedder<Native> {
-  readonly refusal: Decision
-  readonly #classes: readonly string[]
-  readonly #priority: ShedOptions<Native>['priority']
-  readonly #signal: SmoothedSignal
-  readonly #retryAfterMs: number
+export function loadShedder<Native>(options: ShedOptions<Native>): LoadShedder<Native> {
+  const settings = objectOption(new ShedTable<Native>())(options, 'shed')
+  const { classes, priority, retryAfter: retryAfterMs } = settings
   /** Number of classes that are refused now. */
-  #refused = 0
-  #changedMs = 0
+  let refused = 0
+  let changedMs = 0
+  const signal = smoothed(settings, { where: 'shed' }, follow)
 
-  /** @throws SluiceError that names the option and the fix */
-  constructor(options: ShedOptions<Native>) {
-    const settings = objectOption(new ShedTable<Native>())(options, 'shed')
-    this.#classes = settings.classes
-    this.#priority = settings.priority
-    this.#retryAfterMs = settings.retryAfter
-    this.#signal = new SmoothedSignal(settings, { where: 'shed' }, (reading) =>
-      this.#follow(reading),
-    )
-    this.refusal = {
-      allowed: false,
-      outcomes: [],
-      retryAfterMs: this.#retryAfterMs,
-      delayMs: 0,
-      source: 'shed',
+  function follow({ value, nowMs, idleMs }: Reading): boolean {
+    const { low, high, smoothingMs } = signal
+    const steps = classes.length - 1
+    const pressure = ((value - low) / (high - low)) * steps
+    const before = refused
+    if (refused < steps && pressure >= refused + 1) refused += 1
+    else if (nowMs < changedMs || nowMs >= changedMs + retryAfterMs) {
+      // After a pause there are no clients that would all come back at once.
+      const isIdle = idleMs >= Math.max(smoothingMs, retryAfterMs)
+      const fewest = isIdle ? 0 : Math.max(0, before - 1)
+      while (refused > fewest && pressure < refused - 1) refused -= 1
     }
+    if (refused === before) return false
+    changedMs = nowMs
+    return true
   }
 
-  /** Tells whether a request is of a class that is refused now. */
-  refuses(native: Native, report: Report): MaybePromise<boolean> {
-    this.#signal.refresh(report)
-    if (this.#refused === 0) return false
-    return andThen(this.#priority(native), (found) => this.#rank(found, report) < this.#refused)
-  }
-
-  #rank(found: unknown, report: Report): number {
-    const rank = typeof found === 'string' ? this.#classes.indexOf(found) : -1
-    if (rank >= 0) return rank
+  function rank(found: unknown, report: Report): number {
+    const known = typeof found === 'string' ? classes.indexOf(found) : -1
+    if (known >= 0) return known
     if (found === undefined || found === null || found === '') return 0
     report(
       'SLUICE_PRIORITY_UNKNOWN',
       'shed.priority',
-      `there is no class ${quote(found)}; '${this.#classes[0]}' stood in. Have the function yield one of shed.classes`,
+      `there is no class ${quote(found)}; '${classes[0]}' stood in. Have the function yield one of shed.classes`,
     )
     return 0
   }
 
-  #follow({ value, nowMs, idleMs }: Reading): void {
-    const { low, high, smoothingMs } = this.#signal
-    const steps = this.#classes.length - 1
-    const pressure = ((value - low) / (high - low)) * steps
-    const refused = this.#refused
-    if (refused < steps && pressure >= refused + 1) this.#refused += 1
-    else if (nowMs < this.#changedMs || nowMs >= this.#changedMs + this.#retryAfterMs) {
-      // After a pause there are no clients that would all come back at once.
-      const isIdle = idleMs >= Math.max(smoothingMs, this.#retryAfterMs)
-      const fewest = isIdle ? 0 : Math.max(0, refused - 1)
-      while (this.#refused > fewest && pressure < this.#refused - 1) this.#refused -= 1
-    }
-    if (this.#refused === refused) return
-    this.#changedMs = nowMs
-    this.#signal.restart(nowMs)
+  return {
+    refusal: refuseUnasked('shed', retryAfterMs),
+    refuses(native, report) {
+      signal.refresh(report)
+      if (refused === 0) return false
+      return andThen(priority(native), (found) => rank(found, report) < refused)
+    },
   }
 }
 

@@ -55,20 +55,6 @@ export class SignalTable {
 
 export interface SignalOptions extends OptionsOf<SignalTable> {}
 
-function rangeOf(
-  { signal, low, high }: Pick<SettingsOf<SignalTable>, 'signal' | 'low' | 'high'>,
-  where: string,
-): Pick<Signal, 'low' | 'high'> {
-  const own = isSignal(signal) ? signal : undefined
-  const range = {
-    low: threshold(orDefault(low, own?.low), `${where}.low`),
-    high: threshold(orDefault(high, own?.high), `${where}.high`),
-  }
-  if (range.low < range.high) return range
-  const legal = `more than ${where}.low (${range.low})`
-  throw invalid({ option: `${where}.high` }, range.high, legal)
-}
-
 function isSignal(signal: unknown): signal is Signal {
   return typeof signal === 'object' && signal !== null && 'sample' in signal && 'low' in signal
 }
@@ -92,136 +78,123 @@ export interface Reading {
 /** After so many intervals without an answer it is said so. */
 const patience = 10
 
+/** A signal that is averaged over time. */
+export interface SmoothedSignal {
+  readonly low: number
+  readonly high: number
+  readonly smoothingMs: number
+  /** Asks the signal, where that is due. */
+  refresh(report: Report): void
+}
+
 /**
  * A signal that is asked when requests come and its interval has passed, by no timer, and never
  * again before it has answered. It is averaged over time, so that one garbage collection is no
  * overload.
+ * @param owner the user's name for the owner of the options, and the number that tells it from
+ * others
+ * @param onReading called with every reading, once the last change has had time to show. It
+ * returns whether it changed something: earlier samples say nothing of the effect
  */
-export class SmoothedSignal {
-  readonly low: number
-  readonly high: number
-  readonly smoothingMs: number
-  readonly #signal: Signal | (() => MaybePromise<number>)
-  readonly #intervalMs: number
-  readonly #where: string
-  readonly #onReading: (reading: Reading) => void
-  #value: number | undefined
-  #valueMs = 0
-  #sampledMs = Number.NEGATIVE_INFINITY
-  #refreshedMs = 0
-  #isPending = false
-  #isOverdue = false
-  /** Meanwhile readings are averaged, and not passed on. */
-  #hold: { readonly fromMs: number; readonly untilMs: number } | undefined
-
-  /**
-   * @param owner the user's name for the owner of the options, and the number that tells it from
-   * others
-   * @param onReading called with every reading, once the last change has had time to show
-   */
-  constructor(
-    { interval: intervalMs, smoothing, ...settings }: SettingsOf<SignalTable>,
-    { where, label = where }: { where: string; label?: string },
-    onReading: (reading: Reading) => void,
-  ) {
-    const { signal } = settings
-    this.#signal = signal
-    this.#where = `signal ${signal.name || 'a function'} of ${label}`
-    this.#onReading = onReading
-    const { low, high } = rangeOf(settings, where)
-    this.low = low
-    this.high = high
-    this.#intervalMs = intervalMs
-    this.smoothingMs = durationMs(orDefault(smoothing, 3 * intervalMs), `${where}.smoothing`)
+export function smoothed(
+  settings: SettingsOf<SignalTable>,
+  { where, label = where }: { where: string; label?: string },
+  onReading: (reading: Reading) => boolean,
+): SmoothedSignal {
+  const { signal, interval: intervalMs } = settings
+  const own = isSignal(signal) ? signal : undefined
+  const low = threshold(orDefault(settings.low, own?.low), `${where}.low`)
+  const high = threshold(orDefault(settings.high, own?.high), `${where}.high`)
+  if (low >= high) {
+    throw invalid({ option: `${where}.high` }, high, `more than ${where}.low (${low})`)
   }
+  const smoothing = orDefault(settings.smoothing, 3 * intervalMs)
+  const smoothingMs = durationMs(smoothing, `${where}.smoothing`)
+  let average: number | undefined
+  let averageMs = 0
+  let sampledMs = Number.NEGATIVE_INFINITY
+  let refreshedMs = 0
+  let isPending = false
+  let isOverdue = false
+  /** For one smoothing time from here on, readings are averaged, and not passed on. */
+  let heldFromMs: number | undefined
 
-  /** Asks the signal, where that is due. */
-  refresh(report: Report): void {
-    const nowMs = Date.now()
-    const idleMs = nowMs - this.#refreshedMs
-    this.#refreshedMs = nowMs
-    const elapsedMs = nowMs - this.#sampledMs
-    // A clock that was set back would hold up the next sample for as long.
-    if (elapsedMs >= 0 && elapsedMs < this.#intervalMs) return
-    if (this.#isPending) this.#complain(elapsedMs, report)
-    else this.#sample({ nowMs, idleMs: Math.max(0, idleMs) }, report)
-  }
-
-  /** Begins anew after a change: earlier samples say nothing of its effect. */
-  restart(nowMs: number, holdMs: number = this.smoothingMs): void {
-    this.#value = undefined
-    this.#hold = { fromMs: nowMs, untilMs: nowMs + holdMs }
-  }
-
-  #sample(at: Omit<Reading, 'value'>, report: Report): void {
-    this.#sampledMs = at.nowMs
+  function sample(at: Omit<Reading, 'value'>, report: Report): void {
+    sampledMs = at.nowMs
+    isOverdue = false
+    const fail = (error: unknown): void => {
+      isPending = false
+      reject(`threw: ${quote(error instanceof Error ? error.message : error)}`, report)
+    }
     try {
-      const signal = this.#signal
-      const sample: MaybePromise<unknown> = isSignal(signal) ? signal.sample() : signal()
-      if (!isPromise(sample)) {
-        this.#take(sample, at, report)
+      const found: MaybePromise<unknown> = isSignal(signal) ? signal.sample() : signal()
+      if (!isPromise(found)) {
+        take(found, at, report)
         return
       }
-      this.#isPending = true
-      const answered = (): number => {
-        this.#isPending = false
-        this.#isOverdue = false
-        return Date.now()
-      }
-      sample.then(
-        (value) => this.#take(value, { ...at, nowMs: answered() }, report),
-        (error: unknown) => {
-          answered()
-          this.#reject(thrown(error), report)
-        },
-      )
+      isPending = true
+      found.then((value) => {
+        isPending = false
+        take(value, { ...at, nowMs: Date.now() }, report)
+      }, fail)
     } catch (error) {
-      this.#reject(thrown(error), report)
+      fail(error)
     }
   }
 
-  #take(sample: unknown, { nowMs, idleMs }: Omit<Reading, 'value'>, report: Report): void {
+  function take(found: unknown, { nowMs, idleMs }: Omit<Reading, 'value'>, report: Report): void {
     // A signal of ours may not know yet.
-    if (sample === undefined && isSignal(this.#signal)) return
-    if (typeof sample !== 'number' || !Number.isFinite(sample) || sample < 0) {
-      this.#reject(`must yield a number ≥ 0, but yielded ${quote(sample)}`, report)
+    if (found === undefined && own) return
+    if (typeof found !== 'number' || !Number.isFinite(found) || found < 0) {
+      reject(`must yield a number ≥ 0, but yielded ${quote(found)}`, report)
       return
     }
-    const value = this.#averaged(sample, nowMs)
-    this.#value = value
-    this.#valueMs = nowMs
-    this.#hold ??= { fromMs: nowMs, untilMs: nowMs + this.smoothingMs }
-    const { fromMs, untilMs } = this.#hold
+    const value = averaged(found, nowMs)
+    average = value
+    averageMs = nowMs
+    heldFromMs ??= nowMs
+    const heldMs = nowMs - heldFromMs
     // A clock that was set back must not put off the end of it.
-    if (nowMs >= untilMs || nowMs < fromMs) this.#onReading({ value, nowMs, idleMs })
+    if (heldMs >= 0 && heldMs < smoothingMs) return
+    if (!onReading({ value, nowMs, idleMs })) return
+    average = undefined
+    heldFromMs = nowMs
   }
 
   /** Weighted by time, so that it does not matter how often there were requests to ask on. */
-  #averaged(sample: number, nowMs: number): number {
-    if (this.#value === undefined) return sample
-    const elapsedMs = Math.max(0, nowMs - this.#valueMs)
-    const faded = Math.exp(-elapsedMs / this.smoothingMs)
-    return sample + (this.#value - sample) * faded
+  function averaged(found: number, nowMs: number): number {
+    if (average === undefined) return found
+    const elapsedMs = Math.max(0, nowMs - averageMs)
+    return found + (average - found) * Math.exp(-elapsedMs / smoothingMs)
   }
 
-  #complain(elapsedMs: number, report: Report): void {
-    if (this.#isOverdue || elapsedMs < patience * this.#intervalMs) return
-    this.#isOverdue = true
-    this.#reject(
-      `has not answered for ${elapsedMs} ms, and is not asked again before it has`,
-      report,
-    )
+  function complain(elapsedMs: number, report: Report): void {
+    if (isOverdue || elapsedMs < patience * intervalMs) return
+    isOverdue = true
+    reject(`has not answered for ${elapsedMs} ms, and is not asked again before it has`, report)
   }
 
-  #reject(reason: string, report: Report): void {
+  function reject(reason: string, report: Report): void {
     report(
       'SLUICE_SIGNAL_INVALID',
-      this.#where,
+      `signal ${signal.name || 'a function'} of ${label}`,
       `${reason}; all stays as it is meanwhile. Mend the function, or have it yield its last number`,
     )
   }
-}
 
-function thrown(error: unknown): string {
-  return `threw: ${error instanceof Error ? quote(error.message) : quote(error)}`
+  return {
+    low,
+    high,
+    smoothingMs,
+    refresh(report) {
+      const nowMs = Date.now()
+      const idleMs = nowMs - refreshedMs
+      refreshedMs = nowMs
+      const elapsedMs = nowMs - sampledMs
+      // A clock that was set back would hold up the next sample for as long.
+      if (elapsedMs >= 0 && elapsedMs < intervalMs) return
+      if (isPending) complain(elapsedMs, report)
+      else sample({ nowMs, idleMs: Math.max(0, idleMs) }, report)
+    },
+  }
 }

@@ -60,7 +60,7 @@ export function isLimitValue(value: unknown): value is LimitValue {
 /** Returns the function that finds the limit of a request. */
 export function finderOf<Native>(limit: LimitOption<Native>): LimitFinder<Native> {
   if (isLimitSource<Native>(limit)) {
-    return (native, report, request) => limit.find(native, report, request)
+    return limit.find.bind(limit)
   }
   if (typeof limit !== 'function') {
     const found = unreduced(limit)
@@ -81,34 +81,31 @@ function unreduced(value: LimitValue): FoundLimit {
   return { value, reduced: false }
 }
 
-interface Limits<Native> {
-  readonly limit: LimitOption<Native>
-  readonly defaultLimit?: number | undefined
-}
-
 /** Checks that a limit has one default, where it needs one. @throws SluiceError with the fix */
 export function checkDefault<Native>(
-  { limit, defaultLimit }: Limits<Native>,
+  limit: LimitOption<Native> | undefined,
+  defaultLimit: number | undefined,
   option: string,
 ): void {
-  if (!needsDefault(limit)) {
+  const isSource = isLimitSource(limit)
+  if (!isPerRequest(limit) || declaredBy(limit) !== undefined) {
     if (defaultLimit === undefined) return
-    const reason = isLimitSource(limit)
+    const reason = isSource
       ? `beside ${limit.kind}, which has a default of its own`
       : 'unless limit is a function'
     throw invalid({ option }, defaultLimit, `left out ${reason}`)
   }
   if (isWholeNumber(defaultLimit, { min: 0 })) return
-  const legal = isLimitSource(limit)
+  const legal = isSource
     ? `a whole number ≥ 0 beside ${limit.kind} without a fixed default, or better: give it one, as in { …, default: 60 }`
     : 'a whole number ≥ 0 beside a limit function, for when that yields none'
   throw invalid({ option, code: 'SLUICE_LIMIT_INVALID' }, defaultLimit, legal)
 }
 
-/** The limit for core: if it depends on the request, the number that stands in. */
-export function declaredLimit<Native>({ limit, defaultLimit = 0 }: Limits<Native>): LimitValue {
-  if (isLimitSource(limit)) return limit.declared ?? defaultLimit
-  return typeof limit === 'function' ? defaultLimit : limit
+/** The limit that stands in a limit; `undefined` for a function, and a source without a default. */
+export function declaredBy<Native>(limit: LimitOption<Native> | undefined): LimitValue | undefined {
+  if (isLimitSource(limit)) return limit.declared
+  return typeof limit === 'function' ? undefined : limit
 }
 
 /** Tells whether a limit depends on the request. */
@@ -127,8 +124,4 @@ export function checkLargest<Native>(limit: LimitOption<Native> | undefined, pol
     `limit of '${name}': ${limit.kind} goes up to ${limit.largest}, but with a window of ${windowMs} ms it can be ` +
       `${maxUnits(policy)} at most, to stay exact`,
   )
-}
-
-function needsDefault<Native>(limit: LimitOption<Native>): boolean {
-  return isLimitSource(limit) ? limit.declared === undefined : typeof limit === 'function'
 }

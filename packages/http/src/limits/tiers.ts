@@ -1,14 +1,13 @@
 import { andThen, invalid, isOptions, type MaybePromise, quote } from '@sluice/core'
 import type { Report } from '../request/user-functions.ts'
 import {
-  type FoundLimit,
+  declaredBy,
   finderOf,
   isLimitSource,
   isLimitValue,
   type LimitFinder,
   type LimitOption,
   type LimitSource,
-  type LimitValue,
   largestOf,
 } from './source.ts'
 
@@ -53,11 +52,10 @@ export function tiers<Native>(
 
   return {
     kind: 'tiers(…)',
-    declared: declaredBy(table),
+    declared: declaredBy(Object.hasOwn(table, 'default') ? table.default : undefined),
     largest: largestOf(Object.values(table)),
-    find(native, report, request): MaybePromise<FoundLimit> {
-      return andThen(tierOf(native), (tier) => finderFor(tier, report)(native, report, request))
-    },
+    find: (native, report, request) =>
+      andThen(tierOf(native), (tier) => finderFor(tier, report)(native, report, request)),
   }
 }
 
@@ -71,10 +69,4 @@ function checkTable(table: unknown): void {
       'a whole number ≥ 0, unlimited, a function of the request, schedule(…) or adaptive(…)'
     throw invalid({ option: `tiers.${tier}`, code: 'SLUICE_LIMIT_INVALID' }, limit, legal)
   }
-}
-
-function declaredBy<Native>(table: TierTable<Native>): LimitValue | undefined {
-  const limit = Object.hasOwn(table, 'default') ? table.default : undefined
-  if (isLimitSource(limit)) return limit.declared
-  return typeof limit === 'function' ? undefined : limit
 }

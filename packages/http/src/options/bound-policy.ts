@@ -17,7 +17,7 @@ import type { KeyResolver } from '../keys/resolver.ts'
 import {
   checkDefault,
   checkLargest,
-  declaredLimit,
+  declaredBy,
   type FoundLimit,
   finderOf,
   isPerRequest,
@@ -72,14 +72,14 @@ export function checkPolicy<Native>(options: HttpPolicyOptions<Native>, where: s
   knownFields(options, where || 'policy', optionsOf('policy'))
   const at = (field: string): string => (where ? `${where}.${field}` : field)
   checkHttpOptions(new SharedTable<Native>(), options, at)
-  checkDefault(options, at('defaultLimit'))
+  checkDefault(options.limit, options.defaultLimit, at('defaultLimit'))
 }
 
 /** The options of a policy as core takes them; the default limit stands for a function's. */
 export function corePolicy<Native>(options: HttpPolicyOptions<Native>): PolicyOptions {
-  const { key: _key, cost: _cost, defaultLimit: _default, enforce, reserve, ...rest } = options
+  const { key: _key, cost: _cost, defaultLimit = 0, enforce, reserve, ...rest } = options
   const { chargeWhen: _charge, refundWhen: _refund, ...others } = rest
-  const limit = declaredLimit(options)
+  const limit = isPerRequest(rest.limit) ? (declaredBy(rest.limit) ?? defaultLimit) : rest.limit
   const core = { ...others, reserve: typeof reserve === 'function' || reserve }
   if (enforce === undefined) return { ...core, limit }
   // With a function it is for every request to say, and core has to know only of a mode that

@@ -1,7 +1,7 @@
-import type { CheckLimiter } from '@sluice/core'
+import type { CheckLimiter, Without } from '@sluice/core'
 import type { KeyResolver } from '../keys/resolver.ts'
 import type { LimitSource } from '../limits/source.ts'
-import type { GuardFields } from './options.ts'
+import type { FixedGuardOptions, GuardFields, NoPolicies, PolicyGuardOptions } from './options.ts'
 
 /** Code that a policy file names: a file holds data alone. */
 export interface NamedCode<Native> {
@@ -62,3 +62,22 @@ export interface LivePolicies {
 export function isLivePolicies(policies: unknown): policies is LivePolicies {
   return typeof policies === 'object' && policies !== null && 'attach' in policies
 }
+
+/** All fields of a guard's options whose policies change while the application runs. */
+export type LiveGuardFields<Native, Handler = never> = Omit<
+  PolicyGuardOptions<Native, Handler>,
+  keyof NoPolicies
+> &
+  NamedCode<Native> & {
+    /** The policies: the result of `openPolicies` of `@sluice/policies`. */
+    policies: LivePolicies
+  }
+
+/**
+ * The options of a guard: settings, and policies. The policies are for all requests, for some
+ * (`routes`), or change while the application runs. Beside a penalty there may be none.
+ */
+export type GuardOptions<Native, Handler = never> =
+  | (FixedGuardOptions<Native, Handler> & Without<keyof NamedCode<Native>>)
+  | (LiveGuardFields<Native, Handler> &
+      Without<Exclude<keyof NoPolicies, 'policies'> | 'routes' | 'profiles'>)

@@ -19,7 +19,7 @@ import {
   wholeNumber,
 } from '@sluice/core'
 import { checkDialects, type Dialect } from '@sluice/headers'
-import { AccessList, type AccessListOptions } from '../access/lists.ts'
+import { type AccessList, type AccessListOptions, readList } from '../access/lists.ts'
 import { all, firstOf } from '../keys/combine.ts'
 import { apiKey, bearer, header } from '../keys/headers.ts'
 import { tenant, user } from '../keys/identity.ts'
@@ -107,13 +107,13 @@ export class SharedTable<Native> {
  */
 export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
   /** Addresses, networks and keys that pass uncounted and without headers. @default nobody */
-  allow?: Option<AccessListOptions, AccessList | undefined> = accessList
+  allow?: Option<AccessListOptions, AccessList | undefined> = readList
   /**
    * Clients that are refused at once, with 403 and at no cost for the store; also if `allow` names
    * them.
    * @default nobody
    */
-  block?: Option<AccessListOptions, AccessList | undefined> = accessList
+  block?: Option<AccessListOptions, AccessList | undefined> = readList
   /**
    * Blocks clients that are denied too often, each time for longer, and keys that `limiter.block`
    * names. It holds on all routes of the guard, except those with a penalty of their own or
@@ -246,10 +246,6 @@ export function checkHttpOptions<Table extends object>(
     )
   }
   return settings
-}
-
-function accessList(value: AccessListOptions | undefined, option: string): AccessList | undefined {
-  return value === undefined ? undefined : AccessList.read(value, option)
 }
 
 function dialects(value: readonly Dialect[] | undefined): readonly Dialect[] {

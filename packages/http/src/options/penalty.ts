@@ -30,41 +30,16 @@ export function corePenalty<Native>({ penalty }: WithPenalty<Native>): {
   return { penalty: own }
 }
 
-/** Defaults of a penalty: those of the policies of its guard. */
-export type PenaltyDefaults<Native> = Pick<BoundPolicy<Native>, 'policy' | 'key' | 'scope'>
-
-/** Binds a penalty to requests: each denied request is one strike, whatever it costs. */
+/**
+ * Binds a penalty to requests: each denied request is one strike, whatever it costs. Key and scope
+ * are the defaults of its guard.
+ */
 export function bindPenalty<Native>(
   { penalty }: WithPenalty<Native>,
-  { policy, key, scope }: PenaltyDefaults<Native>,
+  { policy, key, scope }: Pick<BoundPolicy<Native>, 'policy' | 'key' | 'scope'>,
 ): BoundPolicy<Native> {
   const own = penalty ? penalty.key : undefined
-  return bindPolicy(
-    policy,
-    { ...(own && { key: own }) },
-    { key, cost: 1, settlement: undefined, scope },
-  )
-}
-
-/**
- * The penalty of a route: its own one, none with `false`, else the penalty of the guard around it.
- * So a blocked client is blocked on all routes that share it.
- */
-export function penaltyOfRoute<Native, Options extends WithPenalty<Native>>(
-  override: WithPenalty<Native> | string,
-  options: Options,
-  around: BoundPolicy<Native> | undefined,
-): { options: Options; penalty: BoundPolicy<Native> | undefined } {
-  const own = typeof override === 'string' ? undefined : override.penalty
-  if (own !== undefined) return { options, penalty: undefined }
-  return { options: { ...options, penalty: false }, penalty: around }
-}
-
-/** Counts no strike for a denial by a reduced limit, which is not the client's fault. */
-export function withoutUndueStrikes<Native>(
-  checks: readonly PolicyCheck<Native>[],
-): readonly PolicyCheck<Native>[] {
-  return checks.some(({ reduced }) => reduced) ? withStrikesLater(checks) : checks
+  return bindPolicy(policy, {}, { key: own ?? key, cost: 1, settlement: undefined, scope })
 }
 
 /** Checks by which a denial is no strike yet: whether it is one is known later. */

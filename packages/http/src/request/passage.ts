@@ -1,4 +1,4 @@
-import type { Decision, Policy, Reservation } from '@sluice/core'
+import type { Decision, DecisionSource, Policy, Reservation } from '@sluice/core'
 import type { Hold } from './hold.ts'
 import type { ResponseBody, ResponseField } from './response.ts'
 
@@ -45,6 +45,14 @@ export interface RequestDecision extends Decision {
    * @returns whether anything was there
    */
   reset(): Promise<boolean>
+}
+
+/** Refuses a request without asking a policy. By default no wait helps. */
+export function refuseUnasked(
+  source: DecisionSource,
+  retryAfterMs: number = Number.POSITIVE_INFINITY,
+): Decision & { readonly outcomes: readonly never[] } {
+  return { allowed: false, outcomes: [], retryAfterMs, delayMs: 0, source }
 }
 
 /** The instruction to the adapter for a request. */

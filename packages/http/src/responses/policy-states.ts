@@ -1,4 +1,4 @@
-import { type Decision, type Outcome, type Policy, warnOnce } from '@sluice/core'
+import { type Decision, type Policy, warnOnce } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import { type Dialect, type DialectFormat, formats, type PolicyState } from '@sluice/headers'
 import { type Scope, scopedName } from '../request/scope.ts'
@@ -26,12 +26,12 @@ export class PolicyStates {
   #applied: readonly Applied[] = none
   /** Made when somebody reads them: few requests of a guard without headers are asked for them. */
   #known: readonly Entry[] | undefined
-  #dialects: readonly Dialect[] | undefined
+  #dialects: readonly Dialect[] = none
   #isUniform = true
 
   /** The first guard to speak of a family decides its dialect: no client could read two. */
   get dialects(): readonly Dialect[] {
-    return this.#dialects ?? []
+    return this.#dialects
   }
 
   /** All states, if all dialects report all of them; else `undefined`. */
@@ -40,11 +40,15 @@ export class PolicyStates {
   }
 
   add(applied: Applied): void {
-    const { decision, checks, dialects } = applied
-    this.#speak(dialects)
-    if (this.#applied.length > 0) this.#warnOfDuplicate(decision, checks)
-    // `push` would make room for 16 more, and nearly all responses have one guard.
-    this.#applied = this.#applied.length === 0 ? [applied] : [...this.#applied, applied]
+    if (this.#applied.length === 0) {
+      this.#dialects = applied.dialects
+      // `push` would make room for 16 more, and nearly all responses have one guard.
+      this.#applied = [applied]
+      return
+    }
+    this.#speak(applied.dialects)
+    this.#warnOfDuplicate(applied)
+    this.#applied = [...this.#applied, applied]
     this.#known = undefined
   }
 
@@ -63,20 +67,13 @@ export class PolicyStates {
     return this.#entries.filter(({ dialects }) => speaks(dialects, family))
   }
 
-  /** The names of the visible policies that deny. */
-  violated(): readonly string[] {
-    const violated = this.#entries.flatMap(({ name, denied, hidden, dialects }) =>
-      denied && !hidden && dialects.length > 0 ? [name] : [],
+  /** The names of the visible policies that deny, and of the penalties among them. */
+  violated(): { readonly violated: readonly string[]; readonly penalties: readonly string[] } {
+    const denying = this.#entries.filter(
+      ({ denied, hidden, dialects }) => denied && !hidden && dialects.length > 0,
     )
-    return [...new Set(violated)]
-  }
-
-  /** The names of those of them that are penalties. */
-  violatedPenalties(): readonly string[] {
-    const names = this.violated()
-    return names.filter((name) =>
-      this.#entries.some((entry) => entry.name === name && isPenalty(entry) && entry.denied),
-    )
+    const penalties = denying.filter(isPenalty)
+    return { violated: namesOf(denying), penalties: namesOf(penalties) }
   }
 
   speaks(family: Family): boolean {
@@ -87,8 +84,8 @@ export class PolicyStates {
    * If a request meets a limiter twice in one place, it is charged twice, which is a mistake. It
    * gets one strike at most, so limiters may share a penalty.
    */
-  #warnOfDuplicate({ outcomes }: Decision, checks: Applied['checks']): void {
-    const duplicate = outcomes.find(({ policy }, index) =>
+  #warnOfDuplicate({ decision, checks }: Applied): void {
+    const duplicate = decision.outcomes.find(({ policy }, index) =>
       this.#entries.some(
         (entry) =>
           entry.policy === policy &&
@@ -105,8 +102,7 @@ export class PolicyStates {
 
   #speak(dialects: readonly Dialect[]): void {
     const spoken = this.#dialects
-    this.#dialects ??= dialects
-    if (!spoken || haveSameFamilies(dialects, spoken)) return
+    if (haveSameFamilies(dialects, spoken)) return
     this.#isUniform = false
     const more = dialects.filter((dialect) => !speaks(spoken, formats[dialect].family))
     this.#dialects = [...spoken, ...more]
@@ -147,6 +143,10 @@ function giveNames(entries: readonly Entry[]): void {
   }
 }
 
+function namesOf(entries: readonly Entry[]): readonly string[] {
+  return [...new Set(entries.map(({ name }) => name))]
+}
+
 function isPenalty({ policy }: Pick<Entry, 'policy'>): boolean {
   return algorithmOf(policy).counts === 'strikes'
 }
@@ -164,30 +164,25 @@ function freeName(wanted: string, taken: Set<string>): string {
 
 function entriesOf({ decision, checks, dialects }: Applied): readonly Entry[] {
   return decision.outcomes.map((outcome, index) => {
+    const { policy, allowed, limit, remaining, resetMs, retryAfterMs } = outcome
     const { cost, scope = '' } = checks[index] ?? {}
-    return entryOf(outcome, { scope, dialects, cost })
+    const { counts } = algorithmOf(policy)
+    return {
+      name: policy.name,
+      policy,
+      scope,
+      dialects,
+      // Strikes are nothing that a client could use up.
+      limit: counts === 'strikes' ? Number.POSITIVE_INFINITY : limit,
+      // Of leases it is how long they run, which is nothing that a client could count in.
+      windowMs: counts === 'leases' ? undefined : policy.windowMs,
+      remaining,
+      resetMs,
+      retryAfterMs,
+      denied: !allowed,
+      cost,
+      hidden: policy.hidden,
+      unit: policy.unit,
+    }
   })
-}
-
-function entryOf(
-  { policy, allowed, limit, remaining, resetMs, retryAfterMs }: Outcome,
-  { scope, dialects, cost }: Pick<Entry, 'scope' | 'dialects' | 'cost'>,
-): Entry {
-  return {
-    name: policy.name,
-    policy,
-    scope,
-    dialects,
-    // Its strikes are nothing that a client could use up.
-    limit: isPenalty({ policy }) ? Number.POSITIVE_INFINITY : limit,
-    // Of leases it is how long they run, which is nothing that a client could count in.
-    windowMs: algorithmOf(policy).counts === 'leases' ? undefined : policy.windowMs,
-    remaining,
-    resetMs,
-    retryAfterMs,
-    denied: !allowed,
-    cost,
-    hidden: policy.hidden,
-    unit: policy.unit,
-  }
 }

@@ -12,49 +12,44 @@ export interface Problem {
   readonly 'violated-policies'?: readonly string[]
 }
 
-const registry = 'https://iana.org/assignments/http-problem-types'
+/** A problem of the types that draft-11 §5 asks IANA to register. */
+function registered(
+  type: string,
+  { title, status, violated }: { title: string; status: number; violated: readonly string[] },
+): Problem {
+  const url = `https://iana.org/assignments/http-problem-types#${type}`
+  if (violated.length === 0) return { type: url, title, status }
+  return { type: url, title, status, 'violated-policies': violated }
+}
 
 /**
- * The body of a request over its quota: draft-11 §5 asks IANA to register the type. A refusal by
- * hidden policies alone names no type and no policy.
+ * The body of a request over its quota. A refusal by hidden policies alone names no type and no
+ * policy.
  * @param status the real status of the response
  */
 export function quotaExceeded(violated: readonly string[], status = 429): Problem {
   if (violated.length === 0) return plainProblem(status)
-  return {
-    type: `${registry}#quota-exceeded`,
-    title: 'Quota Exceeded',
-    status,
-    'violated-policies': violated,
-  }
+  return registered('quota-exceeded', { title: 'Quota Exceeded', status, violated })
 }
 
 /**
  * The body of a request whose client is blocked: for that quota-exceeded would be the wrong word,
  * though a quota may be exceeded too.
- * @param penalties the names of the visible penalties that deny, one at least
+ * @param violated the names of the visible penalties that deny, one at least
  * @param status the real status of the response
  */
-export function abnormalUsage(penalties: readonly string[], status: number): Problem {
-  return {
-    type: `${registry}#abnormal-usage-detected`,
-    title: 'Abnormal Usage Detected',
-    status,
-    'violated-policies': penalties,
-  }
+export function abnormalUsage(violated: readonly string[], status: number): Problem {
+  const title = 'Abnormal Usage Detected'
+  return registered('abnormal-usage-detected', { title, status, violated })
 }
 
 /**
- * The body for a request that would be within its quota in quiet times (draft-11 §5). It is over
- * the reduced limits of these policies, or was refused before any policy was asked.
+ * The body for a request that would be within its quota in quiet times. It is over the reduced
+ * limits of these policies, or was refused before any policy was asked.
  */
 export function reducedCapacity(violated: readonly string[]): Problem {
-  const problem = {
-    type: `${registry}#temporary-reduced-capacity`,
-    title: 'Temporary Reduced Capacity',
-    status: 503,
-  }
-  return violated.length === 0 ? problem : { ...problem, 'violated-policies': violated }
+  const title = 'Temporary Reduced Capacity'
+  return registered('temporary-reduced-capacity', { title, status: 503, violated })
 }
 
 /** A problem that the status says all about (RFC 9457 §4.2.1). */

@@ -1,7 +1,7 @@
 import { andThen, type Decision, type MaybePromise, SluiceError } from '@sluice/core'
 import type { LimitInForce } from '../options/bound-policy.ts'
 import type { Message, Settings } from '../options/option-table.ts'
-import type { Passage, RequestDecision } from '../request/passage.ts'
+import { type Passage, type RequestDecision, refuseUnasked } from '../request/passage.ts'
 import type { ResponseBody, ResponseField } from '../request/response.ts'
 import {
   abnormalUsage,
@@ -22,16 +22,8 @@ export interface Refusal<Native> {
   readonly status: number
   /** The names of the visible policies that deny. */
   readonly violated: readonly string[]
-  /** Names of the penalties among them. @default none */
-  readonly penalties?: readonly string[]
-}
-
-/**
- * The decision on an allowed request without room to hold it. It is refused as if the store had
- * failed, since neither is the client's fault.
- */
-export function turnedAway({ delayMs }: Decision): Decision {
-  return { allowed: false, outcomes: [], retryAfterMs: delayMs, delayMs: 0, source: 'closed' }
+  /** Names of the penalties among them. */
+  readonly penalties: readonly string[]
 }
 
 /** Finds the cause. A request over reduced limits alone would pass in quiet times. */
@@ -50,30 +42,27 @@ export function refusalCause(
   return cause
 }
 
-/** The status of a refusal. Failures, full queues and shed load are problems of the server. */
-export function refusalStatus(cause: RefusalCause, statusCode: number): number {
-  return cause === 'quota' ? statusCode : 503
-}
-
 /** The body of a refusal. A fixed message speaks of limits, so a 503 does without. */
 function refusalBody<Native>(
   message: Settings<Native, unknown>['message'],
-  { native, decision, cause, status, violated, penalties = [] }: Refusal<Native>,
+  refusal: Refusal<Native>,
 ): MaybePromise<ResponseBody> {
-  const problem = problemOf({ decision, cause, status, violated, penalties })
-  if (typeof message === 'function') {
-    return andThen(message(native, decision), (found) => bodyOf(found, problem))
-  }
-  return bodyOf(cause === 'quota' ? message : undefined, problem)
+  const { native, decision, cause } = refusal
+  if (typeof message !== 'function') return bodyOf(cause === 'quota' ? message : undefined, refusal)
+  return andThen(message(native, decision), (found) => bodyOf(found, refusal))
 }
 
-function problemOf({
-  decision,
-  cause,
-  status,
-  violated,
-  penalties,
-}: Required<Omit<Refusal<never>, 'native'>>): Problem {
+function bodyOf(message: Message | undefined, refusal: Refusal<unknown>): ResponseBody {
+  if (typeof message === 'string') {
+    return { contentType: 'text/plain; charset=utf-8', text: message }
+  }
+  if (typeof message === 'object' && message !== null) {
+    return { contentType: 'application/json', text: JSON.stringify(message) }
+  }
+  return { contentType: problemMediaType, text: JSON.stringify(problemOf(refusal)) }
+}
+
+function problemOf({ decision, cause, status, violated, penalties }: Refusal<unknown>): Problem {
   if (penalties.length > 0) return abnormalUsage(penalties, status)
   if (cause === 'quota') return quotaExceeded(violated, status)
   if (decision.source === 'shed') return reducedCapacity([])
@@ -81,23 +70,9 @@ function problemOf({
   return cause === 'failure' || isHidden ? plainProblem(status) : reducedCapacity(violated)
 }
 
-function bodyOf(message: Message | undefined, problem: Problem): ResponseBody {
-  if (typeof message === 'string') {
-    return { contentType: 'text/plain; charset=utf-8', text: message }
-  }
-  const isObject = typeof message === 'object' && message !== null
-  return isObject
-    ? { contentType: 'application/json', text: JSON.stringify(message) }
-    : { contentType: problemMediaType, text: JSON.stringify(problem) }
-}
-
 /** The decision on a request that a list blocks: no policy was asked, and no wait helps. */
 export const blocked: RequestDecision = {
-  allowed: false,
-  outcomes: [],
-  retryAfterMs: Number.POSITIVE_INFINITY,
-  delayMs: 0,
-  source: 'store',
+  ...refuseUnasked('store'),
   policy: undefined,
   key: undefined,
   // No policy was asked, so there is no key to charge, and nothing to forget.
@@ -140,6 +115,7 @@ export function forbidden<Native, Handler>(
   native: Native,
 ): MaybePromise<Passage<Handler>> {
   const found = typeof message === 'function' ? message : undefined
-  const refusal = { native, decision: blocked, cause: 'quota', status: 403, violated: [] } as const
+  const none = { violated: [], penalties: [] }
+  const refusal = { native, decision: blocked, cause: 'quota', status: 403, ...none } as const
   return rejection({ message: found, handler }, refusal, () => [])
 }

@@ -7,48 +7,57 @@ import type {
   Profiles,
 } from '../options/options.ts'
 
-/** The named policies of a guard's options, which the overrides of routes refer to. */
-export class PolicyCatalogue<Native> {
-  readonly #policies = new Map<string, HttpPolicyOptions<Native>>()
+/** Finds a named policy. @throws SluiceError when there is none of this name */
+export type PolicyCatalogue<Native> = (name: string, where: string) => HttpPolicyOptions<Native>
 
-  /** @throws SluiceError when a profile is wrong, or has the name of a policy */
-  constructor(options: NamedBy<Native>, profiles: Profiles<Native> | undefined) {
-    for (const policy of namedPolicies(options)) this.#policies.set(policy.name, policy)
-    if (profiles === undefined) return
-    if (!isOptions(profiles)) {
-      throw invalid({ option: 'profiles' }, profiles, 'a plain object of policies by name')
+/**
+ * The named policies of a guard's options, which the overrides of routes refer to.
+ * @throws SluiceError when a profile is wrong, or has the name of a policy
+ */
+export function policyCatalogue<Native>(
+  options: NamedBy<Native>,
+  profiles: Profiles<Native> = {},
+): PolicyCatalogue<Native> {
+  if (!isOptions(profiles)) {
+    throw invalid({ option: 'profiles' }, profiles, 'a plain object of policies by name')
+  }
+  const named = namedPolicies(options).map((policy) => [policy.name, policy] as const)
+  const policies = new Map<string, HttpPolicyOptions<Native>>(named)
+  for (const [name, profile] of Object.entries(profiles)) {
+    const where = `profiles.${name}`
+    if (policies.has(name)) {
+      throw new SluiceError(
+        'SLUICE_POLICY_DUPLICATE',
+        `${where} has the name of a policy that stands in the options; give one of them another name`,
+      )
     }
-    for (const [name, profile] of Object.entries(profiles)) this.#add(name, profile)
+    policies.set(name, namedProfile(profile, name, where))
   }
 
-  /** @throws SluiceError when there is none of this name */
-  find(name: string, where: string): HttpPolicyOptions<Native> {
-    const policy = this.#policies.get(name)
+  return (name, where) => {
+    const policy = policies.get(name)
     if (policy) return policy
-    const known = [...this.#policies.keys()].join(', ')
+    const known = [...policies.keys()].join(', ')
     throw new SluiceError(
       'SLUICE_POLICY_UNKNOWN',
       `${where} names ${quote(name)}, but there is no such profile or named policy; ` +
         `${known ? `there are ${known}` : `add it, as in profiles: { ${name}: { limit: 10, window: '1m' } }`}`,
     )
   }
+}
 
-  #add(name: string, profile: Profile<Native>): void {
-    const where = `profiles.${name}`
-    if (this.#policies.has(name)) {
-      throw new SluiceError(
-        'SLUICE_POLICY_DUPLICATE',
-        `${where} has the name of a policy that stands in the options; give one of them another name`,
-      )
-    }
-    if (!isOptions(profile) || profile.name !== undefined) {
-      throw invalid({ option: where }, profile, 'the options of a policy, without a name')
-    }
-    const policy = { ...profile, name }
-    checkPolicy(policy, where)
-    definePolicy(corePolicy(policy), where)
-    this.#policies.set(name, policy)
+function namedProfile<Native>(
+  profile: Profile<Native>,
+  name: string,
+  where: string,
+): HttpPolicyOptions<Native> {
+  if (!isOptions(profile) || profile.name !== undefined) {
+    throw invalid({ option: where }, profile, 'the options of a policy, without a name')
   }
+  const policy = { ...profile, name }
+  checkPolicy(policy, where)
+  definePolicy(corePolicy(policy), where)
+  return policy
 }
 
 type Named<Native> = HttpPolicyOptions<Native> & { name: string }
@@ -57,20 +66,9 @@ type NamedBy<Native> = Pick<PolicyGuardOptions<Native, unknown>, 'name' | 'polic
 
 /** The policies of a guard's options that have a name: each is one quota, wherever it stands. */
 export function namedPolicies<Native>(options: NamedBy<Native>): readonly Named<Native>[] {
-  const { policies = [shorthandOf(options)] } = options
+  const { policies = [Object.fromEntries(givenFields(options, shorthandFields))] } = options
   // All other mistakes are found when the guard is made.
-  return Array.isArray(policies) ? policies.filter(isNamed<Native>) : []
-}
-
-function isNamed<Native>(policy: unknown): policy is Named<Native> {
-  return (
-    typeof policy === 'object' &&
-    policy !== null &&
-    'name' in policy &&
-    typeof policy.name === 'string'
-  )
-}
-
-function shorthandOf(options: object): object {
-  return Object.fromEntries(givenFields(options, shorthandFields))
+  const isNamed = (policy: unknown): policy is Named<Native> =>
+    typeof Object(policy).name === 'string'
+  return Array.isArray(policies) ? policies.filter(isNamed) : []
 }

@@ -1,5 +1,5 @@
 import { METHODS } from 'node:http'
-import { quote, SluiceError } from '@sluice/core'
+import { errorText, quote, SluiceError } from '@sluice/core'
 import findMyWay from 'find-my-way'
 import {
   type RoutePattern,
@@ -29,55 +29,42 @@ interface Entry<Value> {
 }
 
 /** The router of frameworks on Node. */
-export const nodeRouter: Router = {
-  patternOf: routePattern,
-  createTable: (entries, routing) => new MatchingTable(entries, routing),
-}
+export const nodeRouter: Router = { patternOf: routePattern, createTable }
 
-class MatchingTable<Value> implements RouteTable<Value> {
-  readonly #byMethod: Matcher
-  readonly #byPath: Matcher
-  readonly #prefix: string
-  readonly #isEmpty: boolean
-  readonly #isLenient: boolean
-
-  /**
-   * @param entries by text such as `POST /login`
-   * @throws SluiceError when a text is no route, or two of them match alike
-   */
-  constructor(
-    entries: ReadonlyMap<string, Value>,
-    { prefix = '', lenient = false, ...routing }: Routing,
-  ) {
-    this.#isEmpty = entries.size === 0
-    this.#isLenient = lenient
-    this.#byMethod = createRouter(routing)
-    this.#byPath = createRouter(routing)
-    this.#prefix = prefix
-    const patterns = [...entries].map(([text, value]) => ({
-      pattern: routePattern(text),
-      entry: { text, value },
-    }))
-    for (const { pattern, entry } of patterns) {
-      this.#add(pattern.method === undefined ? this.#byPath : this.#byMethod, pattern, entry)
-    }
-    // A route without a method stands for all methods that have none of their own.
-    for (const { pattern, entry } of patterns) {
-      if (pattern.method === undefined) this.#addToRest(pattern, entry)
+function createTable<Value>(
+  entries: ReadonlyMap<string, Value>,
+  { prefix = '', lenient = false, ...routing }: Routing,
+): RouteTable<Value> {
+  const byMethod = createRouter(routing)
+  const byPath = createRouter(routing)
+  const patterns = [...entries].map(([text, value]) => {
+    const { method, path } = routePattern(text)
+    return { method, paths: fullPaths(path, prefix, lenient), entry: { text, value } }
+  })
+  for (const { method, paths, entry } of patterns) {
+    for (const path of paths) {
+      if (method === undefined) add(byPath, { method: anyMethod, path }, entry)
+      else if (isKnown(method)) add(byMethod, { method, path }, entry)
+      else {
+        const reason = `this version of find-my-way does not know the method ${method}`
+        throw notRoute(entry.text, reason)
+      }
     }
   }
+  // A route without a method stands for all methods that have none of their own.
+  for (const { method, paths, entry } of patterns) {
+    if (method === undefined) for (const path of paths) addToRest(byMethod, path, entry)
+  }
 
-  find(method: string, path: string): Value | undefined {
-    if (this.#isEmpty) return undefined
-    const asked = method === 'HEAD' ? 'GET' : method
-    return (this.#isLenient ? this.#findLeniently(asked, path) : this.#find(asked, path))?.value
+  function entryAt(method: string, path: string): Entry<Value> | undefined {
+    const found = isKnown(method) ? byMethod.find(method, path) : byPath.find(anyMethod, path)
+    return found?.store
   }
 
   /** A path that cannot be decoded is taken as it is. */
-  #find(method: string, path: string): Entry<Value> | undefined {
+  function find(method: string, path: string): Entry<Value> | undefined {
     return (
-      this.#entry(method, path) ??
-      (path.includes('%') ? this.#entry(method, undecoded(path)) : undefined)
+      entryAt(method, path) ?? (path.includes('%') ? entryAt(method, undecoded(path)) : undefined)
     )
   }
 
@@ -85,63 +72,61 @@ class MatchingTable<Value> implements RouteTable<Value> {
    * The path as it was sent comes first: `/users/%6de` is a user, where `/users/me` has a rule of
    * its own. A slash at the end may stand for nothing, or begin the empty rest of a wildcard.
    */
-  #findLeniently(method: string, sent: string): Entry<Value> | undefined {
+  function findLeniently(method: string, sent: string): Entry<Value> | undefined {
     const path = sent.toLowerCase()
     return (
-      this.#entry(method, undecoded(path)) ??
-      (path.endsWith('/') ? this.#entry(method, `${undecoded(path)}*`) : undefined) ??
-      (path.includes('%') ? this.#entry(method, path) : undefined)
+      entryAt(method, undecoded(path)) ??
+      (path.endsWith('/') ? entryAt(method, `${undecoded(path)}*`) : undefined) ??
+      (path.includes('%') ? entryAt(method, path) : undefined)
     )
   }
 
-  #entry(method: string, path: string): Entry<Value> | undefined {
-    return isKnown(method)
-      ? this.#byMethod.find(method, path)?.store
-      : this.#byPath.find(anyMethod, path)?.store
+  const look = lenient ? findLeniently : find
+  const isEmpty = entries.size === 0
+  return {
+    find: (method, path) =>
+      isEmpty ? undefined : look(method === 'HEAD' ? 'GET' : method, path)?.value,
   }
+}
 
-  #add(router: Matcher, { method = anyMethod, path }: RoutePattern, entry: Entry<Value>): void {
-    if (!isKnown(method)) {
-      throw notRoute(entry.text, `this version of find-my-way does not know the method ${method}`)
-    }
-    for (const full of this.#fullPaths(path)) {
-      try {
-        router.on(method, full, noHandler, entry)
-      } catch (error) {
-        if (!isDuplicate(error)) throw notRoute(entry.text, reasonOf(error))
-        const other: Entry<Value> | undefined = (
-          router.findRoute(method, full) ?? router.find(method, full)
-        )?.store
-        // With and without a slash at its end, the root of a prefix may be one path.
-        if (other === entry) continue
-        throw new SluiceError(
-          'SLUICE_ROUTE_DUPLICATE',
-          `routes: ${quote(entry.text)} matches the same requests as ${other ? quote(other.text) : 'another one'}; ` +
-            `join the two, or give one of them a method`,
-        )
-      }
-    }
+interface Route {
+  readonly method: Method
+  readonly path: string
+}
+
+function add<Value>(router: Matcher, { method, path }: Route, entry: Entry<Value>): void {
+  try {
+    router.on(method, path, noHandler, entry)
+  } catch (error) {
+    if (!isDuplicate(error)) throw notRoute(entry.text, errorText(error))
+    const known = router.findRoute(method, path) ?? router.find(method, path)
+    const other: Entry<Value> | undefined = known?.store
+    // With and without a slash at its end, the root of a prefix may be one path.
+    if (other === entry) return
+    throw new SluiceError(
+      'SLUICE_ROUTE_DUPLICATE',
+      `routes: ${quote(entry.text)} matches the same requests as ${other ? quote(other.text) : 'another one'}; ` +
+        `join the two, or give one of them a method`,
+    )
   }
+}
 
-  #addToRest({ path }: RoutePattern, entry: Entry<Value>): void {
-    for (const full of this.#fullPaths(path)) {
-      for (const method of routable()) {
-        try {
-          if (isKnown(method)) this.#byMethod.on(method, full, noHandler, entry)
-        } catch (error) {
-          if (!isDuplicate(error)) throw error
-        }
-      }
+function addToRest<Value>(router: Matcher, path: string, entry: Entry<Value>): void {
+  for (const method of routable()) {
+    try {
+      if (isKnown(method)) router.on(method, path, noHandler, entry)
+    } catch (error) {
+      if (!isDuplicate(error)) throw error
     }
   }
+}
 
-  /** The root of a prefix is reached with and without a slash. */
-  #fullPaths(path: string): readonly string[] {
-    const prefix = this.#prefix.replace(/\/$/, '')
-    if (this.#isLenient) return [lowerCase(path)]
-    if (prefix === '') return [path]
-    return path === '/' ? [prefix, `${prefix}/`] : [prefix + (path === '*' ? '/*' : path)]
-  }
+/** The root of a prefix is reached with and without a slash. */
+function fullPaths(path: string, prefix: string, lenient: boolean): readonly string[] {
+  const before = prefix.replace(/\/$/, '')
+  if (lenient) return [lowerCase(path)]
+  if (before === '') return [path]
+  return path === '/' ? [before, `${before}/`] : [before + (path === '*' ? '/*' : path)]
 }
 
 /** Parameters have no bound here: where the framework has one, it finds nothing for them anyway. */
@@ -174,10 +159,6 @@ function isRoutable(method: string): boolean {
 
 function isDuplicate(error: unknown): boolean {
   return error instanceof Error && error.message.includes('already declared')
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : quote(error)
 }
 
 function notRoute(text: string, reason: string): SluiceError {

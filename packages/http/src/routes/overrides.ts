@@ -1,4 +1,11 @@
-import { type AlgorithmName, invalid, oneOf, orDefault, SluiceError } from '@sluice/core'
+import {
+  type AlgorithmName,
+  givenFields,
+  invalid,
+  oneOf,
+  orDefault,
+  SluiceError,
+} from '@sluice/core'
 import { algorithms } from '@sluice/core/backend'
 import { bringsPolicies, shorthandFields } from '../options/bound-policy.ts'
 import { rivals } from '../options/option-table.ts'
@@ -35,7 +42,7 @@ export function wholeOverride<Native, Handler>(
 ): WholeOverride<Native, Handler> {
   if (typeof override === 'string')
     return wholeOverride({ policies: [override] }, around, catalogue)
-  const { combine, policies, ...own } = completed(writtenIn(override), around)
+  const { combine, policies, ...own } = completed(only(override, isWritten), around)
   const isAdded =
     oneOf(orDefault(combine, 'replace'), { option: 'combine' }, ['replace', 'add']) === 'add'
   const hasPolicies = policies !== undefined || bringsPolicies(own)
@@ -45,23 +52,21 @@ export function wholeOverride<Native, Handler>(
       `combine is 'add', but there is nothing to add: give limit and window, or policies`,
     )
   }
-  const inherited = hasPolicies ? withoutPolicies(around) : around
+  const inherited = hasPolicies
+    ? only(around, (field) => field !== 'policies' && !shorthandFields.includes(field))
+    : around
   const options = { ...withoutRivals(inherited, own), ...own }
-  if (policies === undefined) {
-    const shared = hasPolicies ? [] : namedPolicies(around)
-    const ownCount = (around.policies?.length ?? 1) - shared.length
-    return { options, isAdded, shared: sharedSettlements(shared, { own, around, ownCount }) }
-  }
-  if (!Array.isArray(policies)) {
+  if (policies !== undefined && !Array.isArray(policies)) {
     throw invalid({ option: 'policies' }, policies, 'an array of policies and names of policies')
   }
-  const found = policies.map((policy: HttpPolicyOptions<Native> | string, index) =>
-    typeof policy === 'string' ? catalogue.find(policy, `policies[${index}]`) : policy,
+  const found = policies?.map((policy: HttpPolicyOptions<Native> | string, index) =>
+    typeof policy === 'string' ? catalogue(policy, `policies[${index}]`) : policy,
   )
-  const named = found.filter((_policy, index) => typeof policies[index] === 'string')
-  const ownCount = found.length - named.length
+  const inheritedNames = hasPolicies ? [] : namedPolicies(around)
+  const named = found?.filter((_, index) => typeof policies?.[index] === 'string') ?? inheritedNames
+  const ownCount = (found ?? around.policies ?? [around]).length - named.length
   const shared = sharedSettlements(named, { own, around, ownCount })
-  return { options: { ...options, policies: found }, isAdded, shared }
+  return { options: found ? { ...options, policies: found } : options, isAdded, shared }
 }
 
 interface Settling<Native> {
@@ -91,11 +96,14 @@ function sharedSettlements<Native>(
   return new Map(policies.map((policy) => [policy.name ?? '', settlementOf(policy) ?? inherited]))
 }
 
-/** Its options without those that are `undefined`, which count as missing. */
-function writtenIn<Native, Handler>(
-  override: RouteOverride<Native, Handler>,
-): RouteOverride<Native, Handler> {
-  return Object.fromEntries(Object.entries(override).filter(([, value]) => value !== undefined))
+/** The options that a test of the field and the value keeps. */
+function only(options: object, keeps: (field: string, value: unknown) => boolean): object {
+  return Object.fromEntries(Object.entries(options).filter(([field, value]) => keeps(field, value)))
+}
+
+/** An option that is `undefined` counts as missing. */
+function isWritten(_field: string, value: unknown): boolean {
+  return value !== undefined
 }
 
 const generalFields = ['limit', 'defaultLimit', 'window', 'headroom', 'hidden', 'mode', 'enforce']
@@ -122,15 +130,14 @@ function completed<Native, Handler>(
     )
   }
   const isOther = algorithm !== undefined && algorithm !== orDefault(other.algorithm, 'sliding-log')
-  const taken = Object.entries(other).filter(([field]) => {
+  const taken = only(other, (field) => {
     if (field === 'name' || field === 'policies') return false
     if (field === 'defaultLimit' && limit !== undefined) return false
     if (field === 'window' && hasNoWindow(algorithm)) return false
     if (field === 'mode' || field === 'enforce') return !own.mode && !own.enforce
     return !isOther || !shorthandFields.includes(field) || generalFields.includes(field)
   })
-  const inherited = withoutRivals(Object.fromEntries(taken), own)
-  return Object.fromEntries([...Object.entries(inherited), ...Object.entries(own)])
+  return { ...withoutRivals(taken, own), ...own }
 }
 
 /** Leases take the place of a window. */
@@ -139,22 +146,9 @@ function hasNoWindow(name: AlgorithmName | undefined): boolean {
 }
 
 /** The option of an override replaces its rival too. */
-function withoutRivals<Native, Handler>(
-  around: PolicyGuardOptions<Native, Handler>,
-  own: Pick<PolicyGuardOptions<Native, Handler>, (typeof rivals)[number][0 | 1]>,
-): PolicyGuardOptions<Native, Handler> {
-  const dropped: readonly string[] = rivals
-    .map(([one, other]) => [one, other] as const)
-    .filter((pair) => pair.some((field) => own[field] !== undefined))
-    .flat()
-  return Object.fromEntries(Object.entries(around).filter(([field]) => !dropped.includes(field)))
-}
-
-function withoutPolicies<Native, Handler>(
-  options: PolicyGuardOptions<Native, Handler>,
-): PolicyGuardOptions<Native, Handler> {
-  const others = Object.entries(options).filter(
-    ([field]) => field !== 'policies' && !shorthandFields.includes(field),
+function withoutRivals(around: object, own: object): object {
+  const dropped: readonly string[] = rivals.flatMap(([one, other]) =>
+    givenFields(own, [one, other]).length > 0 ? [one, other] : [],
   )
-  return Object.fromEntries(others)
+  return only(around, (field) => !dropped.includes(field))
 }

@@ -1,7 +1,6 @@
 import {
   andThen,
   type CheckLimiter,
-  type Decision,
   divideChecks,
   isPromise,
   type MaybePromise,
@@ -10,75 +9,42 @@ import { giveBack } from '../lifecycle/account.ts'
 import type { Decided } from '../lifecycle/decided.ts'
 import type { Admission, Taken } from '../options/admission.ts'
 import type { RequestContext } from '../request/context.ts'
-import { type Answer, type Passage, passWithoutFields } from '../request/passage.ts'
+import { type Answer, type Passage, passWithoutFields, refuseUnasked } from '../request/passage.ts'
 import { fieldLines, type HttpResponse, type ResponseField } from '../request/response.ts'
 import type { Responder } from './responder.ts'
 
 /** The stage of a guard in which its admission takes requests. */
-export class Admitting<Native extends object, Handler> {
-  readonly #admission: Admission<Native>
-  readonly #limiter: CheckLimiter
-  readonly #responder: Responder<Native, Handler>
-
-  constructor(
-    admission: Admission<Native>,
-    limiter: CheckLimiter,
-    responder: Responder<Native, Handler>,
-  ) {
-    this.#admission = admission
-    this.#limiter = limiter
-    this.#responder = responder
-  }
-
+export interface Admitting<Native extends object, Handler> {
   /** Lets the admission take a request, or else answers it as without admission. */
-  admitOrRespond(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
-    const { context, decision } = decided
-    return andThen(this.#orReleased(decided), (takes) => {
-      if (takes === false) {
-        const passage = this.#responder.respond(decided)
-        return andThen(passage, (known) => this.#varying(known, context))
-      }
-      if (!decision.allowed) {
-        return takes === true ? this.#overflow(decided) : this.#takenBefore(takes, decided)
-      }
-      this.#responder.settleAtEnd(decided)
-      return andThen(takes === true ? this.#takeOrTell(decided) : takes, (known) => {
-        this.#responder.observe(decided, known.isNew || known.isKnown)
-        return this.#answered(known, decided, decided)
-      })
-    })
-  }
-
+  admitOrRespond(decided: Decided<Native>): MaybePromise<Passage<Handler>>
   /** Lets the admission take a request without limits: a queued route may have no handler. */
-  admitUnlimited(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
-    return andThen(this.#admission.takes(context, undefined), (takes) => {
-      if (takes === false) return this.#varying(passWithoutFields, context)
-      const answer = takes === true ? this.#admission.take(context) : takes
-      return andThen(answer, (known) => ({
-        decision: undefined,
-        verdict: verdictOf(known, [], context),
-        hold: undefined,
-      }))
-    })
-  }
+  admitUnlimited(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
+}
 
+export function createAdmitting<Native extends object, Handler>(
+  admission: Admission<Native>,
+  limiter: CheckLimiter,
+  responder: Responder<Native, Handler>,
+): Admitting<Native, Handler> {
   /**
-   * Releases what a request holds if the admission fails. If it is unknown whether a request is
-   * taken, no passage results, so nothing else gives back the units that it holds.
+   * Asks the admission, and releases what a request holds if it fails. If it is unknown whether a
+   * request is taken, no passage results, so nothing else gives back the units that it holds.
    */
-  #orReleased(decided: Decided<Native>): ReturnType<Admission<Native>['takes']> {
-    const { context, decision } = decided
+  function takesOrReleased({ found }: Decided<Native>): ReturnType<Admission<Native>['takes']> {
+    const { context, decision } = found
+    const release = (): Promise<unknown> => {
+      responder.observe(found)
+      return limiter.release(decision)
+    }
     try {
-      const takes = this.#admission.takes(context, decision)
+      const takes = admission.takes(context, decision)
       if (!isPromise(takes)) return takes
       return takes.catch(async (error: unknown) => {
-        this.#responder.observe(decided)
-        await this.#limiter.release(decision)
+        await release()
         throw error
       })
     } catch (error) {
-      this.#responder.observe(decided)
-      void this.#limiter.release(decision)
+      void release()
       throw error
     }
   }
@@ -88,62 +54,95 @@ export class Admitting<Native extends object, Handler> {
    * to take it. One that is wrong, or was taken before, is refused: it would cost its client
    * nothing.
    */
-  async #overflow(decided: Decided<Native>): Promise<Passage<Handler>> {
-    const charged = await this.#charge(decided)
-    if (!charged.decision.allowed) return this.#responder.respond(decided)
-    this.#responder.settleAtEnd(charged)
-    const answer = await this.#takeOrTell(charged)
+  async function overflow(decided: Decided<Native>): Promise<Passage<Handler>> {
+    const charged = await charge(decided)
+    if (!charged.allowed) return responder.respond(decided)
+    responder.settleAtEnd(charged)
+    const answer = await takeOrTell(charged)
     const { fullForMs = 0, isNew, givesBack } = answer
     if (isNew || (givesBack && fullForMs === 0)) {
-      this.#responder.observe(charged, isNew)
-      return this.#answered(answer, decided, charged)
+      responder.observe(charged.found, isNew)
+      return answered(answer, decided, charged)
     }
-    giveBack(charged, this.#limiter)
-    return this.#responder.respond(decided.with({ decision: later(decided.decision, fullForMs) }))
-  }
-
-  /** Answers a request that was taken before, and is over a limit now: this is no denial. */
-  #takenBefore(answer: Taken, decided: Decided<Native>): Passage<Handler> {
-    const { source } = decided.decision
-    const decision = { allowed: true, outcomes: [], retryAfterMs: 0, delayMs: 0, source } as const
-    this.#responder.observe(decided.with({ checks: [], decision }), true)
-    return this.#answered(answer, decided, decided)
-  }
-
-  /** Has the admission take a request. If that fails, observers receive the decision alone. */
-  async #takeOrTell(decided: Decided<Native>): Promise<Taken> {
-    try {
-      return await this.#admission.take(decided.context)
-    } catch (error) {
-      this.#responder.observe(decided)
-      throw error
-    }
-  }
-
-  #answered(answer: Taken, decided: Decided<Native>, charged: Decided<Native>): Passage<Handler> {
-    if (answer.givesBack) giveBack(charged, this.#limiter)
-    const fields = this.#responder.fieldsFor(decided)
-    const verdict = verdictOf(answer, fields, decided.context)
-    return { decision: decided, verdict, hold: undefined }
+    giveBack(charged.found, limiter)
+    // Neither before the limits would let it pass, nor before there is room.
+    const retryAfterMs = Math.max(decided.retryAfterMs, fullForMs)
+    const decision = { ...decided.found.decision, retryAfterMs }
+    return responder.respond(decided.with({ decision }))
   }
 
   /** Charges the policies that allow a denied request, which has taken nothing so far. */
-  #charge(decided: Decided<Native>): MaybePromise<Decided<Native>> {
-    const { enforced } = divideChecks(decided.checks)
+  function charge(decided: Decided<Native>): MaybePromise<Decided<Native>> {
+    const { checks: asked, context } = decided.found
+    const { enforced } = divideChecks(asked)
     const checks = enforced.filter((_check, index) => decided.outcomes[index]?.allowed)
-    return andThen(this.#limiter.decide(checks, decided.context.native), (decision) =>
+    return andThen(limiter.decide(checks, context.native), (decision) =>
       decided.with({ checks, decision }),
     )
   }
 
-  #varying(
+  /** Answers a request that was taken before, and is over a limit now: this is no denial. */
+  function takenBefore(answer: Taken, decided: Decided<Native>): Passage<Handler> {
+    const decision = { ...refuseUnasked(decided.source, 0), allowed: true }
+    responder.observe({ ...decided.found, checks: [], decision }, true)
+    return answered(answer, decided)
+  }
+
+  /** Has the admission take a request. If that fails, observers receive the decision alone. */
+  async function takeOrTell({ found }: Decided<Native>): Promise<Taken> {
+    try {
+      return await admission.take(found.context)
+    } catch (error) {
+      responder.observe(found)
+      throw error
+    }
+  }
+
+  function answered(
+    answer: Taken,
+    decided: Decided<Native>,
+    charged: Decided<Native> = decided,
+  ): Passage<Handler> {
+    if (answer.givesBack) giveBack(charged.found, limiter)
+    const verdict = verdictOf(answer, responder.fieldsFor(decided), decided.found.context)
+    return { decision: decided, verdict, hold: undefined }
+  }
+
+  function varying(
     passage: Passage<Handler>,
     { request, response }: RequestContext<Native>,
   ): Passage<Handler> {
-    if (!this.#admission.varies(request)) return passage
+    if (!admission.varies(request)) return passage
     const { verdict } = passage
     const fields = [...verdict.fields, varyOnPrefer(response)]
     return { ...passage, verdict: { ...verdict, fields } }
+  }
+
+  return {
+    admitOrRespond(decided) {
+      const { context } = decided.found
+      return andThen(takesOrReleased(decided), (takes) => {
+        if (takes === false) {
+          return andThen(responder.respond(decided), (known) => varying(known, context))
+        }
+        if (!decided.allowed) {
+          return takes === true ? overflow(decided) : takenBefore(takes, decided)
+        }
+        responder.settleAtEnd(decided)
+        return andThen(takes === true ? takeOrTell(decided) : takes, (known) => {
+          responder.observe(decided.found, known.isNew || known.isKnown)
+          return answered(known, decided)
+        })
+      })
+    },
+    admitUnlimited: (context) =>
+      andThen(admission.takes(context, undefined), (takes) => {
+        if (takes === false) return varying(passWithoutFields, context)
+        const answer = takes === true ? admission.take(context) : takes
+        return andThen(answer, (known) => {
+          return { decision: undefined, verdict: verdictOf(known, [], context), hold: undefined }
+        })
+      }),
   }
 }
 
@@ -154,11 +153,6 @@ function verdictOf(
 ): Answer {
   const vary = varyOnPrefer(response)
   return { action: 'answer', status, fields: [...limitFields, ...fields, vary], body }
-}
-
-/** Neither before the limits would let it pass, nor before there is room. */
-function later(decision: Decision, fullForMs: number): Decision {
-  return { ...decision, retryAfterMs: Math.max(decision.retryAfterMs, fullForMs) }
 }
 
 /** `Vary` with `Prefer` in it, beside what others have put there (RFC 7240 §2). */

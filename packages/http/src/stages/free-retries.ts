@@ -1,7 +1,6 @@
 import {
   andThen,
   type Check,
-  type CheckLimiter,
   createCheckLimiter,
   type Decision,
   definePolicy,
@@ -16,16 +15,9 @@ import {
 import { algorithmOf, decisionOf } from '@sluice/core/backend'
 import { joinKey } from '../keys/combine.ts'
 import { type KeyResolver, resolveKey } from '../keys/resolver.ts'
-import type { Found } from '../lifecycle/account.ts'
+import type { Decide, Found } from '../lifecycle/found.ts'
 import type { BoundPolicy, PolicyCheck } from '../options/bound-policy.ts'
 import { withoutStrike } from '../options/penalty.ts'
-import type { RequestContext } from '../request/context.ts'
-
-/** Decides the checks of a request. */
-export type Decide<Native extends object> = (
-  context: RequestContext<Native>,
-  checks: readonly PolicyCheck<Native>[],
-) => MaybePromise<Found<Native>>
 
 /** A guard that can tell retries from other requests. */
 export interface RetriedGuard<Native extends object> {
@@ -38,7 +30,7 @@ export interface RetriedGuard<Native extends object> {
 }
 
 /** Retries with one key that are free in the longest window of the policies. */
-const freeRetries = 3
+const maxFreeRetries = 3
 
 /**
  * Decides requests so that a retry costs nothing. A request that has passed leaves a mark, which
@@ -46,75 +38,48 @@ const freeRetries = 3
  * mark for one more. So the mark bounds the free retries, even if many arrive at once. The others
  * are charged like any request.
  */
-export class FreeRetries<Native extends object> {
-  readonly #guard: RetriedGuard<Native>
-  readonly #marks: CheckLimiter
-  readonly #mark: Policy
+export function freeRetries<Native extends object>({
+  key: resolver,
+  decide,
+  policies,
+  options,
+}: RetriedGuard<Native>): Decide<Native> {
+  // The guard's own limiter tells of the store; an unlimited policy counts nothing.
+  const observers = observerList(options).flatMap(toldOfFailures)
+  const marks = createCheckLimiter({ ...options, observers, limit: unlimited, window: '1s' })
+  const policy = markPolicy(policies)
 
-  constructor(guard: RetriedGuard<Native>) {
-    const { policies, options } = guard
-    this.#guard = guard
-    // The guard's own limiter tells of the store; an unlimited policy counts nothing.
-    const observers = observerList(options).flatMap(toldOfFailures)
-    this.#marks = createCheckLimiter({ ...options, observers, limit: unlimited, window: '1s' })
-    const mark = definePolicy(
-      {
-        algorithm: 'fixed-window',
-        limit: 1 + freeRetries,
-        window: `${Math.max(...policies.map(({ policy }) => policy.windowMs))}ms`,
-        // It has no say while the store is away.
-        failureMode: 'open',
-      },
-      'idempotencyKey',
-    )
-    // Another guard has marks of its own: it has to charge the same request too.
-    this.#mark = {
-      ...mark,
-      id: [`~retries-${mark.limit}`, ...policies.map(({ policy }) => policy.id)].join('~'),
-    }
-  }
-
-  decide(
-    context: RequestContext<Native>,
-    checks: readonly PolicyCheck<Native>[],
-  ): MaybePromise<Found<Native>> {
-    const { native, request } = context
-    return andThen(resolveKey(this.#guard.key, native, request), (key) => {
-      const asked = { context, checks }
-      if (key === undefined) return this.#guard.decide(asked.context, asked.checks)
-      const mark = this.#markOf(asked, unquoted(key))
-      return andThen(this.#marks.decide([{ ...mark, cost: 0 }], native), ({ outcomes: [seen] }) =>
-        isMarked(seen) ? this.#replayed(asked, mark) : this.#marked(asked, mark),
-      )
-    })
-  }
+  const charged = ({ context, checks, timing }: Asked<Native>) => decide(context, checks, timing)
 
   /** A first attempt. Nobody waits for its mark. */
-  #marked(asked: Asked<Native>, mark: Check): MaybePromise<Found<Native>> {
-    return andThen(this.#guard.decide(asked.context, asked.checks), (decided) => {
+  const marked = (asked: Asked<Native>, mark: Check): MaybePromise<Found<Native>> =>
+    andThen(charged(asked), (decided) => {
       if (!decided.decision.allowed) return decided
-      const charged = this.#marks.chargeChecks([mark])
-      const mayGiveBack = (): MaybePromise<boolean> =>
-        andThen(charged, (known) => this.#takenOff(mark, known))
+      const left = marks.chargeChecks([mark])
+      const mayGiveBack = () => andThen(left, (known) => takenOff(mark, known))
       return { ...decided, mayGiveBack }
     })
-  }
 
   /** Removes a mark, unless the units of the first attempt pay for retries too. */
-  #takenOff(mark: Check, charged: Decision): MaybePromise<boolean> {
-    void this.#marks.refund(charged)
-    return andThen(this.#marks.decide([{ ...mark, cost: 0 }]), ({ outcomes: [left] }) => {
-      if (!isMarked(left)) return true
-      return andThen(this.#marks.chargeChecks([mark]), () => false)
+  function takenOff(mark: Check, left: Decision): MaybePromise<boolean> {
+    void marks.refund(left)
+    return andThen(marks.decide([{ ...mark, cost: 0 }]), ({ outcomes: [seen] }) => {
+      if (!isMarked(seen)) return true
+      return andThen(marks.chargeChecks([mark]), () => false)
     })
   }
 
-  #replayed(asked: Asked<Native>, mark: Check): MaybePromise<Found<Native>> {
+  function replayed(asked: Asked<Native>, mark: Check): MaybePromise<Found<Native>> {
     const checks = asked.checks.map(free)
-    return andThen(this.#marks.decide([...checks, mark], asked.context.native), (decision) => {
+    return andThen(marks.decide([...checks, mark], asked.context.native), (decision) => {
       const seen = decision.outcomes.at(-1)
-      if (seen?.allowed === false) return this.#guard.decide(asked.context, asked.checks)
-      if (decision.allowed && isFirst(seen)) return this.#startedAnew(asked, mark, decision)
+      if (seen?.allowed === false) return charged(asked)
+      if (decision.allowed && isFirst(seen)) {
+        // The mark was taken off, or has expired, since it was seen: this is a first attempt. The
+        // store gets the calls in this order, and the first one is not awaited.
+        void marks.refund(decision)
+        return marked(asked, mark)
+      }
       // Without the store there may be no outcomes at all.
       if (seen === undefined) return { ...asked, checks, decision }
       const told = decisionOf(decision.outcomes.slice(0, -1), checks, decision.source)
@@ -122,20 +87,35 @@ export class FreeRetries<Native extends object> {
     })
   }
 
-  /** The mark was taken off, or has expired, since it was seen: this is a first attempt. */
-  #startedAnew(asked: Asked<Native>, mark: Check, taken: Decision): MaybePromise<Found<Native>> {
-    // The store gets the calls in this order, and the first one is not awaited.
-    void this.#marks.refund(taken)
-    return this.#marked(asked, mark)
-  }
-
-  #markOf({ context: { request }, checks }: Asked<Native>, key: string): Check {
+  function markOf({ context: { request }, checks }: Asked<Native>, key: string): Check {
     const identities = new Set(checks.map((check) => check.key))
     // A request that asks for more is another one, or a cheap one would pay for dear ones.
     const costs = checks.map(({ cost }) => cost).join()
     const parts = [request.method, request.path, key, costs, ...identities]
-    return { policy: this.#mark, key: joinKey('@retry/', parts), cost: 1, limit: this.#mark.limit }
+    return { policy, key: joinKey('@retry/', parts), cost: 1, limit: policy.limit }
   }
+
+  return (context, checks, timing) => {
+    const { native, request } = context
+    return andThen(resolveKey(resolver, native, request), (key) => {
+      const asked = { context, checks, timing }
+      if (key === undefined) return charged(asked)
+      const mark = markOf(asked, unquoted(key))
+      return andThen(marks.decide([{ ...mark, cost: 0 }], native), ({ outcomes: [seen] }) =>
+        isMarked(seen) ? replayed(asked, mark) : marked(asked, mark),
+      )
+    })
+  }
+}
+
+/** The policy of the marks. Another guard has its own: it has to charge the same request too. */
+function markPolicy<Native>(policies: readonly BoundPolicy<Native>[]): Policy {
+  const limit = 1 + maxFreeRetries
+  const window = `${Math.max(...policies.map(({ policy }) => policy.windowMs))}ms` as const
+  // It has no say while the store is away.
+  const options = { algorithm: 'fixed-window', limit, window, failureMode: 'open' } as const
+  const id = [`~retries-${limit}`, ...policies.map(({ policy }) => policy.id)].join('~')
+  return { ...definePolicy(options, 'idempotencyKey'), id }
 }
 
 /** Observers of the marks: they get the failures of a store that no other limiter notices. */
@@ -144,7 +124,7 @@ function toldOfFailures(observer: Observers<never>): readonly Observers<never>[]
   return onStoreError ? [{ onStoreError: onStoreError.bind(observer) }] : []
 }
 
-type Asked<Native extends object> = Pick<Found<Native>, 'context' | 'checks'>
+type Asked<Native extends object> = Pick<Found<Native>, 'context' | 'checks' | 'timing'>
 
 /**
  * A retry takes no units again. But it waits in a queue and is in flight like any other request,

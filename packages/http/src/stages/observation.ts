@@ -1,63 +1,38 @@
 import {
   DecisionNotifier,
-  type DecisionTiming,
   type JoinedObservers,
   notify,
   type SkipEvent,
   type Store,
 } from '@sluice/core'
-import type { Found } from '../lifecycle/account.ts'
+import type { Found } from '../lifecycle/found.ts'
 import type { RequestContext } from '../request/context.ts'
 import type { HttpRequest } from '../request/request.ts'
 import { routeScope } from '../request/scope.ts'
 
-type Pass<Native extends object, Passed> = (context: RequestContext<Native>) => Passed
-
 /** Tells the observers of a guard what becomes of its requests. Free without an observer. */
-export class Observation<Native extends object> {
-  readonly #observers: JoinedObservers<Native>
-  readonly #notifier: DecisionNotifier<Native>
+export class Observation<Native extends object> extends DecisionNotifier<Native> {
+  readonly #onSkip: JoinedObservers<Native>['onSkip']
 
   constructor(observers: JoinedObservers<Native>, store: Store) {
-    this.#observers = observers
-    this.#notifier = new DecisionNotifier(observers, store)
-  }
-
-  /** Tells whether somebody observes decisions. */
-  get isObserved(): boolean {
-    return this.#notifier.isObserved
-  }
-
-  /** Begins the timing of a decision that the store alone comes to. */
-  time(): DecisionTiming {
-    return this.#notifier.time()
+    super(observers, store)
+    this.#onSkip = observers.onSkip
   }
 
   /** Tells of a decision: once for each request. */
   notifyDecision({ context, decision, checks, timing }: Found<Native>, isQueued = false): void {
     if (!this.isObserved) return
-    const { native, request } = context
-    this.#notifier.notify({
-      request: native,
-      route: routeOf(request),
-      method: request.method,
-      decision,
-      checks,
-      timing,
-      isQueued,
-    })
+    const { native: request } = context
+    const { method } = context.request
+    const route = routeOf(context.request)
+    this.notify({ request, route, method, decision, checks, timing, isQueued })
   }
 
-  /** Tells of each request that passes uncounted in some way. */
-  skipping<Passed>(reason: SkipEvent['reason'], pass: Pass<Native, Passed>): Pass<Native, Passed> {
-    const { onSkip } = this.#observers
-    if (!onSkip) return pass
-    return (context) => {
-      const { native, request } = context
-      const { method } = request
-      notify(onSkip, { request: native, route: routeOf(request), method, reason })
-      return pass(context)
-    }
+  /** Tells of a request that passes uncounted. */
+  notifySkip({ native, request }: RequestContext<Native>, reason: SkipEvent['reason']): void {
+    if (!this.#onSkip) return
+    const { method } = request
+    notify(this.#onSkip, { request: native, route: routeOf(request), method, reason })
   }
 }
 

@@ -11,16 +11,15 @@ import {
   validEnforcement,
   validLimit,
 } from '../options/bound-policy.ts'
-import { withoutUndueStrikes, withStrikesLater } from '../options/penalty.ts'
-import { type HttpRequest, isPreflight } from '../request/request.ts'
+import { withStrikesLater } from '../options/penalty.ts'
+import type { RequestContext } from '../request/context.ts'
+import { isPreflight } from '../request/request.ts'
 import { type Scope, scopedKey } from '../request/scope.ts'
 import { inOrder, locating, type PerRequest } from '../request/user-functions.ts'
 import type { GuardSetup } from './setup.ts'
 
-export interface Asking<Native> {
-  readonly native: Native
-  readonly request: HttpRequest
-  readonly scope: Scope
+export interface Asking<Native>
+  extends Pick<RequestContext<Native>, 'native' | 'request' | 'scope'> {
   /** The answer of the lists for its address. @default 'unlisted' */
   readonly access?: Access
 }
@@ -38,162 +37,153 @@ export type FoundChecks<Native extends object> =
 /** So many requests without a key, and none with one, are no coincidence. */
 const requestsWithoutKey = 3
 
-/** Turns a request into checks. Keys, costs and limits that policies share are found once. */
-export class RequestChecks<Native extends object> {
-  readonly #setup: GuardSetup<Native>
-  readonly #keys: readonly KeyResolver<Native>[]
-  readonly #costs: readonly PerRequest<Native, number>[]
+/**
+ * Returns the function that finds the checks of a request, or why it has none. Keys, costs and
+ * limits that policies share are found once.
+ */
+export function requestChecks<Native extends object>(
+  setup: GuardSetup<Native>,
+): (context: Asking<Native>, access?: Access) => MaybePromise<FoundChecks<Native>> {
+  const { lists, onMissingKey, penalty, policies: all, preflights, report, strikesLater } = setup
+  const keys: readonly KeyResolver<Native>[] = [...new Set(all.map(({ key }) => key))]
+  const costs: readonly PerRequest<Native, number>[] = [...new Set(all.map(({ cost }) => cost))]
+  const numbers = costs.filter((cost) => typeof cost === 'number')
   /** The costs, if nothing but the key depends on the request: nearly always. */
-  readonly #fixedCosts: readonly number[] | undefined
-  readonly #asksEnforcement: boolean
+  const fixedCosts = all.every(isFixed) ? numbers : undefined
   /** Keys that only policies in shadow need: without them no request is refused. */
-  readonly #shadowKeys: ReadonlySet<KeyResolver<Native>>
-
+  const shadowKeys: ReadonlySet<KeyResolver<Native>> = new Set(
+    keys.filter((key) => all.every((bound) => bound.key !== key || mayBeInShadow(bound))),
+  )
   /** Resolvers that have not found a key yet, with the requests for which they found none. */
-  readonly #fruitless: Map<KeyResolver<Native>, number>
+  const fruitless = new Map(keys.map((key) => [key, 0]))
 
-  constructor(setup: GuardSetup<Native>) {
-    this.#setup = setup
-    this.#keys = [...new Set(setup.policies.map(({ key }) => key))]
-    this.#fruitless = new Map(this.#keys.map((key) => [key, 0]))
-    this.#costs = [...new Set(setup.policies.map(({ cost }) => cost))]
-    const numbers = this.#costs.filter((cost) => typeof cost === 'number')
-    this.#fixedCosts = setup.policies.every(isFixed) ? numbers : undefined
-    this.#asksEnforcement = setup.policies.some(({ enforce }) => enforce !== undefined)
-    this.#shadowKeys = new Set(
-      this.#keys.filter((key) =>
-        setup.policies.every((bound) => bound.key !== key || mayBeInShadow(bound)),
-      ),
-    )
-  }
-
-  /** Finds the checks of a request, or why it has none. */
-  find(context: Asking<Native>, access: Access = 'unlisted'): MaybePromise<FoundChecks<Native>> {
-    const { native, request, scope } = context
-    const asking = access === 'unlisted' ? context : { native, request, scope, access }
-    const [only] = this.#keys
-    if (!only || this.#keys.length > 1) {
-      const keys = inOrder(this.#keys, (resolver) => this.#key(resolver, asking))
-      return andThen(keys, (found) => this.#keyed(found, asking))
-    }
-    const key = this.#key(only, asking)
-    if (!isPromise(key)) return this.#keyed([key], asking)
-    return key.then((known) => this.#keyed([known], asking))
-  }
-
-  #keyed(keys: readonly KeyOrMode[], asking: Asking<Native>): MaybePromise<FoundChecks<Native>> {
-    const { lists, policies: all } = this.#setup
+  function keyed(found: readonly KeyOrMode[], asking: Asking<Native>): MaybeChecks<Native> {
     const { access = 'unlisted', native, scope: place } = asking
-    const listed = lists ? lists.ofKeys(keys, access) : access
+    const listed = lists ? lists.ofKeys(found, access) : access
     if (listed !== 'unlisted') return listed
-    if (keys.includes('deny')) return 'deny'
-    const policies = keys.includes('skip')
-      ? all.filter((bound) => this.#keyOf(bound, keys) !== undefined)
+    if (found.includes('deny')) return 'deny'
+    const policies = found.includes('skip')
+      ? all.filter((bound) => keyOf(bound, found) !== undefined)
       : all
     if (policies.length === 0) return []
-    if (this.#fixedCosts) return this.#checks(policies, { keys, costs: this.#fixedCosts, place })
-    const found = andThen(this.#findCosts(native), (costs) =>
-      andThen(this.#findLimits(policies, asking), (limits) =>
-        this.#checks(policies, { keys, costs, limits, place }),
+    if (fixedCosts) return checksOf(policies, { keys: found, costs: fixedCosts, place })
+    return andThen(findCosts(native), (known) =>
+      andThen(findLimits(policies, asking), (limits) =>
+        checksOf(policies, { keys: found, costs: known, limits, place }),
       ),
     )
-    return this.#asksEnforcement
-      ? andThen(found, (checks) => this.#withEnforcement(checks, native))
-      : found
   }
 
-  #checks(
+  function checksOf(
     policies: readonly BoundPolicy<Native>[],
-    { keys, costs, limits, place }: FoundParts,
+    found: FoundParts,
   ): readonly PolicyCheck<Native>[] {
     const checks = policies.map((bound, index) => {
-      const { policy, scope = place } = bound
-      const identity = this.#keyOf(bound, keys) ?? ''
-      const cost = costs[this.#costs.indexOf(bound.cost)] ?? 1
+      const { policy, scope = found.place } = bound
+      const identity = keyOf(bound, found.keys) ?? ''
+      const cost = found.costs[costs.indexOf(bound.cost)] ?? 1
       const key = policy.named ? identity : scopedKey(scope, identity)
-      const inForce: LimitInForce = limits?.[index] ?? policy
+      const inForce: LimitInForce = found.limits?.[index] ?? policy
       const { limit, reduced = false, shadow } = inForce
       const check = { policy, key, identity, cost, limit, bound, scope, reduced }
       return shadow === undefined ? check : { ...check, shadow }
     })
-    if (this.#setup.strikesLater) return withStrikesLater(checks)
-    return this.#setup.penalty ? withoutUndueStrikes(checks) : checks
+    // A denial by a reduced limit is not the client's fault.
+    const isLater = strikesLater || (penalty && checks.some(({ reduced }) => reduced))
+    return isLater ? withStrikesLater(checks) : checks
   }
 
-  #findCosts(native: Native): MaybePromise<readonly number[]> {
-    return inOrder(this.#costs, (cost) => {
+  function keyOf({ key }: BoundPolicy<Native>, found: readonly KeyOrMode[]): string | undefined {
+    const known = found[keys.indexOf(key)]
+    return typeof known === 'object' ? known.key : undefined
+  }
+
+  function findCosts(native: Native): MaybePromise<readonly number[]> {
+    return inOrder(costs, (cost) => {
       if (typeof cost !== 'function') return cost
-      const { policies, report } = this.#setup
       const isMeant = (bound: BoundPolicy<Native>) => bound.cost === cost
-      const option = policies.find(isMeant)?.costOption ?? 'cost'
+      const option = all.find(isMeant)?.costOption ?? 'cost'
       const found = locating(
         () => cost(native),
-        () => this.#placeOf(option, isMeant),
+        () => placeOf(option, isMeant),
       )
       return andThen(found, (value) => validCost(value, option, report))
     })
   }
 
-  #findLimits(
+  function findLimits(
     policies: readonly BoundPolicy<Native>[],
     { native, request }: Asking<Native>,
   ): MaybePromise<readonly LimitInForce[]> {
-    const { report } = this.#setup
     return inOrder<BoundPolicy<Native>, LimitInForce>(policies, (bound) => {
       const { policy, limitOf } = bound
-      if (!limitOf) return policy
+      if (!limitOf) return enforced(bound, policy, native)
       const found = locating(
         () => limitOf(native, report, request),
-        () => this.#placeOf('limit', (other) => other === bound),
+        () => placeOf('limit', (other) => other === bound),
       )
-      return andThen(found, (value) => validLimit(value, policy, report))
+      return andThen(found, (value) => enforced(bound, validLimit(value, policy, report), native))
     })
   }
 
-  #withEnforcement(
-    checks: readonly PolicyCheck<Native>[],
+  function enforced(
+    bound: BoundPolicy<Native>,
+    inForce: LimitInForce,
     native: Native,
-  ): MaybePromise<readonly PolicyCheck<Native>[]> {
-    return inOrder(checks, (check) => {
-      const { enforce, policy } = check.bound
-      // A kill switch has put the policy into shadow as a whole.
-      if (!enforce || check.shadow !== undefined || policy.enforcedShare === 0) return check
-      const found = locating(
-        () => enforce(native),
-        () => this.#placeOf('enforce', (bound) => bound === check.bound),
-      )
-      return andThen(found, (answer) => ({
-        ...check,
-        shadow: !validEnforcement(answer, policy, this.#setup.report),
-      }))
+  ): MaybePromise<LimitInForce> {
+    const { enforce, policy } = bound
+    // A kill switch has put the policy into shadow as a whole.
+    if (!enforce || inForce.shadow !== undefined || policy.enforcedShare === 0) return inForce
+    const { limit, reduced = false } = inForce
+    const found = locating(
+      () => enforce(native),
+      () => placeOf('enforce', (other) => other === bound),
+    )
+    return andThen(found, (answer) => {
+      return { limit, reduced, shadow: !validEnforcement(answer, policy, report) }
     })
   }
 
-  #key(resolver: KeyResolver<Native>, asking: Asking<Native>): MaybePromise<KeyOrMode> {
+  function findKey(resolver: KeyResolver<Native>, asking: Asking<Native>): MaybePromise<KeyOrMode> {
     const key = locating(
       () => resolveKey(resolver, asking.native, asking.request),
-      () => this.#placeOf('key', (bound) => bound.key === resolver),
+      () => placeOf('key', (bound) => bound.key === resolver),
     )
-    if (isPromise(key)) return key.then((known) => this.#orWithout(known, resolver, asking))
-    return this.#orWithout(key, resolver, asking)
+    if (isPromise(key)) return key.then((known) => orWithout(known, resolver, asking))
+    return orWithout(key, resolver, asking)
   }
 
-  #orWithout(
+  function orWithout(
     key: string | undefined,
     resolver: KeyResolver<Native>,
     asking: Asking<Native>,
   ): MaybePromise<KeyOrMode> {
-    if (key === undefined) return this.#without(resolver, asking)
-    if (this.#fruitless.size > 0) this.#fruitless.delete(resolver)
+    if (key === undefined) return without(resolver, asking)
+    if (fruitless.size > 0) fruitless.delete(resolver)
     return { key }
   }
 
-  #warnIfFruitless(resolver: KeyResolver<Native>): void {
-    const count = this.#fruitless.get(resolver)
+  /** An allowed address needs no key, a shadow refuses nothing, a preflight has no credentials. */
+  function without(
+    resolver: KeyResolver<Native>,
+    { request, access }: Asking<Native>,
+  ): MaybePromise<KeyOrMode> {
+    if (onMissingKey === 'ip') {
+      if (!isPreflight(request)) warnIfFruitless(resolver)
+      return insteadOfKey(onMissingKey, request)
+    }
+    const isShadow = shadowKeys.has(resolver)
+    const isAllowed = onMissingKey === 'error' && access === 'allow'
+    const isPassed = preflights === 'pass' && isPreflight(request)
+    return insteadOfKey(isShadow || isAllowed || isPassed ? 'skip' : onMissingKey, request)
+  }
+
+  function warnIfFruitless(resolver: KeyResolver<Native>): void {
+    const count = fruitless.get(resolver)
     if (count === undefined) return
-    this.#fruitless.set(resolver, count + 1)
+    fruitless.set(resolver, count + 1)
     if (count + 1 < requestsWithoutKey) return
-    this.#fruitless.delete(resolver)
+    fruitless.delete(resolver)
     warnOnce(
       `a key function found no key for any of the first ${requestsWithoutKey} requests, so their addresses are counted (onMissingKey: 'ip'). If keys need ` +
         `authentication, have it run before the limiter: in Express app.use() it first; in Fastify set hook: 'preHandler', or put app.rateLimit(…) behind it ` +
@@ -202,34 +192,27 @@ export class RequestChecks<Native extends object> {
     )
   }
 
-  /** An allowed address needs no key, a shadow refuses nothing, a preflight has no credentials. */
-  #without(
-    resolver: KeyResolver<Native>,
-    { request, access }: Asking<Native>,
-  ): MaybePromise<KeyOrMode> {
-    const { onMissingKey, preflights } = this.#setup
-    if (onMissingKey === 'ip') {
-      if (!isPreflight(request)) this.#warnIfFruitless(resolver)
-      return insteadOfKey(onMissingKey, request)
-    }
-    const isShadow = this.#shadowKeys.has(resolver)
-    const isAllowed = onMissingKey === 'error' && access === 'allow'
-    const isPassed = preflights === 'pass' && isPreflight(request)
-    return insteadOfKey(isShadow || isAllowed || isPassed ? 'skip' : onMissingKey, request)
-  }
-
   /** The place of a function, for messages: the option, its policies and their limiter. */
-  #placeOf(option: string, isMeant: (bound: BoundPolicy<Native>) => boolean): string {
-    const { policies, where } = this.#setup
-    const names = policies.filter(isMeant).map(({ policy }) => `'${policy.name}'`)
-    return `${option} of ${names.join(', ')} in ${where}`
+  function placeOf(option: string, isMeant: (bound: BoundPolicy<Native>) => boolean): string {
+    const names = all.filter(isMeant).map(({ policy }) => `'${policy.name}'`)
+    return `${option} of ${names.join(', ')} in ${setup.where}`
   }
 
-  #keyOf({ key: resolver }: BoundPolicy<Native>, found: readonly KeyOrMode[]): string | undefined {
-    const key = found[this.#keys.indexOf(resolver)]
-    return typeof key === 'object' ? key.key : undefined
+  return (context, access = 'unlisted') => {
+    const { native, request, scope } = context
+    const asking = access === 'unlisted' ? context : { native, request, scope, access }
+    const [only] = keys
+    if (!only || keys.length > 1) {
+      const found = inOrder(keys, (resolver) => findKey(resolver, asking))
+      return andThen(found, (known) => keyed(known, asking))
+    }
+    const key = findKey(only, asking)
+    if (!isPromise(key)) return keyed([key], asking)
+    return key.then((known) => keyed([known], asking))
   }
 }
+
+type MaybeChecks<Native extends object> = MaybePromise<FoundChecks<Native>>
 
 /** The parts of checks that belong to one request. */
 interface FoundParts {

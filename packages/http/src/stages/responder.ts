@@ -1,22 +1,16 @@
 import { type Decision, divideChecks, type MaybePromise } from '@sluice/core'
-import { type Found, giveBack, mayRefund } from '../lifecycle/account.ts'
+import { giveBack, mayRefund } from '../lifecycle/account.ts'
 import type { Decided } from '../lifecycle/decided.ts'
 import type { DelayQueue } from '../lifecycle/delay-queue.ts'
-import { LeaseRenewer } from '../lifecycle/lease-renewer.ts'
+import type { Found } from '../lifecycle/found.ts'
+import { leaseKeeper } from '../lifecycle/lease-renewer.ts'
 import { mayBeInShadow, type PolicyCheck } from '../options/bound-policy.ts'
 import { strikeDue } from '../options/penalty.ts'
 import type { RequestContext } from '../request/context.ts'
 import { allHolds, type Hold } from '../request/hold.ts'
-import { type Passage, passWithoutFields } from '../request/passage.ts'
+import { type Passage, passWithoutFields, refuseUnasked } from '../request/passage.ts'
 import type { ResponseField } from '../request/response.ts'
-import {
-  blocked,
-  forbidden,
-  refusalCause,
-  refusalStatus,
-  rejection,
-  turnedAway,
-} from '../responses/refusal.ts'
+import { blocked, forbidden, refusalCause, rejection } from '../responses/refusal.ts'
 import {
   type RenderOptions,
   type ResponseFields,
@@ -28,7 +22,7 @@ import type { GuardSetup } from './setup.ts'
 export class Responder<Native extends object, Handler> {
   readonly #setup: GuardSetup<Native, Handler>
   readonly #delayQueue: DelayQueue
-  readonly #leases: LeaseRenewer | undefined
+  readonly #leases: ReturnType<typeof leaseKeeper>
   readonly #mayHaveShadows: boolean
   readonly #hasRefunds: boolean
 
@@ -36,7 +30,7 @@ export class Responder<Native extends object, Handler> {
     this.#setup = setup
     this.#delayQueue = delayQueue
     const policies = setup.policies.map(({ policy }) => policy)
-    this.#leases = LeaseRenewer.of(setup.limiter, policies)
+    this.#leases = leaseKeeper(setup.limiter, policies)
     this.#mayHaveShadows = setup.policies.some(mayBeInShadow)
     this.#hasRefunds = setup.policies.some(({ settlement }) => settlement !== undefined)
   }
@@ -44,7 +38,7 @@ export class Responder<Native extends object, Handler> {
   /** Tells observers of a decision, and answers it. */
   respond(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
     if (decided.delayMs > 0 && this.#delayQueue.isFull) return this.#turnAway(decided)
-    this.observe(decided)
+    this.observe(decided.found)
     return this.#passageOf(decided)
   }
 
@@ -62,25 +56,27 @@ export class Responder<Native extends object, Handler> {
   /** Settles everything that a request holds when its response ends, whatever code answers it. */
   settleAtEnd(charged: Decided<Native>): void {
     const hold = this.#hold(charged)
-    if (hold) charged.context.settleAtEnd(hold)
+    if (hold) charged.found.context.settleAtEnd(hold)
   }
 
   /** The fields of a request that another part answers without a refusal. */
   fieldsFor(decided: Decided<Native>): readonly ResponseField[] {
     if (decided.outcomes.length === 0) return []
-    const fields = this.#fieldsOf(decided, this.#enforced(decided.checks))
+    const { checks, context } = decided.found
+    const fields = this.#fieldsOf(decided, this.#enforced(checks))
     const options = { ...this.#renderOptions(decided), rejected: false, retryAfter: undefined }
-    return fields.render(decided.context.response, options)
+    return fields.render(context.response, options)
   }
 
   #passageOf(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
-    const checks = this.#enforced(decided.checks)
+    const { checks: asked, context } = decided.found
+    const checks = this.#enforced(asked)
     if (decided.source === 'open' || (checks.length === 0 && decided.allowed)) {
       return { ...passWithoutFields, decision: decided, hold: this.#hold(decided) }
     }
     const fields = this.#fieldsOf(decided, checks)
     if (!decided.allowed) return this.#refuse(decided, checks, fields)
-    const set = fields.render(decided.context.response, this.#renderOptions(decided))
+    const set = fields.render(context.response, this.#renderOptions(decided))
     const hold = this.#hold(decided)
     if (decided.delayMs === 0) {
       return { decision: decided, verdict: { action: 'pass', fields: set }, hold }
@@ -96,15 +92,15 @@ export class Responder<Native extends object, Handler> {
     fields: ResponseFields,
   ): MaybePromise<Passage<Handler>> {
     const { limiter, penalty, statusCode } = this.#setup
-    const { native, response } = decided.context
+    const { native, response } = decided.found.context
     const cause = refusalCause(decided, checks)
     if (cause === 'quota' && penalty) {
       const strike = strikeDue(decided, checks, penalty)
       if (strike) limiter.strike(strike, checks)
     }
-    const status = refusalStatus(cause, statusCode)
-    const violated = fields.policies.violated()
-    const penalties = fields.policies.violatedPenalties()
+    // Failures, full queues and shed load are problems of the server.
+    const status = cause === 'quota' ? statusCode : 503
+    const { violated, penalties } = fields.policies.violated()
     const refusal = { native, decision: decided, cause, status, violated, penalties }
     return rejection(this.#setup, refusal, () =>
       fields.render(response, this.#renderOptions(decided)),
@@ -113,11 +109,11 @@ export class Responder<Native extends object, Handler> {
 
   /** Refuses an allowed request that there is no room to hold. A refusal is never charged. */
   #turnAway(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
-    giveBack(decided, this.#setup.limiter)
-    const decision = turnedAway(decided.decision)
+    const { found, delayMs } = decided
+    giveBack(found, this.#setup.limiter)
     // The client sees 'closed', observers 'shed': it is a lack of room, and no store failed.
-    this.observe(decided.with({ decision: { ...decision, source: 'shed' } }))
-    return this.#passageOf(decided.with({ decision, checks: [] }))
+    this.observe({ ...found, decision: refuseUnasked('shed', delayMs) })
+    return this.#passageOf(decided.with({ decision: refuseUnasked('closed', delayMs), checks: [] }))
   }
 
   #fieldsOf(decided: Decided<Native>, checks: readonly PolicyCheck<Native>[]): ResponseFields {
@@ -143,8 +139,9 @@ export class Responder<Native extends object, Handler> {
   }
 
   #hold(decided: Decided<Native>): Hold | undefined {
-    const lease = this.#leases?.keep(decided)
-    const account = this.#hasRefunds && mayRefund(decided) ? decided.account.held() : undefined
-    return account || decided.budgets ? allHolds(lease, account, decided.budgets) : lease
+    const lease = this.#leases?.(decided)
+    const { found } = decided
+    const account = this.#hasRefunds && mayRefund(found) ? decided.account.held() : undefined
+    return account || found.budgets ? allHolds(lease, account, found.budgets) : lease
   }
 }

@@ -3,22 +3,25 @@ import {
   type CheckLimiter,
   checkTogether,
   createCheckLimiter,
+  givenFields,
   joinObservers,
   knownFields,
   type LimiterOptions,
   type LimiterSettings,
   limiterFields,
+  type Optional,
   type Policy,
   policyList,
   SluiceError,
   warnOnce,
 } from '@sluice/core'
 import { policyNameProblem } from '@sluice/headers'
-import { type AccessLists, accessLists } from '../access/lists.ts'
+import { AccessLists } from '../access/lists.ts'
 import { ip } from '../keys/ip.ts'
 import { evidenceOf } from '../keys/resolver.ts'
 import { reserving } from '../lifecycle/budgets.ts'
 import type { DelayQueue } from '../lifecycle/delay-queue.ts'
+import type { Decide } from '../lifecycle/found.ts'
 import type { LoadShedder } from '../limits/shedder.ts'
 import { isPerRequest } from '../limits/source.ts'
 import {
@@ -30,12 +33,17 @@ import {
 } from '../options/bound-policy.ts'
 import { noteNamedLimit } from '../options/named-limits.ts'
 import { checkHttpOptions, GuardTable, type Settings } from '../options/option-table.ts'
-import { type HttpPolicyOptions, optionsOf, type PolicyGuardOptions } from '../options/options.ts'
+import {
+  type HttpPolicyFields,
+  type HttpPolicyOptions,
+  optionsOf,
+  type PolicyGuardOptions,
+} from '../options/options.ts'
 import { bindPenalty, corePenalty } from '../options/penalty.ts'
 import { type PolicySettlement, settlementOf } from '../options/settlement.ts'
 import type { Scope } from '../request/scope.ts'
 import { type Report, reporter } from '../request/user-functions.ts'
-import { type Decide, FreeRetries } from './free-retries.ts'
+import { freeRetries } from './free-retries.ts'
 import { Observation } from './observation.ts'
 
 /** The place of one list of policies, beside the user's options. */
@@ -97,6 +105,46 @@ export function setUpGuard<Native extends object, Handler>(
   const kind = inherited ? 'route' : 'guard'
   knownFields(options, where, [...optionsOf(kind), ...adapterFields])
   const settings = checkHttpOptions(new GuardTable<Native, Handler>(), options)
+  const { admission, allow, block, idempotencyKey: key } = settings
+  const { limiter, policies, penalty } = limiterOf(options, place)
+  if (checksAdmission) admission?.checkPolicies?.(policies.map(({ policy }) => policy))
+  const observers = joinObservers(options)
+  const decide: Decide<Native> = (context, checks, timing) =>
+    andThen(limiter.decide(checks, context.native), (decision) => {
+      return { context, decision, checks, timing }
+    })
+  const reserve = reserving(limiter, policies)
+  if (reserve && (key || admission)) {
+    const [rival, reason] = key
+      ? ['idempotencyKey', 'a retry runs the work again']
+      : ['admission', 'a job runs after its response']
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      `${rival} and reserve cannot stand together in ${where}, since ${reason}: leave one of them out`,
+    )
+  }
+  const retries = key && freeRetries({ key, decide, policies, options: limiterFieldsOf(options) })
+  return {
+    ...settings,
+    limiter,
+    observation: new Observation(observers, limiter.store),
+    strikesLater: admission?.overflows === true && penalty !== undefined,
+    policies,
+    penalty,
+    decide: reserve ?? retries ?? decide,
+    isSeveralCalls: retries !== undefined || reserve !== undefined,
+    lists: allow || block ? new AccessLists(allow, block) : undefined,
+    report: reporter(observers),
+    where,
+  }
+}
+
+/** Makes the limiter of a guard, and binds its policies to requests. */
+function limiterOf<Native extends object, Handler>(
+  options: PolicyGuardOptions<Native, Handler>,
+  place: PolicyGuardPlace<Native>,
+): Pick<GuardSetup<Native>, 'limiter' | 'policies' | 'penalty'> {
+  const { where, scope, identifiedByScope, inherited } = place
   const listed = policyList<HttpPolicyOptions<Native>>(options, shorthandFields)
   for (const [policy, at] of listed) checkPolicy(policy, at)
   const written = listed.map(([policy]) => policy)
@@ -105,80 +153,30 @@ export function setUpGuard<Native extends object, Handler>(
     ...written.map(({ limit }) => isPerRequest(limit)),
     ...addedTo.map(({ policy }) => policy.limitPerRequest),
   ])
-  const { own, penalty } = boundPolicies(options, { limiter, written, place })
-  const policies = [...addedTo, ...own, ...(penalty ? [penalty] : [])]
-  if (inherited) checkTogether(policies.map(({ policy }) => policy))
-  warnIfUnverified([...addedTo, ...own])
-  const { admission, idempotencyKey: key } = settings
-  if (checksAdmission) admission?.checkPolicies?.(policies.map(({ policy }) => policy))
-  const observers = joinObservers(options)
-  const decide: Decide<Native> = (context, checks) =>
-    andThen(limiter.decide(checks, context.native), (decision) => ({ context, decision, checks }))
-  const reserve = reserving(limiter, policies)
-  const rival = key ? 'idempotencyKey' : 'admission'
-  if (reserve && (key || admission)) {
-    const reason = key ? 'a retry runs the work again' : 'a job runs after its response'
-    throw new SluiceError(
-      'SLUICE_OPTION_INVALID',
-      `${rival} and reserve cannot stand together in ${where}, since ${reason}: leave one of them out`,
-    )
-  }
-  const retries =
-    key && new FreeRetries({ key, decide, policies, options: limiterFieldsOf(options) })
-  return {
-    ...settings,
-    limiter,
-    observation: new Observation(observers, limiter.store),
-    strikesLater: admission?.overflows === true && penalty !== undefined,
-    policies,
-    penalty,
-    decide: reserve ?? (retries ? (context, checks) => retries.decide(context, checks) : decide),
-    isSeveralCalls: retries !== undefined || reserve !== undefined,
-    lists: accessLists(settings),
-    report: reporter(observers),
-    where,
-  }
-}
-
-interface Defined<Native extends object> {
-  readonly limiter: CheckLimiter
-  readonly written: readonly HttpPolicyOptions<Native>[]
-  readonly place: PolicyGuardPlace<Native>
-}
-
-function boundPolicies<Native extends object, Handler>(
-  options: PolicyGuardOptions<Native, Handler>,
-  { limiter, written, place }: Defined<Native>,
-): {
-  readonly own: readonly BoundPolicy<Native>[]
-  readonly penalty: BoundPolicy<Native> | undefined
-} {
-  const { where, scope, identifiedByScope = false, inherited } = place
-  const defaults = {
-    key: options.key ?? ip(),
-    cost: options.cost ?? 1,
-    settlement: settlementOf(options),
-    scope,
-  }
-  for (const [index, policy] of limiter.policies.entries()) {
-    checkName(policy.name)
-    if (policy.named && typeof written[index]?.limit === 'number') noteNamedLimit(policy, where)
-  }
-  if (limiter.penalty) checkName(limiter.penalty.name)
+  const { key = ip(), cost = 1 } = options
+  const defaults = { key, cost, settlement: settlementOf(options), scope }
   const own = limiter.policies.map((policy, index) => {
+    const policyOptions: Optional<HttpPolicyFields<Native>> = written[index] ?? {}
+    checkName(policy.name)
+    if (policy.named && typeof policyOptions.limit === 'number') noteNamedLimit(policy, where)
     const identified = identifiedByScope ? scopedPolicy(policy, index) : policy
-    const bound = bindPolicy(identified, written[index] ?? {}, defaults)
+    const bound = bindPolicy(identified, policyOptions, defaults)
     const shared = inherited?.shared
     return shared?.has(policy.name) ? { ...bound, settlement: shared.get(policy.name) } : bound
   })
-  if (!limiter.penalty) return { own, penalty: inherited?.penalty }
-  const penalty = bindPenalty(options, {
-    policy: identifiedByScope ? scopedPolicy(limiter.penalty, own.length) : limiter.penalty,
-    key: defaults.key,
+  let penalty = inherited?.penalty
+  if (limiter.penalty) {
+    checkName(limiter.penalty.name)
     // A key that `limiter.block` names is blocked wherever the guard stands.
-    scope: identifiedByScope ? scope : '',
-  })
-  return { own, penalty }
+    penalty = identifiedByScope
+      ? bindPenalty(options, { policy: scopedPolicy(limiter.penalty, own.length), key, scope })
+      : bindPenalty(options, { policy: limiter.penalty, key, scope: '' })
+  }
+  const counted = [...addedTo, ...own]
+  const policies = penalty ? [...counted, penalty] : counted
+  if (inherited) checkTogether(policies.map(({ policy }) => policy))
+  warnIfUnverified(counted)
+  return { limiter, policies, penalty }
 }
 
 /** The options of the limiter in the form that the user chose, for its messages. */
@@ -195,8 +193,7 @@ function limiterFieldsOf<Native, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
 ): LimiterSettings {
   const { penalty: _, ...others } = options
-  const fields: readonly string[] = limiterFields
-  return Object.fromEntries(Object.entries(others).filter(([field]) => fields.includes(field)))
+  return Object.fromEntries(givenFields(others, limiterFields))
 }
 
 /** Gives private policies an id by their place: core numbers them in the order of making. */

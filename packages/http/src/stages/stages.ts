@@ -4,196 +4,190 @@ import {
   isPromise,
   type MaybePromise,
   type Peeked,
+  processWide,
+  type SkipEvent,
   warnOnce,
 } from '@sluice/core'
 import type { Access } from '../access/lists.ts'
-import { deniedWithoutKey } from '../keys/missing-key.ts'
-import type { Found } from '../lifecycle/account.ts'
 import { Decided } from '../lifecycle/decided.ts'
-import type { DelayQueue } from '../lifecycle/delay-queue.ts'
-import type { LoadShedder } from '../limits/shedder.ts'
-import type { PolicyCheck } from '../options/bound-policy.ts'
+import { DelayQueue } from '../lifecycle/delay-queue.ts'
+import type { Found } from '../lifecycle/found.ts'
+import { type LoadShedder, loadShedder } from '../limits/shedder.ts'
+import type { PolicyGuardOptions } from '../options/options.ts'
 import { withoutStrike } from '../options/penalty.ts'
 import type { RequestContext } from '../request/context.ts'
-import { type Passage, passWithoutFields } from '../request/passage.ts'
+import { type Passage, passWithoutFields, refuseUnasked } from '../request/passage.ts'
 import { isPreflight } from '../request/request.ts'
-import { Admitting } from './admit.ts'
-import { type Asking, type FoundChecks, RequestChecks } from './request-checks.ts'
+import { createAdmitting } from './admit.ts'
+import { type Asking, type FoundChecks, requestChecks } from './request-checks.ts'
 import { Responder } from './responder.ts'
-import type { GuardSetup } from './setup.ts'
+import { type GuardSetup, type PolicyGuardPlace, setUpGuard } from './setup.ts'
 
-/** Decides on one request. */
-export type Stage<Native extends object, Handler> = (
-  context: RequestContext<Native>,
-) => MaybePromise<Passage<Handler>>
+/** Decides one list of policies for every request that it is given. */
+export interface PolicyGuard<Native extends object, Handler> {
+  /** Tells whether redirects may have to lose their headers again. */
+  readonly hidesOnRedirect: boolean
+  /**
+   * Decides on a request, and tells the adapter what to do. Synchronous when the store and all
+   * functions of the user are.
+   * @throws or rejects with the errors of users' functions
+   */
+  check(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
+  /** Answers what a request would get by its own key, limit and cost. Takes nothing. */
+  peek(asking: Asking<Native>): MaybePromise<Peeked>
+}
 
-interface SharedParts<Native> {
+/** The answer for a request that a list blocks, or that has no key: no wait helps. */
+const refused = refuseUnasked('store')
+
+/** The answer for a request that passes uncounted. */
+export const passes: Peeked = { ...refused, allowed: true, retryAfterMs: 0 }
+
+/** A guard of one list of policies, with the parts that guards of routes share with it. */
+export interface OpenGuard<Native extends object, Handler> extends PolicyGuard<Native, Handler> {
+  readonly setup: GuardSetup<Native, Handler>
   readonly delayQueue: DelayQueue
   readonly shedder: LoadShedder<Native> | undefined
 }
 
-/** The answer for a request that passes uncounted. */
-export const passes: Peeked = {
-  allowed: true,
-  outcomes: [],
-  retryAfterMs: 0,
-  delayMs: 0,
-  source: 'store',
-}
-
-/** The answer for a request that a list blocks, or that has no key: no wait helps. */
-const refused: Peeked = { ...passes, allowed: false, retryAfterMs: Number.POSITIVE_INFINITY }
-
 /**
- * The stages of a guard, in this order: skip, lists, preflights that pass, shed, checks, decide,
- * respond. Each one answers a request, or hands it to the next.
+ * Makes a guard of one list of policies. Its stages, in this order: skip, lists, preflights that
+ * pass, shed, checks, decide, respond. Each one answers a request, or hands it to the next.
+ * @throws SluiceError when an option is unknown, missing or out of range
  */
-export class Stages<Native extends object, Handler> {
-  readonly #setup: GuardSetup<Native, Handler>
-  readonly #shedder: LoadShedder<Native> | undefined
-  readonly #requestChecks: RequestChecks<Native>
-  readonly #responder: Responder<Native, Handler>
-  readonly #admitting: Admitting<Native, Handler> | undefined
-  /** Let a request pass uncounted, by the reason. */
-  readonly #pass: Readonly<
-    Record<'skip' | 'allow' | 'no-key' | 'preflight', Stage<Native, Handler>>
-  >
+export function createPolicyGuard<Native extends object, Handler>(
+  options: PolicyGuardOptions<Native, Handler>,
+  place: PolicyGuardPlace<Native>,
+): OpenGuard<Native, Handler> {
+  type Context = RequestContext<Native>
+  type MaybePassage = MaybePromise<Passage<Handler>>
+  const setup = setUpGuard(options, place)
+  const { admission, decide, limiter, lists, observation, penalty, preflights, skip } = setup
+  const delayQueue = place.inherited?.delayQueue ?? new DelayQueue(setup.maxWaiting)
+  const shedder =
+    place.inherited?.shedder ?? (setup.shed === undefined ? undefined : loadShedder(setup.shed))
+  const findChecks = requestChecks(setup)
+  const responder = new Responder(setup, delayQueue)
+  const admitting = admission && createAdmitting(admission, limiter, responder)
+  /** Only until the code that made it has run: a handler must not make a guard for one request. */
+  let isNew = !place.identifiedByScope
+  // Guards of routes may be made on first use, and then are kept.
+  void Promise.resolve().then(() => {
+    isNew = false
+  })
 
-  constructor(setup: GuardSetup<Native, Handler>, { delayQueue, shedder }: SharedParts<Native>) {
-    const { admission, limiter, observation } = setup
-    this.#setup = setup
-    this.#shedder = shedder
-    this.#requestChecks = new RequestChecks(setup)
-    this.#responder = new Responder(setup, delayQueue)
-    const admitting = admission && new Admitting(admission, limiter, this.#responder)
-    this.#admitting = admitting
-    const uncounted: Stage<Native, Handler> = admitting
-      ? (context) => admitting.admitUnlimited(context)
-      : () => passWithoutFields
-    this.#pass = {
-      skip: observation.skipping('skip', uncounted),
-      allow: observation.skipping('allow', uncounted),
-      'no-key': observation.skipping('no-key', uncounted),
-      preflight: observation.skipping('preflight', () => passWithoutFields),
+  function check(context: Context): MaybePassage {
+    if (isNew) {
+      isNew = false
+      noteUseAtOnce(setup.where)
     }
-  }
-
-  /** @throws or rejects with the errors of users' functions */
-  check(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
-    const { skip } = this.#setup
-    if (!skip) return this.#askLists(context)
+    if (!skip) return askLists(context)
     return andThen(skip(context.native), (isSkipped) =>
-      isSkipped ? this.#pass.skip(context) : this.#askLists(context),
+      isSkipped ? pass(context, 'skip') : askLists(context),
     )
   }
 
-  /** Answers what a request would get by its own key, limit and cost, and takes nothing. */
-  peek(asking: Asking<Native>): MaybePromise<Peeked> {
-    const { lists, limiter, skip } = this.#setup
+  function peek(asking: Asking<Native>): MaybePromise<Peeked> {
     return andThen(skip?.(asking.native), (isSkipped) => {
       const access = lists?.ofAddress(asking.request)
       if (isSkipped || (access === 'allow' && !lists?.blockKeys)) return passes
       if (access === 'block') return refused
-      return andThen(this.#requestChecks.find(asking, access), (found) => {
+      return andThen(findChecks(asking, access), (found) => {
         if (found === 'block' || found === 'deny') return refused
         return found === 'allow' || found.length === 0 ? passes : limiter.peekChecks(found)
       })
     })
   }
 
+  /** Lets a request pass uncounted. */
+  function pass(context: Context, reason: SkipEvent['reason']): MaybePassage {
+    observation.notifySkip(context, reason)
+    if (!admitting || reason === 'preflight') return passWithoutFields
+    return admitting.admitUnlimited(context)
+  }
+
   /** Asks the lists about the address: it costs no key. An allowed request is not shed either. */
-  #askLists(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
-    const { lists } = this.#setup
+  function askLists(context: Context): MaybePassage {
     const access = lists ? lists.ofAddress(context.request) : 'unlisted'
-    if (access === 'unlisted') return this.#passPreflights(context)
-    if (access === 'block') return this.#responder.forbid(context)
-    return lists?.blockKeys ? this.#findChecks(context, access) : this.#pass.allow(context)
+    if (access === 'unlisted') return passPreflights(context)
+    if (access === 'block') return responder.forbid(context)
+    return lists?.blockKeys ? checkAll(context, access) : pass(context, 'allow')
   }
 
   /** Lets preflights pass without limits. Blocked keys are refused, by a list or by a penalty. */
-  #passPreflights(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
-    const { preflights, penalty, lists, limiter } = this.#setup
-    if (preflights !== 'pass' || !isPreflight(context.request)) return this.#shed(context)
-    if (!penalty && !lists?.blockKeys) return this.#pass.preflight(context)
-    return andThen(this.#requestChecks.find(context), (found) => {
-      if (found === 'block') return this.#responder.forbid(context)
-      const check =
+  function passPreflights(context: Context): MaybePassage {
+    if (preflights !== 'pass' || !isPreflight(context.request)) return shed(context)
+    if (!penalty && !lists?.blockKeys) return pass(context, 'preflight')
+    return andThen(findChecks(context), (found) => {
+      if (found === 'block') return responder.forbid(context)
+      const blocking =
         typeof found === 'string' ? undefined : found.find(({ bound }) => bound === penalty)
-      if (!check) return this.#pass.preflight(context)
-      const checks = [withoutStrike(check)]
+      if (!blocking) return pass(context, 'preflight')
+      const checks = [withoutStrike(blocking)]
       return andThen(limiter.decide(checks, context.native), (decision) =>
-        decision.allowed
-          ? this.#pass.preflight(context)
-          : this.#respond({ context, decision, checks }),
+        decision.allowed ? pass(context, 'preflight') : respond({ context, decision, checks }),
       )
     })
   }
 
   /** Refuses requests of the less important classes under pressure. They are not counted. */
-  #shed(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
-    const shedder = this.#shedder
-    if (!shedder) return this.#findChecks(context)
-    return andThen(shedder.refuses(context.native, this.#setup.report), (isRefused) => {
-      if (!isRefused) return this.#findChecks(context)
-      return this.#respond({ context, decision: shedder.refusal, checks: [] })
-    })
+  function shed(context: Context): MaybePassage {
+    if (!shedder) return checkAll(context)
+    return andThen(shedder.refuses(context.native, setup.report), (isRefused) =>
+      isRefused ? respond({ context, decision: shedder.refusal, checks: [] }) : checkAll(context),
+    )
   }
 
-  #findChecks(context: RequestContext<Native>, access?: Access): MaybePromise<Passage<Handler>> {
-    const found = this.#requestChecks.find(context, access)
-    return isPromise(found)
-      ? found.then((known) => this.#goOn(context, known))
-      : this.#goOn(context, found)
+  function checkAll(context: Context, access?: Access): MaybePassage {
+    const found = findChecks(context, access)
+    return isPromise(found) ? found.then((known) => goOn(context, known)) : goOn(context, found)
   }
 
-  #goOn(
-    context: RequestContext<Native>,
-    found: FoundChecks<Native>,
-  ): MaybePromise<Passage<Handler>> {
-    if (found === 'block') return this.#responder.forbid(context)
-    if (found === 'allow') return this.#pass.allow(context)
-    if (found === 'deny') {
-      return this.#respond({ context, decision: deniedWithoutKey, checks: [] })
-    }
-    return found.length === 0 ? this.#pass['no-key'](context) : this.#decide(context, found)
-  }
-
-  #decide(
-    context: RequestContext<Native>,
-    checks: readonly PolicyCheck<Native>[],
-  ): MaybePromise<Passage<Handler>> {
-    const { decide, preflights } = this.#setup
+  function goOn(context: Context, found: FoundChecks<Native>): MaybePassage {
+    if (found === 'block') return responder.forbid(context)
+    if (found === 'allow') return pass(context, 'allow')
+    if (found === 'deny') return respond({ context, decision: refused, checks: [] })
+    if (found.length === 0) return pass(context, 'no-key')
     if (preflights === undefined && isPreflight(context.request)) warnOfPreflight()
-    const timing = this.#begin()
-    const found = decide(context, checks)
-    if (!isPromise(found)) return this.#answer(found, timing)
+    const timing = begin()
+    const decided = decide(context, found, timing)
+    if (!isPromise(decided)) return answer(decided)
     if (timing) timing.isImmediate = false
-    return found.then((known) => this.#answer(known, timing))
+    return decided.then(answer)
   }
 
   /** Several calls of the store have a timing of their own. */
-  #begin(): DecisionTiming | undefined {
-    const { isSeveralCalls, observation } = this.#setup
+  function begin(): DecisionTiming | undefined {
     if (!observation.isObserved) return undefined
-    const timing = isSeveralCalls ? new DecisionTiming() : observation.time()
+    const timing = setup.isSeveralCalls ? new DecisionTiming() : observation.time()
     timing.isImmediate = true
     return timing
   }
 
-  #answer(
-    found: Found<Native>,
-    timing: DecisionTiming | undefined,
-  ): MaybePromise<Passage<Handler>> {
-    timing?.end()
-    const decided = new Decided(this.#setup, found, timing)
-    if (!this.#admitting) return this.#responder.respond(decided)
-    return this.#admitting.admitOrRespond(decided)
+  function answer(found: Found<Native>): MaybePassage {
+    found.timing?.end()
+    return admitting ? admitting.admitOrRespond(new Decided(setup, found)) : respond(found)
   }
 
   /** Answers a request that no admission can take. */
-  #respond(found: Found<Native>): MaybePromise<Passage<Handler>> {
-    return this.#responder.respond(new Decided(this.#setup, found))
+  function respond(found: Found<Native>): MaybePassage {
+    return responder.respond(new Decided(setup, found))
   }
+
+  return { setup, hidesOnRedirect: setup.hideOnRedirect, delayQueue, shedder, check, peek }
+}
+
+const usedAtOnce = processWide('@sluice/http/used-at-once/1', () => ({ guards: 0 }))
+
+/** One guard that is used as soon as it is made may be kept. A second one shows a mistake. */
+function noteUseAtOnce(where: string): void {
+  usedAtOnce.guards += 1
+  if (usedAtOnce.guards < 2) return
+  warnOnce(
+    `${where} was called while a request was handled: a limiter that is made for each request begins to count anew each time, and so limits ` +
+      `nothing. Make it once, outside of handlers, and use it in them`,
+    'limiter made per request',
+  )
 }
 
 /** A preflight is counted, although nobody has chosen to count preflights. */
