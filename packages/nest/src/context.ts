@@ -32,6 +32,7 @@ const noFields: HttpResponse = {
 /** A request of Nest at the guard. */
 export class NestContext extends GuardedContext<ExecutionContext, RateLimitHandler> {
   readonly scope: Scope
+  readonly peer = undefined
   readonly #platform: Platform | undefined
   #hold: Hold | undefined
 

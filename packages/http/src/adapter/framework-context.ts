@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Hold } from '../request/hold.ts'
 import type { RequestDecision } from '../request/passage.ts'
-import type { HttpRequest, RequestContent } from '../request/request.ts'
+import type { RequestContent } from '../request/request.ts'
 import { type HttpResponse, headerOf, type ResponseBody, sendByNode } from '../request/response.ts'
 import type { Scope } from '../request/scope.ts'
+import type { MountedRequest } from './mount.ts'
 import { settleAfter } from './response-end.ts'
 import type { AdapterContext, Refusal } from './serve.ts'
 
@@ -16,7 +17,7 @@ interface Carrier {
 
 /** One request of any framework at one limiter. It is its own `HttpRequest`: one object less. */
 export abstract class GuardedContext<Native extends object, Handler>
-  implements AdapterContext<Native, Handler>, HttpRequest
+  implements AdapterContext<Native, Handler>, MountedRequest
 {
   readonly native: Native
   #shown: RequestDecision | undefined
@@ -31,6 +32,7 @@ export abstract class GuardedContext<Native extends object, Handler>
   abstract readonly path: string
   abstract readonly route: string | undefined
   abstract readonly ip: string | undefined
+  abstract readonly peer: string | undefined
   abstract readonly content: RequestContent | undefined
   abstract header(name: string): string | undefined
   abstract settleAtEnd(hold: Hold): void
@@ -38,7 +40,7 @@ export abstract class GuardedContext<Native extends object, Handler>
   abstract setStatus(status: number): void
   abstract callHandler(handler: Handler, refusal: Refusal): unknown
 
-  get request(): HttpRequest {
+  get request(): MountedRequest {
     return this
   }
 
@@ -66,6 +68,7 @@ export abstract class GuardedContext<Native extends object, Handler>
 interface FrameworkRequest {
   readonly method: string
   readonly headers: IncomingHttpHeaders
+  readonly socket: { readonly remoteAddress?: string | undefined }
   /** The decision that the application sees. */
   rateLimit?: RequestDecision | undefined
 }
@@ -77,6 +80,10 @@ export abstract class FrameworkContext<
 > extends GuardedContext<Native, Handler> {
   get method(): string {
     return this.native.method
+  }
+
+  get peer(): string | undefined {
+    return this.native.socket.remoteAddress
   }
 
   header(name: string): string | undefined {
