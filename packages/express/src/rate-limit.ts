@@ -1,11 +1,12 @@
-import { IncomingMessage } from 'node:http'
+import { IncomingMessage, METHODS } from 'node:http'
 import { Socket } from 'node:net'
 import { andThen, invalid, orDefault } from '@sluice/http'
-import type { Handler, Limiting } from '@sluice/http/adapter'
+import type { Handler, Limiting, Scope } from '@sluice/http/adapter'
 import {
   continueWith,
   createGuard,
   handlerRequest,
+  routeScope,
   sendByNode,
   serveByNode,
   withLimiter,
@@ -29,7 +30,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   const property = propertyOf(options.requestPropertyName)
 
   const contextOf = (req: Request, res: Response, next: NextFunction = () => undefined) =>
-    new ExpressContext(req, res, { middleware: sluiceRateLimit, next, property })
+    new ExpressContext(req, res, { scope: scopeOf(sluiceRateLimit, req), next, property })
 
   function sluiceRateLimit(req: Request, res: Response, next: NextFunction): void {
     continueWith(next, () => serveByNode(res, contextOf(req, res, next), guard))
@@ -45,8 +46,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
  */
 export function mount(handler: Handler<Request>): RequestHandler {
   return function sluiceHandler(req, res, next) {
-    const call = { middleware: sluiceHandler, next, property: 'rateLimit' }
-    const request = handlerRequest(new ExpressContext(req, res, call))
+    const request = handlerRequest(new ExpressContext(req, res))
     continueWith(next, () =>
       andThen(handler(request), (reply) => {
         if (reply) sendByNode(res, reply)
@@ -54,6 +54,25 @@ export function mount(handler: Handler<Request>): RequestHandler {
       }),
     )
   }
+}
+
+/** The route that Express has matched, as far as Sluice reads it. */
+interface MatchedRoute {
+  readonly path: string | RegExp | readonly (string | RegExp)[]
+  readonly stack: readonly { readonly handle: unknown; readonly method?: string }[]
+}
+
+/**
+ * The place of a middleware: its route, or '' if it is mounted with `use`. Express leaves
+ * `req.route` behind when a route hands on, and `req.baseUrl` is text that the client chose.
+ */
+function scopeOf(middleware: RequestHandler, { route, method }: Request): Scope {
+  const matched: MatchedRoute | undefined = route
+  const layers = matched?.stack.filter(({ handle }) => handle === middleware) ?? []
+  if (!matched || layers.length === 0) return ''
+  // `route.all` makes one layer without a method, `app.all` one for every method there is.
+  const isForAll = layers.some((layer) => !layer.method) || layers.length >= METHODS.length
+  return routeScope(isForAll ? undefined : method, String(matched.path))
 }
 
 /** The properties that Express adds to requests: they must stay as they are. */

@@ -1,6 +1,12 @@
 import { flag, oneOf, orDefault, processWide } from '@sluice/http'
-import type { Guard, Handler } from '@sluice/http/adapter'
-import { continueWith, createGuard, handlerRequest, serveByNode } from '@sluice/http/adapter'
+import type { Guard, Handler, Routing, Scope } from '@sluice/http/adapter'
+import {
+  continueWith,
+  createGuard,
+  handlerRequest,
+  routeScope,
+  serveByNode,
+} from '@sluice/http/adapter'
 import type {
   FastifyContextConfig,
   FastifyInstance,
@@ -8,7 +14,7 @@ import type {
   FastifyRequest,
 } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
-import { FastifyContext, routingOf, scopeOf } from './context.ts'
+import { FastifyContext } from './context.ts'
 import type {
   RateLimitHandler,
   RateLimitHook,
@@ -137,6 +143,23 @@ function limitHook(
       return limit ? serveByNode(reply.raw, context, limit) : true
     })
   }
+}
+
+/** The route of a request as the place of its limits: one place, also for several methods. */
+function scopeOf({ method, routeOptions }: FastifyRequest): Scope {
+  const { method: methods, url = '' } = routeOptions
+  return routeScope(Array.isArray(methods) ? undefined : method, url)
+}
+
+/** Returns an instance's way to match paths. */
+function routingOf({ initialConfig }: FastifyInstance): Routing {
+  const {
+    caseSensitive = true,
+    ignoreTrailingSlash = false,
+    ignoreDuplicateSlashes = false,
+    useSemicolonDelimiter = false,
+  } = { ...initialConfig, ...initialConfig.routerOptions }
+  return { caseSensitive, ignoreTrailingSlash, ignoreDuplicateSlashes, useSemicolonDelimiter }
 }
 
 /**

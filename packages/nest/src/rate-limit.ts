@@ -1,7 +1,6 @@
 import {
   type CanActivate,
   ConfigurableModuleBuilder,
-  type ConfigurableModuleCls,
   type ConfigurableModuleHost,
   type ExecutionContext,
   Global,
@@ -52,11 +51,7 @@ const host: Host = new ConfigurableModuleBuilder<RateLimitModuleOptions>({
   .setFactoryMethodName('createRateLimitOptions')
   .build()
 
-const ConfigurableModule: ConfigurableModuleCls<
-  RateLimitModuleOptions,
-  'forRoot',
-  'createRateLimitOptions'
-> = host.ConfigurableModuleClass
+const ConfigurableModule: Host['ConfigurableModuleClass'] = host.ConfigurableModuleClass
 
 /**
  * Holds the limits of an application, for guards in all of its modules.
