@@ -30,11 +30,11 @@ export function rateLimit(
   options: RateLimitOptions,
   Context: typeof NodeContext = NodeContext,
 ): (...exchange: Parameters<RequestListener>) => MaybePromise<boolean> {
-  const { check } = createGuard<NodeRequest, RateLimitHandler>(options, {
+  const guard = createGuard<NodeRequest, RateLimitHandler>(options, {
     where: 'rateLimit',
     routing,
   })
-  return (request, response) => serve(new Context(whole(request), response), check)
+  return (request, response) => serve(new Context(whole(request), response), guard)
 }
 
 /** The types of Node leave `method` and `url` open, since responses that a client reads have none. */

@@ -75,12 +75,12 @@ function limited(route: Route) {
 
 function limiterOf({ reply, ...options }: Limits, place?: Place) {
   const own = { ...options, ...(reply && { handler: reply }) } as never
-  const { check } = createGuard<NodeRequest, Reply>(own, {
+  const guard = createGuard<NodeRequest, Reply>(own, {
     where: 'rateLimit',
     routing: exactRouting,
   })
   return (request: NodeRequest, response: ServerResponse) =>
-    serve(new NodeContext(request, response, place), check)
+    serve(new NodeContext(request, response, place), guard)
 }
 
 const pathOf = ({ url }: NodeRequest) => url.replace(/[?#].*$/s, '')

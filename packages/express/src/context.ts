@@ -32,10 +32,6 @@ export class ExpressContext extends NodeRequestContext<Request, RateLimitHandler
     this.#call = call
   }
 
-  get raw(): Response {
-    return this.response
-  }
-
   /** Relative to where the limiter is mounted. */
   get path(): string {
     return this.native.path

@@ -8,7 +8,7 @@ import {
   handlerRequest,
   routeScope,
   sendByNode,
-  serveByNode,
+  serve,
   withLimiter,
 } from '@sluice/http/adapter'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
@@ -33,7 +33,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     new ExpressContext(req, res, { scope: scopeOf(sluiceRateLimit, req), next, property })
 
   function sluiceRateLimit(req: Request, res: Response, next: NextFunction): void {
-    continueWith(next, () => serveByNode(res, contextOf(req, res, next), guard))
+    continueWith(next, () => serve(contextOf(req, res, next), guard))
   }
 
   return withLimiter(sluiceRateLimit, guard, contextOf)

@@ -1,12 +1,6 @@
 import { flag, oneOf, orDefault, processWide } from '@sluice/http'
-import type { Guard, Handler, Routing, Scope } from '@sluice/http/adapter'
-import {
-  continueWith,
-  createGuard,
-  handlerRequest,
-  routeScope,
-  serveByNode,
-} from '@sluice/http/adapter'
+import type { Guard, Handler, Routing, Scope, ServingGuard } from '@sluice/http/adapter'
+import { continueWith, createGuard, handlerRequest, routeScope, serve } from '@sluice/http/adapter'
 import type {
   FastifyContextConfig,
   FastifyInstance,
@@ -32,8 +26,7 @@ interface Plugin {
   readonly prefix: string
 }
 
-/** The part of a guard that a hook needs. */
-type Limit = Pick<Plugin['guard'], 'check' | 'hidesOnRedirect'>
+type Limit = ServingGuard<FastifyRequest, RateLimitHandler>
 
 /** The last plugin whose hooks an instance has: it answers for routes with limits of their own. */
 const nearest = processWide(
@@ -84,7 +77,7 @@ function limitOf(plugin: Plugin, context: FastifyContext): Limit | undefined {
   const { guard, hook } = plugin
   const { rateLimit: own } = context.routeOptions.config
   if (own === undefined) return guard
-  if (own === false) return { check: guard.pass, hidesOnRedirect: false }
+  if (own === false) return { check: guard.pass }
   const answering = nearest.get(context.native.server)
   // A limiter before authentication and one behind it are two different limits.
   if (answering && answering.hook !== hook) return guard
@@ -140,7 +133,7 @@ function limitHook(
     continueWith(done, () => {
       const context = new FastifyContext(request, reply, scope)
       const limit = limitFor(context)
-      return limit ? serveByNode(reply.raw, context, limit) : true
+      return limit ? serve(context, limit) : true
     })
   }
 }

@@ -23,6 +23,10 @@ export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
     this.#next = next
   }
 
+  get raw(): Context['res'] {
+    return this.response
+  }
+
   get path(): string {
     return this.native.path
   }

@@ -2,7 +2,7 @@ import { type ExecutionContext, HttpException } from '@nestjs/common'
 import { MetadataScanner, Reflector } from '@nestjs/core'
 import { flag, invalid, type Peeked } from '@sluice/http'
 import type { Guard, Scope } from '@sluice/http/adapter'
-import { createGuard, passes, serve, serveByNode, throwingObjects } from '@sluice/http/adapter'
+import { createGuard, passes, serve, throwingObjects } from '@sluice/http/adapter'
 import { NestContext } from './context.ts'
 import { keyName, type Limits, limitsName } from './decorators.ts'
 import type { HandlerRateLimit, RateLimitHandler, RateLimitModuleOptions } from './options.ts'
@@ -49,9 +49,7 @@ export class HandlerLimits {
     if (this.#decided.has(native)) return true
     this.#decided.add(native)
     const { guard, context } = this.#ask(native)
-    const goesOn = await throwingObjects(() => {
-      return context.raw ? serveByNode(context.raw, context, guard) : serve(context, guard.check)
-    })
+    const goesOn = await throwingObjects(() => serve(context, guard))
     if (!goesOn) throw new HttpException('Client Closed Request', statusOfLeaving)
     context.goOn()
     return true

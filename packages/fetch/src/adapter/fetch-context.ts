@@ -144,7 +144,7 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
     check: (context: RequestContext<Native>) => MaybePromise<Passage<Handler>>,
   ): Promise<Response | undefined> {
     try {
-      if (await throwingObjects(() => serve(this, check))) return undefined
+      if (await throwingObjects(() => serve(this, { check }))) return undefined
     } catch (error) {
       this.fail()
       throw error

@@ -102,6 +102,10 @@ export abstract class NodeRequestContext<
 > extends FrameworkContext<Native, Handler> {
   abstract override readonly response: ServerResponse
 
+  get raw(): ServerResponse {
+    return this.response
+  }
+
   get content(): RequestContent {
     const { url, native } = this
     return { url, parsed: Reflect.get(native, 'body'), stream: native }
