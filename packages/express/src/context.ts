@@ -11,13 +11,11 @@ const proxyWatch = new ProxyWatch({
 
 /** One call of a middleware of ours. */
 interface MiddlewareCall {
-  readonly scope: Scope
-  readonly next: NextFunction
+  readonly scope?: Scope
+  readonly next?: NextFunction | undefined
   /** The property of the request that has the decision. */
-  readonly property: string
+  readonly property?: string
 }
-
-const noCall: MiddlewareCall = { scope: '', next: () => undefined, property: 'rateLimit' }
 
 /** A request of Express at one middleware of ours, or at the guard of a framework over Express. */
 export class ExpressContext extends NodeRequestContext<Request, RateLimitHandler> {
@@ -25,10 +23,10 @@ export class ExpressContext extends NodeRequestContext<Request, RateLimitHandler
   readonly scope: Scope
   readonly #call: MiddlewareCall
 
-  constructor(native: Request, response: Response, call: MiddlewareCall = noCall) {
+  constructor(native: Request, response: Response, call: MiddlewareCall = {}) {
     super(native)
     this.response = response
-    this.scope = call.scope
+    this.scope = call.scope ?? ''
     this.#call = call
   }
 
@@ -48,21 +46,12 @@ export class ExpressContext extends NodeRequestContext<Request, RateLimitHandler
     return forwarded === undefined ? ip : proxyWatch.see(forwarded, ip, app.get('trust proxy'))
   }
 
-  protected override get url(): string {
-    return this.native.originalUrl
-  }
-
-  /** Express takes both spellings for one header. */
-  override header(name: string): string | undefined {
-    return name === 'referer' || name === 'referrer' ? this.native.get(name) : super.header(name)
-  }
-
   protected override show(decision: RequestDecision): void {
-    Reflect.set(this.native, this.#call.property, decision)
+    Reflect.set(this.native, this.#call.property ?? 'rateLimit', decision)
   }
 
-  callHandler(handler: RateLimitHandler, { status, decision }: Refusal): unknown {
-    this.setStatus(status)
-    return handler(this.native, this.response, this.#call.next, decision)
+  callHandler(handler: RateLimitHandler, { decision }: Refusal): unknown {
+    const { next = () => undefined } = this.#call
+    return handler(this.native, this.response, next, decision)
   }
 }

@@ -65,15 +65,14 @@ export class FastifyContext
     this.#reply.code(status).type(contentType).send(Buffer.from(text))
   }
 
+  /** Not by `code`, after which a redirect would keep the status. */
   setStatus(status: number): void {
-    this.#reply.code(status)
+    this.raw.statusCode = status
   }
 
   /** Calls the user's handler. Its errors go to the error handler of Fastify. */
   async callHandler(handler: RateLimitHandler, { status, decision }: Refusal): Promise<void> {
     const reply = this.#reply
-    // Not `code`, after which a redirect would keep the status.
-    reply.raw.statusCode = status
     try {
       const payload = await handler(this.native, reply, decision)
       if (payload !== undefined && !reply.sent) reply.send(payload)

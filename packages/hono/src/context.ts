@@ -1,6 +1,6 @@
 import { FetchContext } from '@sluice/fetch/adapter'
-import type { Guard, MaybePromise, Refusal, RequestDecision, Scope } from '@sluice/http'
-import { andThen, hideOnRedirect, routeScope } from '@sluice/http'
+import type { MaybePromise, Refusal, RequestDecision, Scope } from '@sluice/http'
+import { hideOnRedirect, routeScope } from '@sluice/http'
 import type { Context, Next } from 'hono'
 import type { RateLimitHandler, RateLimitOptions } from './options.ts'
 
@@ -30,8 +30,11 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
     this.#next = next
   }
 
+  /** Not that of middleware, which stands under `ALL`, mostly with a wildcard. */
   get route(): string | undefined {
-    return this.native.req.matchedRoutes.findLast(isHandler)?.path
+    const { matchedRoutes } = this.native.req
+    const isHandler = ({ method, path }: Matched) => method !== 'ALL' || !path.includes('*')
+    return matchedRoutes.findLast(isHandler)?.path
   }
 
   protected override show(decision: RequestDecision): void {
@@ -47,14 +50,8 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
   }
 
   /** A refusal is no upgrade: its fields stand beside those of the application. */
-  override decide(check: Guard<Context, RateLimitHandler>['check']): Promise<Response | undefined> {
-    return super.decide((context) =>
-      andThen(check(context), (passage) => {
-        const { action } = passage.verdict
-        if (action === 'reject' || action === 'answer') this.#ofUpgrade = undefined
-        return passage
-      }),
-    )
+  override setStatus(): void {
+    this.#ofUpgrade = undefined
   }
 
   protected reply(handler: RateLimitHandler, { decision }: Refusal): MaybePromise<Response> {
@@ -76,11 +73,6 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
 
 /** A route of Hono, as far as Sluice reads it. */
 type Matched = Pick<Context['req']['matchedRoutes'][number], 'path' | 'method'>
-
-/** Middleware stands under `ALL` too, mostly with a wildcard. */
-function isHandler({ path, method }: Matched): boolean {
-  return method !== 'ALL' || !path.includes('*')
-}
 
 function scopeOf({ path, method }: Matched, asked: string): Scope {
   if (path === '*' || path === '/*') return ''

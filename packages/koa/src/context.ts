@@ -53,8 +53,7 @@ export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
     settleAfter(this.native.res, this.native.req.socket, hold)
   }
 
-  send(status: number, { contentType, text }: ResponseBody): void {
-    this.setStatus(status)
+  send(_status: number, { contentType, text }: ResponseBody): void {
     // Not `type`, which would add a charset: problem+json does not have one.
     this.native.set('Content-Type', contentType)
     this.native.body = text
@@ -64,8 +63,7 @@ export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
     this.native.status = status
   }
 
-  callHandler(handler: RateLimitHandler, { status, decision }: Refusal): unknown {
-    this.setStatus(status)
+  callHandler(handler: RateLimitHandler, { decision }: Refusal): unknown {
     return handler(this.native, this.#next, decision)
   }
 }

@@ -97,7 +97,7 @@ export abstract class FrameworkContext<
 
 /** One request of a framework whose requests and responses are those of Node. */
 export abstract class NodeRequestContext<
-  Native extends FrameworkRequest & IncomingMessage & { readonly url: string },
+  Native extends FrameworkRequest & IncomingMessage & { url: string; originalUrl?: string },
   Handler,
 > extends FrameworkContext<Native, Handler> {
   abstract override readonly response: ServerResponse
@@ -107,13 +107,12 @@ export abstract class NodeRequestContext<
   }
 
   get content(): RequestContent {
-    const { url, native } = this
-    return { url, parsed: Reflect.get(native, 'body'), stream: native }
-  }
-
-  /** Path and query, as they were sent. */
-  protected get url(): string {
-    return this.native.url
+    const { native } = this
+    return {
+      url: native.originalUrl ?? native.url,
+      parsed: Reflect.get(native, 'body'),
+      stream: native,
+    }
   }
 
   settleAtEnd(hold: Hold): void {

@@ -20,11 +20,11 @@ export interface AdapterContext<Native extends object, Handler> extends RequestC
   readonly raw?: HeadedResponse | undefined
   /** Shows the application what was decided, as `request.rateLimit`. */
   showDecision(decision: RequestDecision): void
-  /** Replies in place of the application. The fields of the response are set already. */
-  send(status: number, body: ResponseBody): void
-  /** Sets the status that the error handling of the framework begins with. */
+  /** Sets the status of a refusal, before its fields: the user's functions begin with it. */
   setStatus(status: number): void
-  /** Sets the status, and has the user's handler reply. */
+  /** Replies in place of the application. Status and fields of the response are set already. */
+  send(status: number, body: ResponseBody): void
+  /** Has the user's handler reply. */
   callHandler(handler: Handler, refusal: Refusal): unknown
 }
 
@@ -86,18 +86,18 @@ function carryOut<Handler>(
   { decision, verdict, hold }: Passage<Handler>,
   context: AdapterContext<object, Handler>,
 ): MaybePromise<boolean> {
+  const { response } = context
   if (hold) context.settleAtEnd(hold)
   if (decision) context.showDecision(decision)
-  setFields(context.response, verdict.fields)
+  const isRefused = verdict.action === 'reject' || verdict.action === 'answer'
+  if (isRefused && !response.headersSent) context.setStatus(verdict.status)
+  setFields(response, verdict.fields)
   if (verdict.action === 'pass') return true
   if (verdict.action === 'delay') return verdict.turn
-  if (context.response.headersSent) return false
+  if (response.headersSent) return false
   if (verdict.action === 'reject' && verdict.handler && decision) {
     const { handler, status, fields } = verdict
-    if (handler === 'throw') {
-      context.setStatus(status)
-      throw new RateLimitError({ status, fields, decision })
-    }
+    if (handler === 'throw') throw new RateLimitError({ status, fields, decision })
     return andThen(context.callHandler(handler, { status, decision }), () => false)
   }
   if (verdict.body) context.send(verdict.status, verdict.body)
