@@ -1,12 +1,11 @@
 import type {
-  Hold,
   HttpResponse,
   Refusal,
   RequestContent,
   ResponseBody,
   Scope,
 } from '@sluice/http/adapter'
-import { FrameworkContext, fastifyTrustsAll, ProxyWatch, settleAfter } from '@sluice/http/adapter'
+import { FrameworkContext, fastifyTrustsAll, ProxyWatch } from '@sluice/http/adapter'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RateLimitHandler } from './options.ts'
 
@@ -56,18 +55,9 @@ export class FastifyContext
     return { url, parsed, stream }
   }
 
-  settleAtEnd(hold: Hold): void {
-    settleAfter(this.#reply.raw, this.native.raw.socket, hold)
-  }
-
   send(status: number, { contentType, text }: ResponseBody): void {
     // To a text Fastify would add a charset, which problem+json does not have.
     this.#reply.code(status).type(contentType).send(Buffer.from(text))
-  }
-
-  /** Not by `code`, after which a redirect would keep the status. */
-  setStatus(status: number): void {
-    this.raw.statusCode = status
   }
 
   /** Calls the user's handler. Its errors go to the error handler of Fastify. */
@@ -89,13 +79,12 @@ export class FastifyContext
     return this
   }
 
-  /** Node's response. */
   get raw(): FastifyReply['raw'] {
     return this.#reply.raw
   }
 
   get headersSent(): boolean {
-    return this.#reply.sent || this.#reply.raw.headersSent
+    return this.#reply.sent || this.raw.headersSent
   }
 
   getHeaderNames(): readonly string[] {

@@ -1,5 +1,5 @@
-import type { Hold, Refusal, RequestContent, ResponseBody, Scope } from '@sluice/http/adapter'
-import { FrameworkContext, ProxyWatch, routeScope, settleAfter } from '@sluice/http/adapter'
+import type { Refusal, RequestContent, ResponseBody, Scope } from '@sluice/http/adapter'
+import { FrameworkContext, ProxyWatch, routeScope } from '@sluice/http/adapter'
 import type { Context, Middleware, Next } from 'koa'
 import type { RateLimitHandler } from './options.ts'
 
@@ -49,17 +49,13 @@ export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
     return { url, parsed: Reflect.get(request, 'body'), stream }
   }
 
-  settleAtEnd(hold: Hold): void {
-    settleAfter(this.native.res, this.native.req.socket, hold)
-  }
-
   send(_status: number, { contentType, text }: ResponseBody): void {
     // Not `type`, which would add a charset: problem+json does not have one.
     this.native.set('Content-Type', contentType)
     this.native.body = text
   }
 
-  setStatus(status: number): void {
+  override setStatus(status: number): void {
     this.native.status = status
   }
 

@@ -51,15 +51,13 @@ const host: Host = new ConfigurableModuleBuilder<RateLimitModuleOptions>({
   .setFactoryMethodName('createRateLimitOptions')
   .build()
 
-const ConfigurableModule: Host['ConfigurableModuleClass'] = host.ConfigurableModuleClass
-
 /**
  * Holds the limits of an application, for guards in all of its modules.
  * @example
  * imports: [RateLimitModule.forRoot({ limit: 100, window: '1m' })]
  */
 export class RateLimitModule
-  extends ConfigurableModule
+  extends host.ConfigurableModuleClass
   implements OnModuleInit, OnApplicationShutdown
 {
   readonly #limits: HandlerLimits

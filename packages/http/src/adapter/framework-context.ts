@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Hold } from '../request/hold.ts'
 import type { RequestDecision } from '../request/passage.ts'
 import type { RequestContent } from '../request/request.ts'
@@ -68,7 +69,7 @@ export abstract class GuardedContext<Native extends object, Handler>
 interface FrameworkRequest {
   readonly method: string
   readonly headers: IncomingHttpHeaders
-  readonly socket: { readonly remoteAddress?: string | undefined }
+  readonly socket: Socket
   /** The decision that the application sees. */
   rateLimit?: RequestDecision | undefined
 }
@@ -78,6 +79,8 @@ export abstract class FrameworkContext<
   Native extends FrameworkRequest,
   Handler,
 > extends GuardedContext<Native, Handler> {
+  abstract readonly raw: ServerResponse
+
   get method(): string {
     return this.native.method
   }
@@ -92,6 +95,14 @@ export abstract class FrameworkContext<
 
   protected override show(decision: RequestDecision): void {
     this.native.rateLimit = decision
+  }
+
+  settleAtEnd(hold: Hold): void {
+    settleAfter(this.raw, this.native.socket, hold)
+  }
+
+  setStatus(status: number): void {
+    this.raw.statusCode = status
   }
 }
 
@@ -108,23 +119,12 @@ export abstract class NodeRequestContext<
 
   get content(): RequestContent {
     const { native } = this
-    return {
-      url: native.originalUrl ?? native.url,
-      parsed: Reflect.get(native, 'body'),
-      stream: native,
-    }
-  }
-
-  settleAtEnd(hold: Hold): void {
-    settleAfter(this.response, this.native.socket, hold)
+    const url = native.originalUrl ?? native.url
+    return { url, parsed: Reflect.get(native, 'body'), stream: native }
   }
 
   /** Not by the framework, which may add a charset: problem+json does not have one. */
   send(status: number, { contentType, text }: ResponseBody): void {
     sendByNode(this.response, { status, headers: { 'Content-Type': contentType }, body: text })
-  }
-
-  setStatus(status: number): void {
-    this.response.statusCode = status
   }
 }
