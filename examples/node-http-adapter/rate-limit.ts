@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { GuardOptions, MaybePromise } from '@sluice/http'
-import { createGuard, NodeRequestContext, type Refusal, serve } from '@sluice/http/adapter'
+import { createGuard, NodeRequestContext, serve } from '@sluice/http/adapter'
 
 /** A request of `node:http`, with its method, which servers always have. */
 type NodeRequest = IncomingMessage & { readonly method: string; readonly url: string }
@@ -30,11 +30,11 @@ export function rateLimit(
   options: RateLimitOptions,
   Context: typeof NodeContext = NodeContext,
 ): (...exchange: Parameters<RequestListener>) => MaybePromise<boolean> {
-  const { check } = createGuard<NodeRequest, RateLimitHandler>(options, {
+  const guard = createGuard<NodeRequest, RateLimitHandler>(options, {
     where: 'rateLimit',
     routing,
   })
-  return (request, response) => serve(new Context(whole(request), response), check)
+  return (request, response) => serve(new Context(whole(request), response), guard)
 }
 
 /** The types of Node leave `method` and `url` open, since responses that a client reads have none. */
@@ -62,8 +62,7 @@ export class NodeContext extends NodeRequestContext<NodeRequest, RateLimitHandle
     return this.native.socket.remoteAddress
   }
 
-  callHandler(handler: RateLimitHandler, { status }: Refusal): unknown {
-    this.setStatus(status)
+  callHandler(handler: RateLimitHandler): unknown {
     return handler(this.native, this.response)
   }
 }

@@ -7,7 +7,9 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { packAll } from './tarballs.ts'
 import { tools } from './tools.ts'
 
-const ours = ['@sluice/core', '@sluice/headers', '@sluice/http', '@sluice/nest']
+const ours = ['core', 'headers', 'http', 'express', 'fastify', 'nest'].map(
+  (name) => `@sluice/${name}`,
+)
 const nest11 = ['common', 'core', 'platform-express', 'platform-fastify', 'testing']
 
 /** As `nest new` of Nest 11 sets it up. */

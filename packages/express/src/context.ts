@@ -1,7 +1,6 @@
-import { METHODS } from 'node:http'
 import type { Refusal, RequestDecision, Scope } from '@sluice/http/adapter'
-import { NodeRequestContext, ProxyWatch, routeScope } from '@sluice/http/adapter'
-import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { NodeRequestContext, ProxyWatch } from '@sluice/http/adapter'
+import type { NextFunction, Request, Response } from 'express'
 import type { RateLimitHandler } from './options.ts'
 
 const proxyWatch = new ProxyWatch({
@@ -10,23 +9,24 @@ const proxyWatch = new ProxyWatch({
   trustAll: `call app.set('trust proxy', <number of proxies>), as in app.set('trust proxy', 2)`,
 })
 
+/** One call of a middleware of ours. */
 interface MiddlewareCall {
-  readonly middleware: RequestHandler
-  readonly next: NextFunction
+  readonly scope?: Scope
+  readonly next?: NextFunction | undefined
   /** The property of the request that has the decision. */
-  readonly property: string
+  readonly property?: string
 }
 
-/** A request of Express at one middleware of ours. */
+/** A request of Express at one middleware of ours, or at the guard of a framework over Express. */
 export class ExpressContext extends NodeRequestContext<Request, RateLimitHandler> {
   readonly response: Response
   readonly scope: Scope
   readonly #call: MiddlewareCall
 
-  constructor(native: Request, response: Response, call: MiddlewareCall) {
+  constructor(native: Request, response: Response, call: MiddlewareCall = {}) {
     super(native)
     this.response = response
-    this.scope = scopeOf(call.middleware, native)
+    this.scope = call.scope ?? ''
     this.#call = call
   }
 
@@ -36,7 +36,7 @@ export class ExpressContext extends NodeRequestContext<Request, RateLimitHandler
   }
 
   get route(): string | undefined {
-    const route: MatchedRoute | undefined = this.native.route
+    const { route } = this.native
     return route && String(route.path)
   }
 
@@ -46,40 +46,12 @@ export class ExpressContext extends NodeRequestContext<Request, RateLimitHandler
     return forwarded === undefined ? ip : proxyWatch.see(forwarded, ip, app.get('trust proxy'))
   }
 
-  protected override get url(): string {
-    return this.native.originalUrl
-  }
-
-  /** Express takes both spellings for one header. */
-  override header(name: string): string | undefined {
-    return name === 'referer' || name === 'referrer' ? this.native.get(name) : super.header(name)
-  }
-
   protected override show(decision: RequestDecision): void {
-    Reflect.set(this.native, this.#call.property, decision)
+    Reflect.set(this.native, this.#call.property ?? 'rateLimit', decision)
   }
 
-  callHandler(handler: RateLimitHandler, { status, decision }: Refusal): unknown {
-    this.setStatus(status)
-    return handler(this.native, this.response, this.#call.next, decision)
+  callHandler(handler: RateLimitHandler, { decision }: Refusal): unknown {
+    const { next = () => undefined } = this.#call
+    return handler(this.native, this.response, next, decision)
   }
-}
-
-/** The route that Express has matched, as far as Sluice reads it. */
-interface MatchedRoute {
-  readonly path: string | RegExp | readonly (string | RegExp)[]
-  readonly stack: readonly { readonly handle: unknown; readonly method?: string }[]
-}
-
-/**
- * The place of a middleware: its route, or '' if it is mounted with `use`. Express leaves
- * `req.route` behind when a route hands on, and `req.baseUrl` is text that the client chose.
- */
-function scopeOf(middleware: RequestHandler, { route, method }: Request): Scope {
-  const matched: MatchedRoute | undefined = route
-  const layers = matched?.stack.filter(({ handle }) => handle === middleware) ?? []
-  if (!matched || layers.length === 0) return ''
-  // `route.all` makes one layer without a method, `app.all` one for every method there is.
-  const isForAll = layers.some((layer) => !layer.method) || layers.length >= METHODS.length
-  return routeScope(isForAll ? undefined : method, String(matched.path))
 }

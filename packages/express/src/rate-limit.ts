@@ -1,13 +1,14 @@
-import { IncomingMessage } from 'node:http'
+import { IncomingMessage, METHODS } from 'node:http'
 import { Socket } from 'node:net'
-import { andThen, invalid, orDefault } from '@sluice/http'
-import type { Handler, Limiting } from '@sluice/http/adapter'
+import { andThen, invalid } from '@sluice/http'
+import type { Handler, Limiting, Scope } from '@sluice/http/adapter'
 import {
   continueWith,
   createGuard,
   handlerRequest,
+  routeScope,
   sendByNode,
-  serveByNode,
+  serve,
   withLimiter,
 } from '@sluice/http/adapter'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
@@ -28,11 +29,11 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   const guard = createGuard<Request, RateLimitHandler>(options, { adapterFields })
   const property = propertyOf(options.requestPropertyName)
 
-  const contextOf = (req: Request, res: Response, next: NextFunction = () => undefined) =>
-    new ExpressContext(req, res, { middleware: sluiceRateLimit, next, property })
+  const contextOf = (req: Request, res: Response, next?: NextFunction) =>
+    new ExpressContext(req, res, { scope: scopeOf(sluiceRateLimit, req), next, property })
 
   function sluiceRateLimit(req: Request, res: Response, next: NextFunction): void {
-    continueWith(next, () => serveByNode(res, contextOf(req, res, next), guard))
+    continueWith(next, () => serve(contextOf(req, res, next), guard))
   }
 
   return withLimiter(sluiceRateLimit, guard, contextOf)
@@ -45,10 +46,8 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
  */
 export function mount(handler: Handler<Request>): RequestHandler {
   return function sluiceHandler(req, res, next) {
-    const call = { middleware: sluiceHandler, next, property: 'rateLimit' }
-    const request = handlerRequest(new ExpressContext(req, res, call))
     continueWith(next, () =>
-      andThen(handler(request), (reply) => {
+      andThen(handler(handlerRequest(new ExpressContext(req, res))), (reply) => {
         if (reply) sendByNode(res, reply)
         return reply === undefined
       }),
@@ -56,16 +55,35 @@ export function mount(handler: Handler<Request>): RequestHandler {
   }
 }
 
+/** The route that Express has matched, as far as Sluice reads it. */
+interface Matching {
+  readonly method: string
+  readonly route?: {
+    readonly path: string | RegExp | readonly (string | RegExp)[]
+    readonly stack: readonly { readonly handle: unknown; readonly method?: string }[]
+  }
+}
+
+/**
+ * The place of a middleware: its route, or '' if it is mounted with `use`. Express leaves
+ * `req.route` behind when a route hands on, and `req.baseUrl` is text that the client chose.
+ */
+function scopeOf(middleware: RequestHandler, { route, method }: Matching): Scope {
+  const layers = route?.stack.filter(({ handle }) => handle === middleware) ?? []
+  if (!route || layers.length === 0) return ''
+  // `route.all` makes one layer without a method, `app.all` one for every method there is.
+  const isForAll = layers.some((layer) => !layer.method) || layers.length >= METHODS.length
+  return routeScope(isForAll ? undefined : method, String(route.path))
+}
+
 /** The properties that Express adds to requests: they must stay as they are. */
 const ofExpress =
   'accepts app baseUrl body cookies fresh get header host hostname ip ips is next originalUrl param params path protocol query range res route secure signedCookies stale subdomains xhr'
 
-function propertyOf(value: unknown): string {
-  const name = orDefault(value, 'rateLimit')
-  if (name === 'rateLimit') return name
+function propertyOf(name: unknown = 'rateLimit'): string {
   const isTaken = (text: string) =>
     text in new IncomingMessage(new Socket()) || ofExpress.split(' ').includes(text)
   if (typeof name === 'string' && name !== '' && !isTaken(name)) return name
   const legal = `a name that requests of Express do not have, such as 'apiLimit'`
-  throw invalid({ option: 'requestPropertyName' }, value, legal)
+  throw invalid({ option: 'requestPropertyName' }, name, legal)
 }

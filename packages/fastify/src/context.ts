@@ -1,20 +1,12 @@
 import type {
-  Hold,
   HttpResponse,
   Refusal,
   RequestContent,
   ResponseBody,
-  Routing,
   Scope,
 } from '@sluice/http/adapter'
-import {
-  FrameworkContext,
-  fastifyTrustsAll,
-  ProxyWatch,
-  routeScope,
-  settleAfter,
-} from '@sluice/http/adapter'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { FrameworkContext, fastifyTrustsAll, ProxyWatch } from '@sluice/http/adapter'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RateLimitHandler } from './options.ts'
 
 const proxyWatch = new ProxyWatch({
@@ -23,28 +15,25 @@ const proxyWatch = new ProxyWatch({
   trustAll: `write fastify({ trustProxy: '<addresses of all proxies, with commas between>' })`,
 })
 
-/** A request of Fastify at one hook of ours. */
-export class FastifyContext extends FrameworkContext<FastifyRequest, RateLimitHandler> {
-  readonly response: ReplyView
+/** A request of Fastify at one hook of ours, and its reply, which keeps the fields for the head. */
+export class FastifyContext
+  extends FrameworkContext<FastifyRequest, RateLimitHandler>
+  implements HttpResponse
+{
   scope: Scope
+  /** Fastify makes these options anew each time somebody reads them. */
+  readonly routeOptions: FastifyRequest['routeOptions']
   readonly #reply: FastifyReply
-  #routeOptions: FastifyRequest['routeOptions'] | undefined
 
   constructor(native: FastifyRequest, reply: FastifyReply, scope: Scope) {
     super(native)
-    this.response = new ReplyView(reply)
     this.scope = scope
+    this.routeOptions = native.routeOptions
     this.#reply = reply
   }
 
   get path(): string {
     return this.native.url.split('?', 1)[0] ?? ''
-  }
-
-  /** Fastify makes these options anew each time somebody reads them. */
-  get routeOptions(): FastifyRequest['routeOptions'] {
-    this.#routeOptions ??= this.native.routeOptions
-    return this.#routeOptions
   }
 
   get route(): string | undefined {
@@ -62,12 +51,8 @@ export class FastifyContext extends FrameworkContext<FastifyRequest, RateLimitHa
   }
 
   get content(): RequestContent {
-    const { url, body: parsed, raw: stream } = this.native
+    const { originalUrl: url, body: parsed, raw: stream } = this.native
     return { url, parsed, stream }
-  }
-
-  settleAtEnd(hold: Hold): void {
-    settleAfter(this.#reply.raw, this.native.raw.socket, hold)
   }
 
   send(status: number, { contentType, text }: ResponseBody): void {
@@ -75,88 +60,60 @@ export class FastifyContext extends FrameworkContext<FastifyRequest, RateLimitHa
     this.#reply.code(status).type(contentType).send(Buffer.from(text))
   }
 
-  setStatus(status: number): void {
-    this.#reply.code(status)
-  }
-
   /** Calls the user's handler. Its errors go to the error handler of Fastify. */
   async callHandler(handler: RateLimitHandler, { status, decision }: Refusal): Promise<void> {
     const reply = this.#reply
-    // Not `code`, after which a redirect would keep the status.
-    reply.raw.statusCode = status
     try {
       const payload = await handler(this.native, reply, decision)
       if (payload !== undefined && !reply.sent) reply.send(payload)
     } catch (thrown) {
       // A thrown value that is no Error is a body without a status of its own.
-      if (!(thrown instanceof Error) && !hasStatus(thrown)) reply.code(status)
+      const { status: other, statusCode = other }: { status?: unknown; statusCode?: unknown } =
+        Object(thrown)
+      if (statusCode === undefined && !(thrown instanceof Error)) reply.code(status)
       throw thrown
     }
   }
-}
 
-/** A reply of Fastify, as Sluice sees it. It keeps its fields to itself until it is sent. */
-export class ReplyView implements HttpResponse {
-  readonly #native: FastifyReply
+  get response(): HttpResponse {
+    return this
+  }
 
-  constructor(native: FastifyReply) {
-    this.#native = native
+  get raw(): FastifyReply['raw'] {
+    return this.#reply.raw
   }
 
   get headersSent(): boolean {
-    return this.#native.sent || this.#native.raw.headersSent
+    return this.#reply.sent || this.raw.headersSent
   }
 
   getHeaderNames(): readonly string[] {
-    return Object.keys(this.#native.getHeaders())
+    return Object.keys(this.#reply.getHeaders())
   }
 
   getHeader(name: string): ReturnType<HttpResponse['getHeader']> {
-    return this.#native.getHeader(name)
+    return this.#reply.getHeader(name)
   }
 
   setHeader(name: string, value: string): void {
-    this.#native.header(lowerCaseOf(name), value)
+    this.#reply.header(lowerCaseOf(name), value)
   }
 
   removeHeader(name: string): void {
-    this.#native.removeHeader(name)
+    this.#reply.removeHeader(name)
   }
 }
 
 const lowerCases = new Map<string, string>()
 
 /**
- * The name under which Fastify keeps a field. Sluice has few names, and a text that is made anew
- * costs more as a key of an object than one that is there already.
+ * The name under which Fastify keeps a field. Sluice has few names. A text that is there already is
+ * a better key of an object than a new one: it saves 0.7 µs for the five fields of a request.
  */
 function lowerCaseOf(name: string): string {
   const known = lowerCases.get(name)
   if (known !== undefined) return known
   const lowerCase = name.toLowerCase()
-  if (lowerCases.size < 100) lowerCases.set(name, lowerCase)
+  lowerCases.set(name, lowerCase)
   return lowerCase
-}
-
-function hasStatus(thrown: unknown): boolean {
-  return (
-    typeof thrown === 'object' && thrown !== null && ('statusCode' in thrown || 'status' in thrown)
-  )
-}
-
-/** The route of a request as the place of its limits: one place, also for several methods. */
-export function scopeOf({ method, routeOptions }: FastifyRequest): Scope {
-  const { method: methods, url = '' } = routeOptions
-  return routeScope(Array.isArray(methods) ? undefined : method, url)
-}
-
-/** Returns an instance's way to match paths. */
-export function routingOf({ initialConfig }: FastifyInstance): Routing {
-  const {
-    caseSensitive = true,
-    ignoreTrailingSlash = false,
-    ignoreDuplicateSlashes = false,
-    useSemicolonDelimiter = false,
-  } = { ...initialConfig, ...initialConfig.routerOptions }
-  return { caseSensitive, ignoreTrailingSlash, ignoreDuplicateSlashes, useSemicolonDelimiter }
 }

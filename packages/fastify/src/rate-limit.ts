@@ -1,23 +1,14 @@
-import { flag, type MaybePromise, oneOf, orDefault, processWide } from '@sluice/http'
-import type { Guard, Handler, Passage } from '@sluice/http/adapter'
-import {
-  continueWith,
-  createGuard,
-  handlerRequest,
-  hideOnRedirect,
-  passWithoutFields,
-  serve,
-} from '@sluice/http/adapter'
+import { flag, oneOf, orDefault, processWide } from '@sluice/http'
+import type { Guard, Handler, Routing, Scope, ServingGuard } from '@sluice/http/adapter'
+import { continueWith, createGuard, handlerRequest, routeScope, serve } from '@sluice/http/adapter'
 import type {
   FastifyContextConfig,
   FastifyInstance,
   FastifyPluginAsync,
   FastifyRequest,
-  onSendHookHandler,
-  RouteOptions,
 } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
-import { FastifyContext, routingOf, scopeOf } from './context.ts'
+import { FastifyContext } from './context.ts'
 import type {
   RateLimitHandler,
   RateLimitHook,
@@ -34,6 +25,8 @@ interface Plugin {
   readonly hook: (typeof hooks)[number]
   readonly prefix: string
 }
+
+type Limit = ServingGuard<FastifyRequest, RateLimitHandler>
 
 /** The last plugin whose hooks an instance has: it answers for routes with limits of their own. */
 const nearest = processWide(
@@ -62,40 +55,35 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
   fastify.addHook('onRegister', (child) => void nearest.set(child, plugin))
 
   // Hooks of a route come behind all hooks of its instance, wherever those were added.
-  const behind = limitHook(prefix, (context, config) => check(plugin, context, config))
+  const behind = limitHook(prefix, (context) => limitOf(plugin, context))
   // For unknown URLs, and for routes that were declared before the plugin.
-  const first = limitHook(prefix, (context, config) =>
-    standsOnRoute(behind, config) ? passWithoutFields : check(plugin, context, config),
+  const first = limitHook(prefix, (context) =>
+    standsOnRoute(behind, context) ? undefined : limitOf(plugin, context),
   )
   fastify.addHook('onRoute', function prepareRoute(route) {
-    if (hook !== 'onRequest') Object.assign(route, { [hook]: [...listOf(route[hook]), behind] })
-    markHooks(route)
-    const own = route.config?.rateLimit
-    if (own === undefined || own === false || nearest.get(this)?.guard !== guard) return
-    const where = `config.rateLimit of ${String(route.method)} ${route.url}`
-    if (guard.ofRoute(own, where).hidesOnRedirect && !guard.hidesOnRedirect) {
-      Object.assign(route, { onSend: [takeOffOnRedirect, ...listOf(route.onSend)] })
-    }
+    if (hook !== 'onRequest') Object.assign(route, { [hook]: [route[hook] ?? [], behind].flat() })
+    const own = new Set(hooks.flatMap((name): object => route[name] ?? []))
+    route.config = Object.assign({}, route.config, { [ownHooks]: own })
+    const { rateLimit } = route.config
+    if (rateLimit === undefined || rateLimit === false || nearest.get(this) !== plugin) return
+    guard.ofRoute(rateLimit, `config.rateLimit of ${String(route.method)} ${route.url}`)
   })
   if (hook === 'preParsing') fastify.addHook(hook, first)
   else fastify.addHook(hook, first)
-  if (guard.hidesOnRedirect) fastify.addHook('onSend', takeOffOnRedirect)
 }
 
-/** Decides on a request by the plugin, or by the limits of its route. */
-function check(
-  { guard, hook }: Plugin,
-  context: FastifyContext,
-  { rateLimit: own }: RouteConfig,
-): MaybePromise<Passage<RateLimitHandler>> {
-  if (own === undefined) return guard.check(context)
-  if (own === false) return guard.pass(context)
+/** The limit of a request by the plugin, or by its route; `undefined`: that of another plugin. */
+function limitOf(plugin: Plugin, context: FastifyContext): Limit | undefined {
+  const { guard, hook } = plugin
+  const { rateLimit: own } = context.routeOptions.config
+  if (own === undefined) return guard
+  if (own === false) return { check: guard.pass }
   const answering = nearest.get(context.native.server)
   // A limiter before authentication and one behind it are two different limits.
-  if (answering && answering.hook !== hook) return guard.check(context)
-  if (answering?.guard !== guard) return passWithoutFields
+  if (answering && answering.hook !== hook) return guard
+  if (answering !== plugin) return undefined
   context.scope = scopeOf(context.native)
-  return guard.ofRoute(own, `config.rateLimit of ${context.scope}`).check(context)
+  return guard.ofRoute(own, `config.rateLimit of ${context.scope}`)
 }
 
 /** Makes `app.peekRateLimit`. */
@@ -115,66 +103,56 @@ function hookMaker(plugin: Plugin, fastify: FastifyInstance) {
     const instance = this ?? fastify
     const { guard } = nearest.get(instance) ?? plugin
     const own = guard.derive(options, 'app.rateLimit')
-    const limit = limitHook(instance.prefix, (context, config) => {
-      if (standsOnRoute(limit, config)) context.scope = scopeOf(context.native)
-      return own.check(context)
+    const limit = limitHook(instance.prefix, (context) => {
+      if (standsOnRoute(limit, context)) context.scope = scopeOf(context.native)
+      return own
     })
-    if (own.hidesOnRedirect && !guard.hidesOnRedirect) {
-      instance.addHook('onSend', takeOffOnRedirect)
-    }
     return limit
   }
 }
 
-/** Under this the config of a route says which of our hooks stand among its own. */
+/** Under this the config of a route, as `onRoute` leaves it behind, has the hooks of the route. */
 const ownHooks: unique symbol = Symbol.for('@sluice/fastify/own-hooks/1')
 
-/** The config of a route, as `onRoute` leaves it behind. */
-interface RouteConfig extends FastifyContextConfig {
-  readonly [ownHooks]?: ReadonlySet<object>
-}
-
-/** The hooks that may stand on a route. */
-const madeHooks = processWide('@sluice/fastify/made-hooks/2', () => new WeakSet<object>())
-
-function markHooks(route: RouteOptions): void {
-  const own = hooks.flatMap((name) => listOf(route[name])).filter((hook) => madeHooks.has(hook))
-  if (own.length === 0) return
-  route.config = Object.assign({}, route.config, { [ownHooks]: new Set(own) })
-}
-
-function standsOnRoute(hook: RateLimitHook, config: RouteConfig): boolean {
+function standsOnRoute(hook: RateLimitHook, { routeOptions }: FastifyContext): boolean {
+  const config: FastifyContextConfig & { [ownHooks]?: ReadonlySet<object> } = routeOptions.config
   return config[ownHooks]?.has(hook) === true
-}
-
-function listOf(own: object | undefined): readonly object[] {
-  if (own === undefined) return []
-  return Array.isArray(own) ? own : [own]
 }
 
 /**
  * Makes a hook of any kind.
- * @param scope where private policies count, unless `check` says otherwise
+ * @param scope where private policies count, unless `limitFor` says otherwise
  */
 function limitHook(
   scope: string,
-  check: (context: FastifyContext, config: RouteConfig) => MaybePromise<Passage<RateLimitHandler>>,
+  limitFor: (context: FastifyContext) => Limit | undefined,
 ): RateLimitHook {
-  const checkRoute = (context: FastifyContext) => check(context, context.routeOptions.config)
-  const limit: RateLimitHook = (request, reply, ...rest) => {
+  return (request, reply, ...rest) => {
     // Before a body is parsed, hooks are given its stream too.
     const done = rest.length === 1 ? rest[0] : rest[1]
-    const context = new FastifyContext(request, reply, scope)
-    continueWith(done, () => serve(context, checkRoute))
+    continueWith(done, () => {
+      const context = new FastifyContext(request, reply, scope)
+      const limit = limitFor(context)
+      return limit ? serve(context, limit) : true
+    })
   }
-  madeHooks.add(limit)
-  return limit
 }
 
-/** Only where it is asked for, since a hook costs every response. */
-const takeOffOnRedirect: onSendHookHandler = (request, reply, _payload, goOn) => {
-  hideOnRedirect(new FastifyContext(request, reply, ''), reply.statusCode)
-  goOn()
+/** The route of a request as the place of its limits: one place, also for several methods. */
+function scopeOf({ method, routeOptions }: FastifyRequest): Scope {
+  const { method: methods, url = '' } = routeOptions
+  return routeScope(Array.isArray(methods) ? undefined : method, url)
+}
+
+/** Returns an instance's way to match paths. */
+function routingOf({ initialConfig }: FastifyInstance): Routing {
+  const {
+    caseSensitive = true,
+    ignoreTrailingSlash = false,
+    ignoreDuplicateSlashes = false,
+    useSemicolonDelimiter = false,
+  } = { ...initialConfig, ...initialConfig.routerOptions }
+  return { caseSensitive, ignoreTrailingSlash, ignoreDuplicateSlashes, useSemicolonDelimiter }
 }
 
 /**

@@ -19,12 +19,12 @@ export class WebContext<Info extends object> extends FetchContext<Request, RateL
 
   constructor(request: Request, info: Info, { addressOf, ...place }: Place<Info>) {
     const given: FetchInfo | undefined = info
-    super(request, {
+    const asked = {
       request,
-      addressOf: addressOf && (() => addressOf(request, info)),
       remoteAddress: () => given?.remoteAddress,
-      waitUntil: (work) => given?.waitUntil?.(work),
-    })
+      waitUntil: (work: Promise<unknown>) => given?.waitUntil?.(work),
+    }
+    super(request, asked, addressOf && (() => addressOf(request, info)))
     this.route = place.route
     this.scope = place.scope
     this.#info = info

@@ -1,6 +1,6 @@
 import type { Handler, Limiting, RequestDecision } from '@sluice/http'
 import { invalid, routeScope, withLimiter } from '@sluice/http'
-import { answerOf, createFetchGuard } from './adapter/index.ts'
+import { createFetchGuard } from './adapter/index.ts'
 import { type Place, WebContext } from './context.ts'
 import type { FetchHandler, FetchInfo, RateLimitOptions } from './options.ts'
 
@@ -79,7 +79,7 @@ export function mount(
   return async (request, info) => {
     const asked = new WebContext(request, info, placeOf())
     if (!`${asked.path}/`.startsWith(`${prefix}/`)) return undefined
-    return answerOf(handler, request, { context: asked, prefix })
+    return asked.answerBy(handler, prefix)
   }
 }
 

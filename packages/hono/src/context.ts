@@ -1,33 +1,40 @@
 import { FetchContext } from '@sluice/fetch/adapter'
-import type { Guard, MaybePromise, Refusal, RequestDecision, Scope } from '@sluice/http'
-import { andThen, hideOnRedirect, routeScope } from '@sluice/http'
+import type { MaybePromise, Refusal, RequestDecision, Scope } from '@sluice/http'
+import { hideOnRedirect, routeScope } from '@sluice/http'
 import type { Context, Next } from 'hono'
-import type { RateLimitHandler } from './options.ts'
+import type { RateLimitHandler, RateLimitOptions } from './options.ts'
+
+/** A limiter at the place where Hono has matched it. */
+export interface Place {
+  readonly addressOf?: RateLimitOptions['addressOf']
+  readonly matched?: Matched | undefined
+}
 
 /** A request of Hono at one middleware of ours. */
 export class HonoContext extends FetchContext<Context, RateLimitHandler> {
-  scope: Scope
+  readonly scope: Scope
   readonly #next: Next
   /** With fields of ours, Hono would copy the response to an upgrade: some runtimes refuse that. */
   #ofUpgrade: Headers | undefined
 
-  constructor(native: Context, next: Next, addressOf?: (context: Context) => string | undefined) {
-    const { raw, matchedRoutes, routeIndex, method } = native.req
-    super(native, {
-      request: raw,
-      addressOf: addressOf && (() => addressOf(native)),
+  constructor(native: Context, next: Next, { addressOf, matched }: Place) {
+    const { raw: request, method } = native.req
+    const asked = {
+      request,
       remoteAddress: () => connectionOf(native),
-      waitUntil: (work) => waitUntil(native, work),
-    })
-    this.#ofUpgrade = raw.headers.has('upgrade') ? new Headers() : undefined
-    // Not by `hono/route`: a copy of it in the other form, CommonJS or ESM, knows no such request.
-    const own = matchedRoutes[routeIndex]
-    this.scope = own ? scopeOf(own, method) : ''
+      waitUntil: (work: Promise<unknown>) => waitUntil(native, work),
+    }
+    super(native, asked, addressOf && (() => addressOf(native)))
+    this.#ofUpgrade = request.headers.has('upgrade') ? new Headers() : undefined
+    this.scope = matched ? scopeOf(matched, method) : ''
     this.#next = next
   }
 
+  /** Not that of middleware, which stands under `ALL`, mostly with a wildcard. */
   get route(): string | undefined {
-    return this.native.req.matchedRoutes.findLast(isHandler)?.path
+    const { matchedRoutes } = this.native.req
+    const isHandler = ({ method, path }: Matched) => method !== 'ALL' || !path.includes('*')
+    return matchedRoutes.findLast(isHandler)?.path
   }
 
   protected override show(decision: RequestDecision): void {
@@ -43,14 +50,8 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
   }
 
   /** A refusal is no upgrade: its fields stand beside those of the application. */
-  override decide(check: Guard<Context, RateLimitHandler>['check']): Promise<Response | undefined> {
-    return super.decide((context) =>
-      andThen(check(context), (passage) => {
-        const { action } = passage.verdict
-        if (action === 'reject' || action === 'answer') this.#ofUpgrade = undefined
-        return passage
-      }),
-    )
+  override setStatus(): void {
+    this.#ofUpgrade = undefined
   }
 
   protected reply(handler: RateLimitHandler, { decision }: Refusal): MaybePromise<Response> {
@@ -62,7 +63,7 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
     const body = this.end.watch(response)
     if (body === response.body) return response
     // On Node the connection tells of the end, also if another middleware drops the body.
-    const { outgoing } = serverOf(this.native.env)
+    const { outgoing } = serverOf(this.native)
     outgoing?.once?.('close', () => {
       this.end.finish(outgoing.writableFinished ? outgoing.statusCode : undefined)
     })
@@ -71,24 +72,15 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
 }
 
 /** A route of Hono, as far as Sluice reads it. */
-interface Registered {
-  readonly path: string
-  readonly method: string
-}
+type Matched = Pick<Context['req']['matchedRoutes'][number], 'path' | 'method'>
 
-/** Middleware stands under `ALL` too, mostly with a wildcard. */
-function isHandler({ path, method }: Registered): boolean {
-  return method !== 'ALL' || !path.includes('*')
-}
-
-export function scopeOf({ path, method }: Registered, asked: string): Scope {
+function scopeOf({ path, method }: Matched, asked: string): Scope {
   if (path === '*' || path === '/*') return ''
   return routeScope(method === 'ALL' ? undefined : asked, path)
 }
 
 /** The connection in `env`, as `@hono/node-server`, Deno and Bun put it there. */
-interface Env {
-  readonly server?: Env
+interface Server {
   readonly incoming?: { readonly socket?: { readonly remoteAddress?: string } }
   readonly outgoing?: {
     readonly statusCode: number
@@ -99,14 +91,14 @@ interface Env {
   requestIP?(request: Request): { readonly address: string } | null
 }
 
-function serverOf(env: Env | undefined): Env {
+function serverOf({ env }: Context): Server {
   return env?.server ?? env ?? {}
 }
 
-function connectionOf({ env, req }: Context): string | undefined {
-  const server = serverOf(env)
+function connectionOf(context: Context): string | undefined {
+  const server = serverOf(context)
   const address = server.incoming?.socket?.remoteAddress ?? server.remoteAddr?.hostname
-  return address ?? server.requestIP?.(req.raw)?.address
+  return address ?? server.requestIP?.(context.req.raw)?.address
 }
 
 function waitUntil(context: Context, work: Promise<unknown>): void {

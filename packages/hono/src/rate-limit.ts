@@ -1,7 +1,7 @@
-import { answerOf, createFetchGuard } from '@sluice/fetch/adapter'
+import { createFetchGuard } from '@sluice/fetch/adapter'
 import { type Handler, type Limiting, withLimiter } from '@sluice/http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import { HonoContext, scopeOf } from './context.ts'
+import { HonoContext } from './context.ts'
 import type { RateLimitOptions } from './options.ts'
 
 /** Middleware of Hono, and the limiter behind it. */
@@ -17,7 +17,9 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   const { guard, addressOf } = createFetchGuard(options)
 
   async function sluiceRateLimit(context: Context, next: Next): Promise<Response | undefined> {
-    const asked = new HonoContext(context, next, addressOf)
+    // Not by `hono/route`: a copy of it in the other form, CommonJS or ESM, knows no such request.
+    const matched = context.req.matchedRoutes[context.req.routeIndex]
+    const asked = new HonoContext(context, next, { addressOf, matched })
     try {
       const answer = await asked.decide(guard.check)
       if (answer) return answer
@@ -36,11 +38,9 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   }
 
   return withLimiter(sluiceRateLimit, guard, (context: Context) => {
-    const asked = new HonoContext(context, async () => undefined, addressOf)
     // The handler that asks may stand on another route than the limiter.
-    const own = context.req.matchedRoutes.find(({ handler }) => handler === sluiceRateLimit)
-    asked.scope = own ? scopeOf(own, asked.method) : ''
-    return asked
+    const matched = context.req.matchedRoutes.find(({ handler }) => handler === sluiceRateLimit)
+    return new HonoContext(context, async () => undefined, { addressOf, matched })
   })
 }
 
@@ -51,8 +51,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
  */
 export function mount(handler: Handler<Request>): MiddlewareHandler {
   return async function sluiceHandler(context, next) {
-    const asked = new HonoContext(context, next)
     const prefix = context.req.routePath.replace(/\/?\*$/, '')
-    return (await answerOf(handler, context.req.raw, { context: asked, prefix })) ?? next()
+    return (await new HonoContext(context, next, {}).answerBy(handler, prefix)) ?? next()
   }
 }

@@ -22,7 +22,8 @@ export { type RequestKeys, requestKeys } from './adapter/keys.ts'
 export {
   type HandlerRequest,
   type HandlerResponse,
-  handlerRequestOf,
+  handlerRequest,
+  type MountedRequest,
   slashRedirect,
 } from './adapter/mount.ts'
 export { ProxyWatch } from './adapter/proxy-watch.ts'

@@ -1,5 +1,5 @@
-import type { Hold, Refusal, RequestContent, ResponseBody, Scope } from '@sluice/http/adapter'
-import { FrameworkContext, ProxyWatch, routeScope, settleAfter } from '@sluice/http/adapter'
+import type { Refusal, RequestContent, ResponseBody, Scope } from '@sluice/http/adapter'
+import { FrameworkContext, ProxyWatch, routeScope } from '@sluice/http/adapter'
 import type { Context, Middleware, Next } from 'koa'
 import type { RateLimitHandler } from './options.ts'
 
@@ -21,6 +21,10 @@ export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
     this.response = native.res
     this.scope = scopeOf(middleware, native)
     this.#next = next
+  }
+
+  get raw(): Context['res'] {
+    return this.response
   }
 
   get path(): string {
@@ -45,23 +49,17 @@ export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
     return { url, parsed: Reflect.get(request, 'body'), stream }
   }
 
-  settleAtEnd(hold: Hold): void {
-    settleAfter(this.native.res, this.native.req.socket, hold)
-  }
-
-  send(status: number, { contentType, text }: ResponseBody): void {
-    this.setStatus(status)
+  send(_status: number, { contentType, text }: ResponseBody): void {
     // Not `type`, which would add a charset: problem+json does not have one.
     this.native.set('Content-Type', contentType)
     this.native.body = text
   }
 
-  setStatus(status: number): void {
+  override setStatus(status: number): void {
     this.native.status = status
   }
 
-  callHandler(handler: RateLimitHandler, { status, decision }: Refusal): unknown {
-    this.setStatus(status)
+  callHandler(handler: RateLimitHandler, { decision }: Refusal): unknown {
     return handler(this.native, this.#next, decision)
   }
 }

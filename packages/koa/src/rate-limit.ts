@@ -4,7 +4,7 @@ import {
   beforeHead,
   createGuard,
   handlerRequest,
-  serveByNode,
+  serve,
   throwingObjects,
   withLimiter,
 } from '@sluice/http/adapter'
@@ -28,7 +28,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
 
   async function sluiceRateLimit(context: Context, next: Next): Promise<void> {
     const asked = new KoaContext(context, next, sluiceRateLimit)
-    if (!(await throwingObjects(() => serveByNode(context.res, asked, guard)))) return
+    if (!(await throwingObjects(() => serve(asked, guard)))) return
     try {
       await next()
     } catch (error) {

@@ -4,21 +4,14 @@ import type {
   Hold,
   HttpResponse,
   Refusal,
-  RequestContent,
   RequestDecision,
   ResponseBody,
   Scope,
 } from '@sluice/http/adapter'
-import { GuardedContext, headerOf, ProxyWatch, settleAfter } from '@sluice/http/adapter'
+import { GuardedContext } from '@sluice/http/adapter'
 import type { RateLimitHandler } from './options.ts'
-import type { Platform } from './platform.ts'
+import type { PlatformContext } from './platform.ts'
 import { RateLimitException } from './refusal.ts'
-
-const proxyWatch = new ProxyWatch({
-  trust: `'trust proxy'`,
-  trustOne: `behind one proxy call app.set('trust proxy', 1), or write new FastifyAdapter({ trustProxy: '<address of the proxy>' })`,
-  trustAll: 'trust all proxies of yours, by their number or their addresses',
-})
 
 /** A message of a WebSocket, or a call that is not of HTTP, has no fields. */
 const noFields: HttpResponse = {
@@ -29,68 +22,60 @@ const noFields: HttpResponse = {
   removeHeader: () => undefined,
 }
 
-/** A request of Nest at the guard. */
+/** A call of Nest at the guard. The adapter of the platform reads a request of HTTP. */
 export class NestContext extends GuardedContext<ExecutionContext, RateLimitHandler> {
   readonly scope: Scope
-  readonly #platform: Platform | undefined
+  readonly path = '/'
+  readonly ip = undefined
+  readonly peer = undefined
+  readonly content = undefined
+  /** Without HTTP there is no address, so there has to be a key. */
+  readonly needsAddress = true
+  readonly #http: PlatformContext | undefined
   #hold: Hold | undefined
 
-  constructor(native: ExecutionContext, platform: Platform | undefined, scope: Scope) {
+  constructor(native: ExecutionContext, http: PlatformContext | undefined, scope: Scope) {
     super(native)
     this.scope = scope
-    this.#platform = platform
+    this.#http = http
+  }
+
+  override get request(): GuardedContext<object, never>['request'] {
+    return this.#http ?? this
   }
 
   get response(): HttpResponse {
-    return this.#platform?.fields ?? noFields
+    return this.#http?.response ?? noFields
   }
 
-  /** Without HTTP there is no address, so there has to be a key. */
-  get needsAddress(): boolean {
-    return this.#platform === undefined
+  /** Node's response to a request of HTTP. */
+  get raw(): PlatformContext['raw'] | undefined {
+    return this.#http?.raw
   }
 
   get method(): string {
-    return this.#platform?.request.method ?? this.native.getType().toUpperCase()
+    return this.native.getType().toUpperCase()
   }
 
-  get path(): string {
-    return this.#platform?.request.url.split('?', 1)[0] ?? '/'
-  }
-
-  get route(): string | undefined {
-    if (this.#platform) return this.#platform.route
+  get route(): string {
     return `${this.native.getClass().name}.${this.native.getHandler().name}`
   }
 
-  get ip(): string | undefined {
-    const forwarded = this.header('x-forwarded-for')
-    const address = this.#platform?.request.ip
-    if (forwarded === undefined) return address
-    return proxyWatch.see(forwarded, address, this.#platform?.trust)
-  }
-
-  get content(): RequestContent | undefined {
-    if (!this.#platform) return undefined
-    const { request, raw } = this.#platform
-    return { url: request.originalUrl, parsed: request.body, stream: raw.request }
-  }
-
-  header(name: string): string | undefined {
-    return this.#platform && headerOf(this.#platform.request.headers, name)
+  header(): undefined {
+    return undefined
   }
 
   protected override get carrier(): object {
-    return this.#platform?.request ?? this.native
+    return this.#http?.native ?? this.native
   }
 
   protected override show(decision: RequestDecision): void {
-    if (this.#platform) this.#platform.request.rateLimit = decision
+    if (this.#http) this.#http.native.rateLimit = decision
   }
 
   settleAtEnd(hold: Hold): void {
-    if (!this.#platform) this.#hold = hold
-    else settleAfter(this.#platform.raw.response, this.#platform.raw.request.socket, hold)
+    if (this.#http) this.#http.settleAtEnd(hold)
+    else this.#hold = hold
   }
 
   /** Nobody tells when a message is done, so it is as soon as it goes on. */

@@ -1,12 +1,12 @@
 import { type ExecutionContext, HttpException } from '@nestjs/common'
 import { MetadataScanner, Reflector } from '@nestjs/core'
-import { flag, invalid, type MaybePromise, type Peeked } from '@sluice/http'
-import type { Guard, Passage, Scope } from '@sluice/http/adapter'
-import { createGuard, passes, serve, serveByNode, throwingObjects } from '@sluice/http/adapter'
+import { flag, invalid, type Peeked } from '@sluice/http'
+import type { Guard, Scope } from '@sluice/http/adapter'
+import { createGuard, passes, serve, throwingObjects } from '@sluice/http/adapter'
 import { NestContext } from './context.ts'
 import { keyName, type Limits, limitsName } from './decorators.ts'
 import type { HandlerRateLimit, RateLimitHandler, RateLimitModuleOptions } from './options.ts'
-import { type Platform, platformOf } from './platform.ts'
+import { platformOf } from './platform.ts'
 
 type NestGuard = Guard<ExecutionContext, RateLimitHandler>
 
@@ -16,9 +16,7 @@ type Decorated = Parameters<Reflector['get']>[1]
 /** A handler with its limits. */
 interface LimitedPlace {
   readonly scope: Scope
-  readonly hidesOnRedirect: boolean
-  check(context: NestContext): MaybePromise<Passage<RateLimitHandler>>
-  peek(context: NestContext): MaybePromise<Peeked>
+  readonly guard: ReturnType<NestGuard['ofRoute']>
 }
 
 /** nginx's status for a client that left before the answer, which nobody reads. */
@@ -28,7 +26,6 @@ const statusOfLeaving = 499
 export class HandlerLimits {
   readonly guard: NestGuard
   readonly #exchangeOf: RateLimitModuleOptions['exchangeOf']
-  readonly #reflector = new Reflector()
   /** By the class and the method: a method may be inherited by several classes. */
   readonly #places = new WeakMap<Decorated, Map<Decorated, LimitedPlace>>()
   readonly #decided = new WeakSet<ExecutionContext>()
@@ -51,12 +48,8 @@ export class HandlerLimits {
   async admit(native: ExecutionContext): Promise<boolean> {
     if (this.#decided.has(native)) return true
     this.#decided.add(native)
-    const place = this.#placeOf(native.getClass(), native.getHandler())
-    const platform = this.#platformOf(native)
-    const context = new NestContext(native, platform, place.scope)
-    const goesOn = await throwingObjects(() =>
-      platform ? serveByNode(platform.raw.response, context, place) : serve(context, place.check),
-    )
+    const { guard, context } = this.#ask(native)
+    const goesOn = await throwingObjects(() => serve(context, guard))
     if (!goesOn) throw new HttpException('Client Closed Request', statusOfLeaving)
     context.goOn()
     return true
@@ -64,8 +57,8 @@ export class HandlerLimits {
 
   /** Answers what a request would get at its handler, and takes nothing. */
   async peek(native: ExecutionContext): Promise<Peeked> {
-    const place = this.#placeOf(native.getClass(), native.getHandler())
-    return place.peek(new NestContext(native, this.#platformOf(native), place.scope))
+    const { guard, context } = this.#ask(native)
+    return guard.peek(context)
   }
 
   /**
@@ -73,7 +66,17 @@ export class HandlerLimits {
    * @throws SluiceError when one of their options is unknown, missing or out of range
    */
   check(owner: Decorated): void {
-    for (const [handler] of methodsOf(owner)) this.#placeOf(owner, handler)
+    for (const handler of methodsOf(owner).keys()) this.#placeOf(owner, handler)
+  }
+
+  /** The guard of a call, and the call as that guard sees it. */
+  #ask(native: ExecutionContext): Pick<LimitedPlace, 'guard'> & { context: NestContext } {
+    const { guard, scope } = this.#placeOf(native.getClass(), native.getHandler())
+    const [request, response] = native.getArgs<[object, object]>()
+    const exchange =
+      native.getType() === 'http' ? { request, response } : this.#exchangeOf?.(native)
+    const http = exchange?.request && exchange.response ? platformOf(exchange) : undefined
+    return { guard, context: new NestContext(native, http, scope) }
   }
 
   #placeOf(owner: Decorated, handler: Decorated): LimitedPlace {
@@ -86,46 +89,35 @@ export class HandlerLimits {
 
   #read(owner: Decorated, handler: Decorated): LimitedPlace {
     const { guard } = this
-    const [own, ownKey] = this.#written(handler)
-    const [shared, sharedKey] = this.#written(owner)
-    const whole = { scope: '', hidesOnRedirect: guard.hidesOnRedirect }
+    const [own, ownKey] = written(handler)
+    const [shared, sharedKey] = written(owner)
     const limits = own ?? shared ?? true
     const key = ownKey ?? sharedKey
-    if (limits === false) return { ...whole, check: guard.pass, peek: () => passes }
-    if (limits === true && key === undefined)
-      return { ...whole, check: guard.check, peek: guard.peek }
+    if (limits === false)
+      return { scope: '', guard: { check: guard.pass, peek: () => passes, hidesOnRedirect: false } }
+    if (limits === true && key === undefined) return { scope: '', guard }
     const isOwn = own !== undefined || ownKey !== undefined
-    const [, name] = methodsOf(owner).find(([method]) => method === handler) ?? []
-    const scope = isOwn ? `${owner.name}.${name ?? handler.name}` : owner.name
-    const isKeyNearer = ownKey !== undefined && own === undefined
-    const override = withKey(limits, key, isKeyNearer)
-    const { hidesOnRedirect, check, peek } = guard.ofRoute(override, `@RateLimit of ${scope}`)
-    return { scope, hidesOnRedirect, check, peek }
+    const scope = isOwn
+      ? `${owner.name}.${methodsOf(owner).get(handler) ?? handler.name}`
+      : owner.name
+    const override = withKey(limits, key, ownKey !== undefined && own === undefined)
+    return { scope, guard: guard.ofRoute(override, `@RateLimit of ${scope}`) }
   }
+}
 
-  #written(target: Decorated): [Limits | undefined, HandlerRateLimit['key'] | undefined] {
-    return [this.#reflector.get(limitsName, target), this.#reflector.get(keyName, target)]
-  }
+const reflector = new Reflector()
 
-  #platformOf(native: ExecutionContext): Platform | undefined {
-    const [request, response] = native.getArgs<[object, object]>()
-    const exchange =
-      native.getType() === 'http' ? { request, response } : this.#exchangeOf?.(native)
-    return exchange?.request && exchange.response ? platformOf(exchange) : undefined
-  }
+function written(target: Decorated): [Limits | undefined, HandlerRateLimit['key'] | undefined] {
+  return [reflector.get(limitsName, target), reflector.get(keyName, target)]
 }
 
 /**
  * The methods of a class with their names there: a method that another decorator has replaced may
  * have no name of its own.
  */
-function methodsOf({ prototype }: Decorated): readonly (readonly [Decorated, string])[] {
-  const found: [Decorated, string][] = []
-  for (const name of new MetadataScanner().getAllMethodNames(prototype)) {
-    const method: unknown = Reflect.get(prototype, name)
-    if (typeof method === 'function') found.push([method, name])
-  }
-  return found
+function methodsOf({ prototype }: Decorated): ReadonlyMap<Decorated, string> {
+  const names = new MetadataScanner().getAllMethodNames(prototype)
+  return new Map(names.map((name) => [Reflect.get(prototype, name), name]))
 }
 
 /** Adds a key to limits. The nearer one to the handler counts, or else the one of the limits. */

@@ -1,7 +1,6 @@
 import {
   type CanActivate,
   ConfigurableModuleBuilder,
-  type ConfigurableModuleCls,
   type ConfigurableModuleHost,
   type ExecutionContext,
   Global,
@@ -52,19 +51,13 @@ const host: Host = new ConfigurableModuleBuilder<RateLimitModuleOptions>({
   .setFactoryMethodName('createRateLimitOptions')
   .build()
 
-const ConfigurableModule: ConfigurableModuleCls<
-  RateLimitModuleOptions,
-  'forRoot',
-  'createRateLimitOptions'
-> = host.ConfigurableModuleClass
-
 /**
  * Holds the limits of an application, for guards in all of its modules.
  * @example
  * imports: [RateLimitModule.forRoot({ limit: 100, window: '1m' })]
  */
 export class RateLimitModule
-  extends ConfigurableModule
+  extends host.ConfigurableModuleClass
   implements OnModuleInit, OnApplicationShutdown
 {
   readonly #limits: HandlerLimits

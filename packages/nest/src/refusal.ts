@@ -32,7 +32,7 @@ export class RateLimitFilter implements ExceptionFilter<RateLimitException> {
   catch(exception: RateLimitException, host: ArgumentsHost): void {
     if (host.getType() !== 'http') throw exception
     const [request, response] = host.getArgs<[object, object]>()
-    platformOf({ request, response }).reply(exception.getStatus(), exception.body)
+    platformOf({ request, response }).send(exception.getStatus(), exception.body)
   }
 }
 

@@ -2,14 +2,22 @@ import type {
   Hold,
   HttpResponse,
   MaybePromise,
+  Handler as MountableHandler,
   Passage,
   Refusal,
   RequestContent,
   RequestContext,
   ResponseBody,
 } from '@sluice/http'
-import { andThen, GuardedContext, ProxyWatch, serve, throwingObjects } from '@sluice/http'
-import { FetchEnd, type FetchRuntime } from './fetch-end.ts'
+import {
+  andThen,
+  GuardedContext,
+  handlerRequest,
+  ProxyWatch,
+  serve,
+  throwingObjects,
+} from '@sluice/http'
+import { FetchEnd, type FetchRequest } from './fetch-end.ts'
 
 type Readable = RequestContent['stream']
 
@@ -21,20 +29,6 @@ const proxyWatch = new ProxyWatch({
   trustOne: 'behind a proxy give the option addressOf',
   trustAll: 'take the address that the outermost of your own proxies has written',
 })
-
-/** A request of fetch with its runtime. */
-export interface FetchRequest extends FetchRuntime {
-  readonly request: Request
-  /** The user's way to find the client's address, if there is one. */
-  readonly addressOf: (() => string | undefined) | undefined
-  /** The address of the connection, as the runtime tells it. */
-  readonly remoteAddress: () => string | undefined
-}
-
-/** A guard's check of a request of fetch. */
-export type FetchCheck<Native extends object, Handler> = (
-  context: RequestContext<Native>,
-) => MaybePromise<Passage<Handler>>
 
 /** One request of fetch at one limiter. An adapter extends it by the details of its framework. */
 export abstract class FetchContext<Native extends object, Handler> extends GuardedContext<
@@ -49,15 +43,18 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
     setHeader: (name, value) => this.headers.set(name, value),
     removeHeader: (name) => this.headers.delete(name),
   }
-  readonly #asked: FetchRequest
   /** Settles what the request holds when its response is over. */
   protected readonly end: FetchEnd
+  readonly #asked: FetchRequest
+  readonly #addressOf: (() => string | undefined) | undefined
   #answer: Response | undefined
 
-  constructor(native: Native, asked: FetchRequest) {
+  /** @param addressOf the user's way to find the client's address, if there is one */
+  constructor(native: Native, asked: FetchRequest, addressOf?: () => string | undefined) {
     super(native)
-    this.#asked = asked
     this.end = new FetchEnd(asked)
+    this.#asked = asked
+    this.#addressOf = addressOf
   }
 
   /** The fields to set, and later those of the response. They may be replaced meanwhile. */
@@ -72,14 +69,11 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
   }
 
   get ip(): string | undefined {
-    const { addressOf, remoteAddress } = this.#asked
-    if (addressOf) return addressOf()
-    const address = remoteAddress()
+    if (this.#addressOf) return this.#addressOf()
     const forwarded = this.header('x-forwarded-for')
-    return forwarded === undefined ? address : proxyWatch.see(forwarded, address, false)
+    return forwarded === undefined ? this.peer : proxyWatch.see(forwarded, this.peer, false)
   }
 
-  /** See `HandlerRequest`. */
   get peer(): string | undefined {
     return this.#asked.remoteAddress()
   }
@@ -146,14 +140,28 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
    * Decides on the request, and answers it if it goes no further.
    * @throws what a function of the user throws, always an object
    */
-  async decide(check: FetchCheck<Native, Handler>): Promise<Response | undefined> {
+  async decide(
+    check: (context: RequestContext<Native>) => MaybePromise<Passage<Handler>>,
+  ): Promise<Response | undefined> {
     try {
-      if (await throwingObjects(() => serve(this, check))) return undefined
+      if (await throwingObjects(() => serve(this, { check }))) return undefined
     } catch (error) {
       this.fail()
       throw error
     }
     return this.#answer ?? new Response(null, { status: statusOfLeaving })
+  }
+
+  /** Has a mounted handler answer; `undefined`: it leaves the request alone. */
+  async answerBy(
+    handler: MountableHandler<Request>,
+    prefix: string,
+  ): Promise<Response | undefined> {
+    const request = handlerRequest({ native: this.#asked.request, request: this }, prefix)
+    const reply = await throwingObjects(() => handler(request))
+    if (!reply) return undefined
+    const { status, headers = {}, body = null } = reply
+    return new Response(body, { status, headers })
   }
 
   /** Settles what the request holds, without a response: its handler failed. */

@@ -1,11 +1,10 @@
 import type { Hold } from '@sluice/http'
 
-/** The part of a runtime that the end of a response needs. */
-export interface FetchRuntime {
-  readonly request: Pick<Request, 'method'> & {
-    /** Aborted when the client leaves; some runtimes have none. */
-    readonly signal?: AbortSignal
-  }
+/** A request of fetch, and the runtime that serves it. */
+export interface FetchRequest {
+  readonly request: Request
+  /** The address of the connection, as the runtime tells it. */
+  readonly remoteAddress: () => string | undefined
   /** Keeps the runtime awake until the work is done. */
   readonly waitUntil: (work: Promise<unknown>) => void
 }
@@ -15,21 +14,29 @@ export interface FetchRuntime {
  * read to the end, its client left, or the handler failed.
  */
 export class FetchEnd {
-  readonly #runtime: FetchRuntime
-  readonly #holds: Hold[] = []
-  #isOver = false
-  /** The status of the response, once there is one; `undefined` where its client left. */
-  #status: number | undefined
-  #settled: ((work: unknown) => void) | undefined
+  readonly #asked: FetchRequest
+  readonly #settlers: ((status: number | undefined) => void)[] = []
+  #over: { readonly status: number | undefined } | undefined
 
-  constructor(runtime: FetchRuntime) {
-    this.#runtime = runtime
+  constructor(asked: FetchRequest) {
+    this.#asked = asked
   }
 
   add(hold: Hold): void {
-    this.#holds.push(hold)
-    if (this.#isOver) this.#runtime.waitUntil(this.#settle())
-    else if (this.#holds.length === 1) this.#listen()
+    const settled = new Promise((resolve) => {
+      const settle = (status: number | undefined) =>
+        resolve(status === undefined ? hold.abort() : hold.finish(status))
+      if (this.#over) settle(this.#over.status)
+      else if (this.#settlers.push(settle) === 1) this.#listen()
+    })
+    this.#asked.waitUntil(settled)
+  }
+
+  /** Ends the response, once. @param status `undefined`: the client left before the end */
+  finish(status: number | undefined): void {
+    if (this.#over) return
+    this.#over = { status }
+    for (const settle of this.#settlers) settle(status)
   }
 
   /**
@@ -37,45 +44,20 @@ export class FetchEnd {
    * @returns the body to send
    */
   watch({ status, body }: Response): ReadableStream | null {
-    if (this.#isOver) return body
-    this.#status = status
-    const isRead =
-      body !== null && this.#holds.length > 0 && this.#runtime.request.method !== 'HEAD'
-    if (isRead) {
-      const stream = watched(body, (isWhole) => this.finish(isWhole ? status : undefined))
-      dropped?.register(stream, () => this.finish(status))
-      return stream
+    if (body === null || this.#settlers.length === 0 || this.#asked.request.method === 'HEAD') {
+      this.finish(status)
+      return body
     }
-    this.finish(status)
-    return body
-  }
-
-  /** @param status `undefined`: the client left before the end */
-  finish(status: number | undefined): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#status = status
-    this.#settled?.(this.#settle())
+    const stream = watched(body, (isWhole) => this.finish(isWhole ? status : undefined))
+    dropped?.register(stream, () => this.finish(status))
+    return stream
   }
 
   #listen(): void {
-    const { request, waitUntil } = this.#runtime
-    const { signal } = request
-    waitUntil(
-      new Promise((resolve) => {
-        this.#settled = resolve
-      }),
-    )
+    // Some runtimes have none.
+    const signal: AbortSignal | undefined = this.#asked.request.signal
     if (signal?.aborted) this.finish(undefined)
     else signal?.addEventListener('abort', () => this.finish(undefined), { once: true })
-  }
-
-  #settle(): Promise<unknown> {
-    const status = this.#status
-    const holds = this.#holds.splice(0)
-    return Promise.all(
-      holds.map((hold) => (status === undefined ? hold.abort() : hold.finish(status))),
-    )
   }
 }
 
@@ -100,15 +82,12 @@ function watched(body: ReadableStream, ended: (isWhole: boolean) => void): Reada
       async pull(controller) {
         try {
           const { done, value } = await reader.read()
-          if (!done) {
-            controller.enqueue(value)
-            return
-          }
+          if (!done) return controller.enqueue(value)
           ended(true)
           controller.close()
         } catch (error) {
           ended(false)
-          controller.error(error)
+          throw error
         }
       },
       cancel(reason) {

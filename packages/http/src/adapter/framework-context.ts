@@ -1,9 +1,11 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Hold } from '../request/hold.ts'
 import type { RequestDecision } from '../request/passage.ts'
-import type { HttpRequest, RequestContent } from '../request/request.ts'
+import type { RequestContent } from '../request/request.ts'
 import { type HttpResponse, headerOf, type ResponseBody, sendByNode } from '../request/response.ts'
 import type { Scope } from '../request/scope.ts'
+import type { MountedRequest } from './mount.ts'
 import { settleAfter } from './response-end.ts'
 import type { AdapterContext, Refusal } from './serve.ts'
 
@@ -16,7 +18,7 @@ interface Carrier {
 
 /** One request of any framework at one limiter. It is its own `HttpRequest`: one object less. */
 export abstract class GuardedContext<Native extends object, Handler>
-  implements AdapterContext<Native, Handler>, HttpRequest
+  implements AdapterContext<Native, Handler>, MountedRequest
 {
   readonly native: Native
   #shown: RequestDecision | undefined
@@ -31,6 +33,7 @@ export abstract class GuardedContext<Native extends object, Handler>
   abstract readonly path: string
   abstract readonly route: string | undefined
   abstract readonly ip: string | undefined
+  abstract readonly peer: string | undefined
   abstract readonly content: RequestContent | undefined
   abstract header(name: string): string | undefined
   abstract settleAtEnd(hold: Hold): void
@@ -38,7 +41,7 @@ export abstract class GuardedContext<Native extends object, Handler>
   abstract setStatus(status: number): void
   abstract callHandler(handler: Handler, refusal: Refusal): unknown
 
-  get request(): HttpRequest {
+  get request(): MountedRequest {
     return this
   }
 
@@ -66,6 +69,7 @@ export abstract class GuardedContext<Native extends object, Handler>
 interface FrameworkRequest {
   readonly method: string
   readonly headers: IncomingHttpHeaders
+  readonly socket: Socket
   /** The decision that the application sees. */
   rateLimit?: RequestDecision | undefined
 }
@@ -75,8 +79,14 @@ export abstract class FrameworkContext<
   Native extends FrameworkRequest,
   Handler,
 > extends GuardedContext<Native, Handler> {
+  abstract readonly raw: ServerResponse
+
   get method(): string {
     return this.native.method
+  }
+
+  get peer(): string | undefined {
+    return this.native.socket.remoteAddress
   }
 
   header(name: string): string | undefined {
@@ -86,35 +96,35 @@ export abstract class FrameworkContext<
   protected override show(decision: RequestDecision): void {
     this.native.rateLimit = decision
   }
+
+  settleAtEnd(hold: Hold): void {
+    settleAfter(this.raw, this.native.socket, hold)
+  }
+
+  setStatus(status: number): void {
+    this.raw.statusCode = status
+  }
 }
 
 /** One request of a framework whose requests and responses are those of Node. */
 export abstract class NodeRequestContext<
-  Native extends FrameworkRequest & IncomingMessage & { readonly url: string },
+  Native extends FrameworkRequest & IncomingMessage & { url: string; originalUrl?: string },
   Handler,
 > extends FrameworkContext<Native, Handler> {
   abstract override readonly response: ServerResponse
 
+  get raw(): ServerResponse {
+    return this.response
+  }
+
   get content(): RequestContent {
-    const { url, native } = this
+    const { native } = this
+    const url = native.originalUrl ?? native.url
     return { url, parsed: Reflect.get(native, 'body'), stream: native }
-  }
-
-  /** Path and query, as they were sent. */
-  protected get url(): string {
-    return this.native.url
-  }
-
-  settleAtEnd(hold: Hold): void {
-    settleAfter(this.response, this.native.socket, hold)
   }
 
   /** Not by the framework, which may add a charset: problem+json does not have one. */
   send(status: number, { contentType, text }: ResponseBody): void {
     sendByNode(this.response, { status, headers: { 'Content-Type': contentType }, body: text })
-  }
-
-  setStatus(status: number): void {
-    this.response.statusCode = status
   }
 }

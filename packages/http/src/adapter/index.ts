@@ -30,8 +30,8 @@ export {
   hideOnRedirect,
   type Limiting,
   type Refusal,
+  type ServingGuard,
   serve,
-  serveByNode,
   throwingObjects,
   withLimiter,
 } from './serve.ts'

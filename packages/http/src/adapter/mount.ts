@@ -1,19 +1,23 @@
 import type { MaybePromise } from '@sluice/core'
 import type { HttpRequest } from '../request/request.ts'
 
+/** A request at the place where a `Handler` is mounted. */
+export interface MountedRequest extends HttpRequest {
+  /**
+   * The address of the other end of the connection, independent of headers. `undefined` for a
+   * connection without an address, such as a Unix socket.
+   */
+  readonly peer: string | undefined
+}
+
 /** A request as a `Handler` sees it. `path` is relative to its mount, and begins with a slash. */
-export interface HandlerRequest<Native = unknown> extends HttpRequest {
+export interface HandlerRequest<Native = unknown> extends MountedRequest {
   /** The framework's request, for functions of the user's. */
   readonly native: Native
   /** The query of the URL. */
   readonly query: URLSearchParams
   /** The path as it was sent, with the path under which the handler is mounted. */
   readonly originalPath: string
-  /**
-   * The address of the other end of the connection, independent of headers. `undefined` for a
-   * connection without an address, such as a Unix socket.
-   */
-  readonly peer: string | undefined
 }
 
 /** The response of a `Handler`. */
@@ -32,61 +36,26 @@ export type Handler<Native = unknown> = (
   request: HandlerRequest<Native>,
 ) => MaybePromise<HandlerResponse | undefined>
 
-interface Mounted<Native> {
-  readonly native: Native
-  readonly request: HttpRequest
-}
-
-interface NativeRequest {
-  readonly url: string
-  readonly originalUrl: string
-  readonly socket: { readonly remoteAddress?: string | undefined }
-}
-
-interface Sent {
-  readonly url: string
-  readonly originalUrl: string
-  /** See `HandlerRequest`. */
-  readonly peer: () => string | undefined
-}
-
 /** Makes a handler's request. @param prefix the path of the mount, if the view has all of it */
-export function handlerRequest<Native extends NativeRequest>(
-  mounted: Mounted<Native>,
+export function handlerRequest<Native>(
+  { native, request }: { readonly native: Native; readonly request: MountedRequest },
   prefix = '',
 ): HandlerRequest<Native> {
-  const { native } = mounted
-  const { url, originalUrl } = native
-  return handlerRequestOf(
-    mounted,
-    { url, originalUrl, peer: () => native.socket.remoteAddress },
-    prefix,
-  )
-}
-
-/** `handlerRequest` for frameworks whose requests are of another form. */
-export function handlerRequestOf<Native>(
-  { native, request }: Mounted<Native>,
-  { url, originalUrl, peer }: Sent,
-  prefix: string,
-): HandlerRequest<Native> {
+  const { method, route, peer, content } = request
+  const [originalPath = '', ...query] = (content?.url ?? request.path).split('?')
   return {
     native,
-    method: request.method,
+    method,
     path: request.path.slice(prefix.length) || '/',
-    query: new URLSearchParams(url.split('?').slice(1).join('?')),
-    originalPath: originalUrl.split('?', 1)[0] ?? '',
-    get peer() {
-      return peer()
-    },
-    get route() {
-      return request.route
-    },
+    query: new URLSearchParams(query.join('?')),
+    originalPath,
+    peer,
+    route,
     get ip() {
       return request.ip
     },
     header: (name) => request.header(name),
-    ...(request.content && { content: request.content }),
+    content,
   }
 }
 

@@ -74,7 +74,7 @@ function openOn(socket: ClosingSocket): UnderWay<OpenResponse> | undefined {
 }
 
 /** A response of Node whose head is written by `writeHead`, also when nobody calls it. */
-interface HeadedResponse {
+export interface HeadedResponse {
   writeHead: (...args: never[]) => unknown
 }
 

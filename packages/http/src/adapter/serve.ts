@@ -12,19 +12,25 @@ import type { Passage, RequestDecision } from '../request/passage.ts'
 import { type ResponseBody, setFields } from '../request/response.ts'
 import { RateLimitError } from '../responses/rate-limit-error.ts'
 import { fieldsOnHead } from '../responses/response-fields.ts'
-import { beforeHead } from './response-end.ts'
+import { beforeHead, type HeadedResponse } from './response-end.ts'
 
 /** One request of a framework, with all that its adapter does for the kit. */
 export interface AdapterContext<Native extends object, Handler> extends RequestContext<Native> {
+  /** Node's response, if there is one: its head tells whether it is a redirect. */
+  readonly raw?: HeadedResponse | undefined
   /** Shows the application what was decided, as `request.rateLimit`. */
   showDecision(decision: RequestDecision): void
-  /** Replies in place of the application. The fields of the response are set already. */
-  send(status: number, body: ResponseBody): void
-  /** Sets the status that the error handling of the framework begins with. */
+  /** Sets the status of a refusal, before its fields: the user's functions begin with it. */
   setStatus(status: number): void
-  /** Sets the status, and has the user's handler reply. */
+  /** Replies in place of the application. Status and fields of the response are set already. */
+  send(status: number, body: ResponseBody): void
+  /** Has the user's handler reply. */
   callHandler(handler: Handler, refusal: Refusal): unknown
 }
+
+/** The part of a guard, or of a guard of a route, that serves requests. */
+export type ServingGuard<Native extends object, Handler> = Pick<Guard<Native, Handler>, 'check'> &
+  Partial<Pick<Guard<Native, Handler>, 'hidesOnRedirect'>>
 
 /** A refused request, as a handler of the user gets it. */
 export interface Refusal {
@@ -59,46 +65,39 @@ export function withLimiter<
 
 /**
  * Decides on a request, and carries out the decision: sets fields, holds the request, replies.
- * @param check the check of a guard, or of the code that an adapter puts in front of it
+ * @param guard a guard, or the check that an adapter puts in its place
  * @returns whether the request goes on
  * @throws or rejects with the errors of users' functions
  */
-export function serve<Handler, Context extends AdapterContext<object, Handler>>(
-  context: Context,
-  check: (context: Context) => MaybePromise<Passage<Handler>>,
+export function serve<Native extends object, Handler>(
+  context: AdapterContext<Native, Handler>,
+  { check, hidesOnRedirect }: ServingGuard<Native, Handler>,
 ): MaybePromise<boolean> {
+  if (hidesOnRedirect && context.raw) {
+    beforeHead(context.raw, (status) => hideOnRedirect(context, status))
+  }
   const passage = check(context)
   return isPromise(passage)
     ? passage.then((known) => carryOut(known, context))
     : carryOut(passage, context)
 }
 
-/** `serve` for a response of Node, whose head tells whether it is a redirect. */
-export function serveByNode<Native extends object, Handler>(
-  response: Parameters<typeof beforeHead>[0],
-  context: AdapterContext<Native, Handler>,
-  { hidesOnRedirect, check }: Pick<Guard<Native, Handler>, 'hidesOnRedirect' | 'check'>,
-): MaybePromise<boolean> {
-  if (hidesOnRedirect) beforeHead(response, (status) => hideOnRedirect(context, status))
-  return serve(context, check)
-}
-
 function carryOut<Handler>(
   { decision, verdict, hold }: Passage<Handler>,
   context: AdapterContext<object, Handler>,
 ): MaybePromise<boolean> {
+  const { response } = context
   if (hold) context.settleAtEnd(hold)
   if (decision) context.showDecision(decision)
-  setFields(context.response, verdict.fields)
+  const isRefused = verdict.action === 'reject' || verdict.action === 'answer'
+  if (isRefused && !response.headersSent) context.setStatus(verdict.status)
+  setFields(response, verdict.fields)
   if (verdict.action === 'pass') return true
   if (verdict.action === 'delay') return verdict.turn
-  if (context.response.headersSent) return false
+  if (response.headersSent) return false
   if (verdict.action === 'reject' && verdict.handler && decision) {
     const { handler, status, fields } = verdict
-    if (handler === 'throw') {
-      context.setStatus(status)
-      throw new RateLimitError({ status, fields, decision })
-    }
+    if (handler === 'throw') throw new RateLimitError({ status, fields, decision })
     return andThen(context.callHandler(handler, { status, decision }), () => false)
   }
   if (verdict.body) context.send(verdict.status, verdict.body)

@@ -34,15 +34,19 @@ export function fieldLines(response: HttpResponse, name: string): readonly strin
   return typeof value === 'object' ? value : [String(value)]
 }
 
-/**
- * The value of a request header in Node's record of headers, which lists some names as arrays. Over
- * HTTP/2 the authority is the Host.
- */
+/** Other names of headers: the authority of HTTP/2 is the Host, and Referer has two spellings. */
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ['host', ':authority'],
+  ['referer', 'referrer'],
+  ['referrer', 'referer'],
+])
+
+/** The value of a request header in Node's record of headers, which lists some names as arrays. */
 export function headerOf(
   headers: Readonly<Record<string, string | string[] | undefined>>,
   name: string,
 ): string | undefined {
-  const value = headers[name] ?? (name === 'host' ? headers[':authority'] : undefined)
+  const value = headers[name] ?? headers[otherNames.get(name) ?? name]
   return Array.isArray(value) ? value.join(', ') : value
 }
 
