@@ -60,7 +60,7 @@ describe.each(algorithmNames)('the state of %s', (name) => {
   })
 
   it.skipIf(!algorithms[name].takeUsual)('takes a usual request as the other functions do', () => {
-    const { takeUsual, clamp, capacity, msUntil, resetMs } = algorithms[name]
+    const { takeUsual, clamp, capacity, quota = capacity, msUntil, resetMs } = algorithms[name]
     const step = fc.record({
       elapsedMs: fc.oneof(fc.nat(20), fc.nat(70_000), fc.integer({ min: -90_000, max: 0 })),
       cost: fc.integer({ min: 1, max: 3 }),
@@ -77,6 +77,7 @@ describe.each(algorithmNames)('the state of %s', (name) => {
           const clamped = clamp(other, check, now)
           const target = capacity(check) - cost
           const fits = target >= 0 && msUntil(clamped, check, { now, target }) === 0
+          const delayMs = algorithms[name].delayMs?.(clamped, check, now) ?? 0
           const taken = takeUsual?.(one, check, now)
           if (!taken) Object.assign(one, clamp(one, check, now))
           else expect(fits).toBe(true)
@@ -84,7 +85,12 @@ describe.each(algorithmNames)('the state of %s', (name) => {
           if (fits) expect(take(other, check, now)).toBe(taken?.at ?? take(one, check, now))
           expect(codec.save(one)).toEqual(codec.save(other))
           const units = used(other, check, now)
-          const expected = { used: units, resetMs: resetMs(other, check, { now, used: units }) }
+          const remaining = Math.min(limit, Math.max(0, quota(check) - units))
+          const expected = {
+            remaining,
+            resetMs: resetMs(other, check, { now, used: units }),
+            delayMs,
+          }
           if (taken) expect(taken).toMatchObject(expected)
         }
       }),

@@ -1,5 +1,5 @@
 import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
-import { effectiveWindowMs } from './effective-window.ts'
+import { effectiveWindowMs, remainingUnits } from './effective-window.ts'
 import { unitsLeft } from './fixed-window.ts'
 import { flatCodec, noOptions, plainWindow } from './flat-codec.ts'
 import { maxUnits } from './max-units.ts'
@@ -69,7 +69,7 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
     if (limit === 0 || used === 0) return policy.windowMs
     const target = Math.min(used, limit) - 1
     const msToNextUnit = slidingCounter.msUntil(state, check, { now, target })
-    return effectiveWindowMs(check, { used, capacity: limit, msToNextUnit })
+    return effectiveWindowMs(check, remainingUnits(limit, limit, used), msToNextUnit)
   },
 
   take(state, check, now) {
@@ -84,10 +84,25 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
   },
 
   takeUsual(state, check, now) {
-    const used = slidingCounter.used(state, check, now) + check.cost
-    if (state.startMs > now || used > check.limit) return undefined
-    const at = slidingCounter.take(state, check, now)
-    return taken(at, used, slidingCounter.resetMs(state, check, { now, used }))
+    const { cost, limit, policy } = check
+    const { windowMs } = policy
+    if (state.startMs > now) return undefined
+    const startMs = windowStart(check, now)
+    const leftMs = startMs + windowMs - now
+    const previous = previousAt(state, startMs, windowMs)
+    const covered = Math.floor((previous * leftMs) / windowMs)
+    const current = currentAt(state, startMs) + cost
+    const remaining = limit - current - covered
+    if (remaining < 0) return undefined
+    state.startMs = startMs
+    state.current = current
+    state.previous = previous
+    state.limit = limit
+    const msToNextUnit =
+      covered > 0
+        ? elapsedUntil(windowMs, previous, covered - 1) + leftMs - windowMs
+        : elapsedUntil(windowMs, current, current - 1) + leftMs
+    return taken(startMs, remaining, effectiveWindowMs(check, remaining, msToNextUnit))
   },
 
   giveBack(state, check, { now, at }) {

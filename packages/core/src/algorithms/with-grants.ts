@@ -1,5 +1,5 @@
 import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
-import { effectiveWindowMs } from './effective-window.ts'
+import { effectiveWindowMs, remainingUnits } from './effective-window.ts'
 import { type KeptGrant, type KeyGrant, longestGrantMs, maxGrants } from './grant.ts'
 
 /** A state with the grants of its key beside it, those that end first in front. */
@@ -157,7 +157,7 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
       if (check.limit === 0 || units === 0) return check.policy.windowMs
       const capacity = algorithm.capacity(check)
       const msToNextUnit = msUntil(state, check, { now, target: Math.min(units, capacity) - 1 })
-      return effectiveWindowMs(check, { used: units, capacity, msToNextUnit })
+      return effectiveWindowMs(check, remainingUnits(check.limit, capacity, units), msToNextUnit)
     },
 
     take(state, check, now) {
