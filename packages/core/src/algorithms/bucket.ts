@@ -1,5 +1,5 @@
 import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
-import { effectiveWindowMs, remainingUnits } from './effective-window.ts'
+import { effectiveWindowMs, remainingUnits, resetOf } from './effective-window.ts'
 import { flatCodec, plainWindow } from './flat-codec.ts'
 
 type Check = CountingCheck<object>
@@ -24,20 +24,16 @@ export interface Bucket extends KeyState {
 export function bucket<Settings extends object, Options>(
   own: OwnTraits<Settings, Options>,
 ): Algorithm<Bucket, Settings, Options> {
-  const { capacityLevel, quota = capacityOf } = own
-  function capacityOf(check: CountingCheck<Settings>): number {
-    return Math.floor(capacityLevel(check) / check.policy.windowMs)
-  }
-
+  const { capacityLevel } = own
   const self: Algorithm<Bucket, Settings, Options> = {
     ...plainWindow,
     ...own,
     counts: 'units',
-    codec: flatCodec(newBucket, ['level', 'at', 'endsAt', 'limit']),
+    codec: flatCodec(newBucket),
 
     create: newBucket,
 
-    capacity: capacityOf,
+    capacity: (check) => Math.floor(capacityLevel(check) / check.policy.windowMs),
 
     clamp(state, { policy }, now) {
       const at = now + policy.windowMs
@@ -59,13 +55,7 @@ export function bucket<Settings extends object, Options>(
       return waitMs === 0 ? 0 : waitMs + timeOf(state, now) - now
     },
 
-    resetMs(state, check, { now, used }) {
-      if (check.limit === 0 || used === 0) return check.policy.windowMs
-      const capacity = quota(check)
-      const target = Math.min(used, capacity) - 1
-      const msToNextUnit = self.msUntil(state, check, { now, target })
-      return effectiveWindowMs(check, remainingUnits(check.limit, capacity, used), msToNextUnit)
-    },
+    resetMs: resetOf(() => self),
 
     take(state, check, now) {
       const before = levelAt(state, check, now)
@@ -89,9 +79,11 @@ export function bucket<Settings extends object, Options>(
       if (level > full) return undefined
       const delayMs = own.delayMs?.(state, check, now) ?? 0
       fill(state, check, { now, level })
-      const part = full % windowMs
+      // The operator `%` takes several times as long.
+      const whole = Math.floor(full / windowMs)
+      const part = full - whole * windowMs
       const used = Math.ceil((level - part) / windowMs)
-      const capacity = quota(check)
+      const capacity = own.quota ? own.quota(check) : whole
       const target = (Math.min(used, capacity) - 1) * windowMs + part
       const msToNextUnit = msUntilLevel(state, check, { now, target })
       const remaining = remainingUnits(check.limit, capacity, used)

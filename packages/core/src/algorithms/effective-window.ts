@@ -1,4 +1,4 @@
-import type { CountingCheck } from './algorithm.ts'
+import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
 
 /**
  * The window in which at most the remaining units may be used, for clients that pace themselves:
@@ -13,6 +13,19 @@ export function effectiveWindowMs(
   msToNextUnit: number,
 ): number {
   return Math.max(msToNextUnit, Math.ceil((remaining * policy.windowMs) / limit))
+}
+
+/** Makes the `resetMs` of an algorithm whose units come back one after the other. */
+export function resetOf<State extends KeyState, Settings extends object>(
+  algorithm: () => Pick<Algorithm<State, Settings>, 'capacity' | 'quota' | 'msUntil'>,
+): Algorithm<State, Settings>['resetMs'] {
+  return (state, check, { now, used }) => {
+    if (check.limit === 0 || used === 0) return check.policy.windowMs
+    const { capacity, quota = capacity, msUntil } = algorithm()
+    const most = quota(check)
+    const msToNextUnit = msUntil(state, check, { now, target: Math.min(used, most) - 1 })
+    return effectiveWindowMs(check, remainingUnits(check.limit, most, used), msToNextUnit)
+  }
 }
 
 /**

@@ -60,7 +60,7 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
       return { clockAligned, calendar }
     },
   },
-  codec: flatCodec(newWindow, ['startMs', 'count', 'limit']),
+  codec: flatCodec(newWindow),
 
   create: newWindow,
 

@@ -1,5 +1,5 @@
 import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
-import { effectiveWindowMs, remainingUnits } from './effective-window.ts'
+import { effectiveWindowMs, resetOf } from './effective-window.ts'
 import { unitsLeft } from './fixed-window.ts'
 import { flatCodec, noOptions, plainWindow } from './flat-codec.ts'
 import { maxUnits } from './max-units.ts'
@@ -28,7 +28,7 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
   describe: ({ windowMs }) => `sliding-counter over ${windowMs} ms`,
   lifeMs: ({ windowMs }) => 2 * windowMs,
   options: noOptions,
-  codec: flatCodec(newCounter, ['startMs', 'current', 'previous', 'limit']),
+  codec: flatCodec(newCounter),
 
   create: newCounter,
 
@@ -64,13 +64,7 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
     return windowMs - elapsedMs + elapsedUntil(windowMs, current, target)
   },
 
-  resetMs(state, check, { now, used }) {
-    const { limit, policy } = check
-    if (limit === 0 || used === 0) return policy.windowMs
-    const target = Math.min(used, limit) - 1
-    const msToNextUnit = slidingCounter.msUntil(state, check, { now, target })
-    return effectiveWindowMs(check, remainingUnits(limit, limit, used), msToNextUnit)
-  },
+  resetMs: resetOf(() => slidingCounter),
 
   take(state, check, now) {
     const { windowMs } = check.policy
@@ -131,7 +125,9 @@ function timeOf({ startMs }: SlidingCounter, now: number): number {
 }
 
 function windowStart(check: Check, now: number): number {
-  return now - (now % check.policy.windowMs)
+  const { windowMs } = check.policy
+  // Exact below 2^53. The operator `%` takes several times as long.
+  return Math.floor(now / windowMs) * windowMs
 }
 
 function currentAt(state: SlidingCounter, startMs: number): number {

@@ -7,7 +7,7 @@ import {
   type OptionPath,
   taken,
 } from './algorithm.ts'
-import { effectiveWindowMs, remainingUnits } from './effective-window.ts'
+import { effectiveWindowMs, resetOf } from './effective-window.ts'
 import { plainWindow } from './flat-codec.ts'
 
 export interface SlidingLogOptions {
@@ -81,15 +81,13 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
 
   used(state, check, now) {
     const cutMs = now - check.policy.windowMs
-    if (state.lastMs <= cutMs) return 0
-    const first = firstAfter(state, cutMs)
-    return state.lastTotal - totalBefore(state, first)
+    return state.lastTotal - totalBefore(state, firstAfter(state, cutMs))
   },
 
   msUntil(state, check, { now, target }) {
-    if (slidingLog.used(state, check, now) <= target) return 0
+    let low = firstAfter(state, now - check.policy.windowMs)
     const gone = state.lastTotal - target
-    let low = state.head
+    if (gone <= totalBefore(state, low)) return 0
     let high = countOf(state) - 1
     if (totalAt(state, low) >= gone) high = low
     while (low < high) {
@@ -100,16 +98,7 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     return timeAt(state, low) + check.policy.windowMs - now
   },
 
-  resetMs(state, check, { now, used }) {
-    const { limit, policy } = check
-    if (limit === 0 || used === 0) return policy.windowMs
-    // Usually at most `limit` units count, and the oldest unit is the next to leave.
-    const msToNextUnit =
-      used <= limit
-        ? timeAt(state, firstAfter(state, now - policy.windowMs)) + policy.windowMs - now
-        : slidingLog.msUntil(state, check, { now, target: limit - 1 })
-    return effectiveWindowMs(check, remainingUnits(limit, limit, used), msToNextUnit)
-  },
+  resetMs: resetOf(() => slidingLog),
 
   take(state, check, now) {
     const time = recordedAt(check, now)

@@ -1,5 +1,5 @@
 import type { KeyState } from '../algorithms/algorithm.ts'
-import { algorithmOf } from '../algorithms/table.ts'
+import { algorithmOf, hotPathOf } from '../algorithms/table.ts'
 import {
   type BlockCheck,
   type Check,
@@ -72,7 +72,7 @@ function consume(states: States, checks: readonly Check[], now: number): readonl
 
 function consumeOne(states: States, check: Check, now: number): Outcome {
   const state = states.get(check, now)
-  const { takeUsual, endsAt, capacity } = algorithmOf(check.policy)
+  const { takeUsual, endsAt, capacity } = hotPathOf(check.policy.counting)
   const lives = state !== undefined && endsAt(state, check) > now
   // What never fits begins no state.
   if (takeUsual && leavesTrace(check) && (lives || check.cost <= capacity(check))) {
