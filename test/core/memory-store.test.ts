@@ -32,6 +32,16 @@ it.each(algorithmNames.filter((name) => name !== 'concurrency'))(
   },
 )
 
+it('keeps what each key has taken when the map of a policy is divided', async () => {
+  const store = memoryStore()
+  const limiter = limiterOf({ store, limit: 1, window: '1h' })
+  const keys = Array.from({ length: 17_000 }, (_, index) => `key-${index}`)
+  for (const key of keys) expect((await limiter.consume(key)).allowed).toBe(true)
+  for (const key of keys) expect((await limiter.consume(key)).allowed).toBe(false)
+  for (const key of keys) await limiter.reset(key)
+  expect(store.size).toBe(0)
+})
+
 describe('a flood of keys', () => {
   it.each(algorithmNames)(
     'ten times the cap leaves memory bounded, and a blocked key blocked (%s)',

@@ -1,5 +1,6 @@
 import { algorithmNames, createLimiter, memoryStore } from '@sluice/core'
 import { algorithms } from '@sluice/core/backend'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { algorithmPolicy, testedAlgorithms } from '../stores/algorithm-policy.ts'
 import { policyOf } from '../stores/traces.ts'
@@ -44,6 +45,44 @@ describe.each(algorithmNames)('the state of %s', (name) => {
     expect(codec.save(copy)).toEqual(codec.save(state))
     expect(used(copy, check, 61_500)).toBe(used(state, check, 61_500))
     expect(endsAt(copy, check)).toBe(endsAt(state, check))
+  })
+
+  it.skipIf(!algorithms[name].takeUsual)('takes a usual request as the other functions do', () => {
+    const { takeUsual, clamp, capacity, quota = capacity, msUntil, resetMs } = algorithms[name]
+    const step = fc.record({
+      elapsedMs: fc.oneof(fc.nat(20), fc.nat(70_000), fc.integer({ min: -90_000, max: 0 })),
+      cost: fc.integer({ min: 1, max: 3 }),
+      limit: fc.integer({ min: 1, max: 6 }),
+    })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+        let now = 1_000_000
+        const one = create()
+        const other = create()
+        for (const { elapsedMs, cost, limit } of steps) {
+          now += elapsedMs
+          const check = { policy, cost, limit }
+          const clamped = clamp(other, check, now)
+          const target = capacity(check) - cost
+          const fits = target >= 0 && msUntil(clamped, check, { now, target }) === 0
+          const delayMs = algorithms[name].delayMs?.(clamped, check, now) ?? 0
+          const taken = takeUsual?.(one, check, now)
+          if (!taken) Object.assign(one, clamp(one, check, now))
+          else expect(fits).toBe(true)
+          Object.assign(other, clamped)
+          if (fits) expect(take(other, check, now)).toBe(taken?.at ?? take(one, check, now))
+          expect(codec.save(one)).toEqual(codec.save(other))
+          const units = used(other, check, now)
+          const remaining = Math.min(limit, Math.max(0, quota(check) - units))
+          const expected = {
+            remaining,
+            resetMs: resetMs(other, check, { now, used: units }),
+            delayMs,
+          }
+          if (taken) expect(taken).toMatchObject(expected)
+        }
+      }),
+    )
   })
 
   it('is not read from other numbers', () => {

@@ -119,17 +119,21 @@ interface ReadState<State> {
 
 /** The charge of a usual request, and the usage after it. */
 export interface Taken {
+  /** The value that a refund has to name, as `take` returns it. */
   at: number
-  used: number
-  resetMs: number | undefined
+  remaining: number
+  resetMs: number
+  /** Ms that the request is held. */
+  delayMs: number
 }
 
 /** The last charge, until the next one: one object for all, since there are many. */
-const lastTaken: Taken = { at: 0, used: 0, resetMs: undefined }
-export function taken(at: number, used: number, resetMs: number | undefined): Taken {
+const lastTaken: Taken = { at: 0, remaining: 0, resetMs: 0, delayMs: 0 }
+export function taken(at: number, remaining: number, resetMs: number): Taken {
   lastTaken.at = at
-  lastTaken.used = used
+  lastTaken.remaining = remaining
   lastTaken.resetMs = resetMs
+  lastTaken.delayMs = 0
   return lastTaken
 }
 
@@ -190,9 +194,9 @@ export interface Algorithm<
    */
   take(state: State, check: CountingCheck<Settings>, now: number): number
   /**
-   * Takes a check that fits a state without times after `now`, as most requests find it: one call
-   * in place of `clamp`, `msUntil`, `overflows` and `take`.
-   * @returns what `take`, `used` and `resetMs` return; `undefined` if they have to decide
+   * Takes a check that fits a state without times after `now`, as most requests find it. One call
+   * does the work of the functions above, and of `take`. If it returns `undefined`, it has changed
+   * nothing, and those functions have to decide.
    */
   takeUsual?(state: State, check: CountingCheck<Settings>, now: number): Taken | undefined
   /**

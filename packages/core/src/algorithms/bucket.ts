@@ -1,5 +1,5 @@
 import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
-import { effectiveWindowMs } from './effective-window.ts'
+import { effectiveWindowMs, remainingUnits, resetOf } from './effective-window.ts'
 import { flatCodec, plainWindow } from './flat-codec.ts'
 
 type Check = CountingCheck<object>
@@ -25,16 +25,11 @@ export function bucket<Settings extends object, Options>(
   own: OwnTraits<Settings, Options>,
 ): Algorithm<Bucket, Settings, Options> {
   const { capacityLevel } = own
-  function overflows(state: Bucket, check: CountingCheck<Settings>, now: number): boolean {
-    const raised = levelAt(state, check, now) + check.cost * check.policy.windowMs
-    return raised > capacityLevel(check)
-  }
-
   const self: Algorithm<Bucket, Settings, Options> = {
     ...plainWindow,
     ...own,
     counts: 'units',
-    codec: flatCodec(newBucket, ['level', 'at', 'endsAt', 'limit']),
+    codec: flatCodec(newBucket),
 
     create: newBucket,
 
@@ -60,14 +55,7 @@ export function bucket<Settings extends object, Options>(
       return waitMs === 0 ? 0 : waitMs + timeOf(state, now) - now
     },
 
-    resetMs(state, check, { now, used }) {
-      if (check.limit === 0 || used === 0) return check.policy.windowMs
-      const { quota = self.capacity } = own
-      const capacity = quota(check)
-      const target = Math.min(used, capacity) - 1
-      const msToNextUnit = self.msUntil(state, check, { now, target })
-      return effectiveWindowMs(check, { used, capacity, msToNextUnit })
-    },
+    resetMs: resetOf(() => self),
 
     take(state, check, now) {
       const before = levelAt(state, check, now)
@@ -78,13 +66,31 @@ export function bucket<Settings extends object, Options>(
       return state.endsAt
     },
 
-    overflows,
+    overflows(state, check, now) {
+      const raised = levelAt(state, check, now) + check.cost * check.policy.windowMs
+      return raised > capacityLevel(check)
+    },
 
     takeUsual(state, check, now) {
-      if (state.at > now || overflows(state, check, now)) return undefined
-      const at = self.take(state, check, now)
-      const used = self.used(state, check, now)
-      return taken(at, used, self.resetMs(state, check, { now, used }))
+      const { windowMs } = check.policy
+      if (state.at > now) return undefined
+      const level = levelAt(state, check, now) + check.cost * windowMs
+      const full = capacityLevel(check)
+      if (level > full) return undefined
+      const delayMs = own.delayMs?.(state, check, now) ?? 0
+      fill(state, check, { now, level })
+      // The operator `%` takes several times as long.
+      const whole = Math.floor(full / windowMs)
+      const part = full - whole * windowMs
+      const used = Math.ceil((level - part) / windowMs)
+      const capacity = own.quota ? own.quota(check) : whole
+      const target = (Math.min(used, capacity) - 1) * windowMs + part
+      const msToNextUnit = msUntilLevel(state, check, { now, target })
+      const remaining = remainingUnits(check.limit, capacity, used)
+      const resetMs = effectiveWindowMs(check, remaining, msToNextUnit)
+      const charge = taken(state.endsAt, remaining, resetMs)
+      charge.delayMs = delayMs
+      return charge
     },
 
     giveBack(state, check, { now, at }) {

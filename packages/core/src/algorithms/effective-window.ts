@@ -1,28 +1,31 @@
-import type { CountingCheck } from './algorithm.ts'
-
-/** The numbers from which the effective window of a key follows. */
-interface Usage {
-  /** Units that count now. */
-  readonly used: number
-  /** The most units that may count at once. */
-  readonly capacity: number
-  /** The ms until one unit fewer counts than now, and fewer than the capacity. */
-  readonly msToNextUnit: number
-}
+import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
 
 /**
  * The window in which at most the remaining units may be used, for clients that pace themselves:
  * `max(time to the next unit, ⌊remaining⌋ · windowMs / limit)`, rounded up. If nothing counts, it
  * is the whole window. It satisfies both definitions of `t` in the drafts (time to more quota in
  * -10, effective window in -11).
+ * @param msToNextUnit ms until one unit fewer counts than now, and fewer than the capacity
  */
 export function effectiveWindowMs(
   { policy, limit }: CountingCheck<object>,
-  { used, capacity, msToNextUnit }: Usage,
+  remaining: number,
+  msToNextUnit: number,
 ): number {
-  if (limit === 0 || used === 0) return policy.windowMs
-  const remaining = remainingUnits(limit, capacity, used)
   return Math.max(msToNextUnit, Math.ceil((remaining * policy.windowMs) / limit))
+}
+
+/** Makes the `resetMs` of an algorithm whose units come back one after the other. */
+export function resetOf<State extends KeyState, Settings extends object>(
+  algorithm: () => Pick<Algorithm<State, Settings>, 'capacity' | 'quota' | 'msUntil'>,
+): Algorithm<State, Settings>['resetMs'] {
+  return (state, check, { now, used }) => {
+    if (check.limit === 0 || used === 0) return check.policy.windowMs
+    const { capacity, quota = capacity, msUntil } = algorithm()
+    const most = quota(check)
+    const msToNextUnit = msUntil(state, check, { now, target: Math.min(used, most) - 1 })
+    return effectiveWindowMs(check, remainingUnits(check.limit, most, used), msToNextUnit)
+  }
 }
 
 /**

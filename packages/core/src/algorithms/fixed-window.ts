@@ -60,7 +60,7 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
       return { clockAligned, calendar }
     },
   },
-  codec: flatCodec(newWindow, ['startMs', 'count', 'limit']),
+  codec: flatCodec(newWindow),
 
   create: newWindow,
 
@@ -96,10 +96,13 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
   },
 
   takeUsual(state, check, now) {
-    const used = fixedWindow.used(state, check, now) + check.cost
-    if (state.startMs > now || used > check.limit) return undefined
-    const at = fixedWindow.take(state, check, now)
-    return taken(at, used, fixedWindow.resetMs(state, check, { now, used }))
+    const { cost, limit } = check
+    const count = fixedWindow.used(state, check, now) + cost
+    if (state.startMs > now || count > limit) return undefined
+    if (count === cost && !isOpen(state, check, now)) state.startMs = startAt(check, now)
+    state.count = count
+    state.limit = limit
+    return taken(state.startMs, limit - count, endOf(check, state.startMs) - now)
   },
 
   giveBack(state, check, { now, at }) {

@@ -3,15 +3,14 @@ import type { Codec, OwnOptions } from './algorithm.ts'
 type Flat<State> = { readonly [field in keyof State]: number }
 
 /**
- * The codec of a state whose fields are all whole numbers, which are written in the order given.
+ * The codec of a state whose fields are all whole numbers. They are written in the order in which a
+ * new state has them, so another order is another format.
  */
-export function flatCodec<State extends Flat<State>>(
-  create: () => State,
-  fields: readonly (keyof State & string)[],
-): Codec<State> {
+export function flatCodec<State extends Flat<State>>(create: () => State): Codec<State> {
   return {
-    save: (state) => fields.map((field) => state[field]),
+    save: (state) => Object.keys(create()).map((field) => Reflect.get(state, field)),
     load(numbers) {
+      const fields = Object.keys(create())
       if (numbers.length !== fields.length) return undefined
       return Object.assign(
         create(),

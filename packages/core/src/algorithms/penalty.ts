@@ -50,15 +50,7 @@ export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
   // would clear the strikes of the longer one.
   agrees: (one, other) => !one.penalty || !other.penalty || one.windowMs === other.windowMs,
   options: { ...noOptions, neutral: { penalty: undefined }, read: () => ({ penalty: undefined }) },
-  codec: flatCodec(newPenalised, [
-    'strikes',
-    'sinceMs',
-    'blockedUntil',
-    'askedMs',
-    'penaltyMs',
-    'withinMs',
-    'limit',
-  ]),
+  codec: flatCodec(newPenalised),
 
   create: newPenalised,
 

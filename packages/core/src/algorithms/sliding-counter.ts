@@ -1,5 +1,5 @@
 import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
-import { effectiveWindowMs } from './effective-window.ts'
+import { effectiveWindowMs, resetOf } from './effective-window.ts'
 import { unitsLeft } from './fixed-window.ts'
 import { flatCodec, noOptions, plainWindow } from './flat-codec.ts'
 import { maxUnits } from './max-units.ts'
@@ -28,7 +28,7 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
   describe: ({ windowMs }) => `sliding-counter over ${windowMs} ms`,
   lifeMs: ({ windowMs }) => 2 * windowMs,
   options: noOptions,
-  codec: flatCodec(newCounter, ['startMs', 'current', 'previous', 'limit']),
+  codec: flatCodec(newCounter),
 
   create: newCounter,
 
@@ -64,13 +64,7 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
     return windowMs - elapsedMs + elapsedUntil(windowMs, current, target)
   },
 
-  resetMs(state, check, { now, used }) {
-    const { limit, policy } = check
-    if (limit === 0 || used === 0) return policy.windowMs
-    const target = Math.min(used, limit) - 1
-    const msToNextUnit = slidingCounter.msUntil(state, check, { now, target })
-    return effectiveWindowMs(check, { used, capacity: limit, msToNextUnit })
-  },
+  resetMs: resetOf(() => slidingCounter),
 
   take(state, check, now) {
     const { windowMs } = check.policy
@@ -84,10 +78,25 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
   },
 
   takeUsual(state, check, now) {
-    const used = slidingCounter.used(state, check, now) + check.cost
-    if (state.startMs > now || used > check.limit) return undefined
-    const at = slidingCounter.take(state, check, now)
-    return taken(at, used, slidingCounter.resetMs(state, check, { now, used }))
+    const { cost, limit, policy } = check
+    const { windowMs } = policy
+    if (state.startMs > now) return undefined
+    const startMs = windowStart(check, now)
+    const leftMs = startMs + windowMs - now
+    const previous = previousAt(state, startMs, windowMs)
+    const covered = Math.floor((previous * leftMs) / windowMs)
+    const current = currentAt(state, startMs) + cost
+    const remaining = limit - current - covered
+    if (remaining < 0) return undefined
+    state.startMs = startMs
+    state.current = current
+    state.previous = previous
+    state.limit = limit
+    const msToNextUnit =
+      covered > 0
+        ? elapsedUntil(windowMs, previous, covered - 1) + leftMs - windowMs
+        : elapsedUntil(windowMs, current, current - 1) + leftMs
+    return taken(startMs, remaining, effectiveWindowMs(check, remaining, msToNextUnit))
   },
 
   giveBack(state, check, { now, at }) {
@@ -116,7 +125,9 @@ function timeOf({ startMs }: SlidingCounter, now: number): number {
 }
 
 function windowStart(check: Check, now: number): number {
-  return now - (now % check.policy.windowMs)
+  const { windowMs } = check.policy
+  // Exact below 2^53. The operator `%` takes several times as long.
+  return Math.floor(now / windowMs) * windowMs
 }
 
 function currentAt(state: SlidingCounter, startMs: number): number {

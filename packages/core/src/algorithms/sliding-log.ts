@@ -7,7 +7,7 @@ import {
   type OptionPath,
   taken,
 } from './algorithm.ts'
-import { effectiveWindowMs } from './effective-window.ts'
+import { effectiveWindowMs, resetOf } from './effective-window.ts'
 import { plainWindow } from './flat-codec.ts'
 
 export interface SlidingLogOptions {
@@ -81,15 +81,13 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
 
   used(state, check, now) {
     const cutMs = now - check.policy.windowMs
-    if (state.lastMs <= cutMs) return 0
-    const first = firstAfter(state, cutMs)
-    return state.lastTotal - totalBefore(state, first)
+    return state.lastTotal - totalBefore(state, firstAfter(state, cutMs))
   },
 
   msUntil(state, check, { now, target }) {
-    if (slidingLog.used(state, check, now) <= target) return 0
+    let low = firstAfter(state, now - check.policy.windowMs)
     const gone = state.lastTotal - target
-    let low = state.head
+    if (gone <= totalBefore(state, low)) return 0
     let high = countOf(state) - 1
     if (totalAt(state, low) >= gone) high = low
     while (low < high) {
@@ -100,16 +98,7 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     return timeAt(state, low) + check.policy.windowMs - now
   },
 
-  resetMs(state, check, { now, used }) {
-    const { limit, policy } = check
-    if (limit === 0 || used === 0) return policy.windowMs
-    // Usually at most `limit` units count, and the oldest unit is the next to leave.
-    const msToNextUnit =
-      used <= limit
-        ? timeAt(state, firstAfter(state, now - policy.windowMs)) + policy.windowMs - now
-        : slidingLog.msUntil(state, check, { now, target: limit - 1 })
-    return effectiveWindowMs(check, { used, capacity: limit, msToNextUnit })
-  },
+  resetMs: resetOf(() => slidingLog),
 
   take(state, check, now) {
     const time = recordedAt(check, now)
@@ -119,23 +108,25 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     // larger one.
     const most = Math.max(maxRecorded(check), before)
     const units = Math.min(check.cost, most)
-    if (state.lastTotal > Number.MAX_SAFE_INTEGER - units) rebase(state)
-    if (state.lastMs >= 0 && state.lastMs < time) {
-      if (state.earlier === none) state.earlier = [state.lastMs, state.lastTotal]
-      else state.earlier.push(state.lastMs, state.lastTotal)
-    }
-    state.lastMs = time
-    state.lastTotal += units
+    append(state, time, units)
     keepNewest(state, most)
     state.limit = check.limit
     return time
   },
 
   takeUsual(state, check, now) {
-    const used = slidingLog.used(state, check, now) + check.cost
-    if (state.lastMs > now || used > check.limit) return undefined
-    const at = slidingLog.take(state, check, now)
-    return taken(at, used, slidingLog.resetMs(state, check, { now, used }))
+    if (state.lastMs > now) return undefined
+    const cutMs = now - check.policy.windowMs
+    const first = firstAfter(state, cutMs)
+    const used = state.lastTotal - totalBefore(state, first) + check.cost
+    if (used > check.limit) return undefined
+    dropUntil(state, first)
+    const time = recordedAt(check, now)
+    append(state, time, check.cost)
+    state.limit = check.limit
+    const remaining = check.limit - used
+    const msToNextUnit = timeAt(state, state.head) - cutMs
+    return taken(time, remaining, effectiveWindowMs(check, remaining, msToNextUnit))
   },
 
   giveBack(state, check, { now, at: time }) {
@@ -236,6 +227,16 @@ function firstAfter(state: SlidingLog, timeMs: number): number {
     else low = middle + 1
   }
   return low
+}
+
+function append(state: SlidingLog, time: number, units: number): void {
+  if (state.lastTotal > Number.MAX_SAFE_INTEGER - units) rebase(state)
+  if (state.lastMs >= 0 && state.lastMs < time) {
+    if (state.earlier === none) state.earlier = [state.lastMs, state.lastTotal]
+    else state.earlier.push(state.lastMs, state.lastTotal)
+  }
+  state.lastMs = time
+  state.lastTotal += units
 }
 
 function dropUntil(state: SlidingLog, index: number): void {

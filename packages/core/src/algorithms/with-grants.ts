@@ -1,5 +1,5 @@
 import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
-import { effectiveWindowMs } from './effective-window.ts'
+import { resetOf } from './effective-window.ts'
 import { type KeptGrant, type KeyGrant, longestGrantMs, maxGrants } from './grant.ts'
 
 /** A state with the grants of its key beside it, those that end first in front. */
@@ -98,26 +98,11 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
     state.grants = state.grants.toSpliced(at < 0 ? state.grants.length : at, 0, grant)
   }
 
-  const {
-    counts,
-    keepsEachUnit = false,
-    keyName,
-    keyShape,
-    describe,
-    lifeMs,
-    capacity,
-    luaSetting,
-  } = algorithm
+  // These functions read a state without grants. Those that are needed are written anew below.
+  const { delayMs, takeUsual, overflows, renew, block, ...traits } = algorithm
   return {
-    counts,
-    keepsEachUnit,
-    keyName,
-    keyShape,
-    describe,
-    lifeMs,
-    capacity,
-    ...(luaSetting && { luaSetting }),
-    options: { fields: {}, neutral: algorithm.options.neutral, read: algorithm.options.read },
+    ...traits,
+    options: { ...algorithm.options, fields: {} },
     codec: {
       save: ({ limit, inner, grants }) => [
         limit,
@@ -152,13 +137,7 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
 
     used,
     msUntil,
-
-    resetMs(state, check, { now, used: units }) {
-      if (check.limit === 0 || units === 0) return check.policy.windowMs
-      const capacity = algorithm.capacity(check)
-      const msToNextUnit = msUntil(state, check, { now, target: Math.min(units, capacity) - 1 })
-      return effectiveWindowMs(check, { used: units, capacity, msToNextUnit })
-    },
+    resetMs: resetOf(() => ({ capacity: algorithm.capacity, msUntil })),
 
     take(state, check, now) {
       state.limit = check.limit

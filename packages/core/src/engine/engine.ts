@@ -1,6 +1,5 @@
 import type { KeyState } from '../algorithms/algorithm.ts'
-import { remainingUnits } from '../algorithms/effective-window.ts'
-import { algorithmOf } from '../algorithms/table.ts'
+import { algorithmOf, hotPathOf } from '../algorithms/table.ts'
 import {
   type BlockCheck,
   type Check,
@@ -58,14 +57,7 @@ interface Found {
 function consume(states: States, checks: readonly Check[], now: number): readonly Outcome[] {
   const only = checks[0]
   // Most requests have one check, which needs no lists.
-  if (only && checks.length === 1) {
-    const found: Found = { check: only, now, state: states.get(only, now) }
-    const usual = consumeUsual(states, found)
-    if (usual) return [usual]
-    if (found.state) clamp(found.state, only, now)
-    const wait = waitOf(found)
-    return [wait === 0 ? taken(states, found) : denied(states, found, wait)]
-  }
+  if (only && checks.length === 1) return [consumeOne(states, only, now)]
   const found = checks.map((check) => ({ check, now, state: stateOf(states, check, now) }))
   const waits = found.map(waitOf)
   if (waits.some((wait) => wait > 0)) {
@@ -78,21 +70,27 @@ function consume(states: States, checks: readonly Check[], now: number): readonl
   )
 }
 
-/** Decides a check that fits the usual state of its key; `undefined` if the whole way has to. */
-function consumeUsual(states: States, { check, now, state }: Found): Outcome | undefined {
-  const { takeUsual, capacity, quota = capacity, delayMs, endsAt } = algorithmOf(check.policy)
-  if (!takeUsual || !leavesTrace(check)) return undefined
-  // An ended state begins anew, so that older receipts do not reach its units.
-  if (!state || endsAt(state, check) <= now) return undefined
-  const delay = delayMs ? delayMs(state, check, now) : 0
-  const charge = takeUsual(state, check, now)
-  if (!charge) return undefined
-  const outcome = new CheckOutcome(check)
-  outcome.delayMs = delay
-  outcome.remaining = remainingUnits(check.limit, quota(check), charge.used)
-  outcome.resetMs = charge.resetMs
-  outcome.receipt = new Receipt(check, charge.at, states.incarnationOf(state))
-  return outcome
+function consumeOne(states: States, check: Check, now: number): Outcome {
+  const state = states.get(check, now)
+  const { takeUsual, endsAt, capacity } = hotPathOf(check.policy.counting)
+  const lives = state !== undefined && endsAt(state, check) > now
+  // What never fits begins no state.
+  if (takeUsual && leavesTrace(check) && (lives || check.cost <= capacity(check))) {
+    const counted = lives ? state : states.begin(check, now)
+    const charge = takeUsual(counted, check, now)
+    if (charge) {
+      const outcome = new CheckOutcome(check)
+      outcome.delayMs = charge.delayMs
+      outcome.remaining = charge.remaining
+      outcome.resetMs = charge.resetMs
+      outcome.receipt = new Receipt(check, charge.at, states.incarnationOf(counted))
+      return outcome
+    }
+  }
+  if (state) clamp(state, check, now)
+  const found = { check, now, state }
+  const wait = waitOf(found)
+  return wait === 0 ? taken(states, found) : denied(states, found, wait)
 }
 
 /**

@@ -1,5 +1,6 @@
 import { fnv1a } from '../runtime/hash.ts'
 
+const maxUndivided = 16_384
 const shards = 64
 /**
  * Number of characters at the end that choose the shard: addresses, numbers and digests differ
@@ -8,45 +9,44 @@ const shards = 64
 const significant = 8
 
 /**
- * A map of 64 small maps. A map grows by being copied: a million keys block the process for a tenth
- * of a second, a sixty-fourth of them for a millisecond or two.
+ * A map that is divided into 64 small maps when it has many keys. A map grows by being copied: a
+ * million keys block the process for a tenth of a second, a sixty-fourth of them for a millisecond
+ * or two. With fewer keys, one map saves a tenth of a decision.
  */
 export class ShardedMap<Value> {
-  readonly #shards: (Map<string, Value> | undefined)[] = Array.from({ length: shards })
+  #shards: readonly Map<string, Value>[]
+  #first = new Map<string, Value>()
   #size = 0
   /** The position of `nextKey`. Entries that are deleted or added meanwhile do not disturb it. */
-  #hand: MapIterator<string> | undefined
+  #hand = this.#first.keys()
   #handShard = 0
-  /** The key whose shard was asked for last, which is often the next one too. */
-  #latestKey = ''
-  #latestShard = shardOf('')
+
+  constructor() {
+    this.#shards = [this.#first]
+  }
 
   get size(): number {
     return this.#size
   }
 
   get(key: string): Value | undefined {
-    return this.#shards[this.#shardOf(key)]?.get(key)
+    return this.#shardOf(key).get(key)
   }
 
   set(key: string, value: Value): void {
-    const index = this.#shardOf(key)
-    let shard = this.#shards[index]
-    if (!shard) {
-      shard = new Map()
-      this.#shards[index] = shard
-    }
+    if (this.#size === maxUndivided && this.#shards.length === 1) this.#divide()
+    const shard = this.#shardOf(key)
     this.#size -= shard.size
     shard.set(key, value)
     this.#size += shard.size
   }
 
   delete(key: string): void {
-    if (this.#shards[this.#shardOf(key)]?.delete(key)) this.#size -= 1
+    if (this.#shardOf(key).delete(key)) this.#size -= 1
   }
 
   *keys(): Iterable<string> {
-    for (const shard of this.#shards) if (shard) yield* shard.keys()
+    for (const shard of this.#shards) yield* shard.keys()
   }
 
   /**
@@ -56,28 +56,24 @@ export class ShardedMap<Value> {
   nextKey(): string | undefined {
     if (this.#size === 0) return undefined
     for (;;) {
-      const next = this.#hand?.next()
-      if (next && !next.done) {
-        this.#latestKey = next.value
-        this.#latestShard = this.#handShard
-        return next.value
-      }
-      this.#handShard = (this.#handShard + 1) % shards
-      this.#hand = this.#shards[this.#handShard]?.keys()
+      const next = this.#hand.next()
+      if (!next.done) return next.value
+      this.#handShard = (this.#handShard + 1) % this.#shards.length
+      this.#hand = (this.#shards[this.#handShard] ?? this.#first).keys()
     }
   }
 
-  #shardOf(key: string): number {
-    if (key !== this.#latestKey) {
-      this.#latestKey = key
-      this.#latestShard = shardOf(key)
-    }
-    return this.#latestShard
+  #divide(): void {
+    const all = this.#first
+    this.#shards = Array.from({ length: shards }, () => new Map())
+    this.#first = this.#shards[0] ?? all
+    for (const [key, value] of all) this.#shardOf(key).set(key, value)
+    this.#hand = this.#first.keys()
   }
-}
 
-/** Returns the shard of a key, by the hash of the key's end. */
-function shardOf(key: string): number {
-  const hash = fnv1a(key, Math.max(0, key.length - significant))
-  return (hash ^ (hash >>> 15)) & (shards - 1)
+  #shardOf(key: string): Map<string, Value> {
+    if (this.#shards.length === 1) return this.#first
+    const hash = fnv1a(key, Math.max(0, key.length - significant))
+    return this.#shards[(hash ^ (hash >>> 15)) & (shards - 1)] ?? this.#first
+  }
 }
