@@ -37,7 +37,7 @@ const maxDetailsMs = 1000
 /** Statuses that are retried only if the answer tells a wait. */
 const retriedWhenTold: ReadonlySet<number> = new Set([403, 409, 413])
 
-/** A wait of the call: for what, for how long, and what may wake it. */
+/** A wait of the call: its reason, its duration, and the events that may end it. */
 interface Wait extends Pick<WaitEvent, 'reason' | 'waitMs' | 'policies'> {
   /** True if the wait ends only when it is woken. */
   readonly isOpenEnded?: boolean
@@ -230,7 +230,7 @@ class Session {
     if (!answer.isTooCostly)
       this.#registry.close(answer, { sentMs, nowMs, jitterMs: drawMs }, this.#route)
     for (const release of releases) release()
-    // Calls that only the hold stopped may go on.
+    // Calls that only the hold stopped may continue.
     if (held.some((gate) => gate.isOpen(clockMs()))) this.#registry.queue.move()
     return answer
   }

@@ -131,7 +131,7 @@ export interface WaitEvent {
   readonly tries: number
   /** Names of the policies that the call waits for, with `;pk=…` for partitions. */
   readonly policies: readonly string[]
-  /** The last answer to this call, whose body must not be read: it may still be handed out. */
+  /** The last answer to this call, whose body must not be read: the call may still return it. */
   readonly response: Response | undefined
 }
 

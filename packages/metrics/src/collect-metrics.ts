@@ -86,7 +86,7 @@ export interface Metrics {
   onOutbound(outbound: WatchedOutbound): void
   onWaited(event: { readonly reason: string; readonly waitedMs: number }): void
   onGiveUp(event: { readonly reason: string }): void
-  /** Ends the exchange with other processes. All else goes on. */
+  /** Ends the exchange with other processes. All else continues. */
   close(): void
 }
 

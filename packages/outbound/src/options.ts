@@ -140,7 +140,7 @@ export interface Outbound {
    * fields pause the whole fleet.
    */
   fetch(input: string | URL | Request, init?: OutboundFetchInit): Promise<Response>
-  /** Refuses the waiting calls. Calls under way go on, and so does a pause of the third party. */
+  /** Refuses the waiting calls. Calls under way continue, as does a pause of the third party. */
   close(): Promise<void>
 }
 

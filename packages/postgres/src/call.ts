@@ -116,9 +116,9 @@ export function replyOf(row: unknown): Reply {
 }
 
 /**
- * The clock of the server as its replies tell it. It never falls behind a time that the server has
- * told, and is never ahead of the server, unless one of the clocks was set: a reply arrives after
- * its time was read.
+ * The clock of the server as its replies tell it. It is never behind a time that the server has
+ * sent. It is never ahead of the server either, unless one of the clocks was set, because a reply
+ * arrives after its time was read.
  */
 export class ServerClock {
   /**

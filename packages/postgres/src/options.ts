@@ -53,7 +53,7 @@ class PostgresTable {
   prepare?: Option<boolean, boolean> = flagOption(false)
   /**
    * Time (ms) for which a denial is cached in this process. Resets, refunds and raised limits of
-   * other processes take effect after that at the latest. 0 asks Postgres every time; 60,000 at
+   * other processes take effect within that time. 0 asks Postgres every time; 60,000 at
    * most.
    * @default 1_000
    */

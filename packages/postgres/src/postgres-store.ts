@@ -52,7 +52,7 @@ const notMigrated: readonly unknown[] = ['42P01', '42883']
 
 /**
  * Keeps counts in Postgres. All processes on a table share its counts. A process decides the
- * requests of a moment by the rows as it knows them, and Postgres writes the new states if the rows
+ * requests of a moment by the rows that it knows. Postgres writes the new states if the rows
  * are still the same: one round trip. Otherwise Postgres returns the rows, and the process decides
  * again. Run `postgresMigration` before.
  * @param pool of `pg`. It stays yours: Sluice does not end it

@@ -25,7 +25,7 @@ export function affectedBy({ metrics }: Admin, { before, after, edit }: Changed)
     if (!from || sameBounds(from, policy)) return []
     const bounds = [boundOf(from), boundOf(policy)] as const
     const { window } = policy
-    // What a key takes in a month is not counted.
+    // Nothing counts the units that a key takes in a month.
     const windowMs = !window || typeof window === 'object' ? 0 : durationMs(window, 'window')
     const taken = windowMs && takenUnder(metrics, { policy: policy.name, windowMs })
     if (bounds[0] === undefined || bounds[1] === undefined || !taken) {

@@ -16,7 +16,7 @@ export const temporaryLimit: Answering<unknown, Body> = async (call) => {
   const own = policiesOf(call.admin).file.overrides?.find(
     (each) => each.policy === policy && textOf(each.key) === textOf(key),
   )
-  // An override of the identity goes on in its mode.
+  // An override of the identity keeps its mode.
   const value = { ...(own?.mode && { mode: own.mode }), key, limit }
   return changed(call, { set: [{ policy, field: 'override', value, until, reason }] })
 }

@@ -217,7 +217,7 @@ function noteOn(counted: readonly CountedKey[]): { readonly note: string } | und
   return { note }
 }
 
-/** Returns `undefined` while the store is away: a look-up then tells what this process knows. */
+/** Returns `undefined` while the store is away: a look-up then returns local state. */
 async function peekUnlessAway(admin: Admin, counted: readonly CountedKey[]) {
   if (admin.storeHealth()?.isAway) return undefined
   return peek(counted).catch((error: unknown) => {

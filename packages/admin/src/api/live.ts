@@ -23,7 +23,7 @@ export const live: Answering = ({ admin }) => {
   return { ...answer, policies: busiest.slice(0, maxPolicies), policiesInAll: busiest.length }
 }
 
-/** Rates of what has been sampled: nothing is counted for it when somebody asks. */
+/** Rates of the samples: a request for them counts nothing. */
 export const traffic: Answering = ({ admin }) => {
   metricsOf(admin)
   return admin.history?.traffic ?? {}

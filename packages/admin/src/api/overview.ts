@@ -56,7 +56,7 @@ export const audit: Answering<Static<typeof schemas.auditQuery>> = async ({
   const { most = 200 } = query
   const { audit, history } = admin.reads
   const read = Promise.all([audit(), history()])
-  // While the store is away, the page tells what was read last.
+  // While the store is away, the page shows the last state that was read.
   const known = await read.catch((error: unknown) => {
     if (audit.last && history.last) return [audit.last, history.last, true] as const
     throw error

@@ -17,7 +17,7 @@ export interface CliCommand {
   setUp?(command: Command): void
   /**
    * Runs the command. After the terminal come the arguments of the command line one by one, and an
-   * object of the options, as commander hands them to its actions.
+   * object of the options, as commander passes them to its actions.
    * @throws CliError for a mistake that the user can mend
    */
   run(terminal: Terminal, ...given: never[]): MaybePromise<ExitCode>

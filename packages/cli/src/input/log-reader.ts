@@ -11,7 +11,7 @@ import { behindProxies, type ClientAddress } from './proxies.ts'
 import { eachLine, fileStream, wholeLines } from './read-lines.ts'
 import { TimeOrder } from './time-order.ts'
 
-/** The options of commands that read logs, as commander hands them over. */
+/** The options of commands that read logs, as commander passes them. */
 export interface LogOptions extends FormatOptions {
   readonly trustProxy?: string
   /** Span in which lines may stand in another order than that of their times. */
@@ -98,7 +98,7 @@ export class LogReader {
     yield* this.#timed(this.#order.takeAll())
   }
 
-  /** Has a large heap collected sooner: what is read may hold a million clients. */
+  /** Has a large heap collected sooner, since a log may hold a million clients. */
   #boundHeap(): void {
     if (this.#isHeapLarge || getHeapStatistics().used_heap_size < largeHeapBytes) return
     this.#isHeapLarge = true

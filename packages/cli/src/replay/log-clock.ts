@@ -18,7 +18,7 @@ interface Due {
 
 /**
  * A clock that a log drives. While it is installed, `Date.now` and the timers of the process follow
- * it, so that the guard and the memory store run as in production, at the times of the log.
+ * it. So the guard and the memory store run as in production, at the times of the log.
  */
 export class LogClock {
   #nowMs: number
@@ -76,7 +76,7 @@ export class LogClock {
       if (this.#stopped.delete(next.number)) continue
       this.set(next.atMs)
       next.callback()
-      // Refunds and renewals go on in promises.
+      // Refunds and renewals continue in promises.
       await new Promise((resolve) => real.setImmediate(resolve))
       const { everyMs } = next
       if (everyMs !== undefined && !this.#stopped.delete(next.number)) {

@@ -141,7 +141,7 @@ export class Replay {
   }
 
   /**
-   * Decides requests at their own times, and calls back with what became of each.
+   * Decides requests at their own times, and calls back with the result of each.
    * @param pieces requests in the order of their times
    */
   async run(

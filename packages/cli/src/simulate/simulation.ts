@@ -84,7 +84,7 @@ export class Simulation {
     }
   }
 
-  /** @returns the names of the policies that denied a request, or of what else did */
+  /** @returns the names of the policies that denied a request, or of another cause */
   #addPolicies({
     request,
     result,

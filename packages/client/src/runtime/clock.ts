@@ -60,7 +60,7 @@ export interface Deadline {
   readonly signal: AbortSignal
   /** True if the time is over, and the caller has not aborted. */
   isOver(): boolean
-  /** Ends the timer; must be called. Requests with the signal go on. */
+  /** Ends the timer; must be called. Requests with the signal continue. */
   end(): void
 }
 

@@ -55,7 +55,7 @@ export class Burst {
     if (this.#left > 0) return this.isOpen
     this.#lowest = Math.min(this.#lowest, remaining)
     if (underWay > 0 || this.#lowest === 0) return false
-    // Some units were counted twice, or came back during the burst, which goes on.
+    // Some units were counted twice, or came back during the burst, which continues.
     this.end()
     this.#hasBegun = true
     return true

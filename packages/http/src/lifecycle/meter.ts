@@ -91,7 +91,7 @@ function webMeter(stream: ReadableStream, pay: Pay, stop: AbortController): Read
     try {
       await pay(value)
     } catch (error) {
-      void cancel(error).catch(() => undefined) // The reader is told of the error that matters.
+      void cancel(error).catch(() => undefined) // The reader receives the error that matters.
       throw error
     }
     controller.enqueue(value)

@@ -40,7 +40,7 @@ export class Pause {
     this.#tell()
   }
 
-  /** Stops, as soon as the store has the pause. The pause goes on without this process. */
+  /** Stops, as soon as the store has the pause. The pause continues without this process. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)

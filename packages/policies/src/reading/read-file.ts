@@ -125,7 +125,7 @@ function parse(text: string): Parsed {
 
 type Broken = Pick<YAMLError, 'message' | 'pos'>
 
-/** Finds keys that stand twice in one map, and keys that are no text. */
+/** Finds duplicate keys of one map, and keys that are no text. */
 function keyProblems(document: Document.Parsed): readonly Broken[] {
   const problems: Broken[] = []
   visit(document, {

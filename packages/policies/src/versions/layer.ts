@@ -49,7 +49,7 @@ export type EntryTarget =
   | Pick<ValueEntry, 'policy' | 'field'>
   | { readonly policy: string; readonly field: 'override'; readonly key: OverrideEntry['key'] }
 
-/** Changes that make one version. A rollback stands alone. */
+/** Changes that make one version. A rollback is a version of its own. */
 export interface PolicyEdit {
   /** Entries over the file; each takes the place of an entry with the same target. */
   readonly set?: readonly Entry[]

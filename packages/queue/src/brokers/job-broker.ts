@@ -19,7 +19,7 @@ import { type StoredJob, storedJob } from './stored-job.ts'
 /** Time (ms) that workers have to settle their runs when their broker closes. */
 const patienceMs = 2_000
 
-/** Delivers the jobs of a table to workers: what is special about a broker. */
+/** Delivers the jobs of a table to workers. It is the part that differs between brokers. */
 export interface Transport {
   /**
    * Resolves when jobs can be delivered.

@@ -51,7 +51,7 @@ export class SharedTable extends KeptTable {
     observersOption<BrokerObservers>(['onError'])
 }
 
-/** The checked bounds of what is kept, with the defaults filled in. */
+/** The checked bounds of kept jobs, with the defaults filled in. */
 export interface KeptBounds extends SettingsOf<KeptTable> {}
 
 /** The checked options, with the defaults filled in. */

@@ -89,7 +89,7 @@ export function Choice<T extends string>(props: ChoiceProps<T>) {
 interface SelectProps {
   readonly label: string
   readonly value: string
-  /** A value that is its own label stands alone. */
+  /** A value that is its own label needs no second one. */
   readonly options: readonly (string | readonly [value: string, label: string])[]
   readonly onValue: (value: string) => void
 }

@@ -35,7 +35,7 @@ export function Keys({ session, detail }: { session: Session; detail: string }) 
       const lookup = await call<Lookup>('keys/lookup', { method: 'POST', body: { key: text } })
       if (mine === turn.current) setFound({ lookup })
     } catch (error) {
-      // What was shown stays while the server does not answer.
+      // The last answer stays on the page while the server does not answer.
       const keeps = isAgain && error instanceof OfflineError
       if (mine === turn.current)
         setFound((before) => ({ ...(keeps && { lookup: before.lookup }), error }))
@@ -70,7 +70,7 @@ export function Keys({ session, detail }: { session: Session; detail: string }) 
           class="row ends"
           onSubmit={(event) => {
             event.preventDefault()
-            // The address must not go on naming another key than the one that is shown.
+            // The address must no longer name another key than the one that is shown.
             if (detail !== '' && typed.trim() !== detail)
               history.replaceState(null, '', linkTo('keys'))
             void look(typed.trim())

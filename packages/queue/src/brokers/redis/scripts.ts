@@ -29,7 +29,7 @@ export type RunScript<Name extends string> = (
   options?: { readonly text?: string; readonly control?: ControlCall | undefined },
 ) => Promise<unknown>
 
-/** Reads a script of a broker, with what its scripts share. */
+/** Reads a script of a broker, with the part that its scripts share. */
 export function scriptText(broker: 'bullmq' | 'rabbitmq', name: string): string {
   return ['prelude', `${broker}/traits`, 'places', 'kept', name].map(readLua).join('\n')
 }

@@ -32,7 +32,7 @@ export function UnlockEverybody() {
   )
 }
 
-/** Goes on from cursor to cursor; each step is bounded. */
+/** Continues from cursor to cursor; each step is bounded. */
 async function unlock(policy: string, body: object): Promise<number> {
   let keys = 0
   let cursor: string | undefined

@@ -8,7 +8,7 @@ export const spans = [
   ['1h', '71 minutes'],
 ] as const
 
-/** Sorts policies by what they explain: what blocks, what denies, what is unclear, what is full. */
+/** Sorts policies: first those that block, then those that deny, are unclear, or are full. */
 export function byCause(policies: readonly KeyPolicy[]): readonly KeyPolicy[] {
   const rank = ({ mode, allowed, isPenalty }: KeyPolicy): number => {
     if (allowed === false) return mode === 'shadow' ? 3 : isPenalty ? 0 : 1
@@ -25,7 +25,7 @@ export function shareUsed({ capacity, limit, used = 0, allowed }: KeyPolicy): nu
   return typeof most === 'number' && most > 0 ? used / most : allowed === false ? 1 : 0
 }
 
-/** Says in one line whether a key is refused, by what, for how long, and why. */
+/** Says in one line whether a key is refused, by which policy, for how long, and why. */
 export function verdictOn({ policies, isAway }: Lookup): {
   readonly tone: 'ok' | 'near' | 'deny'
   readonly words: string
