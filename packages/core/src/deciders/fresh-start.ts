@@ -9,8 +9,8 @@ import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
 export type Reset = (checks: readonly Check[]) => MaybePromise<boolean>
 
 /**
- * Lets a key begin anew after a block of `thenReset`: what it has taken is forgotten as the block
- * begins, and while the block lasts it takes nothing.
+ * Lets a key begin anew after a block of `thenReset`: its units are forgotten as the block begins,
+ * and while the block lasts it takes none.
  */
 export function freshStarts(reset: Reset): Decider {
   return (next) => (op, checks, request) => {

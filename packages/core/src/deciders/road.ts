@@ -8,7 +8,7 @@ import { appliedLimitsOf, noteLimits } from './applied-limits.ts'
 import { freshStarts, type Reset, type Strike, strikes } from './fresh-start.ts'
 import { shadows, unlimitedChecks } from './set-apart.ts'
 
-/** The way of a decision, put together once from what the policies ask for. */
+/** The way of a decision, put together once from the options of the policies. */
 export interface Road {
   /** For any checks. */
   readonly decide: Decide

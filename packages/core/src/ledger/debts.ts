@@ -194,7 +194,7 @@ interface OwedUnits {
   total(nowMs: number): number
   /** Takes units away, the oldest first; returns how many there were. */
   take(units: number, nowMs: number): number
-  /** Goes on with the limits of other checks. */
+  /** Continues with the limits of other checks. */
   resize?(check: Check, local: Check, nowMs: number): void
 }
 
@@ -254,7 +254,7 @@ class RecentUnits implements OwedUnits {
 
 /**
  * Units in a bucket that have not drained. It has the level of the store, and drains by the share
- * of this process: each process of a fleet has a bucket of its own, and the store has one for all.
+ * of this process. Each process of a fleet has a bucket of its own, and the store has one for all.
  */
 class DrainingUnits implements OwedUnits {
   readonly #windowMs: number

@@ -171,7 +171,7 @@ export class Holding {
   }
 
   /**
-   * Closes everything, for a reset of the key: what was spent before counts no more.
+   * Closes everything, for a reset of the key: units spent before count no more.
    * @returns the grants to return, with nothing spent
    */
   forget(): readonly ClosedGrant[] {

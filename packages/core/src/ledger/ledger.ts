@@ -41,7 +41,7 @@ export abstract class Ledger<Account> extends BoundedMap<Account> {
     return account
   }
 
-  /** Drops an account. What was not reported to the store is lost. */
+  /** Drops an account. Units that the store does not know are lost. */
   drop(key: CountedKey): void {
     const account = this.find(key)
     if (account) this.#due.delete(account)

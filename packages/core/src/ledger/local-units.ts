@@ -70,8 +70,8 @@ export abstract class LocalUnits implements Home {
   }
 
   /**
-   * Goes on as a part of other units, since the store could not be reached. Returns the units that
-   * came back meanwhile.
+   * Continues as a part of other units, since the store could not be reached. Returns the units
+   * that came back meanwhile.
    */
   joinTo(others: LocalUnits): number {
     this.#next = others

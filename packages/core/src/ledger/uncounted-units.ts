@@ -256,8 +256,8 @@ export class UncountedUnits extends Ledger<KnownKey> {
   }
 
   /**
-   * Tells the store of the units of a key a moment later, or now if they are half of what may be
-   * uncounted. While one charge is under way, units wait for its answer.
+   * Tells the store of the units of a key a moment later, or now if they are half of the
+   * units that may be uncounted. While one charge is under way, units wait for its answer.
    */
   #collect(key: KnownKey): void {
     if (key.awaited > 0 || key.unsent === 0) return

@@ -24,7 +24,7 @@ export interface Decision {
   /** 0 when allowed; else the longest wait of the outcomes. `Infinity`: waiting cannot help. */
   readonly retryAfterMs: number
   /**
-   * The ms that an allowed request has to be held before it goes on: the longest of its outcomes.
+   * The ms that an allowed request has to be held before it continues: the longest of its outcomes.
    */
   readonly delayMs: number
   readonly source: DecisionSource
@@ -148,5 +148,5 @@ export type Decide = (
   request?: object,
 ) => MaybePromise<Decision>
 
-/** Answers requests, or some of their checks, and hands on the others. */
+/** Answers requests, or some of their checks, and passes the others to the next one. */
 export type Decider = (next: Decide) => Decide

@@ -51,7 +51,7 @@ export interface Outcome {
    */
   readonly retryAfterMs: number
   /**
-   * The ms that the request has to be held before it goes on; above 0 only for an allowed
+   * The ms that the request has to be held before it continues; above 0 only for an allowed
    * `leaky-bucket`.
    */
   readonly delayMs: number
@@ -140,7 +140,7 @@ export interface Forgotten {
 export interface StoreDenials {
   /**
    * The longest time (ms) that a denial is answered from memory. Changes by other processes take
-   * effect after that at the latest.
+   * effect within that time.
    */
   readonly ttlMs: number
   /** The clock of a simulation, in ms. @default a clock that never steps */

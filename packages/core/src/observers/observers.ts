@@ -57,12 +57,12 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
   readonly answeredBy: string
   /**
    * Time of the decision, in ms of `performance.now()`; `undefined` if no policy was asked. It
-   * spares observers a look at the clock. Where the memory store decides, it may be 50 ms early.
+   * spares observers a look at the clock. With the memory store, it may be 50 ms early.
    */
   readonly atMs?: number | undefined
   /**
-   * Duration of the decision, in ms. Where the memory store decides, one measurement stands for up
-   * to 16 decisions in a row.
+   * Duration of the decision, in ms. With the memory store, one measurement is used for up to 16
+   * decisions in a row.
    */
   readonly durationMs: number
   /** True if a queue took the request over. */

@@ -6,7 +6,7 @@ import { SluiceError } from '../options/errors.ts'
 /** The most units of a key that a store keeps one by one: a charge may write twice as many. */
 const maxLogLimit = 10_000
 
-/** Lowers the limit of a check to what a store that keeps each unit by itself may hold. */
+/** Lowers the limit of a check to the largest log that the store holds. */
 export function boundLogLimit<C extends Pick<Check, 'policy' | 'limit'>>(check: C): C {
   const isHeld = !algorithmOf(check.policy).keepsEachUnit || check.limit <= maxLogLimit
   return isHeld ? check : { ...check, limit: maxLogLimit }

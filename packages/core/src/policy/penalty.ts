@@ -7,7 +7,7 @@ import { escapeName, policyName } from './policy.ts'
 
 interface NamedPenalty {
   /**
-   * The name that blocked clients are told. Penalties with one name and one `within` on one store
+   * The name that blocked clients see. Penalties with one name and one `within` on one store
    * are the same penalty. A key that is blocked in one place is blocked in all of them.
    * @default none: it is private to its limiter, and is shown as `penalty`
    */

@@ -96,7 +96,7 @@ export interface PolicyFields extends AlgorithmOptions {
    */
   enforce?: EnforcedShare | undefined
   /**
-   * The unit that clients are told.
+   * The unit that clients see.
    * @default 'requests'; 'concurrent-requests' for `concurrency`
    */
   unit?: QuotaUnit | undefined

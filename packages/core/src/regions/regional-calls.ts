@@ -60,7 +60,7 @@ export function regionalCalls(
     try {
       there = await answersOf(atGlobal, (some) => central.reset(some))
     } catch (cause) {
-      // The local store is there, and goes on.
+      // The local store is there, and continues.
       const message = `nothing was reset in this region, since the global store failed: ${errorText(cause)}`
       throw new SluiceError('SLUICE_STORE_CHECK', message, { cause })
     }

@@ -36,7 +36,7 @@ export class Pool {
   #assigned = 0
   /** The units that may be spent, in the order in which they came. */
   #units: Units[] = []
-  /** Grants that were spent whole, until the store is told. */
+  /** Grants that were spent whole, until the store knows. */
   #spent: Units[] = []
   /** Grants that the store may have made, and that nobody spends. */
   #lost: { readonly id: number; readonly endsAt: Moment }[] = []
@@ -111,7 +111,7 @@ export class Pool {
     }
   }
 
-  /** Gives up units of a reservation. Resolves when the store was told. Never rejects. */
+  /** Gives up units of a reservation. Resolves when the store knows. Never rejects. */
   release(units: number): Promise<unknown> {
     // After `close` nothing is assigned.
     this.#assigned = Math.max(0, this.#assigned - units)
@@ -214,7 +214,7 @@ export class Pool {
       giveUpLast(this.#units, this.#spare - this.#kept, this.#caller.change)
       let wanted = this.#kept - this.#spare
       for (const { check } of waiting) wanted += check.cost
-      // Grants take the place of what the failure mode has admitted.
+      // Grants replace the units that the failure mode has admitted.
       const counted = leftOf(this.#units.filter(isCounted))
       if (await this.#ask(Math.max(0, wanted) + counted)) {
         this.#serve(waiting)
@@ -223,7 +223,7 @@ export class Pool {
     } catch (error) {
       failure = error
     }
-    // Those who came meanwhile have waited for the same call.
+    // Reservations that came meanwhile have waited for the same call.
     this.#serveWithout([...waiting, ...this.#waiting.splice(0)], failure)
   }
 
@@ -256,7 +256,7 @@ export class Pool {
     this.#lastAnswer = answer
     this.#answeredAtMs = monotonicMs()
     if (units > 0) this.#units.push({ grant: id, left: units, freed: 0, endsAt })
-    // What the failure mode has admitted comes last, and so goes back first.
+    // Units of the failure mode come last, and so go back first.
     this.#units.sort((a, b) => Number(isCounted(a)) - Number(isCounted(b)))
     this.#dropEnded()
     return true
@@ -274,14 +274,14 @@ export class Pool {
   }
 
   /**
-   * The failure mode decides. What is left of its own units is counted anew, and so are reserved
-   * units that have lapsed.
+   * The failure mode decides. The rest of its own units is counted anew, as are reserved units
+   * that have lapsed.
    */
   #serveWithout(waiting: readonly Waiting[], failure: unknown): void {
     const lapsed = -this.#spare
     const own = this.#drop(isCounted)
     for (const cost of [own, lapsed]) {
-      // What is denied now is asked for again with the next call.
+      // The next call asks again for units that are denied now.
       if (cost > 0) this.#admit({ ...this.#check, cost }, {}, undefined).catch(() => undefined)
     }
     for (const { check, request, resolve } of waiting) {

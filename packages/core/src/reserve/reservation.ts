@@ -125,7 +125,7 @@ export class Reservation {
     return this.#settled
   }
 
-  /** Ends the reservation with what was spent, and aborts `signal`. */
+  /** Ends the reservation with the units spent so far, and aborts `signal`. */
   cancel(): Promise<void> {
     this.#end()
     return this.settle()

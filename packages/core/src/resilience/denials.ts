@@ -28,7 +28,7 @@ const maxDenials = 10_000
  * Denials that still hold, so that a flood of refused requests costs the store nothing. Once a
  * policy has denied a key, it denies the key until `retryAfterMs` have passed. Exceptions: units
  * are given back, the key is reset, or the limit is raised. Changes by this process count at once,
- * those by other processes after `StoreDenials.ttlMs` at the latest.
+ * those by other processes within `StoreDenials.ttlMs`.
  */
 export class Denials {
   readonly #ttlMs: number

@@ -9,7 +9,7 @@ export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return then !== undefined
 }
 
-/** Goes on with a value at once when it is there, and when it comes otherwise. */
+/** Continues with a value: at once if it is there, otherwise when it comes. */
 export function andThen<T, U>(
   value: MaybePromise<T>,
   next: (value: T) => MaybePromise<U>,

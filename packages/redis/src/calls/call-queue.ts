@@ -60,7 +60,7 @@ export class CallQueue {
     queueMicrotask(this.#onTick)
   }
 
-  /** Takes no more requests. Those that it has fail if they are not answered within a second. */
+  /** Takes no more requests. The waiting ones fail if they are not answered within a second. */
   async close(): Promise<void> {
     this.#isClosed = true
     await withinSecond(this.#settled())

@@ -113,7 +113,7 @@ function isReady({ slots }: NodeRedisClusterLike, key: string): boolean | undefi
 }
 
 /**
- * Version 4 sends other commands between ASKING and its command. When it gives up, it hands on the
+ * Version 4 sends other commands between ASKING and its command. When it gives up, it returns the
  * redirection: the redirected command did not run.
  */
 async function askAt(node: NodeClient, command: string[]): Promise<unknown> {

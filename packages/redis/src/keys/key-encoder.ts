@@ -24,7 +24,7 @@ interface Identity {
   readonly text: string
   /** The policy that was asked for last, and its key alone: mostly there is one policy. */
   policy: Policy | undefined
-  /** A list of one, so that `keysOf` can hand it out unchanged. */
+  /** A list of one, so that `keysOf` can return it unchanged. */
   key: readonly [string]
   /** Its keys so far, where it has several. */
   keys: Map<string, readonly [string]> | undefined

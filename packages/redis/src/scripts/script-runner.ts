@@ -60,7 +60,7 @@ export class ScriptRunner {
       return reply
     } finally {
       this.#isLoading = false
-      // The first of them may be the next to load a script: then the others go on waiting.
+      // The first of them may be the next to load a script: then the others keep waiting.
       for (const resolve of this.#waiting.splice(0)) resolve()
     }
   }

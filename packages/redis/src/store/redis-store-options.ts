@@ -55,7 +55,7 @@ export interface RedisStoreOptions {
   batch?: BatchOptions | undefined
   /**
    * Time (ms) for which a denial of Redis is cached in this process. Resets, refunds and raised
-   * limits of other processes take effect after that at the latest. 0 asks Redis every time; 60,000
+   * limits of other processes take effect within that time. 0 asks Redis every time; 60,000
    * at most.
    * @default 1_000
    */
