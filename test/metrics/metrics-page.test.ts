@@ -20,7 +20,7 @@ Names are those of Prometheus. OpenTelemetry has the second name, and its attrib
 - \`route="unmatched"\`: no route was matched when the limiter ran. A method that is not one of the common ones is \`OTHER\` in \`route\`.
 - A policy without a name is labelled by its shape: \`default-100-60s\`. Give policies names.
 - \`method_class\` is \`read\` (GET, HEAD, OPTIONS, TRACE, QUERY), \`write\`, or \`none\` where code called a limiter itself.
-- \`result\` of a request is \`allowed\`, \`denied\`, \`shadow_denied\` (allowed, but a policy in shadow would have denied it), \`queued\` (a queue took it), \`skipped\`, \`shed\` (under pressure, or no room to hold it), \`failed_open\` or \`failed_closed\`.
+- \`result\` of a request is \`allowed\`, \`denied\`, \`queued\` (a queue took it), \`skipped\`, \`failed_open\` or \`failed_closed\`. \`shadow_denied\` was allowed, but a policy in shadow would have denied it. \`shed\` was refused under pressure, or because there was no room to hold it.
 - \`result\` of a check is \`allowed\`, \`denied\`, \`unreached\`, \`fallback_allowed\`, \`fallback_denied\`, \`shadow_allowed\` or \`shadow_denied\`.
 - Two limiters on one request count it once each.
 - Of the decisions of the memory store, one in 16 is timed. \`sluice_decision_seconds\` counts the next 15 with the same time if they come within 50 ms, so its count is exact.

@@ -66,7 +66,7 @@ interface Matching {
 
 /**
  * The place of a middleware: its route, or '' if it is mounted with `use`. Express leaves
- * `req.route` behind when a route hands on, and `req.baseUrl` is text that the client chose.
+ * `req.route` behind when a route calls `next`, and `req.baseUrl` is text that the client chose.
  */
 function scopeOf(middleware: RequestHandler, { route, method }: Matching): Scope {
   const layers = route?.stack.filter(({ handle }) => handle === middleware) ?? []

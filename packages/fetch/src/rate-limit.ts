@@ -8,7 +8,7 @@ import type { FetchHandler, FetchInfo, RateLimitOptions } from './options.ts'
 export interface FetchPassage {
   /** `undefined` when the request was skipped. */
   readonly decision: RequestDecision | undefined
-  /** The answer to a request that goes no further; `undefined`: it goes on. */
+  /** The answer to a request that ends here; `undefined` if the request continues. */
   readonly answer: Response | undefined
   /** Makes the response to send, with the fields, and settles the request when its body ends. */
   finish(response: Response): Response

@@ -30,7 +30,7 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
     this.#next = next
   }
 
-  /** Not that of middleware, which stands under `ALL`, mostly with a wildcard. */
+  /** The route of a handler: middleware is registered for `ALL`, mostly with a wildcard. */
   get route(): string | undefined {
     const { matchedRoutes } = this.native.req
     const isHandler = ({ method, path }: Matched) => method !== 'ALL' || !path.includes('*')

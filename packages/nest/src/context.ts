@@ -78,7 +78,7 @@ export class NestContext extends GuardedContext<ExecutionContext, RateLimitHandl
     else this.#hold = hold
   }
 
-  /** Nobody tells when a message is done, so it is as soon as it goes on. */
+  /** The end of a message is unknown, so it is done as soon as it continues. */
   goOn(): void {
     this.#hold?.finish(200)
   }

@@ -55,8 +55,8 @@ export class Day {
   }
 
   /**
-   * Tells the fleet once a minute, under one of two names in turn. So the counts of the minute before
-   * can be read, and outlive their process.
+   * Tells the fleet once a minute, under one of two names in turn. So the counts of the minute
+   * before can be read, and outlive their process.
    */
   async share(fleet: Store['fleet'], nowMs: number): Promise<void> {
     const turn = Math.floor(nowMs / shareMs)

@@ -7,7 +7,7 @@ const check = found('proxy')
 const requests = 3
 const timeoutMs = 5_000
 
-/** One answer of the API: the units left of each limit by its name, and whether it was a refusal. */
+/** One answer of the API: the units left of each limit by name, and whether it was a refusal. */
 interface Answer {
   readonly remaining: ReadonlyMap<string, number>
   readonly isDenied: boolean

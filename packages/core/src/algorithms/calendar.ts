@@ -87,7 +87,7 @@ class ZoneClock {
       const date = every === 'week' ? monday + 7 * later : day + later
       return this.#midnightMs(Date.UTC(year, month, date))
     }
-    // Where a clock goes back over midnight, the day that has begun goes on.
+    // If a clock goes back over midnight, the day that has begun continues.
     const n = start(1) <= ms ? 1 : 0
     return [start(n - 1), Math.max(0, start(n)), start(n + 1), start(n + 2)]
   }

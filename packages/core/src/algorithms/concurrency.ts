@@ -10,7 +10,7 @@ export interface ConcurrencyOptions {
    */
   lease?: Duration | undefined
   /**
-   * `concurrency` only: the wait that a refused client is told, because the end of a request is
+   * `concurrency` only: the wait that a refused client reads, because the end of a request is
    * unknown.
    * @default '1s'
    */
@@ -18,7 +18,7 @@ export interface ConcurrencyOptions {
 }
 
 export interface ConcurrencySettings {
-  /** `concurrency`: the wait that a refused client is told. */
+  /** `concurrency`: the wait that a refused client reads. */
   readonly retryMs: number
 }
 

@@ -14,7 +14,7 @@ export interface ClosedGrant {
   readonly spent: number
 }
 
-/** A grant that its process renews: it goes on spending what is left. */
+/** A grant that its process renews: it keeps spending the rest. */
 export interface KeptGrant {
   readonly id: number
   /** The units that the process may still spend. All others were spent, apart from `freed`. */

@@ -98,7 +98,7 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
     state.grants = state.grants.toSpliced(at < 0 ? state.grants.length : at, 0, grant)
   }
 
-  // These functions read a state without grants. Those that are needed are written anew below.
+  // These functions read a state without grants. The needed ones are written anew below.
   const { delayMs, takeUsual, overflows, renew, block, ...traits } = algorithm
   return {
     ...traits,

@@ -74,7 +74,7 @@ function consumeOne(states: States, check: Check, now: number): Outcome {
   const state = states.get(check, now)
   const { takeUsual, endsAt, capacity } = hotPathOf(check.policy.counting)
   const lives = state !== undefined && endsAt(state, check) > now
-  // What never fits begins no state.
+  // A check that never fits begins no state.
   if (takeUsual && leavesTrace(check) && (lives || check.cost <= capacity(check))) {
     const counted = lives ? state : states.begin(check, now)
     const charge = takeUsual(counted, check, now)

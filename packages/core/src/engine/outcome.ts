@@ -25,8 +25,8 @@ export function delayOf(state: KeyState, check: Check, now: number): number {
 
 /**
  * An outcome that is allowed, and of which all else is unknown. It is a class, since optimized code
- * goes on with outdated shapes of literals: V8 converted each outcome when it was first read, which
- * took 0.5 of a decision in memory.
+ * keeps outdated shapes of literals. V8 converted each outcome when it was first read, which took
+ * half of a decision in memory.
  */
 export class CheckOutcome implements Outcome {
   policy: Policy
@@ -79,8 +79,8 @@ export function unknownOutcome(check: Check): Outcome {
 }
 
 /**
- * Returns the outcome of a check that this process allows by what it knows of the key: so many
- * units are left, and `resetMs` was the effective window of the key.
+ * Returns the outcome of a check that this process allows by the state that it knows.
+ * @param known the units left, and the effective window of the key
  */
 export function admittedOutcome(
   check: Check,

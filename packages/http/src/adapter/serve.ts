@@ -66,7 +66,7 @@ export function withLimiter<
 /**
  * Decides on a request, and carries out the decision: sets fields, holds the request, replies.
  * @param guard a guard, or the check that an adapter puts in its place
- * @returns whether the request goes on
+ * @returns whether the request continues
  * @throws or rejects with the errors of users' functions
  */
 export function serve<Native extends object, Handler>(
@@ -116,7 +116,7 @@ export function hideOnRedirect(
 type Next = (error?: Error) => void
 
 /**
- * Calls `next` when a step says that the request goes on: at once, if nothing in it is async.
+ * Calls `next` when a step says that the request continues: at once, if nothing in it is async.
  * Errors of the step go to `next` too, as `throwingObjects` makes them.
  */
 export function continueWith(next: Next, step: () => MaybePromise<boolean>): void {
@@ -136,7 +136,7 @@ export function continueWith(next: Next, step: () => MaybePromise<boolean>): voi
   }
 }
 
-/** The type of `next` knows nothing but errors, and frameworks hand on any object. */
+/** The type of `next` knows nothing but errors, and frameworks pass any object. */
 function failWith(next: Next, thrown: unknown): void {
   Reflect.apply(next, undefined, [asObject(thrown)])
 }

@@ -35,7 +35,7 @@ export function readIp(text: string): IpAddress | undefined {
   return embeddedIpv4(ipv6) ?? ipv6
 }
 
-/** The IPv6 without dots: an IPv4 at its end is read as strictly as one that stands alone. */
+/** The IPv6 without dots: an IPv4 at its end is read as strictly as any other IPv4. */
 function withoutDots(address: string): string | undefined {
   if (!address.includes('.')) return address
   const start = address.lastIndexOf(':') + 1

@@ -53,7 +53,7 @@ export interface CredentialOptions<Native = unknown> {
    * answer the request has no such key, and the next resolver of `firstOf`, or `onMissingKey`,
    * decides. **Without `verify`, each made-up credential gets a full limit.** `false` says that
    * something before the limiter has refused those, so nothing is verified here.
-   * @default none: every credential is believed, and a limiter warns once
+   * @default none: every credential counts as valid, and a limiter warns once
    */
   verify?: ((credential: string, request: Native) => MaybePromise<boolean>) | false | undefined
 }

@@ -26,9 +26,9 @@ export class DelayQueue {
   }
 }
 
-/** A request that waits. The end of its response ends the wait, and the request does not go on. */
+/** A request that waits. The end of its response ends the wait, and the request ends with it. */
 class DelayedRequest implements Hold {
-  /** Tells whether the request goes on. Never rejects. */
+  /** Tells whether the request continues. Never rejects. */
   readonly turn: Promise<boolean>
   readonly #leave: () => void
   #resolve: ((goesOn: boolean) => void) | undefined

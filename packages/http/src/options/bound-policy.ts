@@ -151,7 +151,7 @@ export function validEnforcement(answer: unknown, { name }: Policy, report: Repo
   return true
 }
 
-/** Fields of the only policy that may stand at the top level; key and cost stand there anyway. */
+/** Fields of the only policy, allowed at the top level; key and cost are options there anyway. */
 export const shorthandFields: readonly string[] = [...policyFields, 'defaultLimit']
 
 /** Tells whether options bring policies, in either form. */

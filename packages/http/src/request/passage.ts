@@ -69,7 +69,7 @@ export interface Delay {
   readonly action: 'delay'
   /** As of the decision: set before the wait. */
   readonly fields: readonly ResponseField[]
-  /** Tells whether the request goes on: false when its response was over before. Never rejects. */
+  /** Resolves to true if the request continues, and to false if its response is over. */
   readonly turn: Promise<boolean>
 }
 

@@ -52,7 +52,7 @@ export interface OpenGuard<Native extends object, Handler> extends PolicyGuard<N
 
 /**
  * Makes a guard of one list of policies. Its stages, in this order: skip, lists, preflights that
- * pass, shed, checks, decide, respond. Each one answers a request, or hands it to the next.
+ * pass, shed, checks, decide, respond. Each one answers a request, or passes it to the next.
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function createPolicyGuard<Native extends object, Handler>(

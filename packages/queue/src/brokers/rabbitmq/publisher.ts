@@ -163,8 +163,8 @@ const steps = [
 const tolerance = 0.1
 
 /**
- * Chooses the step for a delay. A step that is a little longer ends the wait; else the wait continues
- * after the longest step within the delay.
+ * Chooses the step for a delay. A step that is a little longer ends the wait; else the wait
+ * continues after the longest step within the delay.
  * @returns ms, 0 for no delay
  */
 export function stepOf(delayMs: number): number {
