@@ -35,8 +35,8 @@ export interface Penalised extends KeyState {
 /**
  * Blocks a key that has collected `limit` strikes in one window; the window begins with the first
  * strike. A further block is longer than the last one if it begins soon after that one. Soon is
- * within the duration of the last block, or within a window if that is longer. A blocked key collects
- * no strikes.
+ * within the duration of the last block, or within a window if that is longer. A blocked key
+ * collects no strikes.
  */
 export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
   ...plainWindow,
