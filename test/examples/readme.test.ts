@@ -76,7 +76,7 @@ describe('the README', () => {
     const [, ...named] =
       textsIn('sh')
         .join('')
-        .match(/^npm install (\S+)\s+# or (\S+)$/m) ?? []
+        .match(/^npm install (\S+) express\s+# or (\S+) fastify$/m) ?? []
     expect(named).toHaveLength(2)
     expect(names).toEqual(expect.arrayContaining(named))
   })
