@@ -66,7 +66,7 @@ describe.each(Object.entries(makers))('documents in %s', (where, make) => {
 
   it('are replaced by whoever has seen the last revision, with a record', async () => {
     const write = (revision: number, text: string) =>
-      documents.write('d', { revision, text, record: `record of ${text}`, keep: 2 })
+      documents.write('d', { revision, text, record: `record of ${text}`, maxKept: 2 })
     expect(await write(0, 'é1')).toBe(true)
     expect(await write(0, 'late')).toBe(false)
     expect(await documents.read('d')).toEqual({ revision: 1, text: 'é1' })

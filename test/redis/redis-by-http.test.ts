@@ -62,7 +62,7 @@ describe('a store over commands that travel by HTTP', () => {
   it('keeps documents and reports with any text, and knows the processes of the fleet', async () => {
     const store = storeOf(byHttp(), { heartbeatMs: 1_000 })
     const text = 'Zoë 🎉 "\u0000"\n'
-    const change = { revision: 0, text, record: text, keep: 10 }
+    const change = { revision: 0, text, record: text, maxKept: 10 }
     expect(await store.documents?.write('rules', change)).toBe(true)
     expect(await store.documents?.read('rules')).toEqual({ revision: 1, text })
     expect(await store.documents?.log('rules')).toEqual([text])

@@ -42,7 +42,7 @@ export type AuditSink = (record: AuditRecord) => MaybePromise<void>
 
 /** A colon: no set of policies can have this name. */
 const name = 'admin:audit'
-const keptRecords = 1_000
+const maxRecords = 1_000
 /** Processes that write at once push each other aside. */
 const maxAttempts = 20
 
@@ -132,7 +132,7 @@ export class AuditTrail {
     const documents = this.#documents()
     for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
       const revision = await documents.revision(name)
-      const change = { revision, text: '', record, keep: keptRecords }
+      const change = { revision, text: '', record, maxKept: maxRecords }
       if (await documents.write(name, change, control)) return
     }
     throw new ApiError(503, 'Too many actions are recorded at once. Try again.')

@@ -19,11 +19,11 @@ export function memoryDocuments(): Documents {
   return {
     revision: (name) => kept.get(name)?.document?.revision ?? 0,
     read: (name) => kept.get(name)?.document,
-    write(name, { revision, text, record, keep }) {
+    write(name, { revision, text, record, maxKept }) {
       const known = of(name)
       if ((known.document?.revision ?? 0) !== revision) return false
       known.document = { revision: revision + 1, text }
-      known.log = [record, ...known.log].slice(0, keep)
+      known.log = [record, ...known.log].slice(0, maxKept)
       return true
     },
     log: (name) => kept.get(name)?.log ?? [],

@@ -16,7 +16,7 @@ export interface DocumentChange {
   /** The record of the change, which stands in the log exactly when the change was made. */
   readonly record: string
   /** Number of records that the log keeps: the newest ones. */
-  readonly keep: number
+  readonly maxKept: number
 }
 
 /** A process, as it describes itself to the fleet. */

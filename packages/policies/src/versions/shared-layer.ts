@@ -45,9 +45,9 @@ const layer: Layer = { number: 0, entries: [], kill: 'none' }
 export const nothingShared: SharedLayer = { revision: 0, layer, files: [] }
 
 /** Records that the log keeps. */
-const keptVersions = 100
+const maxVersions = 100
 /** Files that are remembered as recorded: a rolling deploy runs two at once. */
-const keptFiles = 10
+const maxFiles = 10
 /** The longest that a store is waited for, in ms. */
 const deadlineMs = 1_000
 
@@ -76,12 +76,12 @@ export class LayerDocument {
   async write(before: SharedLayer, record: VersionRecord): Promise<SharedLayer | undefined> {
     const { layer } = record
     const hash = fileOf(record.id)
-    const files = [...before.files.filter((known) => known !== hash), hash].slice(-keptFiles)
+    const files = [...before.files.filter((known) => known !== hash), hash].slice(-maxFiles)
     const change = {
       revision: before.revision,
       text: JSON.stringify({ layer, files }),
       record: JSON.stringify(record),
-      keep: keptVersions,
+      maxKept: maxVersions,
     }
     const isWritten = await controlled(deadlineMs, (control) =>
       this.#documents.write(this.#name, change, control),

@@ -46,9 +46,9 @@ export function redisDocuments(
       return { revision: Number(revision), text: textOf(text) }
     },
 
-    async write(name, { revision, text, record, keep }, control) {
+    async write(name, { revision, text, record, maxKept }, control) {
       const keys = ['revision', 'text', 'log'].map((part) => at(name, part))
-      const args = [String(revision), text, record, String(keep)]
+      const args = [String(revision), text, record, String(maxKept)]
       return Number(await run(writeDocument, keys, args, control)) === 1
     },
 
