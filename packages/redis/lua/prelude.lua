@@ -18,8 +18,8 @@
 --     clear(cell, policy)         forgets everything
 --     block(cell, policy, ms)     denies all for so many ms; left out if keys cannot be blocked
 --     counts_only_denials         true if requests that are allowed take nothing
---     report(cell, policy)        returns two whole numbers >= 0, from which outcomes.ts works out
---                                 the outcome with the functions of core. The first falls when
+--     report(cell, policy)        returns two whole numbers >= 0, from which `fromTwin` of the
+--                                 twin in core makes a state. The first falls when
 --                                 units are given back. A third one, if there is one, tells how far
 --                                 (ms) the time of the key is ahead of a clock that was set back
 --

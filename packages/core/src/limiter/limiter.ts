@@ -111,7 +111,7 @@ export interface CheckLimiter extends Limiter {
    * Consumes checks, for callers that resolve a key, a cost and a limit for each policy.
    * Synchronous when the store is. The checks are trusted: build them from `policies`. Neither
    * `onDecision` nor `onShadow` is called: its caller knows for which request it asks, and does it
-   * by `notifyDecided`.
+   * by a `DecisionNotifier`.
    * @param request the request of the checks, if other calls or other limiters of the store decide
    * it too: all of them together wait for one deadline at most
    */
