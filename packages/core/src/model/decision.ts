@@ -61,7 +61,7 @@ export function decisionOf(
  * The index of the outcome that stops a client first. Of denials, it is the one with the longest
  * wait. Else it is the one that lets the fewest requests of its cost pass, then the one that resets
  * last, then the first. -1 if there are no outcomes.
- * @see headers/src/values/binding-policy.ts, which has this rule for the policies that clients see
+ * @see headers/src/values/policy-state.ts, which has this rule for the policies that clients see
  */
 export function bindingIndex(
   outcomes: readonly Outcome[],

@@ -1,6 +1,11 @@
-import { type BindingPolicy, bindingPolicy } from '../values/binding-policy.ts'
 import { policyNameProblem } from '../values/policy-name.ts'
-import { maxInteger, type PolicyState, wholeSeconds } from '../values/policy-state.ts'
+import {
+  type BindingPolicy,
+  bindingPolicy,
+  maxInteger,
+  type PolicyState,
+  wholeSeconds,
+} from '../values/policy-state.ts'
 import type { DialectFormat, FieldOptions, HeaderLine } from './dialect-format.ts'
 
 const fieldNames = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']

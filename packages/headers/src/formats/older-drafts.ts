@@ -1,5 +1,6 @@
-import { type BindingPolicy, bindingPolicy } from '../values/binding-policy.ts'
 import {
+  type BindingPolicy,
+  bindingPolicy,
   countsRequests,
   type PolicyState,
   shownLimit,
