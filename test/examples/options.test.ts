@@ -110,7 +110,7 @@ describe('the options of a guard', () => {
     .replace(/^interface KeyedPenalty[^}]*\}/m, '')
 
   it('are 52 at most, beside those of a policy file and of a framework', () => {
-    expect(optionsOf('guard').length).toBeLessThanOrEqual(52)
+    expect(optionsOf('guard').length, 'agree on a new option first').toBeLessThanOrEqual(52)
   })
 
   it('are declared in one place each: the sentence, the type, the check and the default', () => {

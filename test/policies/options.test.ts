@@ -1,7 +1,9 @@
 import { policyFields } from '@sluice/core'
+import { formats } from '@sluice/headers'
 import { describe, expect, it } from 'vitest'
 import { type OptionOwner, optionsOf } from '../../packages/http/src/options/options.ts'
 import { fileSchema, policySchema } from '../../packages/policies/src/schema/file-schema.ts'
+import { readText } from '../support/workspace.ts'
 
 /** Options that are code: a file cannot hold them. In a file, `default` of a limit is `defaultLimit`. */
 const code = ['admission', 'defaultLimit', 'fallback', 'handler', 'observers', 'shed', 'store']
@@ -38,4 +40,13 @@ describe.each(['guard', 'route', 'policy'] as const)('the fields of a %s in a fi
     const own = fields[place].filter((field) => !ofFiles.includes(field))
     expect([...own].sort()).toEqual([...data].sort())
   })
+})
+
+it('the dialects in a file, and those of docs/headers.md, are those in code', () => {
+  const schema = JSON.stringify(fileSchema.properties.headers)
+  const page = readText('docs/headers.md')
+  for (const dialect of Object.keys(formats)) {
+    expect(schema).toContain(`"${dialect}"`)
+    expect(page).toContain(`\`'${dialect}'\``)
+  }
 })

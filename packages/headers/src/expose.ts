@@ -3,13 +3,13 @@ import { formats } from './formats/formats.ts'
 
 /**
  * The fields that a cross-origin page can read only if Access-Control-Expose-Headers lists them.
- * The IETF's fields come first, then the legacy ones, then Retry-After.
+ * The IETF's fields come first, then the others, then Retry-After.
  */
 export function exposedHeaders(dialects: readonly Dialect[]): readonly string[] {
   const all = dialects.map((dialect) => formats[dialect])
   const ietf = all.filter(({ family }) => family === 'ietf')
-  const legacy = all.filter(({ family }) => family === 'legacy')
-  return [...[...ietf, ...legacy].flatMap(({ fieldNames }) => fieldNames), 'Retry-After']
+  const others = all.filter(({ family }) => family !== 'ietf')
+  return [...[...ietf, ...others].flatMap(({ fieldNames }) => fieldNames), 'Retry-After']
 }
 
 /**
