@@ -89,9 +89,10 @@ function project(
     isolate?: boolean
     workers?: number
     order?: number
+    atOnce?: number
   },
 ) {
-  const { include, exclude = [], isolate = true, workers = 3, order = 0 } = test
+  const { include, exclude = [], isolate = true, workers = 3, order = 0, atOnce } = test
   return {
     extends: true as const,
     test: {
@@ -101,6 +102,7 @@ function project(
       exclude: [...configDefaults.exclude, ...exclude],
       isolate,
       maxWorkers: workers,
+      ...(atOnce && { maxConcurrency: atOnce }),
       sequence: { groupOrder: order },
     },
   }
@@ -116,7 +118,8 @@ const projects = [
     exclude: [...alone, ...apart],
     isolate: false,
   }),
-  project('tests-apart', 'short', { include: apart }),
+  // Concurrent tests of clients wait for their servers, and do little else.
+  project('tests-apart', 'short', { include: apart, atOnce: 12 }),
   project('tests-alone', 'short', { include: alone, workers: 2, order: 1 }),
   project('proofs', 'proof', {
     include: ['**/*.proof.ts', '**/*.scaled.test.ts'],
