@@ -7,7 +7,7 @@ const conditions = ['@sluice/source', 'node']
 
 /**
  * What stops servers and processes, or measures time: beside no other files. Each is short in `npm test`, and waits most of it, so that
- * two of them run at a time.
+ * three of them run at a time.
  */
 const alone = [
   'faults/{faults,leaks}.scaled.test.ts',
@@ -32,6 +32,9 @@ const aloneInProofs = [
  */
 const longest = [
   'adapters/adapters',
+  'queue/brokers',
+  'budgets/model',
+  'evidence/planted-faults',
   'examples/examples',
   'faults/faults',
   'examples/queue',
@@ -40,7 +43,11 @@ const longest = [
   'examples/migrating',
   'metrics/live',
   'policies/fleet',
-  'queue/brokers',
+  'queue/bullmq-outage',
+  'testing/broker-kit',
+  'redis/cluster',
+  'policies/sources',
+  'client/real-servers',
   'stores/conformance',
   'admin/page/page',
   'admin/page/served',
@@ -80,6 +87,9 @@ const apart = [
   'evidence/fuzz.scaled.test.ts',
 ]
 
+/** Tests wait for servers and processes half of their time, so that four files at once keep two cores busy. */
+const workersAtOnce = 4
+
 function project(
   name: string,
   scale: 'short' | 'proof',
@@ -92,7 +102,7 @@ function project(
     atOnce?: number
   },
 ) {
-  const { include, exclude = [], isolate = true, workers = 3, order = 0, atOnce } = test
+  const { include, exclude = [], isolate = true, workers = workersAtOnce, order = 0, atOnce } = test
   return {
     extends: true as const,
     test: {
@@ -120,15 +130,13 @@ const projects = [
   }),
   // Concurrent tests of clients wait for their servers, and do little else.
   project('tests-apart', 'short', { include: apart, atOnce: 12 }),
-  project('tests-alone', 'short', { include: alone, workers: 2, order: 1 }),
+  project('tests-alone', 'short', { include: alone, workers: 3, order: 1 }),
   project('proofs', 'proof', {
     include: ['**/*.proof.ts', '**/*.scaled.test.ts'],
     exclude: aloneInProofs,
-    // They wait for processes half of their time.
-    workers: 4,
     order: 2,
   }),
-  project('proofs-alone', 'proof', { include: aloneInProofs, order: 3 }),
+  project('proofs-alone', 'proof', { include: aloneInProofs, workers: 3, order: 3 }),
 ]
 
 export default defineConfig({
