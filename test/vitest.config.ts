@@ -5,17 +5,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 // Only what is not there by itself: vitest hands them to Node too, where `import` would give ESM builds to every require().
 const conditions = ['@sluice/source', 'node']
 
-/**
- * What stops servers and processes, or measures time: beside no other files. Each is short in `npm test`, and waits most of it, so that
- * three of them run at a time.
- */
-const alone = [
-  'faults/{faults,leaks}.scaled.test.ts',
-  'policies/fleet.scaled.test.ts',
-  'queue/bullmq-outage.scaled.test.ts',
-  'queue/proofs/*.scaled.test.ts',
-]
-/** The same in the proofs, and more that stops servers. They mostly wait, so that three of them run at a time. */
+/** What measures time and memory: beside no other files. Each is short in `npm test`, and mostly waits, so that they run at once. */
+const alone = ['faults/{faults,leaks}.scaled.test.ts', 'policies/fleet.scaled.test.ts']
+/** The same in the proofs, and all that stops servers. They mostly wait, so that three of them run at a time. */
 const aloneInProofs = [
   'budgets/fleet.proof.ts',
   'faults/{faults,leaks}.scaled.test.ts',
@@ -52,6 +44,7 @@ const longest = [
   'admin/page/page',
   'admin/page/served',
   'queue/proofs/queues',
+  'queue/proofs/processes',
   'stores/differential',
   'faults/leaks',
   'examples/options',
@@ -130,7 +123,7 @@ const projects = [
   }),
   // Concurrent tests of clients wait for their servers, and do little else.
   project('tests-apart', 'short', { include: apart, atOnce: 12 }),
-  project('tests-alone', 'short', { include: alone, workers: 3, order: 1 }),
+  project('tests-alone', 'short', { include: alone, order: 1 }),
   project('proofs', 'proof', {
     include: ['**/*.proof.ts', '**/*.scaled.test.ts'],
     exclude: aloneInProofs,
