@@ -5,17 +5,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 // Only what is not there by itself: vitest hands them to Node too, where `import` would give ESM builds to every require().
 const conditions = ['@sluice/source', 'node']
 
-/**
- * What stops servers and processes, or measures time: beside no other files. Each is short in `npm test`, and waits most of it, so that
- * two of them run at a time.
- */
-const alone = [
-  'faults/{faults,leaks}.scaled.test.ts',
-  'policies/fleet.scaled.test.ts',
-  'queue/bullmq-outage.scaled.test.ts',
-  'queue/proofs/*.scaled.test.ts',
-]
-/** The same in the proofs, and more that stops servers. They mostly wait, so that three of them run at a time. */
+/** What measures time and memory: beside no other files. Each is short in `npm test`, and mostly waits, so that they run at once. */
+const alone = ['faults/{faults,leaks}.scaled.test.ts', 'policies/fleet.scaled.test.ts']
+/** The same in the proofs, and all that stops servers. They mostly wait, so that three of them run at a time. */
 const aloneInProofs = [
   'budgets/fleet.proof.ts',
   'faults/{faults,leaks}.scaled.test.ts',
@@ -32,27 +24,42 @@ const aloneInProofs = [
  */
 const longest = [
   'adapters/adapters',
-  'examples/examples',
+  'policies/fleet',
+  'packages/next',
   'faults/faults',
   'examples/queue',
-  'packages/tarballs',
-  'examples/observability',
-  'examples/migrating',
-  'metrics/live',
-  'policies/fleet',
   'queue/brokers',
-  'stores/conformance',
+  'metrics/live',
+  'stores/calendar',
   'admin/page/page',
+  'evidence/fleets',
+  'budgets/model',
+  'packages/runtimes',
+  'queue/rabbitmq/delivery',
   'admin/page/served',
+  'packages/tarballs',
   'queue/proofs/queues',
-  'stores/differential',
-  'faults/leaks',
-  'examples/options',
-  'examples/recipes',
-  'stores/properties',
+  'examples/examples',
+  'budgets/fleet',
+  'examples/observability',
+  'queue/kept-memory',
   'admin/fleet',
-  'metrics/alerts',
+  'examples/site',
+  'queue/bullmq-outage',
+  'examples/recipes',
+  'oracle/oracle',
   'packages/nest',
+  'faults/leaks',
+  'queue/proofs/processes',
+  'metrics/alerts',
+  'redis/cluster',
+  'evidence/planted-faults',
+  'testing/broker-kit',
+  'testing/adapter-kit',
+  'redis/control',
+  'client/real-servers',
+  'stores/differential',
+  'stores/properties',
 ]
 
 class LongestFirst extends BaseSequencer {
@@ -80,6 +87,9 @@ const apart = [
   'evidence/fuzz.scaled.test.ts',
 ]
 
+/** Tests wait for servers and processes half of their time, so that four files at once keep two cores busy. */
+const workersAtOnce = 4
+
 function project(
   name: string,
   scale: 'short' | 'proof',
@@ -89,9 +99,10 @@ function project(
     isolate?: boolean
     workers?: number
     order?: number
+    atOnce?: number
   },
 ) {
-  const { include, exclude = [], isolate = true, workers = 3, order = 0 } = test
+  const { include, exclude = [], isolate = true, workers = workersAtOnce, order = 0, atOnce } = test
   return {
     extends: true as const,
     test: {
@@ -101,6 +112,7 @@ function project(
       exclude: [...configDefaults.exclude, ...exclude],
       isolate,
       maxWorkers: workers,
+      ...(atOnce && { maxConcurrency: atOnce }),
       sequence: { groupOrder: order },
     },
   }
@@ -116,16 +128,15 @@ const projects = [
     exclude: [...alone, ...apart],
     isolate: false,
   }),
-  project('tests-apart', 'short', { include: apart }),
-  project('tests-alone', 'short', { include: alone, workers: 2, order: 1 }),
+  // Concurrent tests of clients wait for their servers, and do little else.
+  project('tests-apart', 'short', { include: apart, atOnce: 12 }),
+  project('tests-alone', 'short', { include: alone, order: 1 }),
   project('proofs', 'proof', {
     include: ['**/*.proof.ts', '**/*.scaled.test.ts'],
     exclude: aloneInProofs,
-    // They wait for processes half of their time.
-    workers: 4,
     order: 2,
   }),
-  project('proofs-alone', 'proof', { include: aloneInProofs, order: 3 }),
+  project('proofs-alone', 'proof', { include: aloneInProofs, workers: 3, order: 3 }),
 ]
 
 export default defineConfig({

@@ -40,17 +40,17 @@ describe('coresIn', () => {
 })
 
 describe('the command line', () => {
-  const suites = [{ name: 'checks' }, { name: 'concurrency' }]
+  const suites = [{ name: 'growth' }, { name: 'concurrency' }]
 
   it('runs all suites, or those that are named', () => {
-    expect(benchOptions([], suites).suites).toEqual(['checks', 'concurrency'])
-    expect(benchOptions(['--suite', 'checks'], suites).suites).toEqual(['checks'])
+    expect(benchOptions([], suites).suites).toEqual(['growth', 'concurrency'])
+    expect(benchOptions(['--suite', 'growth'], suites).suites).toEqual(['growth'])
     expect(() => benchOptions(['--suite', 'nothing'], suites)).toThrow("there is no 'nothing'")
   })
 
   it('takes --case beside suites that can be measured in part only', () => {
     expect(benchOptions(['--suite', 'concurrency', '--case', '64'], suites).case).toBe('64')
-    expect(() => benchOptions(['--suite', 'checks', '--case', '64'], suites)).toThrow('--case')
+    expect(() => benchOptions(['--suite', 'growth', '--case', '64'], suites)).toThrow('--case')
   })
 })
 

@@ -7,7 +7,6 @@ import { describeMachine, versionsOf } from './report/machine.ts'
 import { markdown } from './report/markdown.ts'
 import { writePlots } from './report/plots.ts'
 import { Report } from './report/report.ts'
-import { checks } from './suites/checks.ts'
 import { concurrency } from './suites/concurrency.ts'
 import { growth } from './suites/growth.ts'
 import { http } from './suites/http.ts'
@@ -15,7 +14,7 @@ import { memory } from './suites/memory.ts'
 import { observe } from './suites/observe.ts'
 import { prefetch } from './suites/prefetch.ts'
 
-const suites = [checks, concurrency, memory, http, growth, observe, prefetch]
+const suites = [concurrency, memory, http, growth, observe, prefetch]
 const packages = [
   '@sluice/core',
   '@sluice/metrics',

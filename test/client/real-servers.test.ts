@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import fastifyRateLimit from '@fastify/rate-limit'
-import { createFetch, type WaitEvent, waitFor } from '@sluice/client'
+import { createFetch, type WaitEvent } from '@sluice/client'
 import { rateLimit } from '@sluice/express'
 import { rateLimitPlugin } from '@sluice/fastify'
 import express, { type RequestHandler } from 'express'
@@ -128,28 +128,5 @@ describe('over real sockets', () => {
     const response = await createFetch()(url)
     expect(await response.json()).toMatchObject({ 'violated-policies': ['graphql'] })
     expect(statuses).toEqual([429])
-  })
-
-  it('a job that was accepted is polled to its result', async () => {
-    const app = express()
-    const poll = rateLimit({ name: 'poll', limit: 2, window: '1s' })
-    let polls = 0
-    app.post('/jobs', (_request, response) => {
-      response.status(202).set({ Location: '/jobs/1', 'Retry-After': '0' })
-      response.json({ id: '1', status: 'pending', monitor: '/jobs/1' })
-    })
-    app.get('/jobs/1', poll, (_request, response) => {
-      polls += 1
-      if (polls > 2) response.redirect(303, '/results/1')
-      else response.set('Retry-After', '0').json({ id: '1', status: 'running' })
-    })
-    app.get('/results/1', (_request, response) => void response.json({ total: 7 }))
-    const url = await listen(app)
-    const fetch = createFetch()
-    const job = await fetch(`${url}jobs`, { method: 'POST' })
-    const result = await waitFor(job, { fetch })
-    expect(result.url).toBe(`${url}results/1`)
-    expect(await result.json()).toEqual({ total: 7 })
-    expect(polls).toBe(3)
   })
 })

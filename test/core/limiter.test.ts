@@ -8,19 +8,11 @@ import {
   type StoreErrorEvent,
   unlimited,
 } from '@sluice/core'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { fakeTime } from '../support/fake-time.ts'
 import { checkOf } from '../support/patient-limiter.ts'
 
-const start = 1_795_195_800_000
-
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date'], now: start })
-})
-
-afterEach(() => {
-  vi.useRealTimers()
-  vi.restoreAllMocks()
-})
+fakeTime(['Date'], { now: 1_795_195_800_000 })
 
 describe('consume, peek and charge', () => {
   it.each([Number.NaN, -1, 0.5, '1', Number.POSITIVE_INFINITY, 2 ** 53, null])(

@@ -1,18 +1,13 @@
 import crypto from 'node:crypto'
 import { algorithmNames, createLimiter, maxKeyLength, memoryStore, Receipt } from '@sluice/core'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { algorithmPolicy } from '../stores/algorithm-policy.ts'
 import { policyOf } from '../stores/traces.ts'
+import { fakeTime } from '../support/fake-time.ts'
 import { checkOf, limiterOf } from '../support/patient-limiter.ts'
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date'], now: 1_795_195_800_000 })
-})
-
-afterEach(() => {
-  vi.useRealTimers()
-})
+fakeTime(['Date'], { now: 1_795_195_800_000 })
 
 it.each(algorithmNames.filter((name) => name !== 'concurrency'))(
   'refunds no unit of a state that began after the receipt, whatever the clock does (%s)',

@@ -5,17 +5,14 @@ import {
   type PenaltyOptions,
   unlimited,
 } from '@sluice/core'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { fakeTime } from '../support/fake-time.ts'
 import { checkOf } from '../support/patient-limiter.ts'
 import { storeThrough } from '../support/store-through.ts'
 
 const minute = 60_000
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date'], now: 1_795_195_800_000 })
-})
-
-afterEach(() => vi.useRealTimers())
+fakeTime(['Date'], { now: 1_795_195_800_000 })
 
 const three = { after: 3, within: '1m', for: '5m' } as const
 

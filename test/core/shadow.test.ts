@@ -7,7 +7,8 @@ import {
   SluiceError,
 } from '@sluice/core'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { fakeTime } from '../support/fake-time.ts'
 import { checkOf, limiterOf, type SomeOptions } from '../support/patient-limiter.ts'
 import { type AnyOp, goneStore, storeThrough } from '../support/store-through.ts'
 import { until } from '../support/until.ts'
@@ -15,8 +16,7 @@ import { until } from '../support/until.ts'
 const tight = { name: 'tight', limit: 1, window: '1m', mode: 'shadow' } as const
 const loose = { name: 'loose', limit: 3, window: '1m' } as const
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 }))
-afterEach(() => void vi.useRealTimers())
+fakeTime(['Date'], { now: 1_000_000 })
 
 function observed(options: LimiterOptions) {
   const onShadow = vi.fn<(event: ShadowEvent) => void>()

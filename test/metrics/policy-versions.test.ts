@@ -3,8 +3,10 @@ import { collectMetrics, type Metrics } from '@sluice/metrics'
 import express from 'express'
 import request from 'supertest'
 import { describe, expect, it } from 'vitest'
-import { burst, note, openInTest } from '../policies/live-policies.ts'
+import { burst, note, openInTest, pollOften } from '../policies/live-policies.ts'
 import { scraped } from './scrape.ts'
+
+pollOften()
 
 async function guarded(text: string) {
   const opened = await openInTest(text)

@@ -59,23 +59,38 @@ export async function installConsumer(
 ): Promise<Consumer> {
   const tarballs = await packAll()
   const versions = availableVersions()
-  const dependencies = Object.fromEntries([
-    ...tarballs.map(({ name, path }) => [name, registry ? 'latest' : `file:${path}`]),
-    ...PEERS.map((name) => [name, versions[name] ?? '*']),
-    ...Object.entries(tools),
-  ])
+  const peers = Object.fromEntries(PEERS.map((name) => [name, versions[name] ?? '*']))
+  const ours = tarballs.map(({ name, path }) => [name, registry ? 'latest' : `file:${path}`])
   await cp(fileURLToPath(new URL('./consumer', import.meta.url)), folder, { recursive: true })
   await writeFile(join(folder, 'example.mjs'), exampleOfReadme())
-  await writeFile(
-    join(folder, 'package.json'),
-    JSON.stringify({ name: 'consumer', private: true, dependencies }),
-  )
-  const from = registry ? ['--registry', registry] : ['--prefer-offline']
-  await run('npm', ['install', '--no-audit', '--no-fund', ...from], {
-    cwd: folder,
-    timeoutMs: 300_000,
-  })
+  const dependencies = { ...Object.fromEntries(ours), ...peers, ...tools }
+  await install(folder, { dependencies }, registry)
   return { folder, tarballs }
+}
+
+/**
+ * Installs some of our packages in a project, and what else it needs.
+ * @param names the packages without their scope
+ * @param dependencies the versions of all others
+ * @param more what else its package.json has
+ */
+export async function installPacked(
+  folder: string,
+  names: readonly string[],
+  { dependencies, more }: { dependencies: Record<string, string>; more?: object },
+): Promise<void> {
+  const wanted = names.map((name) => `@sluice/${name}`)
+  const tarballs = (await packAll()).filter(({ name }) => wanted.includes(name))
+  const ours = Object.fromEntries(tarballs.map(({ name, path }) => [name, path]))
+  await install(folder, { ...more, dependencies: { ...ours, ...dependencies } })
+}
+
+async function install(folder: string, manifest: object, registry?: string): Promise<void> {
+  const text = JSON.stringify({ name: 'consumer', private: true, ...manifest })
+  await writeFile(join(folder, 'package.json'), text)
+  const from = registry ? ['--registry', registry] : ['--prefer-offline']
+  const args = ['install', '--no-audit', '--no-fund', ...from]
+  await run('npm', args, { cwd: folder, timeoutMs: 300_000 })
 }
 
 /** Runs one program of the consumer with the given Node binary, and resolves to what it printed. */

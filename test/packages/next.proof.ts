@@ -5,11 +5,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { pageFiles } from '../examples/page-modules.ts'
 import { type RunningExample, startNode } from '../examples/start-example.ts'
 import { freePort } from '../support/free-port.ts'
-import { run } from '../support/run.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { packAll } from './tarballs.ts'
+import { installPacked } from './consumer.ts'
 
-const ours = ['@sluice/core', '@sluice/fetch', '@sluice/headers', '@sluice/http']
+const ours = ['core', 'fetch', 'headers', 'http']
+const dependencies = {
+  ...{ next: '^16.0.0', react: '^19.0.0', 'react-dom': '^19.0.0', typescript: '~5.9.3' },
+  ...{ '@types/node': '^20.0.0', '@types/react': '^19.0.0' },
+}
 const recipe = pageFiles('docs/recipes.md', 'Next.js route handlers')
 const env = { NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' } as const
 
@@ -34,23 +37,11 @@ describe('the recipe for Next.js, built and started', () => {
 
   beforeAll(async () => {
     const cwd = home.path
-    const tarballs = await packAll()
-    const dependencies = Object.fromEntries([
-      ...tarballs.filter(({ name }) => ours.includes(name)).map(({ name, path }) => [name, path]),
-      ...Object.entries({ next: '^16.0.0', react: '^19.0.0', 'react-dom': '^19.0.0' }),
-      ...Object.entries({
-        typescript: '~5.9.3',
-        '@types/node': '^20.0.0',
-        '@types/react': '^19.0.0',
-      }),
-    ])
-    const manifest = JSON.stringify({ name: 'consumer', private: true, dependencies })
-    for (const [path, text] of Object.entries({ ...files, 'package.json': manifest })) {
+    for (const [path, text] of Object.entries(files)) {
       await mkdir(dirname(join(cwd, path)), { recursive: true })
       await writeFile(join(cwd, path), text)
     }
-    const install = ['install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund']
-    await run('npm', install, { cwd, timeoutMs: 300_000 })
+    await installPacked(cwd, ours, { dependencies })
 
     const bin = join(cwd, 'node_modules/next/dist/bin/next')
     expect(await startNode([bin, 'build'], cwd, env).ended()).toMatchObject({ code: 0 })

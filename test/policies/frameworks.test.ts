@@ -5,7 +5,9 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import Koa from 'koa'
 import request from 'supertest'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { burst, note, openInTest } from './live-policies.ts'
+import { burst, note, openInTest, pollOften } from './live-policies.ts'
+
+pollOften()
 
 const login = (limit: number) =>
   `${burst(100)}\nprofiles: { login: { limit: ${limit}, window: 1h } }`

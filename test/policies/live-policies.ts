@@ -4,7 +4,7 @@ import { type RateLimitOptions, rateLimit } from '@sluice/express'
 import { openPolicies, type Policies } from '@sluice/policies'
 import express from 'express'
 import request from 'supertest'
-import { onTestFinished } from 'vitest'
+import { beforeEach, onTestFinished, vi } from 'vitest'
 import { until } from '../support/until.ts'
 import { policyFolder } from './policy-folder.ts'
 
@@ -13,6 +13,16 @@ export const note = { author: 'ada', reason: 'a test' }
 /** A file of one policy, which counts all requests of an address. */
 export const burst = (limit: number): string =>
   `policies: [{ name: burst, limit: ${limit}, window: 1h }]`
+
+/** Has policies look for changes every 50 ms in the tests of a file, and not every second. */
+export function pollOften(): void {
+  const { setInterval } = globalThis
+  beforeEach(() => {
+    const often = vi.spyOn(globalThis, 'setInterval')
+    often.mockImplementation((poll, ms) => setInterval(poll, ms === 1_000 ? 50 : ms))
+    return () => often.mockRestore()
+  })
+}
 
 interface Opened {
   readonly file: string

@@ -3,8 +3,10 @@ import { rateLimit, tenant } from '@sluice/express'
 import { openPolicies } from '@sluice/policies'
 import type { Request } from 'express'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { burst, expressOf, note, openInTest } from './live-policies.ts'
+import { burst, expressOf, note, openInTest, pollOften } from './live-policies.ts'
 import { policyFolder } from './policy-folder.ts'
+
+pollOften()
 
 const tenantKey = tenant((req: Request) => req.get('x-tenant'))
 const plan = (req: Request) => req.get('x-plan')

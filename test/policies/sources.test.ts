@@ -7,8 +7,10 @@ import { afterEach, describe, expect, onTestFinished, vi } from 'vitest'
 import { PolicySources } from '../../packages/policies/src/policy-sources.ts'
 import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
-import { burst, expressOf, note, openInTest } from './live-policies.ts'
+import { burst, expressOf, note, openInTest, pollOften } from './live-policies.ts'
 import { policyFolder } from './policy-folder.ts'
+
+pollOften()
 
 const minuteMs = 60_000
 

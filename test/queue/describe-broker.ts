@@ -105,7 +105,7 @@ export function describeBroker(driver: BrokerDriver): void {
 
     it('tells of a job that was cancelled as long as it keeps outcomes', async () => {
       const bench = open()
-      const { id } = await bench.enqueued(newJob(), { ...roomy, retentionMs: 1_000 })
+      const { id } = await bench.enqueued(newJob(), { ...roomy, retentionMs: 500 })
       expect(await bench.broker.cancel(id)).toBe('cancelled')
       await bench.has({ id, state: 'cancelled' }, 'a cancelled job')
       await until('it is forgotten', async () => (await bench.broker.status(id)) === undefined)

@@ -219,7 +219,8 @@ describe('the commands inside a call', () => {
       limit: 100_000,
       window: '1h',
     })
-    for (let i = 0; i < 20_000; i += 1) {
+    // Some 400 blocks: whoever read them one by one would need as many commands.
+    for (let i = 0; i < 5_000; i += 1) {
       now += 100
       await limiter.consume('k', { cost: 5 })
     }
@@ -239,7 +240,7 @@ describe('the commands inside a call', () => {
 describe('a key', () => {
   it.each([
     { algorithm: 'sliding-log', limit: 20 },
-    { algorithm: 'sliding-log', limit: 2_000 },
+    { algorithm: 'sliding-log', limit: 200 },
     { algorithm: 'sliding-counter', limit: 20 },
     { algorithm: 'fixed-window', limit: 20 },
     { algorithm: 'token-bucket', limit: 20 },
@@ -253,9 +254,10 @@ describe('a key', () => {
         window: 4_000,
       })
       await redis.config('RESETSTAT')
+      let key = ''
       for (let i = 0; i < limit; i += 1) {
         const decision = await limiter.consume('k')
-        const [key = ''] = await redis.keys('lazy:*')
+        if (i === 0) [key = ''] = await redis.keys('lazy:*')
         const neededMs = algorithm === 'token-bucket' ? (4_000 * (i + 1)) / limit : 4_000
         const ttlMs = await redis.pttl(key)
         expect(decision.allowed).toBe(true)

@@ -4,32 +4,25 @@ import { openPolicies } from '@sluice/policies'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
-import { describe, expect, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { policyFolder } from '../policies/policy-folder.ts'
 import { checkOf } from '../support/patient-limiter.ts'
-import type { RedisServer } from '../support/redis-server.ts'
-import { it } from '../support/redis-test.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
-
-let server: RedisServer
-
-it.beforeAll(({ redis: own }) => {
-  server = own
-})
 
 type Send = (name: string, args: readonly string[]) => Promise<unknown>
 
 /** Puts a function in the place of the one by which a client sends commands. */
 const clients = {
-  ioredis(through: (send: Send) => Send) {
-    const client = new Redis(server.url)
+  ioredis({ url }: RedisServer, through: (send: Send) => Send) {
+    const client = new Redis(url)
     const call = client.call.bind(client)
     const send = through((name, args) => call(name, ...args))
     client.call = (name: string, ...args: unknown[]) => send(name, args.map(String))
     return { client, ping: () => client.ping(), close: () => client.disconnect() }
   },
-  async 'node-redis'(through: (send: Send) => Send) {
-    const client = await createClient({ url: server.url }).connect()
+  async 'node-redis'({ url }: RedisServer, through: (send: Send) => Send) {
+    const client = await createClient({ url }).connect()
     const command = client.sendCommand.bind(client)
     const send = through((name, args) => command([name, ...args]))
     const spied = Object.assign(client, {
@@ -69,8 +62,10 @@ async function policiesOver(store: Store) {
   return policies
 }
 
+type MakeChange = (store: Store, server: RedisServer) => Promise<Change>
+
 /** Each by the least that its users call. */
-const changes: Record<string, (store: Store) => Promise<Change>> = {
+const changes: Record<string, MakeChange> = {
   async reset(store) {
     const { limiter, hasty } = limitersOver(store)
     await limiter.consume('k')
@@ -119,40 +114,35 @@ const changes: Record<string, (store: Store) => Promise<Change>> = {
       isMade: async () => (await store.documents?.read('default'))?.text.includes('off') === true,
     }
   },
-  async runScript(store) {
-    const key = `${Math.random()}`
+  async runScript(store, server) {
     const text = "redis.call('SET', KEYS[1], #ARGV)"
     return {
       make: () =>
-        controlled(deadlineMs, (control) => store.scripts?.run(text, [key], [key], control)),
-      isMade: async () => (await server.cli('GET', key)) !== null,
+        controlled(deadlineMs, (control) => store.scripts?.run(text, ['made'], ['yes'], control)),
+      isMade: async () => (await server.cli('GET', 'made')) !== null,
     }
   },
 }
 
 describe.each(Object.entries(clients))('a change through %s', (name, connect) => {
-  async function over(
-    makeChange: (store: Store) => Promise<Change>,
-    onTime: () => unknown,
-  ): Promise<Change> {
+  /** A change, and the Redis of its own that it is made in. @param onTime what happens before the change is sent */
+  async function over(makeChange: MakeChange, onTime: (server: RedisServer) => unknown) {
+    const server = await startRedis()
     let isWatched = false
-    const { client, ping, close } = await connect((send) => async (name, args) => {
+    const { client, ping, close } = await connect(server, (send) => async (name, args) => {
       const reply = await send(name, args)
       const asksTime = isWatched && name === 'eval' && /'TIME'.{0,99}$/.test(args[0] ?? '')
-      if (asksTime) await onTime()
+      if (asksTime) await onTime(server)
       return reply
     })
+    onTestFinished(() => server.stop())
     onTestFinished(close)
-    onTestFinished(() => server.resume())
-    const store = redisStore(client, {
-      prefix: `${name}${Math.random()}`,
-      heartbeatMs: 0,
-      denialTtlMs: 0,
-    })
-    const { make, isMade } = await makeChange(store)
+    const store = redisStore(client, { prefix: name, heartbeatMs: 0, denialTtlMs: 0 })
+    const { make, isMade } = await makeChange(store, server)
     isWatched = true
     return {
       make,
+      server,
       async isMade() {
         // What was sent before has been answered by then.
         await ping()
@@ -161,29 +151,38 @@ describe.each(Object.entries(clients))('a change through %s', (name, connect) =>
     }
   }
 
-  async function freeze(): Promise<void> {
-    server.pause()
-    await sleep(10)
+  /** Each change waits for a deadline, so all are made at once. */
+  async function forAllChanges(
+    prove: (makeChange: MakeChange, what: string) => Promise<void>,
+  ): Promise<void> {
+    await Promise.all(Object.entries(changes).map(([what, makeChange]) => prove(makeChange, what)))
   }
 
-  describe.each(Object.entries(changes))('%s', (_, makeChange) => {
-    it('is never made when Redis froze before it was sent', async () => {
-      const { make, isMade } = await over(makeChange, () => undefined)
-      await freeze()
-      await expect(make()).rejects.toMatchObject({ code: 'SLUICE_NOT_DONE' })
+  it('is never made when Redis froze before it was sent', async () => {
+    await forAllChanges(async (makeChange, what) => {
+      const { make, isMade, server } = await over(makeChange, () => undefined)
+      await freeze(server)
+      await expect(make(), what).rejects.toMatchObject({ code: 'SLUICE_NOT_DONE' })
       server.resume()
-      expect(await isMade()).toBe(false)
-      await until('it is made', async () => {
+      expect(await isMade(), what).toBe(false)
+      await until(`${what} is made`, async () => {
         await make()
         return isMade()
       })
     })
+  })
 
-    it('is not made after its deadline when Redis froze with it on the way', async () => {
-      const { make, isMade } = await over(makeChange, freeze)
-      await expect(make()).rejects.toMatchObject({ code: 'SLUICE_UNANSWERED' })
+  it('is not made after its deadline when Redis froze with it on the way', async () => {
+    await forAllChanges(async (makeChange, what) => {
+      const { make, isMade, server } = await over(makeChange, freeze)
+      await expect(make(), what).rejects.toMatchObject({ code: 'SLUICE_UNANSWERED' })
       server.resume()
-      expect(await isMade()).toBe(false)
+      expect(await isMade(), what).toBe(false)
     })
   })
 })
+
+async function freeze(server: RedisServer): Promise<void> {
+  server.pause()
+  await sleep(10)
+}

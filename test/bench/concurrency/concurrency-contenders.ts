@@ -1,4 +1,5 @@
 import type { Contender } from '../harness/rounds.ts'
+import { algorithmNames } from '../subjects/algorithm-policy.ts'
 import { rateLimitRedis } from '../subjects/rate-limit-redis.ts'
 import {
   rateLimiterFlexibleBlocking,
@@ -49,9 +50,18 @@ export const contenders = {
   },
 } satisfies Record<string, ConcurrencyContender>
 
+/** The other algorithms, whose states have room, and more policies in one request. */
+export const more: readonly ConcurrencyContender[] = [
+  ...algorithmNames
+    .filter((algorithm) => algorithm !== 'sliding-log' && algorithm !== 'fixed-window')
+    .map((algorithm) => ({ ...ours(`sluice ${algorithm}`, { algorithm }), limit: unreachable })),
+  ours('sluice sliding-log × 4', { algorithm: 'sliding-log', policies: 4 }),
+]
+
 /** The worker finds its contender here by name. */
 export function contenderNamed(name: string | undefined): ConcurrencyContender {
-  const found = Object.values<ConcurrencyContender>(contenders).find((one) => one.name === name)
+  const all: readonly ConcurrencyContender[] = [...Object.values(contenders), ...more]
+  const found = all.find((one) => one.name === name)
   if (!found) throw new Error(`there is no contender '${name}'`)
   return found
 }

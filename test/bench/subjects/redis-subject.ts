@@ -29,11 +29,8 @@ export interface RedisSubject extends Contender {
 export interface RedisSetting extends Quota {
   /** Where it connects; each subject has a connection of its own. */
   connect(): Promise<Redis>
-  /**
-   * `allowed`: full logs, in which every admission expires an entry. `denied`: full ones in which nothing expires.
-   * `half`: half-full ones, to which is added.
-   */
-  readonly traffic: 'allowed' | 'denied' | 'half'
+  /** `allowed`: full logs, in which every admission expires an entry. `denied`: full ones in which nothing expires. */
+  readonly traffic: 'allowed' | 'denied'
   /** `server`: Redis' own time. */
   readonly clock: SimulatedClock | 'server'
 }

@@ -17,8 +17,6 @@ export interface SluiceVariant {
   readonly algorithm: AlgorithmName
   /** How many policies of this algorithm every request has to pass. @default 1 */
   readonly policies?: number
-  /** false: every denial is asked of Redis. @default true: as users get it, it is believed for a second */
-  readonly rememberDenials?: boolean
   /** false: the store is asked without the limiter, and so without deadline, breaker and fallback. @default true */
   readonly resilience?: boolean
   /** @default ioredis */
@@ -39,8 +37,7 @@ const clients = {
 
 /** Sluice, with the Redis store. */
 export function sluiceRedis(variant: SluiceVariant): OpenRedisSubject {
-  const { algorithm, rememberDenials = true } = variant
-  const { policies = 1, client: library } = variant
+  const { algorithm, policies = 1, client: library } = variant
   const name = `sluice ${nameOf(variant)}`
   const prefix = `bench.${nameOf(variant).replaceAll(/[^a-z0-9-]+/g, '-')}`
 
@@ -49,12 +46,7 @@ export function sluiceRedis(variant: SluiceVariant): OpenRedisSubject {
     const { port = 6379 } = ioredis.options
     const client = library ? await clients[library](port) : ioredis
     const subject = limiterOf(setting, variant, (clock) =>
-      redisStore(client, {
-        prefix,
-        clock,
-        heartbeatMs: 0,
-        ...(rememberDenials ? {} : { denialTtlMs: 0 }),
-      }),
+      redisStore(client, { prefix, clock, heartbeatMs: 0 }),
     )
     return {
       name,
@@ -63,19 +55,15 @@ export function sluiceRedis(variant: SluiceVariant): OpenRedisSubject {
       ...subject,
       // bench.x:{tag}:policy:digest
       kindOf: (redisKey) => redisKey.split(':')[2] ?? '',
-      ...(algorithm === 'sliding-log' && setting.traffic !== 'half'
-        ? { recordedUnits: setting.limit * policies }
-        : {}),
+      ...(algorithm === 'sliding-log' ? { recordedUnits: setting.limit * policies } : {}),
     }
   }
 }
 
 function nameOf(variant: SluiceVariant): string {
-  const { algorithm, policies = 1, rememberDenials = true } = variant
-  const { resilience = true, client } = variant
+  const { algorithm, policies = 1, resilience = true, client } = variant
   const special = [
     client ? ` by ${client}` : '',
-    rememberDenials ? '' : ' (denialTtlMs: 0)',
     resilience ? '' : ' (store.apply)',
     policies > 1 ? ` × ${policies}` : '',
   ]
@@ -127,11 +115,10 @@ function limiterOf(
   /** Unit by unit, with the time that lies between them; by the server's clock, up to now. */
   async function fill(key: string): Promise<void> {
     if (gives) return
-    const units = traffic === 'half' ? Math.floor(limit / 2) : limit
     const stepMs = fillStepMs(algorithm, setting)
-    const past = clock === 'server' ? new SimulatedClock(Date.now() - units * stepMs) : clock
+    const past = clock === 'server' ? new SimulatedClock(Date.now() - limit * stepMs) : clock
     const filler = open(makeStore(past.read))
-    for (let unit = 0; unit < units; unit++) {
+    for (let unit = 0; unit < limit; unit++) {
       past.advance(stepMs)
       decidedByRedis(await filler.consume(key))
     }

@@ -14,7 +14,7 @@ return { 1, limit - used - 1 }
 /** Only to prepare a full log: the same members, spread over the window. */
 const fillScript = `
 local key, now, window, limit = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-for unit = 1, tonumber(ARGV[4]) do
+for unit = 1, limit do
   local at = math.floor(now - window + unit * window / limit)
   redis.call('ZADD', key, string.format('%.0f', at), string.format('%.0f', at) .. '-' .. unit)
 end
@@ -22,7 +22,7 @@ redis.call('PEXPIRE', key, window)
 `
 
 export const sortedSet: OpenRedisSubject = async (setting) => {
-  const { clock, limit, windowMs, traffic } = setting
+  const { clock, limit, windowMs } = setting
   const client = await setting.connect()
   const prefix = 'bench.sorted-set'
   client.defineCommand('consumeFromLog', { numberOfKeys: 1, lua: consumeScript })
@@ -39,7 +39,7 @@ export const sortedSet: OpenRedisSubject = async (setting) => {
     name: 'sorted set',
     role: 'peer',
     prefix,
-    ...(traffic === 'half' ? {} : { recordedUnits: limit }),
+    recordedUnits: limit,
 
     keyOf,
 
@@ -53,8 +53,7 @@ export const sortedSet: OpenRedisSubject = async (setting) => {
 
     async fill(key) {
       if (clock !== 'server') clock.advance(windowMs)
-      const units = traffic === 'half' ? Math.floor(limit / 2) : limit
-      await client.eval(fillScript, 1, keyOf(key), now(), windowMs, limit, units)
+      await client.eval(fillScript, 1, keyOf(key), now(), windowMs, limit)
     },
   }
 }

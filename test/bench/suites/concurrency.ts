@@ -1,5 +1,9 @@
 import { type Child, startChild } from '../../support/child.ts'
-import { type ConcurrencyContender, contenders } from '../concurrency/concurrency-contenders.ts'
+import {
+  type ConcurrencyContender,
+  contenders,
+  more,
+} from '../concurrency/concurrency-contenders.ts'
 import type { ConcurrencyProtocol, ConcurrencySetting } from '../concurrency/concurrency-worker.ts'
 import { type Bench, isChosen, type Suite } from '../harness/bench.ts'
 import { startBenchRedis } from '../harness/bench-redis.ts'
@@ -88,6 +92,12 @@ function fields({ quick }: Bench): readonly Field[] {
         name: `${inFlight} in flight, 100,000 keys`,
         inFlight,
       })),
+    },
+    {
+      ...length,
+      setting: allowed,
+      contenders: [log, window, twoLogs, ...more, rateLimitRedis],
+      cases: [{ name: '64 in flight, every algorithm', inFlight: 64 }],
     },
     {
       ...length,

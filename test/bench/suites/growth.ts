@@ -1,25 +1,33 @@
-import type { Suite } from '../harness/bench.ts'
-import { startBenchRedis } from '../harness/bench-redis.ts'
-import { runRedisCase } from '../harness/redis-case.ts'
+import type { Bench, Suite } from '../harness/bench.ts'
+import { type BenchRedis, startBenchRedis } from '../harness/bench-redis.ts'
+import { checkTraffic } from '../harness/check-traffic.ts'
+import { clientKeys, inTurn } from '../harness/client-keys.ts'
+import type { Figures } from '../harness/figures.ts'
+import { bytesPerIdentity, fillKeys } from '../harness/fill-keys.ts'
+import { measureRedis } from '../harness/measure-redis.ts'
+import { progress } from '../harness/progress.ts'
+import { interleave, leaveOut } from '../harness/rounds.ts'
+import { SimulatedClock } from '../harness/simulated-clock.ts'
 import { rateLimitRedis } from '../subjects/rate-limit-redis.ts'
+import type { OpenRedisSubject, RedisSubject } from '../subjects/redis-subject.ts'
 import { sluiceRedis } from '../subjects/sluice-redis.ts'
 import { sortedSet } from '../subjects/sorted-set.ts'
 
+const suite = 'growth'
+const subjects = [sluiceRedis({ algorithm: 'sliding-log' }), rateLimitRedis, sortedSet]
 const inFlight = 64
+/** Logs are filled and emptied in this time; no key may expire while the subjects take turns. */
+const windowMs = 3_600_000
+/** How much faster time goes than the limit needs, so that a request that overtakes another is not refused for it. */
+const slack = 1.05
 
 /** What becomes of the cost of a check, and of its bytes, as limits grow. */
 export const growth: Suite = {
-  name: 'growth',
+  name: suite,
   async run(bench) {
     const redis = await startBenchRedis(bench)
     for (const limit of bench.quick ? growthLimits.slice(0, -1) : growthLimits) {
-      await runRedisCase(bench, redis, {
-        ...{ suite: 'growth', name: limitCase(limit), traffic: 'allowed', limit, inFlight },
-        ...(bench.quick ? { rounds: 3, roundMs: 100 } : { rounds: 5, roundMs: 200 }),
-        // As many as are in flight at least, so that no request finds the key that one of the same call has just read.
-        keys: Math.max(inFlight, Math.min(1_000, 100_000 / limit)),
-        subjects: [sluiceRedis({ algorithm: 'sliding-log' }), rateLimitRedis, sortedSet],
-      })
+      await runLimit(bench, redis, limit)
     }
     await redis.stop()
   },
@@ -30,4 +38,62 @@ export const growthLimits: readonly number[] = [10, 100, 1_000, 10_000, 100_000]
 
 export function limitCase(limit: number): string {
   return `limit ${limit.toLocaleString('en-US')}`
+}
+
+async function runLimit({ report, quick }: Bench, redis: BenchRedis, limit: number): Promise<void> {
+  const name = limitCase(limit)
+  const { control } = redis
+  await control.flushall()
+  // As many as are in flight at least, so that no request finds the key that one of the same call has just read.
+  const keys = clientKeys(Math.max(inFlight, Math.min(1_000, 100_000 / limit)))
+  const nextKeys = new Map<RedisSubject, () => string>()
+  const bytes = new Map<RedisSubject, Figures>()
+  for (const open of subjects) {
+    progress(`${suite} · ${name} · filling subject ${nextKeys.size + 1}`)
+    try {
+      const subject = await filled(open, redis, { limit, keys })
+      bytes.set(subject, await bytesOf(subject, redis, keys.length))
+      nextKeys.set(subject, inTurn(keys))
+    } catch (error) {
+      leaveOut(report, { suite, case: name, subject: 'a subject that could not be filled', error })
+    }
+  }
+  const series = await interleave(report, {
+    ...(quick ? { rounds: 3, roundMs: 100 } : { rounds: 5, roundMs: 200 }),
+    ...{ suite, name, contenders: [...nextKeys.keys()] },
+    measure: async (subject, durationMs) => {
+      const nextKey = nextKeys.get(subject) ?? inTurn(keys)
+      const figures = await measureRedis(control, subject, { inFlight, durationMs, nextKey })
+      checkTraffic('allowed', figures.allowedShare)
+      return { ...figures, ...bytes.get(subject) }
+    },
+  })
+  report.add(suite, name, series)
+}
+
+/** A subject whose keys are full, on a clock by which every request finds one unit that has just expired. */
+async function filled(
+  open: OpenRedisSubject,
+  { connect, control }: BenchRedis,
+  { limit, keys }: { limit: number; keys: readonly string[] },
+): Promise<RedisSubject> {
+  const clock = new SimulatedClock()
+  const subject = await open({ connect, traffic: 'allowed', clock, limit, windowMs })
+  await fillKeys(control, subject, keys)
+  clock.advance(windowMs / limit)
+  clock.stepMs = (windowMs / (limit * keys.length)) * slack
+  return subject
+}
+
+async function bytesOf(
+  subject: RedisSubject,
+  { control }: BenchRedis,
+  identities: number,
+): Promise<Figures> {
+  const bytesPerKey = await bytesPerIdentity(control, subject, identities)
+  if (Number.isNaN(bytesPerKey)) return {}
+  const { recordedUnits } = subject
+  return recordedUnits
+    ? { bytesPerKey, bytesPerUnit: bytesPerKey / recordedUnits }
+    : { bytesPerKey }
 }

@@ -103,30 +103,14 @@ async function overFastify({ limits, handle, onError, stream }) {
 }
 
 const [url, prefix] = process.argv.slice(2)
-const heartbeatMs = 0
-const denialTtlMs = 0
 let opened = 0
-async function overIoredis(clock) {
-  const client = new Redis(url)
-  const store = redisStore(client, {
-    clock,
-    heartbeatMs,
-    denialTtlMs,
-    prefix: `${prefix}${opened++}`,
-  })
+function over(client, clock) {
+  const own = { heartbeatMs: 0, denialTtlMs: 0, prefix: `${prefix}${opened++}` }
+  const store = redisStore(client, { clock, ...own })
   return { store, close: () => store.close().then(() => client.disconnect()) }
 }
-async function overNodeRedis(clock) {
-  const client = createClient({ url })
-  await client.connect()
-  const store = redisStore(client, {
-    clock,
-    heartbeatMs,
-    denialTtlMs,
-    prefix: `${prefix}${opened++}`,
-  })
-  return { store, close: () => store.close().then(() => client.destroy()) }
-}
+const overIoredis = (clock) => over(new Redis(url), clock)
+const overNodeRedis = async (clock) => over(await createClient({ url }).connect(), clock)
 
 function clients({ it }) {
   it('waits until it is admitted', async () => {
