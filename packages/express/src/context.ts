@@ -20,13 +20,11 @@ interface MiddlewareCall {
 /** A request of Express at one middleware of ours, or at the guard of a framework over Express. */
 export class ExpressContext extends NodeRequestContext<Request, RateLimitHandler> {
   readonly response: Response
-  readonly scope: Scope
   readonly #call: MiddlewareCall
 
   constructor(native: Request, response: Response, call: MiddlewareCall = {}) {
-    super(native)
+    super(native, call.scope)
     this.response = response
-    this.scope = call.scope ?? ''
     this.#call = call
   }
 
