@@ -34,8 +34,7 @@ export class ExpressContext extends NodeRequestContext<Request, RateLimitHandler
   }
 
   get route(): string | undefined {
-    const { route } = this.native
-    return route && String(route.path)
+    return this.native.route && String(this.native.route.path)
   }
 
   get ip(): string | undefined {
@@ -49,7 +48,6 @@ export class ExpressContext extends NodeRequestContext<Request, RateLimitHandler
   }
 
   callHandler(handler: RateLimitHandler, { decision }: Refusal): unknown {
-    const { next = () => undefined } = this.#call
-    return handler(this.native, this.response, next, decision)
+    return handler(this.native, this.response, this.#call.next ?? (() => undefined), decision)
   }
 }
