@@ -57,9 +57,13 @@ export function locating<Answer>(
   call: () => MaybePromise<Answer>,
   place: () => string,
 ): MaybePromise<Answer> {
-  return caught(call, (error): never => {
+  try {
+    const answer = call()
+    if (!isPromise(answer)) return answer
+    return answer.catch((error: unknown) => Promise.reject(located(error, place())))
+  } catch (error) {
     throw located(error, place())
-  })
+  }
 }
 
 /** Errors that users throw on purpose stay as they are, for handlers that know them. */
