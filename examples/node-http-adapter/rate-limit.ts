@@ -46,7 +46,6 @@ function whole(request: IncomingMessage): NodeRequest {
 /** One request of `node:http`, as Sluice sees it. Extend it to change how a request is read. */
 export class NodeContext extends NodeRequestContext<NodeRequest, RateLimitHandler> {
   readonly response: ServerResponse
-  readonly scope = ''
   readonly route = undefined
 
   constructor(request: NodeRequest, response: ServerResponse) {

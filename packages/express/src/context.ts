@@ -20,13 +20,11 @@ interface MiddlewareCall {
 /** A request of Express at one middleware of ours, or at the guard of a framework over Express. */
 export class ExpressContext extends NodeRequestContext<Request, RateLimitHandler> {
   readonly response: Response
-  readonly scope: Scope
   readonly #call: MiddlewareCall
 
   constructor(native: Request, response: Response, call: MiddlewareCall = {}) {
-    super(native)
+    super(native, call.scope)
     this.response = response
-    this.scope = call.scope ?? ''
     this.#call = call
   }
 
@@ -36,8 +34,7 @@ export class ExpressContext extends NodeRequestContext<Request, RateLimitHandler
   }
 
   get route(): string | undefined {
-    const { route } = this.native
-    return route && String(route.path)
+    return this.native.route && String(this.native.route.path)
   }
 
   get ip(): string | undefined {
@@ -51,7 +48,6 @@ export class ExpressContext extends NodeRequestContext<Request, RateLimitHandler
   }
 
   callHandler(handler: RateLimitHandler, { decision }: Refusal): unknown {
-    const { next = () => undefined } = this.#call
-    return handler(this.native, this.response, next, decision)
+    return handler(this.native, this.response, this.#call.next ?? (() => undefined), decision)
   }
 }

@@ -13,7 +13,7 @@ import {
 } from '@sluice/http/adapter'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { ExpressContext } from './context.ts'
-import type { RateLimitHandler, RateLimitOptions } from './options.ts'
+import type { RateLimitOptions } from './options.ts'
 
 /** Middleware of Express, and the limiter behind it. */
 export type RateLimit = RequestHandler & Limiting<[req: Request, res: Response]>
@@ -25,8 +25,7 @@ export type RateLimit = RequestHandler & Limiting<[req: Request, res: Response]>
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
-  const adapterFields = ['requestPropertyName']
-  const guard = createGuard<Request, RateLimitHandler>(options, { adapterFields })
+  const guard = createGuard(options, { adapterFields: ['requestPropertyName'] })
   const property = propertyOf(options.requestPropertyName)
 
   const contextOf = (req: Request, res: Response, next?: NextFunction) =>

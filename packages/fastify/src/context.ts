@@ -20,14 +20,12 @@ export class FastifyContext
   extends FrameworkContext<FastifyRequest, RateLimitHandler>
   implements HttpResponse
 {
-  scope: Scope
   /** Fastify makes these options anew each time somebody reads them. */
   readonly routeOptions: FastifyRequest['routeOptions']
   readonly #reply: FastifyReply
 
   constructor(native: FastifyRequest, reply: FastifyReply, scope: Scope) {
-    super(native)
-    this.scope = scope
+    super(native, scope)
     this.routeOptions = native.routeOptions
     this.#reply = reply
   }

@@ -13,7 +13,6 @@ export interface Place<Info> {
 /** A request of fetch at one limiter. */
 export class WebContext<Info extends object> extends FetchContext<Request, RateLimitHandler<Info>> {
   readonly route: string | undefined
-  readonly scope: Scope
   readonly #info: Info
   protected headers: Headers = new Headers()
 

@@ -12,7 +12,6 @@ export interface Place {
 
 /** A request of Hono at one middleware of ours. */
 export class HonoContext extends FetchContext<Context, RateLimitHandler> {
-  readonly scope: Scope
   readonly #next: Next
   /** With fields of ours, Hono would copy the response to an upgrade: some runtimes refuse that. */
   #ofUpgrade: Headers | undefined

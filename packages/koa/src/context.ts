@@ -13,13 +13,11 @@ const proxyWatch = new ProxyWatch({
 /** A request of Koa at one middleware of ours. */
 export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
   readonly response: Context['res']
-  readonly scope: Scope
   readonly #next: Next
 
   constructor(native: Context, next: Next, middleware: Middleware) {
-    super(native)
+    super(native, scopeOf(middleware, native))
     this.response = native.res
-    this.scope = scopeOf(middleware, native)
     this.#next = next
   }
 

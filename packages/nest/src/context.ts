@@ -24,7 +24,6 @@ const noFields: HttpResponse = {
 
 /** A call of Nest at the guard. The adapter of the platform reads a request of HTTP. */
 export class NestContext extends GuardedContext<ExecutionContext, RateLimitHandler> {
-  readonly scope: Scope
   readonly path = '/'
   readonly ip = undefined
   readonly peer = undefined
@@ -35,8 +34,7 @@ export class NestContext extends GuardedContext<ExecutionContext, RateLimitHandl
   #hold: Hold | undefined
 
   constructor(native: ExecutionContext, http: PlatformContext | undefined, scope: Scope) {
-    super(native)
-    this.scope = scope
+    super(native, scope)
     this.#http = http
   }
 

@@ -3,9 +3,9 @@ import type { Socket } from 'node:net'
 import type { Hold } from '../request/hold.ts'
 import type { RequestDecision } from '../request/passage.ts'
 import type { RequestContent } from '../request/request.ts'
-import { type HttpResponse, headerOf, type ResponseBody, sendByNode } from '../request/response.ts'
+import { type HttpResponse, headerOf, type ResponseBody } from '../request/response.ts'
 import type { Scope } from '../request/scope.ts'
-import type { MountedRequest } from './mount.ts'
+import { type MountedRequest, sendByNode } from './mount.ts'
 import { settleAfter } from './response-end.ts'
 import type { AdapterContext, Refusal } from './serve.ts'
 
@@ -21,14 +21,15 @@ export abstract class GuardedContext<Native extends object, Handler>
   implements AdapterContext<Native, Handler>, MountedRequest
 {
   readonly native: Native
+  scope: Scope
   #shown: RequestDecision | undefined
 
-  constructor(native: Native) {
+  constructor(native: Native, scope: Scope = '') {
     this.native = native
+    this.scope = scope
   }
 
   abstract readonly response: HttpResponse
-  abstract readonly scope: Scope
   abstract readonly method: string
   abstract readonly path: string
   abstract readonly route: string | undefined

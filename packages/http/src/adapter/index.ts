@@ -11,7 +11,6 @@ export {
   type HttpResponse,
   headerOf,
   type ResponseBody,
-  sendByNode,
   setFields,
 } from '../request/response.ts'
 export { routeScope, type Scope } from '../request/scope.ts'
@@ -21,7 +20,13 @@ export { passes } from '../stages/stages.ts'
 export { createGuard } from './create-guard.ts'
 export { FrameworkContext, GuardedContext, NodeRequestContext } from './framework-context.ts'
 export { type RequestKeys, requestKeys } from './keys.ts'
-export { type Handler, type HandlerRequest, type HandlerResponse, handlerRequest } from './mount.ts'
+export {
+  type Handler,
+  type HandlerRequest,
+  type HandlerResponse,
+  handlerRequest,
+  sendByNode,
+} from './mount.ts'
 export { fastifyTrustsAll, ProxyWatch } from './proxy-watch.ts'
 export { beforeHead, settleAfter } from './response-end.ts'
 export {

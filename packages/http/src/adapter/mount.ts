@@ -36,6 +36,23 @@ export type Handler<Native = unknown> = (
   request: HandlerRequest<Native>,
 ) => MaybePromise<HandlerResponse | undefined>
 
+interface WritableResponse {
+  statusCode: number
+  setHeader(name: string, value: number | string): unknown
+  end(body?: string | Uint8Array): unknown
+}
+
+/** Answers by Node's response, with the length of the body: Node sends none to a HEAD. */
+export function sendByNode(
+  response: WritableResponse,
+  { status, headers = {}, body }: HandlerResponse,
+): void {
+  response.statusCode = status
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+  if (body !== undefined) response.setHeader('Content-Length', Buffer.byteLength(body))
+  response.end(body)
+}
+
 /** Makes a handler's request. @param prefix the path of the mount, if the view has all of it */
 export function handlerRequest<Native>(
   { native, request }: { readonly native: Native; readonly request: MountedRequest },

@@ -2,7 +2,6 @@ import {
   andThen,
   type CheckLimiter,
   invalid,
-  isPromise,
   type MaybePromise,
   type Policy,
   quote,
@@ -13,7 +12,7 @@ import { algorithmOf } from '@sluice/core/backend'
 import type { BoundPolicy, PolicyCheck } from '../options/bound-policy.ts'
 import type { PolicySettlement } from '../options/settlement.ts'
 import type { Hold } from '../request/hold.ts'
-import { inOrder, type Report } from '../request/user-functions.ts'
+import { caught, inOrder, type Report } from '../request/user-functions.ts'
 import type { Found } from './found.ts'
 
 /** The common part of the accounts of one guard. */
@@ -169,12 +168,7 @@ function answerOf<Native>(
     keep(`threw ${error instanceof Error ? `a ${error.name}` : quote(error)}`)
   const accept = (answer: unknown): boolean | undefined =>
     typeof answer === 'boolean' ? answer : keep(`answered ${quote(answer)}`)
-  try {
-    const answer = ask(native, { status })
-    return isPromise(answer) ? answer.then(accept, threw) : accept(answer)
-  } catch (error) {
-    return threw(error)
-  }
+  return caught(() => andThen(ask(native, { status }), accept), threw)
 }
 
 /** Gives back all that a request took, if no retry has passed on it. No caller waits for that. */

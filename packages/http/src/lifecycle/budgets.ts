@@ -2,36 +2,22 @@ import { type CheckLimiter, quote, type Reservation, SluiceError } from '@sluice
 import type { BoundPolicy } from '../options/bound-policy.ts'
 import type { Decide, RequestBudgets } from './found.ts'
 
-class Budgets implements RequestBudgets {
-  readonly #byPolicy: ReadonlyMap<string, Reservation>
-
-  constructor(byPolicy: ReadonlyMap<string, Reservation>) {
-    this.#byPolicy = byPolicy
-  }
-
-  of(policy: string | undefined): Reservation {
-    const names = [...this.#byPolicy.keys()]
-    const isOne = this.#all.size === 1
-    const found = this.#byPolicy.get(policy ?? (isOne ? (names[0] ?? '') : ''))
-    if (found) return found
-    const asked = policy === undefined ? 'no policy, of several budgets' : quote(policy)
-    throw new SluiceError(
-      'SLUICE_POLICY_UNKNOWN',
-      `spend() or budget() names ${asked}; the policies with reserve are ${names.join(', ')}`,
-    )
-  }
-
-  finish(): unknown {
-    return Promise.all([...this.#all].map((budget) => budget.settle()))
-  }
-
-  /** The signals abort too, so that work for a client that has left can stop. */
-  abort(): unknown {
-    return Promise.all([...this.#all].map((budget) => budget.cancel()))
-  }
-
-  get #all(): ReadonlySet<Reservation> {
-    return new Set(this.#byPolicy.values())
+function budgetsOf(byPolicy: ReadonlyMap<string, Reservation>): RequestBudgets {
+  const names = [...byPolicy.keys()]
+  const all = [...new Set(byPolicy.values())]
+  return {
+    of(policy) {
+      const found = byPolicy.get(policy ?? (all.length === 1 ? (names[0] ?? '') : ''))
+      if (found) return found
+      const asked = policy === undefined ? 'no policy, of several budgets' : quote(policy)
+      throw new SluiceError(
+        'SLUICE_POLICY_UNKNOWN',
+        `spend() or budget() names ${asked}; the policies with reserve are ${names.join(', ')}`,
+      )
+    },
+    finish: () => Promise.all(all.map((budget) => budget.settle())),
+    // The signals abort too, so that work for a client that has left can stop.
+    abort: () => Promise.all(all.map((budget) => budget.cancel())),
   }
 }
 
@@ -54,6 +40,6 @@ export function reserving<Native extends object>(
       const one = budget(own, { units: own[0]?.cost ?? 0 })
       for (const { cost, policy } of reserved) if (cost === source) budgets.set(policy.name, one)
     }
-    return { context, decision, checks, timing, budgets: new Budgets(budgets) }
+    return { context, decision, checks, timing, budgets: budgetsOf(budgets) }
   }
 }

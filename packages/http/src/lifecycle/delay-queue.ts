@@ -1,5 +1,11 @@
 import type { Hold } from '../request/hold.ts'
 
+/** A request that waits. The end of its response ends the wait, and the request ends with it. */
+interface DelayedRequest extends Hold {
+  /** Tells whether the request continues. Never rejects. */
+  readonly turn: Promise<boolean>
+}
+
 /** Holds requests until their turn comes, up to a bound. */
 export class DelayQueue {
   readonly #maxWaiting: number
@@ -20,43 +26,19 @@ export class DelayQueue {
   /** Holds a request until its turn comes, `delayMs` from now, or its response is over before. */
   add(delayMs: number): DelayedRequest {
     this.#waiting += 1
-    return new DelayedRequest(delayMs, () => {
-      this.#waiting -= 1
+    let end: ((goesOn: boolean) => void) | undefined
+    const turn = new Promise<boolean>((resolve) => {
+      // Not unref'ed: nearly always an open connection keeps the process alive anyway, and without
+      // one (Fastify's inject, serverless platforms) the request would go unanswered.
+      const timer = setTimeout(() => end?.(true), delayMs)
+      end = (goesOn) => {
+        end = undefined
+        clearTimeout(timer)
+        this.#waiting -= 1
+        resolve(goesOn)
+      }
     })
-  }
-}
-
-/** A request that waits. The end of its response ends the wait, and the request ends with it. */
-class DelayedRequest implements Hold {
-  /** Tells whether the request continues. Never rejects. */
-  readonly turn: Promise<boolean>
-  readonly #leave: () => void
-  #resolve: ((goesOn: boolean) => void) | undefined
-  #timer: ReturnType<typeof setTimeout> | undefined
-
-  constructor(delayMs: number, leave: () => void) {
-    this.#leave = leave
-    this.turn = new Promise((resolve) => {
-      this.#resolve = resolve
-    })
-    // Not unref'ed: nearly always an open connection keeps the process alive anyway, and without
-    // one (Fastify's inject, serverless platforms) the request would go unanswered.
-    this.#timer = setTimeout(() => this.#end(true), delayMs)
-  }
-
-  finish(): void {
-    this.#end(false)
-  }
-
-  abort(): void {
-    this.#end(false)
-  }
-
-  #end(goesOn: boolean): void {
-    if (this.#timer === undefined) return
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    this.#leave()
-    this.#resolve?.(goesOn)
+    const leave = () => end?.(false)
+    return { turn, finish: leave, abort: leave }
   }
 }

@@ -11,6 +11,7 @@ import {
   objectOption,
   quote,
   type RequiredOption,
+  type SettingsOf,
 } from '@sluice/core'
 import { refuseUnasked } from '../request/passage.ts'
 import type { Report } from '../request/user-functions.ts'
@@ -37,6 +38,17 @@ class ShedTable<Native> extends SignalTable {
 /** Options for refusing the less important requests under pressure. */
 export interface ShedOptions<Native> extends OptionsOf<ShedTable<Native>> {}
 
+/** The options of shedding, checked. */
+export type ShedSettings<Native> = SettingsOf<ShedTable<Native>>
+
+/** @throws SluiceError that names the option and the fix */
+export function shedSettings<Native>(
+  options: ShedOptions<Native> | undefined,
+  option: string,
+): ShedSettings<Native> | undefined {
+  return options === undefined ? undefined : objectOption(new ShedTable<Native>())(options, option)
+}
+
 /** Refuses requests under pressure. */
 export interface LoadShedder<Native> {
   readonly refusal: Decision
@@ -48,10 +60,9 @@ export interface LoadShedder<Native> {
  * Refuses classes of requests while a signal shows too much load. The range from `low` to `high`
  * has even steps. At each step that the average reaches, one more class is refused. When the
  * average falls below the step before, one class fewer is refused.
- * @throws SluiceError that names the option and the fix
+ * @throws SluiceError when the marks of the signal are wrong
  */
-export function loadShedder<Native>(options: ShedOptions<Native>): LoadShedder<Native> {
-  const settings = objectOption(new ShedTable<Native>())(options, 'shed')
+export function loadShedder<Native>(settings: ShedSettings<Native>): LoadShedder<Native> {
   const { classes, priority, retryAfter: retryAfterMs } = settings
   /** Number of classes that are refused now. */
   let refused = 0

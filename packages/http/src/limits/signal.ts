@@ -13,7 +13,7 @@ import {
   type RequiredOption,
   type SettingsOf,
 } from '@sluice/core'
-import type { Report } from '../request/user-functions.ts'
+import { caught, type Report } from '../request/user-functions.ts'
 
 /** A number that tells how busy the process, or a dependency, is: the higher, the busier. */
 export interface Signal {
@@ -126,20 +126,15 @@ export function smoothed(
       isPending = false
       reject(`threw: ${quote(error instanceof Error ? error.message : error)}`, report)
     }
-    try {
+    void caught(() => {
       const found: MaybePromise<unknown> = isSignal(signal) ? signal.sample() : signal()
-      if (!isPromise(found)) {
-        take(found, at, report)
-        return
-      }
+      if (!isPromise(found)) return take(found, at, report)
       isPending = true
-      found.then((value) => {
+      return found.then((value) => {
         isPending = false
         take(value, { ...at, nowMs: Date.now() }, report)
-      }, fail)
-    } catch (error) {
-      fail(error)
-    }
+      })
+    }, fail)
   }
 
   function take(found: unknown, { nowMs, idleMs }: Omit<Reading, 'value'>, report: Report): void {

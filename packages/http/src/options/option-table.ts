@@ -8,6 +8,7 @@ import {
   flagOption,
   functionOption,
   invalid,
+  isOptions,
   type ManualPenalty,
   type MaybePromise,
   type Option,
@@ -27,7 +28,7 @@ import { ip } from '../keys/ip.ts'
 import { type MissingKey, missingKeyModes } from '../keys/missing-key.ts'
 import type { KeyResolver } from '../keys/resolver.ts'
 import { route } from '../keys/route.ts'
-import type { ShedOptions } from '../limits/shedder.ts'
+import { type ShedOptions, type ShedSettings, shedSettings } from '../limits/shedder.ts'
 import type { RequestDecision } from '../request/passage.ts'
 import type { PerRequest } from '../request/user-functions.ts'
 import type { Admission } from './admission.ts'
@@ -120,7 +121,15 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
    * `false`.
    * @default none
    */
-  penalty?: Option<GuardPenalty<Native> | false> = checkedElsewhere
+  penalty?: Option<GuardPenalty<Native> | false> = (value, option) => {
+    if (value === undefined || value === false) return value
+    if (!isOptions(value)) {
+      const legal = `false, or options, as in { after: 10, within: '1m', for: '5m' } or { after: 'never' }`
+      throw invalid({ option }, value, legal)
+    }
+    if (value.key !== undefined) checkResolver(value.key, `${option}.key`)
+    return value
+  }
   /** The treatment of a request without a key. @default 'ip' */
   onMissingKey?: Option<MissingKey, MissingKey> = choiceOption('ip', missingKeyModes)
   /**
@@ -190,7 +199,7 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
    * Refuses the less important classes of requests first, with 503 and uncounted, while there is
    * too much to do. @default none
    */
-  shed?: Option<ShedOptions<Native>> = checkedElsewhere
+  shed?: Option<ShedOptions<Native>, ShedSettings<Native> | undefined> = shedSettings
   /**
    * Replaces the problem body of a refused request: a text, an object (sent as JSON), or a function
    * that finds one.

@@ -1,32 +1,17 @@
-import {
-  type Check,
-  type Decision,
-  invalid,
-  isOptions,
-  type PenaltyOptions,
-  type Policy,
-} from '@sluice/core'
+import type { Check, Decision, PenaltyOptions, Policy } from '@sluice/core'
 import { type BoundPolicy, bindPolicy, type PolicyCheck } from './bound-policy.ts'
-import { checkResolver, type GuardPenalty } from './option-table.ts'
+import type { GuardPenalty } from './option-table.ts'
 
 interface WithPenalty<Native> {
   readonly penalty?: GuardPenalty<Native> | false | undefined
 }
 
-/**
- * The options of a penalty as core takes them; none where there is none.
- * @throws SluiceError when it is no object, or its key no resolver
- */
+/** The options of a penalty as core takes them; none where there is none. */
 export function corePenalty<Native>({ penalty }: WithPenalty<Native>): {
   penalty?: PenaltyOptions
 } {
-  if (penalty === undefined || penalty === false) return {}
-  if (!isOptions(penalty)) {
-    const legal = `false, or options, as in { after: 10, within: '1m', for: '5m' } or { after: 'never' }`
-    throw invalid({ option: 'penalty' }, penalty, legal)
-  }
-  const { key, ...own } = penalty
-  if (key !== undefined) checkResolver(key, 'penalty.key')
+  if (!penalty) return {}
+  const { key: _key, ...own } = penalty
   return { penalty: own }
 }
 

@@ -49,28 +49,3 @@ export function headerOf(
   const value = headers[name] ?? headers[otherNames.get(name) ?? name]
   return Array.isArray(value) ? value.join(', ') : value
 }
-
-interface WritableResponse {
-  statusCode: number
-  setHeader(name: string, value: number | string): unknown
-  end(body?: string | Uint8Array): unknown
-}
-
-/** Answers by Node's response, with the length of the body: Node sends none to a HEAD. */
-export function sendByNode(
-  response: WritableResponse,
-  {
-    status,
-    headers = {},
-    body,
-  }: {
-    readonly status: number
-    readonly headers?: Readonly<Record<string, string>>
-    readonly body?: string | Uint8Array
-  },
-): void {
-  response.statusCode = status
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
-  if (body !== undefined) response.setHeader('Content-Length', Buffer.byteLength(body))
-  response.end(body)
-}

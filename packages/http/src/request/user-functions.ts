@@ -36,6 +36,19 @@ export function inOrder<Item, Answer>(
   return goOn()
 }
 
+/** Calls a function. If it throws or rejects, the result is what `failed` makes of the error. */
+export function caught<Answer, Instead>(
+  call: () => MaybePromise<Answer>,
+  failed: (error: unknown) => MaybePromise<Instead>,
+): MaybePromise<Answer | Instead> {
+  try {
+    const answer = call()
+    return isPromise(answer) ? answer.catch(failed) : answer
+  } catch (error) {
+    return failed(error)
+  }
+}
+
 /**
  * Calls a function of the user. If a mistake in it throws, such as the name of a property that is
  * not there, the error also tells the place of the function.

@@ -1,11 +1,8 @@
 import { SluiceError } from '@sluice/core'
-import type { RequestDecision } from '../request/passage.ts'
-import type { ResponseField } from '../request/response.ts'
-import { reasonPhrase } from './reason-phrases.ts'
+import type { Reject, RequestDecision } from '../request/passage.ts'
+import { reasonPhrase } from './problem.ts'
 
-interface Refused {
-  readonly status: number
-  readonly fields: readonly ResponseField[]
+interface Refused extends Pick<Reject, 'status' | 'fields'> {
   readonly decision: RequestDecision
 }
 

@@ -1,16 +1,11 @@
-import {
-  andThen,
-  type CheckLimiter,
-  divideChecks,
-  isPromise,
-  type MaybePromise,
-} from '@sluice/core'
+import { andThen, type CheckLimiter, divideChecks, type MaybePromise } from '@sluice/core'
 import { giveBack } from '../lifecycle/account.ts'
 import type { Decided } from '../lifecycle/decided.ts'
 import type { Admission, Taken } from '../options/admission.ts'
 import type { RequestContext } from '../request/context.ts'
 import { type Answer, type Passage, passWithoutFields, refuseUnasked } from '../request/passage.ts'
 import { fieldLines, type HttpResponse, type ResponseField } from '../request/response.ts'
+import { caught } from '../request/user-functions.ts'
 import type { Responder } from './responder.ts'
 
 /** The stage of a guard in which its admission takes requests. */
@@ -32,21 +27,14 @@ export function createAdmitting<Native extends object, Handler>(
    */
   function takesOrReleased({ found }: Decided<Native>): ReturnType<Admission<Native>['takes']> {
     const { context, decision } = found
-    const release = (): Promise<unknown> => {
-      responder.observe(found)
-      return limiter.release(decision)
-    }
-    try {
-      const takes = admission.takes(context, decision)
-      if (!isPromise(takes)) return takes
-      return takes.catch(async (error: unknown) => {
-        await release()
+    return caught(
+      () => admission.takes(context, decision),
+      async (error) => {
+        responder.observe(found)
+        await limiter.release(decision)
         throw error
-      })
-    } catch (error) {
-      void release()
-      throw error
-    }
+      },
+    )
   }
 
   /**

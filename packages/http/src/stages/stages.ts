@@ -64,8 +64,7 @@ export function createPolicyGuard<Native extends object, Handler>(
   const setup = setUpGuard(options, place)
   const { admission, decide, limiter, lists, observation, penalty, preflights, skip } = setup
   const delayQueue = place.inherited?.delayQueue ?? new DelayQueue(setup.maxWaiting)
-  const shedder =
-    place.inherited?.shedder ?? (setup.shed === undefined ? undefined : loadShedder(setup.shed))
+  const shedder = place.inherited?.shedder ?? (setup.shed && loadShedder(setup.shed))
   const findChecks = requestChecks(setup)
   const responder = new Responder(setup, delayQueue)
   const admitting = admission && createAdmitting(admission, limiter, responder)
