@@ -5,6 +5,7 @@ import type { Session } from './api/types.ts'
 import { linkTo, useNow, usePlace, type View, views } from './parts/app-state.ts'
 import { Blank, Button, Notice } from './parts/basics.tsx'
 import { Icon } from './parts/icons.tsx'
+import { StateNotices, useIsAway } from './parts/state-notices.tsx'
 import { Toasts } from './parts/toasts.tsx'
 import { Audit } from './views/audit.tsx'
 import { Keys } from './views/keys.tsx'
@@ -46,6 +47,7 @@ export function App() {
       <Side view={place.view} session={session.data} />
       <main class="content" ref={main} tabIndex={-1}>
         <LinkNotice at={session.at} />
+        <StateNotices />
         {session.data ? (
           <Body view={place.view} detail={place.detail} session={session.data} />
         ) : (
@@ -105,11 +107,15 @@ const linkWords = {
   waiting: ['none', 'Connecting'],
   online: ['ok', 'Live'],
   offline: ['deny', 'Offline'],
+  away: ['near', 'Store away'],
 } as const
 
 function LinkState() {
-  const link = useLink()
-  const [tone, words] = link instanceof EndedError ? ['deny', 'Stopped'] : linkWords[link]
+  const [link, isAway] = [useLink(), useIsAway()]
+  const [tone, words] =
+    link instanceof EndedError
+      ? ['deny', 'Stopped']
+      : linkWords[link === 'online' && isAway ? 'away' : link]
   return (
     <div class="row">
       <span class={`pip ${tone}`} /> {words}

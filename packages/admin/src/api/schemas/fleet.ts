@@ -254,6 +254,7 @@ export const auditAnswer = open({
       before: optional(
         Type.String({ description: 'The version before a change: a rollback to it undoes that.' }),
       ),
+      undone: optional(Type.String({ description: 'The later version that undid the change.' })),
       changes: optional(
         Type.Array(difference, { description: 'What a version changed: 20 differences at most.' }),
       ),

@@ -1,51 +1,67 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { call, OfflineError } from '../api/client.ts'
+import { ApiError, call } from '../api/client.ts'
 import { usePolled } from '../api/poll.ts'
 import type { Audit, AuditRecord, Difference, Lookup, Policies, Session } from '../api/types.ts'
 import { linkTo, useNow } from '../parts/app-state.ts'
 import { AuditTable, auditMs, concerns, newestOf } from '../parts/audit-table.tsx'
 import { Blank, Button, Copy, Fault, Panel, View } from '../parts/basics.tsx'
 import { Field } from '../parts/forms.tsx'
-import { StateNotices } from '../parts/state-notices.tsx'
 import { changeWords } from '../words/change-words.ts'
-import { distance, endText, moment } from '../words/format.ts'
+import { clockTime, distance, endText, moment } from '../words/format.ts'
 import { keyText, limitText, windowText } from '../words/policy-values.ts'
 import { type KeyActionName, KeyDialog, limitsOf } from './keys/key-dialogs.tsx'
 import { KeyStates } from './keys/key-states.tsx'
 import { UnlockEverybody } from './keys/unlock-everybody.tsx'
-import { byCause, verdictOn } from './keys/verdict.ts'
+import { byCause, isKnown, verdictOn } from './keys/verdict.ts'
+
+/** The answer to a look-up, and the time (ms) from which on nothing newer is known. */
+interface Sought {
+  readonly lookup?: Lookup | undefined
+  readonly at?: number | undefined
+  readonly error?: unknown
+  readonly isAsking?: boolean
+}
+
+/** Keeps the states that were known last while the store is away. Denials are counted meanwhile. */
+function withKnown(now: Lookup, { lookup, at }: Sought): Sought {
+  if (!now.isAway || lookup?.digest !== now.digest) return { lookup: now, at: Date.now() }
+  const known = new Map(lookup.policies.map((each) => [each.policy, each]))
+  const policies = now.policies.map((each) => ({ ...known.get(each.policy), ...each }))
+  return { lookup: { ...now, policies }, at }
+}
 
 /** An identity is kept while the page is open, and stands in no address: only a digest may. */
 let lastTyped = ''
+let known: Sought = {}
 
 export function Keys({ session, detail }: { session: Session; detail: string }) {
   const [typed, setTyped] = useState(detail || lastTyped)
-  const [sought, setSought] = useState(detail || lastTyped)
   const turn = useRef(0)
-  const [found, setFound] = useState<{ lookup?: Lookup; error?: unknown; isAsking?: boolean }>({})
+  const [found, setFound] = useState<Sought>({})
   const policies = usePolled<Policies>('policies')
   const look = async (text: string, isAgain = false) => {
     turn.current += 1
     const mine = turn.current
     lastTyped = text
-    setSought(text)
     if (text === '') return setFound({})
     setFound((before) => ({ ...before, isAsking: true }))
     try {
       const lookup = await call<Lookup>('keys/lookup', { method: 'POST', body: { key: text } })
-      if (mine === turn.current) setFound({ lookup })
+      if (mine !== turn.current) return
+      known = withKnown(lookup, known)
+      setFound(known)
     } catch (error) {
-      // The last answer stays on the page while the server does not answer.
-      const keeps = isAgain && error instanceof OfflineError
+      // The last answer stays on the page while the server, or its store, does not answer.
+      const keeps = isAgain && !(error instanceof ApiError && error.status < 500)
       if (mine === turn.current)
-        setFound((before) => ({ ...(keeps && { lookup: before.lookup }), error }))
+        setFound(({ lookup, at }) => ({ ...(keeps && { lookup, at }), error }))
     }
   }
   useEffect(() => {
     if (!found.lookup) return
-    const timer = setInterval(() => document.hidden || void look(sought, true), auditMs)
+    const timer = setInterval(() => document.hidden || void look(lastTyped, true), auditMs)
     return () => clearInterval(timer)
-  }, [found.lookup === undefined, sought])
+  }, [found.lookup === undefined])
   useEffect(() => {
     if (detail !== '') setTyped(detail)
     void look(detail || lastTyped)
@@ -64,7 +80,6 @@ export function Keys({ session, detail }: { session: Session; detail: string }) 
   }
   return (
     <View title="Keys">
-      <StateNotices policies={policies.data} />
       <Panel title="Find an identity">
         <form
           class="row ends"
@@ -99,9 +114,10 @@ export function Keys({ session, detail }: { session: Session; detail: string }) 
       {found.lookup && (
         <Found
           lookup={found.lookup}
+          oldAt={found.lookup.isAway || found.error !== undefined ? found.at : undefined}
           policies={policies.data}
           session={session}
-          onAgain={() => void look(sought)}
+          onAgain={() => void look(lastTyped)}
         />
       )}
       {unlock}
@@ -111,12 +127,14 @@ export function Keys({ session, detail }: { session: Session; detail: string }) 
 
 interface FoundProps {
   readonly lookup: Lookup
+  /** Time (ms) at which its states were known, if that was not now. */
+  readonly oldAt: number | undefined
   readonly policies: Policies | undefined
   readonly session: Session
   readonly onAgain: () => void
 }
 
-function Found({ lookup, policies, session, onAgain }: FoundProps) {
+function Found({ lookup, oldAt, policies, session, onAgain }: FoundProps) {
   const [action, setAction] = useState<KeyActionName>()
   const { key, digest } = lookup
   const typed = key && Object.entries(key).map(([name, value]) => `${name} ${value}`)
@@ -145,6 +163,11 @@ function Found({ lookup, policies, session, onAgain }: FoundProps) {
       <Panel title={label}>
         <div class="stack">
           <p class={`verdict toned ${tone}`}>{words}</p>
+          {oldAt !== undefined && lookup.policies.some(isKnown) && (
+            <p class="toned near">
+              This was known at {clockTime(oldAt)}: the store does not answer now.
+            </p>
+          )}
           <LastChange lookup={lookup} records={records} />
           {own.length > 0 && <p>It has a limit of its own: {own.join(', ')}.</p>}
           <div class="row">
