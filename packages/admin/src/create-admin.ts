@@ -44,7 +44,7 @@ export interface AdminOptions<Native = unknown> {
   auditSink?: AuditSink | undefined
 }
 
-/** What each option has to be, in code and in words. */
+/** Legal values of each option, in code and in words. */
 const legal: Readonly<
   Record<keyof AdminOptions, readonly [isLegal: (value: unknown) => boolean, words: string]>
 > = {

@@ -33,7 +33,7 @@ export const traffic: Answering = ({ admin }) => {
 export function liveOf(admin: Pick<Admin, 'instance' | 'metrics' | 'policies'>): Live {
   const { scope, processes, families } = metricsOf(admin).fleetSnapshot()
   const read = reader(families)
-  const requests = noResults()
+  const requests = { ...noResults }
   for (const { labels, value } of read('sluice_requests_total')) {
     const [, , result = ''] = labels
     if (isResult(result)) requests[result] += value
@@ -106,15 +106,13 @@ function reader(families: readonly Family[]): Read {
   return (name) => byName.get(name) ?? []
 }
 
-function noResults(): Results {
-  return {
-    ...{ allowed: 0, denied: 0, shadow_denied: 0, queued: 0 },
-    ...{ skipped: 0, shed: 0, failed_open: 0, failed_closed: 0 },
-  }
+const noResults: Results = {
+  ...{ allowed: 0, denied: 0, shadow_denied: 0, queued: 0 },
+  ...{ skipped: 0, shed: 0, failed_open: 0, failed_closed: 0 },
 }
 
 function isResult(result: string): result is keyof Results {
-  return Object.hasOwn(noResults(), result)
+  return Object.hasOwn(noResults, result)
 }
 
 function policiesIn(read: Read, names: ReadonlyMap<string, string>): Live['policies'] {

@@ -70,7 +70,7 @@ export const audit: Answering<Static<typeof schemas.auditQuery>> = async ({
       ...{ id, at, actor: author, reason, action: `policies.${kind}`, phase: 'done' },
       target: { version: id },
       undone: versions.slice(0, index).findLast((_, later) => {
-        // What was in force before the change is in force again.
+        // The state before the change is in force again.
         const isOther = layers[later] !== layers[index]
         return isOther && layers.lastIndexOf(layers[later] ?? '') > index
       })?.id,

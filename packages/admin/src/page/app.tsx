@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { EndedError, wordsOf } from './api/client.ts'
 import { useLink, usePolled } from './api/poll.ts'
@@ -15,13 +16,20 @@ import { Queues } from './views/queues.tsx'
 import { Top } from './views/top.tsx'
 import { distance } from './words/format.ts'
 
-const titles: Readonly<Record<View, string>> = {
-  overview: 'Overview',
-  policies: 'Policies',
-  keys: 'Keys',
-  top: 'Top',
-  queues: 'Queues',
-  audit: 'Audit',
+interface ViewProps {
+  readonly session: Session
+  readonly detail: string
+}
+
+const parts: Readonly<
+  Record<View, readonly [title: string, Part: (props: ViewProps) => ComponentChildren]>
+> = {
+  overview: ['Overview', Overview],
+  policies: ['Policies', Policies],
+  keys: ['Keys', Keys],
+  top: ['Top', Top],
+  queues: ['Queues', Queues],
+  audit: ['Audit', Audit],
 }
 
 /** The roles of somebody change seldom. */
@@ -29,11 +37,12 @@ const sessionMs = 30_000
 
 export function App() {
   const place = usePlace()
+  const [title, Part] = parts[place.view]
   const session = usePolled<Session>('session', sessionMs)
   const main = useRef<HTMLElement>(null)
   const isFirst = useRef(true)
   useEffect(() => {
-    document.title = `${titles[place.view]} · Sluice`
+    document.title = `${title} · Sluice`
     // The focus follows to the new view, as it does to a new page.
     if (!isFirst.current) main.current?.focus({ preventScroll: true })
     window.scrollTo(0, 0)
@@ -49,7 +58,7 @@ export function App() {
         <LinkNotice at={session.at} />
         <StateNotices />
         {session.data ? (
-          <Body view={place.view} detail={place.detail} session={session.data} />
+          <Part key={place.detail} detail={place.detail} session={session.data} />
         ) : (
           <Unknown error={session.error} />
         )}
@@ -57,23 +66,6 @@ export function App() {
       <Toasts />
     </div>
   )
-}
-
-function Body({ view, detail, session }: { view: View; detail: string; session: Session }) {
-  switch (view) {
-    case 'policies':
-      return <Policies session={session} />
-    case 'keys':
-      return <Keys session={session} detail={detail} />
-    case 'top':
-      return <Top key={detail} session={session} detail={detail} />
-    case 'queues':
-      return <Queues session={session} />
-    case 'audit':
-      return <Audit key={detail} session={session} detail={detail} />
-    default:
-      return <Overview session={session} />
-  }
 }
 
 function Side({ view, session }: { view: View; session: Session | undefined }) {
@@ -86,7 +78,7 @@ function Side({ view, session }: { view: View; session: Session | undefined }) {
         {views.map((each) => (
           <a key={each} href={linkTo(each)} aria-current={each === view ? 'page' : undefined}>
             <Icon name={each} />
-            {titles[each]}
+            {parts[each][0]}
           </a>
         ))}
       </nav>

@@ -62,10 +62,7 @@ export function Keys({ session, detail }: { session: Session; detail: string }) 
     const timer = setInterval(() => document.hidden || void look(lastTyped, true), auditMs)
     return () => clearInterval(timer)
   }, [found.lookup === undefined])
-  useEffect(() => {
-    if (detail !== '') setTyped(detail)
-    void look(detail || lastTyped)
-  }, [detail])
+  useEffect(() => void look(detail || lastTyped), [])
   const mayUnlock = session.features.unlock && session.may.includes('policies')
   const unlock = mayUnlock && <UnlockEverybody />
   if (!session.may.includes('keys')) {

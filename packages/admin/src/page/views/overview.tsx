@@ -8,19 +8,10 @@ import { Table } from '../parts/table.tsx'
 import { count, duration } from '../words/format.ts'
 import { FleetPanel } from './overview/fleet-panel.tsx'
 import { Numbers } from './overview/numbers.tsx'
-import { countColumn, type Row, rowsOf, spanOf } from './top.tsx'
+import { countColumn, rowsOf, spanOf } from './top.tsx'
 
 const shownRows = 6
-// As few as there can be: names need the room.
-const limitedColumns = (rows: readonly Row[]) => [
-  ...identityColumns.slice(0, 1),
-  { title: 'Policy', cell: ({ policy }: Row) => policy },
-  ...[...new Set(rows.map(({ mode }) => mode))].map((mode) => ({
-    title: mode === 'shadow' ? 'Shadow' : 'Denied',
-    look: 'num' as const,
-    cell: (row: Row) => (row.mode === mode ? countColumn.cell(row) : '–'),
-  })),
-]
+const limitedColumns = [...identityColumns, { ...countColumn, title: 'Denied' }]
 
 export function Overview({ session }: { session: Session }) {
   const traffic = usePolled<Traffic>('traffic')
@@ -60,7 +51,7 @@ export function Overview({ session }: { session: Session }) {
                   label="Identities that were denied most"
                   items={rowsOf(data).slice(0, shownRows)}
                   idOf={({ policy, digest }) => `${policy} ${digest}`}
-                  columns={limitedColumns(rowsOf(data).slice(0, shownRows))}
+                  columns={limitedColumns}
                   blank={<Blank title="Nobody is limited" />}
                 />
               )}
