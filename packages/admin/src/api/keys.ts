@@ -68,7 +68,7 @@ export const block: Answering<unknown, Static<typeof schemas.blockRequest>> = as
   const durationMs = windowMsOf(call.body.for, 'for')
   const identity = await penaltiesOf(call)
   return acted(call, 'keys.block', identity, {
-    wouldFind: isBlocked,
+    wouldFind: (outcome) => outcome?.allowed === false,
     until: () => Date.now() + durationMs,
     act(counted) {
       const { cost: _, ...check } = checkOf(counted, 1)
@@ -299,8 +299,4 @@ function isUsed(outcome: PeekedOutcome | undefined): boolean {
 
 function isPenalty(policy: Policy): boolean {
   return algorithmOf(policy).counts === 'strikes'
-}
-
-function isBlocked(outcome: PeekedOutcome | undefined): boolean {
-  return outcome?.allowed === false
 }

@@ -121,29 +121,27 @@ function LinkNotice({ at }: { at: number | undefined }) {
   const now = useNow()
   if (link === 'online' || link === 'waiting') return null
   const age = at === undefined ? '' : ` It shows what it knew ${distance(at, now)}.`
+  const isOffline = link === 'offline'
   return (
     <div class="stack">
-      {link === 'offline' ? (
-        <Notice tone="deny">
-          <p>
-            <strong>Offline.</strong> The server does not answer. The page tries again every two
-            seconds.{age}
-          </p>
-        </Notice>
-      ) : (
-        <Notice
-          tone="deny"
-          action={
+      <Notice
+        tone="deny"
+        action={
+          !isOffline && (
             <Button look="main" onClick={() => location.reload()}>
               Sign in again
             </Button>
-          }
-        >
-          <p>
-            <strong>{link.title}.</strong> {wordsOf(link)} The page has stopped asking.{age}
-          </p>
-        </Notice>
-      )}
+          )
+        }
+      >
+        <p>
+          <strong>{isOffline ? 'Offline' : link.title}.</strong>{' '}
+          {isOffline
+            ? 'The server does not answer. The page tries again every two seconds.'
+            : `${wordsOf(link)} The page has stopped asking.`}
+          {age}
+        </p>
+      </Notice>
     </div>
   )
 }

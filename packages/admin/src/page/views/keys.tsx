@@ -6,13 +6,13 @@ import { linkTo, useNow } from '../parts/app-state.ts'
 import { AuditTable, auditMs, concerns, newestOf } from '../parts/audit-table.tsx'
 import { Blank, Button, Copy, Fault, Panel, View } from '../parts/basics.tsx'
 import { Field } from '../parts/forms.tsx'
-import { changeWords } from '../words/change-words.ts'
+import { changeWords, nameOf } from '../words/change-words.ts'
 import { clockTime, distance, endText, moment } from '../words/format.ts'
 import { keyText, limitText, windowText } from '../words/policy-values.ts'
 import { type KeyActionName, KeyDialog, limitsOf } from './keys/key-dialogs.tsx'
 import { KeyStates } from './keys/key-states.tsx'
 import { UnlockEverybody } from './keys/unlock-everybody.tsx'
-import { byCause, isKnown, verdictOn } from './keys/verdict.ts'
+import { byCause, verdictOn } from './keys/verdict.ts'
 
 /** The answer to a look-up, and the time (ms) from which on nothing newer is known. */
 interface Sought {
@@ -24,7 +24,8 @@ interface Sought {
 
 /** Keeps the states that were known last while the store is away. Denials are counted meanwhile. */
 function withKnown(now: Lookup, { lookup, at }: Sought): Sought {
-  if (!now.isAway || lookup?.digest !== now.digest) return { lookup: now, at: Date.now() }
+  if (!now.isAway) return { lookup: now, at: Date.now() }
+  if (lookup?.digest !== now.digest) return { lookup: now }
   const known = new Map(lookup.policies.map((each) => [each.policy, each]))
   const policies = now.policies.map((each) => ({ ...known.get(each.policy), ...each }))
   return { lookup: { ...now, policies }, at }
@@ -68,9 +69,7 @@ export function Keys({ session, detail }: { session: Session; detail: string }) 
   if (!session.may.includes('keys')) {
     return (
       <View title="Keys">
-        <Panel title="Keys">
-          <Blank title="You may not look at keys">It needs the role “keys”.</Blank>
-        </Panel>
+        <Blank title="You may not look at keys">It needs the role “keys”.</Blank>
         {unlock}
       </View>
     )
@@ -134,8 +133,7 @@ interface FoundProps {
 function Found({ lookup, oldAt, policies, session, onAgain }: FoundProps) {
   const [action, setAction] = useState<KeyActionName>()
   const { key, digest } = lookup
-  const typed = key && Object.entries(key).map(([name, value]) => `${name} ${value}`)
-  const label = lookup.name ?? typed?.join(', ') ?? digest.slice(0, 10)
+  const label = lookup.name ?? (key && nameOf(key)) ?? digest.slice(0, 10)
   const hasPenalty = lookup.policies.some(({ isPenalty }) => isPenalty)
   const mayRaise = key !== undefined && session.features.changes
   const { tone, words } = verdictOn(lookup)
@@ -160,7 +158,7 @@ function Found({ lookup, oldAt, policies, session, onAgain }: FoundProps) {
       <Panel title={label}>
         <div class="stack">
           <p class={`verdict toned ${tone}`}>{words}</p>
-          {oldAt !== undefined && lookup.policies.some(isKnown) && (
+          {oldAt !== undefined && (
             <p class="toned near">
               This was known at {clockTime(oldAt)}: the store does not answer now.
             </p>

@@ -47,7 +47,7 @@ export function verdictOn({ policies, isAway }: Lookup): {
   readonly words: string
 } {
   const because = denialWords(policies)
-  if (isAway && !policies.some(isKnown)) {
+  if (isAway && policies.every(({ used, limit }) => (used ?? limit) === undefined)) {
     const denials = because || ': no denials among the busiest keys'
     return { tone: 'near', words: `The store is away, and what it counts is unknown${denials}.` }
   }
@@ -74,11 +74,6 @@ export function verdictOn({ policies, isAway }: Lookup): {
   const near =
     nearest && shareUsed(nearest) > 0 ? `; nearest is ${nearest.policy}, ${usedOf(nearest)}` : ''
   return { tone: 'ok', words: `Allowed now${near}${because}.` }
-}
-
-/** Tells whether the store has answered for a policy. */
-export function isKnown({ used, limit }: KeyPolicy): boolean {
-  return used !== undefined || limit !== undefined
 }
 
 function usedOf(of: KeyPolicy): string {
