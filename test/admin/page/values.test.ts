@@ -269,11 +269,11 @@ it('has a verdict that counts a penalty, and the main cause before other policie
   const of = { isPenalty: false, mode: 'enforce', allowed: true, used: 0, limit: 20 } as const
   const policies = [
     { ...of, policy: 'burst', denied: { '1m': 0 } },
-    { ...of, policy: 'sustained', denied: { '1m': 408 } },
-    { ...of, policy: 'penalty', isPenalty: true, allowed: false, denied: { '1m': 664 } },
+    { ...of, policy: 'sustained', denied: { '1m': 0, '10m': 408 } },
+    { ...of, policy: 'penalty', isPenalty: true, allowed: false, denied: { '1m': 9, '10m': 664 } },
   ]
   expect(byCause(policies).map(({ policy }) => policy)).toEqual(['penalty', 'sustained', 'burst'])
-  const words = '1,072 denials within two minutes (penalty 664, sustained 408).'
+  const words = '1,072 denials within eleven minutes (penalty 664, sustained 408).'
   expect(verdictOn({ digest: '', found: true, policies }).words).toContain(words)
 })
 

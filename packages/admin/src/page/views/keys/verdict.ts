@@ -25,13 +25,18 @@ export function byCause(policies: readonly KeyPolicy[]): readonly KeyPolicy[] {
   )
 }
 
-/** Returns the denials by enforced policies, in the shortest span that has any. */
+/**
+ * Returns the denials by enforced policies, in the shortest span that has any of them. A penalty
+ * denies long after its cause.
+ */
 function recent(policies: readonly KeyPolicy[]) {
   const denialsIn =
     (span: (typeof spans)[number][0]) =>
     ({ mode, denied }: KeyPolicy): number =>
       mode === 'enforce' ? (denied[span] ?? 0) : 0
-  const [span, words] = spans.find(([span]) => policies.some(denialsIn(span))) ?? spans[0]
+  const spanOf = (of: typeof policies) => spans.find(([span]) => of.some(denialsIn(span)))
+  const cause = spanOf(policies.filter(({ isPenalty }) => !isPenalty))
+  const [span, words] = cause ?? spanOf(policies) ?? spans[0]
   return { words, denialsOf: denialsIn(span) }
 }
 
