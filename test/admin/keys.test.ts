@@ -170,7 +170,10 @@ policies:
     const blocked = await started.act('block', { key: { digest }, for: '1h' })
     expect(blocked.body).toMatchObject({ found: true, policies: [{ found: false }] })
     expect(await started.visit('ada')).toBe(429)
-    expect(await stateOf(started, 'user ada', 'penalty')).toMatchObject({ allowed: false })
+    const blocks = { allowed: false, denied: { '1m': 1 } }
+    expect(await stateOf(started, 'user ada', 'penalty')).toMatchObject(blocks)
+    const { lists } = (await started.call('GET', 'top')).body
+    expect(lists.map(({ policy }: State) => policy)).toContain('penalty')
     const again = await started.act('block', { key: 'user ada', for: 60_000 })
     expect(again.body.policies).toMatchObject([{ policy: 'penalty', found: true }])
     expect((await started.act('unblock', { key: 'user ada' })).body.found).toBe(true)

@@ -122,6 +122,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
       },
       {
         ...{ action: 'policies.change', target: { version: second }, before: first },
+        undone: records[1].target.version,
         changes: [{ path: 'policies.burst.limit', from: 5, to: 6 }, { path: 'overrides' }],
       },
       { action: 'policies.file' },

@@ -10,7 +10,7 @@ import {
 import type { Metrics } from '@sluice/metrics'
 import type { Policies } from '@sluice/policies'
 import type { Queue } from '@sluice/queue'
-import { type Authorize, checkAuthorize, granted } from './access/authorize.ts'
+import { type Authorize, granted } from './access/authorize.ts'
 import { crossSiteProblem } from './access/cross-site.ts'
 import { answer } from './api/api.ts'
 import type { Admin } from './api/context.ts'
@@ -44,13 +44,22 @@ export interface AdminOptions<Native = unknown> {
   auditSink?: AuditSink | undefined
 }
 
-const fields: readonly (keyof AdminOptions)[] = [
-  'policies',
-  'metrics',
-  'queues',
-  'authorize',
-  'auditSink',
-]
+/** Legal values of each option, in code and in words. */
+const legal: Readonly<
+  Record<keyof AdminOptions, readonly [isLegal: (value: unknown) => boolean, words: string]>
+> = {
+  policies: [hasMethod('preview'), 'the result of await openPolicies({ file, store })'],
+  metrics: [hasMethod('topKeys'), 'what collectMetrics({ store }) makes'],
+  queues: [
+    (queues) => Array.isArray(queues) && queues.every(({ broker }) => broker),
+    'a list of queues, as createQueue makes them',
+  ],
+  authorize: [
+    (authorize) => authorize === 'localhost' || typeof authorize === 'function',
+    `a function of the request, or 'localhost'`,
+  ],
+  auditSink: [(sink) => typeof sink === 'function', 'a function of the record'],
+}
 
 /** Sent with every answer. */
 const ownHeaders = {
@@ -70,7 +79,6 @@ const apiPath = /^\/api\/v1\/(.*)$/
  */
 export function createAdmin<Native = unknown>(options: AdminOptions<Native>): Handler<Native> {
   noteRelease('@sluice/admin')
-  knownFields(options, 'createAdmin', fields)
   checkOptions(options)
   const { authorize } = options
   const admin = adminOf(options)
@@ -98,30 +106,16 @@ export function createAdmin<Native = unknown>(options: AdminOptions<Native>): Ha
   }
 }
 
-function checkOptions({
-  policies,
-  metrics,
-  queues,
-  authorize,
-  auditSink,
-}: AdminOptions<never>): void {
-  checkAuthorize(authorize)
-  if (policies !== undefined && typeof Reflect.get(policies, 'preview') !== 'function') {
-    throw invalid(
-      { option: 'policies' },
-      policies,
-      'the result of await openPolicies({ file, store })',
-    )
+function checkOptions(options: AdminOptions<never>): void {
+  knownFields(options, 'createAdmin', Object.keys(legal))
+  for (const [option, [isLegal, words]] of Object.entries(legal)) {
+    const value: unknown = Reflect.get(options, option)
+    if (value !== undefined && !isLegal(value)) throw invalid({ option }, value, words)
   }
-  if (metrics !== undefined && typeof Reflect.get(metrics, 'topKeys') !== 'function') {
-    throw invalid({ option: 'metrics' }, metrics, 'what collectMetrics({ store }) makes')
-  }
-  if (queues !== undefined && !(Array.isArray(queues) && queues.every(({ broker }) => broker))) {
-    throw invalid({ option: 'queues' }, queues, 'a list of queues, as createQueue makes them')
-  }
-  if (auditSink !== undefined && typeof auditSink !== 'function') {
-    throw invalid({ option: 'auditSink' }, auditSink, 'a function of the record')
-  }
+}
+
+function hasMethod(name: string) {
+  return (value: unknown): boolean => typeof Reflect.get(Object(value), name) === 'function'
 }
 
 function adminOf<Native>({
@@ -141,7 +135,7 @@ function adminOf<Native>({
     history:
       metrics &&
       sampled(
-        () => liveOf({ instance, metrics }),
+        () => liveOf({ instance, metrics, policies }),
         () => limiter()?.store.fleet,
       ),
     reads: sharedReadsOf({ policies, audit, queues }),

@@ -6,10 +6,13 @@ import { usePage } from './page-suite.ts'
 const answerMs = 10_000
 const paintMs = 300
 
+/** The version in which somebody has lowered a limit. */
+let lowered = ''
+
 const suite = usePage(async ({ ask, policies }) => {
   const note = { author: 'bob', reason: 'too many guesses' }
   if (policies.state.entries.length === 0)
-    await policies.set({ policy: 'login', field: 'limit', value: 4 }, note)
+    lowered = await policies.set({ policy: 'login', field: 'limit', value: 4 }, note)
   for (let time = 0; time < 30; time += 1) await ask('POST', '/login', { 'x-user': 'hugo' })
 })
 
@@ -33,24 +36,29 @@ async function asksInVain(): Promise<void> {
 }
 
 /** The four questions of an incident. */
-async function asked(state: 'up' | 'away'): Promise<void> {
+async function asked(state: 'up' | 'frozen' | 'down'): Promise<void> {
   const { page } = suite.watched
   await answers('user hugo')
   await answers(/^the last [\d.]+ (s|min)$/)
   await answers(
-    state === 'up' ? /Denied by login, for .* more/ : /The store is away, and what/,
+    state === 'down' ? /The store is away, and what/ : /Denied by login, for .* more/,
     'user hugo',
   )
   // The numbers of identities span more than the minute of the others, and say so.
-  await answers(/\d+ denials? within two minutes/)
+  await answers(/\d+ denials? within two minutes \(login \d+\)/)
   if (state === 'up') await answers(/^bob, .*: login limit 5 → 4 \(too many guesses\)$/)
-  await page.getByRole('button', { name: 'Raise the limit' }).click()
-  await page.getByLabel('Reason').fill('an incident')
-  if (state === 'up') await answers(/may take .* under login/, 'Raise')
-  else await answers('The store is away, so nothing can be changed now.')
-  await page.keyboard.press('Escape')
   await show(page, 'Overview')
-  await answers('login limit 5 → 4')
+  if (state !== 'up') {
+    await page.getByText('Store away').waitFor()
+    const nothing = 'The store is away, so nothing can be changed now.'
+    await answers(nothing, 'user hugo', 'Raise the limit')
+    await page.keyboard.press('Escape')
+    await show(page, 'Overview')
+    return answers('login limit 5 → 4')
+  }
+  await answers(/may take .* under login/, 'user hugo', 'Raise the limit', 'Raise')
+  await show(page, 'Overview')
+  await answers('undone', 'login limit 5 → 4', `Undo ${lowered}`, 'Undo')
 }
 
 it('answers the four questions of an incident while Redis is up', async () => {
@@ -69,10 +77,13 @@ it('answers the four questions of an incident while Redis is up', async () => {
 it('answers them while Redis is frozen, and after a reload', async () => {
   const { api, browser, redis, watched } = suite
   await watched.page.getByText('login limit 5 → 4').first().waitFor()
+  await answers(/Denied by login, for .* more/, 'user hugo')
   redis.pause()
   try {
     await asksInVain()
-    await asked('away')
+    await answers(/This was known at .*: the store does not answer now/)
+    await show(watched.page, 'Overview')
+    await asked('frozen')
     const again = await openPage(browser, api.page)
     await again.page.getByText('The store is away').waitFor({ timeout: answerMs })
     await again.page.getByText('user hugo').first().waitFor({ timeout: answerMs })
@@ -89,7 +100,7 @@ it('answers them while Redis is down', async () => {
   await watched.page.getByText('login limit 5 → 4').first().waitFor()
   await redis.stop()
   await asksInVain()
-  await asked('away')
+  await asked('down')
 }, 90_000)
 
 const firstPaint = "performance.getEntriesByName('first-contentful-paint')[0].startTime"

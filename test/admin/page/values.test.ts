@@ -3,6 +3,7 @@ import { Day } from '../../../packages/admin/src/api/day.ts'
 import { readKey } from '../../../packages/admin/src/api/key-reference.ts'
 import { quantileMs, TrafficHistory } from '../../../packages/admin/src/api/traffic.ts'
 import type { Policy } from '../../../packages/admin/src/page/api/types.ts'
+import { byCause, verdictOn } from '../../../packages/admin/src/page/views/keys/verdict.ts'
 import { duration, latency, percent } from '../../../packages/admin/src/page/words/format.ts'
 import {
   entriesOf,
@@ -262,6 +263,18 @@ describe('a typed key', () => {
       digest: 'q83vEjRWeJCrze8SNFZ4kA',
     })
   })
+})
+
+it('has a verdict that counts a penalty, and the main cause before other policies', () => {
+  const of = { isPenalty: false, mode: 'enforce', allowed: true, used: 0, limit: 20 } as const
+  const policies = [
+    { ...of, policy: 'burst', denied: { '1m': 0 } },
+    { ...of, policy: 'sustained', denied: { '1m': 0, '10m': 408 } },
+    { ...of, policy: 'penalty', isPenalty: true, allowed: false, denied: { '1m': 9, '10m': 664 } },
+  ]
+  expect(byCause(policies).map(({ policy }) => policy)).toEqual(['penalty', 'sustained', 'burst'])
+  const words = '1,072 denials within eleven minutes (penalty 664, sustained 408).'
+  expect(verdictOn({ digest: '', found: true, policies }).words).toContain(words)
 })
 
 it('writes numbers with their units', () => {

@@ -1,4 +1,4 @@
-import { invalid, isOptions, type MaybePromise, onOneLine, warnOnce } from '@sluice/core'
+import { isOptions, type MaybePromise, onOneLine, warnOnce } from '@sluice/core'
 import type { HandlerRequest } from '@sluice/http'
 import { isNoteText } from '@sluice/policies'
 
@@ -22,13 +22,6 @@ type Grant = Granted | false | null | undefined | '' | 0
  * @typeParam Native the framework's request
  */
 export type Authorize<Native> = 'localhost' | ((request: Native) => MaybePromise<Grant>)
-
-/** @throws SluiceError when the option is neither a function nor 'localhost' */
-export function checkAuthorize(authorize: unknown): void {
-  if (authorize === undefined || authorize === 'localhost') return
-  if (typeof authorize === 'function') return
-  throw invalid({ option: 'authorize' }, authorize, `a function of the request, or 'localhost'`)
-}
 
 /** @returns `undefined` for a person without rights */
 export async function granted<Native>(

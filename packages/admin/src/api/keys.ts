@@ -6,6 +6,7 @@ import type { CountedKey } from '@sluice/policies'
 import { ApiError, fromStore } from '../stores/api-error.ts'
 import type { Admin, Answering, Call } from './context.ts'
 import { isBareValue, type KeyReference, kindOf, readKey } from './key-reference.ts'
+import { labelOf } from './live.ts'
 import { policiesOf } from './policies.ts'
 import type * as schemas from './schemas/keys.ts'
 
@@ -67,7 +68,7 @@ export const block: Answering<unknown, Static<typeof schemas.blockRequest>> = as
   const durationMs = windowMsOf(call.body.for, 'for')
   const identity = await penaltiesOf(call)
   return acted(call, 'keys.block', identity, {
-    wouldFind: isBlocked,
+    wouldFind: (outcome) => outcome?.allowed === false,
     until: () => Date.now() + durationMs,
     act(counted) {
       const { cost: _, ...check } = checkOf(counted, 1)
@@ -253,7 +254,7 @@ function stateOf(
   }: { readonly digest: string; readonly outcome: PeekedOutcome | 'unknown' | undefined },
 ) {
   const denied = Object.fromEntries(
-    topKeysWindows.map((window) => [window, deniedOf(admin, policy.name, { digest, window })]),
+    topKeysWindows.map((window) => [window, deniedOf(admin, labelOf(policy), { digest, window })]),
   )
   const mode = (shadow ?? policy.enforcedShare === 0) ? 'shadow' : 'enforce'
   const shown = { policy: policy.name, isPenalty: isPenalty(policy), mode, denied }
@@ -283,8 +284,8 @@ function deniedOf(
 }
 
 function nameOf({ metrics, policies }: Admin, digest: string): string | undefined {
-  for (const { name: policy } of policies?.policies ?? []) {
-    const top = metrics?.topKeys({ policy, window: '1h', most: 100 })
+  for (const policy of policies?.policies ?? []) {
+    const top = metrics?.topKeys({ policy: labelOf(policy), window: '1h', most: 100 })
     const found = top?.keys.find((each) => each.digest === digest)
     if (found?.name !== undefined) return found.name
   }
@@ -298,8 +299,4 @@ function isUsed(outcome: PeekedOutcome | undefined): boolean {
 
 function isPenalty(policy: Policy): boolean {
   return algorithmOf(policy).counts === 'strikes'
-}
-
-function isBlocked(outcome: PeekedOutcome | undefined): boolean {
-  return outcome?.allowed === false
 }

@@ -1,4 +1,5 @@
 import type { Static } from '@sinclair/typebox'
+import type { Policy } from '@sluice/core'
 import { type Family, type InstrumentName, instruments, type Sample } from '@sluice/metrics'
 import { ApiError } from '../stores/api-error.ts'
 import type { Admin, Answering } from './context.ts'
@@ -29,10 +30,10 @@ export const traffic: Answering = ({ admin }) => {
   return admin.history?.traffic ?? {}
 }
 
-export function liveOf(admin: Pick<Admin, 'instance' | 'metrics'>): Live {
+export function liveOf(admin: Pick<Admin, 'instance' | 'metrics' | 'policies'>): Live {
   const { scope, processes, families } = metricsOf(admin).fleetSnapshot()
   const read = reader(families)
-  const requests = noResults()
+  const requests = { ...noResults }
   for (const { labels, value } of read('sluice_requests_total')) {
     const [, , result = ''] = labels
     if (isResult(result)) requests[result] += value
@@ -40,7 +41,7 @@ export function liveOf(admin: Pick<Admin, 'instance' | 'metrics'>): Live {
   const single = (name: InstrumentName): number => read(name)[0]?.value ?? 0
   return {
     ...{ instance: admin.instance, scope, processes, at: Date.now(), since: startedAt, requests },
-    policies: policiesIn(read),
+    policies: policiesIn(read, namesOf(admin)),
     latency: latencyIn(read),
     store: {
       breaker:
@@ -57,16 +58,28 @@ export function liveOf(admin: Pick<Admin, 'instance' | 'metrics'>): Live {
 
 export const top: Answering<Static<typeof schemas.topQuery>> = ({ admin, query }) => {
   const metrics = metricsOf(admin)
-  const shadows = shadowPolicies(admin)
+  const [shadows, names] = [shadowPolicies(admin), namesOf(admin)]
   const { policy, by = 'denied', window = '1m', most = 20 } = query
   const read = reader(metrics.fleetSnapshot().families)
   const labels = new Set(read('sluice_checks_total').map(({ labels: [label = ''] }) => label))
-  const lists = [...(policy === undefined ? labels : [policy])].flatMap((name) => {
-    const found = metrics.topKeys({ policy: name, by, window, most })
+  const lists = [...labels].flatMap((label) => {
+    const name = names.get(label) ?? label
+    const isWanted = policy === undefined || policy === name
+    const found = isWanted && metrics.topKeys({ policy: label, by, window, most })
     const mode = shadows.has(name) ? 'shadow' : 'enforce'
     return found ? [{ policy: name, mode, ...found }] : []
   })
   return { by, window, lists }
+}
+
+/** The metrics call a policy without a name, such as a penalty, by its shape. */
+export function labelOf({ named, name, limit, windowMs }: Policy): string {
+  return named ? name : `${name}-${limit}-${windowMs / 1_000}s`
+}
+
+/** Names of the policies in force by their labels in the metrics. */
+function namesOf({ policies }: Pick<Admin, 'policies'>): ReadonlyMap<string, string> {
+  return new Map(policies?.policies.map((policy) => [labelOf(policy), policy.name]))
 }
 
 /** Names of policies that refuse nothing now. */
@@ -93,20 +106,19 @@ function reader(families: readonly Family[]): Read {
   return (name) => byName.get(name) ?? []
 }
 
-function noResults(): Results {
-  return {
-    ...{ allowed: 0, denied: 0, shadow_denied: 0, queued: 0 },
-    ...{ skipped: 0, shed: 0, failed_open: 0, failed_closed: 0 },
-  }
+const noResults: Results = {
+  ...{ allowed: 0, denied: 0, shadow_denied: 0, queued: 0 },
+  ...{ skipped: 0, shed: 0, failed_open: 0, failed_closed: 0 },
 }
 
 function isResult(result: string): result is keyof Results {
-  return Object.hasOwn(noResults(), result)
+  return Object.hasOwn(noResults, result)
 }
 
-function policiesIn(read: Read): Live['policies'] {
+function policiesIn(read: Read, names: ReadonlyMap<string, string>): Live['policies'] {
   const byPolicy = new Map<string, Live['policies'][number]>()
-  const of = (policy: string): Live['policies'][number] => {
+  const of = (label: string): Live['policies'][number] => {
+    const policy = names.get(label) ?? label
     const known = byPolicy.get(policy) ?? {
       ...{ policy, allowed: 0, denied: 0, shadowAllowed: 0, shadowDenied: 0 },
       ...{ fallback: 0, nearMisses: 0 },
@@ -116,7 +128,8 @@ function policiesIn(read: Read): Live['policies'] {
   }
   for (const { labels, value } of read('sluice_checks_total')) {
     const counts = of(labels[0] ?? '')
-    const field = fieldOf(labels[1] ?? '')
+    const result = labels[1] ?? ''
+    const field = result.startsWith('fallback') ? 'fallback' : checkFields.get(result)
     if (field) counts[field] += value
   }
   for (const { labels, buckets = [] } of read('sluice_used_ratio')) {
@@ -124,32 +137,26 @@ function policiesIn(read: Read): Live['policies'] {
       .slice(usedBounds.findIndex((bound) => bound > nearMiss))
       .reduce((total, each) => total + each, 0)
   }
-  for (const { labels, value } of read('sluice_policy_limit')) of(labels[0] ?? '').limit = value
-  for (const { labels, value } of read('sluice_policy_window_seconds')) {
-    of(labels[0] ?? '').windowSeconds = value
-  }
-  for (const { labels, value } of read('sluice_hot_key_share')) {
-    of(labels[0] ?? '').hotKeyShare = value
+  for (const [field, name] of gauges) {
+    for (const { labels, value } of read(name)) of(labels[0] ?? '')[field] = value
   }
   return [...byPolicy.values()]
 }
 
+const gauges = [
+  ['limit', 'sluice_policy_limit'],
+  ['windowSeconds', 'sluice_policy_window_seconds'],
+  ['hotKeyShare', 'sluice_hot_key_share'],
+] as const
+type CheckField = 'allowed' | 'denied' | 'shadowAllowed' | 'shadowDenied'
+const checkFields = new Map<string, CheckField>([
+  ['allowed', 'allowed'],
+  ['denied', 'denied'],
+  ['shadow_allowed', 'shadowAllowed'],
+  ['shadow_denied', 'shadowDenied'],
+])
 const usedBounds = instruments.sluice_used_ratio.buckets ?? []
 const latencyBounds = instruments.sluice_decision_seconds.buckets ?? []
-
-function fieldOf(result: string) {
-  switch (result) {
-    case 'allowed':
-    case 'denied':
-      return result
-    case 'shadow_allowed':
-      return 'shadowAllowed'
-    case 'shadow_denied':
-      return 'shadowDenied'
-    default:
-      return result.startsWith('fallback') ? 'fallback' : undefined
-  }
-}
 
 function latencyIn(read: Read): Live['latency'] {
   return read('sluice_decision_seconds').map(({ labels, value, buckets = [] }) => ({

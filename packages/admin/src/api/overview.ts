@@ -62,12 +62,18 @@ export const audit: Answering<Static<typeof schemas.auditQuery>> = async ({
     throw error
   })
   const [actions, versions, isAway = false] = known
+  const layers = versions.map(({ layer: { kill, entries } }) => JSON.stringify([kill, entries]))
   const changes = versions.map((version, index) => {
     const { id, kind, author, reason, at } = version
     const before = versions[index + 1]
     return {
       ...{ id, at, actor: author, reason, action: `policies.${kind}`, phase: 'done' },
       target: { version: id },
+      undone: versions.slice(0, index).findLast((_, later) => {
+        // The state before the change is in force again.
+        const isOther = layers[later] !== layers[index]
+        return isOther && layers.lastIndexOf(layers[later] ?? '') > index
+      })?.id,
       ...(before && {
         before: before.id,
         changes: hiddenIn(admin.changesBetween(before, version), who),

@@ -80,17 +80,14 @@ export async function changed(
   }
   const { version } = preview
   const differences = hiddenIn(preview.differences, who)
-  return { version, number: numberOf(version), dryRun, differences, affected }
+  // A version ends with the number of the changes.
+  const planned = Number(version.slice(version.lastIndexOf('.') + 1))
+  return { version, number: planned, dryRun, differences, affected }
 }
 
 function kindOf({ rollback, kill }: PolicyEdit): string {
   if (rollback !== undefined) return 'rollback'
   return kill === undefined ? 'change' : 'kill'
-}
-
-/** The number of the changes, with which a version ends. */
-function numberOf(version: string): number {
-  return Number(version.slice(version.lastIndexOf('.') + 1))
 }
 
 /** @throws ApiError without policies */

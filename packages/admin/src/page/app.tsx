@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { EndedError, wordsOf } from './api/client.ts'
 import { useLink, usePolled } from './api/poll.ts'
@@ -5,6 +6,7 @@ import type { Session } from './api/types.ts'
 import { linkTo, useNow, usePlace, type View, views } from './parts/app-state.ts'
 import { Blank, Button, Notice } from './parts/basics.tsx'
 import { Icon } from './parts/icons.tsx'
+import { StateNotices, useIsAway } from './parts/state-notices.tsx'
 import { Toasts } from './parts/toasts.tsx'
 import { Audit } from './views/audit.tsx'
 import { Keys } from './views/keys.tsx'
@@ -14,13 +16,20 @@ import { Queues } from './views/queues.tsx'
 import { Top } from './views/top.tsx'
 import { distance } from './words/format.ts'
 
-const titles: Readonly<Record<View, string>> = {
-  overview: 'Overview',
-  policies: 'Policies',
-  keys: 'Keys',
-  top: 'Top',
-  queues: 'Queues',
-  audit: 'Audit',
+interface ViewProps {
+  readonly session: Session
+  readonly detail: string
+}
+
+const parts: Readonly<
+  Record<View, readonly [title: string, Part: (props: ViewProps) => ComponentChildren]>
+> = {
+  overview: ['Overview', Overview],
+  policies: ['Policies', Policies],
+  keys: ['Keys', Keys],
+  top: ['Top', Top],
+  queues: ['Queues', Queues],
+  audit: ['Audit', Audit],
 }
 
 /** The roles of somebody change seldom. */
@@ -28,11 +37,12 @@ const sessionMs = 30_000
 
 export function App() {
   const place = usePlace()
+  const [title, Part] = parts[place.view]
   const session = usePolled<Session>('session', sessionMs)
   const main = useRef<HTMLElement>(null)
   const isFirst = useRef(true)
   useEffect(() => {
-    document.title = `${titles[place.view]} · Sluice`
+    document.title = `${title} · Sluice`
     // The focus follows to the new view, as it does to a new page.
     if (!isFirst.current) main.current?.focus({ preventScroll: true })
     window.scrollTo(0, 0)
@@ -46,8 +56,9 @@ export function App() {
       <Side view={place.view} session={session.data} />
       <main class="content" ref={main} tabIndex={-1}>
         <LinkNotice at={session.at} />
+        <StateNotices />
         {session.data ? (
-          <Body view={place.view} detail={place.detail} session={session.data} />
+          <Part key={place.detail} detail={place.detail} session={session.data} />
         ) : (
           <Unknown error={session.error} />
         )}
@@ -55,23 +66,6 @@ export function App() {
       <Toasts />
     </div>
   )
-}
-
-function Body({ view, detail, session }: { view: View; detail: string; session: Session }) {
-  switch (view) {
-    case 'policies':
-      return <Policies session={session} />
-    case 'keys':
-      return <Keys session={session} detail={detail} />
-    case 'top':
-      return <Top key={detail} session={session} detail={detail} />
-    case 'queues':
-      return <Queues session={session} />
-    case 'audit':
-      return <Audit key={detail} session={session} detail={detail} />
-    default:
-      return <Overview session={session} />
-  }
 }
 
 function Side({ view, session }: { view: View; session: Session | undefined }) {
@@ -84,7 +78,7 @@ function Side({ view, session }: { view: View; session: Session | undefined }) {
         {views.map((each) => (
           <a key={each} href={linkTo(each)} aria-current={each === view ? 'page' : undefined}>
             <Icon name={each} />
-            {titles[each]}
+            {parts[each][0]}
           </a>
         ))}
       </nav>
@@ -105,11 +99,15 @@ const linkWords = {
   waiting: ['none', 'Connecting'],
   online: ['ok', 'Live'],
   offline: ['deny', 'Offline'],
+  away: ['near', 'Store away'],
 } as const
 
 function LinkState() {
-  const link = useLink()
-  const [tone, words] = link instanceof EndedError ? ['deny', 'Stopped'] : linkWords[link]
+  const [link, isAway] = [useLink(), useIsAway()]
+  const [tone, words] =
+    link instanceof EndedError
+      ? ['deny', 'Stopped']
+      : linkWords[link === 'online' && isAway ? 'away' : link]
   return (
     <div class="row">
       <span class={`pip ${tone}`} /> {words}
@@ -123,29 +121,27 @@ function LinkNotice({ at }: { at: number | undefined }) {
   const now = useNow()
   if (link === 'online' || link === 'waiting') return null
   const age = at === undefined ? '' : ` It shows what it knew ${distance(at, now)}.`
+  const isOffline = link === 'offline'
   return (
     <div class="stack">
-      {link === 'offline' ? (
-        <Notice tone="deny">
-          <p>
-            <strong>Offline.</strong> The server does not answer. The page tries again every two
-            seconds.{age}
-          </p>
-        </Notice>
-      ) : (
-        <Notice
-          tone="deny"
-          action={
+      <Notice
+        tone="deny"
+        action={
+          !isOffline && (
             <Button look="main" onClick={() => location.reload()}>
               Sign in again
             </Button>
-          }
-        >
-          <p>
-            <strong>{link.title}.</strong> {wordsOf(link)} The page has stopped asking.{age}
-          </p>
-        </Notice>
-      )}
+          )
+        }
+      >
+        <p>
+          <strong>{isOffline ? 'Offline' : link.title}.</strong>{' '}
+          {isOffline
+            ? 'The server does not answer. The page tries again every two seconds.'
+            : `${wordsOf(link)} The page has stopped asking.`}
+          {age}
+        </p>
+      </Notice>
     </div>
   )
 }

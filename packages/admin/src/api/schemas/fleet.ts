@@ -103,10 +103,6 @@ const rates = {
   nearMisses: count('Allowed requests that left over 90 % of the limit used.'),
   fallback: count('Checks that the failure mode decided.'),
 }
-const quantiles = {
-  p50Ms: optional(Type.Number({ description: 'Left out: there was no decision.' })),
-  p99Ms: optional(Type.Number()),
-}
 
 export const trafficAnswer = open(
   {
@@ -123,7 +119,8 @@ export const trafficAnswer = open(
       description: 'The most refused first, 10 at most.',
     }),
     policiesInAll: count('Policies that were asked.'),
-    ...quantiles,
+    p50Ms: optional(Type.Number({ description: 'Left out: there was no decision.' })),
+    p99Ms: optional(Type.Number()),
     points: Type.Array(
       Type.Array(Type.Union([Type.Number(), Type.Null()]), { minItems: 5, maxItems: 5 }),
       {
@@ -254,6 +251,7 @@ export const auditAnswer = open({
       before: optional(
         Type.String({ description: 'The version before a change: a rollback to it undoes that.' }),
       ),
+      undone: optional(Type.String({ description: 'The later version that undid the change.' })),
       changes: optional(
         Type.Array(difference, { description: 'What a version changed: 20 differences at most.' }),
       ),

@@ -3,7 +3,6 @@ import {
   type TLiteral,
   type TObject,
   type TProperties,
-  type TSchema,
   type TUnion,
   Type,
 } from '@sinclair/typebox'
@@ -49,9 +48,7 @@ export function anything(description: string) {
   return Type.Unknown({ description })
 }
 
-export function optional<Schema extends TSchema>(schema: Schema) {
-  return Type.Optional(schema)
-}
+export const optional: typeof Type.Optional = Type.Optional
 
 export const policyName = text('The name of a policy.')
 export const version = text('A version of the policies: hash of the file, and number of changes.')

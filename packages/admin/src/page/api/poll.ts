@@ -101,22 +101,25 @@ export function refreshAll(): void {
 
 /** Shows what an address of the API answers, and keeps it fresh. */
 export function usePolled<T>(path: string, everyMs: number = pollMs): Polled<T> {
-  const [, render] = useReducer((turn: number) => turn + 1, 0)
   const poll = pollOf(path, everyMs)
-  useEffect(() => poll.watch(() => render(undefined)), [poll])
+  useUpdates((update) => poll.watch(update), poll)
   const { state } = poll
   return { ...state, data: decoded<T>(state.data) }
 }
 
 /** Shows whether the server answers. */
 export function useLink(): Link {
-  const [, render] = useReducer((turn: number) => turn + 1, 0)
-  useEffect(() => {
-    const watcher = () => render(undefined)
-    linkWatchers.add(watcher)
-    return () => void linkWatchers.delete(watcher)
-  }, [])
+  useUpdates((update) => {
+    linkWatchers.add(update)
+    return () => void linkWatchers.delete(update)
+  })
   return link
+}
+
+/** Draws a part of the page anew at each update. @param watch returns the way to end it */
+export function useUpdates(watch: (update: () => void) => () => void, of?: unknown): void {
+  const [, render] = useReducer((turn: number) => turn + 1, 0)
+  useEffect(() => watch(() => render(undefined)), [of])
 }
 
 function pollOf(path: string, everyMs: number): Poll {

@@ -8,7 +8,7 @@ import { Dialog, Field } from './forms.tsx'
 /** One way out of the dialog that changes something. */
 export interface Action {
   readonly label: string
-  readonly look?: 'main' | 'deny' | 'shadow'
+  readonly look?: 'main' | 'deny' | 'shadow' | 'plain'
   /** @param reason for the audit trail, without spaces around it */
   readonly run: (reason: string) => Promise<unknown>
   readonly title?: string
@@ -19,6 +19,8 @@ interface ActionDialogProps {
   /** The last one is what Enter does. */
   readonly actions: readonly Action[]
   readonly onClose: () => void
+  /** The reason, as far as it is known. */
+  readonly reason?: string
   /** Words for something that is missing or wrong: nothing can be done yet. */
   readonly blocked?: string | false | undefined
   readonly children?: ComponentChildren
@@ -30,7 +32,8 @@ const conflictWords =
 /** Asks for a reason before anything is changed, and tells when the change was refused. */
 export function ActionDialog(props: ActionDialogProps) {
   const { title, actions, onClose, blocked, children } = props
-  const [reason, setReason] = useState('')
+  // The longest reason that the API takes.
+  const [reason, setReason] = useState((props.reason ?? '').slice(0, 500))
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>()
   const given = reason.trim()

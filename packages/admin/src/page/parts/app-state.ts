@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
+import { useUpdates } from '../api/poll.ts'
 
 /** The views of the page, in the order of the navigation. */
 export const views = ['overview', 'policies', 'keys', 'top', 'queues', 'audit'] as const
@@ -24,13 +25,11 @@ export function linkTo(view: View, detail = ''): string {
 }
 
 export function usePlace(): Place {
-  const [place, setPlace] = useState(() => placeOf(location.hash))
-  useEffect(() => {
-    const update = () => setPlace(placeOf(location.hash))
+  useUpdates((update) => {
     window.addEventListener('hashchange', update)
     return () => window.removeEventListener('hashchange', update)
-  }, [])
-  return place
+  })
+  return placeOf(location.hash)
 }
 
 function decoded(text: string): string {

@@ -1,25 +1,30 @@
+import { usePolled } from '../api/poll.ts'
 import type { Fleet, Policies, Traffic } from '../api/types.ts'
 import { Notice } from '../parts/basics.tsx'
 import { killModes } from '../words/change-words.ts'
 import { count, plain } from '../words/format.ts'
 import { linkTo } from './app-state.ts'
 
-interface StateNoticesProps {
-  readonly policies: Policies | undefined
-  readonly traffic?: Traffic | undefined
-  readonly fleet?: Fleet | undefined
+/** Tells whether failure modes decide, since a store did not answer. */
+export function useIsAway(): boolean {
+  const fleet = usePolled<Fleet>('fleet').data
+  const traffic = usePolled<Traffic>('traffic').data
+  return fleet?.store?.isAway || traffic?.fallback || false
 }
 
 /** Says what is not as usual: nothing else on the page may be overlooked less. */
-export function StateNotices({ policies, traffic, fleet }: StateNoticesProps) {
-  const isFallback = traffic?.fallback || fleet?.store?.isAway
+export function StateNotices() {
+  const isAway = useIsAway()
+  const policies = usePolled<Policies>('policies').data
+  const fleet = usePolled<Fleet>('fleet').data
   const keysOwed = fleet?.store?.keysOwed ?? 0
   const versions = fleet?.versions ?? []
   const killed = killModes.find(([mode]) => mode === policies?.kill)
   const refused = fleet?.instances.filter((each) => each.refused) ?? []
+  const refusal = policies?.refused ?? refused[0]?.refused
   return (
-    <>
-      {isFallback && (
+    <div class="stack">
+      {isAway && (
         <Notice tone="near">
           <p>
             <strong>The store is away: failure modes decide.</strong> Each process enforces its
@@ -40,19 +45,16 @@ export function StateNotices({ policies, traffic, fleet }: StateNoticesProps) {
           </p>
         </Notice>
       )}
-      {policies?.refused && (
+      {refusal && (
         <Notice tone="deny">
           <p>
-            <strong>This process refuses version {policies.refused.version}:</strong>{' '}
-            {policies.refused.message}
-          </p>
-        </Notice>
-      )}
-      {refused.length > 0 && !policies?.refused && (
-        <Notice tone="deny">
-          <p>
-            {count(refused.length)} of {count(fleet?.instances.length ?? 0)} processes refuse
-            version {refused[0]?.refused?.version}: {refused[0]?.refused?.message}
+            <strong>
+              {policies?.refused
+                ? 'This process refuses'
+                : `${count(refused.length)} of ${count(fleet?.instances.length ?? 0)} processes refuse`}{' '}
+              version {refusal.version}:
+            </strong>{' '}
+            {refusal.message}
           </p>
         </Notice>
       )}
@@ -74,6 +76,6 @@ export function StateNotices({ policies, traffic, fleet }: StateNoticesProps) {
           </p>
         </Notice>
       )}
-    </>
+    </div>
   )
 }

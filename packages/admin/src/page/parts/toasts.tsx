@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useUpdates } from '../api/poll.ts'
 
 interface Toast {
   readonly id: number
@@ -24,15 +24,13 @@ export function tell(text: string): void {
 }
 
 export function Toasts() {
-  const [shown, setShown] = useState(toasts)
-  useEffect(() => {
-    const watcher = () => setShown(toasts)
-    watchers.add(watcher)
-    return () => void watchers.delete(watcher)
-  }, [])
+  useUpdates((update) => {
+    watchers.add(update)
+    return () => void watchers.delete(update)
+  })
   return (
     <div class="toasts" role="status" aria-live="polite">
-      {shown.map(({ id, text }) => (
+      {toasts.map(({ id, text }) => (
         <p key={id}>{text}</p>
       ))}
     </div>

@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'preact/hooks'
 import { usePolled } from '../api/poll.ts'
 import type { Audit as AuditAnswer, Policies, Session } from '../api/types.ts'
+import { linkTo } from '../parts/app-state.ts'
 import { AuditTable, auditMs, newestOf } from '../parts/audit-table.tsx'
 import { Blank, Button, Loaded, Panel, View } from '../parts/basics.tsx'
 import { count } from '../words/format.ts'
@@ -27,8 +28,11 @@ export function Audit({ session, detail }: { session: Session; detail: string })
               filter={detail}
               blank={<Blank title="Nobody has done anything yet" />}
               actionsOn={(record) => {
-                const { before, target } = record
-                if (before === undefined || !mayChange) return null
+                const { before, target, undone } = record
+                if (undone !== undefined) return <a href={linkTo('audit', undone)}>undone</a>
+                // A rollback leaves the file as it is.
+                const isFile = record.action === 'policies.file'
+                if (before === undefined || isFile || !mayChange) return null
                 const dialog: Opened = (props) => (
                   <UndoDialog {...props} before={before} record={record} />
                 )

@@ -1,70 +1,81 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { call, OfflineError } from '../api/client.ts'
+import { ApiError, call } from '../api/client.ts'
 import { usePolled } from '../api/poll.ts'
 import type { Audit, AuditRecord, Difference, Lookup, Policies, Session } from '../api/types.ts'
 import { linkTo, useNow } from '../parts/app-state.ts'
 import { AuditTable, auditMs, concerns, newestOf } from '../parts/audit-table.tsx'
 import { Blank, Button, Copy, Fault, Panel, View } from '../parts/basics.tsx'
 import { Field } from '../parts/forms.tsx'
-import { StateNotices } from '../parts/state-notices.tsx'
-import { changeWords } from '../words/change-words.ts'
-import { distance, endText, moment } from '../words/format.ts'
+import { changeWords, nameOf } from '../words/change-words.ts'
+import { clockTime, distance, endText, moment } from '../words/format.ts'
 import { keyText, limitText, windowText } from '../words/policy-values.ts'
 import { type KeyActionName, KeyDialog, limitsOf } from './keys/key-dialogs.tsx'
 import { KeyStates } from './keys/key-states.tsx'
 import { UnlockEverybody } from './keys/unlock-everybody.tsx'
 import { byCause, verdictOn } from './keys/verdict.ts'
 
+/** The answer to a look-up, and the time (ms) from which on nothing newer is known. */
+interface Sought {
+  readonly lookup?: Lookup | undefined
+  readonly at?: number | undefined
+  readonly error?: unknown
+  readonly isAsking?: boolean
+}
+
+/** Keeps the states that were known last while the store is away. Denials are counted meanwhile. */
+function withKnown(now: Lookup, { lookup, at }: Sought): Sought {
+  if (!now.isAway) return { lookup: now, at: Date.now() }
+  if (lookup?.digest !== now.digest) return { lookup: now }
+  const known = new Map(lookup.policies.map((each) => [each.policy, each]))
+  const policies = now.policies.map((each) => ({ ...known.get(each.policy), ...each }))
+  return { lookup: { ...now, policies }, at }
+}
+
 /** An identity is kept while the page is open, and stands in no address: only a digest may. */
 let lastTyped = ''
+let known: Sought = {}
 
 export function Keys({ session, detail }: { session: Session; detail: string }) {
   const [typed, setTyped] = useState(detail || lastTyped)
-  const [sought, setSought] = useState(detail || lastTyped)
   const turn = useRef(0)
-  const [found, setFound] = useState<{ lookup?: Lookup; error?: unknown; isAsking?: boolean }>({})
+  const [found, setFound] = useState<Sought>({})
   const policies = usePolled<Policies>('policies')
   const look = async (text: string, isAgain = false) => {
     turn.current += 1
     const mine = turn.current
     lastTyped = text
-    setSought(text)
     if (text === '') return setFound({})
     setFound((before) => ({ ...before, isAsking: true }))
     try {
       const lookup = await call<Lookup>('keys/lookup', { method: 'POST', body: { key: text } })
-      if (mine === turn.current) setFound({ lookup })
+      if (mine !== turn.current) return
+      known = withKnown(lookup, known)
+      setFound(known)
     } catch (error) {
-      // The last answer stays on the page while the server does not answer.
-      const keeps = isAgain && error instanceof OfflineError
+      // The last answer stays on the page while the server, or its store, does not answer.
+      const keeps = isAgain && !(error instanceof ApiError && error.status < 500)
       if (mine === turn.current)
-        setFound((before) => ({ ...(keeps && { lookup: before.lookup }), error }))
+        setFound(({ lookup, at }) => ({ ...(keeps && { lookup, at }), error }))
     }
   }
   useEffect(() => {
     if (!found.lookup) return
-    const timer = setInterval(() => document.hidden || void look(sought, true), auditMs)
+    const timer = setInterval(() => document.hidden || void look(lastTyped, true), auditMs)
     return () => clearInterval(timer)
-  }, [found.lookup === undefined, sought])
-  useEffect(() => {
-    if (detail !== '') setTyped(detail)
-    void look(detail || lastTyped)
-  }, [detail])
+  }, [found.lookup === undefined])
+  useEffect(() => void look(detail || lastTyped), [])
   const mayUnlock = session.features.unlock && session.may.includes('policies')
   const unlock = mayUnlock && <UnlockEverybody />
   if (!session.may.includes('keys')) {
     return (
       <View title="Keys">
-        <Panel title="Keys">
-          <Blank title="You may not look at keys">It needs the role “keys”.</Blank>
-        </Panel>
+        <Blank title="You may not look at keys">It needs the role “keys”.</Blank>
         {unlock}
       </View>
     )
   }
   return (
     <View title="Keys">
-      <StateNotices policies={policies.data} />
       <Panel title="Find an identity">
         <form
           class="row ends"
@@ -99,9 +110,10 @@ export function Keys({ session, detail }: { session: Session; detail: string }) 
       {found.lookup && (
         <Found
           lookup={found.lookup}
+          oldAt={found.lookup.isAway || found.error !== undefined ? found.at : undefined}
           policies={policies.data}
           session={session}
-          onAgain={() => void look(sought)}
+          onAgain={() => void look(lastTyped)}
         />
       )}
       {unlock}
@@ -111,16 +123,17 @@ export function Keys({ session, detail }: { session: Session; detail: string }) 
 
 interface FoundProps {
   readonly lookup: Lookup
+  /** Time (ms) at which its states were known, if that was not now. */
+  readonly oldAt: number | undefined
   readonly policies: Policies | undefined
   readonly session: Session
   readonly onAgain: () => void
 }
 
-function Found({ lookup, policies, session, onAgain }: FoundProps) {
+function Found({ lookup, oldAt, policies, session, onAgain }: FoundProps) {
   const [action, setAction] = useState<KeyActionName>()
   const { key, digest } = lookup
-  const typed = key && Object.entries(key).map(([name, value]) => `${name} ${value}`)
-  const label = lookup.name ?? typed?.join(', ') ?? digest.slice(0, 10)
+  const label = lookup.name ?? (key && nameOf(key)) ?? digest.slice(0, 10)
   const hasPenalty = lookup.policies.some(({ isPenalty }) => isPenalty)
   const mayRaise = key !== undefined && session.features.changes
   const { tone, words } = verdictOn(lookup)
@@ -145,6 +158,11 @@ function Found({ lookup, policies, session, onAgain }: FoundProps) {
       <Panel title={label}>
         <div class="stack">
           <p class={`verdict toned ${tone}`}>{words}</p>
+          {oldAt !== undefined && (
+            <p class="toned near">
+              This was known at {clockTime(oldAt)}: the store does not answer now.
+            </p>
+          )}
           <LastChange lookup={lookup} records={records} />
           {own.length > 0 && <p>It has a limit of its own: {own.join(', ')}.</p>}
           <div class="row">

@@ -1,38 +1,26 @@
 import { usePolled } from '../api/poll.ts'
-import type { Audit, Fleet, Policies, Session, Top, Traffic } from '../api/types.ts'
+import type { Audit, Fleet, Session, Top, Traffic } from '../api/types.ts'
 import { linkTo } from '../parts/app-state.ts'
 import { AuditTable, auditMs, newestOf } from '../parts/audit-table.tsx'
 import { Blank, Loaded, Panel, View } from '../parts/basics.tsx'
 import { identityColumns } from '../parts/identity-columns.tsx'
-import { StateNotices } from '../parts/state-notices.tsx'
 import { Table } from '../parts/table.tsx'
 import { count, duration } from '../words/format.ts'
 import { FleetPanel } from './overview/fleet-panel.tsx'
 import { Numbers } from './overview/numbers.tsx'
-import { countColumn, type Row, rowsOf, spanOf } from './top.tsx'
+import { countColumn, rowsOf, spanOf } from './top.tsx'
 
 const shownRows = 6
-// As few as there can be: names need the room.
-const limitedColumns = [
-  ...identityColumns.slice(0, 1),
-  { title: 'Policy', cell: ({ policy }: Row) => policy },
-  ...(['enforce', 'shadow'] as const).map((mode) => ({
-    title: mode === 'shadow' ? 'Shadow' : 'Denied',
-    look: 'num' as const,
-    cell: (row: Row) => (row.mode === mode ? countColumn.cell(row) : '–'),
-  })),
-]
+const limitedColumns = [...identityColumns, { ...countColumn, title: 'Denied' }]
 
 export function Overview({ session }: { session: Session }) {
   const traffic = usePolled<Traffic>('traffic')
   const fleet = usePolled<Fleet>('fleet')
   const audit = usePolled<Audit>('audit?most=20', auditMs)
-  const policies = usePolled<Policies>('policies')
   const top = usePolled<Top>(`top?by=denied&window=1m&most=${shownRows}`)
   const { metrics } = session.features
   return (
     <View title="Overview" aside={traffic.data && <Span traffic={traffic.data} />}>
-      <StateNotices policies={policies.data} traffic={traffic.data} fleet={fleet.data} />
       {metrics ? (
         <Loaded polled={traffic} what="Live counts">
           {(data) => <Numbers traffic={data} audit={audit.data} />}

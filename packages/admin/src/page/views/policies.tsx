@@ -3,7 +3,6 @@ import { call, wordsOf } from '../api/client.ts'
 import { usePolled } from '../api/poll.ts'
 import type { Export, Policies as PoliciesAnswer, Session } from '../api/types.ts'
 import { Button, Loaded, View } from '../parts/basics.tsx'
-import { StateNotices } from '../parts/state-notices.tsx'
 import { tell } from '../parts/toasts.tsx'
 import { KillDialog, type Opened } from './policies/dialogs.tsx'
 import { InForce, Overrides } from './policies/in-force.tsx'
@@ -33,7 +32,6 @@ export function Policies({ session }: { session: Session }) {
         </div>
       }
     >
-      <StateNotices policies={data} />
       <Loaded polled={policies} what="The policies">
         {(data) => (
           <>

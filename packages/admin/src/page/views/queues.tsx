@@ -170,20 +170,19 @@ interface DeadDialogProps extends Acting {
 function DeadDialog({ action, ids, path, onClose }: DeadDialogProps) {
   const jobs = ids.length === 1 ? 'one dead letter' : `${count(ids.length)} dead letters`
   const isRetry = action === 'retry'
+  const label = isRetry ? 'Retry' : 'Delete'
   return (
     <ActionDialog
-      title={`${isRetry ? 'Retry' : 'Delete'} ${jobs}`}
+      title={`${label} ${jobs}`}
       onClose={onClose}
       actions={[
         {
-          label: isRetry ? 'Retry' : 'Delete',
+          label,
           look: isRetry ? 'main' : 'deny',
           run: async (reason) => {
             const body = { ids, reason }
-            const { done, missing } = await call<DeadAction>(`${path}/${action}`, {
-              method: 'POST',
-              body,
-            })
+            const request = { method: 'POST', body } as const
+            const { done, missing } = await call<DeadAction>(`${path}/${action}`, request)
             const gone = missing.length > 0 ? ` ${count(missing.length)} were gone already.` : ''
             tell(`${count(done.length)} ${isRetry ? 'run again' : 'are deleted'}.${gone}`)
           },

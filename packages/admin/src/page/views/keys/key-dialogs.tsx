@@ -4,8 +4,8 @@ import type { KeyAction, KeyPolicy, Lookup } from '../../api/types.ts'
 import { ActionDialog } from '../../parts/action-dialog.tsx'
 import { Choice, Field, Select } from '../../parts/forms.tsx'
 import { tell } from '../../parts/toasts.tsx'
-import { count, endText, plain } from '../../words/format.ts'
-import { byCause } from './verdict.ts'
+import { count, duration, endText, plain } from '../../words/format.ts'
+import { byCause, verdictOn } from './verdict.ts'
 
 export type KeyActionName = 'reset' | 'block' | 'unblock' | 'raise'
 
@@ -120,11 +120,21 @@ function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDialogProp
   const until = Date.now() + Number(minutes) * 60_000
   const from = typeof now === 'number' ? `${count(now)} → ` : ''
   const text = `${plain(limit)}${windowOf(policy)}`
+  const still = lookup.policies.filter(({ mode, allowed, policy: name }) => {
+    return mode === 'enforce' && allowed === false && name !== policy
+  })
+  const isBlocked = still.some(({ isPenalty }) => isPenalty)
   const run = async (reason: string) => {
     const at = new Date(Date.now() + Number(minutes) * 60_000).toISOString()
     const body = { key: lookup.key, policy, limit, until: at, reason }
     await call('keys/limit', { method: 'POST', body })
     tell(`${label} may take ${text} under ${policy}, in force within a second.`)
+    onDone()
+  }
+  const runBoth = async (reason: string) => {
+    await run(reason)
+    await call('keys/unblock', { method: 'POST', body: { key: lookup.key, reason } })
+    tell(`${label} is not blocked any more.`)
     onDone()
   }
   return (
@@ -136,7 +146,11 @@ function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDialogProp
           ? 'No policy limits it.'
           : (awayWords(lookup) ?? (!isRight && 'It needs a limit.'))
       }
-      actions={[{ label: 'Raise', run }]}
+      reason={verdictOn(lookup).words}
+      actions={[
+        { label: 'Raise', run, look: isBlocked ? 'plain' : 'main' },
+        ...(isBlocked ? [{ label: 'Raise and unblock', run: runBoth }] : []),
+      ]}
     >
       <Select
         label="Policy"
@@ -175,6 +189,13 @@ function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDialogProp
           policy !== '' &&
           `${label}: ${policy} ${from}${text} until ${endText(until)}, then as before.`}
       </p>
+      {still.map(({ policy: name, isPenalty, retryAfterMs }) => (
+        <p key={name} class="toned near">
+          {name} still {isPenalty ? 'blocks' : 'denies'} it
+          {retryAfterMs !== undefined && `, for ${duration(retryAfterMs)} more`}.
+          {isPenalty && ' “Raise and unblock” lifts the block as well.'}
+        </p>
+      ))}
     </ActionDialog>
   )
 }

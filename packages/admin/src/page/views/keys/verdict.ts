@@ -8,15 +8,36 @@ export const spans = [
   ['1h', '71 minutes'],
 ] as const
 
-/** Sorts policies: first those that block, then those that deny, are unclear, or are full. */
+/** Sorts policies: first a block, then those that deny or denied most, are unclear, or are full. */
 export function byCause(policies: readonly KeyPolicy[]): readonly KeyPolicy[] {
-  const rank = ({ mode, allowed, isPenalty }: KeyPolicy): number => {
-    if (allowed === false) return mode === 'shadow' ? 3 : isPenalty ? 0 : 1
-    return allowed === undefined ? 2 : 4
+  const { denialsOf } = recent(policies)
+  const rank = (of: KeyPolicy): number => {
+    const { mode, allowed, isPenalty } = of
+    if (allowed === false && mode === 'enforce') return isPenalty ? 0 : 1
+    if (denialsOf(of) > 0) return 1
+    return allowed === undefined ? 2 : allowed ? 4 : 3
   }
   return [...policies].sort(
-    (one, other) => rank(one) - rank(other) || shareUsed(other) - shareUsed(one),
+    (one, other) =>
+      rank(one) - rank(other) ||
+      denialsOf(other) - denialsOf(one) ||
+      shareUsed(other) - shareUsed(one),
   )
+}
+
+/**
+ * Returns the denials by enforced policies, in the shortest span that has any of them. A penalty
+ * denies long after its cause.
+ */
+function recent(policies: readonly KeyPolicy[]) {
+  const denialsIn =
+    (span: (typeof spans)[number][0]) =>
+    ({ mode, denied }: KeyPolicy): number =>
+      mode === 'enforce' ? (denied[span] ?? 0) : 0
+  const spanOf = (of: typeof policies) => spans.find(([span]) => of.some(denialsIn(span)))
+  const cause = spanOf(policies.filter(({ isPenalty }) => !isPenalty))
+  const [span, words] = cause ?? spanOf(policies) ?? spans[0]
+  return { words, denialsOf: denialsIn(span) }
 }
 
 /** The share of 1 that is used. A bucket is full at what it holds. */
@@ -30,27 +51,34 @@ export function verdictOn({ policies, isAway }: Lookup): {
   readonly tone: 'ok' | 'near' | 'deny'
   readonly words: string
 } {
-  if (isAway) {
-    const denials = denialsOf(policies) ?? ': no denials among the busiest keys'
+  const because = denialWords(policies)
+  if (isAway && policies.every(({ used, limit }) => (used ?? limit) === undefined)) {
+    const denials = because || ': no denials among the busiest keys'
     return { tone: 'near', words: `The store is away, and what it counts is unknown${denials}.` }
   }
   const sorted = byCause(policies).filter(({ mode }) => mode === 'enforce')
-  const [first] = sorted
-  if (first?.allowed === false) {
-    const { policy, isPenalty, retryAfterMs } = first
+  const denying = sorted.find(({ allowed }) => allowed === false)
+  if (denying) {
+    const { policy, isPenalty, retryAfterMs } = denying
     const until =
       retryAfterMs === undefined ? 'and waiting cannot help' : `for ${duration(retryAfterMs)} more`
-    const because = denialsOf(policies) ?? (isPenalty ? '' : `: ${usedOf(first)}`)
+    const why = because || (isPenalty ? '' : `: ${usedOf(denying)}`)
     return {
       tone: 'deny',
-      words: `${isPenalty ? 'Blocked' : 'Denied'} by ${policy}, ${until}${because}.`,
+      words: `${isPenalty ? 'Blocked' : 'Denied'} by ${policy}, ${until}${why}.`,
     }
   }
-  if (first?.allowed === undefined && first) {
-    return { tone: 'near', words: `It depends on the request: the limit of ${first.policy} does.` }
+  const unclear = sorted.find(({ allowed }) => allowed === undefined)
+  if (unclear) {
+    return {
+      tone: 'near',
+      words: `It depends on the request: the limit of ${unclear.policy} does.`,
+    }
   }
-  const near = first && shareUsed(first) > 0 ? `; nearest is ${first.policy}, ${usedOf(first)}` : ''
-  return { tone: 'ok', words: `Allowed now${near}.` }
+  const [nearest] = sorted.toSorted((one, other) => shareUsed(other) - shareUsed(one))
+  const near =
+    nearest && shareUsed(nearest) > 0 ? `; nearest is ${nearest.policy}, ${usedOf(nearest)}` : ''
+  return { tone: 'ok', words: `Allowed now${near}${because}.` }
 }
 
 function usedOf(of: KeyPolicy): string {
@@ -59,16 +87,15 @@ function usedOf(of: KeyPolicy): string {
   return `${count(of.used ?? 0)}${amount} used (${percent(shareUsed(of))})`
 }
 
-/** `: 300 denials within two minutes, mostly search`, as far as the busiest keys tell. */
-function denialsOf(policies: readonly KeyPolicy[]): string | undefined {
-  for (const [span, words] of spans) {
-    const counted = policies
-      .filter(({ mode, isPenalty }) => mode === 'enforce' && !isPenalty)
-      .map(({ policy, denied }) => ({ policy, denials: denied[span] ?? 0 }))
-      .sort((one, other) => other.denials - one.denials)
-    const all = counted.reduce((sum, { denials }) => sum + denials, 0)
-    const most = counted.length > 1 ? `, mostly ${counted[0]?.policy}` : ''
-    if (all > 0) return `: ${count(all)} ${all === 1 ? 'denial' : 'denials'} within ${words}${most}`
-  }
-  return undefined
+/** `: 964 denials within two minutes (penalty 664, search 300)`, as the busiest keys tell. */
+function denialWords(policies: readonly KeyPolicy[]): string {
+  const { words, denialsOf } = recent(policies)
+  const counted = policies
+    .map((each) => ({ policy: each.policy, denials: denialsOf(each) }))
+    .filter(({ denials }) => denials > 0)
+    .sort((one, other) => other.denials - one.denials)
+  const all = counted.reduce((sum, { denials }) => sum + denials, 0)
+  const parts = counted.map(({ policy, denials }) => `${policy} ${count(denials)}`)
+  if (all === 0) return ''
+  return `: ${count(all)} ${all === 1 ? 'denial' : 'denials'} within ${words} (${parts.join(', ')})`
 }

@@ -42,7 +42,7 @@ export function Numbers({ traffic, audit }: { traffic: Rates; audit: Audit | und
       </div>
       <div class="grid">
         <Traffic traffic={traffic} records={audit?.records ?? []} />
-        <ByPolicy rates={traffic.policies} all={traffic.policiesInAll} />
+        <ByPolicy traffic={traffic} />
       </div>
     </>
   )
@@ -125,8 +125,10 @@ const policyColumns: readonly Column<PolicyRates>[] = [
   },
 ]
 
-function ByPolicy({ rates, all }: { rates: readonly PolicyRates[]; all: number }) {
+function ByPolicy({ traffic }: { traffic: Rates }) {
+  const { policies: rates, policiesInAll: all, denied } = traffic
   const more = all > rates.length && `the ${count(rates.length)} most refused of ${count(all)}`
+  const byAll = rates.reduce((sum, each) => sum + each.denied, 0)
   return (
     <Panel title="By policy" of={5} flush aside={<span class="muted small">{more}</span>}>
       <Table
@@ -136,6 +138,9 @@ function ByPolicy({ rates, all }: { rates: readonly PolicyRates[]; all: number }
         columns={policyColumns}
         blank={<Blank title="No policy has been asked yet" />}
       />
+      {byAll > denied && (
+        <p class="body muted small">A request that several policies deny is counted by each.</p>
+      )}
     </Panel>
   )
 }

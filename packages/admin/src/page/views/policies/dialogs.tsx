@@ -34,12 +34,13 @@ interface EditDialogProps extends OpenProps {
   readonly body: object
   /** Said when it is done. */
   readonly done: (version: string) => string
+  readonly reason?: string
   readonly children: ComponentChildren
 }
 
 /** Shows the effect of an edit before it is made. */
 function EditDialog(props: EditDialogProps) {
-  const { title, label, path, body, done, ifMatch, onClose, children } = props
+  const { path, body, done, ifMatch, children, label, ...rest } = props
   const [base] = useState(ifMatch)
   const preview = usePreview(path, body, base)
   const run = async (reason: string) => {
@@ -49,8 +50,7 @@ function EditDialog(props: EditDialogProps) {
   }
   return (
     <ActionDialog
-      title={title}
-      onClose={onClose}
+      {...rest}
       blocked={preview.error !== undefined && 'It cannot be done.'}
       actions={[{ label, look: 'deny', run }]}
     >
@@ -101,6 +101,7 @@ export function UndoDialog({
       label="Undo"
       path="policies/rollback"
       body={{ version: before }}
+      reason={`undo: ${record.reason}`}
       done={(version) => `The changes of ${before} are in force again, as version ${version}.`}
     >
       <p>
