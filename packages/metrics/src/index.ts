@@ -21,6 +21,7 @@ export {
   otelName,
 } from './instruments.ts'
 export { metricsPage } from './metrics-page.ts'
+export { labelOf } from './policy-counts.ts'
 export type { Family, Sample, Tap } from './series.ts'
 export { type TopKeysBy, type TopKeysWindow, topKeysWindows } from './top-keys.ts'
 export type { WatchedOutbound, WatchedQueue, WorkEvent } from './work-counts.ts'

@@ -231,8 +231,8 @@ export class PolicyCounts {
   }
 }
 
-/** A policy without a name is called by its shape, so that two of them are counted apart. */
-function labelOf({ named, name, limit, windowMs }: Policy): string {
+/** The label of a policy. One without a name is called by its shape: two are counted apart. */
+export function labelOf({ named, name, limit, windowMs }: Policy): string {
   return named ? name : `${name}-${limit}-${windowMs / 1_000}s`
 }
 

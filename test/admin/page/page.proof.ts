@@ -175,7 +175,7 @@ describe('policies', () => {
 })
 
 /** The verdict on a key: the plan in `sustained` is known from a request alone. */
-const unclear = 'It depends on the request: the limit of sustained does.'
+const unclear = 'The limit of sustained depends on the request.'
 
 describe('a key', () => {
   it('is looked up as it is typed, and unlocked', async () => {

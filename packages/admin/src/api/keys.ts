@@ -1,12 +1,11 @@
 import type { Static } from '@sinclair/typebox'
 import { type Check, digestOf, type PeekedOutcome, type Policy, windowMsOf } from '@sluice/core'
 import { algorithmOf, peekAt, usageOf } from '@sluice/core/backend'
-import { topKeysWindows } from '@sluice/metrics'
+import { labelOf, topKeysWindows } from '@sluice/metrics'
 import type { CountedKey } from '@sluice/policies'
 import { ApiError, fromStore } from '../stores/api-error.ts'
 import type { Admin, Answering, Call } from './context.ts'
 import { isBareValue, type KeyReference, kindOf, readKey } from './key-reference.ts'
-import { labelOf } from './live.ts'
 import { policiesOf } from './policies.ts'
 import type * as schemas from './schemas/keys.ts'
 

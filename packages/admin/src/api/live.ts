@@ -1,6 +1,11 @@
 import type { Static } from '@sinclair/typebox'
-import type { Policy } from '@sluice/core'
-import { type Family, type InstrumentName, instruments, type Sample } from '@sluice/metrics'
+import {
+  type Family,
+  type InstrumentName,
+  instruments,
+  labelOf,
+  type Sample,
+} from '@sluice/metrics'
 import { ApiError } from '../stores/api-error.ts'
 import type { Admin, Answering } from './context.ts'
 import type { liveAnswer } from './schemas/fleet.ts'
@@ -70,11 +75,6 @@ export const top: Answering<Static<typeof schemas.topQuery>> = ({ admin, query }
     return found ? [{ policy: name, mode, ...found }] : []
   })
   return { by, window, lists }
-}
-
-/** The metrics call a policy without a name, such as a penalty, by its shape. */
-export function labelOf({ named, name, limit, windowMs }: Policy): string {
-  return named ? name : `${name}-${limit}-${windowMs / 1_000}s`
 }
 
 /** Names of the policies in force by their labels in the metrics. */

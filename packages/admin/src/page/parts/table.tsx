@@ -134,17 +134,14 @@ export function Table<T>({ label, items: all, idOf, columns, blank, filter }: Ta
             <Gap rows={first} columns={columns.length} />
             {items.slice(first, last).map((item, index) => (
               <tr key={idOf(item)} aria-rowindex={first + index + 2}>
-                {columns.map(({ title, look, cell }, place) =>
-                  place === 0 ? (
-                    <th key={title} scope="row" class={look}>
+                {columns.map(({ title, look, cell }, place) => {
+                  const Cell = place === 0 ? 'th' : 'td'
+                  return (
+                    <Cell key={title} scope={place === 0 ? 'row' : undefined} class={look}>
                       {cell(item)}
-                    </th>
-                  ) : (
-                    <td key={title} class={look}>
-                      {cell(item)}
-                    </td>
-                  ),
-                )}
+                    </Cell>
+                  )
+                })}
               </tr>
             ))}
             <Gap rows={items.length - last} columns={columns.length} />

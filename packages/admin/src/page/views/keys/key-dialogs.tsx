@@ -101,6 +101,8 @@ const times = [
   ['1440', '24 h'],
 ] as const
 
+const multiples = ['2', '5'] as const
+
 /** Gives an identity more for a time, of the policy that denies it or of another one. */
 function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDialogProps) {
   const limits = limitsOf(lookup)
@@ -124,17 +126,13 @@ function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDialogProp
     return mode === 'enforce' && allowed === false && name !== policy
   })
   const isBlocked = still.some(({ isPenalty }) => isPenalty)
-  const run = async (reason: string) => {
-    const at = new Date(Date.now() + Number(minutes) * 60_000).toISOString()
-    const body = { key: lookup.key, policy, limit, until: at, reason }
-    await call('keys/limit', { method: 'POST', body })
-    tell(`${label} may take ${text} under ${policy}, in force within a second.`)
-    onDone()
-  }
-  const runBoth = async (reason: string) => {
-    await run(reason)
-    await call('keys/unblock', { method: 'POST', body: { key: lookup.key, reason } })
-    tell(`${label} is not blocked any more.`)
+  const raise = (unblocks: boolean) => async (reason: string) => {
+    const until = new Date(Date.now() + Number(minutes) * 60_000).toISOString()
+    const { key } = lookup
+    await call('keys/limit', { method: 'POST', body: { key, policy, limit, until, reason } })
+    if (unblocks) await call('keys/unblock', { method: 'POST', body: { key, reason } })
+    const also = unblocks ? ', and is not blocked any more' : ''
+    tell(`${label} may take ${text} under ${policy}, in force within a second${also}.`)
     onDone()
   }
   return (
@@ -148,8 +146,8 @@ function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDialogProp
       }
       reason={verdictOn(lookup).words}
       actions={[
-        { label: 'Raise', run, look: isBlocked ? 'plain' : 'main' },
-        ...(isBlocked ? [{ label: 'Raise and unblock', run: runBoth }] : []),
+        { label: 'Raise', run: raise(false), look: isBlocked ? 'plain' : 'main' },
+        ...(isBlocked ? [{ label: 'Raise and unblock', run: raise(true) }] : []),
       ]}
     >
       <Select
@@ -163,12 +161,7 @@ function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDialogProp
           label="Limit"
           value={amount}
           options={[
-            ...(typeof now === 'number'
-              ? ([
-                  ['2', '×2'],
-                  ['5', '×5'],
-                ] as const)
-              : []),
+            ...(typeof now === 'number' ? multiples.map((by) => [by, `×${by}`] as const) : []),
             ['unlimited', 'Unlimited'],
             ['other', 'Other'],
           ]}

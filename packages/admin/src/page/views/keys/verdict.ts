@@ -70,10 +70,7 @@ export function verdictOn({ policies, isAway }: Lookup): {
   }
   const unclear = sorted.find(({ allowed }) => allowed === undefined)
   if (unclear) {
-    return {
-      tone: 'near',
-      words: `It depends on the request: the limit of ${unclear.policy} does.`,
-    }
+    return { tone: 'near', words: `The limit of ${unclear.policy} depends on the request.` }
   }
   const [nearest] = sorted.toSorted((one, other) => shareUsed(other) - shareUsed(one))
   const near =
