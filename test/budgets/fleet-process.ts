@@ -12,13 +12,15 @@ export interface FleetSettings {
   readonly clients: number
   /** Units per ms that each client wants on average. */
   readonly rate: number
+  readonly step: number
   /** Gets a line of history for each turn in which units were produced. */
   readonly file: string
 }
 
-/** A line of history, with the units that the streams of the process hold after it. */
+/** A line of history, with the units that the streams of the process hold after it, and the lengths of those that ended for lack of units. */
 export interface ProducedLine {
   readonly held: number
+  readonly refused: readonly number[]
 }
 
 export type FleetProtocol = {
@@ -27,7 +29,7 @@ export type FleetProtocol = {
 }
 
 const settings: FleetSettings = JSON.parse(process.argv[2] ?? '{}')
-const { port, limit, windowMs, rate } = settings
+const { port, limit, windowMs, rate, step } = settings
 const file = openSync(settings.file, 'a')
 const client = new Redis(port, '127.0.0.1', {
   maxRetriesPerRequest: 0,
@@ -73,20 +75,22 @@ class Client {
     }
     this.#due += speed * (atMs - this.#lastMs)
     this.#lastMs = atMs
-    const units = Math.min(50, Math.floor(this.#due))
-    if (units === 0) return 0
+    const due = Math.min(50, Math.floor(this.#due))
+    if (due === 0) return 0
+    const units = Math.min(due, Math.max(1, budget.left))
     this.#due -= units
     const isSpent = budget.spend(units)
     if (isSpent) this.#left -= units
     if (this.#left > 0 && isSpent) return units
     this.budget = undefined
-    this.#pause()
+    this.#pause(isSpent)
     void budget.settle().catch(() => undefined)
     return isSpent ? units : 0
   }
 
   /** Streams that are refused or cut are demand that is not met. */
-  #pause(): void {
+  #pause(hasEnded: boolean): void {
+    if (!hasEnded) refused.push(Math.ceil(this.#left))
     this.#left = anyLength()
     this.#waitUntilMs = nowMs() + anyPauseMs()
   }
@@ -94,26 +98,28 @@ class Client {
   async #open(): Promise<void> {
     this.#isOpening = true
     try {
-      const budget = await limiter.reserve('tenant', { units: 100, step: 100 })
+      const budget = await limiter.reserve('tenant', { units: step, step })
       if (budget.allowed) this.budget = budget
-      else this.#pause()
+      else this.#pause(false)
     } finally {
       this.#isOpening = false
     }
   }
 }
 
+let refused: number[] = []
 const clients = Array.from({ length: settings.clients }, () => new Client())
 
 function turn(): void {
   const start = nowMs()
   let cost = 0
   for (const each of clients) cost += each.turn(start)
-  if (cost === 0) return
+  if (cost + refused.length === 0) return
   let held = 0
   for (const { budget } of clients) held += budget?.left ?? 0
   const names = { process: String(process.pid), key: 'tenant', policy: 'tokens' }
-  const line = { start, end: nowMs(), ...names, decision: 'allowed', cost, held }
+  const line = { start, end: nowMs(), ...names, decision: 'allowed', cost, held, refused }
+  refused = []
   writeSync(file, `${JSON.stringify(line)}\n`)
 }
 

@@ -10,6 +10,7 @@ function operations.grant(policies, costs, at, receipts)
     if algorithm.grant then
       has_recorded = algorithm.close(cell, policy, terms, 4)
       units = algorithm.grant(cell, policy, cost_at(costs, at + i), terms[1], terms[2], terms[3])
+      algorithm.write(cell, policy)
     end
     local amount, detail = algorithm.report(cell, policy)
     reply[#reply + 1] = {

@@ -10,10 +10,10 @@ import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { giveUpLast, takeOut, type Units } from './units.ts'
 
 /**
- * Numbers of grants and of users of a pool, from which on its calls ask for more units than are
- * needed: one call then serves several of them.
+ * Numbers of grants and of reservations of a pool, from which on its calls ask for more units than
+ * are needed: one call then serves several reservations.
  */
-const few = { grants: 8, users: 5 }
+const few = { grants: 8, users: 2 }
 
 /** Parts of the life of a grant after which the process looks whether it must be renewed. */
 const looksPerLife = 8
@@ -43,8 +43,10 @@ export class Pool {
   #waiting: Waiting[] = []
   #lastAnswer: Granted | undefined
   #answeredAtMs = 0
-  /** Reservations that may still ask for units, and calls that are under way. */
+  /** Reservations that may still ask for units. */
   #users = 0
+  /** Calls that are under way or wait for one. */
+  #calls = 0
   /** The call that is under way or was the last one, and the one after it. */
   #call: Promise<void> | undefined
   #next: Promise<void> | undefined
@@ -111,11 +113,15 @@ export class Pool {
     }
   }
 
-  /** Gives up units of a reservation. Resolves when the store knows. Never rejects. */
+  /**
+   * Gives up units of a reservation. The pool keeps a few of them for others. Resolves when the
+   * store knows of the rest. Never rejects.
+   */
   release(units: number): Promise<unknown> {
     // After `close` nothing is assigned.
     this.#assigned = Math.max(0, this.#assigned - units)
-    return this.flush()
+    const others = this.#users > 1 && this.#excess === 0
+    return others ? Promise.resolve() : this.flush()
   }
 
   close(): Promise<unknown> {
@@ -126,11 +132,12 @@ export class Pool {
   sweep(now: Moment): boolean {
     this.#dropEnded()
     const units = this.#units.length + this.#spent.length + this.#lost.length
-    if (units + this.#assigned + this.#users === 0) return false
+    if (units + this.#assigned + this.#users + this.#calls === 0) return false
     const soon = later(now, this.#check.policy.reserveMs / 2)
     const isDue = ({ endsAt }: Units) => endsAt !== undefined && hasPassed(endsAt, soon)
     const mustTell = this.#units.some(isDue) || this.#spent.some(isDue)
-    if (mustTell || this.#spare < 0 || this.#lost.length > 0) void this.flush()
+    const { length } = this.#lost
+    if (mustTell || this.#spare < 0 || this.#excess > 0 || length > 0) void this.flush()
     return true
   }
 
@@ -141,13 +148,13 @@ export class Pool {
   }
 
   async #after(call: Promise<void> | undefined): Promise<void> {
-    this.join()
+    this.#calls += 1
     // All work of this turn goes into one call.
     await call
     this.#next = undefined
     this.#call = this.#send()
     await this.#call
-    this.leave()
+    this.#calls -= 1
   }
 
   get #left(): number {
@@ -159,11 +166,16 @@ export class Pool {
     return this.#left - this.#assigned
   }
 
-  /** Spare units that the pool keeps. */
+  /** Spare units that a call asks for. */
   get #kept(): number {
     if (this.#units.length >= few.grants) return Math.ceil(this.#assigned / few.grants)
     if (this.#users < few.users) return 0
-    return Math.floor(Math.min(this.#assigned / 4, this.#check.limit / 200))
+    return Math.floor(Math.min(this.#assigned / 2, this.#check.limit / 400))
+  }
+
+  /** Spare units that go back: the pool keeps up to twice what it asks for. */
+  get #excess(): number {
+    return this.#spare > 2 * this.#kept ? this.#spare - this.#kept : 0
   }
 
   /** The store counts ended grants as spent. Units that it has not granted go back. */
@@ -211,7 +223,7 @@ export class Pool {
     let failure: unknown
     try {
       this.#dropEnded()
-      giveUpLast(this.#units, this.#spare - this.#kept, this.#caller.change)
+      giveUpLast(this.#units, this.#excess, this.#caller.change)
       let wanted = this.#kept - this.#spare
       for (const { check } of waiting) wanted += check.cost
       // Grants replace the units that the failure mode has admitted.
@@ -269,7 +281,7 @@ export class Pool {
       else one.resolve(this.#assign(one.check))
     }
     // Units that are too few for a reservation go back at once, so that others can take them.
-    const isReturned = this.#spare > this.#kept ? this.flush() : undefined
+    const isReturned = this.#excess > 0 ? this.flush() : undefined
     for (const { resolve } of denied) resolve(isReturned?.then(() => undefined))
   }
 

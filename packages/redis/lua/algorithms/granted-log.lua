@@ -10,7 +10,7 @@ define['granted-log'] = function()
 
   -- policy.apart: the value on another node, in hexadecimal digits. That of this node goes before.
   local function read_grants(cell, policy)
-    cell.grants, cell.held = {}, 0
+    cell.grants, cell.held, cell.has_changed = {}, 0, false
     local value = redis.pcall('GET', cell.grants_key)
     cell.is_apart = policy.apart ~= nil and type(value) ~= 'string'
     if cell.is_apart then value = policy.apart:gsub('%x%x', function(pair) return string.char(tonumber(pair, 16)) end) end
@@ -110,12 +110,12 @@ define['granted-log'] = function()
   end
 
   -- Records the spent units of grants and frees the others. Returns whether any were recorded.
-  -- `terms` holds ids and spent units of closed grants in turn. A negative id renews its grant for
+  -- Call `write` behind it. `terms` holds ids and spent units of closed grants in turn. A negative id renews its grant for
   -- terms[2] ms: the units that are left and the units that come back follow it. A call that comes
   -- late or twice finds no more units than it says, and so changes none.
   function held_log.close(cell, policy, terms, from)
     if cell.is_apart then return false end
-    local at, has_recorded, has_changed = from, false, false
+    local at, recorded = from, 0
     while at <= #terms do
       local id, spent = terms[at], terms[at + 1]
       for i, grant in ipairs(cell.grants) do
@@ -130,26 +130,29 @@ define['granted-log'] = function()
           else
             spent = min(spent, grant.units)
           end
-          if spent > 0 then
-            record(cell, policy, spent)
-            has_recorded = true
-          end
-          has_changed = true
+          recorded, cell.has_changed = recorded + max(0, spent), true
           break
         end
       end
       at = at + (id < 0 and 3 or 2)
     end
-    if has_changed then write_grants(cell, policy) end
-    return has_recorded
+    if recorded > 0 then record(cell, policy, recorded) end
+    return recorded > 0
   end
 
   function held_log.clear(cell, policy)
     if policy.terms then held_log.close(cell, policy, policy.terms, 4) end
+    held_log.write(cell, policy)
     log.clear(cell, policy)
   end
 
-  -- Grants up to so many units. Returns the units of the grant; 0 for none.
+  -- Writes the grants that `close` and `grant` have changed.
+  function held_log.write(cell, policy)
+    if cell.has_changed then write_grants(cell, policy) end
+    cell.has_changed = false
+  end
+
+  -- Grants up to so many units. Returns the units of the grant; 0 for none. Call `write` behind it.
   function held_log.grant(cell, policy, wanted, id, life, divisor)
     if policy.apart then return 0 end
     for _, grant in ipairs(cell.grants) do
@@ -159,7 +162,7 @@ define['granted-log'] = function()
     local units = min(wanted, floor(held_log.fits(cell, policy) / divisor))
     if units <= 0 or #cell.grants >= MAX_GRANTS then return 0 end
     hold(cell, { ends_at = now + life, units = units, id = id })
-    write_grants(cell, policy)
+    cell.has_changed = true
     return units
   end
 

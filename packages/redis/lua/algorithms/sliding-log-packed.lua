@@ -2,37 +2,34 @@
 -- high. What is stored stays as it is, except that a string becomes blocks when its limit, or its
 -- units, have outgrown it.
 define['layouts'] = function()
-  local short_log, block_log, layouts = require_part('short-log'), require_part('block-log'), {}
+  -- Most calls need one of the layouts, and the definition of the other one takes time.
+  local block_log, layouts = require_part('block-log'), {}
+  local function short_log() return require_part('short-log') end
 
   -- Turns a string into blocks, which take the next units.
   function layouts.grow(cell, policy, units, most)
     cell.layout = block_log
-    if cell.used > 0 then block_log.write_anew(cell, policy, short_log.entries(cell), most) end
+    if cell.used > 0 then block_log.write_anew(cell, policy, short_log().entries(cell), most) end
     block_log.take(cell, policy, units, most)
   end
 
   -- A string whose limit has grown.
-  local grown_log = {
-    persist = short_log.persist,
-    give_back = short_log.give_back,
-    time_of = short_log.time_of,
-    take = layouts.grow,
-  }
+  local function grown_log() return setmetatable({ take = layouts.grow }, { __index = short_log() }) end
 
   -- A value that is no log counts as none; nil: there is no value.
   local function read_value(cell, policy, value)
-    if value == nil or not short_log.read(cell, policy, value) then reject() end
+    if value == nil or not short_log().read(cell, policy, value) then reject() end
   end
 
   local function read_low(cell, key, policy)
-    cell.layout = short_log
+    cell.layout = short_log()
     local value = redis.pcall('GET', key)
     if not value then
       cell.exists = false
     elseif type(value) == 'string' then
       read_value(cell, policy, value)
     elseif not block_log.read(cell, key, policy) then
-      cell.layout = short_log
+      cell.layout = short_log()
       reject()
     end
   end
@@ -42,14 +39,14 @@ define['layouts'] = function()
     if found then return end
     local value = found == nil and redis.pcall('GET', key)
     if type(value) == 'string' then read_value(cell, policy, value) else reject() end
-    cell.layout = cell.used > 0 and grown_log or block_log
+    cell.layout = cell.used > 0 and grown_log() or block_log
   end
 
   function layouts.read(cell, key, policy)
     if policy.is_short then read_low(cell, key, policy) else read_high(cell, key, policy) end
   end
 
-  function layouts.forget(cell) cell.layout, cell.used, cell.first = short_log, 0, nil end
+  function layouts.forget(cell) cell.layout, cell.used, cell.first = short_log(), 0, nil end
 
   return layouts
 end

@@ -18,6 +18,7 @@ local algorithm, units, has_recorded = policy.algorithm, 0, false
 if algorithm.grant then
 has_recorded = algorithm.close(cell, policy, terms, 4)
 units = algorithm.grant(cell, policy, cost_at(costs, at + i), terms[1], terms[2], terms[3])
+algorithm.write(cell, policy)
 end
 local amount, detail = algorithm.report(cell, policy)
 reply[#reply + 1] = {
@@ -681,7 +682,7 @@ end`,
 local VERSION, FORMAT, SIZE, MAX_GRANTS = 1, '<I6I6I7', 19, 1000
 local log, held_log = require_part('sliding-log'), {}
 local function read_grants(cell, policy)
-cell.grants, cell.held = {}, 0
+cell.grants, cell.held, cell.has_changed = {}, 0, false
 local value = redis.pcall('GET', cell.grants_key)
 cell.is_apart = policy.apart ~= nil and type(value) ~= 'string'
 if cell.is_apart then value = policy.apart:gsub('%x%x', function(pair) return string.char(tonumber(pair, 16)) end) end
@@ -763,7 +764,7 @@ cell.held = cell.held + grant.units
 end
 function held_log.close(cell, policy, terms, from)
 if cell.is_apart then return false end
-local at, has_recorded, has_changed = from, false, false
+local at, recorded = from, 0
 while at <= #terms do
 local id, spent = terms[at], terms[at + 1]
 for i, grant in ipairs(cell.grants) do
@@ -778,22 +779,23 @@ if grant.units > 0 then hold(cell, grant) end
 else
 spent = min(spent, grant.units)
 end
-if spent > 0 then
-record(cell, policy, spent)
-has_recorded = true
-end
-has_changed = true
+recorded, cell.has_changed = recorded + max(0, spent), true
 break
 end
 end
 at = at + (id < 0 and 3 or 2)
 end
-if has_changed then write_grants(cell, policy) end
-return has_recorded
+if recorded > 0 then record(cell, policy, recorded) end
+return recorded > 0
 end
 function held_log.clear(cell, policy)
 if policy.terms then held_log.close(cell, policy, policy.terms, 4) end
+held_log.write(cell, policy)
 log.clear(cell, policy)
+end
+function held_log.write(cell, policy)
+if cell.has_changed then write_grants(cell, policy) end
+cell.has_changed = false
 end
 function held_log.grant(cell, policy, wanted, id, life, divisor)
 if policy.apart then return 0 end
@@ -803,7 +805,7 @@ end
 local units = min(wanted, floor(held_log.fits(cell, policy) / divisor))
 if units <= 0 or #cell.grants >= MAX_GRANTS then return 0 end
 hold(cell, { ends_at = now + life, units = units, id = id })
-write_grants(cell, policy)
+cell.has_changed = true
 return units
 end
 return held_log
@@ -1198,30 +1200,26 @@ end
 return block_log
 end`,
 'sliding-log-packed': `define['layouts'] = function()
-local short_log, block_log, layouts = require_part('short-log'), require_part('block-log'), {}
+local block_log, layouts = require_part('block-log'), {}
+local function short_log() return require_part('short-log') end
 function layouts.grow(cell, policy, units, most)
 cell.layout = block_log
-if cell.used > 0 then block_log.write_anew(cell, policy, short_log.entries(cell), most) end
+if cell.used > 0 then block_log.write_anew(cell, policy, short_log().entries(cell), most) end
 block_log.take(cell, policy, units, most)
 end
-local grown_log = {
-persist = short_log.persist,
-give_back = short_log.give_back,
-time_of = short_log.time_of,
-take = layouts.grow,
-}
+local function grown_log() return setmetatable({ take = layouts.grow }, { __index = short_log() }) end
 local function read_value(cell, policy, value)
-if value == nil or not short_log.read(cell, policy, value) then reject() end
+if value == nil or not short_log().read(cell, policy, value) then reject() end
 end
 local function read_low(cell, key, policy)
-cell.layout = short_log
+cell.layout = short_log()
 local value = redis.pcall('GET', key)
 if not value then
 cell.exists = false
 elseif type(value) == 'string' then
 read_value(cell, policy, value)
 elseif not block_log.read(cell, key, policy) then
-cell.layout = short_log
+cell.layout = short_log()
 reject()
 end
 end
@@ -1230,12 +1228,12 @@ local found = block_log.read(cell, key, policy)
 if found then return end
 local value = found == nil and redis.pcall('GET', key)
 if type(value) == 'string' then read_value(cell, policy, value) else reject() end
-cell.layout = cell.used > 0 and grown_log or block_log
+cell.layout = cell.used > 0 and grown_log() or block_log
 end
 function layouts.read(cell, key, policy)
 if policy.is_short then read_low(cell, key, policy) else read_high(cell, key, policy) end
 end
-function layouts.forget(cell) cell.layout, cell.used, cell.first = short_log, 0, nil end
+function layouts.forget(cell) cell.layout, cell.used, cell.first = short_log(), 0, nil end
 return layouts
 end`,
 'sliding-log-sorted-set': `define['layouts'] = function()
