@@ -54,7 +54,7 @@ function isBlocked(state: PolicyState): boolean {
   return state.limit < 1
 }
 
-export function isViolated(state: PolicyState, rejected: boolean): boolean {
+function isViolated(state: PolicyState, rejected: boolean): boolean {
   return rejected && state.denied === true
 }
 
