@@ -110,9 +110,9 @@ define['granted-log'] = function()
   end
 
   -- Records the spent units of grants and frees the others. Returns whether any were recorded.
-  -- Call `write` behind it. `terms` holds ids and spent units of closed grants in turn. A negative id renews its grant for
-  -- terms[2] ms: the units that are left and the units that come back follow it. A call that comes
-  -- late or twice finds no more units than it says, and so changes none.
+  -- Call `write` then. `terms` holds ids and spent units of closed grants in turn. A negative id
+  -- renews its grant for terms[2] ms: the units that are left and the units that come back follow
+  -- it. A call that comes late or twice finds no more units than it says, and so changes none.
   function held_log.close(cell, policy, terms, from)
     if cell.is_apart then return false end
     local at, recorded = from, 0
@@ -152,7 +152,7 @@ define['granted-log'] = function()
     cell.has_changed = false
   end
 
-  -- Grants up to so many units. Returns the units of the grant; 0 for none. Call `write` behind it.
+  -- Grants up to so many units. Returns the units of the grant; 0 for none. Call `write` then.
   function held_log.grant(cell, policy, wanted, id, life, divisor)
     if policy.apart then return 0 end
     for _, grant in ipairs(cell.grants) do
