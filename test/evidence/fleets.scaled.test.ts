@@ -8,7 +8,7 @@ import { fleetKinds, plans, runFleet } from './fleet.ts'
 
 describe.each(Object.entries(fleetKinds))('a fleet that decides by %s', (name, kind) => {
   it('keeps its word, whatever its network, clocks and processes do', {
-    timeout: 60_000 * times,
+    timeout: 180_000 * times,
   }, async ({ task }) => {
     let [fleets, requests] = [0, 0]
     await fc.assert(

@@ -20,7 +20,7 @@ export async function keyOf(terminal: Terminal, words: readonly string[]): Promi
 export function describeLookup(found: Lookup, terminal: Terminal): string {
   const style = styleOf(terminal.stdout, terminal)
   const name = found.name === undefined ? found.digest : `${found.name} (${found.digest})`
-  const heading = `${style('bold', onOneLine(name))}${found.found ? '' : ': no policy has counted it'}\n`
+  const heading = `${style('bold', onOneLine(name))}${found.found ? '' : ': no policy counts it now'}\n`
   const heads = ['POLICY', 'STATE', '>USED', '>LIMIT', '>RESET', '>RETRY', 'DENIED 1m/10m/1h']
   const lines = table(heads, found.policies.map(rowOf), style)
   return `${heading}${noteLine(found.note)}\n${lines.join('\n')}\n`
