@@ -23,6 +23,20 @@ it.skipIf(!hasCurl)(
   },
 )
 
+it.skipIf(!hasCurl)('docs/admin.md has commands that raise a limit and undo it', async () => {
+  const { port, visit } = await startAdmin({ admin: { authorize: 'localhost' } })
+  for (let i = 0; i < 5; i += 1) await visit('ada')
+  expect(await visit('ada')).toBe(429)
+  const [, commands = ''] = /^```sh\n(# Role keys.*?)^```/ms.exec(page) ?? []
+  const [raise = '', undo = ''] = commands.split(/^(?=# Undo)/m)
+  const run = (part: string) =>
+    promisify(execFile)('sh', ['-ec', `api=http://127.0.0.1:${port}/limits/api/v1\n${part}`])
+  expect((await run(raise)).stdout).toContain('"dryRun":false')
+  expect(await visit('ada')).toBe(200)
+  expect((await run(undo)).stdout).toContain('"dryRun":false')
+  expect(await visit('ada')).toBe(429)
+})
+
 it.skipIf(!hasCurl)(
   'docs/admin.md has a session that blocks, unblocks and reads the trail',
   async () => {

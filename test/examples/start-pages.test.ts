@@ -170,7 +170,7 @@ describe('the block of the page', () => {
 
   it.each([
     [
-      'start/index.md > Give one route a limit of its own > Express, Koa, Hono, fetch',
+      'start/index.md > Give one route its own limit > Express, Koa, Hono, fetch',
       {
         before: `${expressApp}
           app.use(`,
@@ -181,7 +181,7 @@ describe('the block of the page', () => {
       },
     ],
     [
-      'start/index.md > Give one route a limit of its own > Fastify',
+      'start/index.md > Give one route its own limit > Fastify',
       {
         before: `${fastify}
           await app.register(rateLimitPlugin, { limit: 100, window: '1m' })
@@ -190,7 +190,7 @@ describe('the block of the page', () => {
       },
     ],
     [
-      'start/index.md > Give one route a limit of its own > NestJS',
+      'start/index.md > Give one route its own limit > NestJS',
       {
         before: `import { HttpCode, SetMetadata } from '@nestjs/common'
           import { SkipRateLimit } from '@sluice/nest'
