@@ -103,7 +103,8 @@ describe('docs/performance.md', () => {
       const [, checks, , cpu, windowChecks, , windowCpu] = found(count)
       expect(shown).toEqual([checks, cpu, windowChecks, windowCpu])
     }
-    const claim = /does ([\d.]+) times .* with 64 requests in flight, but ([\d.]+) times as many with one/
+    const claim =
+      /does ([\d.]+) times .* with 64 requests in flight, but ([\d.]+) times as many with one/
     const [, many, one] = claim.exec(readText('README.md')) ?? []
     expect([many, one].map(Number)).toEqual([found('64')[1], found('1')[1]].map(Number))
   })
