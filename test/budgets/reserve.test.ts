@@ -378,6 +378,18 @@ describe('what is left of reservations', () => {
     expect(await remaining(other)).toBe(850)
   })
 
+  it('is told when the limiter is closed: spent units count from then on, and no longer', async () => {
+    const store = memoryStore()
+    const limiter = patientLimiter({ store, policies: [seconds] })
+    for (let i = 0; i < 2; i += 1) {
+      const budget = await limiter.reserve('k', { units: 300, step: 0 })
+      expect(budget.spend(300)).toBe(true)
+    }
+    await limiter.close()
+    await vi.advanceTimersByTimeAsync(10_001)
+    expect(await remaining(patientLimiter({ store, policies: [seconds] }))).toBe(1_000)
+  })
+
   it('is renewed in time after a set of policies has a shorter window', async () => {
     const store = memoryStore()
     const inSet = (window: '10m' | '10s', set = new Registrations()) => {

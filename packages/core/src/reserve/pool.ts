@@ -120,12 +120,14 @@ export class Pool {
   release(units: number): Promise<unknown> {
     // After `close` nothing is assigned.
     this.#assigned = Math.max(0, this.#assigned - units)
-    const others = this.#users > 1 && this.#excess === 0
-    return others ? Promise.resolve() : this.flush()
+    const isShared = this.#users > 1 && this.#excess === 0
+    return isShared ? Promise.resolve() : this.flush()
   }
 
+  /** Tells the store of all that is spent, and gives up the rest. Never rejects. */
   close(): Promise<unknown> {
-    return this.release(this.#assigned)
+    this.#assigned = 0
+    return this.flush()
   }
 
   /** Renews grants after half of their life. Returns false for a pool without units. */
@@ -136,8 +138,8 @@ export class Pool {
     const soon = later(now, this.#check.policy.reserveMs / 2)
     const isDue = ({ endsAt }: Units) => endsAt !== undefined && hasPassed(endsAt, soon)
     const mustTell = this.#units.some(isDue) || this.#spent.some(isDue)
-    const { length } = this.#lost
-    if (mustTell || this.#spare < 0 || this.#excess > 0 || length > 0) void this.flush()
+    const hasLost = this.#lost.length > 0
+    if (mustTell || hasLost || this.#spare < 0 || this.#excess > 0) void this.flush()
     return true
   }
 
