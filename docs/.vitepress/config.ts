@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitepress'
 import llmstxt from 'vitepress-plugin-llms'
 import { findDeadLinks } from './dead-links.ts'
+import { relinkTwins } from './markdown-twins.ts'
 import { linkRepository, repository } from './repository.ts'
 import { nav, sidebar } from './sidebar.ts'
 
@@ -47,7 +48,12 @@ export default defineConfig({
     build: { chunkSizeWarningLimit: 5_000, target: 'es2022' },
     // llms.txt, and every page as Markdown, without the pages that are written from the types.
     // @ts-expect-error it is typed by another version of Vite than that of VitePress
-    plugins: [llmstxt({ ignoreFiles: ['api/**'], generateLLMsFullTxt: false })],
+    plugins: [
+      llmstxt({ ignoreFiles: ['api/**'], excludeIndexPage: false, generateLLMsFullTxt: false }),
+    ],
   },
-  buildEnd: ({ outDir }) => findDeadLinks(outDir),
+  buildEnd({ srcDir, outDir }) {
+    relinkTwins(srcDir, outDir)
+    findDeadLinks(outDir)
+  },
 })
