@@ -12,6 +12,12 @@ const slugify = (heading: string): string =>
     .replace(/[^\p{L}\p{N}\s_-]/gu, '')
     .replace(/\s/g, '-')
 
+const markdownPages = {
+  ignoreFiles: ['api/**'],
+  excludeIndexPage: false,
+  generateLLMsFullTxt: false,
+}
+
 export default defineConfig({
   title: 'Sluice',
   description: 'Exact, fast and honest rate limiting for Node HTTP APIs',
@@ -48,9 +54,7 @@ export default defineConfig({
     build: { chunkSizeWarningLimit: 5_000, target: 'es2022' },
     // llms.txt, and every page as Markdown, without the pages that are written from the types.
     // @ts-expect-error it is typed by another version of Vite than that of VitePress
-    plugins: [
-      llmstxt({ ignoreFiles: ['api/**'], excludeIndexPage: false, generateLLMsFullTxt: false }),
-    ],
+    plugins: [llmstxt(markdownPages)],
   },
   buildEnd({ srcDir, outDir }) {
     relinkTwins(srcDir, outDir)
