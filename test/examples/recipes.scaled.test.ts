@@ -167,7 +167,7 @@ describe('the recipes', () => {
   })
 
   it('stay below the quota of a vendor', async () => {
-    const app = await appOf('The quota of a vendor')
+    const app = await appOf("A vendor's quota")
     for (let i = 0; i < 90; i += 1) await request(app).get('/rates').expect(200)
 
     await request(app).get('/rates').expect(503).expect('Retry-After', '1')
