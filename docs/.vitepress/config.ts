@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitepress'
 import llmstxt from 'vitepress-plugin-llms'
 import { findDeadLinks } from './dead-links.ts'
+import { relinkTwins } from './markdown-twins.ts'
 import { linkRepository, repository } from './repository.ts'
 import { nav, sidebar } from './sidebar.ts'
 
@@ -10,6 +11,12 @@ const slugify = (heading: string): string =>
     .toLowerCase()
     .replace(/[^\p{L}\p{N}\s_-]/gu, '')
     .replace(/\s/g, '-')
+
+const markdownPages = {
+  ignoreFiles: ['api/**'],
+  excludeIndexPage: false,
+  generateLLMsFullTxt: false,
+}
 
 export default defineConfig({
   title: 'Sluice',
@@ -47,7 +54,10 @@ export default defineConfig({
     build: { chunkSizeWarningLimit: 5_000, target: 'es2022' },
     // llms.txt, and every page as Markdown, without the pages that are written from the types.
     // @ts-expect-error it is typed by another version of Vite than that of VitePress
-    plugins: [llmstxt({ ignoreFiles: ['api/**'], generateLLMsFullTxt: false })],
+    plugins: [llmstxt(markdownPages)],
   },
-  buildEnd: ({ outDir }) => findDeadLinks(outDir),
+  buildEnd({ srcDir, outDir }) {
+    relinkTwins(srcDir, outDir)
+    findDeadLinks(outDir)
+  },
 })

@@ -21,7 +21,8 @@ export function linkRepository(markdown: MarkdownRenderer): void {
   })
 }
 
-function resolveLink(page: string, href: string): string {
+/** Returns the address of a page's link: in the repository if it leaves `docs/`. */
+export function resolveLink(page: string, href: string): string {
   if (!href.startsWith('.')) return href
   const path = posix.join('docs', dirname(page), href)
   if (path.startsWith('docs/')) return href

@@ -24,7 +24,7 @@ describe.each(Object.entries(fleetKinds))('a fleet that decides by %s', (name, k
         expect(broken).toEqual([])
       }),
       {
-        numRuns: Math.ceil(scaled(5, kind.regions ? 20 : 60) * times),
+        numRuns: Math.ceil(scaled(5, 900) * times),
         // Shrinking takes minutes: a failure shows its path, and a run with that path shrinks.
         endOnFailure: replayed.path === undefined,
         // The same fleets in each run of the tests, so that chance judges no change. Others: npm run evidence.

@@ -43,6 +43,8 @@ export class VirtualTime implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    // Otherwise each promise of all later fleets would carry the process of this one along.
+    this.#process.disable()
     Date.now = real.now
     performance.now = real.performance.bind(performance)
     Math.random = random

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { extname } from 'node:path'
+import { dirname, extname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hindrances, openPage, startBrowser } from '../admin/page/browser.ts'
 import { filesUnder, root } from '../support/workspace.ts'
@@ -71,6 +71,18 @@ describe.runIf(existsSync(site))('the site', () => {
     await page.getByRole('button', { name: 'Play' }).waitFor()
     expect(await hindrances(page, '.playground')).toEqual([])
     await page.close()
+  })
+
+  it('has Markdown pages whose links lead somewhere', () => {
+    const markdown = filesUnder('docs/.vitepress/dist', '.md')
+    expect(markdown).toContain('docs/.vitepress/dist/index.md')
+    const dead = markdown.flatMap((file) =>
+      [...readFileSync(root + file, 'utf8').matchAll(/\]\((?!\w+:|[/#])([^\s)#]+\.md)/g)]
+        .map(([, href = '']) => join(dirname(file), href))
+        .filter((target) => !existsSync(root + target))
+        .map((target) => `${file}: ${target}`),
+    )
+    expect(dead).toEqual([])
   })
 
   it('replays an attack by keyboard, and a link shows the same again', async () => {
