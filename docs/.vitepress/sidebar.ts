@@ -52,7 +52,7 @@ const sections: { readonly [title: string]: readonly Link[] } = {
     ['Runtimes', '/runtimes'],
     ['Upgrading and stability', '/stability'],
     ['Evidence', '/evidence'],
-    ['Review in a company', '/company-review'],
+    ['Company review', '/company-review'],
   ],
   'How it works': [
     ['Architecture', '/architecture'],
