@@ -166,7 +166,7 @@ describe('the recipes', () => {
     await login('bob', 'x').expect(401)
   })
 
-  it("stay below a vendor's quota", async () => {
+  it('stay below the quota of a vendor', async () => {
     const app = await appOf("A vendor's quota")
     for (let i = 0; i < 90; i += 1) await request(app).get('/rates').expect(200)
 
