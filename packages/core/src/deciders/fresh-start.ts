@@ -1,6 +1,6 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { StoreWay } from '../ledger/local-units.ts'
-import type { Check } from '../model/check.ts'
+import { type Check, isLimited } from '../model/check.ts'
 import { type Decider, decisionOf } from '../model/decision.ts'
 import type { Outcome } from '../model/store.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
@@ -57,9 +57,9 @@ export function strikes(way: Pick<StoreWay, 'charge'>, reset: Reset): Strike {
 function clearedBy(penalty: Check, checks: readonly Check[]): readonly Check[] {
   const key = penalty.identity ?? penalty.key
   return checks.filter(
-    ({ policy, limit, ...check }) =>
-      algorithmOf(policy).counts === 'units' &&
-      limit < Number.POSITIVE_INFINITY &&
+    (check) =>
+      algorithmOf(check.policy).counts === 'units' &&
+      isLimited(check) &&
       (check.identity ?? check.key) === key,
   )
 }

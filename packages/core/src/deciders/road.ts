@@ -1,12 +1,21 @@
+import { unknownOutcome } from '../engine/outcome.ts'
 import { isMemoryStore } from '../memory-store/memory-store.ts'
-import { type Decide, decisionOf } from '../model/decision.ts'
+import { areEnforced, type Check, divideChecks, isLimited } from '../model/check.ts'
+import {
+  type Decide,
+  type Decider,
+  type Decision,
+  decisionOf,
+  ShadowRun,
+  withShadow,
+} from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { ManualChange } from '../model/store.ts'
 import type { Caller } from '../resilience/caller.ts'
 import type { SharedStore } from '../resilience/shared-store.ts'
+import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { appliedLimitsOf, noteLimits } from './applied-limits.ts'
 import { freshStarts, type Reset, type Strike, strikes } from './fresh-start.ts'
-import { shadows, unlimitedChecks } from './set-apart.ts'
 
 /** The way of a decision, put together once from the options of the policies. */
 export interface Road {
@@ -14,6 +23,8 @@ export interface Road {
   readonly decide: Decide
   /** For checks at the limits of the policies that the road was made for. */
   readonly decideOwn: Decide
+  /** Takes the units of any checks. */
+  consume(checks: readonly Check[], request?: object): MaybePromise<Decision>
   readonly strike: Strike
   /**
    * Resets or blocks keys at the store, and forgets what this process holds of them. Rejects when
@@ -69,6 +80,7 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
   return {
     decide,
     decideOwn: policies.every(isPlain) ? own : decide,
+    consume: (checks, request) => decide('consume', checks, request),
     strike: strikes(caller, reset),
     overwrite,
     close() {
@@ -80,6 +92,39 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
 }
 
 /** Tells whether each check of a policy has a limit, and is enforced. */
-function isPlain({ limit, enforcedShare }: Policy): boolean {
-  return limit !== Number.POSITIVE_INFINITY && enforcedShare >= 1
+function isPlain(policy: Policy): boolean {
+  return isLimited(policy) && policy.enforcedShare >= 1
+}
+
+/** Decides each policy in shadow alone, beside those that are enforced. Nobody waits for it. */
+const shadows: Decider = (next) => (op, checks, request) => {
+  if (areEnforced(checks)) return next(op, checks, request)
+  const { enforced, shadows: others } = divideChecks(checks)
+  const decision = next(op, enforced, request)
+  if (op === 'peek' || others.length === 0) return decision
+  const run = (known: Decision): Decision =>
+    withShadow(known, new ShadowRun(others.map((check: Check) => next(op, [check]))))
+  // A request that is denied would not exist for the policies in shadow either.
+  return andThen(decision, (known) => (known.allowed || op === 'charge' ? run(known) : known))
+}
+
+/** Answers checks without a limit: no store is asked about them. */
+export const unlimitedChecks: Decider = (next) => (op, checks, request) => {
+  if (checks.length > 0 && checks.every(isLimited)) return next(op, checks, request)
+  const limited = checks.filter(isLimited)
+  if (limited.length === 0) return withUnlimited(decisionOf([], limited, 'store'), checks)
+  return andThen(next(op, limited, request), (known) =>
+    // The failure modes `open` and `closed` have no outcomes.
+    known.outcomes.length === 0 ? known : withUnlimited(known, checks),
+  )
+}
+
+/** @param decision about the checks that have a limit */
+function withUnlimited({ outcomes, source }: Decision, checks: readonly Check[]): Decision {
+  const limited = outcomes.values()
+  const all = checks.map((check) => {
+    const outcome = isLimited(check) ? limited.next().value : undefined
+    return outcome ?? { ...unknownOutcome(check), remaining: check.limit }
+  })
+  return decisionOf(all, checks, source)
 }

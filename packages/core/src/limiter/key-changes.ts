@@ -1,5 +1,4 @@
-import { isLimited } from '../deciders/set-apart.ts'
-import type { Check } from '../model/check.ts'
+import { type Check, isLimited } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { ManualChange, Store } from '../model/store.ts'
 import { windowMsOf } from '../options/duration.ts'

@@ -1,7 +1,7 @@
 import { maxUnits } from '../algorithms/max-units.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import { appliedLimitsOf } from '../deciders/applied-limits.ts'
-import { unlimitedChecks } from '../deciders/set-apart.ts'
+import { unlimitedChecks } from '../deciders/road.ts'
 import type { Check } from '../model/check.ts'
 import { bindingIndex, type Decide, type Decision, decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'

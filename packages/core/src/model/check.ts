@@ -130,6 +130,11 @@ Object.defineProperty(Receipt.prototype, Symbol.for('nodejs.util.inspect.custom'
   value: () => 'Receipt {}',
 })
 
+/** Tells whether a check has a limit: no store is asked about the others. */
+export function isLimited({ limit }: Pick<Check, 'limit'>): boolean {
+  return limit !== Number.POSITIVE_INFINITY
+}
+
 /** Tells whether all policies are enforced for every key, as nearly always. */
 export function areEnforced(checks: readonly Check[]): boolean {
   return checks.every(isSurelyEnforced)

@@ -1,9 +1,9 @@
 import { isMemoryStore } from '../memory-store/memory-store.ts'
-import { type Check, divideChecks } from '../model/check.ts'
+import { type Check, divideChecks, isLimited } from '../model/check.ts'
 import { bindingIndex, type Decision } from '../model/decision.ts'
 import { digestOf } from '../model/digest.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Outcome, Store } from '../model/store.ts'
+import type { Store } from '../model/store.ts'
 import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { startQuietTimer } from '../waiting/timers.ts'
@@ -174,10 +174,6 @@ class LoggedDecision<Request> implements DecisionEvent<Request> {
     const binding = this.checks[bindingIndex(this.decision.outcomes, this.checks)]
     return binding && digestOf(binding.key, this.#store)
   }
-}
-
-function isLimited({ limit }: Outcome): boolean {
-  return limit !== Number.POSITIVE_INFINITY
 }
 
 function notifyShadow<Request>(
