@@ -20,8 +20,8 @@ export interface Due extends Loan {
 class DebtPart extends LocalUnits {
   readonly #debt: Debt
 
-  constructor(debt: Debt) {
-    super()
+  constructor(debt: Debt, recorded?: Receipt) {
+    super(recorded)
     this.#debt = debt
   }
 
@@ -38,51 +38,63 @@ class Debt {
   readonly doubtful: Set<Receipt> = new Set()
   /** The other units. */
   part: DebtPart = new DebtPart(this)
-  #units: OwedUnits | undefined = undefined
+  /** The level that one unit adds: of a bucket in units · ms, since it drains. */
+  readonly #unit: number
+  #level = 0
+  #levelAtMs = 0
+  #addedAtMs = 0
 
   constructor(check: Check) {
     this.check = check
     this.local = check
+    const { policy } = check
+    this.#unit = algorithmOf(policy).capacityLevel ? policy.windowMs : 1
   }
 
+  /** Units that may still count: over-counting is the safe side. */
   get units(): number {
-    return this.#units?.total(monotonicMs()) ?? 0
+    return Math.ceil(this.#levelAt(monotonicMs()) / this.#unit)
   }
 
   add({ check, local, units }: Loan): void {
     const nowMs = monotonicMs()
+    const level = this.#levelAt(nowMs)
     // With a smaller limit, the store or the local memory would hold less than was admitted under
     // the larger one.
-    if (!this.#units || check.limit > this.check.limit) {
+    if (level === 0 || check.limit > this.check.limit) {
       this.check = check
       this.local = local
-      this.#units ??= owedUnits(check, local)
-      this.#units.resize?.(check, local, nowMs)
     }
-    this.#units.add(units, nowMs)
+    const capacityLevel = algorithmOf(check.policy).capacityLevel?.(this.check)
+    const full = Math.max(level, capacityLevel ?? Number.MAX_SAFE_INTEGER)
+    this.#level = Math.min(level + units * this.#unit, full)
+    this.#levelAtMs = nowMs
+    this.#addedAtMs = nowMs
   }
 
   /** Takes units away; returns how many there were. */
   take(units: number): number {
-    return this.#units?.take(units, monotonicMs()) ?? 0
+    const nowMs = monotonicMs()
+    const level = this.#levelAt(nowMs)
+    const taken = Math.min(units, Math.ceil(level / this.#unit))
+    this.#level = Math.max(0, level - taken * this.#unit)
+    this.#levelAtMs = nowMs
+    return taken
   }
 
-  /** Takes all units out but the doubtful ones. Later units are another part. */
-  takeDue(): Due | undefined {
-    const { check, local, part } = this
-    let units = this.units
-    for (const receipt of this.doubtful) units -= receipt.check.cost
-    units = this.take(Math.max(0, units))
-    if (units === 0) return undefined
-    part.isSent = true
-    this.part = new DebtPart(this)
-    return { check, local, units, part }
-  }
-
-  /** Takes units back that the store did not take, less the units that came back meanwhile. */
-  takeBack(due: Due): void {
-    const late = due.part.joinTo(this.part)
-    this.add({ ...due, units: Math.max(0, due.units - late) })
+  /**
+   * The level by a clock that never steps. A bucket has the level of the store, and drains by the
+   * share of this process. Each process of a fleet has a bucket of its own, and the store has one
+   * for all. Other units count until the life of the last one has ended. The local memory knows
+   * which of them still count (`Fallback.unitsOwed`).
+   */
+  #levelAt(nowMs: number): number {
+    const { policy, limit } = this.local
+    const { capacityLevel, lifeMs } = algorithmOf(policy)
+    if (capacityLevel && limit > 0) {
+      return Math.max(0, this.#level - (nowMs - this.#levelAtMs) * limit)
+    }
+    return nowMs - this.#addedAtMs < lifeMs(policy) ? this.#level : 0
   }
 }
 
@@ -94,7 +106,7 @@ const maxDebts = 100_000
 
 /** Units that were admitted while the store was away, by policy and key. */
 export class Debts extends Ledger<Debt> {
-  /** The units that each receipt belongs to, unless it is doubtful. */
+  /** The units that each receipt belongs to, unless they are doubtful. */
   readonly #parts = new WeakMap<Receipt, LocalUnits>()
 
   constructor() {
@@ -118,10 +130,11 @@ export class Debts extends Ledger<Debt> {
     else if (receipt) this.#parts.set(receipt, debt.part)
   }
 
-  /** Adds a debt again that the store did not take. */
+  /** Adds a debt again that the store did not take, less the units that came back meanwhile. */
   oweAgain(due: Due): void {
     const debt = this.of(due.check)
-    debt.takeBack(due)
+    const late = due.part.joinTo(debt.part)
+    debt.add({ ...due, units: Math.max(0, due.units - late) })
     this.#dropIfPaid(debt)
   }
 
@@ -134,16 +147,18 @@ export class Debts extends Ledger<Debt> {
   /**
    * Cancels a doubtful debt, since the store has taken the units. Returns false when the debt was
    * paid, or counts no more.
+   * @param recorded the receipt of the store
    */
-  cancelDoubtful(receipt: Receipt): boolean {
+  cancelDoubtful(receipt: Receipt, recorded: Receipt): boolean {
     const debt = this.find(receipt.check)
     if (!debt?.doubtful.delete(receipt)) return false
-    const cancelled = debt.take(receipt.check.cost)
+    const isCancelled = debt.take(receipt.check.cost) > 0
+    if (isCancelled) this.#parts.set(receipt, new DebtPart(debt, recorded))
     this.#dropIfPaid(debt)
-    return cancelled > 0
+    return isCancelled
   }
 
-  /** Gives back units of a receipt: the debt of them, or those that were reported to the store. */
+  /** Gives back units of a receipt: the debt of them, or those that the store has counted. */
   giveBack(receipt: Receipt, units: number, changeAtStore: ChangeAtStore): void {
     this.confirm(receipt)
     if (units > 0) void this.#parts.get(receipt)?.giveBack({ cost: units }, changeAtStore)
@@ -151,7 +166,7 @@ export class Debts extends Ledger<Debt> {
     if (debt) this.#dropIfPaid(debt)
   }
 
-  /** Tells whether the store counts the units of a receipt, among those reported to it. */
+  /** Tells whether the store has counted the units of a receipt. */
   isPaid(receipt: Receipt): boolean {
     return this.#parts.get(receipt)?.recorded !== undefined
   }
@@ -177,123 +192,20 @@ export class Debts extends Ledger<Debt> {
     return taken
   }
 
+  /** Takes out all units but the doubtful ones. Later units are another part. */
   #takeDue(debt: Debt): Due | undefined {
-    const due = debt.takeDue()
+    const { check, local, part, doubtful } = debt
+    let certain = debt.units
+    for (const receipt of doubtful) certain -= receipt.check.cost
+    const units = debt.take(Math.max(0, certain))
     this.#dropIfPaid(debt)
-    return due
+    if (units === 0) return undefined
+    part.isSent = true
+    debt.part = new DebtPart(debt)
+    return { check, local, units, part }
   }
 
   #dropIfPaid(debt: Debt): void {
     if (debt.units === 0 && this.find(debt.check) === debt) this.drop(debt.check)
-  }
-}
-
-/** Units that may still count, by a clock that never steps: over-counting is the safe side. */
-interface OwedUnits {
-  add(units: number, nowMs: number): void
-  total(nowMs: number): number
-  /** Takes units away, the oldest first; returns how many there were. */
-  take(units: number, nowMs: number): number
-  /** Continues with the limits of other checks. */
-  resize?(check: Check, local: Check, nowMs: number): void
-}
-
-/** @param local the check as this process decides it: its bucket drains by this limit */
-function owedUnits({ policy }: Check, local: Check): OwedUnits {
-  const algorithm = algorithmOf(policy)
-  const isDraining = algorithm.capacityLevel !== undefined && local.limit > 0
-  return isDraining ? new DrainingUnits(policy.windowMs) : new RecentUnits(algorithm.lifeMs(policy))
-}
-
-interface Slice {
-  readonly startMs: number
-  units: number
-}
-
-const slicesOfALife = 8
-
-/**
- * Units with their times. A time is exact to an eighth of the units' life. Units that count no more
- * are dropped.
- */
-class RecentUnits implements OwedUnits {
-  readonly #lifeMs: number
-  readonly #slices: Slice[] = []
-
-  constructor(lifeMs: number) {
-    this.#lifeMs = lifeMs
-  }
-
-  add(units: number, nowMs: number): void {
-    const last = this.#slices.at(-1)
-    if (last && nowMs - last.startMs < this.#lifeMs / slicesOfALife) last.units += units
-    else this.#slices.push({ startMs: nowMs, units })
-  }
-
-  total(nowMs: number): number {
-    const sliceMs = this.#lifeMs / slicesOfALife
-    while (this.#slices[0] && this.#slices[0].startMs + sliceMs + this.#lifeMs <= nowMs) {
-      this.#slices.shift()
-    }
-    return this.#slices.reduce((sum, { units }) => sum + units, 0)
-  }
-
-  take(units: number, nowMs: number): number {
-    const taken = Math.min(units, this.total(nowMs))
-    let left = taken
-    while (left > 0 && this.#slices[0]) {
-      const [first] = this.#slices
-      const some = Math.min(left, first.units)
-      first.units -= some
-      left -= some
-      if (first.units === 0) this.#slices.shift()
-    }
-    return taken
-  }
-}
-
-/**
- * Units in a bucket that have not drained. It has the level of the store, and drains by the share
- * of this process. Each process of a fleet has a bucket of its own, and the store has one for all.
- */
-class DrainingUnits implements OwedUnits {
-  readonly #windowMs: number
-  /** Units · ms. */
-  #capacityLevel = 0
-  /** Units · ms that drain every millisecond. */
-  #drain = 0
-  #level = 0
-  #atMs = 0
-
-  constructor(windowMs: number) {
-    this.#windowMs = windowMs
-  }
-
-  resize(check: Check, local: Check, nowMs: number): void {
-    this.#drainUntil(nowMs)
-    this.#capacityLevel = algorithmOf(check.policy).capacityLevel?.(check) ?? 0
-    this.#drain = local.limit
-  }
-
-  add(units: number, nowMs: number): void {
-    this.#drainUntil(nowMs)
-    const full = Math.max(this.#level, this.#capacityLevel)
-    this.#level = Math.min(this.#level + units * this.#windowMs, full)
-  }
-
-  total(nowMs: number): number {
-    this.#drainUntil(nowMs)
-    return Math.ceil(this.#level / this.#windowMs)
-  }
-
-  take(units: number, nowMs: number): number {
-    const taken = Math.min(units, this.total(nowMs))
-    this.#level = Math.max(0, this.#level - taken * this.#windowMs)
-    return taken
-  }
-
-  #drainUntil(nowMs: number): void {
-    this.#level = Math.max(0, this.#level - (nowMs - this.#atMs) * this.#drain)
-    this.#atMs = nowMs
   }
 }

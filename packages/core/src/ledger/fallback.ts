@@ -2,7 +2,7 @@ import type { KeyState } from '../algorithms/algorithm.ts'
 import { shareOf } from '../algorithms/bucket.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
-import type { ChangeAtStore, Check, CountedKey, Held, Home, Receipt } from '../model/check.ts'
+import type { ChangeAtStore, Check, CountedKey, Held, Home } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Ask, ManualChange, Store } from '../model/store.ts'
@@ -20,8 +20,6 @@ export class Fallback implements Home {
   /** The keys that the store has reported as blocked. */
   readonly blocked: BoundedMap<true> = new BoundedMap(maxBlocked)
   readonly #memory: MemoryStore
-  /** Receipts of the store for the units of one local receipt alone. */
-  readonly #atStore = new WeakMap<Receipt, Receipt>()
 
   constructor(memory: MemoryStore) {
     this.#memory = memory
@@ -56,17 +54,11 @@ export class Fallback implements Home {
 
   /** Gives units back here, and at the store where it has counted them since. */
   giveBack(held: Held, changeAtStore: ChangeAtStore): boolean {
-    const { receipt, cost, refunded = 0 } = held
     const before = unitsNow(held)
     const isThere = this.#change('refund', held)
-    const atStore = this.#atStore.get(receipt)
-    if (atStore) {
-      void changeAtStore('refund', [{ ...atStore.check, cost, receipt: atStore, refunded }])
-    } else {
-      // Only the units that still counted are given back.
-      const units = Math.min(cost, Math.max(0, before - unitsNow(held)))
-      this.debts.giveBack(receipt, units, changeAtStore)
-    }
+    // Only the units that still counted are given back.
+    const units = Math.min(held.cost, Math.max(0, before - unitsNow(held)))
+    this.debts.giveBack(held.receipt, units, changeAtStore)
     return isThere
   }
 
@@ -128,16 +120,6 @@ export class Fallback implements Home {
         this.overwrite({ op: 'reset', checks: [check] })
       }
     }
-  }
-
-  /** Tells whether the store has taken the units of a receipt of this process. */
-  isPaid(receipt: Receipt): boolean {
-    return this.#atStore.has(receipt) || this.debts.isPaid(receipt)
-  }
-
-  /** Notes that the store has taken the units of one request that this process took too. */
-  pair(local: Receipt, atStore: Receipt): void {
-    this.#atStore.set(local, atStore)
   }
 
   /**

@@ -34,8 +34,13 @@ export abstract class LocalUnits implements Home {
   #late = 0
   /** Units that came back after the answer. */
   #refunded = 0
-  #recorded: Receipt | undefined = undefined
+  #recorded: Receipt | undefined
   #next: LocalUnits | undefined = undefined
+
+  /** @param recorded the receipt, for units that the store has counted already */
+  constructor(recorded?: Receipt) {
+    this.#recorded = recorded
+  }
 
   /** The receipt for the units: of the store, or of local memory in its place. */
   get recorded(): Receipt | undefined {

@@ -1,7 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Due } from '../ledger/debts.ts'
 import type { Fallback } from '../ledger/fallback.ts'
-import type { Check, Held, Receipt } from '../model/check.ts'
+import type { Held, Receipt } from '../model/check.ts'
 import type { Change, ManualChange, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { ControlCall } from '../waiting/control-call.ts'
@@ -141,10 +141,8 @@ export class Changes {
       const local = ask.meanwhile?.outcomes[index]?.receipt
       if (!receipt) {
         if (local) debts.confirm(local)
-      } else if (this.#keeps(receipt.check, local, ask)) {
-        if (local) this.#options.fallback.pair(local, receipt)
-        isKept = true
-      } else back.push({ ...receipt.check, receipt })
+      } else if (this.#keeps(receipt, local, ask)) isKept = true
+      else back.push({ ...receipt.check, receipt })
     }
     if (back.length > 0) void this.#change(ask.caller.store, { op: 'refund', checks: back })
     if (isKept || back.length > 0) {
@@ -154,13 +152,13 @@ export class Changes {
   }
 
   /** Tells whether the charge of a late answer stands for units that were admitted meanwhile. */
-  #keeps({ policy }: Check, local: Receipt | undefined, { op, meanwhile }: PendingAsk): boolean {
+  #keeps(receipt: Receipt, local: Receipt | undefined, { op, meanwhile }: PendingAsk): boolean {
     if (!meanwhile?.allowed && op !== 'charge') return false
     // Either a local lease runs for the request, or nobody would end the lease of the store.
-    if (algorithmOf(policy).counts === 'leases') return false
+    if (algorithmOf(receipt.check.policy).counts === 'leases') return false
     if (meanwhile?.source !== 'fallback') return true
     // A debt that was given back or paid meanwhile must not be paid twice.
-    return local !== undefined && this.#options.fallback.debts.cancelDoubtful(local)
+    return local !== undefined && this.#options.fallback.debts.cancelDoubtful(local, receipt)
   }
 
   /** Tells the store of all that was admitted without it. */

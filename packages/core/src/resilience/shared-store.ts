@@ -18,7 +18,7 @@ export class SharedStore {
   readonly grants: Grants = new Grants(() => this.isAway)
   readonly uncounted: UncountedUnits = new UncountedUnits({
     isAway: () => this.isAway,
-    isPaid: (receipt) => this.fallback.isPaid(receipt),
+    isPaid: (receipt) => this.fallback.debts.isPaid(receipt),
   })
   readonly deadlines: DeadlinesByDuration
   readonly fallback: Fallback
