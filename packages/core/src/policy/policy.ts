@@ -17,95 +17,109 @@ import {
 } from '../model/policy.ts'
 import { type Duration, type DurationMs, windowMsOf } from '../options/duration.ts'
 import { SluiceError } from '../options/errors.ts'
-import { flag, invalid, knownFields, oneOf, orDefault, quote } from '../options/options.ts'
+import {
+  checkedElsewhere,
+  checkOptions,
+  choiceOption,
+  flagOption,
+  type Option,
+  type OptionsOf,
+  type RequiredOption,
+  type SettingsOf,
+} from '../options/option-table.ts'
+import { invalid, knownFields, oneOf, orDefault, quote } from '../options/options.ts'
 import { type AsyncOptions, ledgerSettings } from './ledger-options.ts'
 
 /** The limit of a policy that lets everything pass: it is neither counted nor shown in headers. */
 export const unlimited: unique symbol = Symbol.for('@sluice/core/unlimited/1')
 
-/** The fields of a policy, whether or not they fit together. */
-export interface PolicyFields extends AlgorithmOptions {
+/** The options of a policy, apart from those of single algorithms. */
+class PolicyTable {
   /**
    * The name of the quota, in headers, metrics and keys. All policies with one name on one store
    * share one count for each key, in all limiters, routes and processes, so they should have one
    * limit too. Printable ASCII; best is `^[A-Za-z][A-Za-z0-9._-]{0,63}$`.
    * @default none: the policy is private to its limiter, and is shown as `default`
    */
-  name?: string | undefined
+  name?: Option<string> = (value, option) =>
+    value === undefined ? undefined : policyName(value, option)
   /**
    * Units that one key may take in any window: a whole number ≥ 0 (0 blocks everything), or
    * `unlimited`.
    */
-  limit: number | typeof unlimited
+  limit: RequiredOption<number | typeof unlimited, number> = policyLimit
   /**
    * The share of the limit that is left free, 0 to 0.5: `limit: 100, headroom: 0.1` allows 90, and
    * says so. For the quota of an upstream that others use too, or that counts slightly differently.
    * @default 0
    */
-  headroom?: number | undefined
+  headroom?: Option<number, number> = headroomOf
   /**
    * Length of the window: milliseconds, or a text such as `'10s'`, `'15m'`, `'1d'`. All but
    * `concurrency` need one. For `fixed-window` also a day, week or month of the calendar:
    * `{ every: 'month', zone: 'Europe/Rome' }`.
    */
-  window?: Duration | DurationMs | CalendarWindow | undefined
+  window?: Option<Duration | DurationMs | CalendarWindow> = checkedElsewhere
   /** The algorithm that counts the units of a window. @default 'sliding-log' */
-  algorithm?: AlgorithmName | undefined
+  algorithm?: Option<AlgorithmName, AlgorithmName> = choiceOption('sliding-log', algorithmNames)
   /**
    * Charges this policy for every denied request too, whichever policy denied it.
    * @default false
    */
-  countDenied?: boolean | undefined
+  countDenied?: Option<boolean, boolean> = flagOption(false)
   /**
    * Life of a grant. For hot keys a process takes grants of units from the store, and spends them
    * without asking. At most a tenth of the window; `sliding-log` only. See docs/prefetch.md for its
    * cost.
    * @default none: the store is asked for every request
    */
-  prefetch?: Duration | undefined
+  prefetch?: Option<Duration> = checkedElsewhere
   /**
    * Lets work hold units of a key while it runs, and spend them as it goes: `limiter.reserve`. For
    * `sliding-log` and `fixed-window`. See docs/budgets.md.
    * @default false
    */
-  reserve?: boolean | undefined
+  reserve?: Option<boolean> = checkedElsewhere
   /**
    * Decides by the last known state of a key, and tells the store afterwards. A key may go beyond
    * its limit by `maxUncounted` units for each process. Not for buckets and `concurrency`. See
    * docs/prefetch.md.
    * @default none: the store decides every request
    */
-  async?: AsyncOptions | undefined
+  async?: Option<AsyncOptions> = checkedElsewhere
   /**
    * The place where a `regionalStore` decides: `'region'` divides the limit among the regions,
    * `'global'` asks the global store for every request. Other stores have one place.
    * @default 'region'
    */
-  reach?: Reach | undefined
+  reach?: Option<Reach, Reach> = choiceOption('region', ['region', 'global'])
   /** Enforced, and never listed, named or counted in a response. @default false */
-  hidden?: boolean | undefined
+  hidden?: Option<boolean, boolean> = flagOption(false)
   /**
    * `'shadow'`: evaluated, counted and reported to `onShadow`, and never enforced.
    * @default 'enforce'
    */
-  mode?: PolicyMode | undefined
+  mode?: Option<PolicyMode, PolicyMode> = choiceOption('enforce', ['enforce', 'shadow'])
   /**
    * Enforced for this share of the keys only, and in shadow for all others; a key stays where it
    * is.
    * @default all
    */
-  enforce?: EnforcedShare | undefined
+  enforce?: Option<EnforcedShare> = checkedElsewhere
   /**
    * The unit that clients see.
    * @default 'requests'; 'concurrent-requests' for `concurrency`
    */
-  unit?: QuotaUnit | undefined
+  unit?: Option<QuotaUnit> = optionalChoice(['requests', 'content-bytes', 'concurrent-requests'])
   /**
    * The mode for requests of this policy while the store fails. Of a request with several policies
    * the strictest mode counts: 'closed', then 'fallback', then 'open'. @default the limiter's
    */
-  failureMode?: FailureMode | undefined
+  failureMode?: Option<FailureMode> = optionalChoice(failureModes)
 }
+
+/** The fields of a policy, whether or not they fit together. */
+export interface PolicyFields extends AlgorithmOptions, OptionsOf<PolicyTable> {}
 
 /**
  * A policy needs a window, except with `concurrency`, which counts requests in flight. The form
@@ -124,21 +138,8 @@ export type PolicyOptions = Omit<PolicyFields, keyof WindowForm> & WindowForm
  * there.
  */
 export const policyFields: readonly string[] = [
-  'name',
-  'limit',
-  'headroom',
-  'window',
-  'algorithm',
+  ...Object.keys(new PolicyTable()).filter((field) => field !== 'failureMode'),
   ...algorithmFields,
-  'countDenied',
-  'prefetch',
-  'reserve',
-  'async',
-  'reach',
-  'hidden',
-  'mode',
-  'enforce',
-  'unit',
 ]
 
 /**
@@ -150,19 +151,18 @@ export const policyFields: readonly string[] = [
 export function definePolicy(options: PolicyFields, where: string): Policy {
   knownFields(options, where || 'policy', [...policyFields, 'failureMode'])
   const at = (field: string): string => (where ? `${where}.${field}` : field)
-  const headroom = headroomOf(options.headroom, at('headroom'))
-  const limit = withoutHeadroom(policyLimit(options.limit, at('limit')), headroom)
-  const algorithm = oneOf(
-    orDefault(options.algorithm, 'sliding-log'),
-    { option: at('algorithm') },
-    algorithmNames,
-  )
+  const checked = checkOptions(new PolicyTable(), options, at)
+  const { name, headroom, algorithm, reach, hidden, failureMode } = checked
+  const limit = withoutHeadroom(checked.limit, headroom)
   const { counts, options: own } = algorithms[algorithm]
   const windowMs =
     own.windowMs?.(options, at) ?? durationOf(options.window, algorithm, at('window'))
   const settings = algorithmSettings(options, { algorithm, windowMs }, at)
   checkUnits(limit, { windowMs, ...settings }, at('limit'))
-  const name = options.name === undefined ? undefined : policyName(options.name, at('name'))
+  // The lease of a request that was refused would never be given back.
+  if (checked.countDenied && counts === 'leases') {
+    throw invalid({ option: at('countDenied') }, true, `left out with algorithm '${algorithm}'`)
+  }
   return {
     id: name === undefined ? `~${algorithm}-${limit}-${windowMs}` : escapeName(name),
     name: name ?? 'default',
@@ -174,19 +174,12 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
     algorithm,
     ...ledgerSettings(options, { algorithm, windowMs, limit }, at),
     ...settings,
-    reach: oneOf(orDefault(options.reach, 'region'), { option: at('reach') }, ['region', 'global']),
-    countDenied: countsDenied(options, algorithm, at('countDenied')),
-    hidden: flag(options.hidden, { option: at('hidden') }, false),
-    unit: oneOf(
-      orDefault(options.unit, counts === 'leases' ? 'concurrent-requests' : 'requests'),
-      { option: at('unit') },
-      ['requests', 'content-bytes', 'concurrent-requests'],
-    ),
-    enforcedShare: enforcedShare(options, at),
-    failureMode:
-      options.failureMode === undefined
-        ? undefined
-        : oneOf(options.failureMode, { option: at('failureMode') }, failureModes),
+    reach,
+    countDenied: checked.countDenied,
+    hidden,
+    unit: checked.unit ?? (counts === 'leases' ? 'concurrent-requests' : 'requests'),
+    enforcedShare: enforcedShare(checked, at),
+    failureMode,
   }
 }
 
@@ -200,13 +193,6 @@ function durationOf(window: unknown, algorithm: AlgorithmName, option: string): 
 export function policyLimit(value: unknown, option: string): number {
   if (value === unlimited) return Number.POSITIVE_INFINITY
   return wholeUnits(value, { option, code: 'SLUICE_LIMIT_INVALID' }, 0)
-}
-
-/** The lease of a request that was refused would never be given back. */
-function countsDenied(options: PolicyFields, algorithm: AlgorithmName, option: string): boolean {
-  const counts = flag(options.countDenied, { option }, false)
-  if (!counts || algorithms[algorithm].counts !== 'leases') return counts
-  throw invalid({ option }, counts, `left out with algorithm '${algorithm}'`)
 }
 
 export function policyName(value: unknown, option: string): string {
@@ -231,6 +217,11 @@ export function escapeName(name: string): string {
 /** The mode of a policy: it refuses, or it only reports what it would have refused. */
 export type PolicyMode = 'enforce' | 'shadow'
 
+/** One of some texts, or none. */
+function optionalChoice<T extends string>(legal: readonly T[]): Option<T> {
+  return (value, option) => (value === undefined ? undefined : oneOf(value, { option }, legal))
+}
+
 /** The share of keys that a policy is enforced for, while it is tried out. */
 export interface EnforcedShare {
   /** Share of the keys, 0 to 1. A higher share only adds keys. */
@@ -241,10 +232,12 @@ export interface EnforcedShare {
  * Returns the share of keys that a policy is enforced for: all, none in shadow, or the option's.
  * @throws SluiceError when both are given, or one is out of range
  */
-function enforcedShare({ mode, enforce }: PolicyFields, at: (field: string) => string): number {
-  const chosen = oneOf(orDefault(mode, 'enforce'), { option: at('mode') }, ['enforce', 'shadow'])
-  if (enforce === undefined) return chosen === 'shadow' ? 0 : 1
-  if (chosen === 'shadow') {
+function enforcedShare(
+  { mode, enforce }: Pick<SettingsOf<PolicyTable>, 'mode' | 'enforce'>,
+  at: (field: string) => string,
+): number {
+  if (enforce === undefined) return mode === 'shadow' ? 0 : 1
+  if (mode === 'shadow') {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
       `${at('enforce')} stands beside mode 'shadow', which enforces nothing: leave one of them out`,
