@@ -47,8 +47,8 @@ function change(states: States, { op, checks }: Change, now: number): readonly b
   }
 }
 
-/** One check, and the state of its key; `undefined` for none. */
-interface Found {
+/** The state that a check is about; `undefined` for none. */
+interface CheckedState {
   readonly check: Check
   readonly now: number
   state: KeyState | undefined
@@ -97,7 +97,7 @@ function consumeOne(states: States, check: Check, now: number): Outcome {
  * Returns the outcome of a check whose request is denied. The check is charged only when its policy
  * counts denials.
  */
-function denied(states: States, found: Found, wait: number): Outcome {
+function denied(states: States, found: CheckedState, wait: number): Outcome {
   const { check, now } = found
   if (found.state) found.state.limit = check.limit
   if (!check.policy.countDenied || !leavesTrace(check)) {
@@ -116,7 +116,7 @@ function denied(states: States, found: Found, wait: number): Outcome {
   return outcome
 }
 
-function taken(states: States, found: Found): Outcome {
+function taken(states: States, found: CheckedState): Outcome {
   const { check, now, state } = found
   if (algorithmOf(check.policy).counts === 'strikes') {
     return outcomeOf(readableState(found), check, now)
@@ -125,7 +125,7 @@ function taken(states: States, found: Found): Outcome {
   return charge(states, found, delayMs)
 }
 
-function charge(states: States, found: Found, delayMs = 0): Outcome {
+function charge(states: States, found: CheckedState, delayMs = 0): Outcome {
   const { check, now } = found
   if (!leavesTrace(check)) return outcomeOf(readableState(found), check, now)
   const receipt = take(states, found)
@@ -223,7 +223,7 @@ function clamp(state: KeyState, check: Check, now: number): void {
 }
 
 /** Takes the units of a check. From then on `found` has the state that counts them. */
-function take(states: States, found: Found): Receipt {
+function take(states: States, found: CheckedState): Receipt {
   const { check, now } = found
   const algorithm = algorithmOf(check.policy)
   let state = living(found, states)
@@ -238,17 +238,17 @@ function take(states: States, found: Found): Receipt {
 }
 
 /** Returns the state to write to: the one found, or a new one where all of it has expired. */
-function living({ check, now, state }: Found, states: States): KeyState {
+function living({ check, now, state }: CheckedState, states: States): KeyState {
   const lives = state !== undefined && algorithmOf(check.policy).endsAt(state, check) > now
   return lives ? state : states.begin(check, now)
 }
 
-function waitOf(found: Found): number {
+function waitOf(found: CheckedState): number {
   return waitMs(readableState(found), found.check, found.now)
 }
 
 /** Returns the state that was found, or an empty one to read from. */
-function readableState({ check, state }: Pick<Found, 'check' | 'state'>): KeyState {
+function readableState({ check, state }: Pick<CheckedState, 'check' | 'state'>): KeyState {
   return state ?? algorithmOf(check.policy).create()
 }
 

@@ -214,10 +214,8 @@ export class Grants {
       this.#request(hot, 0, answeredAt)
     }
     try {
-      // A call that returns no units leaves the denials of the key as they are.
-      const answer = sent.some(({ mustBeSent }) => mustBeSent)
-        ? way.grant([check])
-        : (way.store.grant?.([check]) ?? [])
+      const isReturning = sent.some(({ mustBeSent }) => mustBeSent)
+      const answer = way.grant(check, isReturning)
       // The next request of the key asks the store, and finds out why it failed.
       if (isPromise(answer)) return answer.then(onAnswer, () => hot.fail(id))
       onAnswer(answer)

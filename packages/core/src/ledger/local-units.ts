@@ -19,8 +19,11 @@ export interface StoreWay {
   /** Takes units without asking; in this process while the store is away. */
   charge(check: Check): MaybePromise<Decision>
   readonly change: ChangeAtStore
-  /** Returns units of closed grants, and takes grants. Denials of the keys are forgotten. */
-  grant(checks: readonly GrantCheck[]): MaybePromise<readonly Granted[]>
+  /**
+   * Returns units of closed grants, and takes a grant.
+   * @param isReturning whether units come back, so that denials of the key are forgotten
+   */
+  grant(check: GrantCheck, isReturning: boolean): MaybePromise<readonly Granted[]>
 }
 
 /**

@@ -56,8 +56,9 @@ export class Caller implements StoreWay, AskOwner {
     return this.decide('charge', [check])
   }
 
-  grant(checks: readonly GrantCheck[]): MaybePromise<readonly Granted[]> {
-    return forgetting(this.store, checks, () => this.store.grant?.(checks) ?? [])
+  grant(check: GrantCheck, isReturning: boolean): MaybePromise<readonly Granted[]> {
+    const ask = () => this.store.grant?.([check]) ?? []
+    return isReturning ? forgetting(this.store, [check], ask) : ask()
   }
 
   readonly change: ChangeAtStore = (op, held) => this.#shared.changes.change(op, held, this)
@@ -73,15 +74,14 @@ export class Caller implements StoreWay, AskOwner {
   }
 
   /**
-   * Renews and takes grants, within the deadline.
-   * @param isReturning whether units come back, so that denials of the key are forgotten
+   * Renews and takes grants as `grant` does, within the deadline.
    * @throws or rejects when the store failed
    */
   async hold(check: GrantCheck, isReturning: boolean): Promise<Granted | undefined> {
     const { outage, monitor } = this.#shared
     const askedAt = monotonicMs()
     try {
-      const answers = isReturning ? this.grant([check]) : (this.store.grant?.([check]) ?? [])
+      const answers = this.grant(check, isReturning)
       if (isPromise(answers)) outage.noteWait()
       const [answer] = await inTime(answers, this.#deadlines, () => monitor.tellMissed())
       outage.succeed(this, askedAt)
