@@ -1,6 +1,6 @@
 import { unknownOutcome } from '../engine/outcome.ts'
 import { isMemoryStore } from '../memory-store/memory-store.ts'
-import { areEnforced, type Check, divideChecks, isLimited } from '../model/check.ts'
+import { type Check, divideChecks, isLimited, isSurelyEnforced } from '../model/check.ts'
 import {
   type Decide,
   type Decider,
@@ -73,13 +73,17 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
     )
   }
 
-  const fresh = freshStarts(reset)
-  const own = policies.some(({ thenReset }) => thenReset) ? fresh(limited) : limited
-  const any = shadows(fresh(unlimitedChecks(limited)))
+  const special = shadows(freshStarts(reset)(unlimitedChecks(limited)))
+  const any: Decide = (op, checks, request) =>
+    checks.length > 0 && checks.every(isPlain)
+      ? limited(op, checks, request)
+      : special(op, checks, request)
   const decide = notesLimits ? noteLimits(appliedLimitsOf(store))(any) : any
   return {
     decide,
-    decideOwn: policies.every(isPlain) ? own : decide,
+    decideOwn: policies.every((policy) => isPlain({ policy, limit: policy.limit }))
+      ? limited
+      : decide,
     consume: (checks, request) => decide('consume', checks, request),
     strike: strikes(caller, reset),
     overwrite,
@@ -91,14 +95,13 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
   }
 }
 
-/** Tells whether each check of a policy has a limit, and is enforced. */
-function isPlain(policy: Policy): boolean {
-  return isLimited(policy) && policy.enforcedShare >= 1
+/** Tells whether a check has a limit, is enforced, and begins nothing anew: as nearly all do. */
+function isPlain(check: Pick<Check, 'policy' | 'limit' | 'shadow'>): boolean {
+  return isLimited(check) && isSurelyEnforced(check) && !check.policy.thenReset
 }
 
 /** Decides each policy in shadow alone, beside those that are enforced. Nobody waits for it. */
 const shadows: Decider = (next) => (op, checks, request) => {
-  if (areEnforced(checks)) return next(op, checks, request)
   const { enforced, shadows: others } = divideChecks(checks)
   const decision = next(op, enforced, request)
   if (op === 'peek' || others.length === 0) return decision

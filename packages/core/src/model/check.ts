@@ -135,12 +135,8 @@ export function isLimited({ limit }: Pick<Check, 'limit'>): boolean {
   return limit !== Number.POSITIVE_INFINITY
 }
 
-/** Tells whether all policies are enforced for every key, as nearly always. */
-export function areEnforced(checks: readonly Check[]): boolean {
-  return checks.every(isSurelyEnforced)
-}
-
-function isSurelyEnforced({ policy, shadow }: Check): boolean {
+/** Tells whether the policy of a check is enforced for every key, as nearly always. */
+export function isSurelyEnforced({ policy, shadow }: Pick<Check, 'policy' | 'shadow'>): boolean {
   return shadow !== true && policy.enforcedShare >= 1
 }
 
@@ -148,7 +144,7 @@ function isSurelyEnforced({ policy, shadow }: Check): boolean {
 export function divideChecks<C extends Check>(
   checks: readonly C[],
 ): { readonly enforced: readonly C[]; readonly shadows: readonly C[] } {
-  if (areEnforced(checks)) return { enforced: checks, shadows: [] }
+  if (checks.every(isSurelyEnforced)) return { enforced: checks, shadows: [] }
   return {
     enforced: checks.filter((check) => !isInShadow(check)),
     shadows: checks.filter(isInShadow),
