@@ -3,7 +3,7 @@ import { type Decide, type Decider, decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { DecidingOp, Granted, Outcome, Store } from '../model/store.ts'
 import type { GrantCounters } from '../model/store-health.ts'
-import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { andThen, promised } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { Alarm, endsWithin } from '../waiting/timers.ts'
 import { later, type Moment, momentNow } from './holding.ts'
@@ -170,11 +170,11 @@ export class Grants {
     if (left > 0 && left >= units / 2) return
     this.counters.lapsed += hot.dropEnded(now)
     if (hot.limit / hot.divisor < hot.meanCost(nowMs)) return
-    this.#request(hot, Math.max(0, units - hot.left), now)
+    void this.#request(hot, Math.max(0, units - hot.left), now)
   }
 
   /** Returns a promise that resolves after the answer; never rejects. */
-  #request(hot: HotKey, units: number, now: Moment): MaybePromise<void> {
+  async #request(hot: HotKey, units: number, now: Moment): Promise<void> {
     if (this.#isAway()) return
     const { key, limit, divisor } = hot
     const { policy, way } = hot.of
@@ -211,17 +211,11 @@ export class Grants {
       if (!grant || granted >= hot.meanCost(answeredAt.monotonicMs)) return
       // If it stayed held, the next request would be denied for it.
       hot.close((each) => each === grant)
-      this.#request(hot, 0, answeredAt)
+      void this.#request(hot, 0, answeredAt)
     }
-    try {
-      const isReturning = sent.some(({ mustBeSent }) => mustBeSent)
-      const answer = way.grant(check, isReturning)
-      // The next request of the key asks the store, and finds out why it failed.
-      if (isPromise(answer)) return answer.then(onAnswer, () => hot.fail(id))
-      onAnswer(answer)
-    } catch {
-      hot.fail(id)
-    }
+    const isReturning = sent.some(({ mustBeSent }) => mustBeSent)
+    // The next request of the key asks the store, and finds out why it failed.
+    return promised(() => way.grant(check, isReturning)).then(onAnswer, () => hot.fail(id))
   }
 
   /** Sees to it that the next sweep is early enough for all policies. */
@@ -248,7 +242,7 @@ export class Grants {
         if (!hot.pending && hot.closed.some(({ mustBeSent }) => mustBeSent)) {
           const isDue = nowMs >= hot.askAfterMs && hot.isSpent(nowMs)
           const wanted = isDue ? hot.unitsOfGrant(nowMs) : 0
-          this.#request(hot, Math.max(0, wanted - hot.left), now)
+          void this.#request(hot, Math.max(0, wanted - hot.left), now)
         }
         hot.cool(nowMs)
       }

@@ -1,10 +1,10 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { admittedOutcome, type CheckOutcome } from '../engine/outcome.ts'
 import { type Check, type CountedKey, Receipt } from '../model/check.ts'
-import { type Decider, type Decision, decisionOf } from '../model/decision.ts'
+import { type Decider, decisionOf } from '../model/decision.ts'
 import type { DecidingOp, Outcome } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
-import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { andThen, promised } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { Ledger } from './ledger.ts'
 import { LocalUnits, type StoreWay } from './local-units.ts'
@@ -276,7 +276,9 @@ export class UncountedUnits extends Ledger<KnownKey> {
     const { policy, key: name, limit } = batch.check
     const number = key.nextQuestion()
     const check = { policy, key: name, limit, cost: batch.units }
-    void andThen(charge(check, way), (decision) => {
+    // If nobody can count, the memory of this process is full too.
+    const charged = promised(() => way.charge(check)).catch(() => undefined)
+    void charged.then((decision) => {
       const outcome = decision?.outcomes[0]
       key.answered(batch, number, decision?.source === 'store' ? outcome : undefined)
       batch.settle(outcome?.receipt, way.change)
@@ -287,14 +289,4 @@ export class UncountedUnits extends Ledger<KnownKey> {
 
 function hasUncounted({ policy, digest }: Check): boolean {
   return policy.maxUncounted > 0 && digest === undefined
-}
-
-/** Answers `undefined` if nobody could count: the memory of this process is full, too. */
-function charge(check: Check, way: StoreWay): MaybePromise<Decision | undefined> {
-  try {
-    const decision = way.charge(check)
-    return isPromise(decision) ? decision.catch(() => undefined) : decision
-  } catch {
-    return undefined
-  }
 }
