@@ -24,16 +24,17 @@ function failedCheck(reason: string): SluiceError {
   )
 }
 
-/** The reply of a call, in the forms that `lua/decide.lua` and `lua/usual-one.lua` give. */
-export class CallReply {
-  /** In the order of the asks. */
-  readonly results: readonly AskResult[]
-  /** Stored values that could not be read, and counted as empty. */
-  readonly unreadable: number
-  readonly #reply: readonly unknown[]
-  readonly #callId: string
-  readonly #now: number
-  #at: number
+/**
+ * Reads the replies of calls one after the other, in the forms that `lua/decide.lua` and
+ * `lua/usual-one.lua` give. One reader serves all calls of a store.
+ */
+export class ReplyReader {
+  /** Stored values that the last reply could not read, and that counted as empty. */
+  unreadable = 0
+  #reply: readonly unknown[] = []
+  #callId = ''
+  #now = 0
+  #at = 0
   /** The report that was read last: one object for all, since there are many. */
   readonly #report: { -readonly [field in keyof TwinReading]: TwinReading[field] } = {
     amount: 0,
@@ -44,10 +45,11 @@ export class CallReply {
   }
 
   /**
+   * Returns the results in the order of the asks.
    * @param callId that the script echoes; '' where it echoes none, as for a request alone
    * @throws SluiceError when it is not the answer to this call
    */
-  constructor(reply: unknown, callId: string, asks: readonly QueuedRequest[]) {
+  read(reply: unknown, callId: string, asks: readonly QueuedRequest[]): readonly AskResult[] {
     if (!Array.isArray(reply)) throw unanswered(callId)
     // A lone request is answered by its report, the time and the unreadable values.
     const isLone = callId === ''
@@ -61,8 +63,8 @@ export class CallReply {
       const ask = asks[i]
       if (ask) results.push(this.#resultOf(ask))
     }
-    this.results = results
     this.unreadable = isLone ? this.#rest(2) : this.#rest(this.#at)
+    return results
   }
 
   #resultOf({ op, checks }: QueuedRequest): AskResult {

@@ -34,7 +34,7 @@ import {
   type QueuedOutcome,
   type QueuedRequest,
 } from '../model/queued-request.ts'
-import { type AskResult, CallReply, passOn, textOf } from '../replies/reply.ts'
+import { type AskResult, passOn, ReplyReader, textOf } from '../replies/reply.ts'
 import { lastFailure, storeFailure } from '../replies/store-failure.ts'
 import { type Plan, Plans } from '../scripts/plans.ts'
 import { ScriptRunner, scriptsOf } from '../scripts/script-runner.ts'
@@ -95,6 +95,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   const isServerClock = clock === 'server'
   const scripts = new Scripts(encoding)
   const calls = new CallEncoder(scripts)
+  const replies = new ReplyReader()
   const plans = new Plans(scripts, { encoding, isServerClock })
   let callNumber = 0
   /** Chosen at the first call: some runtimes have no random numbers before a request. */
@@ -142,7 +143,8 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     incarnation = (incarnation + 4 * call.keyCount) % u32
     return runner.run(call).then((reply) => {
       connection.clear()
-      const { results, unreadable } = new CallReply(reply, call.callId, asks)
+      const results = replies.read(reply, call.callId, asks)
+      const { unreadable } = replies
       if (unreadable > 0) {
         notify(onInvalid, {
           code: 'SLUICE_STATE_UNREADABLE',
