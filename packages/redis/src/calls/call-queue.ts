@@ -9,18 +9,12 @@ export interface CallQueueOptions {
   /** The most calls that wait for an answer at once. */
   readonly maxInFlight: number
   /** Sends one call and settles its requests; never rejects. */
-  send(part: CallPart): Promise<void>
-  split(asks: readonly QueuedRequest[]): readonly CallPart[]
+  send(call: Call): Promise<void>
+  split(asks: readonly QueuedRequest[]): readonly Call[]
 }
 
 /** Time (ms) for which a call without an answer holds up others. Its answer counts even later. */
 const longestUnderWayMs = 1_000
-
-interface CallUnderWay {
-  readonly asks: readonly QueuedRequest[]
-  readonly sentAt: number
-  done: Promise<void> | undefined
-}
 
 /**
  * Lets requests travel together, first come, first served. A call takes the waiting requests
@@ -33,7 +27,7 @@ export class CallQueue {
    * Calls without an answer, in the order of their departure. No Map or Set: V8 keeps old tables of
    * those for long, and with them their garbage, which took half of the CPU of a check.
    */
-  readonly #underWay: CallUnderWay[] = []
+  readonly #underWay: Call[] = []
   #waiting: QueuedRequest[] = []
   /** Number of asks at the start of `#waiting` that have left already. */
   #gone = 0
@@ -83,14 +77,14 @@ export class CallQueue {
     this.#dropUnwanted()
     for (let free = this.#freeSlots(); free > 0 && this.#gone < this.#waiting.length; free -= 1) {
       const batch = this.#take(Math.ceil((this.#waiting.length - this.#gone) / free))
-      for (const part of this.#options.split(batch)) this.#send(part)
+      for (const call of this.#options.split(batch)) this.#send(call)
     }
   }
 
-  #send(part: CallPart): void {
-    const call: CallUnderWay = { asks: part.asks, sentAt: performance.now(), done: undefined }
+  #send(call: Call): void {
+    call.sentAt = performance.now()
     this.#underWay.push(call)
-    call.done = this.#options.send(part).then(() => {
+    call.done = this.#options.send(call).then(() => {
       this.#underWay.splice(this.#underWay.indexOf(call), 1)
       if (this.#gone < this.#waiting.length && !this.#isScheduled) this.#flush()
     })
@@ -162,49 +156,50 @@ export async function withinSecond(work: Promise<unknown>): Promise<void> {
   await endsWithin(work, longestUnderWayMs)
 }
 
-/** Requests of one call. */
-export interface CallPart {
-  readonly asks: readonly QueuedRequest[]
+/** Requests that travel together. */
+export interface Call {
+  readonly asks: QueuedRequest[]
   /** `undefined`: the general script decides them. */
   readonly plan: Plan | undefined
-}
-
-interface OpenPart extends CallPart {
-  readonly asks: QueuedRequest[]
+  /** True if one of the requests does more than consume. */
   settles: boolean
+  /** Time at which it left, in ms of the monotonic clock. */
+  sentAt: number
+  /** Resolves when its requests have been answered. */
+  done: Promise<void> | undefined
 }
 
 /**
  * Parts the requests of one moment into calls of one plan each. Nobody can tell the order of
  * requests that consume; all other operations keep their place among those of their policies.
  */
-export function splitByPlan(asks: readonly QueuedRequest[], plans: Plans): readonly CallPart[] {
-  const parts: OpenPart[] = []
+export function splitByPlan(asks: readonly QueuedRequest[], plans: Plans): readonly Call[] {
+  const calls: Call[] = []
   for (let i = 0; i < asks.length; i += 1) {
     const ask = asks[i]
     if (!ask) continue
     const settles = ask.op !== 'consume'
     const plan = plans.planOf(ask)
-    const part = ask.control ? undefined : partFor(parts, plan, settles)
-    if (!part) parts.push({ asks: [ask], plan, settles })
+    const call = ask.control ? undefined : callFor(calls, plan, settles)
+    if (!call) calls.push({ asks: [ask], plan, settles, sentAt: 0, done: undefined })
     else {
-      part.asks.push(ask)
-      part.settles ||= settles
+      call.asks.push(ask)
+      call.settles ||= settles
     }
   }
-  return parts
+  return calls
 }
 
-function partFor(
-  parts: readonly OpenPart[],
+function callFor(
+  calls: readonly Call[],
   plan: Plan | undefined,
   settles: boolean,
-): OpenPart | undefined {
-  for (let i = parts.length - 1; i >= 0; i -= 1) {
-    const part = parts[i]
+): Call | undefined {
+  for (let i = calls.length - 1; i >= 0; i -= 1) {
+    const call = calls[i]
     // A change by hand has a deadline, and so a call, of its own.
-    if (!part || (part.plan === plan && !part.asks[0]?.control)) return part
-    if ((settles || part.settles) && meets(part.plan, plan)) return undefined
+    if (!call || (call.plan === plan && !call.asks[0]?.control)) return call
+    if ((settles || call.settles) && meets(call.plan, plan)) return undefined
   }
   return undefined
 }
