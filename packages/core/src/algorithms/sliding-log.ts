@@ -158,16 +158,15 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
 
   // As if all units had the time of the oldest: the twin tells the wait for any more of them.
   fromTwin(check, { amount, detail, explicitMs }, now) {
-    const lastMs = now + detail - check.policy.windowMs
-    const state = { ...newLog(), lastMs, lastTotal: amount, limit: check.limit }
+    const state = newLog(now + detail - check.policy.windowMs, amount, check.limit)
     return { state, at: recordedAt(check, now), waitMs: explicitMs }
   },
 
   luaSetting: ({ policy }) => (policy.resolutionMs === 1 ? undefined : policy.resolutionMs),
 }
 
-function newLog(): SlidingLog {
-  return { lastMs: -1, lastTotal: 0, earlier: none, head: 0, base: 0, limit: 0 }
+function newLog(lastMs = -1, lastTotal = 0, limit = 0): SlidingLog {
+  return { lastMs, lastTotal, earlier: none, head: 0, base: 0, limit }
 }
 
 function resolutionOf(value: unknown, windowMs: number, at: OptionPath): number {

@@ -134,7 +134,7 @@ export class Holding {
     const endsAt = ownEnd(lifeMs, now)
     for (const grant of this.closed) grant.isSent = true
     this.pending = { id, endsAt, closed: [...this.closed] }
-    return { closed: this.closed.map(closedGrant) }
+    return { closed: this.closed.map((grant) => ({ id: grant.id, spent: grant.spent })) }
   }
 
   /** Finds the one closed grant that a receipt of the store would be for. */
@@ -191,8 +191,4 @@ export function ownEnd(lifeMs: number, now: Moment): Moment {
 
 export function hasPassed(end: Moment, now: Moment): boolean {
   return now.monotonicMs >= end.monotonicMs || now.wallMs >= end.wallMs
-}
-
-function closedGrant({ id, spent }: OwnGrant): ClosedGrant {
-  return { id, spent }
 }

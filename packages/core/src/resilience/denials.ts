@@ -1,5 +1,5 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import { unknownOutcome } from '../engine/outcome.ts'
+import { CheckOutcome, unknownOutcome } from '../engine/outcome.ts'
 import { Strikes } from '../ledger/strikes.ts'
 import type { Check, CountedKey } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
@@ -257,20 +257,16 @@ function countsStrikes(policy: Policy): boolean {
  * Returns a denial as of now. For a higher cost than the denied one, its wait is a lower bound. The
  * wait is `Infinity` when no wait helps.
  */
-function countedDown(outcome: Outcome, check: Check, elapsedMs: number): Outcome {
-  const { policy, limit, remaining, resetMs, retryAfterMs, receipt } = outcome
+function countedDown(denied: Outcome, check: Check, elapsedMs: number): Outcome {
+  const { remaining, resetMs, retryAfterMs } = denied
   const never = check.cost > algorithmOf(check.policy).capacity(check)
   const left = (ms: number): number => Math.max(1, Math.ceil(ms - elapsedMs))
-  return {
-    policy,
-    allowed: false,
-    limit,
-    remaining,
-    resetMs: resetMs === undefined || never ? resetMs : left(resetMs),
-    retryAfterMs: never ? Number.POSITIVE_INFINITY : left(retryAfterMs),
-    delayMs: 0,
-    receipt,
-  }
+  const outcome = new CheckOutcome(check).denyFor(
+    never ? Number.POSITIVE_INFINITY : left(retryAfterMs),
+  )
+  outcome.remaining = remaining
+  outcome.resetMs = resetMs === undefined || never ? resetMs : left(resetMs)
+  return outcome
 }
 
 const known = processWide('@sluice/core/denials/2', () => new WeakMap<Store, Denials>())
