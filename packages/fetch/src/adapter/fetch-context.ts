@@ -1,12 +1,11 @@
 import type {
+  Guard,
   Hold,
   HttpResponse,
   MaybePromise,
   Handler as MountableHandler,
-  Passage,
   Refusal,
   RequestContent,
-  RequestContext,
   ResponseBody,
 } from '@sluice/http'
 import {
@@ -145,9 +144,7 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
    * Decides on the request, and answers it if it goes no further.
    * @throws what a function of the user throws, always an object
    */
-  async decide(
-    check: (context: RequestContext<Native>) => MaybePromise<Passage<Handler>>,
-  ): Promise<Response | undefined> {
+  async decide(check: Guard<Native, Handler>['check']): Promise<Response | undefined> {
     try {
       if (await throwingObjects(() => serve(this, { check }))) return undefined
     } catch (error) {
