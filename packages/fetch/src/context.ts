@@ -1,7 +1,7 @@
 import type { MaybePromise, Refusal, Scope } from '@sluice/http'
 import { fieldsOn, hideOnRedirect, setFields } from '@sluice/http'
 import { FetchContext } from './adapter/index.ts'
-import type { FetchInfo, RateLimitHandler } from './options.ts'
+import type { RateLimitHandler } from './options.ts'
 
 /** The place of a limiter. */
 export interface Place<Info> {
@@ -13,24 +13,18 @@ export interface Place<Info> {
 /** A request of fetch at one limiter. */
 export class WebContext<Info extends object> extends FetchContext<Request, RateLimitHandler<Info>> {
   readonly route: string | undefined
-  readonly #info: Info
+  protected readonly info: Info
   protected headers: Headers = new Headers()
 
   constructor(request: Request, info: Info, { addressOf, ...place }: Place<Info>) {
-    const given: FetchInfo | undefined = info
-    const asked = {
-      request,
-      remoteAddress: () => given?.remoteAddress,
-      waitUntil: (work: Promise<unknown>) => given?.waitUntil?.(work),
-    }
-    super(request, asked, addressOf && (() => addressOf(request, info)))
+    super(request, request, addressOf && (() => addressOf(request, info)))
     this.route = place.route
     this.scope = place.scope
-    this.#info = info
+    this.info = info
   }
 
   protected reply(handler: RateLimitHandler<Info>, { decision }: Refusal): MaybePromise<Response> {
-    return handler(this.native, this.#info, decision)
+    return handler(this.native, this.info, decision)
   }
 
   /** Adds the fields to a copy: the response may be sent again, or its headers may be fixed. */

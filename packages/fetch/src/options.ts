@@ -1,14 +1,6 @@
 import type { GuardOptions, MaybePromise, RequestDecision, RequestKeys } from '@sluice/http'
 import { requestKeys } from '@sluice/http'
-import type { FetchOptions } from './adapter/index.ts'
-
-/** The part of a request that the application knows. */
-export interface FetchInfo {
-  /** The client's address, as the runtime tells it: no text that a client can send. */
-  readonly remoteAddress?: string | undefined
-  /** Keeps the runtime awake for the work after the response. @default it stays awake */
-  waitUntil?(work: Promise<unknown>): void
-}
+import type { FetchInfo, FetchOptions } from './adapter/index.ts'
 
 /**
  * Answers requests. `decision` is that of the limiter around it; `undefined` when the request was

@@ -1,8 +1,8 @@
 import type { Handler, Limiting, RequestDecision } from '@sluice/http'
 import { invalid, routeScope, withLimiter } from '@sluice/http'
-import { createFetchGuard } from './adapter/index.ts'
+import { createFetchGuard, type FetchInfo } from './adapter/index.ts'
 import { type Place, WebContext } from './context.ts'
-import type { FetchHandler, FetchInfo, RateLimitOptions } from './options.ts'
+import type { FetchHandler, RateLimitOptions } from './options.ts'
 
 /** The decision on one request, for those who answer it themselves. */
 export interface FetchPassage {

@@ -1,4 +1,4 @@
-import { FetchContext } from '@sluice/fetch/adapter'
+import { FetchContext, type FetchInfo } from '@sluice/fetch/adapter'
 import type { MaybePromise, Refusal, RequestDecision, Scope } from '@sluice/http'
 import { hideOnRedirect, routeScope } from '@sluice/http'
 import type { Context, Next } from 'hono'
@@ -17,14 +17,9 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
   #ofUpgrade: Headers | undefined
 
   constructor(native: Context, next: Next, { addressOf, matched }: Place) {
-    const { raw: request, method } = native.req
-    const asked = {
-      request,
-      remoteAddress: () => connectionOf(native),
-      waitUntil: (work: Promise<unknown>) => waitUntil(native, work),
-    }
-    super(native, asked, addressOf && (() => addressOf(native)))
-    this.#ofUpgrade = request.headers.has('upgrade') ? new Headers() : undefined
+    const { raw, method } = native.req
+    super(native, raw, addressOf && (() => addressOf(native)))
+    this.#ofUpgrade = raw.headers.has('upgrade') ? new Headers() : undefined
     this.scope = matched ? scopeOf(matched, method) : ''
     this.#next = next
   }
@@ -34,6 +29,22 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
     const { matchedRoutes } = this.native.req
     const isHandler = ({ method, path }: Matched) => method !== 'ALL' || !path.includes('*')
     return matchedRoutes.findLast(isHandler)?.path
+  }
+
+  protected get info(): FetchInfo {
+    const { native } = this
+    const server = serverOf(native)
+    const address = server.incoming?.socket?.remoteAddress ?? server.remoteAddr?.hostname
+    return {
+      remoteAddress: address ?? server.requestIP?.(native.req.raw)?.address,
+      waitUntil(work) {
+        try {
+          native.executionCtx.waitUntil(work)
+        } catch {
+          // Runtimes that stay awake have no such context, and Hono throws where there is none.
+        }
+      },
+    }
   }
 
   protected override show(decision: RequestDecision): void {
@@ -92,18 +103,4 @@ interface Server {
 
 function serverOf({ env }: Context): Server {
   return env?.server ?? env ?? {}
-}
-
-function connectionOf(context: Context): string | undefined {
-  const server = serverOf(context)
-  const address = server.incoming?.socket?.remoteAddress ?? server.remoteAddr?.hostname
-  return address ?? server.requestIP?.(context.req.raw)?.address
-}
-
-function waitUntil(context: Context, work: Promise<unknown>): void {
-  try {
-    context.executionCtx.waitUntil(work)
-  } catch {
-    // Runtimes that stay awake have no such context, and Hono throws where there is none.
-  }
 }

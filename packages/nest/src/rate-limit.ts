@@ -85,6 +85,7 @@ export class RateLimitModule
 }
 
 // As calls: not every tool leaves decorators in, or the types of the parameters.
+Inject(host.MODULE_OPTIONS_TOKEN)(HandlerLimits, undefined, 0)
 Inject(HandlerLimits)(RateLimitGuard, undefined, 0)
 Injectable()(RateLimitGuard)
 Inject(HandlerLimits)(RateLimitModule, undefined, 0)
@@ -92,13 +93,6 @@ Inject(DiscoveryService)(RateLimitModule, undefined, 1)
 Global()(RateLimitModule)
 Module({
   imports: [DiscoveryModule],
-  providers: [
-    RateLimitGuard,
-    {
-      provide: HandlerLimits,
-      useFactory: (options: RateLimitModuleOptions) => new HandlerLimits(options),
-      inject: [host.MODULE_OPTIONS_TOKEN],
-    },
-  ],
+  providers: [RateLimitGuard, HandlerLimits],
   exports: [RateLimitGuard, HandlerLimits],
 })(RateLimitModule)

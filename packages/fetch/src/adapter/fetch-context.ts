@@ -1,12 +1,11 @@
 import type {
+  Guard,
   Hold,
   HttpResponse,
   MaybePromise,
   Handler as MountableHandler,
-  Passage,
   Refusal,
   RequestContent,
-  RequestContext,
   ResponseBody,
 } from '@sluice/http'
 import {
@@ -17,9 +16,15 @@ import {
   serve,
   throwingObjects,
 } from '@sluice/http'
-import { FetchEnd, type FetchRequest } from './fetch-end.ts'
+import { FetchEnd } from './fetch-end.ts'
 
-type Readable = RequestContent['stream']
+/** The part of a request that the application knows. */
+export interface FetchInfo {
+  /** The client's address, as the runtime tells it: no text that a client can send. */
+  readonly remoteAddress?: string | undefined
+  /** Keeps the runtime awake for the work after the response. @default it stays awake */
+  waitUntil?(work: Promise<unknown>): void
+}
 
 /** nginx's status for a client that left before the answer. No client reads it. */
 const statusOfLeaving = 499
@@ -45,18 +50,19 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
   }
   /** Settles what the request holds when its response is over. */
   protected readonly end: FetchEnd
-  readonly #asked: FetchRequest
+  readonly #asked: Request
   readonly #addressOf: (() => string | undefined) | undefined
   #answer: Response | undefined
 
   /** @param addressOf the user's way to find the client's address, if there is one */
-  constructor(native: Native, asked: FetchRequest, addressOf?: () => string | undefined) {
+  constructor(native: Native, asked: Request, addressOf?: () => string | undefined) {
     super(native)
     this.end = new FetchEnd(asked)
     this.#asked = asked
     this.#addressOf = addressOf
   }
 
+  protected abstract readonly info: FetchInfo | undefined
   /** The fields to set, and later those of the response. They may be replaced meanwhile. */
   protected abstract readonly headers: Headers
   /** Makes the response to send of one of the application's, and settles when that is over. */
@@ -65,7 +71,7 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
   protected abstract reply(handler: Handler, refusal: Refusal): MaybePromise<Response>
 
   get method(): string {
-    return this.#asked.request.method
+    return this.#asked.method
   }
 
   get ip(): string | undefined {
@@ -75,33 +81,30 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
   }
 
   get peer(): string | undefined {
-    return this.#asked.remoteAddress()
+    return this.info?.remoteAddress
   }
 
   get path(): string {
-    const [, path = ''] = /^[^:]+:\/\/[^/?#]*([^?#]*)/.exec(this.#asked.request.url) ?? []
+    const [, path = ''] = /^[^:]+:\/\/[^/?#]*([^?#]*)/.exec(this.#asked.url) ?? []
     return path === '' ? '/' : path
   }
 
   header(name: string): string | undefined {
-    return this.#asked.request.headers.get(name) ?? undefined
+    return this.#asked.headers.get(name) ?? undefined
   }
 
   /** For queues, which run on Node only. */
   get content(): RequestContent {
-    const { url, body, bodyUsed } = this.#asked.request
+    const { url, body, bodyUsed } = this.#asked
     const path = url.indexOf('/', url.indexOf('://') + '://'.length)
-    const readable = (): Readable => {
-      // Not imported, so that this file loads where there is no Node.
-      const streams = globalThis.process.getBuiltinModule('node:stream')
-      return streams.Readable.from(bodyUsed ? this.readAgain() : (body ?? []))
-    }
-    let stream: Readable | undefined
+    const chunks = () => (bodyUsed ? this.readAgain() : (body ?? []))
+    let stream: RequestContent['stream'] | undefined
     return {
       url: url.slice(path),
       parsed: undefined,
       get stream() {
-        stream ??= readable()
+        // Not imported, so that this file loads where there is no Node.
+        stream ??= globalThis.process.getBuiltinModule('node:stream').Readable.from(chunks())
         return stream
       },
     }
@@ -113,7 +116,8 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
   }
 
   settleAtEnd(hold: Hold): void {
-    this.end.add(hold)
+    const work = this.end.add(hold)
+    this.info?.waitUntil?.(work)
   }
 
   /** Has the length of the body, also in the answer to a HEAD. */
@@ -140,9 +144,7 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
    * Decides on the request, and answers it if it goes no further.
    * @throws what a function of the user throws, always an object
    */
-  async decide(
-    check: (context: RequestContext<Native>) => MaybePromise<Passage<Handler>>,
-  ): Promise<Response | undefined> {
+  async decide(check: Guard<Native, Handler>['check']): Promise<Response | undefined> {
     try {
       if (await throwingObjects(() => serve(this, { check }))) return undefined
     } catch (error) {
@@ -157,7 +159,7 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
     handler: MountableHandler<Request>,
     prefix: string,
   ): Promise<Response | undefined> {
-    const request = handlerRequest({ native: this.#asked.request, request: this }, prefix)
+    const request = handlerRequest({ native: this.#asked, request: this }, prefix)
     const reply = await throwingObjects(() => handler(request))
     if (!reply) return undefined
     const { status, headers = {}, body = null } = reply

@@ -1,35 +1,26 @@
 import type { Hold } from '@sluice/http'
 
-/** A request of fetch, and the runtime that serves it. */
-export interface FetchRequest {
-  readonly request: Request
-  /** The address of the connection, as the runtime tells it. */
-  readonly remoteAddress: () => string | undefined
-  /** Keeps the runtime awake until the work is done. */
-  readonly waitUntil: (work: Promise<unknown>) => void
-}
-
 /**
  * Settles what a request of fetch holds as soon as its response is over, once: when its body was
  * read to the end, its client left, or the handler failed.
  */
 export class FetchEnd {
-  readonly #asked: FetchRequest
+  readonly #request: Request
   readonly #settlers: ((status: number | undefined) => void)[] = []
   #over: { readonly status: number | undefined } | undefined
 
-  constructor(asked: FetchRequest) {
-    this.#asked = asked
+  constructor(request: Request) {
+    this.#request = request
   }
 
-  add(hold: Hold): void {
-    const settled = new Promise((resolve) => {
+  /** Adds a hold. @returns the work after the response, for runtimes that have to stay awake */
+  add(hold: Hold): Promise<unknown> {
+    return new Promise((resolve) => {
       const settle = (status: number | undefined) =>
         resolve(status === undefined ? hold.abort() : hold.finish(status))
       if (this.#over) settle(this.#over.status)
       else if (this.#settlers.push(settle) === 1) this.#listen()
     })
-    this.#asked.waitUntil(settled)
   }
 
   /** Ends the response, once. @param status `undefined`: the client left before the end */
@@ -44,7 +35,7 @@ export class FetchEnd {
    * @returns the body to send
    */
   watch({ status, body }: Response): ReadableStream | null {
-    if (body === null || this.#settlers.length === 0 || this.#asked.request.method === 'HEAD') {
+    if (body === null || this.#settlers.length === 0 || this.#request.method === 'HEAD') {
       this.finish(status)
       return body
     }
@@ -55,7 +46,7 @@ export class FetchEnd {
 
   #listen(): void {
     // Some runtimes have none.
-    const signal: AbortSignal | undefined = this.#asked.request.signal
+    const signal: AbortSignal | undefined = this.#request.signal
     if (signal?.aborted) this.finish(undefined)
     else signal?.addEventListener('abort', () => this.finish(undefined), { once: true })
   }
@@ -77,18 +68,16 @@ const dropped =
  */
 function watched(body: ReadableStream, ended: (isWhole: boolean) => void): ReadableStream {
   const reader = body.getReader()
+  reader.closed.then(
+    () => ended(true),
+    () => ended(false),
+  )
   return new ReadableStream(
     {
       async pull(controller) {
-        try {
-          const { done, value } = await reader.read()
-          if (!done) return controller.enqueue(value)
-          ended(true)
-          controller.close()
-        } catch (error) {
-          ended(false)
-          throw error
-        }
+        const { done, value } = await reader.read()
+        if (done) controller.close()
+        else controller.enqueue(value)
       },
       cancel(reason) {
         ended(false)

@@ -18,22 +18,18 @@ export function inOrder<Item, Answer>(
 ): MaybePromise<readonly Answer[]> {
   const answers: Answer[] = []
   const remaining = items.values()
+  for (const item of remaining) {
+    const answer = ask(item)
+    if (isPromise(answer)) return awaitRest(answer)
+    answers.push(answer)
+  }
+  return answers
 
-  function goOn(): MaybePromise<readonly Answer[]> {
-    for (const item of remaining) {
-      const answer = ask(item)
-      if (isPromise(answer)) return answer.then(take)
-      answers.push(answer)
-    }
+  async function awaitRest(first: Promise<Answer>): Promise<readonly Answer[]> {
+    answers.push(await first)
+    for (const item of remaining) answers.push(await ask(item))
     return answers
   }
-
-  function take(answer: Answer): MaybePromise<readonly Answer[]> {
-    answers.push(answer)
-    return goOn()
-  }
-
-  return goOn()
 }
 
 /** Calls a function. If it throws or rejects, the result is what `failed` makes of the error. */

@@ -2,9 +2,7 @@ import { SluiceError } from '@sluice/core'
 import type { Reject, RequestDecision } from '../request/passage.ts'
 import { reasonPhrase } from './problem.ts'
 
-interface Refused extends Pick<Reject, 'status' | 'fields'> {
-  readonly decision: RequestDecision
-}
+type Refused = Pick<Reject, 'status' | 'fields'> & { readonly decision: RequestDecision }
 
 /**
  * A refused request as an error, where `handler` is `'throw'`: the error handling of the framework

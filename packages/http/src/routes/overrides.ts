@@ -42,7 +42,9 @@ export function wholeOverride<Native, Handler>(
 ): WholeOverride<Native, Handler> {
   if (typeof override === 'string')
     return wholeOverride({ policies: [override] }, around, catalogue)
-  const { combine, policies, ...own } = completed(only(override, isWritten), around)
+  // An option that is `undefined` counts as missing.
+  const written = only(override, (_field, value) => value !== undefined)
+  const { combine, policies, ...own } = completed(written, around)
   const isAdded =
     oneOf(orDefault(combine, 'replace'), { option: 'combine' }, ['replace', 'add']) === 'add'
   const hasPolicies = policies !== undefined || bringsPolicies(own)
@@ -99,11 +101,6 @@ function sharedSettlements<Native>(
 /** The options that a test of the field and the value keeps. */
 function only(options: object, keeps: (field: string, value: unknown) => boolean): object {
   return Object.fromEntries(Object.entries(options).filter(([field, value]) => keeps(field, value)))
-}
-
-/** An option that is `undefined` counts as missing. */
-function isWritten(_field: string, value: unknown): boolean {
-  return value !== undefined
 }
 
 const generalFields = ['limit', 'defaultLimit', 'window', 'headroom', 'hidden', 'mode', 'enforce']
