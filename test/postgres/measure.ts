@@ -1,5 +1,6 @@
 // Measures postgresStore beside the Postgres limiter of rate-limiter-flexible: `npm run measure:postgres`. Both count in an UNLOGGED table
-// of one server with synchronous_commit off, in rounds that take turns.
+// of one server with synchronous_commit off, in rounds that take turns. `pg alone` is the smallest program that counts in one round trip:
+// it shows what is left to gain with one request in flight.
 
 import { postgresMigration, postgresStore } from '@sluice/postgres'
 import { Pool } from 'pg'
@@ -25,6 +26,13 @@ const theirs = new RateLimiterPostgres({
   ...{ keyPrefix: '', points: limit, duration: 3_600, clearExpiredByTimeout: false },
 })
 const rlf: Ask = (key) => theirs.consume(key)
+const alone: Ask = (key) =>
+  pool.query({
+    name: 'alone',
+    text: 'UPDATE rlf SET points = points + 1 WHERE key = $1 RETURNING points',
+    values: [key],
+    query_timeout: 1_000,
+  })
 const ours = [false, true].map((prepare) =>
   patientLimiter({
     store: postgresStore(pool, { prepare }),
@@ -39,6 +47,7 @@ const subjects: readonly Ask[] = [
       (key) =>
         limiter.consume(key),
   ),
+  alone,
 ]
 for (const ask of subjects) {
   for (let at = 0; at < keys.length; at += 100) await Promise.all(keys.slice(at, at + 100).map(ask))
@@ -46,7 +55,9 @@ for (const ask of subjects) {
 await pool.query('ANALYZE')
 
 const anyKey = () => keys[Math.floor(Math.random() * keys.length)] ?? ''
-console.log('| load | rate-limiter-flexible | Sluice | prepared |\n| --- | --- | --- | --- |')
+console.log(
+  '| load | rate-limiter-flexible | Sluice | prepared | pg alone |\n| --- | --- | --- | --- | --- |',
+)
 await measure('1 in flight, 10,000 keys', 1, anyKey)
 await measure('64 in flight, 10,000 keys', 64, anyKey)
 await measure('64 in flight, one key', 64, () => 'user:1')

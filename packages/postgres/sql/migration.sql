@@ -19,54 +19,44 @@ CREATE INDEX IF NOT EXISTS sluice_counts_ends_at ON sluice_counts (ends_at);
 -- Returns '+' and the time (ms); or, if nothing was written, '-', the time, and the rows.
 CREATE OR REPLACE FUNCTION sluice_counts_decide(
   keys text[], seen bigint[], new_states text[], ends bigint[], new_version bigint, decided_at bigint
-) RETURNS text LANGUAGE plpgsql SET lock_timeout = '20ms' SET enable_seqscan = off AS $$
+) RETURNS text LANGUAGE plpgsql
+SET lock_timeout = '20ms' SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
-  known int := cardinality(seen) - cardinality(array_positions(seen, 0));
-  now_ms bigint;
-  found_rows int;
-  same_rows int;
-  missing int;
+  same int := 0;
   inserted int;
+  now_ms bigint;
 BEGIN
-  IF new_states IS NULL THEN
-    SELECT count(*), count(*) FILTER (WHERE version = asked.seen) INTO found_rows, same_rows
-      FROM unnest(keys, seen) AS asked (key, seen) JOIN sluice_counts USING (key);
-  ELSE
-    -- In sorted order, so that no two calls wait for each other.
-    SELECT count(*), count(*) FILTER (WHERE version = asked_version) INTO found_rows, same_rows
-      FROM (
-        SELECT version, asked.seen AS asked_version
-        FROM unnest(keys, seen) AS asked (key, seen) JOIN sluice_counts USING (key)
-        ORDER BY key FOR NO KEY UPDATE OF sluice_counts
-      ) AS locked;
-  END IF;
-  now_ms := floor(extract(epoch FROM clock_timestamp()) * 1000);
-  IF found_rows = known AND same_rows = known
-    AND coalesce(decided_at BETWEEN now_ms - 1000 AND now_ms, true)
-  THEN
-    IF new_states IS NULL THEN RETURN '+' || now_ms; END IF;
-    SELECT count(*) INTO missing FROM unnest(seen, new_states) AS asked (seen, state)
-      WHERE seen = 0 AND state IS NOT NULL;
-    IF missing > 0 THEN
+  IF new_states IS NOT NULL THEN
+    -- The keys are sorted, and the rows are found in that order: no two calls wait for each other.
+    UPDATE sluice_counts AS counts
+      SET version = new_version, state = asked.state, ends_at = asked.ends
+      FROM unnest(keys, seen, new_states, ends) AS asked (key, seen, state, ends)
+      WHERE counts.key = asked.key AND counts.version = asked.seen AND asked.state IS NOT NULL;
+    GET DIAGNOSTICS same = ROW_COUNT;
+    IF 0 = ANY (seen) THEN
       INSERT INTO sluice_counts
         SELECT key, new_version, state, ends
         FROM unnest(keys, seen, new_states, ends) AS asked (key, seen, state, ends)
         WHERE seen = 0 AND state IS NOT NULL ORDER BY key
         ON CONFLICT DO NOTHING;
       GET DIAGNOSTICS inserted = ROW_COUNT;
-    END IF;
-    IF inserted < missing THEN
-      -- Another process has just written one of them.
-      DELETE FROM sluice_counts WHERE key = ANY (keys) AND version = new_version;
-    ELSE
-      UPDATE sluice_counts AS counts
-        SET version = new_version, state = asked.state, ends_at = asked.ends
-        FROM unnest(keys, seen, new_states, ends) AS asked (key, seen, state, ends)
-        WHERE counts.key = asked.key AND asked.seen <> 0 AND asked.state IS NOT NULL;
-      RETURN '+' || now_ms;
+      same := same + inserted;
     END IF;
   END IF;
+  IF same < cardinality(keys) THEN
+    -- Now that nobody can change the rows above: are those that stay as they are still the same?
+    SELECT same + count(*) INTO same
+      FROM unnest(keys, seen, new_states) AS asked (key, seen, state)
+      LEFT JOIN sluice_counts USING (key)
+      WHERE asked.state IS NULL AND coalesce(version, 0) = asked.seen;
+  END IF;
+  now_ms := floor(extract(epoch FROM clock_timestamp()) * 1000);
+  IF same = cardinality(keys) AND coalesce(decided_at BETWEEN now_ms - 1000 AND now_ms, true) THEN
+    RETURN '+' || now_ms;
+  END IF;
+  RAISE SQLSTATE 'SLUIC'; -- undoes what was written
+EXCEPTION WHEN SQLSTATE 'SLUIC' THEN
   RETURN '-' || now_ms || coalesce((
     SELECT string_agg(E'\n' || key || ' ' || version || ' ' || state, '')
     FROM sluice_counts WHERE key = ANY (keys)), '');
