@@ -265,16 +265,26 @@ describe('a typed key', () => {
   })
 })
 
-it('has a verdict that counts a penalty, and the main cause before other policies', () => {
+it.each([
+  // The last minute alone swings as its minutes begin and end: it is not what is told.
+  [[408, 408, 408], [2_788, 2_788, 2_788], 'less than two minutes ago'],
+  [[0, 408, 408], [5_494, 8_190, 8_190], 'less than eleven minutes ago'],
+  [[0, 408, 408], [2_335, 8_940, 21_000], 'more than ten minutes ago'],
+])('has a verdict of one span, without a sum, whose cause is first: %j, %j', (...row) => {
+  const [cause, block, ago] = row
   const of = { isPenalty: false, mode: 'enforce', allowed: true, used: 0, limit: 20 } as const
+  const denied = ([minute, ten, hour]: readonly number[]) =>
+    Object.fromEntries(Object.entries({ '1m': minute, '10m': ten, '1h': hour }))
   const policies = [
-    { ...of, policy: 'burst', denied: { '1m': 0 } },
-    { ...of, policy: 'sustained', denied: { '1m': 0, '10m': 408 } },
-    { ...of, policy: 'penalty', isPenalty: true, allowed: false, denied: { '1m': 9, '10m': 664 } },
+    { ...of, policy: 'burst', denied: denied([0, 0, 0]) },
+    { ...of, policy: 'sustained', denied: denied(cause) },
+    { ...of, policy: 'penalty', isPenalty: true, allowed: false, denied: denied(block) },
   ]
   expect(byCause(policies).map(({ policy }) => policy)).toEqual(['penalty', 'sustained', 'burst'])
-  const words = '1,072 denials within eleven minutes (penalty 664, sustained 408).'
-  expect(verdictOn({ digest: '', found: true, policies }).words).toContain(words)
+  const counts = `penalty ${block[1]?.toLocaleString('en')}, sustained 408.`
+  expect(verdictOn({ digest: '', found: true, policies }).words).toBe(
+    `Blocked by penalty, and waiting cannot help. Denials within eleven minutes: ${counts} The first one of the last hour: ${ago}.`,
+  )
 })
 
 it('writes numbers with their units', () => {

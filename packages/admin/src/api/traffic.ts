@@ -132,16 +132,16 @@ function ratesOf(policy: Live['policies'][number], base: Live): Rates {
 /** Returns the buckets of one answerer, in the span. */
 function bucketsOf({ answeredBy, buckets }: Live['latency'][number], base: Live) {
   const before = base.latency.find((each) => each.answeredBy === answeredBy)
-  return buckets.map(({ le, count }, index): Bucket => {
-    return { le, count: Math.max(0, count - (before?.buckets[index]?.count ?? 0)) }
+  return buckets.map((bucket, index): Bucket => {
+    return { ...bucket, count: Math.max(0, bucket.count - (before?.buckets[index]?.count ?? 0)) }
   })
 }
 
 /** Joins histograms, whose buckets have the same bounds. */
 function joined(histograms: readonly (readonly Bucket[])[]): readonly Bucket[] {
   const [first = []] = histograms
-  return first.map(({ le }, index) => ({
-    le,
+  return first.map((bucket, index) => ({
+    ...bucket,
     count: sum(histograms.map((buckets) => buckets[index]?.count ?? 0)),
   }))
 }
@@ -151,10 +151,7 @@ function quantilesOf(buckets: readonly Bucket[]): Pick<Traffic, 'p50Ms' | 'p99Ms
   return p50Ms === undefined || p99Ms === undefined ? {} : { p50Ms, p99Ms }
 }
 
-interface Bucket {
-  readonly le?: number | undefined
-  readonly count: number
-}
+type Bucket = Live['latency'][number]['buckets'][number]
 
 /** Estimates a quantile within its bucket, as Prometheus does. */
 export function quantileMs(buckets: readonly Bucket[], share: number): number | undefined {

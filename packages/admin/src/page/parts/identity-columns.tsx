@@ -7,6 +7,8 @@ interface CountedIdentity {
   readonly name?: string | undefined
   readonly policy: string
   readonly mode: 'enforce' | 'shadow'
+  /** What a reader must know of the row. */
+  readonly note?: string | undefined
 }
 
 /** Columns of an identity under a policy. */
@@ -19,9 +21,10 @@ export const identityColumns: readonly Column<CountedIdentity>[] = [
   {
     title: 'Policy',
     by: ({ policy }) => policy,
-    cell: ({ policy, mode }) => (
+    cell: ({ policy, mode, note }) => (
       <>
         {policy} {mode === 'shadow' && <Badge tone="shadow">shadow</Badge>}
+        {note && <Badge tone="ok">{note}</Badge>}
       </>
     ),
   },
