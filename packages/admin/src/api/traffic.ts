@@ -51,7 +51,9 @@ export class TrafficHistory {
     this.#known = Math.max(live.processes, live.store.fallback ? this.#known : 0, ...seen)
     if (before) {
       // Counts of another number of processes cannot be compared.
-      const isPart = live.processes !== before.processes || live.processes < this.#known
+      // The first report after an outage may be one from before it.
+      const isOther = this.#samples.slice(-2).some((each) => each.processes !== live.processes)
+      const isPart = isOther || live.processes < this.#known
       this.#points = [...this.#points, pointOf(before, live, isPart)].slice(-maxPoints)
     }
     const at = Math.round(live.at / 1_000)

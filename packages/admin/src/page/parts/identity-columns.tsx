@@ -7,8 +7,8 @@ interface CountedIdentity {
   readonly name?: string | undefined
   readonly policy: string
   readonly mode: 'enforce' | 'shadow'
-  /** What a reader must know of the row. */
-  readonly note?: string | undefined
+  /** What it counts is from before somebody lifted the block or forgot the count. */
+  readonly isLifted?: boolean
 }
 
 /** Columns of an identity under a policy. */
@@ -21,10 +21,10 @@ export const identityColumns: readonly Column<CountedIdentity>[] = [
   {
     title: 'Policy',
     by: ({ policy }) => policy,
-    cell: ({ policy, mode, note }) => (
+    cell: ({ policy, mode, isLifted }) => (
       <>
         {policy} {mode === 'shadow' && <Badge tone="shadow">shadow</Badge>}
-        {note && <Badge tone="ok">{note}</Badge>}
+        {isLifted && <Badge tone="ok">lifted</Badge>}
       </>
     ),
   },

@@ -5,7 +5,7 @@ import { AuditTable, auditMs, newestOf } from '../parts/audit-table.tsx'
 import { Blank, Loaded, Panel, View } from '../parts/basics.tsx'
 import { identityColumns } from '../parts/identity-columns.tsx'
 import { Table } from '../parts/table.tsx'
-import { count, distance, duration } from '../words/format.ts'
+import { count, duration } from '../words/format.ts'
 import { FleetPanel } from './overview/fleet-panel.tsx'
 import { Numbers } from './overview/numbers.tsx'
 import { countColumn, type Row, rowsOf } from './top.tsx'
@@ -46,7 +46,7 @@ export function Overview({ session }: { session: Session }) {
                   label="Identities that were denied most"
                   items={rowsOf(data)
                     .slice(0, shownRows)
-                    .map((row) => ({ ...row, note: freedWords(row, audit.data?.records ?? []) }))}
+                    .map((row) => ({ ...row, isLifted: isLifted(row, audit.data?.records ?? []) }))}
                   idOf={({ policy, digest }) => `${policy} ${digest}`}
                   columns={limitedColumns}
                   blank={<Blank title="Nobody is limited" />}
@@ -75,14 +75,13 @@ export function Overview({ session }: { session: Session }) {
   )
 }
 
-/** Says that a row counts denials from before somebody lifted them. */
-function freedWords(row: Row, records: Audit['records']): string | undefined {
+/** Tells whether the newest action on a key, within the time that its row counts, lifted its denials. */
+function isLifted(row: Row, records: Audit['records']): boolean {
   const last = records.find(
     ({ at, target }) =>
       at > row.sinceMs && target?.digest === row.digest && target.policies?.includes(row.policy),
   )
-  const isFree = last?.phase === 'done' && /^keys\.(unblock|reset)$/.test(last.action)
-  return isFree ? `lifted ${distance(last.at, Date.now())}` : undefined
+  return last?.phase === 'done' && /^keys\.(unblock|reset)$/.test(last.action)
 }
 
 /** Tells which processes, and how long, the numbers are about. */
