@@ -27,8 +27,8 @@ export function byCause(policies: readonly KeyPolicy[]): readonly KeyPolicy[] {
 }
 
 /**
- * Returns the denials by enforced policies, in one span for all of them: the ten minutes, or another
- * one if the cause has denied nothing in those. A penalty denies long after its cause.
+ * Returns the denials by enforced policies, in one span for all of them: the ten minutes, or the
+ * hour if the cause has denied nothing in those. A penalty denies long after its cause.
  */
 export function denialsIn(policies: readonly KeyPolicy[]) {
   const inSpan =
@@ -37,7 +37,7 @@ export function denialsIn(policies: readonly KeyPolicy[]) {
       mode === 'enforce' ? (denied[span] ?? 0) : 0
   const spanOf = (of: typeof policies) => spans.find(([span]) => of.some(inSpan(span)))
   const cause = spanOf(policies.filter(({ isPenalty }) => !isPenalty))
-  const [span, words] = cause ?? spanOf(policies) ?? spans[0]
+  const [span, words] = cause ?? spanOf(policies) ?? spans[1]
   return { span, words, denialsOf: inSpan(span) }
 }
 
