@@ -77,12 +77,12 @@ describe('the traffic', () => {
     expect(requests?.slice(0, 5)).toEqual([4, 4, 4, null, null])
     expect(requests?.at(-1)).toBeNull()
     expect(history.traffic?.outages).toEqual([[20, 195]])
-    for (let turn = 40; turn < 43; turn += 1) note(turn, 2, false)
+    for (let turn = 40; turn < 44; turn += 1) note(turn, 2, false)
     // The first reports after an outage are not yet those of now.
     const after = history.traffic?.points.slice(-2)
     expect(after).toEqual([
-      [205, null, null, null, null],
-      [210, 4, 0, 0, 0],
+      [210, null, null, null, null],
+      [215, 4, 0, 0, 0],
     ])
   })
 })

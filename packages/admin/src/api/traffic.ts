@@ -51,8 +51,8 @@ export class TrafficHistory {
     this.#known = Math.max(live.processes, live.store.fallback ? this.#known : 0, ...seen)
     if (before) {
       // Counts of another number of processes cannot be compared.
-      // The first report after an outage may be one from before it.
-      const isOther = this.#samples.slice(-2).some((each) => each.processes !== live.processes)
+      // The first reports after an outage may be from before it.
+      const isOther = this.#samples.slice(-3).some((each) => each.processes !== live.processes)
       const isPart = isOther || live.processes < this.#known
       this.#points = [...this.#points, pointOf(before, live, isPart)].slice(-maxPoints)
     }

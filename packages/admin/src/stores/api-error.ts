@@ -68,7 +68,7 @@ export function unfinished(error: unknown): unknown {
   return away(error.code, 'The action may still take effect: check before you try again.')
 }
 
-/** The future of what was not answered, by the code of its error. What is late was a read. */
+/** The future of an unanswered call, by the code of its error. A late one was a read. */
 const futures: ReadonlyMap<string, string> = new Map([
   ['SLUICE_STORE_DEADLINE', 'Nothing was begun. Try again.'],
   [

@@ -7,7 +7,7 @@ interface CountedIdentity {
   readonly name?: string | undefined
   readonly policy: string
   readonly mode: 'enforce' | 'shadow'
-  /** What it counts is from before somebody lifted the block or forgot the count. */
+  /** True if somebody has lifted the block, or forgotten the count, since it was counted. */
   readonly isLifted?: boolean
 }
 

@@ -75,7 +75,7 @@ export function Overview({ session }: { session: Session }) {
   )
 }
 
-/** Tells whether the newest action on a key, within the time that its row counts, lifted its denials. */
+/** Tells whether the newest action on a key lifted its denials, since the row counts. */
 function isLifted(row: Row, records: Audit['records']): boolean {
   const last = records.find(
     ({ at, target }) =>

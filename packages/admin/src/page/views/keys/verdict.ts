@@ -88,7 +88,7 @@ function usedOf(of: KeyPolicy): string {
   return `${count(of.used ?? 0)}${amount} used (${percent(shareUsed(of))})`
 }
 
-/** Says how often each policy denied: no sum, which would count a request by each that denied it. */
+/** Says how often each policy denied. A sum would count a request for each policy. */
 function denialWords(policies: readonly KeyPolicy[]): string {
   const { words, denialsOf } = denialsIn(policies)
   const counted = policies
