@@ -53,7 +53,8 @@ export class TrafficHistory {
       // Counts of another number of processes cannot be compared.
       // The first reports after an outage may be from before it.
       const isOther = this.#samples.slice(-3).some((each) => each.processes !== live.processes)
-      const isPart = isOther || live.processes < this.#known
+      const isStale = live.store.fallback && live.processes > 1
+      const isPart = isOther || isStale || live.processes < this.#known
       this.#points = [...this.#points, pointOf(before, live, isPart)].slice(-maxPoints)
     }
     const at = Math.round(live.at / 1_000)
