@@ -30,7 +30,7 @@ describe.each(storeKinds)('keys by the admin API, with a store in %s', (kind) =>
     const typed = await look('user ada')
     expect(typed.body.found).toBe(true)
     expect(typed.body.policies).toMatchObject([
-      { policy: 'burst', limit: 5, used: 5, remaining: 0, allowed: false, isPenalty: false },
+      { policy: 'burst', limit: 5, used: 5, remaining: 0, allowed: false, perWindow: 6 },
       { policy: 'penalty', isPenalty: true, allowed: true, used: 0 },
     ])
     expect(typed.body.policies[0].denied['1m']).toBe(1)

@@ -25,6 +25,10 @@ it('every operation is answered while Redis is frozen, and none is half done', a
     })
     const wanted = Object.keys(operations).map((name) => [name, readable.has(name) ? 200 : 503])
     expect(await Promise.all(answered)).toEqual(wanted)
+    for (const dryRun of [true, false]) {
+      const { body } = await act('reset', { key: 'user ada', dryRun })
+      expect(body.detail).toMatch(/not begun|Nothing was begun/)
+    }
   } finally {
     redis.resume()
   }

@@ -92,7 +92,7 @@ export function createAdmin<Native = unknown>(options: AdminOptions<Native>): Ha
       const [, path] = apiPath.exec(request.path) ?? []
       if (path === undefined) {
         const file = pageAnswer(request)
-        if (file) return file
+        if (file) return shown(file)
         throw new ApiError(404, 'There is nothing here; the API is under api/v1/.')
       }
       const foreign = crossSiteProblem(request)

@@ -55,11 +55,8 @@ function fileOf(name: string, type: string): PageFile {
       'Content-Security-Policy': policy,
       'Cache-Control': 'no-cache',
       'Cross-Origin-Opener-Policy': 'same-origin',
-      'Cross-Origin-Resource-Policy': 'same-origin',
       ETag: `W/"${hash}"`,
-      'Referrer-Policy': 'no-referrer',
       Vary: 'Accept-Encoding',
-      'X-Content-Type-Options': 'nosniff',
     },
   }
   known.set(name, file)

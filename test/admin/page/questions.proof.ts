@@ -39,13 +39,12 @@ async function asksInVain(): Promise<void> {
 async function asked(state: 'up' | 'frozen' | 'down'): Promise<void> {
   const { page } = suite.watched
   await answers('user hugo')
-  await answers(/^the last [\d.]+ (s|min)$/)
+  await answers('Limited in the last two minutes')
   await answers(
     state === 'down' ? /The store is away, and what/ : /Denied by login, for .* more/,
     'user hugo',
   )
-  // The numbers of identities span more than the minute of the others, and say so.
-  await answers(/\d+ denials? within two minutes \(login \d+\)/)
+  await answers(/Denials within eleven minutes: login \d+\. The first one .*: less than/)
   if (state === 'up') await answers(/^bob, .*: login limit 5 → 4 \(too many guesses\)$/)
   await show(page, 'Overview')
   if (state !== 'up') {

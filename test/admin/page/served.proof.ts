@@ -12,10 +12,10 @@ const { text } = suite
 describe('the page', () => {
   it('says that it is offline, shows what it knew, and comes back', async () => {
     const { api, watched } = suite
-    await text('Limited now')
+    await text('Limited in the last two minutes')
     await api.leave()
     await text('Offline.')
-    await text('Limited now')
+    await text('Limited in the last two minutes')
     await api.comeBack()
     await watched.page.getByText('Offline.').waitFor({ state: 'detached' })
   }, 60_000)
@@ -29,13 +29,13 @@ describe('the page', () => {
     'stops asking after %d, and says how to go on',
     async (status, words) => {
       const { page, asked } = suite.watched
-      await text('Limited now')
+      await text('Limited in the last two minutes')
       await page.clock.install()
       await page.route('**/api/v1/**', (route) => {
         return route.fulfill({ status, headers: { Location: 'http://login.invalid/' } })
       })
       await text(words)
-      await text('Limited now')
+      await text('Limited in the last two minutes')
       const { length } = asked
       await page.clock.runFor(60_000)
       await show(page, 'Audit')
@@ -53,7 +53,7 @@ describe('the page', () => {
     await until('something has not changed', () => calls.includes('GET policies 304'))
     await page.clock.install()
     await page.reload()
-    await text('Limited now')
+    await text('Limited in the last two minutes')
     await page.evaluate(`(${setHidden})(true)`)
     const { length } = asked
     await page.clock.runFor(60_000)
@@ -138,7 +138,7 @@ type Shown = readonly (typeof views)[number][]
 /** Opens the page at an address, and views of it. */
 async function works(browser: Browser, url: string, shown: Shown = views) {
   const { page, faults } = await openPage(browser, url)
-  await page.getByText('Limited now').waitFor()
+  await page.getByText('Limited in the last two minutes').waitFor()
   for (const name of shown) await show(page, name)
   await page.close()
   expect(faults).toEqual([])

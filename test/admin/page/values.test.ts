@@ -71,14 +71,20 @@ describe('the traffic', () => {
       history.note({ ...sample, processes, store: { ...sample.store, fallback } })
     }
     for (let turn = 0; turn < 4; turn += 1) note(turn, 2, false)
-    for (let turn = 4; turn < 40; turn += 1) note(turn, 1, true)
+    // A report of the other process is still there when the outage begins.
+    for (let turn = 4; turn < 40; turn += 1) note(turn, turn === 4 ? 2 : 1, true)
     expect(history.traffic).toMatchObject({ processes: 1, knownProcesses: 2, fallback: true })
     const requests = history.traffic?.points.map(([, each]) => each)
     expect(requests?.slice(0, 5)).toEqual([4, 4, 4, null, null])
     expect(requests?.at(-1)).toBeNull()
     expect(history.traffic?.outages).toEqual([[20, 195]])
-    for (let turn = 40; turn < 43; turn += 1) note(turn, 2, false)
-    expect(history.traffic?.points.at(-1)).toEqual([210, 4, 0, 0, 0])
+    for (let turn = 40; turn < 44; turn += 1) note(turn, 2, false)
+    // The first reports after an outage are not yet those of now.
+    const after = history.traffic?.points.slice(-2)
+    expect(after).toEqual([
+      [210, null, null, null, null],
+      [215, 4, 0, 0, 0],
+    ])
   })
 })
 
@@ -265,16 +271,26 @@ describe('a typed key', () => {
   })
 })
 
-it('has a verdict that counts a penalty, and the main cause before other policies', () => {
+it.each([
+  // The last minute alone swings as its minutes begin and end: it is not what is told.
+  [[408, 408, 408], [2_788, 2_788, 2_788], 'less than two minutes ago'],
+  [[0, 408, 408], [5_494, 8_190, 8_190], 'less than eleven minutes ago'],
+  [[0, 408, 408], [2_335, 8_940, 21_000], 'more than ten minutes ago'],
+])('has a verdict of one span, without a sum, whose cause is first: %j, %j', (...row) => {
+  const [cause, block, ago] = row
   const of = { isPenalty: false, mode: 'enforce', allowed: true, used: 0, limit: 20 } as const
+  const denied = ([minute, ten, hour]: readonly number[]) =>
+    Object.fromEntries(Object.entries({ '1m': minute, '10m': ten, '1h': hour }))
   const policies = [
-    { ...of, policy: 'burst', denied: { '1m': 0 } },
-    { ...of, policy: 'sustained', denied: { '1m': 0, '10m': 408 } },
-    { ...of, policy: 'penalty', isPenalty: true, allowed: false, denied: { '1m': 9, '10m': 664 } },
+    { ...of, policy: 'burst', denied: denied([0, 0, 0]) },
+    { ...of, policy: 'sustained', denied: denied(cause) },
+    { ...of, policy: 'penalty', isPenalty: true, allowed: false, denied: denied(block) },
   ]
   expect(byCause(policies).map(({ policy }) => policy)).toEqual(['penalty', 'sustained', 'burst'])
-  const words = '1,072 denials within eleven minutes (penalty 664, sustained 408).'
-  expect(verdictOn({ digest: '', found: true, policies }).words).toContain(words)
+  const counts = `penalty ${block[1]?.toLocaleString('en')}, sustained 408.`
+  expect(verdictOn({ digest: '', found: true, policies }).words).toBe(
+    `Blocked by penalty, and waiting cannot help. Denials within eleven minutes: ${counts} The first one of the last hour: ${ago}.`,
+  )
 })
 
 it('writes numbers with their units', () => {

@@ -6,6 +6,7 @@ import type { CountedKey } from '@sluice/policies'
 import { ApiError, fromStore } from '../stores/api-error.ts'
 import type { Admin, Answering, Call } from './context.ts'
 import { isBareValue, type KeyReference, kindOf, readKey } from './key-reference.ts'
+import { takenUnder } from './near.ts'
 import { policiesOf } from './policies.ts'
 import type * as schemas from './schemas/keys.ts'
 
@@ -256,7 +257,10 @@ function stateOf(
     topKeysWindows.map((window) => [window, deniedOf(admin, labelOf(policy), { digest, window })]),
   )
   const mode = (shadow ?? policy.enforcedShare === 0) ? 'shadow' : 'enforce'
-  const shown = { policy: policy.name, isPenalty: isPenalty(policy), mode, denied }
+  const sought = { policy: labelOf(policy), windowMs: policy.windowMs }
+  const taken = admin.metrics && takenUnder(admin.metrics, sought)?.keys
+  const perWindow = taken?.find((each) => each.digest === digest)?.perWindow
+  const shown = { policy: policy.name, isPenalty: isPenalty(policy), mode, denied, perWindow }
   if (outcome === 'unknown') return shown
   if (!outcome || outcome.limit === Number.POSITIVE_INFINITY)
     return { ...shown, allowed: true, limit: 'unlimited' }

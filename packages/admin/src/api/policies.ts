@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox'
 import type { PolicyEdit } from '@sluice/policies'
-import { ApiError, fromStore } from '../stores/api-error.ts'
+import { ApiError, fromStore, unfinished } from '../stores/api-error.ts'
 import { affectedBy } from './affected.ts'
 import type { Admin, Answering, Call } from './context.ts'
 import { hiddenIn, listedPolicies, overridesOf, shownEntries } from './policy-lists.ts'
@@ -71,7 +71,8 @@ export async function changed(
   const preview = await fromStore(() => live.preview(edit, number === undefined ? {} : { number }))
   const affected = affectedBy(admin, { before, after: preview.file, edit })
   if (!dryRun) {
-    await fromStore(() => live.change(edit, { author: who.actor, reason, number }))
+    const changing = fromStore(() => live.change(edit, { author: who.actor, reason, number }))
+    await changing.catch((error: unknown) => Promise.reject(unfinished(error)))
     const target = { version: live.version }
     const action = `policies.${kindOf(edit)}`
     await admin.audit.report({ actor: who.actor, action, phase: 'done', reason, target })

@@ -51,7 +51,10 @@ export class TrafficHistory {
     this.#known = Math.max(live.processes, live.store.fallback ? this.#known : 0, ...seen)
     if (before) {
       // Counts of another number of processes cannot be compared.
-      const isPart = live.processes !== before.processes || live.processes < this.#known
+      // The first reports after an outage may be from before it.
+      const isOther = this.#samples.slice(-3).some((each) => each.processes !== live.processes)
+      const isStale = live.store.fallback && live.processes > 1
+      const isPart = isOther || isStale || live.processes < this.#known
       this.#points = [...this.#points, pointOf(before, live, isPart)].slice(-maxPoints)
     }
     const at = Math.round(live.at / 1_000)
@@ -132,16 +135,16 @@ function ratesOf(policy: Live['policies'][number], base: Live): Rates {
 /** Returns the buckets of one answerer, in the span. */
 function bucketsOf({ answeredBy, buckets }: Live['latency'][number], base: Live) {
   const before = base.latency.find((each) => each.answeredBy === answeredBy)
-  return buckets.map(({ le, count }, index): Bucket => {
-    return { le, count: Math.max(0, count - (before?.buckets[index]?.count ?? 0)) }
+  return buckets.map((bucket, index): Bucket => {
+    return { ...bucket, count: Math.max(0, bucket.count - (before?.buckets[index]?.count ?? 0)) }
   })
 }
 
 /** Joins histograms, whose buckets have the same bounds. */
 function joined(histograms: readonly (readonly Bucket[])[]): readonly Bucket[] {
   const [first = []] = histograms
-  return first.map(({ le }, index) => ({
-    le,
+  return first.map((bucket, index) => ({
+    ...bucket,
     count: sum(histograms.map((buckets) => buckets[index]?.count ?? 0)),
   }))
 }
@@ -151,10 +154,7 @@ function quantilesOf(buckets: readonly Bucket[]): Pick<Traffic, 'p50Ms' | 'p99Ms
   return p50Ms === undefined || p99Ms === undefined ? {} : { p50Ms, p99Ms }
 }
 
-interface Bucket {
-  readonly le?: number | undefined
-  readonly count: number
-}
+type Bucket = Live['latency'][number]['buckets'][number]
 
 /** Estimates a quantile within its bucket, as Prometheus does. */
 export function quantileMs(buckets: readonly Bucket[], share: number): number | undefined {

@@ -4,7 +4,7 @@ import { EndedError, wordsOf } from './api/client.ts'
 import { useLink, usePolled } from './api/poll.ts'
 import type { Session } from './api/types.ts'
 import { linkTo, useNow, usePlace, type View, views } from './parts/app-state.ts'
-import { Blank, Button, Notice } from './parts/basics.tsx'
+import { Button, Loaded, Notice } from './parts/basics.tsx'
 import { Icon } from './parts/icons.tsx'
 import { StateNotices, useIsAway } from './parts/state-notices.tsx'
 import { Toasts } from './parts/toasts.tsx'
@@ -57,11 +57,9 @@ export function App() {
       <main class="content" ref={main} tabIndex={-1}>
         <LinkNotice at={session.at} />
         <StateNotices />
-        {session.data ? (
-          <Part key={place.detail} detail={place.detail} session={session.data} />
-        ) : (
-          <Unknown error={session.error} />
-        )}
+        <Loaded polled={session} what="The page">
+          {(session) => <Part key={place.detail} detail={place.detail} session={session} />}
+        </Loaded>
       </main>
       <Toasts />
     </div>
@@ -143,15 +141,5 @@ function LinkNotice({ at }: { at: number | undefined }) {
         </p>
       </Notice>
     </div>
-  )
-}
-
-/** Stands for the view as long as nobody knows who asks. */
-function Unknown({ error }: { error: unknown }) {
-  if (error instanceof EndedError) return null
-  return error === undefined ? (
-    <Blank title="Loading …" />
-  ) : (
-    <Blank title="The page cannot be shown">{wordsOf(error)}</Blank>
   )
 }

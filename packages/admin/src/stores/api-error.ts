@@ -62,16 +62,22 @@ export async function fromStore<T>(
   }
 }
 
-/** The future of a rejected action, by the code of its error. */
+/** Tells what may come of an action that was begun, if its store was late. */
+export function unfinished(error: unknown): unknown {
+  if (!(error instanceof ApiError && error.code === 'SLUICE_STORE_DEADLINE')) return error
+  return away(error.code, 'The action may still take effect: check before you try again.')
+}
+
+/** The future of an unanswered call, by the code of its error. A late one was a read. */
 const futures: ReadonlyMap<string, string> = new Map([
-  ['SLUICE_STORE_DEADLINE', 'The action may still take effect: check before you try again.'],
+  ['SLUICE_STORE_DEADLINE', 'Nothing was begun. Try again.'],
   [
     'SLUICE_UNANSWERED',
     'The action takes effect within seconds, or never: check before you try again.',
   ],
 ])
 
-function away(code: string): ApiError {
-  const detail = `The store, or a broker, does not answer. ${futures.get(code) ?? 'Try again.'}`
+function away(code: string, future: string = futures.get(code) ?? 'Try again.'): ApiError {
+  const detail = `The store, or a broker, does not answer. ${future}`
   return new ApiError(503, detail, { code, headers: { 'Retry-After': '2' } })
 }

@@ -6,7 +6,7 @@ import {
   type MaybePromise,
   warnOnce,
 } from '@sluice/core'
-import { ApiError, fromStore } from './api-error.ts'
+import { ApiError, fromStore, unfinished } from './api-error.ts'
 
 /** One step of an action. */
 export interface AuditRecord {
@@ -76,7 +76,7 @@ export class AuditTrail {
     } catch (error) {
       const result = { error: errorText(error) }
       await this.#writeAfter({ id, at: Date.now(), ...action, phase: 'failed', result })
-      throw error
+      throw unfinished(error)
     }
   }
 
@@ -96,12 +96,14 @@ export class AuditTrail {
   }
 
   async #write(record: AuditRecord): Promise<void> {
-    await this.#inTurn(JSON.stringify(record))
     try {
+      await this.#inTurn(JSON.stringify(record))
       await this.#sink?.(record)
     } catch (error) {
       warnLost(error)
-      throw new ApiError(503, 'The action cannot be recorded, so it was not begun.')
+      const headers = { 'Retry-After': '2' }
+      const detail = 'The action cannot be recorded, so it was not begun. Try again.'
+      throw new ApiError(503, detail, { headers })
     }
   }
 

@@ -11,6 +11,7 @@ import {
   oneOf,
   open,
   optional,
+  perWindow,
   policyName,
   reason,
   text,
@@ -71,6 +72,7 @@ export const lookupAnswer = open({
         count('Time (ms) until a denied request is allowed. Left out: waiting cannot help.'),
       ),
       denied,
+      perWindow: optional(perWindow),
     }),
   ),
 })

@@ -52,6 +52,9 @@ export const optional: typeof Type.Optional = Type.Optional
 
 export const policyName = text('The name of a policy.')
 export const version = text('A version of the policies: hash of the file, and number of changes.')
+export const perWindow = Type.Number({
+  description: 'Units that it asked for in one window of the policy, estimated.',
+})
 export const instant = Type.Integer({ description: 'Milliseconds since 1970.' })
 export const digest = Type.String({
   pattern: '^[A-Za-z0-9_-]{22}$',

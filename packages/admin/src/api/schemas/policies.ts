@@ -10,6 +10,7 @@ import {
   oneOf,
   open,
   optional,
+  perWindow,
   policyName,
   reason,
   text,
@@ -116,9 +117,7 @@ export const difference = open({
 const touched = open({
   digest,
   name: optional(Type.String()),
-  perWindow: Type.Number({
-    description: 'Units that it took in one window of the policy, estimated.',
-  }),
+  perWindow,
 })
 
 const affected = open(

@@ -5,12 +5,10 @@ import { brief, count, plain } from '../words/format.ts'
 import { Badge, Fault } from './basics.tsx'
 
 interface PreviewState {
-  readonly change: Change | undefined
-  readonly error: unknown
-  readonly isAsking: boolean
+  readonly change?: Change
+  readonly error?: unknown
+  readonly isAsking?: boolean
 }
-
-const unasked: PreviewState = { change: undefined, error: undefined, isAsking: false }
 
 /** A pause of the person who types, in ms. */
 const pauseMs = 250
@@ -20,11 +18,11 @@ const pauseMs = 250
  * @param body the request without its reason; `undefined`: there is nothing to ask
  */
 export function usePreview(path: string, body: object | undefined, ifMatch: string | undefined) {
-  const [state, setState] = useState(unasked)
+  const [state, setState] = useState<PreviewState>({})
   const text = body && JSON.stringify({ ...body, reason: 'preview', dryRun: true })
   useEffect(() => {
     if (text === undefined) {
-      setState(unasked)
+      setState({})
       return
     }
     const abort = new AbortController()
@@ -32,10 +30,9 @@ export function usePreview(path: string, body: object | undefined, ifMatch: stri
     const timer = setTimeout(() => {
       const options = { body: JSON.parse(text), ifMatch, signal: abort.signal }
       call<Change>(path, { method: 'POST', ...options }).then(
-        (change) => setState({ change, error: undefined, isAsking: false }),
+        (change) => setState({ change }),
         (error: unknown) => {
-          if (abort.signal.aborted) return
-          setState({ change: undefined, error, isAsking: false })
+          if (!abort.signal.aborted) setState({ error })
         },
       )
     }, pauseMs)

@@ -7,6 +7,8 @@ interface CountedIdentity {
   readonly name?: string | undefined
   readonly policy: string
   readonly mode: 'enforce' | 'shadow'
+  /** True if somebody has lifted the block, or forgotten the count, since it was counted. */
+  readonly isLifted?: boolean
 }
 
 /** Columns of an identity under a policy. */
@@ -19,9 +21,10 @@ export const identityColumns: readonly Column<CountedIdentity>[] = [
   {
     title: 'Policy',
     by: ({ policy }) => policy,
-    cell: ({ policy, mode }) => (
+    cell: ({ policy, mode, isLifted }) => (
       <>
         {policy} {mode === 'shadow' && <Badge tone="shadow">shadow</Badge>}
+        {isLifted && <Badge tone="ok">lifted</Badge>}
       </>
     ),
   },

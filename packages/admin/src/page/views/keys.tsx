@@ -9,10 +9,10 @@ import { Field } from '../parts/forms.tsx'
 import { changeWords, nameOf } from '../words/change-words.ts'
 import { clockTime, distance, endText, moment } from '../words/format.ts'
 import { keyText, limitText, windowText } from '../words/policy-values.ts'
-import { type KeyActionName, KeyDialog, limitsOf } from './keys/key-dialogs.tsx'
+import { ActDialog, type KeyActionName, limitsOf, RaiseDialog } from './keys/key-dialogs.tsx'
 import { KeyStates } from './keys/key-states.tsx'
 import { UnlockEverybody } from './keys/unlock-everybody.tsx'
-import { byCause, verdictOn } from './keys/verdict.ts'
+import { byCause, denialsIn, verdictOn } from './keys/verdict.ts'
 
 /** The answer to a look-up, and the time (ms) from which on nothing newer is known. */
 interface Sought {
@@ -134,7 +134,7 @@ function Found({ lookup, oldAt, policies, session, onAgain }: FoundProps) {
   const [action, setAction] = useState<KeyActionName>()
   const { key, digest } = lookup
   const label = lookup.name ?? (key && nameOf(key)) ?? digest.slice(0, 10)
-  const hasPenalty = lookup.policies.some(({ isPenalty }) => isPenalty)
+  const penalties = lookup.policies.filter(({ isPenalty }) => isPenalty)
   const mayRaise = key !== undefined && session.features.changes
   const { tone, words } = verdictOn(lookup)
   const { data } = usePolled<Audit>('audit?most=1000', auditMs)
@@ -150,9 +150,11 @@ function Found({ lookup, oldAt, policies, session, onAgain }: FoundProps) {
   const buttons: readonly (readonly [KeyActionName, string, boolean])[] = [
     ['raise', 'Raise the limit', mayRaise],
     ['reset', 'Forget its count', true],
-    ['unblock', 'Unblock', hasPenalty],
-    ['block', 'Block', hasPenalty],
+    ['unblock', 'Unblock', penalties.some(({ allowed }) => allowed === false)],
+    ['block', 'Block', penalties.length > 0],
   ]
+  const onClose = () => setAction(undefined)
+  const dialog = { label, lookup, windowOf, onDone: onAgain, onClose }
   return (
     <>
       <Panel title={label}>
@@ -192,16 +194,8 @@ function Found({ lookup, oldAt, policies, session, onAgain }: FoundProps) {
             {!lookup.found && !lookup.isAway && ' · no policy counts anything for it now'}
           </p>
         </div>
-        {action && (
-          <KeyDialog
-            action={action}
-            label={label}
-            lookup={lookup}
-            windowOf={windowOf}
-            onDone={onAgain}
-            onClose={() => setAction(undefined)}
-          />
-        )}
+        {action === 'raise' && <RaiseDialog {...dialog} />}
+        {action && action !== 'raise' && <ActDialog {...dialog} action={action} />}
       </Panel>
       <KeyTrail lookup={lookup} records={records} />
     </>
@@ -213,10 +207,11 @@ interface TrailProps {
   readonly records: readonly AuditRecord[]
 }
 
-/** Says who changed the policy that denies, and why: it may protect something. */
+/** Says who changed the policy that is the cause, and why: it may protect something. */
 function LastChange({ lookup, records }: TrailProps) {
   const now = useNow()
-  const first = limitsOf(lookup).find(({ allowed }) => allowed === false)
+  const { denialsOf } = denialsIn(lookup.policies)
+  const first = limitsOf(lookup).find((of) => of.allowed === false || denialsOf(of) > 0)
   const isOf = ({ path }: Difference) => path.startsWith(`policies.${first?.policy}.`)
   const last = records.find(({ changes = [] }) => changes.some(isOf))
   if (!last) return null

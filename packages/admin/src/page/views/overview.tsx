@@ -8,7 +8,7 @@ import { Table } from '../parts/table.tsx'
 import { count, duration } from '../words/format.ts'
 import { FleetPanel } from './overview/fleet-panel.tsx'
 import { Numbers } from './overview/numbers.tsx'
-import { countColumn, rowsOf, spanOf } from './top.tsx'
+import { countColumn, type Row, rowsOf } from './top.tsx'
 
 const shownRows = 6
 const limitedColumns = [...identityColumns, { ...countColumn, title: 'Denied' }]
@@ -35,21 +35,18 @@ export function Overview({ session }: { session: Session }) {
       <div class="grid">
         {metrics && (
           <Panel
-            title="Limited now"
+            title="Limited in the last two minutes"
             of={5}
-            aside={
-              <>
-                <span class="muted small">{top.data && spanOf(top.data, Date.now())}</span>
-                <a href={linkTo('top')}>All</a>
-              </>
-            }
+            aside={<a href={linkTo('top')}>All</a>}
             flush
           >
             <Loaded polled={top} what="The top keys">
               {(data) => (
                 <Table
                   label="Identities that were denied most"
-                  items={rowsOf(data).slice(0, shownRows)}
+                  items={rowsOf(data)
+                    .slice(0, shownRows)
+                    .map((row) => ({ ...row, isLifted: isLifted(row, audit.data?.records ?? []) }))}
                   idOf={({ policy, digest }) => `${policy} ${digest}`}
                   columns={limitedColumns}
                   blank={<Blank title="Nobody is limited" />}
@@ -76,6 +73,15 @@ export function Overview({ session }: { session: Session }) {
       </div>
     </View>
   )
+}
+
+/** Tells whether the newest action on a key lifted its denials, since the row counts. */
+function isLifted(row: Row, records: Audit['records']): boolean {
+  const last = records.find(
+    ({ at, target }) =>
+      at > row.sinceMs && target?.digest === row.digest && target.policies?.includes(row.policy),
+  )
+  return last?.phase === 'done' && /^keys\.(unblock|reset)$/.test(last.action)
 }
 
 /** Tells which processes, and how long, the numbers are about. */

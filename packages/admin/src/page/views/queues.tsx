@@ -62,7 +62,6 @@ function QueuePanel({ queue, session }: { queue: QueueState; session: Session })
 }
 
 type Job = Dead['jobs'][number]
-type DeadActionName = 'retry' | 'delete'
 
 const actions = [
   ['retry', 'Retry'],
@@ -120,7 +119,7 @@ function DeadLetters({ queue, total, mayAct }: { queue: string; total: number; m
 }
 
 interface Acting {
-  readonly action: DeadActionName
+  readonly action: 'retry' | 'delete'
   readonly ids: readonly string[]
 }
 
@@ -162,10 +161,7 @@ function jobColumns(
   ]
 }
 
-interface DeadDialogProps extends Acting {
-  readonly path: string
-  readonly onClose: () => void
-}
+type DeadDialogProps = Acting & { readonly path: string; readonly onClose: () => void }
 
 function DeadDialog({ action, ids, path, onClose }: DeadDialogProps) {
   const jobs = ids.length === 1 ? 'one dead letter' : `${count(ids.length)} dead letters`

@@ -46,13 +46,13 @@ export function Top({ session, detail }: { session: Session; detail: string }) {
 }
 
 type List = TopAnswer['lists'][number]
-export type Row = List['keys'][number] & Pick<List, 'policy' | 'mode' | 'total'>
+export type Row = List['keys'][number] & Pick<List, 'policy' | 'mode' | 'total' | 'sinceMs'>
 
 /** Joins the lists of all policies, those that a shadow let pass at the end. */
 export function rowsOf({ lists }: TopAnswer): readonly Row[] {
   return lists
-    .flatMap(({ policy, mode, total, keys }) =>
-      keys.map((key) => ({ ...key, policy, mode, total })),
+    .flatMap(({ policy, mode, total, sinceMs, keys }) =>
+      keys.map((key) => ({ ...key, policy, mode, total, sinceMs })),
     )
     .sort(
       (one, other) =>
@@ -61,7 +61,7 @@ export function rowsOf({ lists }: TopAnswer): readonly Row[] {
 }
 
 /** Says how long the busiest keys have been counted: up to twice the window that is asked for. */
-export function spanOf({ lists }: TopAnswer, now: number): string {
+function spanOf({ lists }: TopAnswer, now: number): string {
   const since = Math.min(now, ...lists.map(({ sinceMs }) => sinceMs))
   return since === now ? '' : `the last ${duration(now - since)}`
 }
@@ -92,13 +92,7 @@ const columns: readonly Column<Row>[] = [
   },
 ]
 
-interface BusiestProps {
-  readonly by: TopAnswer['by']
-  readonly window: TopAnswer['window']
-  readonly policy: string
-}
-
-function Busiest({ by, window, policy }: BusiestProps) {
+function Busiest({ by, window, policy }: Pick<TopAnswer, 'by' | 'window'> & { policy: string }) {
   const now = useNow()
   const query = { by, window, most: '100', ...(policy !== '' && { policy }) }
   const top = usePolled<TopAnswer>(`top?${new URLSearchParams(query)}`)

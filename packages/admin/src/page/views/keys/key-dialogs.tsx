@@ -7,7 +7,7 @@ import { tell } from '../../parts/toasts.tsx'
 import { count, duration, endText, plain } from '../../words/format.ts'
 import { byCause, verdictOn } from './verdict.ts'
 
-export type KeyActionName = 'reset' | 'block' | 'unblock' | 'raise'
+export type KeyActionName = keyof typeof acts | 'raise'
 
 interface KeyDialogProps {
   readonly label: string
@@ -17,15 +17,6 @@ interface KeyDialogProps {
   /** Called after the state of the key has changed. */
   readonly onDone: () => void
   readonly onClose: () => void
-}
-
-interface ActProps extends KeyDialogProps {
-  readonly action: Exclude<KeyActionName, 'raise'>
-}
-
-/** Asks before an action on a key, and tells the result. */
-export function KeyDialog({ action, ...props }: KeyDialogProps & { action: KeyActionName }) {
-  return action === 'raise' ? <RaiseDialog {...props} /> : <ActDialog {...props} action={action} />
 }
 
 const acts = {
@@ -40,7 +31,14 @@ const acts = {
   block: ['Block', 'Every request of the identity is refused for this time, under each penalty.'],
 } as const
 
-function ActDialog({ action, label, lookup, onDone, onClose }: ActProps) {
+/** Asks before an action on a key, and tells the result. */
+export function ActDialog({
+  action,
+  label,
+  lookup,
+  onDone,
+  onClose,
+}: KeyDialogProps & { action: keyof typeof acts }) {
   const names = limitsOf(lookup).map(({ policy }) => policy)
   const [policy, setPolicy] = useState('')
   const [time, setTime] = useState('1h')
@@ -101,14 +99,12 @@ const times = [
   ['1440', '24 h'],
 ] as const
 
-const multiples = ['2', '5'] as const
-
 /** Gives an identity more for a time, of the policy that denies it or of another one. */
-function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDialogProps) {
+export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDialogProps) {
   const limits = limitsOf(lookup)
   const [policy, setPolicy] = useState(limits[0]?.policy ?? '')
   const [minutes, setMinutes] = useState<(typeof times)[number][0]>('60')
-  const now = limits.find((each) => each.policy === policy)?.limit
+  const { limit: now, perWindow = 0 } = limits.find((each) => each.policy === policy) ?? {}
   const [chosen, setAmount] = useState<'2' | '5' | 'unlimited' | 'other'>('2')
   const [other, setOther] = useState('')
   const amount = typeof now === 'number' || chosen === 'unlimited' ? chosen : 'other'
@@ -161,7 +157,9 @@ function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDialogProp
           label="Limit"
           value={amount}
           options={[
-            ...(typeof now === 'number' ? multiples.map((by) => [by, `×${by}`] as const) : []),
+            ...(typeof now === 'number'
+              ? (['2', '5'] as const).map((by) => [by, `×${by}`] as const)
+              : []),
             ['unlimited', 'Unlimited'],
             ['other', 'Other'],
           ]}
@@ -180,7 +178,13 @@ function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDialogProp
       <p aria-live="polite">
         {isRight &&
           policy !== '' &&
-          `${label}: ${policy} ${from}${text} until ${endText(until)}, then as before.`}
+          `${label}: ${policy} ${from}${text} until ${endText(until)}, then as before. `}
+        {isRight && typeof limit === 'number' && perWindow > limit && (
+          <span class="toned near">
+            It asked for about {plain(Math.round(perWindow))}
+            {windowOf(policy)} lately, so {policy} will deny the rest.
+          </span>
+        )}
       </p>
       {still.map(({ policy: name, isPenalty, retryAfterMs }) => (
         <p key={name} class="toned near">

@@ -1,7 +1,7 @@
 import type { KeyPolicy } from '../../api/types.ts'
 import { Badge, Meter } from '../../parts/basics.tsx'
 import { count, duration, percent, plain } from '../../words/format.ts'
-import { shareUsed, spans } from './verdict.ts'
+import { denialsIn, shareUsed } from './verdict.ts'
 
 interface StatesProps {
   readonly policies: readonly KeyPolicy[]
@@ -13,18 +13,20 @@ interface StatesProps {
 export function KeyStates({ policies, windowOf }: StatesProps) {
   return (
     <ul class="key-states">
-      {policies.map((policy) => (
-        <State key={policy.policy} of={policy} window={windowOf(policy.policy)} />
+      {policies.map((of) => (
+        <State key={of.policy} of={of} policies={policies} windowOf={windowOf} />
       ))}
     </ul>
   )
 }
 
-function State({ of, window }: { of: KeyPolicy; window: string }) {
-  const { policy, isPenalty, mode, allowed, used, denied } = of
+function State({ of, policies, windowOf }: StatesProps & { of: KeyPolicy }) {
+  const { policy, isPenalty, mode, allowed, used } = of
   const limit = of.capacity ?? of.limit
   const share = shareUsed(of)
   const isShadow = mode === 'shadow'
+  const { span, words } = denialsIn(policies)
+  const isBlocked = policies.some(({ isPenalty, allowed }) => isPenalty && allowed === false)
   return (
     <li class="stack tight">
       <div class="row apart">
@@ -41,34 +43,34 @@ function State({ of, window }: { of: KeyPolicy; window: string }) {
           <b>{used === undefined ? '–' : count(used)}</b>
           <span class="muted">
             {` ${isPenalty ? 'strikes' : 'units'}`}
-            {limit !== undefined && ` of ${plain(limit)}${of.capacity === undefined ? window : ''}`}
+            {limit !== undefined &&
+              ` of ${plain(limit)}${of.capacity === undefined ? windowOf(policy) : ''}`}
           </span>
         </span>
       </div>
       {limit !== undefined && <Meter share={share} label={`${policy}: ${percent(share)} used`} />}
       <div class="row apart muted small">
-        <span>{!isPenalty && denialWords(denied)}</span>
-        <span>{stateWords(of)}</span>
+        <span>{!isPenalty && denialWords(of.denied[span], words)}</span>
+        <span>{stateWords(of, isBlocked)}</span>
       </div>
     </li>
   )
 }
 
-/** Says when the key was denied, as far as the busiest keys tell. */
-function denialWords(denied: KeyPolicy['denied']): string {
-  const known = spans.filter(([span]) => denied[span] !== undefined)
-  if (known.length === 0) return 'no denials among the busiest keys'
-  if (denied['1h'] === 0) return 'not denied within the last hour'
-  return `denied ${known.map(([span, words]) => `${count(denied[span] ?? 0)} within ${words}`).join(' · ')}`
+/** Says how often the key was denied, as far as the busiest keys tell. */
+function denialWords(denied: number | undefined, span: string): string {
+  if (denied === undefined) return 'no denials among the busiest keys'
+  return denied === 0 ? `not denied within ${span}` : `denied ${count(denied)} within ${span}`
 }
 
-function stateWords(of: KeyPolicy): string {
+function stateWords(of: KeyPolicy, isBlocked: boolean): string {
   const { isPenalty, allowed, used, retryAfterMs, resetMs, limit, refillMs } = of
   if (allowed === undefined)
     return used === undefined ? 'not known now' : 'the limit depends on the request'
   if (!allowed && retryAfterMs === undefined) return 'waiting cannot help'
   if (!allowed) return `allowed again in ${duration(retryAfterMs ?? 0)}`
   if (isPenalty) return 'not blocked'
+  if (isBlocked && !used) return 'requests do not count while it is blocked'
   if (refillMs !== undefined) return `${limit} units come back in ${duration(refillMs)}`
   return used && resetMs ? `next units in ${duration(resetMs)}` : 'all units are left'
 }

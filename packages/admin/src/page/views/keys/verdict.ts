@@ -2,15 +2,16 @@ import type { KeyPolicy, Lookup } from '../../api/types.ts'
 import { count, duration, percent } from '../../words/format.ts'
 
 /** The busiest keys are counted for the span, and up to this time. */
-export const spans = [
-  ['1m', 'two minutes'],
+const spans = [
   ['10m', 'eleven minutes'],
   ['1h', '71 minutes'],
+  ['1m', 'two minutes'],
 ] as const
+type Span = (typeof spans)[number][0]
 
 /** Sorts policies: first a block, then those that deny or denied most, are unclear, or are full. */
 export function byCause(policies: readonly KeyPolicy[]): readonly KeyPolicy[] {
-  const { denialsOf } = recent(policies)
+  const { denialsOf } = denialsIn(policies)
   const rank = (of: KeyPolicy): number => {
     const { mode, allowed, isPenalty } = of
     if (allowed === false && mode === 'enforce') return isPenalty ? 0 : 1
@@ -26,18 +27,18 @@ export function byCause(policies: readonly KeyPolicy[]): readonly KeyPolicy[] {
 }
 
 /**
- * Returns the denials by enforced policies, in the shortest span that has any of them. A penalty
- * denies long after its cause.
+ * Returns the denials by enforced policies, in one span for all of them: the ten minutes, or the
+ * hour if the cause has denied nothing in those. A penalty denies long after its cause.
  */
-function recent(policies: readonly KeyPolicy[]) {
-  const denialsIn =
-    (span: (typeof spans)[number][0]) =>
+export function denialsIn(policies: readonly KeyPolicy[]) {
+  const inSpan =
+    (span: Span) =>
     ({ mode, denied }: KeyPolicy): number =>
       mode === 'enforce' ? (denied[span] ?? 0) : 0
-  const spanOf = (of: typeof policies) => spans.find(([span]) => of.some(denialsIn(span)))
+  const spanOf = (of: typeof policies) => spans.find(([span]) => of.some(inSpan(span)))
   const cause = spanOf(policies.filter(({ isPenalty }) => !isPenalty))
-  const [span, words] = cause ?? spanOf(policies) ?? spans[0]
-  return { words, denialsOf: denialsIn(span) }
+  const [span, words] = cause ?? spanOf(policies) ?? spans[1]
+  return { span, words, denialsOf: inSpan(span) }
 }
 
 /** The share of 1 that is used. A bucket is full at what it holds. */
@@ -46,15 +47,15 @@ export function shareUsed({ capacity, limit, used = 0, allowed }: KeyPolicy): nu
   return typeof most === 'number' && most > 0 ? used / most : allowed === false ? 1 : 0
 }
 
-/** Says in one line whether a key is refused, by which policy, for how long, and why. */
+/** Says whether a key is refused, by which policy, for how long, and how often and since when. */
 export function verdictOn({ policies, isAway }: Lookup): {
   readonly tone: 'ok' | 'near' | 'deny'
   readonly words: string
 } {
   const because = denialWords(policies)
   if (isAway && policies.every(({ used, limit }) => (used ?? limit) === undefined)) {
-    const denials = because || ': no denials among the busiest keys'
-    return { tone: 'near', words: `The store is away, and what it counts is unknown${denials}.` }
+    const denials = because || ' There are no denials among the busiest keys.'
+    return { tone: 'near', words: `The store is away, and what it counts is unknown.${denials}` }
   }
   const sorted = byCause(policies).filter(({ mode }) => mode === 'enforce')
   const denying = sorted.find(({ allowed }) => allowed === false)
@@ -62,20 +63,23 @@ export function verdictOn({ policies, isAway }: Lookup): {
     const { policy, isPenalty, retryAfterMs } = denying
     const until =
       retryAfterMs === undefined ? 'and waiting cannot help' : `for ${duration(retryAfterMs)} more`
-    const why = because || (isPenalty ? '' : `: ${usedOf(denying)}`)
+    const why = because || isPenalty ? '' : `: ${usedOf(denying)}`
     return {
       tone: 'deny',
-      words: `${isPenalty ? 'Blocked' : 'Denied'} by ${policy}, ${until}${why}.`,
+      words: `${isPenalty ? 'Blocked' : 'Denied'} by ${policy}, ${until}${why}.${because}`,
     }
   }
   const unclear = sorted.find(({ allowed }) => allowed === undefined)
   if (unclear) {
-    return { tone: 'near', words: `The limit of ${unclear.policy} depends on the request.` }
+    return {
+      tone: 'near',
+      words: `The limit of ${unclear.policy} depends on the request.${because}`,
+    }
   }
   const [nearest] = sorted.toSorted((one, other) => shareUsed(other) - shareUsed(one))
   const near =
     nearest && shareUsed(nearest) > 0 ? `; nearest is ${nearest.policy}, ${usedOf(nearest)}` : ''
-  return { tone: 'ok', words: `Allowed now${near}${because}.` }
+  return { tone: 'ok', words: `Allowed now${near}.${because}` }
 }
 
 function usedOf(of: KeyPolicy): string {
@@ -84,15 +88,26 @@ function usedOf(of: KeyPolicy): string {
   return `${count(of.used ?? 0)}${amount} used (${percent(shareUsed(of))})`
 }
 
-/** `: 964 denials within two minutes (penalty 664, search 300)`, as the busiest keys tell. */
+/** Says how often each policy denied. A sum would count a request for each policy. */
 function denialWords(policies: readonly KeyPolicy[]): string {
-  const { words, denialsOf } = recent(policies)
+  const { words, denialsOf } = denialsIn(policies)
   const counted = policies
-    .map((each) => ({ policy: each.policy, denials: denialsOf(each) }))
-    .filter(({ denials }) => denials > 0)
-    .sort((one, other) => other.denials - one.denials)
-  const all = counted.reduce((sum, { denials }) => sum + denials, 0)
-  const parts = counted.map(({ policy, denials }) => `${policy} ${count(denials)}`)
-  if (all === 0) return ''
-  return `: ${count(all)} ${all === 1 ? 'denial' : 'denials'} within ${words} (${parts.join(', ')})`
+    .filter((each) => denialsOf(each) > 0)
+    .sort((one, other) => denialsOf(other) - denialsOf(one))
+  if (counted.length === 0) return ''
+  const parts = counted.map((each) => `${each.policy} ${count(denialsOf(each))}`)
+  return ` Denials within ${words}: ${parts.join(', ')}.${ageWords(counted)}`
+}
+
+/** Says when the first denial was. The counts of a longer span may be a bit too high. */
+function ageWords(counted: readonly KeyPolicy[]): string {
+  const within = (span: Span): number =>
+    counted.reduce((sum, { denied }) => sum + (denied[span] ?? Number.NaN), 0)
+  const ages = [
+    ['less than two minutes', within('1m') >= within('1h')],
+    ['less than eleven minutes', within('10m') >= within('1h')],
+    ['more than ten minutes', within('10m') < within('1h') * 0.9],
+  ] as const
+  const [age] = ages.find(([, isRight]) => isRight) ?? []
+  return age === undefined ? '' : ` The first one of the last hour: ${age} ago.`
 }

@@ -13,6 +13,7 @@ import { brief, moment } from '../../words/format.ts'
 
 /** Properties of every dialog about policies. */
 export interface OpenProps {
+  /** The version that is looked at: a change in between is a conflict. */
   readonly ifMatch: string | undefined
   readonly onClose: () => void
 }

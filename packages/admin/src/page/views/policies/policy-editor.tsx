@@ -13,18 +13,12 @@ import {
   limitText,
   windowText,
 } from '../../words/policy-values.ts'
-
-interface PolicyEditorProps {
-  readonly policy: Policy
-  /** The version that is looked at: a change in between is a conflict. */
-  readonly ifMatch: string | undefined
-  readonly onClose: () => void
-}
+import type { OpenProps } from './dialogs.tsx'
 
 /**
  * The form for fields that can change at run time. It shows the effect of a change during typing.
  */
-export function PolicyEditor({ policy, ifMatch, onClose }: PolicyEditorProps) {
+export function PolicyEditor({ policy, ifMatch, onClose }: OpenProps & { policy: Policy }) {
   const [form, setForm] = useState(() => formOf(policy))
   const [base] = useState({ policy, ifMatch })
   const faults = faultsOf(form)
