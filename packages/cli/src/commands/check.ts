@@ -25,7 +25,7 @@ async function checkFiles(terminal: Terminal, files: readonly string[]): Promise
     for (const { line, column, message } of problems) {
       stdout.write(`${style('bold', `${file}:${line}:${column}:`)} ${message}\n`)
     }
-    if (problems.length === 0) stdout.write(`${file}: ${style('green', 'no mistakes')}\n`)
+    if (problems.length === 0) stdout.write(`${file}: ${style('green', 'no errors')}\n`)
     found += problems.length
   }
   return found === 0 ? exitCodes.ok : exitCodes.found

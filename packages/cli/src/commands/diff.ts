@@ -72,14 +72,14 @@ async function diffPolicies(
           ...textLines(found, [oldFile, newFile], style),
           ...unreadableSection(after.log, style),
           ...section(
-            style('bold', 'What the log does not tell'),
+            style('bold', 'What the log does not tell you'),
             notes.map((note) => `- ${note}`),
           ),
           ...(judged.length > 0 ? [''] : []),
           ...judged.map(({ bound, found: value, isExceeded }) =>
             isExceeded
               ? style('red', `exceeded: ${bound} (${value})`)
-              : style('green', `kept: ${bound} (${value})`),
+              : style('green', `within bound: ${bound} (${value})`),
           ),
           '',
         ].join('\n'),

@@ -16,7 +16,7 @@ export async function memory(link: RedisLink, info: ServerInfo): Promise<readonl
 function room(info: ServerInfo, max: number | undefined, policy: string | undefined): Finding {
   const check = found('memory')
   const used = info.number('used_memory')
-  if (used === undefined || max === undefined) return check.note('the server does not tell')
+  if (used === undefined || max === undefined) return check.note('the server does not report it')
   if (max === 0) {
     return check.warning(
       `${bytesText(used)} are used, and maxmemory is not set: the system ends the server when its memory is full`,
@@ -35,7 +35,7 @@ function room(info: ServerInfo, max: number | undefined, policy: string | undefi
 
 function eviction(info: ServerInfo, max: number | undefined, policy: string | undefined): Finding {
   const check = found('eviction')
-  if (policy === undefined) return check.note('the server does not tell maxmemory-policy')
+  if (policy === undefined) return check.note('the server does not report maxmemory-policy')
   const evicted = info.number('evicted_keys') ?? 0
   const fix =
     'give Sluice a Redis with enough memory, and set maxmemory-policy noeviction: then the failure mode decides, and no limit is forgotten'

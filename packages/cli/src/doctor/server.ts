@@ -9,7 +9,7 @@ export function version(info: ServerInfo): Finding {
   const valkey = info.text('valkey_version')
   if (valkey !== undefined) return check.ok(`Valkey ${valkey}`)
   const redis = info.text('redis_version')
-  if (redis === undefined) return check.note('the server does not tell its version')
+  if (redis === undefined) return check.note('the server does not report its version')
   const [major = 0, minor = 0] = redis.split('.').map(Number)
   const isOld = major < oldest[0] || (major === oldest[0] && minor < oldest[1])
   if (!isOld) return check.ok(`Redis ${redis}`)
@@ -64,7 +64,7 @@ export function connections(info: ServerInfo): Finding {
   const check = found('connections')
   const now = info.number('connected_clients')
   const max = info.number('maxclients')
-  if (now === undefined || max === undefined) return check.note('the server does not tell')
+  if (now === undefined || max === undefined) return check.note('the server does not report it')
   const refused = info.number('rejected_connections') ?? 0
   const seen = `${now} of ${max} connections${refused > 0 ? `; ${refused} were refused since the start` : ''}`
   if (now < max * fullShare && refused === 0) return check.ok(seen)

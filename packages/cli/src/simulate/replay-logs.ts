@@ -80,7 +80,7 @@ class LogNotes {
   }
 }
 
-export const wholeSeconds = 'the times of the log are whole seconds'
+export const wholeSeconds = "the log's timestamps are whole seconds"
 
 /** Notes on numbers of requests, without those on none. */
 export function notesOn(requests: Readonly<Record<string, number>>): readonly string[] {

@@ -34,7 +34,7 @@ export function textReport(report: SimulationReport, style: Style): string {
     ...part('Refusals by hour (UTC)', totals.denied > 0 ? hourLines(report.hours) : []),
     ...unreadableSection(report.log, style),
     ...part(
-      'What the log does not tell',
+      'What the log does not tell you',
       report.notes.map((note) => `- ${note}`),
     ),
     '',

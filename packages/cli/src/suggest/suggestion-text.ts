@@ -19,8 +19,8 @@ export function suggestionText(suggestion: Suggestion, style: Style): string {
     ['>touches', (other) => touchedText(other, identities)],
   ]
   return [
-    `${countText(log.requests)} requests of ${countText(identities)} identities (${key}), ${timeText(log.fromMs)} to ${timeText(log.toMs)} UTC`,
-    ...part('The most requests of an identity in any window', [
+    `${countText(log.requests)} requests from ${countText(identities)} identities (${key}), ${timeText(log.fromMs)} to ${timeText(log.toMs)} UTC`,
+    ...part('Most requests by one identity in any window', [
       ...table(
         ['window', '>half', '>90 %', '>99 %', '>99.9 %', '>all'],
         quantiles.map(({ windowMs, p50, p90, p99, p999, max }) => [
@@ -34,7 +34,7 @@ export function suggestionText(suggestion: Suggestion, style: Style): string {
       `sustained  ${limitText(pair.sustained)}`,
       `touches    ${touchedText(pair, identities)}${besides(outlierCount)}`,
     ]),
-    ...part('Others', columnTable(otherColumns, alternatives)),
+    ...part('Alternatives', columnTable(otherColumns, alternatives)),
     ...part('Left out of the figures, and candidates for a block', outlierLines(suggestion)),
     ...part(
       'Answered 401 or 403 again and again: somebody may guess passwords',
@@ -42,7 +42,7 @@ export function suggestionText(suggestion: Suggestion, style: Style): string {
     ),
     ...unreadableSection(log, style),
     ...part(
-      style('yellow', 'Look out'),
+      style('yellow', 'Notes'),
       warnings.map((warning) => `- ${onOneLine(warning)}`),
     ),
     '',
@@ -70,7 +70,7 @@ function outlierLines({ outliers, outlierCount, quantiles }: Suggestion): readon
 }
 
 function besides(outlierCount: number): string {
-  return outlierCount > 0 ? `, besides ${countText(outlierCount)} left out` : ''
+  return outlierCount > 0 ? `, not counting ${countText(outlierCount)} left out` : ''
 }
 
 function limitText({ limit, windowMs }: SuggestedLimit): string {
@@ -87,7 +87,7 @@ export function policyFileText(suggestion: Suggestion): string {
   const { key, pair, outliers, outlierCount, log, identities } = suggestion
   const blocked = outliers.flatMap(({ client }) => address.exec(client)?.[1] ?? [])
   return [
-    `# Suggested by sluice from ${countText(log.requests)} requests of ${countText(identities)} identities,`,
+    `# Suggested by sluice from ${countText(log.requests)} requests from ${countText(identities)} identities,`,
     `# ${timeText(log.fromMs)} to ${timeText(log.toMs)} UTC. Touches ${touchedText(pair, identities)}${besides(outlierCount)}.`,
     ...(key === 'ip' ? [] : [`key: ${key}`]),
     'policies:',
