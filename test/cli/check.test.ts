@@ -13,7 +13,7 @@ describe('sluice check', () => {
   it('says that a file is right', async () => {
     const { exitCode, stdout, stderr } = await runSluice(['check', right])
     expect([exitCode, stderr]).toEqual([0, ''])
-    expect(stdout).toBe(`${right}: no mistakes\n`)
+    expect(stdout).toBe(`${right}: no errors\n`)
   })
 
   it('lists each mistake by file, line and column, and exits with 1', async () => {

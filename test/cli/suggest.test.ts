@@ -86,7 +86,7 @@ describe('sluice suggest', { timeout: 60_000 }, () => {
     expect(found).toMatchObject({ pair: { sustained: { limit: 30 }, touched: 0 }, outlierCount: 1 })
     expect(found.outliers).toMatchObject([{ client: '@ip/10.0.0.0' }])
     expect((await runSluice(['suggest', ...group])).stdout).toContain(
-      '0 of 900 (0 %), besides 1 left out',
+      '0 of 900 (0 %), not counting 1 left out',
     )
   })
 
@@ -222,7 +222,7 @@ describe('sluice diff', { timeout: 60_000 }, () => {
     const file = write('durations.log', line('0.120') + line('0.250'))
     const format = '$remote_addr [$time_local] "$request" $request_time'
     const { stdout } = await runSluice(['suggest', file, '--format', format])
-    expect(stdout).toContain('the times of the log are whole seconds')
+    expect(stdout).toContain("the log's timestamps are whole seconds")
     expect(stdout).toContain('burst      2 / 10s')
   })
 

@@ -117,7 +117,9 @@ const logs = fc.asyncProperty(
     const words = ['-p', policies, '--format', format, '--trust-proxy', '1', '--json']
     const { exitCode, stdout, stderr } = await runSluice(['simulate', '-', ...words], { stdin })
     if (exitCode === 2) {
-      expect(stderr).toMatch(/^error: (no|none of the formats|no line of the log|the log has)/)
+      expect(stderr).toMatch(
+        /^error: (no|none of the formats|no line of the log|the log has|- cannot be read: )/,
+      )
       expect(stderr).not.toContain('\n    at ')
       return
     }

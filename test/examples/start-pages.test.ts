@@ -146,7 +146,7 @@ describe('the guide of the packages', () => {
 
 describe('the block of the page', () => {
   it.each([
-    ['index.md > One line for a limit', {}],
+    ['index.md > A limit in one line', {}],
     ['start/index.md > Add a limit > Express', {}],
     ['start/index.md > Add a limit > Fastify', {}],
     ['start/index.md > Add a limit > Koa', {}],

@@ -26,13 +26,12 @@ const theirs = new RateLimiterPostgres({
   ...{ keyPrefix: '', points: limit, duration: 3_600, clearExpiredByTimeout: false },
 })
 const rlf: Ask = (key) => theirs.consume(key)
-const alone: Ask = (key) =>
-  pool.query({
-    name: 'alone',
-    text: 'UPDATE rlf SET points = points + 1 WHERE key = $1 RETURNING points',
-    values: [key],
-    query_timeout: 1_000,
-  })
+const statement = {
+  name: 'alone',
+  text: 'UPDATE rlf SET points = points + 1 WHERE key = $1 RETURNING points',
+  query_timeout: 1_000,
+}
+const alone: Ask = (key) => pool.query({ ...statement, values: [key] })
 const ours = [false, true].map((prepare) =>
   patientLimiter({
     store: postgresStore(pool, { prepare }),

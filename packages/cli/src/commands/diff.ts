@@ -101,7 +101,7 @@ function textLines(found: PolicyDiff, files: readonly string[], style: Style): r
   return [
     style(
       'bold',
-      `${files.join(' → ')} on ${countText(requests)} requests of ${countText(clients)} clients`,
+      `${files.join(' → ')} on ${countText(requests)} requests from ${countText(clients)} clients`,
     ),
     ...table(
       ['', '>requests', '>clients'],

@@ -87,7 +87,7 @@ export async function suggestFrom(
           ]
         : []),
       ...(isWholeSeconds
-        ? [`${wholeSeconds}, so bursts are looked at over 10 s; log $msec for shorter ones`]
+        ? [`${wholeSeconds}, so bursts are measured over 10 s; log $msec for shorter ones`]
         : []),
       ...notesOn({
         'requests were answered 429 already: a limit was in force, and the figures show what it let through':
