@@ -381,7 +381,10 @@ class Fleet {
         decision: isRefunded ? 'refunded' : allowed ? 'allowed' : 'denied',
         // A denial that is repeated here has the number of units that it had at the store.
         ...(remaining !== undefined && isAsked && { remaining }),
-        retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : null,
+        // A process learns of the resets of others up to `denialTtlMs` late: till then it repeats the wait of before.
+        ...((isAsked || key !== 'reset') && {
+          retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : null,
+        }),
       }
       if (isRefunded) void limiter.refund(decision)
     }

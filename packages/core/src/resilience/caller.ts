@@ -4,14 +4,9 @@ import { type Decide, type Decision, decisionOf } from '../model/decision.ts'
 import type { Granted, ManualChange, Outcome } from '../model/store.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { type Deadlines, inTime } from './deadlines.ts'
 import { type Denials, denialsOf, forgetting } from './denials.ts'
-import {
-  type AskOwner,
-  type CallingLimiter,
-  type Deadlines,
-  inTime,
-  PendingAsk,
-} from './pending-ask.ts'
+import { type AskOwner, type CallingLimiter, PendingAsk } from './pending-ask.ts'
 import type { SharedStore } from './shared-store.ts'
 
 /**

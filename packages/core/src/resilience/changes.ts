@@ -5,14 +5,10 @@ import type { Held, Receipt } from '../model/check.ts'
 import type { Change, ManualChange, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { ControlCall } from '../waiting/control-call.ts'
+import { type DeadlinesByDuration, inTime } from './deadlines.ts'
 import { applyChange, denialsOf } from './denials.ts'
 import type { OutageWatch } from './outage-watch.ts'
-import {
-  type CallingLimiter,
-  type DeadlinesByDuration,
-  inTime,
-  type PendingAsk,
-} from './pending-ask.ts'
+import type { CallingLimiter, PendingAsk } from './pending-ask.ts'
 import type { StoreMonitor } from './store-monitor.ts'
 
 /** Time (ms) for a reset or a block, which no request waits for: it asks the store twice. */

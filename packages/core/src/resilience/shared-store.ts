@@ -7,8 +7,8 @@ import type { StoreHealth } from '../model/store-health.ts'
 import { SluiceError } from '../options/errors.ts'
 import { processWide } from '../runtime/process-wide.ts'
 import { Changes } from './changes.ts'
+import { DeadlinesByDuration } from './deadlines.ts'
 import { OutageWatch } from './outage-watch.ts'
-import { DeadlinesByDuration } from './pending-ask.ts'
 import { StoreMonitor } from './store-monitor.ts'
 
 /** All that the limiters of a store share in one process. */

@@ -1,13 +1,42 @@
-// biome-ignore lint/performance/noReExportAll: the kit is the main entry, with additions for Node
-export * from '../index.ts'
+export type { Guard } from '../guard/guard.ts'
 export { checksOf } from '../lifecycle/decided.ts'
+export type { GuardOptions } from '../options/live-policies.ts'
+export type { GuardSettings, NoPolicies, RouteOverride } from '../options/options.ts'
+export type { RequestContext } from '../request/context.ts'
+export type { Hold } from '../request/hold.ts'
+export type { Passage, Reject, RequestDecision } from '../request/passage.ts'
 export { passWithoutFields } from '../request/passage.ts'
-export { headerOf } from '../request/response.ts'
+export type { HttpRequest, RequestContent } from '../request/request.ts'
+export {
+  type HttpResponse,
+  headerOf,
+  type ResponseBody,
+  setFields,
+} from '../request/response.ts'
+export { routeScope, type Scope } from '../request/scope.ts'
 export { nodeRouter } from '../routes/node-router.ts'
+export { laxRouting, type Routing } from '../routes/router.ts'
 export { passes } from '../stages/stages.ts'
 export { createGuard } from './create-guard.ts'
-export { FrameworkContext, NodeRequestContext } from './framework-context.ts'
-export { sendByNode } from './mount.ts'
-export { fastifyTrustsAll } from './proxy-watch.ts'
+export { FrameworkContext, GuardedContext, NodeRequestContext } from './framework-context.ts'
+export { type RequestKeys, requestKeys } from './keys.ts'
+export {
+  type Handler,
+  type HandlerRequest,
+  type HandlerResponse,
+  handlerRequest,
+  sendByNode,
+} from './mount.ts'
+export { fastifyTrustsAll, ProxyWatch } from './proxy-watch.ts'
 export { beforeHead, settleAfter } from './response-end.ts'
-export { continueWith, type ServingGuard } from './serve.ts'
+export {
+  type AdapterContext,
+  continueWith,
+  hideOnRedirect,
+  type Limiting,
+  type Refusal,
+  type ServingGuard,
+  serve,
+  throwingObjects,
+  withLimiter,
+} from './serve.ts'

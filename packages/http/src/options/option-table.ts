@@ -174,14 +174,7 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
    * response, the first one chooses the IETF draft and the kind of legacy fields.
    * @default ['draft-11', 'legacy']
    */
-  headers?: Option<readonly Dialect[], readonly Dialect[]> = (value) => {
-    try {
-      return checkDialects(orDefault(value, ['draft-11', 'legacy']))
-    } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : quote(value)
-      throw new SluiceError('SLUICE_OPTION_INVALID', reason, { cause })
-    }
-  }
+  headers?: Option<readonly Dialect[], readonly Dialect[]> = dialects
   /** Lists the headers in Access-Control-Expose-Headers, for other origins. @default false */
   exposeHeaders?: Option<boolean, boolean> = flagOption(false)
   /** Removes the headers from redirects: some clients wait before they follow. @default false */
@@ -262,6 +255,15 @@ export function checkHttpOptions<Table extends object>(
     )
   }
   return settings
+}
+
+function dialects(value: readonly Dialect[] | undefined): readonly Dialect[] {
+  try {
+    return checkDialects(orDefault(value, ['draft-11', 'legacy']))
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : quote(value)
+    throw new SluiceError('SLUICE_OPTION_INVALID', reason, { cause })
+  }
 }
 
 /** Functions that make resolvers, and are none. */
