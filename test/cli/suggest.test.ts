@@ -141,7 +141,7 @@ describe('sluice suggest', { timeout: 60_000 }, () => {
       ...['--by', 'tenant=field:tenant', '-o', at('tenant.yaml')],
     ])
     expect(exitCode).toBe(0)
-    expect(stdout).toContain('3 requests of 2 identities (tenant)')
+    expect(stdout).toContain('3 requests from 2 identities (tenant)')
     expect(stdout).toContain('2 identities are few')
     expect(stdout).toContain('@user/acme has more than half of all requests')
     const text = readFileSync(at('tenant.yaml'), 'utf8')

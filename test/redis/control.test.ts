@@ -38,7 +38,7 @@ interface Change {
   isMade(): Promise<boolean>
 }
 
-const deadlineMs = 200
+const deadlineMs = 500
 const note = { author: 'ada', reason: 'a test' }
 
 const policy = { name: 'p', limit: 5, window: '1h' } as const
