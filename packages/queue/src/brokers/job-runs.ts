@@ -21,6 +21,8 @@ interface Run {
   readonly controller: AbortController
   /** True once the handler was called. */
   hasBegun: boolean
+  /** True once the handler has ended: nothing is left to stop. */
+  isSettling: boolean
 }
 
 /** The runs of a worker: notes their beginnings, carries out their settlements, and stops them. */
@@ -68,10 +70,14 @@ export class JobRuns {
     controller: AbortController,
     redeliver: (back: PutBack, message: number) => Promise<void>,
   ): Promise<boolean> {
-    const run: Run = { taken, controller, id: randomUUID(), hasBegun: false }
+    const run: Run = {
+      ...{ taken, controller, id: randomUUID() },
+      ...{ hasBegun: false, isSettling: false },
+    }
     this.#runs.add(run)
     try {
       const settlement = await this.#settlementOf(run)
+      run.isSettling = true
       const { table } = this.#terms
       const mark = { id: run.id, token: taken.token }
       if (!isPutBack(settlement)) {
@@ -154,7 +160,9 @@ export class JobRuns {
     const runs = [...this.#runs]
     const marks = runs.map(({ taken }) => [taken.job.id, taken.token] as const)
     const states = (await this.#terms.table.watch?.(marks)) ?? []
-    for (const [index, { controller }] of runs.entries()) {
+    for (const [index, { controller, isSettling }] of runs.entries()) {
+      // A job that was just settled is `lost` as well.
+      if (isSettling) continue
       if (states[index] === 'lost') controller.abort(new LeaseLost('the job runs elsewhere by now'))
       if (states[index] === 'stop') controller.abort(cancellation())
     }
