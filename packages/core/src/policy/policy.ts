@@ -62,7 +62,7 @@ class PolicyTable {
   window?: Option<Duration | DurationMs | CalendarWindow> = checkedElsewhere
   /** Algorithm that counts the units. @default 'sliding-log' */
   algorithm?: Option<AlgorithmName, AlgorithmName> = choiceOption('sliding-log', algorithmNames)
-  /** Also charges this policy for denied requests, whichever policy denied them. @default false */
+  /** Charges this policy for denied requests too, whichever policy denied them. @default false */
   countDenied?: Option<boolean, boolean> = flagOption(false)
   /**
    * Lifetime of a grant. For hot keys, a process takes grants of units from the store and spends

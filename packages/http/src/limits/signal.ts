@@ -47,7 +47,7 @@ export class SignalTable {
   interval?: Option<Duration, number> = durationOption('1s', durationMs)
   /**
    * Time in which older values fade from the average of the signal. After a change, the next one
-   * waits for the same time, so that the effect shows first.
+   * waits as long, so that the effect shows first.
    * @default three intervals
    */
   smoothing?: Option<Duration> = checkedElsewhere
