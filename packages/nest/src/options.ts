@@ -29,7 +29,7 @@ interface ModuleSettings {
   global?: boolean | undefined
   /**
    * Finds the HTTP request behind another kind of context, such as GraphQL. It has the address, the
-   * headers and the end of the response. @default none: only keys work
+   * headers and the end of the response. @default none: only keys are available
    */
   exchangeOf?: ((context: ExecutionContext) => HttpExchange | undefined) | undefined
 }

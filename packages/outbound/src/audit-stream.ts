@@ -21,7 +21,7 @@ class AuditStreamTable {
   maxKept?: Option<number, number> = countOption(100_000, { min: 1 })
   /**
    * Entries that may be on their way to Redis at once: a whole number ≥ 1. While Redis does not
-   * answer, further entries are lost.
+   * answer, further entries are dropped.
    * @default 10_000
    */
   maxPending?: Option<number, number> = countOption(10_000, { min: 1 })

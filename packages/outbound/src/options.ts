@@ -56,8 +56,8 @@ export class OutboundTable {
    */
   lateArrival?: Option<Duration, number> = durationOption('5s', waitBoundMs)
   /**
-   * Longest time that a process permits no calls after the store was unavailable or has lost its
-   * data. After a data loss, the longest window is enough if it is shorter.
+   * Longest time that a process permits no calls after the store was unavailable or lost its data.
+   * After a data loss, the longest window is enough if it is shorter.
    * @default '20s'
    */
   recovery?: Option<Duration, number> = durationOption('20s', durationMs)

@@ -41,7 +41,7 @@ export type Message = string | object
 export type Preflights = 'pass' | 'count'
 
 interface KeyedPenalty<Native> {
-  /** Client that collects strikes and is blocked. @default the guard's `key` */
+  /** Identifies the client that collects strikes and is blocked. @default the guard's `key` */
   key?: KeyResolver<Native> | undefined
 }
 
@@ -52,7 +52,7 @@ export type GuardPenalty<Native> = (AutomaticPenalty | ManualPenalty) & KeyedPen
 
 /** The options of policies that guards and routes have too. */
 export class SharedTable<Native> {
-  /** Client that is counted: `user(fn)`, or a function of the request. @default ip() */
+  /** Identifies the client to count: `user(fn)`, or a function of the request. @default ip() */
   key?: Option<KeyResolver<Native>> = (value, option) => {
     if (value !== undefined) checkResolver(value, option)
     return value
