@@ -40,7 +40,7 @@ export interface AutomaticPenalty extends NamedPenalty {
   /** Longest block, at least `for`. @default '1d', or `for` if that is longer */
   max?: Duration | undefined
   /**
-   * Resets the policies that count the blocked key, so that it has its whole quota after the block.
+   * Resets the policies that count the blocked key, so that it has its full quota after the block.
    * Without it, a client whose block is shorter than a window stays out until the window ends. It
    * requires a `for` of at least a second, and no policy with `countDenied`.
    * @default false
