@@ -29,7 +29,7 @@ class PoliciesTable {
   /**
    * Store through which the processes of a fleet share changes made at run time: the one that keeps
    * the counts.
-   * @default none: only the file applies, and nothing can be changed at run time
+   * @default none: only the file applies, and nothing else can be changed
    */
   store?: Option<Store, Documents | undefined> = (store, option) => {
     if (store === undefined || store?.documents) return store?.documents
