@@ -140,7 +140,7 @@ const nothing = ts.TypeFlags.Undefined | ts.TypeFlags.Null
 
 /** Words for types whose names tell less. */
 const words: ReadonlyMap<string, string> = new Map([
-  ...['string', 'String'].map((name) => [name, 'text'] as const),
+  ...['string', 'String'].map((name) => [name, 'string'] as const),
   ...['Omit', 'OptionsOf', 'Readonly', 'Record'].map((name) => [name, 'object'] as const),
   ...['duration', 'number', 'object'].map((name) => [name, name] as const),
   ...([
