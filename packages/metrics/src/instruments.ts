@@ -43,7 +43,7 @@ const rows = {
   sluice_checks_total: {
     unit: '{check}',
     by: ['policy', 'result'],
-    help: 'Checks of one policy for one request',
+    help: 'Checks, one per policy and request, by result',
   },
   sluice_denials_total: {
     unit: '{request}',
@@ -154,14 +154,14 @@ const rows = {
   sluice_jobs_total: {
     unit: '{job}',
     by: ['queue', 'event'],
-    help: 'Jobs of queues, by event',
+    help: 'Queue jobs, by event',
   },
   sluice_job_wait_seconds: {
     by: ['queue'],
     buckets: 'work',
     help: 'Time from the arrival of a job to each of its runs',
   },
-  sluice_job_run_seconds: { by: ['queue'], buckets: 'work', help: 'Duration of a run of a job' },
+  sluice_job_run_seconds: { by: ['queue'], buckets: 'work', help: 'Duration of a job run' },
   sluice_queue_depth: { unit: '{job}', by: ['queue'], help: 'Jobs that are waiting or running' },
   sluice_queue_dead_letters: {
     unit: '{job}',
@@ -181,7 +181,7 @@ const rows = {
   },
   sluice_outbound_pause_seconds_total: {
     by: ['outbound'],
-    help: 'Time for which third parties asked for a pause',
+    help: 'Duration of pauses that third parties asked for',
   },
   sluice_outbound_wait_seconds: {
     by: ['outbound'],
@@ -202,12 +202,12 @@ const rows = {
   sluice_client_wait_seconds: {
     by: ['reason'],
     buckets: 'work',
-    help: 'Time for which calls of the client waited, by reason',
+    help: 'Time that client calls waited, by reason',
   },
   sluice_client_give_ups_total: {
     unit: '{call}',
     by: ['reason'],
-    help: 'Calls of the client that were not retried although the response suggested it',
+    help: 'Client calls that were not retried although the response suggested it',
   },
   sluice_series_overflow_total: {
     unit: '{series}',
