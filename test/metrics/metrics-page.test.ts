@@ -11,22 +11,22 @@ import { pageRequest, scraped } from './scrape.ts'
 
 const intro = `# Metrics
 
-This page is written from the table in \`packages/metrics/src/instruments.ts\`. [Observability](observability.md) says how to read the metrics.
+This page is generated from the table in \`packages/metrics/src/instruments.ts\`. [Observability](observability.md) explains how to use the metrics.
 
-Names are those of Prometheus. OpenTelemetry has the second name, and its attributes begin with \`sluice.\`: the label \`policy\` is \`sluice.policy\`.
+The first name is for Prometheus, the second for OpenTelemetry. OpenTelemetry attributes start with \`sluice.\`: the label \`policy\` is \`sluice.policy\`.
 
 - No identity, key or secret is ever a label.
-- \`route\` is a pattern: at most 200 of them. A metric has at most 2,000 series. A route, policy, queue or outbound that finds no room is labelled \`other\`, and \`sluice_series_overflow_total\` counts it.
-- \`route="unmatched"\`: no route was matched when the limiter ran. A method that is not one of the common ones is \`OTHER\` in \`route\`.
-- A policy without a name is labelled by its shape: \`default-100-60s\`. Give policies names.
-- \`method_class\` is \`read\` (GET, HEAD, OPTIONS, TRACE, QUERY), \`write\`, or \`none\` where code called a limiter itself.
-- \`result\` of a request is \`allowed\`, \`denied\`, \`queued\` (a queue took it), \`skipped\`, \`failed_open\` or \`failed_closed\`. \`shadow_denied\` was allowed, but a policy in shadow would have denied it. \`shed\` was refused under pressure, or because there was no room to hold it.
-- \`result\` of a check is \`allowed\`, \`denied\`, \`unreached\`, \`fallback_allowed\`, \`fallback_denied\`, \`shadow_allowed\` or \`shadow_denied\`.
-- Two limiters on one request count it once each.
-- Of the decisions of the memory store, one in 16 is timed. \`sluice_decision_seconds\` counts the next 15 with the same time if they come within 50 ms, so its count is exact.
+- \`route\` is a pattern; there are at most 200. A metric has at most 2,000 series. Beyond these limits, routes, policies, queues and outbounds are labelled \`other\`, and \`sluice_series_overflow_total\` counts them.
+- \`route="unmatched"\` means that no route had been matched when the limiter ran. An uncommon method is \`OTHER\` in \`route\`.
+- A policy without a name is labelled by its shape: \`default-100-60s\`. So name your policies.
+- \`method_class\` is \`read\` (GET, HEAD, OPTIONS, TRACE, QUERY), \`write\`, or \`none\` if your code called a limiter directly.
+- The \`result\` of a request is \`allowed\`, \`denied\`, \`queued\` (a queue took it), \`skipped\`, \`failed_open\` or \`failed_closed\`. A \`shadow_denied\` request was allowed, but a policy in shadow would have denied it. A \`shed\` request was refused under load, or because there was no room to hold it.
+- The \`result\` of a check is \`allowed\`, \`denied\`, \`unreached\`, \`fallback_allowed\`, \`fallback_denied\`, \`shadow_allowed\` or \`shadow_denied\`.
+- If a request passes through two limiters, each counts it once.
+- Only one in 16 decisions by the memory store is timed. \`sluice_decision_seconds\` counts the next 15 with the same time if they follow within 50 ms, so its count is exact.
 
-| metric | kind | unit | labels | what it tells |
-| ------ | ---- | ---- | ------ | ------------- |
+| metric | kind | unit | labels | meaning |
+| --- | --- | --- | --- | --- |
 `
 
 function row(name: InstrumentName): string {
