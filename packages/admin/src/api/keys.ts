@@ -260,7 +260,9 @@ function stateOf(
   const sought = { policy: labelOf(policy), windowMs: policy.windowMs }
   const taken = admin.metrics && takenUnder(admin.metrics, sought)?.keys
   const perWindow = taken?.find((each) => each.digest === digest)?.perWindow
-  const shown = { policy: policy.name, isPenalty: isPenalty(policy), mode, denied, perWindow }
+  const penalty = isPenalty(policy)
+  const withinMs = penalty && policy.windowMs > 0 ? policy.windowMs : undefined
+  const shown = { policy: policy.name, isPenalty: penalty, withinMs, mode, denied, perWindow }
   if (outcome === 'unknown') return shown
   if (!outcome || outcome.limit === Number.POSITIVE_INFINITY)
     return { ...shown, allowed: true, limit: 'unlimited' }

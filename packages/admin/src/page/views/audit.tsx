@@ -18,7 +18,7 @@ export function Audit({ session, detail }: { session: Session; detail: string })
       <Panel
         title="Who did what, and why"
         flush
-        aside={<span class="muted small">{count(records.length)} actions</span>}
+        aside={<span class="muted small">actions: {count(records.length)}</span>}
       >
         <Loaded polled={audit} what="The audit trail">
           {() => (

@@ -4,8 +4,8 @@ import type { KeyAction, KeyPolicy, Lookup } from '../../api/types.ts'
 import { ActionDialog } from '../../parts/action-dialog.tsx'
 import { Choice, Field, Select } from '../../parts/forms.tsx'
 import { tell } from '../../parts/toasts.tsx'
-import { count, duration, endText, plain } from '../../words/format.ts'
-import { byCause, verdictOn } from './verdict.ts'
+import { count, endText, plain } from '../../words/format.ts'
+import { byCause, verdictOn, waitOf } from './verdict.ts'
 
 export type KeyActionName = keyof typeof acts | 'raise'
 
@@ -109,12 +109,8 @@ export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDia
   const [other, setOther] = useState('')
   const amount = typeof now === 'number' || chosen === 'unlimited' ? chosen : 'other'
   const isRight = amount !== 'other' || /^\d{1,15}$/.test(other)
-  const limit =
-    amount === 'unlimited'
-      ? amount
-      : amount === 'other'
-        ? Number(other)
-        : Number(now) * Number(amount)
+  const asked = amount === 'other' ? Number(other) : Number(now) * Number(amount)
+  const limit = amount === 'unlimited' ? amount : asked
   const until = Date.now() + Number(minutes) * 60_000
   const from = typeof now === 'number' ? `${count(now)} → ` : ''
   const text = `${plain(limit)}${windowOf(policy)}`
@@ -186,11 +182,10 @@ export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDia
           </span>
         )}
       </p>
-      {still.map(({ policy: name, isPenalty, retryAfterMs }) => (
-        <p key={name} class="toned near">
-          {name} still {isPenalty ? 'blocks' : 'denies'} it
-          {retryAfterMs !== undefined && `, for ${duration(retryAfterMs)} more`}.
-          {isPenalty && ' “Raise and unblock” lifts the block as well.'}
+      {still.map((of) => (
+        <p key={of.policy} class="toned near">
+          {of.policy} still {of.isPenalty ? 'blocks' : 'denies'} it, {waitOf(of)}.
+          {of.isPenalty && ' “Raise and unblock” lifts the block as well.'}
         </p>
       ))}
     </ActionDialog>
