@@ -273,24 +273,33 @@ describe('a typed key', () => {
 
 it('has a verdict of one span, without a sum, whose cause is first, and tells who denies for longer', () => {
   const of = { isPenalty: false, mode: 'enforce', allowed: true, used: 0, limit: 20 } as const
-  const policies = [
+  const penalty: KeyPolicy = {
+    ...{ ...of, policy: 'penalty', isPenalty: true, allowed: false, used: 20 },
+    ...{ retryAfterMs: 240_000, denied: { '10m': 2_788 } },
+  }
+  const policies: readonly KeyPolicy[] = [
     { ...of, policy: 'burst', denied: { '10m': 0 } },
     { ...of, policy: 'login', allowed: false, retryAfterMs: 840_000, denied: { '10m': 408 } },
-    {
-      ...{ ...of, policy: 'penalty', isPenalty: true, allowed: false, used: 20 },
-      ...{ retryAfterMs: 240_000, denied: { '10m': 2_788 } },
-    },
+    penalty,
   ]
   expect(byCause(policies).map(({ policy }) => policy)).toEqual(['penalty', 'login', 'burst'])
   const words = (...changed: readonly KeyPolicy[]) =>
-    verdictOn({ digest: '', found: true, policies: [...policies.slice(0, 2), ...changed] }).words
-  const [, , penalty] = policies
+    verdictOn({
+      ...{ digest: '', found: true, inCode: [] },
+      policies: [...policies.slice(0, 2), ...changed],
+    }).words
   expect(words(penalty)).toBe(
     'Blocked by penalty, for 4 min more, after 20 denied requests. login denies it for 14 min more. Denials within eleven minutes: penalty 2,788, login 408.',
   )
   // A block by hand.
   const { retryAfterMs: _, ...forEver } = { ...penalty, used: 0 }
   expect(words(forEver)).toMatch(/^Blocked by penalty, and waiting cannot help\. Denials within/)
+  const inCode = [{ policy: 'reports', denied: 35 }]
+  expect(verdictOn({ digest: '', found: true, inCode, policies: policies.slice(0, 1) })).toEqual({
+    tone: 'near',
+    words:
+      'No limit of the file denies it now. Limits that stand in code denied it within eleven minutes: reports 35.',
+  })
 })
 
 it('writes numbers with their units', () => {

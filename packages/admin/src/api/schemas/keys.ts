@@ -76,6 +76,10 @@ export const lookupAnswer = open({
       perWindow: optional(perWindow),
     }),
   ),
+  inCode: Type.Array(
+    open({ policy: policyName, denied: count('Denials of the last ten minutes, about.') }),
+    { description: 'Policies that stand in code and denied it: no look-up reads their states.' },
+  ),
 })
 
 export const resetRequest = closed({

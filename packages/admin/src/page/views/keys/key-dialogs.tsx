@@ -102,6 +102,7 @@ const times = [
 /** Gives an identity more for a time, of the policy that denies it or of another one. */
 export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDialogProps) {
   const limits = limitsOf(lookup)
+  const { tone, words } = verdictOn(lookup)
   const [policy, setPolicy] = useState(limits[0]?.policy ?? '')
   const [minutes, setMinutes] = useState<(typeof times)[number][0]>('60')
   const { limit: now, perWindow = 0 } = limits.find((each) => each.policy === policy) ?? {}
@@ -124,7 +125,7 @@ export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDia
     await call('keys/limit', { method: 'POST', body: { key, policy, limit, until, reason } })
     if (unblocks) await call('keys/unblock', { method: 'POST', body: { key, reason } })
     const also = unblocks ? ', and is not blocked any more' : ''
-    tell(`${label} may take ${text} under ${policy}, in force within a second${also}.`)
+    tell(`${label} may take ${text} under ${policy} until ${endText(Date.parse(until))}${also}.`)
     onDone()
   }
   return (
@@ -136,7 +137,7 @@ export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDia
           ? 'No policy limits it.'
           : (awayWords(lookup) ?? (!isRight && 'It needs a limit.'))
       }
-      reason={verdictOn(lookup).words}
+      reason={tone === 'deny' ? words : ''}
       actions={[
         { label: 'Raise', run: raise(false), look: isBlocked ? 'plain' : 'main' },
         ...(isBlocked ? [{ label: 'Raise and unblock', run: raise(true) }] : []),
@@ -196,7 +197,7 @@ function awayWords({ isAway }: Lookup): string | undefined {
   return isAway ? 'The store is away, so nothing can be changed now.' : undefined
 }
 
-/** The policies that have a limit, the one that denies first. A penalty is no policy. */
+/** The policies that have a limit, the one that denies first, and any in shadow last. */
 export function limitsOf({ policies }: Lookup): readonly KeyPolicy[] {
   return byCause(policies).filter(({ isPenalty }) => !isPenalty)
 }

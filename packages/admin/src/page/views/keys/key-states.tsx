@@ -31,7 +31,8 @@ function State({ of, policies, windowOf }: StatesProps & { of: KeyPolicy }) {
     <li class="stack tight">
       <div class="row apart">
         <span>
-          <strong>{policy}</strong> {isPenalty && <Badge tone="near">penalty</Badge>}{' '}
+          <strong>{policy}</strong>{' '}
+          {isPenalty && policy !== 'penalty' && <Badge tone="near">penalty</Badge>}{' '}
           {isShadow && <Badge tone="shadow">shadow</Badge>}{' '}
           {allowed === false && (
             <Badge tone={isShadow ? 'shadow' : 'deny'}>

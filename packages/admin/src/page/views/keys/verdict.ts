@@ -14,7 +14,8 @@ export function byCause(policies: readonly KeyPolicy[]): readonly KeyPolicy[] {
   const { denialsOf } = denialsIn(policies)
   const rank = (of: KeyPolicy): number => {
     const { mode, allowed, isPenalty } = of
-    if (allowed === false && mode === 'enforce') return isPenalty ? 0 : 1
+    if (mode === 'shadow') return 5
+    if (allowed === false) return isPenalty ? 0 : 1
     if (denialsOf(of) > 0) return 1
     return allowed === undefined ? 2 : allowed ? 4 : 3
   }
@@ -48,11 +49,13 @@ export function shareUsed({ capacity, limit, used = 0, allowed }: KeyPolicy): nu
 }
 
 /** Says whether a key is refused, by which policy, for how long, and how often. */
-export function verdictOn({ policies, isAway }: Lookup): {
+export function verdictOn({ policies, isAway, inCode }: Lookup): {
   readonly tone: 'ok' | 'near' | 'deny'
   readonly words: string
 } {
   const because = denialWords(policies)
+  const byCode = inCode.map(({ policy, denied }) => `${policy} ${count(denied)}`).join(', ')
+  const also = byCode && ` Limits that stand in code denied it within eleven minutes: ${byCode}.`
   if (isAway && policies.every(({ used, limit }) => (used ?? limit) === undefined)) {
     const denials = because || ' There are no denials among the busiest keys.'
     return { tone: 'near', words: `The store is away, and what it counts is unknown.${denials}` }
@@ -66,20 +69,23 @@ export function verdictOn({ policies, isAway }: Lookup): {
     const then = longer ? ` ${longer.policy} denies it ${waitOf(longer)}.` : ''
     return {
       tone: 'deny',
-      words: `${isPenalty ? 'Blocked' : 'Denied'} by ${until}${then}${because}`,
+      words: `${isPenalty ? 'Blocked' : 'Denied'} by ${until}${then}${because}${also}`,
     }
   }
   const unclear = sorted.find(({ allowed }) => allowed === undefined)
   if (unclear) {
     return {
       tone: 'near',
-      words: `The limit of ${unclear.policy} depends on the request.${because}`,
+      words: `The limit of ${unclear.policy} depends on the request.${because}${also}`,
     }
   }
   const [nearest] = sorted.toSorted((one, other) => shareUsed(other) - shareUsed(one))
   const near =
     nearest && shareUsed(nearest) > 0 ? `; nearest is ${nearest.policy}, ${usedOf(nearest)}` : ''
-  return { tone: 'ok', words: `Allowed now${near}.${because}` }
+  return {
+    tone: also ? 'near' : 'ok',
+    words: `${also ? 'No limit of the file denies it now' : 'Allowed now'}${near}.${because}${also}`,
+  }
 }
 
 export function waitOf({ retryAfterMs }: KeyPolicy): string {
