@@ -61,17 +61,6 @@ describe.each(denyingDrivers)('$name', (driver) => {
       expect(await asked.while(() => limiter.consume('k'))).toBe(1)
     })
 
-    it('ends when its wait does, before the second is over', async () => {
-      const limiter = patientLimiter({ store: await open(), ...policy })
-      await limiter.consume('k', { cost: 2 })
-      now += 9_900
-      await limiter.consume('k')
-      now += 99
-      expect(await asked.while(() => limiter.consume('k'))).toBe(0)
-      now += 1
-      expect(await limiter.consume('k')).toMatchObject({ allowed: true })
-    })
-
     it('covers higher costs, and no lower ones', async () => {
       const limiter = patientLimiter({ store: await open(), limit: 5, window: '10s' })
       await limiter.consume('k', { cost: 2 })

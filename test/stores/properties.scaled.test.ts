@@ -1,14 +1,6 @@
-import {
-  type AlgorithmName,
-  type Check,
-  type DecidingOp,
-  memoryStore,
-  type Policy,
-  type Store,
-  type StoreOp,
-} from '@sluice/core'
+import type { AlgorithmName, Check, DecidingOp, Policy, Store, StoreOp } from '@sluice/core'
 import fc from 'fast-check'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { checkOf } from '../support/patient-limiter.ts'
 import { type AnyCheck, changeOf } from '../support/store-through.ts'
 import { weighted } from '../support/weighted.ts'
@@ -27,14 +19,6 @@ import { policiesOf, policyOf, traces } from './traces.ts'
 
 const start = 1_795_195_800_123
 let now = start
-
-afterEach(() => vi.restoreAllMocks())
-
-function memoryAt(time: number): ReturnType<typeof memoryStore> {
-  now = time
-  vi.spyOn(Date, 'now').mockImplementation(() => now)
-  return memoryStore()
-}
 
 /** Requests of one client in time: how long after the one before, and what each costs. */
 function arrivals(windowMs: number): fc.Arbitrary<{ elapsedMs: number; cost: number }[]> {
@@ -56,21 +40,6 @@ const shapes = fc.record({
 })
 
 const drivers = [memoryDriver, postgresDriver]
-
-describe('sliding-log', () => {
-  it('admits a burst on both sides of a boundary only once', () => {
-    const store = memoryAt(60_000 * 29_919_930 - 1)
-    const checks = [checkOf(policyOf({ name: 'p', limit: 100, window: '1m' }))]
-    const burst = (): number => {
-      return Array.from({ length: 100 }, () => store.apply('consume', checks)[0]).filter(
-        (outcome) => outcome?.allowed,
-      ).length
-    }
-    expect(burst()).toBe(100)
-    now += 2
-    expect(burst()).toBe(0)
-  })
-})
 
 describe.each(drivers)('a lone client ($name)', (driver: StoreDriver) => {
   const server = serverOf(driver)
@@ -152,40 +121,6 @@ describe.each([memoryDriver, packedDriver])(
     )
   },
 )
-
-describe.each(exactNames)('%s', (algorithm: AlgorithmName) => {
-  it('is the same after a denial as before it, at every later instant', () => {
-    const cases = shapes.chain((shape) =>
-      fc.tuple(fc.constant(shape), arrivals(shape.window), fc.array(fc.nat(200_000))),
-    )
-    fc.assert(
-      fc.property(cases, ([{ limit, window }, requests, later]) => {
-        const store = memoryAt(start)
-        const policy = policyOf(algorithmPolicy(algorithm, { name: 'p', limit, window }))
-        const seen = (): unknown => {
-          const instant = now
-          const answers = later.map((ms) => {
-            now = instant + ms
-            return strip(store, checkOf(policy))
-          })
-          now = instant
-          return answers
-        }
-        for (const { elapsedMs, cost } of requests) {
-          now += elapsedMs
-          const before = seen()
-          const [outcome] = store.apply('consume', [checkOf(policy, { cost })])
-          if (!outcome?.allowed) expect(seen()).toEqual(before)
-        }
-      }),
-      { numRuns: 200 },
-    )
-  })
-})
-
-function strip(store: ReturnType<typeof memoryStore>, check: Check): unknown {
-  return store.apply('peek', [check]).map(({ policy: _, ...rest }) => rest)
-}
 
 describe.each([packedDriver, sortedSetDriver, postgresDriver])('stored keys ($name)', (driver) => {
   const server = serverOf(driver)

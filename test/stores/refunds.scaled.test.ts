@@ -89,30 +89,6 @@ describe.each([memoryDriver, postgresDriver, packedDriver, sortedSetDriver])('$n
     })
   })
 
-  it('gives back no units of others that were recorded under the same time', async () => {
-    const policy = { name: 'rounded', limit: 10, window: '1m', resolution: '10s' } as const
-    const limiter = patientLimiter({ store: opened.store, policies: [policy] })
-    now += 1
-    const first = await limiter.charge('k', { cost: 10 })
-    now += 7_000
-    await limiter.charge('k', { cost: 10 })
-    await limiter.refund(first)
-    expect((await limiter.consume('k', { cost: 10 })).allowed).toBe(false)
-  })
-
-  it('gives back parts of a bucket only as far as they have not drained', async () => {
-    const policy = { name: 'b', algorithm: 'token-bucket', limit: 10, window: 10_000 } as const
-    const limiter = patientLimiter({ store: opened.store, policies: [policy] })
-    const decision = await limiter.consume('k', { cost: 6 })
-    now += 4_000
-    await limiter.consume('k', { cost: 5 })
-    // Two of the six have not drained.
-    expect(await limiter.refund(decision, { units: 1 })).toBe(true)
-    expect(await limiter.refund(decision, { units: 3 })).toBe(true)
-    expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(5)
-    expect(await limiter.refund(decision)).toBe(false)
-  })
-
   it('gives leases back whole or not at all', async () => {
     const policy = { name: 'l', algorithm: 'concurrency', limit: 10 } as const
     const limiter = patientLimiter({ store: opened.store, policies: [policy] })

@@ -119,15 +119,6 @@ describe.each(denyingDrivers)('$name', (driver) => {
       expect(await strikesLeft(await witness())).toBe(6)
     })
 
-    it('are no strikes while the key is blocked', async () => {
-      const limiter = await processOf({ denialTtlMs: 60_000 })
-      await limiter.block('k', '1s')
-      for (let i = 0; i < 20; i += 1) await limiter.consume('k')
-      await limiter.close()
-      now += 1_000
-      expect(await strikesLeft(await witness())).toBe(10)
-    })
-
     it('are no strikes while the key is blocked and its quota is used up for longer', async () => {
       const limiter = await processOf({ denialTtlMs: 60_000 }, { name: 'hourly', window: '1h' })
       await limiter.consume('k', { cost: 2 })
@@ -138,14 +129,6 @@ describe.each(denyingDrivers)('$name', (driver) => {
       const { outcomes } = await limiter.consume('k')
       expect(outcomes).toMatchObject([{ allowed: false }, { allowed: true, remaining: 9 }])
       await limiter.close()
-    })
-
-    it('are forgotten by a reset', async () => {
-      const limiter = await processOf({ denialTtlMs: 60_000 })
-      await denied(limiter, 5)
-      await limiter.reset('k')
-      await limiter.close()
-      expect(await strikesLeft(await witness())).toBe(10)
     })
 
     it('count for as many keys as there are, within bounds', { timeout: 60_000 }, async () => {
@@ -180,14 +163,6 @@ describe.each(denyingDrivers)('$name', (driver) => {
       }
     })
 
-    it('by hand counts at once for a key that is denied without the store', async () => {
-      const limiter = await processOf()
-      await denied(limiter, 3)
-      await limiter.block('k', '1h')
-      expect((await limiter.consume('k')).retryAfterMs).toBe(3_600_000)
-      expect(await asked.while(() => limiter.consume('k'))).toBe(0)
-    })
-
     it('by another process counts at once for a key that is allowed, and after denialTtlMs for one that is not', async () => {
       const [here, there] = [await processOf(), await processOf()]
       await here.consume('free')
@@ -208,28 +183,9 @@ describe.each(denyingDrivers)('$name', (driver) => {
       expect(await asked.while(() => limiter.consume('k'))).toBe(0)
       expect((await limiter.consume('k')).retryAfterMs).toBe(3_599_500)
     })
-
-    it('that ends is over to the millisecond', async () => {
-      const limiter = await processOf()
-      await limiter.block('k', 700)
-      await limiter.consume('k')
-      now += 699
-      expect((await limiter.consume('k')).allowed).toBe(false)
-      now += 1
-      expect((await limiter.consume('k')).allowed).toBe(true)
-    })
   })
 
   describe('the denial that leads to a block', () => {
-    it('says how long the block lasts, as in memory', async () => {
-      const penalty = { name: 'bans', after: 3, within: '1m', for: '5m' } as const
-      const limiter = await processOf({}, { limit: 1, penalty })
-      await limiter.consume('k')
-      const waits: number[] = []
-      for (let i = 0; i < 4; i += 1) waits.push((await limiter.consume('k')).retryAfterMs)
-      expect(waits).toEqual([10_000, 10_000, 300_000, 300_000])
-    })
-
     it('asks the store once, whoever comes meanwhile', async () => {
       const limiter = await processOf()
       await denied(limiter, 9)
