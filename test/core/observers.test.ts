@@ -39,7 +39,7 @@ describe('the option observers', () => {
   })
 
   it('tells the others although one throws or rejects, and answers as before', async () => {
-    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
     const [first, told] = [vi.fn(), vi.fn()]
     const limiter = createLimiter({
       limit: 1,
@@ -59,6 +59,7 @@ describe('the option observers', () => {
     for (const { mock } of [first, told]) {
       expect(mock.calls.map(([{ decision }]) => decision.allowed)).toEqual([true, false])
     }
+    expect(warn.mock.calls).toEqual([[expect.stringContaining('sluice: an observer threw: ')]])
     warn.mockRestore()
   })
 
@@ -119,13 +120,17 @@ describe('the option observers', () => {
 })
 
 describe('the event of a decision', () => {
-  it('says who answered, how long it took, and what stands for the key', async () => {
+  it('says what was asked, who answered, how long it took, and what stands for the key', async () => {
     const events: DecisionEvent[] = []
     const observers = { onDecision: (event: DecisionEvent) => events.push(event) }
     const limiter = createLimiter({ limit: 1, window: '1m', observers })
-    await limiter.consume('user:42')
+    for (const method of ['consume', 'peek'] as const) await limiter[method]('user:42')
+    expect(events).toHaveLength(1)
     const [event] = events
     expect(event).toMatchObject({ answeredBy: 'memory', isQueued: false, key: 'user:42' })
+    const checks = [{ key: 'user:42', cost: 1, limit: 1 }]
+    const policy = { name: 'default' }
+    expect(event).toMatchObject({ checks, policy, request: undefined, route: undefined })
     expect(event?.durationMs).toBeGreaterThanOrEqual(0)
     expect(event?.digest).toBe(digestOf('user:42', {}))
   })
