@@ -2,23 +2,17 @@ import type { CheckLimiter, DecisionEvent, PolicyFields, Store } from '@sluice/c
 import { collectMetrics } from '@sluice/metrics'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
-import { afterEach, beforeEach, describe, expect, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startTcpProxy } from '../faults/tcp-proxy.ts'
 import { seriesValue } from '../metrics/scrape.ts'
 import { checkOf, patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
-import type { RedisServer } from '../support/redis-server.ts'
-import { it } from '../support/redis-test.ts'
+import { redisOfFile } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
-let redis: RedisServer
-let client: Redis
+const { client, redis } = await redisOfFile()
+
 let store: Store
 let opened = 0
-
-it.beforeAll(({ redis: server, client: own }) => {
-  redis = server
-  client = own
-})
 
 beforeEach(() => {
   opened += 1

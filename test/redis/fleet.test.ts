@@ -1,21 +1,14 @@
 import { type ClockSkewEvent, createLimiter, type Decision } from '@sluice/core'
 import { type RedisStore, type RedisStoreOptions, redisStore } from '@sluice/redis'
-import type { Redis } from 'ioredis'
-import { beforeEach, describe, expect, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import type { RedisServer } from '../support/redis-server.ts'
-import { it } from '../support/redis-test.ts'
+import { redisOfFile } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
-let server: RedisServer
-let client: Redis
+const { client, redis: server } = await redisOfFile()
+
 let opened = 0
 let key: string
-
-it.beforeAll(({ redis: itsServer, client: itsClient }) => {
-  server = itsServer
-  client = itsClient
-})
 
 beforeEach(() => {
   opened += 1

@@ -1,16 +1,12 @@
 import type { Duration, Limiter, PolicyOptions } from '@sluice/core'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
 import type { Redis } from 'ioredis'
-import { afterEach, describe, expect, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { hashTags } from '../../packages/redis/src/keys/hash-tags.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { it } from '../support/redis-test.ts'
+import { redisOfFile } from '../support/redis-test.ts'
 
-let client: Redis
-
-it.beforeAll(({ client: own }) => {
-  client = own
-})
+const { client } = await redisOfFile()
 
 afterEach(async () => {
   vi.restoreAllMocks()

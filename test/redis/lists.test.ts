@@ -1,15 +1,10 @@
 import type { InvalidEvent, PolicyOptions } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
-import type { Redis } from 'ioredis'
-import { beforeEach, describe, expect } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { it } from '../support/redis-test.ts'
+import { redisOfFile } from '../support/redis-test.ts'
 
-let redis: Redis
-
-it.beforeAll(({ client: own }) => {
-  redis = own
-})
+const { client: redis } = await redisOfFile()
 
 beforeEach(async () => void (await redis.flushall()))
 
@@ -37,17 +32,6 @@ describe('a list of policies', () => {
       }
     },
   )
-
-  it('keeps what a key holds in another form than its limit asks for', async () => {
-    const store = redisStore(redis, { heartbeatMs: 0 })
-    const high = patientLimiter({ store, policies: [log('second', 1_000)] })
-    const both = patientLimiter({ store, policies: [log('first'), log('second', 100)] })
-    for (let unit = 0; unit < 5; unit += 1) await high.consume('k')
-    for (let unit = 1; unit <= 3; unit += 1) {
-      const { outcomes } = await both.consume('k')
-      expect(outcomes.map(({ remaining }) => remaining)).toEqual([10 - unit, 95 - unit])
-    }
-  })
 
   it('counts a foreign key as empty, and no other policy twice', async () => {
     const invalid: InvalidEvent[] = []

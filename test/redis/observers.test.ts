@@ -1,16 +1,11 @@
 import type { DecisionEvent, StoreCall } from '@sluice/core'
 import { createLimiter } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
-import type { Redis } from 'ioredis'
-import { describe, expect } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { it } from '../support/redis-test.ts'
+import { redisOfFile } from '../support/redis-test.ts'
 
-let redis: Redis
-
-it.beforeAll(({ client: own }) => {
-  redis = own
-})
+const { client: redis } = await redisOfFile()
 
 function listening() {
   const decisions: DecisionEvent[] = []

@@ -1,18 +1,16 @@
 import type { LimiterOptions, StoreErrorEvent } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
-import { afterEach, describe, expect } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { generated, generatedFile } from '../packages/redis-scripts.ts'
 import { checkOf, patientLimiter } from '../support/patient-limiter.ts'
-import type { RedisServer } from '../support/redis-server.ts'
-import { it } from '../support/redis-test.ts'
+import { callsOf, redisOfFile } from '../support/redis-test.ts'
 import { readText } from '../support/workspace.ts'
 
-let server: RedisServer
+const { redis: server } = await redisOfFile()
 let client: Redis
 
-it.beforeEach(async ({ redis }) => {
-  server = redis
+beforeEach(async () => {
   client = new Redis(server.url)
   await client.flushall()
   await client.script('FLUSH')
@@ -21,10 +19,7 @@ it.beforeEach(async ({ redis }) => {
 
 afterEach(() => client.disconnect())
 
-async function calls(command: string): Promise<number> {
-  const stats = String(await server.cli('INFO', 'commandstats'))
-  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0)
-}
+const calls = (command: string) => callsOf(server, command)
 
 describe('the texts of the scripts', () => {
   it('are written from the Lua files as they are now: npm run build:lua', () => {
@@ -269,16 +264,6 @@ describe('two stores of one client', () => {
         window: '20s',
       }),
     ).not.toThrow()
-  })
-
-  it('of two processes share what they both define', async () => {
-    const other = new Redis(server.url)
-    const [here, there] = [client, other].map((connection) =>
-      patientLimiter({ store: redisStore(connection), limit: 2, window: '10s' }),
-    )
-    await here?.consume('k')
-    expect((await there?.consume('k'))?.outcomes[0]?.remaining).toBe(0)
-    other.disconnect()
   })
 })
 

@@ -3,6 +3,7 @@ import { collectMetrics } from '@sluice/metrics'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { seriesValue } from '../metrics/scrape.ts'
 import { checkOf, patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
+import { callsOf } from '../support/redis-test.ts'
 import { isProof } from '../support/scale.ts'
 import { until } from '../support/until.ts'
 import { type RegionName, startThreeServers, type ThreeServers } from './three-servers.ts'
@@ -279,10 +280,7 @@ describe("a policy of reach 'global'", () => {
   it('takes grants with prefetch, and refunds them', async () => {
     const hot = { name: 'sales', limit: 100_000, window: '1h', reach: 'global' } as const
     const { eu } = await bothRegions({ policies: [{ ...hot, prefetch: '6m' }] })
-    const asked = async (): Promise<number> => {
-      const stats = String(await servers.global.cli('INFO', 'commandstats'))
-      return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0)
-    }
+    const asked = () => callsOf(servers.global, 'evalsha')
     await until('the store is asked for few of many requests', async () => {
       const before = await asked()
       for (let i = 0; i < 200; i += 1) await eu.limiter.consume('user')
