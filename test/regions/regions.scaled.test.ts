@@ -117,15 +117,6 @@ describe('a limit of two regions', () => {
     expect(await atLimit(1, 'small')).toBe(1)
     expect(await atLimit(0, 'none')).toBe(0)
   })
-
-  it('divides a limit with shares that leave no pool', async () => {
-    const prefix = namespace()
-    const { store } = await servers.open('eu', {
-      redis: { prefix },
-      shares: { eu: 0.3, us: 0.6, asia: 0.1 },
-    })
-    expect(await exhaust(patientLimiter({ policies: [hourly], store }))).toBe(3)
-  })
 })
 
 describe('the outcome of a policy in a region', () => {

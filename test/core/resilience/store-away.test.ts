@@ -325,11 +325,6 @@ describe('the share of one process', () => {
     expect(await admitted(queue, 60)).toBe(3)
   })
 
-  it('is by as many as the store has seen', async () => {
-    store.fleet.instances = 5
-    expect(await admitted(limit(), 20)).toBe(2)
-  })
-
   it.each([0, 1.5, Number.NaN, '4'])('is of no fleet of %s', (n) => {
     expect(() => limit({ instances: n as number })).toThrow(/^instances must be/)
   })
