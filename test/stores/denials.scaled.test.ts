@@ -1,4 +1,4 @@
-import type { CheckLimiter, Decision, LimiterOptions, Store } from '@sluice/core'
+import type { Decision, LimiterOptions, PolicyFields, Store } from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { checkOf, patientLimiter } from '../support/patient-limiter.ts'
@@ -14,6 +14,7 @@ import {
 } from './store-drivers.ts'
 
 const policy: LimiterOptions = { limit: 2, window: '10s' }
+const tight: PolicyFields = { name: 'tight', limit: 1, window: '10s' }
 
 describe.each(denyingDrivers)('$name', (driver) => {
   const server = serverOf(driver)
@@ -38,6 +39,9 @@ describe.each(denyingDrivers)('$name', (driver) => {
     opened.push(store)
     return asked.watch(store)
   }
+
+  const limiterOver = async (...policies: readonly PolicyFields[]) =>
+    patientLimiter({ store: await open(), policies })
 
   describe('a denial', () => {
     it('is answered without the store while it holds, with a Retry-After that counts down', async () => {
@@ -70,11 +74,11 @@ describe.each(denyingDrivers)('$name', (driver) => {
     })
 
     it('covers one key and one limit', async () => {
-      const store = await open()
-      const [small, large] = [2, 3].map((limit) =>
-        patientLimiter({ store, name: 'p', limit, window: '10s' }),
-      )
-      if (!small || !large) throw new Error('two limiters')
+      const own = { store: await open(), name: 'p', window: '10s' } as const
+      const [small, large] = [
+        patientLimiter({ ...own, limit: 2 }),
+        patientLimiter({ ...own, limit: 3 }),
+      ]
       await small.consume('a', { cost: 2 })
       expect((await small.consume('a')).allowed).toBe(false)
       expect((await large.consume('a')).allowed).toBe(true)
@@ -101,7 +105,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
     })
 
     it('takes note of a reset by others after a second', async () => {
-      const sharing = async (): Promise<CheckLimiter> =>
+      const sharing = async () =>
         patientLimiter({ store: await open({ name: 'shared' }), name: 'p', ...policy })
       const [here, there] = [await sharing(), await sharing()]
       await here.consume('k', { cost: 2 })
@@ -127,28 +131,15 @@ describe.each(denyingDrivers)('$name', (driver) => {
     })
 
     it('is counted by a policy beside it that counts denials', async () => {
-      const limiter = patientLimiter({
-        store: await open(),
-        policies: [
-          { name: 'tight', limit: 1, window: '10s' },
-          { name: 'penalty', limit: 5, window: '1m', countDenied: true },
-        ],
-      })
-      const left = []
-      for (let i = 0; i < 4; i += 1) {
-        left.push((await limiter.consume('k')).outcomes[1]?.remaining)
+      const counting = { name: 'penalty', limit: 5, window: '1m', countDenied: true } as const
+      const limiter = await limiterOver(tight, counting)
+      for (const remaining of [4, 3, 2, 1]) {
+        expect((await limiter.consume('k')).outcomes[1]).toMatchObject({ remaining })
       }
-      expect(left).toEqual([4, 3, 2, 1])
     })
 
     it('leaves open what it does not know of other policies', async () => {
-      const limiter = patientLimiter({
-        store: await open(),
-        policies: [
-          { name: 'tight', limit: 1, window: '10s' },
-          { name: 'loose', limit: 9, window: '1m' },
-        ],
-      })
+      const limiter = await limiterOver(tight, { name: 'loose', limit: 9, window: '1m' })
       await limiter.consume('k')
       const [asked, remembered] = [await limiter.consume('k'), await limiter.consume('k')]
       expect(asked.outcomes[1]).toMatchObject({ allowed: true, remaining: 8 })
@@ -157,20 +148,14 @@ describe.each(denyingDrivers)('$name', (driver) => {
         { allowed: false, remaining: 0 },
         { allowed: true, remaining: undefined, resetMs: undefined, retryAfterMs: 0 },
       ])
-      const [tight, loose] = limiter.policies
-      const mixed = await limiter.decide([checkOf(tight), checkOf(loose, { key: 'another' })])
+      const [first, loose] = limiter.policies
+      const mixed = await limiter.decide([checkOf(first), checkOf(loose, { key: 'another' })])
       expect(mixed).toMatchObject({ allowed: false })
       expect(mixed.outcomes[1]).toMatchObject({ allowed: true, remaining: undefined })
     })
 
     it('tells nothing of a policy beside it that was reset meanwhile', async () => {
-      const limiter = patientLimiter({
-        store: await open(),
-        policies: [
-          { name: 'short', limit: 1, window: '10s' },
-          { name: 'long', limit: 1, window: '1m' },
-        ],
-      })
+      const limiter = await limiterOver(tight, { name: 'long', limit: 1, window: '1m' })
       const [short, long] = limiter.policies
       const checks = [checkOf(short, { key: 'a' }), checkOf(long, { key: 'b' })]
       await limiter.decide(checks)
@@ -182,13 +167,8 @@ describe.each(denyingDrivers)('$name', (driver) => {
     })
 
     it('takes one place however many policies deny', async () => {
-      const limiter = patientLimiter({
-        store: await open(),
-        policies: [
-          { name: 'tight', limit: 0, window: '10s' },
-          { name: 'loose', limit: 0, window: '1m' },
-        ],
-      })
+      const loose = { name: 'loose', limit: 0, window: '1m' } as const
+      const limiter = await limiterOver({ ...tight, limit: 0 }, loose)
       for (let i = 0; i < 6; i += 1) {
         await Promise.all(Array.from({ length: 1_000 }, (_, j) => limiter.consume(`${i}-${j}`)))
       }
@@ -221,11 +201,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
 
       it.each([
         ['is what the store would say', fc.constant(2), true],
-        [
-          'denies what the store would, and tells no longer wait',
-          fc.integer({ min: 0, max: 6 }),
-          false,
-        ],
+        ['denies what the store would, and tells no longer wait', fc.nat(6), false],
       ])('%s', { timeout: 60_000 }, async (_what, cost, isExact) => {
         await fc.assert(
           fc.asyncProperty(algorithm, requests(cost), async (name, steps) => {

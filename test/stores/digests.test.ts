@@ -62,12 +62,8 @@ describe('actions by digest', () => {
 
   it('lift a block in the fallback of this process, too', async () => {
     const store = redisStore(client, { prefix: 'd3', secret: 's' })
-    const limiter = createLimiter({
-      ...policy,
-      penalty,
-      store,
-      observers: { onStoreError: () => undefined },
-    })
+    const observers = { onStoreError: () => undefined }
+    const limiter = createLimiter({ ...policy, penalty, store, observers })
     await limiter.block('user:42', '1h')
     expect((await limiter.consume('user:42')).allowed).toBe(false)
     await limiter.unblock({ digest: digestOf('user:42', store) })

@@ -1,10 +1,4 @@
-import {
-  type Check,
-  definePolicy,
-  type MaybePromise,
-  type PolicyOptions,
-  type Store,
-} from '@sluice/core'
+import { type Check, definePolicy, type PolicyOptions, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { describe, expect } from 'vitest'
 import { it } from '../support/redis-test.ts'
@@ -19,10 +13,7 @@ it.beforeEach(({ client }) => {
   now = 1_795_195_800_000
   unreadable = []
   store = redisStore(client, {
-    prefix: `grants${opened}`,
-    clock: () => now,
-    denialTtlMs: 0,
-    heartbeatMs: 0,
+    ...{ prefix: `grants${opened}`, clock: () => now, denialTtlMs: 0, heartbeatMs: 0 },
     batch: { maxInFlight: 1 },
     observers: { onInvalid: ({ message }) => void unreadable.push(message) },
   })
@@ -44,9 +35,7 @@ async function grant(policy: typeof holding, units: number, limit = policy.limit
   return granted?.units
 }
 
-function reset(check: Check): MaybePromise<readonly boolean[]> {
-  return store.change({ op: 'reset', checks: [check] })
-}
+const reset = (check: Check) => store.change({ op: 'reset', checks: [check] })
 
 /** Takes units one by one; returns how many were admitted. */
 async function take(policy: typeof holding, units: number, limit = policy.limit) {

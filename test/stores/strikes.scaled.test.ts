@@ -206,11 +206,9 @@ describe.each(denyingDrivers)('$name', (driver) => {
           checkOf(limiter.policies[0], { key: user }),
           checkOf(limiter.penalty, { key: 'address' }),
         ])
-      const waits: number[] = []
-      for (const user of ['ada', 'bob', 'ada', 'bob', 'ada', 'bob']) {
-        waits.push((await ask(user)).retryAfterMs)
+      for (const [index, retryAfterMs] of [0, 0, 10_000, 10_000, 10_000, 300_000].entries()) {
+        expect(await ask(index % 2 === 0 ? 'ada' : 'bob')).toMatchObject({ retryAfterMs })
       }
-      expect(waits).toEqual([0, 0, 10_000, 10_000, 10_000, 300_000])
     })
   })
 
