@@ -31,10 +31,7 @@ export type FleetProtocol = {
 const settings: FleetSettings = JSON.parse(process.argv[2] ?? '{}')
 const { port, limit, windowMs, rate, step } = settings
 const file = openSync(settings.file, 'a')
-const client = new Redis(port, '127.0.0.1', {
-  maxRetriesPerRequest: 0,
-  retryStrategy: () => 50,
-})
+const client = new Redis(port, '127.0.0.1', { maxRetriesPerRequest: 0, retryStrategy: () => 50 })
 client.on('error', () => undefined)
 
 const limiter = createLimiter({
