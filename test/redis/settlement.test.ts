@@ -1,7 +1,7 @@
 import { createLimiter } from '@sluice/core'
 import type { GuardFields, Passage } from '@sluice/http'
 import { type RedisStore, redisStore } from '@sluice/redis'
-import { describe, expect, vi } from 'vitest'
+import { describe, expect } from 'vitest'
 import { exchange, guardOf } from '../http/exchange.ts'
 import { it, redisOfFile } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
@@ -51,19 +51,6 @@ describe('a guard on Redis', () => {
     admitted[4]?.end()
 
     await until('the units are settled', async () => (await used()) === 3)
-  })
-
-  it('charges what was added once, in one operation', async () => {
-    const store = openStore()
-    const submit = vi.spyOn(store, 'submit')
-    const { request, used } = guarded({}, store)
-    const { passage, end } = await request()
-    passage.decision?.charge(1)
-    passage.decision?.charge(2)
-    end(200)
-
-    await until('the units are settled', async () => (await used()) === 4)
-    expect(submit.mock.calls.filter(([{ op }]) => op === 'charge')).toHaveLength(1)
   })
 
   it('charges a retry nothing, and so many that come at once as may be free', async () => {
