@@ -38,12 +38,10 @@ async function usedAtStore(own: Partial<PolicyFields> = {}): Promise<number> {
   return exact.limit - ((await other.peek('k')).outcomes[0]?.remaining ?? 0)
 }
 
-/** Waits until the store counts all units. */
 function counted(limiter: CheckLimiter): Promise<void> {
   return until('the store counts all units', () => limiter.storeHealth().uncountedUnits === 0)
 }
 
-/** Asks for one unit so often, one after the other. */
 async function consume(limiter: CheckLimiter, times: number): Promise<number> {
   let allowed = 0
   for (let i = 0; i < times; i += 1) if ((await limiter.consume('k')).allowed) allowed += 1

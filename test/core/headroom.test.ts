@@ -2,7 +2,6 @@ import { createLimiter, type LimiterOptions, unlimited } from '@sluice/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 
-/** The limit that a limiter enforces. */
 function enforced(limit: number | typeof unlimited, headroom: number): number | undefined {
   return createLimiter({ limit, window: 1, headroom }).policies[0]?.limit
 }

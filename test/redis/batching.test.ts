@@ -20,7 +20,6 @@ type Argument = string | Buffer
 /** A call that was sent, and waits at the gate. */
 interface Held {
   readonly keys: number
-  /** Lets it go on to Redis, or fail. */
   release(error?: Error): void
 }
 
@@ -30,7 +29,6 @@ function gatedClient() {
   const sent: number[] = []
   return {
     held,
-    /** Keys of the calls so far. */
     sent,
     /** Whether calls wait; before, they go on at once. */
     isGated: false,

@@ -17,7 +17,6 @@ function storeThrough(change: (args: readonly unknown[]) => readonly unknown[]):
   return redisStore(changing, { heartbeatMs: 0, denialTtlMs: 0, batch: { maxInFlight: 1 } })
 }
 
-/** Redis answers every call with this error. */
 function storeThatSays(reply: string): RedisStore {
   return storeThrough(() => ['EVAL', 'return redis.error_reply(ARGV[1])', '0', reply])
 }

@@ -43,7 +43,6 @@ function open(policies: readonly PolicyFields[], client: UserClient = cluster) {
     /** Consumes, with a key for each policy. */
     consume: async (...keys: readonly string[]) =>
       limiter.decide(keys.map((key, index) => checkOf(limiter.policies[index], { key }))),
-    /** Units that are left of each policy. */
     async remaining(...keys: readonly string[]) {
       const peeks = await Promise.all(keys.map((key) => limiter.peek(key)))
       return peeks.map(({ outcomes }, index) => outcomes[index]?.remaining)

@@ -17,7 +17,6 @@ beforeAll(async () => {
 
 afterAll(() => servers[Symbol.asyncDispose]())
 
-/** A prefix of its own for each test. */
 function namespace(): string {
   opened += 1
   return `regions${opened}`

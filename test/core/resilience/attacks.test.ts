@@ -317,7 +317,6 @@ async function missed(ask: () => MaybePromise<Decision>) {
   return { decision: await asked, call }
 }
 
-/** Asks until one has found the store well. */
 async function untilClosed(limiter: CheckLimiter): Promise<void> {
   while (limiter.storeHealth().breaker !== 'closed') {
     await limiter.peek('nobody')
