@@ -20,7 +20,6 @@ describe('the option headers', () => {
     const value = ['draft-11']
     const dialects = checkDialects(value)
     value.push('draft-6')
-
     expect(dialects).toEqual(['draft-11'])
   })
 

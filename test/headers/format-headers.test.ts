@@ -54,7 +54,6 @@ describe('of several policies with one number', () => {
 describe('the list of policies', () => {
   it('H02: lists one item of a name, the one with less remaining', () => {
     const tighter = { ...perMinute, limit: 10, remaining: 3 }
-
     expect(format([perMinute, tighter, { ...perMinute, remaining: undefined }])).toEqual([
       'RateLimit-Policy: "default";q=10;w=60',
       'RateLimit: "default";r=3;t=30',
@@ -63,20 +62,17 @@ describe('the list of policies', () => {
 
   it('lists the first of two equal items of a name', () => {
     const longer = { ...perMinute, windowMs: 120_000 }
-
     expect(format([perMinute, longer])[0]).toBe('RateLimit-Policy: "default";q=100;w=60')
   })
 
   it('does not let a hidden or unlimited policy stand in for a visible one of its name', () => {
     const hidden = { ...perMinute, remaining: 0, hidden: true }
     const unlimited = { ...perMinute, remaining: 0, limit: Number.POSITIVE_INFINITY }
-
     expect(format([hidden, unlimited, perMinute])).toEqual(format([perMinute]))
   })
 
   it('writes q, qu, w, pk and the vendor parameter in this order', () => {
     const state = { ...perMinute, unit: 'content-bytes', pk: Uint8Array.of(255), vendor: 'acme-x' }
-
     expect(format([state])).toEqual([
       'RateLimit-Policy: "default";q=100;qu="content-bytes";w=60;pk=:/w==:;acme-x',
       'RateLimit: "default";r=50;t=30;pk=:/w==:',
@@ -94,7 +90,6 @@ describe('the list of policies', () => {
     'leaves a policy called %j out of the fields that carry names, and keeps its numbers elsewhere',
     (name) => {
       const state = { ...perMinute, name }
-
       expect(format([state])).toEqual([])
       expect(format([state], { dialects: ['legacy-github'] })).toEqual([
         'X-RateLimit-Limit: 100',
@@ -151,7 +146,6 @@ describe('the one policy of the older dialects', () => {
 
   it('tells the truth about a visible policy when only a hidden one denies', () => {
     const hidden = { ...daily, hidden: true, denied: true, retryAfterMs: 600_000 }
-
     expect(format([perMinute, hidden], { dialects: ['legacy'] })).toEqual([
       'X-RateLimit-Limit: 100',
       'X-RateLimit-Remaining: 50',
@@ -166,7 +160,6 @@ describe('the one policy of the older dialects', () => {
       { ...perMinute, name: 'hourly', windowMs: 3_600_000 },
       { ...perMinute, name: 'trial', limit: 5000, remaining: 4000, windowMs: undefined },
     ]
-
     expect(format(states, { dialects: ['draft-6'] })[0]).toBe('RateLimit-Policy: 100;w=60')
   })
 
@@ -180,7 +173,6 @@ describe('the one policy of the older dialects', () => {
 describe('GitHub’s extra fields', () => {
   it('H31: tell what is used, and of which policy', () => {
     const states = statesOf(vectorOf('V02'))
-
     expect(format(states, { dialects: ['legacy-github'] })).toEqual([
       ...vectorOf('V02')['legacy-epoch'],
       'X-RateLimit-Used: 50',
@@ -190,7 +182,6 @@ describe('GitHub’s extra fields', () => {
 
   it('add up with what the remaining says', () => {
     const states = statesOf(vectorOf('V31'))
-
     expect(format(states, { dialects: ['legacy-github'] })).toContain('X-RateLimit-Used: 100')
   })
 })
@@ -200,7 +191,6 @@ describe('Retry-After', () => {
 
   it('H32: is jittered alone, upwards', () => {
     const options = { retryJitterMs: 2400 }
-
     expect(format(statesOf(vectorOf('V08')), options)).toEqual([
       'RateLimit-Policy: "default";q=100;w=60',
       'RateLimit: "default";r=0;t=30',
@@ -214,7 +204,6 @@ describe('Retry-After', () => {
 
   it('stays at its cap, whatever the jitter', () => {
     const states = statesOf(vectorOf('V23'))
-
     expect(format(states, { retryJitterMs: 99_999 }).at(-1)).toBe('Retry-After: 1728000')
   })
 
@@ -231,7 +220,6 @@ describe('Retry-After', () => {
 
   it('is not sent when one of two violated policies can never be satisfied', () => {
     const never = { ...denied, name: 'never', retryAfterMs: Number.POSITIVE_INFINITY }
-
     expect(format([denied, never])).toEqual([
       'RateLimit-Policy: "default";q=100;w=60, "never";q=100;w=60',
       'RateLimit: "default";r=0;t=30, "never";r=0;t=30',
@@ -260,7 +248,6 @@ describe('numbers that a header cannot carry', () => {
 
   it.each([Number.NaN, Number.POSITIVE_INFINITY, 1e15, 1e21])('shows no limit of %d', (limit) => {
     const dialects = ['draft-11', 'draft-7', 'draft-6', 'legacy', 'legacy-delta'] as const
-
     for (const dialect of dialects) {
       expect(format([{ ...perMinute, limit }], { dialects: [dialect] })).toEqual([])
     }
@@ -277,7 +264,6 @@ describe('numbers that a header cannot carry', () => {
 
   it.each([Number.NaN, Number.POSITIVE_INFINITY, 1e18])('leaves out a time of %d ms', (timeMs) => {
     const state = { ...perMinute, windowMs: timeMs, resetMs: timeMs }
-
     expect(format([state], { dialects: ['draft-11', 'legacy'] })).toEqual([
       'RateLimit-Policy: "default";q=100',
       'RateLimit: "default";r=50',
@@ -288,7 +274,6 @@ describe('numbers that a header cannot carry', () => {
 
   it.each([Number.NaN, Number.POSITIVE_INFINITY, -1e15])('sends no epoch at a now of %d', (now) => {
     const lines = format([perMinute], { dialects: ['legacy'], nowMs: now })
-
     expect(lines).toEqual(['X-RateLimit-Limit: 100', 'X-RateLimit-Remaining: 50'])
   })
 })

@@ -107,7 +107,6 @@ describe('merging Retry-After', () => {
 
   it('turns an existing date into seconds, and keeps the later', () => {
     const existing = 'Fri, 20 Nov 2026 12:01:00 GMT'
-
     expect(mergeRetryAfter(existing, '30', { nowMs })).toBe('60')
     expect(mergeRetryAfter(existing, '90', { nowMs })).toBe('90')
   })

@@ -72,9 +72,7 @@ describe('a pause', () => {
     await vi.advanceTimersByTimeAsync(60_000)
     expect(await waits).toBeGreaterThanOrEqual(7_000)
     expect(events.find(({ type }) => type === 'paused')).toMatchObject({ forMs: 7_000 })
-    expect(events.find(({ type }) => type === 'call')).toMatchObject({
-      answer: expect.any(Number),
-    })
+    expect(events.find(({ type }) => type === 'call')).toMatchObject({ answer: expect.any(Number) })
   })
 
   it('outlives the process that was told, whether it is closed or dies', async () => {
