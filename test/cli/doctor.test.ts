@@ -214,27 +214,38 @@ describe('the rights', () => {
 })
 
 describe('the server', () => {
-  it('is too old', async () => {
-    const url = await front(redis.port, (reply) =>
-      reply.replace(/redis_version:[\d.]+/, (text) =>
-        'redis_version:6.0.9'.padEnd(text.length, '0'),
-      ),
-    )
-    expect((await examine(url)).of('version')?.seen).toMatch(/^Redis 6\.0\.9.*needs Redis 6\.2/)
-  })
+  const oldVersion = (reply: string) =>
+    reply.replace(/redis_version:[\d.]+/, ({ length }) => 'redis_version:6.0.9'.padEnd(length, '0'))
+  const anHourLater = (reply: string) =>
+    reply.replace(/^\*2\r\n\$10\r\n(\d{10})/, (_, s) => `*2\r\n$10\r\n${Number(s) + 3_600}`)
+  const started = async (...args: readonly string[]) => (await startOwn(...args)).url
 
-  it('is a replica', async () => {
-    const own = await startOwn('--replicaof', `127.0.0.1 ${redis.port}`)
-    const { of, exitCode } = await examine(own.url)
-    expect(exitCode).toBe(1)
-    const replica = `a replica of 127.0.0.1:${redis.port}`
-    expect(of('role')).toMatchObject(finding('error', replica, 'connect to the master'))
-  })
-
-  it('evicts keys', async () => {
-    const own = await startOwn('--maxmemory-policy', 'allkeys-lru')
-    const evicts = finding('warning', 'allkeys-lru', 'noeviction')
-    expect((await examine(own.url)).of('eviction')).toMatchObject(evicts)
+  it.each<[string, check: string, () => Promise<string>, ...Parameters<typeof finding>]>([
+    ['is too old', 'version', () => front(redis.port, oldVersion), 'error', 'Redis 6.0.9'],
+    [
+      ...([
+        'is a replica',
+        'role',
+        () => started('--replicaof', `127.0.0.1 ${redis.port}`),
+      ] as const),
+      ...(['error', 'a replica of 127.0.0.1:', 'connect to the master'] as const),
+    ],
+    [
+      ...(['evicts keys', 'eviction', () => started('--maxmemory-policy', 'allkeys-lru')] as const),
+      ...(['warning', 'allkeys-lru', 'noeviction'] as const),
+    ],
+    [
+      ...(['has another time', 'clock', () => front(redis.port, anHourLater)] as const),
+      ...(['warning', '3600 s ahead of', 'NTP'] as const),
+    ],
+    [
+      ...(['is far away', 'latency', () => front(redis.port, (reply) => reply, 20)] as const),
+      ...(['warning', ' ms', 'same zone'] as const),
+    ],
+  ])('%s', async (_, check, start, ...found) => {
+    const { of, exitCode } = await examine(await start())
+    expect(of(check)).toMatchObject(finding(...found))
+    expect(exitCode).toBe(found[0] === 'error' ? 1 : 0)
   })
 
   it('has no memory left', async () => {
@@ -255,24 +266,6 @@ describe('the server', () => {
     )
     const unsaved = finding('warning', 'MISCONF')
     expect((await examine(own.url)).of('persistence')).toMatchObject(unsaved)
-  })
-
-  it('has another time', async () => {
-    const url = await front(redis.port, (reply) =>
-      reply.replace(
-        /^\*2\r\n\$10\r\n(\d{10})/,
-        (_, seconds) => `*2\r\n$10\r\n${Number(seconds) + 3_600}`,
-      ),
-    )
-    const ahead = finding('warning', '3600 s ahead of', 'NTP')
-    expect((await examine(url)).of('clock')).toMatchObject(ahead)
-  })
-
-  it('is far away', async () => {
-    const url = await front(redis.port, (reply) => reply, 20)
-    const found = (await examine(url)).of('latency')
-    expect(found?.severity).not.toBe('ok')
-    expect(found?.fix).toContain('same zone')
   })
 
   it('has keys of the prefix that never expire, or that are big', async () => {

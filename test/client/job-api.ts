@@ -14,7 +14,6 @@ import { serve } from '../support/serve.ts'
 export interface JobApiOptions {
   /** Does the jobs, one at a time; without one nobody does. */
   readonly handler?: JobHandler
-  readonly maxAge?: number
   readonly poll?: StatusMonitorOptions['poll']
   /** Runs before all else. */
   readonly before?: RequestHandler
@@ -27,9 +26,9 @@ export interface JobApi {
 }
 
 /** An API whose `POST /reports` is queued, and whose jobs can be watched at `/jobs`. */
-export async function jobApi({ handler, maxAge, poll, before }: JobApiOptions): Promise<JobApi> {
+export async function jobApi({ handler, poll, before }: JobApiOptions): Promise<JobApi> {
   const broker = memoryBroker()
-  const queue = createQueue({ broker, identity: apiKey(), ...(maxAge && { maxAge }) })
+  const queue = createQueue({ broker, identity: apiKey() })
   const worker = handler && createWorker({ broker, handler, attempts: 1, concurrency: 1 })
   const app = express()
   if (before) app.use(before)

@@ -26,6 +26,11 @@ function accepted(headers: Record<string, string>, body: string | ReadableStream
   return response
 }
 
+/** Waits for the job of a 202, whose monitor `fetch` polls. */
+function waited(fetch: typeof globalThis.fetch, options: WaitForOptions = {}) {
+  return settled(waitFor(accepted({ Location: monitor }), { fetch, ...options }))
+}
+
 /** Waits for the job of a 202 with the headers `told`, whose monitor answers by a script. */
 async function polled(
   script: readonly ScriptedAnswer[],
@@ -35,6 +40,13 @@ async function polled(
   const job = accepted({ Location: monitor, ...told })
   const result = await settled(waitFor(job, { fetch: api.fetch, ...options }))
   return { result, times: api.times(), urls: api.sent.map(({ url }) => url) }
+}
+
+async function expectPendingAt(ms: number, where: string | undefined, waiting: Promise<unknown>) {
+  const startMs = performance.now()
+  await expect(waiting).rejects.toMatchObject({ name: 'StillPendingError', monitor: where })
+  expect(performance.now() - startMs).toBe(ms)
+  expect(vi.getTimerCount()).toBe(0)
 }
 
 describe('waitFor', () => {
@@ -59,15 +71,6 @@ describe('waitFor', () => {
       [200, monitor],
       [2200, monitor],
     ])
-  })
-
-  it('asks again where it was still pending', async () => {
-    const api = scriptedApi(pending, done)
-    const job = accepted({ Location: '/jobs/123' })
-    const waiting = waitFor(job, { fetch: api.fetch, maxWaitMs: 1_500 })
-    const error = await settled(waiting.catch((reason: unknown) => reason))
-    const again = error instanceof StillPendingError ? (error.monitor ?? '') : ''
-    expect((await settled(waitFor(again, { fetch: api.fetch }))).status).toBe(200)
   })
 
   it.each([
@@ -139,7 +142,7 @@ describe('waitFor', () => {
     const response = new Response('result', { headers: { 'Retry-After': '9' } })
     Object.defineProperty(response, 'redirected', { value: true })
     const fetch = async () => response
-    expect(await settled(waitFor(accepted({ Location: monitor }), { fetch }))).toBe(response)
+    expect(await waited(fetch)).toBe(response)
   })
 
   it('goes on when a poll comes too early, or the server is busy', async () => {
@@ -161,7 +164,7 @@ describe('waitFor', () => {
       seen.push(this)
       return new Response()
     }
-    await settled(waitFor(accepted({ Location: monitor }), { fetch }))
+    await waited(fetch)
     expect(seen).toEqual([undefined])
   })
 
@@ -195,7 +198,7 @@ describe('waitFor', () => {
       const { fetch, seen } = noting()
       const entries = Object.entries(headers).values()
       const once = entries as unknown as [string, string][]
-      await settled(waitFor(accepted({ Location: monitor }), { fetch, headers: once }))
+      await waited(fetch, { headers: once })
       expect(seen).toEqual([[monitor, 'Bearer a']])
     })
 
@@ -211,7 +214,7 @@ describe('waitFor', () => {
 
     it('refuses to be led there by a monitor', async () => {
       const api = scriptedApi({ status: 202, headers: { Location: foreign } })
-      const waiting = settled(waitFor(accepted({ Location: monitor }), { fetch: api.fetch }))
+      const waiting = waited(api.fetch)
       await expect(waiting).rejects.toThrow('sameOrigin')
       expect(api.sent).toHaveLength(1)
     })
@@ -254,48 +257,24 @@ describe('waitFor', () => {
     expect(shown).toEqual([200])
   })
 
-  it('ends with its signal, and leaves no timer', async () => {
-    const controller = new AbortController()
-    const job = accepted({ Location: monitor, 'Retry-After': '60' })
-    const waiting = waitFor(job, { fetch: scriptedApi().fetch, signal: controller.signal })
-    const rejected = expect(waiting).rejects.toThrow('enough')
-    await vi.advanceTimersByTimeAsync(1000)
-    controller.abort(new Error('enough'))
-    await rejected
-    expect(vi.getTimerCount()).toBe(0)
-  })
-
   it('is not held up by a poll that is not answered', async () => {
     const signals: (AbortSignal | null | undefined)[] = []
     const fetch: typeof globalThis.fetch = (_, init) => {
       signals.push(init?.signal)
       return new Promise(() => undefined)
     }
-    const startMs = performance.now()
-    const job = accepted({ Location: monitor, 'Retry-After': '2' })
-    const waiting = settled(waitFor(job, { fetch, maxWaitMs: 7000 }))
-    await expect(waiting).rejects.toMatchObject({ name: 'StillPendingError', monitor })
-    expect(performance.now() - startMs).toBe(7000)
+    await expectPendingAt(7000, monitor, waited(fetch, { maxWaitMs: 7000 }))
     expect(signals.map((signal) => signal?.aborted)).toEqual([true])
-    expect(vi.getTimerCount()).toBe(0)
   })
 
   it('is not held up by a client that waits as it is told', async () => {
-    const api = scriptedApi(refusal(50))
-    const fetch = createFetch({ fetch: api.fetch })
-    const startMs = performance.now()
-    const waiting = settled(waitFor(accepted({ Location: monitor }), { fetch, maxWaitMs: 7000 }))
-    await expect(waiting).rejects.toBeInstanceOf(StillPendingError)
-    expect(performance.now() - startMs).toBe(7000)
-    expect(vi.getTimerCount()).toBe(0)
+    const fetch = createFetch({ fetch: scriptedApi(refusal(50)).fetch })
+    await expectPendingAt(7000, monitor, waited(fetch, { maxWaitMs: 7000 }))
   })
 
   it('is not held up by the body of a 202 that never comes', async () => {
-    const startMs = performance.now()
     const waiting = settled(waitFor(accepted(json, silence()), { maxWaitMs: 7000 }))
-    await expect(waiting).rejects.toMatchObject({ name: 'StillPendingError', monitor: undefined })
-    expect(performance.now() - startMs).toBe(7000)
-    expect(vi.getTimerCount()).toBe(0)
+    await expectPendingAt(7000, undefined, waiting)
   })
 
   it('looks for another monitor no longer than a second', async () => {
@@ -306,7 +285,7 @@ describe('waitFor', () => {
       const isLast = timesMs.length === 3
       return isLast ? new Response() : new Response(silence(), { status: 202, headers: json })
     }
-    await settled(waitFor(accepted({ Location: monitor }), { fetch }))
+    await waited(fetch)
     expect(timesMs).toEqual([1000, 3500, 6750])
     expect(vi.getTimerCount()).toBe(0)
   })
@@ -314,9 +293,7 @@ describe('waitFor', () => {
   it('takes a document that does not come for the result, after a second', async () => {
     const response = new Response(silence(), { headers: json })
     const startMs = performance.now()
-    const result = await settled(
-      waitFor(accepted({ Location: monitor }), { fetch: async () => response }),
-    )
+    const result = await waited(async () => response)
     expect(result).toBe(response)
     expect(result.bodyUsed).toBe(false)
     expect(performance.now() - startMs).toBe(2000)
@@ -382,7 +359,7 @@ describe('waitFor', () => {
         url: { value: url },
       })
     }
-    await settled(waitFor(accepted({ Location: monitor }), { fetch }))
+    await waited(fetch)
     expect(sent).toHaveLength(polls)
   })
 
