@@ -86,18 +86,6 @@ describe.runIf(isProof)('a fleet with faults', () => {
     expect(new Set(reports.map(({ status }) => status.number)).size).toBe(1)
   }, 180_000)
 
-  it('refuses a change while Redis is frozen, and takes changes again afterwards', async () => {
-    const changer = await start()
-    server.pause()
-    await expect(changer.ask('limit', first + 1)).rejects.toThrow()
-    server.resume()
-    await until('a change goes through again', async () => {
-      await changer.ask('limit', first + 2)
-      return true
-    })
-    await inForce(changer.number)
-  }, 60_000)
-
   it('runs the file without Redis, and has the kill switch of the environment', async () => {
     const nobody = 'redis://127.0.0.1:1'
     fleet = await startFleet([[path, nobody]], { SLUICE_KILL_SWITCH: 'shadow' })

@@ -15,8 +15,8 @@ describe('a worker over RabbitMQ', () => {
     const job = await bench.enqueued()
     const ran: string[] = []
     const worker = bench.broker.work(async ({ id }, signal, delivery) => {
-      ran.push(id)
       await delivery.begin()
+      ran.push(id)
       if (id === job.id) await new Promise((resolve) => signal.addEventListener('abort', resolve))
       return done
     }, alone)
