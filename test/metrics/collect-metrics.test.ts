@@ -209,12 +209,6 @@ describe('metrics of a limiter', () => {
     skewed.fleet.clockSkewMs = 300
     await expectSeries(metrics, { sluice_clock_skew_seconds: 0.3 })
   })
-
-  it('call a policy without a name by its shape', async () => {
-    const metrics = collectMetrics()
-    createLimiter({ limit: 5, window: '15m', observers: [metrics] })
-    await expectSeries(metrics, { 'sluice_policy_limit{policy="default-5-900s"}': 5 })
-  })
 })
 
 it.each([

@@ -16,14 +16,16 @@ describe('prometheus() with prom-client 15', () => {
     const registry = new Registry()
     prometheus(await denials(), { registry })
     const text = await registry.metrics()
-    expect(text).toContain('# TYPE sluice_checks_total counter\n')
-    expect(text).toContain('sluice_checks_total{policy="api",result="denied"} 2\n')
-    expect(text).toContain(
-      '# TYPE sluice_policy_limit gauge\nsluice_policy_limit{policy="api"} 1\n',
-    )
-    expect(text).toContain('sluice_used_ratio_bucket{le="0.99",policy="api"} 0\n')
-    expect(text).toContain('sluice_used_ratio_bucket{le="+Inf",policy="api"} 1\n')
-    expect(text).toContain('sluice_used_ratio_count{policy="api"} 1\n')
+    for (const line of [
+      '# TYPE sluice_checks_total counter',
+      'sluice_checks_total{policy="api",result="denied"} 2',
+      '# TYPE sluice_policy_limit gauge\nsluice_policy_limit{policy="api"} 1',
+      'sluice_used_ratio_bucket{le="0.99",policy="api"} 0',
+      'sluice_used_ratio_bucket{le="+Inf",policy="api"} 1',
+      'sluice_used_ratio_count{policy="api"} 1',
+    ]) {
+      expect(text).toContain(`${line}\n`)
+    }
   })
 
   it('reads anew at each scrape, beside metrics of the application', async () => {
@@ -88,12 +90,6 @@ describe('prometheus() with prom-client 15', () => {
       'sluice_region_held_units',
       'sluice_outbound_waiting',
     ])
-  })
-
-  it('refuses a registry that has one of the names', () => {
-    const registry = new Registry()
-    new Counter({ name: 'sluice_jobs_total', help: 'mine', registers: [registry] }).inc()
-    expect(() => prometheus(collectMetrics(), { registry })).toThrow(/sluice_jobs_total already/)
   })
 
   it.each([[{}], [{ registry: {} }], [{ registry: undefined }]])('refuses %j', (options) => {
