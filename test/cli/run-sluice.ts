@@ -1,14 +1,7 @@
 import { Readable } from 'node:stream'
-import type { ExitCode } from '@sluice/cli'
 import { expect } from 'vitest'
 import { runCli } from '../../packages/cli/src/commands/run-cli.ts'
 import type { Terminal } from '../../packages/cli/src/terminal/terminal.ts'
-
-interface Ran {
-  readonly exitCode: ExitCode
-  readonly stdout: string
-  readonly stderr: string
-}
 
 interface RunOptions {
   readonly stdin?: string | Buffer
@@ -20,7 +13,7 @@ interface RunOptions {
 }
 
 /** Runs `sluice` in this process, as a shell would with these words. */
-export async function runSluice(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+export async function runSluice(args: readonly string[], options: RunOptions = {}) {
   const { stdin = '', env = {}, isTTY = false, columns = 100 } = options
   const { signal = new AbortController().signal } = options
   const written = { stdout: '', stderr: '' }

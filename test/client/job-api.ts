@@ -19,14 +19,8 @@ export interface JobApiOptions {
   readonly before?: RequestHandler
 }
 
-export interface JobApi {
-  /** With a slash at its end. */
-  readonly url: string
-  close(): Promise<void>
-}
-
 /** An API whose `POST /reports` is queued, and whose jobs can be watched at `/jobs`. */
-export async function jobApi({ handler, poll, before }: JobApiOptions): Promise<JobApi> {
+export async function jobApi({ handler, poll, before }: JobApiOptions) {
   const broker = memoryBroker()
   const queue = createQueue({ broker, identity: apiKey() })
   const worker = handler && createWorker({ broker, handler, attempts: 1, concurrency: 1 })
