@@ -9,28 +9,27 @@ interface RunOptions {
   readonly isTTY?: boolean
   /** The width of the terminal. @default 100 */
   readonly columns?: number
-  readonly signal?: AbortSignal
+}
+
+/** Keeps what is written to the outputs of a terminal. */
+export function captured(options: { isTTY: boolean; columns?: number; rows?: number }) {
+  const written = { stdout: '', stderr: '' }
+  const outputOf = (name: 'stdout' | 'stderr') => ({
+    ...options,
+    write: (text: string) => {
+      written[name] += text
+    },
+  })
+  return { written, stdout: outputOf('stdout'), stderr: outputOf('stderr') }
 }
 
 /** Runs `sluice` in this process, as a shell would with these words. */
 export async function runSluice(args: readonly string[], options: RunOptions = {}) {
   const { stdin = '', env = {}, isTTY = false, columns = 100 } = options
-  const { signal = new AbortController().signal } = options
-  const written = { stdout: '', stderr: '' }
-  const outputOf = (name: 'stdout' | 'stderr') => ({
-    isTTY,
-    columns,
-    write: (text: string) => {
-      written[name] += text
-    },
-  })
-  const exitCode = await runCli(args, {
-    stdin: Readable.from([Buffer.from(stdin)]),
-    stdout: outputOf('stdout'),
-    stderr: outputOf('stderr'),
-    env,
-    signal,
-  })
+  const { written, ...outputs } = captured({ isTTY, columns })
+  const { signal } = new AbortController()
+  const terminal = { stdin: Readable.from([Buffer.from(stdin)]), ...outputs, env, signal }
+  const exitCode = await runCli(args, terminal)
   return { exitCode, ...written }
 }
 

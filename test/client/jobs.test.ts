@@ -9,17 +9,9 @@ afterAll(async () => {
   for (const close of closers) await close()
 })
 
-interface Poll {
-  readonly status: number
-  /** How long before it was sent the answer before it had come, in ms. */
-  readonly pauseMs: number
-  /** What that answer had told to wait, in ms. */
-  readonly toldMs: number
-}
-
-/** A `fetch` that writes down how long it was waited for, from an answer on. */
-function watching(first: Response): { fetch: Fetch; polls: Poll[] } {
-  const polls: Poll[] = []
+/** A `fetch` that writes down how long each call came after the last answer, and what that had told to wait, in ms. */
+function watching(first: Response) {
+  const polls: { status: number; pauseMs: number; toldMs: number }[] = []
   let toldMs = toldBy(first)
   let answeredMs = performance.now()
   const fetch: Fetch = async (input, init) => {

@@ -154,15 +154,6 @@ describe('the one policy of the older dialects', () => {
     ])
   })
 
-  it('leaves a second policy of the same number, and one without a window, out of RateLimit-Policy', () => {
-    const states = [
-      perMinute,
-      { ...perMinute, name: 'hourly', windowMs: 3_600_000 },
-      { ...perMinute, name: 'trial', limit: 5000, remaining: 4000, windowMs: undefined },
-    ]
-    expect(format(states, { dialects: ['draft-6'] })[0]).toBe('RateLimit-Policy: 100;w=60')
-  })
-
   it('has no RateLimit-Policy when no window is known', () => {
     expect(format([{ ...perMinute, windowMs: undefined }], { dialects: ['draft-7'] })).toEqual([
       'RateLimit: limit=100, remaining=50, reset=30',

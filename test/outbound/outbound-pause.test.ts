@@ -1,13 +1,8 @@
 import { memoryStore } from '@sluice/core'
-import {
-  createOutbound,
-  type Outbound,
-  type OutboundEvent,
-  type OutboundOptions,
-} from '@sluice/outbound'
+import type { Outbound } from '@sluice/outbound'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { storeThrough } from '../support/store-through.ts'
-import { fakeTime, wait } from './faked-time.ts'
+import { fakeTime, observed, wait } from './faked-time.ts'
 import { type FlakyStore, flakyStore } from './flaky-store.ts'
 
 let answers: Response[]
@@ -19,14 +14,7 @@ beforeEach(() => {
   vi.stubGlobal('fetch', async () => answers.shift() ?? new Response(''))
 })
 
-function make(options: Partial<OutboundOptions> = {}): Outbound {
-  return createOutbound({
-    name: 'crm',
-    limits: [{ limit: 100, window: '1s' }],
-    maxWait: '1d',
-    ...options,
-  })
-}
+const { events, make } = observed({ limits: [{ limit: 100, window: '1s' }], maxWait: '1d' })
 
 const refusal = (retryAfter: string, status = 429): Response =>
   new Response('', { status, headers: { 'Retry-After': retryAfter } })
@@ -64,8 +52,8 @@ describe('a pause', () => {
       },
     ],
   ])('is heeded where a scheduled function comes to %s', async (_what, call) => {
-    const events: OutboundEvent[] = []
-    const caller = make({ store, observers: { onEvent: (event) => events.push(event) } })
+    events.splice(0)
+    const caller = make({ store })
     await caller.schedule(call).catch(() => undefined)
     await caller.close()
     const waits = waitOf(other)

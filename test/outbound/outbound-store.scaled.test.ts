@@ -1,11 +1,11 @@
 import { memoryStore } from '@sluice/core'
-import { createOutbound, type Outbound, type OutboundOptions } from '@sluice/outbound'
+import type { Outbound, OutboundOptions } from '@sluice/outbound'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { mostWithin } from '../support/most-within.ts'
 import { scaled } from '../support/scale.ts'
 import { storeThrough } from '../support/store-through.ts'
-import { fakeTime, wait } from './faked-time.ts'
+import { fakeTime, observed, wait } from './faked-time.ts'
 import { flakyStore, seenFrom } from './flaky-store.ts'
 
 fakeTime()
@@ -13,9 +13,7 @@ beforeEach(() => {
   vi.spyOn(console, 'warn').mockImplementation(() => undefined)
 })
 
-function make(options: Partial<OutboundOptions> = {}): Outbound {
-  return createOutbound({ name: 'crm', limits: [{ limit: 2, window: '1s' }], ...options })
-}
+const { events, make } = observed({ limits: [{ limit: 2, window: '1s' }] })
 
 /** Processes with a view of one store each. */
 function fleet(count: number, options: Partial<OutboundOptions> = {}) {
@@ -97,11 +95,7 @@ describe('an outbound whose store fails', () => {
               limit: 1,
               windowMs: 2_252,
               processes: 2,
-              calls: [1, 2, 3, 4, 5].map(() => ({
-                afterMs: 0,
-                arrivesAfterMs: 0,
-                answersAfterMs: 0,
-              })),
+              calls: Array(5).fill({ afterMs: 0, arrivesAfterMs: 0, answersAfterMs: 0 }),
               incidents: [{ afterMs: 2_253, awayMs: 517, losesAll: true }],
             },
           ],
@@ -179,8 +173,7 @@ describe('an outbound whose store fails', () => {
   })
 
   it('waits on a store that has lost its data, for others to notice and tell it of their calls, and says so', async () => {
-    const events: unknown[] = []
-    const { store, outbounds } = fleet(2, { observers: { onEvent: (event) => events.push(event) } })
+    const { store, outbounds } = fleet(2)
     const [one, idle] = outbounds
     await first(one)
     await first(one)

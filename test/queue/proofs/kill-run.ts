@@ -4,7 +4,7 @@ import { bundledScript } from '../../support/bundled-script.ts'
 import { type Child, startChild } from '../../support/child.ts'
 import { mostWithin } from '../../support/most-within.ts'
 import { startRabbitmq } from '../../support/rabbitmq-server.ts'
-import { startRedis } from '../../support/redis-server.ts'
+import { type RedisServer, startRedis } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
 import { newJob } from '../broker-bench.ts'
 import { endStates } from './end-states.ts'
@@ -117,10 +117,6 @@ interface Start {
   readonly pid: number
 }
 
-interface Server {
-  cli(...args: (string | number)[]): Promise<unknown>
-}
-
 /** How long (ms) after a start a lost channel may be what its run was repeated for. */
 const lostWithinMs = 5_000
 
@@ -148,11 +144,11 @@ function repeats(
   return found
 }
 
-async function count(redis: Server, key: string): Promise<number> {
+async function count(redis: RedisServer, key: string): Promise<number> {
   return Number(await redis.cli('LLEN', key))
 }
 
-async function list(redis: Server, key: string): Promise<string[]> {
+async function list(redis: RedisServer, key: string): Promise<string[]> {
   const reply = await redis.cli('LRANGE', key, 0, -1)
   return Array.isArray(reply) ? reply.map(String) : []
 }
