@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { formatHeaders, parseHeaders } from '@sluice/headers'
+import { parseHeaders } from '@sluice/headers'
 import { describe, expect, it } from 'vitest'
-import { nowMs, statesOf, vectorOf } from './vectors.ts'
+import { nowMs } from './vectors.ts'
 
 describe('the source of the headers', () => {
   const values: Record<string, unknown> = { RateLimit: ['"a";r=1', undefined], 'Retry-After': 2 }
@@ -341,20 +341,4 @@ describe('a clock that is no finite number', () => {
       expect(parseHeaders({ 'Retry-After': '30' }, { nowMs }).retryAfterMs).toBe(30_000)
     },
   )
-})
-
-it('reads our default dialects back as one set of policies', () => {
-  const lines = formatHeaders(statesOf(vectorOf('V39')), {
-    dialects: ['draft-11', 'legacy'],
-    nowMs,
-    rejected: true,
-  })
-
-  expect(parseHeaders(Object.fromEntries(lines), { nowMs })).toEqual({
-    policies: [
-      { name: 'burst', limit: 10, windowMs: 1000, remaining: 0, resetMs: 1000 },
-      { name: 'daily', limit: 1000, windowMs: 86_400_000, remaining: 0, resetMs: 30_211_000 },
-    ],
-    retryAfterMs: 30_211_000,
-  })
 })

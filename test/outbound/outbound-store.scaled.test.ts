@@ -104,23 +104,6 @@ describe('an outbound whose store fails', () => {
     )
   }, 120_000)
 
-  it('keeps the units of calls under way though the store is away for several windows, and from an idle process too', async () => {
-    const { store, outbounds } = fleet(2)
-    const [one, idle] = outbounds
-    const calls: number[] = []
-    const slow = [1, 2].map(() => one?.schedule(() => wait(6_000)))
-    await vi.advanceTimersByTimeAsync(2_000)
-    store.isAway = true
-    await vi.advanceTimersByTimeAsync(4_000)
-    store.isAway = false
-    const later = idle?.schedule(async () => void calls.push(Date.now()))
-    await vi.advanceTimersByTimeAsync(900)
-    expect(calls).toEqual([])
-    await vi.advanceTimersByTimeAsync(20_000)
-    await Promise.all([...slow, later])
-    expect(calls).toHaveLength(1)
-  })
-
   it('tells the answers that came while the store was away, and lets nobody in before', async () => {
     const { views, outbounds } = fleet(2)
     const [one, other] = outbounds
