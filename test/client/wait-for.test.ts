@@ -88,6 +88,10 @@ describe('waitFor', () => {
     )
   })
 
+  const body = '{"monitor":"./jobs/123"}'
+  const besides = (Location: string) => ({ ...json, Location })
+  const noUrls = '{"monitor":7,"status_url":"/jobs/123","location":"Berlin"}'
+
   it.each([
     ['Location', { Location: '/jobs/123' }, ''],
     ['an absolute Location', { Location: monitor }, ''],
@@ -95,26 +99,10 @@ describe('waitFor', () => {
     ['Azure-AsyncOperation', { 'Azure-AsyncOperation': monitor }, ''],
     ['the body', json, '{"id":"123","status":"pending","monitor":"/jobs/123"}'],
     ['statusUrl in the body', json, '{"statusUrl":"/jobs/123"}'],
-    [
-      'the body, where Location is no URL',
-      { ...json, Location: 'http://' },
-      '{"monitor":"/jobs/123"}',
-    ],
-    [
-      'the body, where Location is none of the web',
-      { ...json, Location: 'data:,done' },
-      '{"monitor":"/jobs/123"}',
-    ],
-    [
-      'the body, where Location leads from https to http',
-      { ...json, Location: 'http://api.example.com/jobs/123' },
-      '{"monitor":"./jobs/123"}',
-    ],
-    [
-      'the body, whose location is a place',
-      json,
-      '{"monitor":7,"status_url":"/jobs/123","location":"Berlin"}',
-    ],
+    ['the body, where Location is no URL', besides('http://'), body],
+    ['the body, where Location is none of the web', besides('data:,done'), body],
+    ['the body, where Location leads from https to http', besides('http://api.example.com/'), body],
+    ['the body, whose location is a place', json, noUrls],
   ])('finds the monitor in %s', async (_, headers, body) => {
     const api = scriptedApi(done)
     const job = accepted(headers, body)
