@@ -2,11 +2,13 @@ import { type ClientOptions, createFetch, waitFor } from '@sluice/client'
 import { describe, expect, it } from 'vitest'
 
 describe('an option that is wrong', () => {
+  const ms = 'must be a number of milliseconds, 0 or more'
+
   it.each<[unknown, string]>([
     [null, 'createFetch takes an object of options, but got null'],
     [
       { retrys: 2 },
-      "there is no option 'retrys' (did you mean 'retries'?); the options are fetch, retries,",
+      "no option 'retrys' (did you mean 'retries'?); the options are fetch, retries,",
     ],
     [{ retry: 2 }, "(did you mean 'retries'?)"],
     [{ maxRetries: 2 }, "(did you mean 'retries'?)"],
@@ -17,29 +19,17 @@ describe('an option that is wrong', () => {
     [JSON.parse('{"__proto__":2}'), "there is no option '__proto__'; the options are"],
     [{ retries: -1 }, 'retries must be a whole number, 0 or more, but is -1'],
     [{ retries: '3' }, "retries must be a whole number, 0 or more, but is '3'"],
-    [{ maxWaitMs: Number.NaN }, 'maxWaitMs must be a number of milliseconds, 0 or more, or Infin'],
-    [{ maxTotalWaitMs: '1m' }, 'maxTotalWaitMs must be a number of milliseconds, 0 or more, or'],
-    [
-      { backoffMs: Number.POSITIVE_INFINITY },
-      'backoffMs must be a number of milliseconds, 0 or more, but is Infinity',
-    ],
-    [{ jitterMs: null }, 'jitterMs must be a number of milliseconds, 0 or more, but is null'],
+    [{ maxWaitMs: Number.NaN }, `maxWaitMs ${ms}, or Infinity`],
+    [{ maxTotalWaitMs: '1m' }, `maxTotalWaitMs ${ms}, or Infinity, but is '1m'`],
+    [{ backoffMs: Number.POSITIVE_INFINITY }, `backoffMs ${ms}, but is Infinity`],
+    [{ jitterMs: null }, `jitterMs ${ms}, but is null`],
     [{ methods: 'POST' }, "methods must be an array of the names of methods, but is 'POST'"],
     [{ methods: ['GET', ''] }, "methods[1] must be one of the names of methods, but is ''"],
-    [
-      { statuses: [429, 200] },
-      'statuses[1] must be one of the statuses from 400 to 599, but is 200',
-    ],
+    [{ statuses: [429, 200] }, 'statuses[1] must be one of the statuses from 400 to 599, but is'],
     [{ pace: 1 }, 'pace must be true or false, but is 1'],
     [{ fetch: {} }, 'fetch must be a function, but is an object'],
-    [
-      { observers: { onWait: 'log' } },
-      'observers[0] must be one of the objects with onWait, onWaited or onGiveUp',
-    ],
-    [
-      { observers: [{ onWait: 5, onGiveUp: () => undefined }] },
-      'observers[0] must be one of the objects with onWait, onWaited or onGiveUp, which are functions',
-    ],
+    [{ observers: { onWait: 'log' } }, 'observers[0] must be one of the objects with onWait, onW'],
+    [{ observers: [{ onWait: 5, onGiveUp: () => undefined }] }, 'onGiveUp, which are functions'],
     [{ key: 'me' }, "key must be a function, but is 'me'"],
   ])('is refused when the client is made: %j', (options, message) => {
     expect(() => createFetch(options as ClientOptions)).toThrow(TypeError)

@@ -156,11 +156,7 @@ describe('denialLog', () => {
 
   it.each<[string, object, RegExp]>([
     ['fields are cyclic', { fields: () => cyclic }, /circular/i],
-    [
-      'fields are long',
-      { fields: () => 'x'.repeat(1_000_000) },
-      /fields are 1000002 characters long: 4000 at most/,
-    ],
+    ['fields are long', { fields: () => 'x'.repeat(1_000_000) }, /1000002 .* long: 4000 at most/],
     ['fields throw', { fields: throws }, /./],
     ['fields reject', { fields: rejects }, /^fields has a promise/],
     ['fields have a promise within', { fields: () => ({ a: [rejects()] }) }, /^fields has a prom/],

@@ -25,10 +25,7 @@ describe('the options of an admission', () => {
   it.each([
     [{ queue: undefined }, /^queue must be what createQueue/],
     [{ queue: memoryBroker() }, /^queue must be what createQueue/],
-    [
-      { monitor: undefined },
-      /^monitor must be a path such as '\/jobs', or a URL, but is undefined/,
-    ],
+    [{ monitor: undefined }, /^monitor must be a path such as '\/jobs', or a URL, but is undef/],
     [{ monitor: 'jobs' }, /^monitor must be a path/],
     [{ monitor: '/jobs\r\nX: 1' }, /^monitor must be a path/],
     [{ monitor: 'ftp://example.com' }, /^monitor must be a path/],
