@@ -1,8 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createLimiter } from '@sluice/core'
-import { collectMetrics } from '@sluice/metrics'
 import { afterAll, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { findOrInstall } from '../support/programs.ts'
@@ -10,7 +8,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { root } from '../support/workspace.ts'
 import { cases, rules, rulesFile } from './alerts.ts'
 import { annotations } from './dashboards.ts'
-import { scraped } from './scrape.ts'
+import { limited, scraped } from './scrape.ts'
 
 const file = root + rulesFile
 const { path: folder, [Symbol.dispose]: remove } = temporaryFolder('alerts')
@@ -83,8 +81,7 @@ it('a version is marked once, and a kill switch for as long as it is thrown', as
 })
 
 it('promtool accepts the page', async () => {
-  const metrics = collectMetrics()
-  const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', observers: [metrics] })
+  const { metrics, limiter } = limited({ limit: 1 })
   for (let i = 0; i < 3; i += 1) await limiter.consume('a')
   metrics.onEvent({ type: 'done', queue: 'a"b\\c\nd', runMs: 5 })
   expect(run(['check', 'metrics'], await scraped(metrics))).toBe('')

@@ -11,12 +11,12 @@ import {
   InMemorySpanExporter,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base'
-import { createLimiter } from '@sluice/core'
 import { collectMetrics, denialLog } from '@sluice/metrics'
 import { openTelemetry, traces } from '@sluice/metrics/opentelemetry'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { readText } from '../support/workspace.ts'
 import { everyMetric } from './every-metric.ts'
+import { limited } from './scrape.ts'
 
 /** A meter of the SDK, and the metrics that it exports. */
 function sdk() {
@@ -37,13 +37,12 @@ function sdk() {
 describe('openTelemetry() with the SDK', () => {
   it('exports the values of counters, gauges and histograms', async () => {
     const { meter, exported: read } = sdk()
-    const metrics = collectMetrics()
+    const { metrics, limiter } = limited({ limit: 1 })
     openTelemetry(metrics, { meter })
     openTelemetry(metrics, { meter })
     expect(() => openTelemetry(collectMetrics(), { meter })).toThrow(
       /meter: it reads other metrics/,
     )
-    const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', observers: [metrics] })
     for (let i = 0; i < 3; i += 1) await limiter.consume('a')
     const exported = await read()
     const pointsOf = (name: string) =>
@@ -98,10 +97,7 @@ describe('traces() with the SDK', () => {
   })
 
   it('adds the decision to the span of the request, without its identity', async () => {
-    const limiter = createLimiter({
-      ...{ name: 'api', limit: 1, window: '1m' },
-      observers: [traces({ trace })],
-    })
+    const { limiter } = limited({ limit: 1, observers: [traces({ trace })] })
     await limiter.consume('canary')
     await trace.getTracer('test').startActiveSpan('request', async (span) => {
       await limiter.consume('canary')
@@ -125,7 +121,7 @@ describe('traces() with the SDK', () => {
       sink: (record) => records.push(record),
       traceId: () => trace.getActiveSpan()?.spanContext().traceId,
     })
-    const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', observers: [log] })
+    const { limiter } = limited({ limit: 1, observers: [log] })
     await trace.getTracer('test').startActiveSpan('request', async (span) => {
       await Promise.all([limiter.consume('a'), limiter.consume('a')])
       span.end()
@@ -153,7 +149,7 @@ describe('traces() with the SDK', () => {
 
   it('does nothing without an SDK', async () => {
     trace.disable()
-    const limiter = createLimiter({ limit: 1, window: '1m', observers: [traces({ trace })] })
+    const { limiter } = limited({ observers: [traces({ trace })] })
     expect((await limiter.consume('a')).allowed).toBe(true)
     expect(exporter.getFinishedSpans()).toEqual([])
   })

@@ -1,12 +1,11 @@
-import { createLimiter } from '@sluice/core'
 import { collectMetrics } from '@sluice/metrics'
 import { prometheus } from '@sluice/metrics/prometheus'
 import { AggregatorRegistry, Counter, type OpenMetricsContentType, Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
+import { limited } from './scrape.ts'
 
 async function denials() {
-  const metrics = collectMetrics()
-  const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', observers: [metrics] })
+  const { metrics, limiter } = limited({ limit: 1 })
   for (let i = 0; i < 3; i += 1) await limiter.consume('a')
   return metrics
 }
@@ -34,7 +33,7 @@ describe('prometheus() with prom-client 15', () => {
     const metrics = collectMetrics()
     prometheus(metrics, { registry })
     await registry.metrics()
-    const limiter = createLimiter({ name: 'late', limit: 1, window: '1m', observers: [metrics] })
+    const { limiter } = limited({ name: 'late', observers: [metrics] })
     await limiter.consume('a')
     const text = await registry.metrics()
     expect(text).toContain('own_total 1')
