@@ -1,42 +1,15 @@
-import { context, trace } from '@opentelemetry/api'
-import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
-import {
-  AggregationTemporality,
-  InMemoryMetricExporter,
-  MeterProvider,
-  PeriodicExportingMetricReader,
-} from '@opentelemetry/sdk-metrics'
-import {
-  BasicTracerProvider,
-  InMemorySpanExporter,
-  SimpleSpanProcessor,
-} from '@opentelemetry/sdk-trace-base'
+import { trace } from '@opentelemetry/api'
 import { collectMetrics, denialLog } from '@sluice/metrics'
 import { openTelemetry, traces } from '@sluice/metrics/opentelemetry'
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readText } from '../support/workspace.ts'
 import { everyMetric } from './every-metric.ts'
+import { meterOfSdk, traceTests } from './otel.ts'
 import { limited } from './scrape.ts'
-
-/** A meter of the SDK, and the metrics that it exports. */
-function sdk() {
-  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
-  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 60_000 })
-  const provider = new MeterProvider({ readers: [reader] })
-  onTestFinished(() => provider.shutdown())
-  return {
-    meter: provider.getMeter('test'),
-    async exported() {
-      await provider.forceFlush()
-      const scopes = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics)
-      return scopes.flatMap(({ metrics }) => metrics)
-    },
-  }
-}
 
 describe('openTelemetry() with the SDK', () => {
   it('exports the values of counters, gauges and histograms', async () => {
-    const { meter, exported: read } = sdk()
+    const { meter, exported: read } = meterOfSdk()
     const { metrics, limiter } = limited({ limit: 1 })
     openTelemetry(metrics, { meter })
     openTelemetry(metrics, { meter })
@@ -57,7 +30,7 @@ describe('openTelemetry() with the SDK', () => {
   })
 
   it('exports every metric by its name, unit and attributes', async () => {
-    const { meter, exported } = sdk()
+    const { meter, exported } = meterOfSdk()
     await everyMetric((metrics) => openTelemetry(metrics, { meter }))
     const shown = (await exported()).map(({ descriptor: { name, unit }, dataPoints }) => {
       const attributes = Object.keys(dataPoints[0]?.attributes ?? {})
@@ -83,18 +56,7 @@ describe('openTelemetry() with the SDK', () => {
 })
 
 describe('traces() with the SDK', () => {
-  const exporter = new InMemorySpanExporter()
-  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
-
-  beforeEach(() => {
-    context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
-    trace.setGlobalTracerProvider(provider)
-  })
-  afterEach(() => {
-    trace.disable()
-    context.disable()
-    exporter.reset()
-  })
+  const exporter = traceTests()
 
   it('adds the decision to the span of the request, without its identity', async () => {
     const { limiter } = limited({ limit: 1, observers: [traces({ trace })] })
