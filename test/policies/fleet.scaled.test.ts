@@ -32,7 +32,9 @@ async function start(count = 3): Promise<FleetProcess> {
 }
 
 async function inForce(number: number): Promise<void> {
-  await until(`changes ${number} are in force`, () => fleet.every((each) => each.number >= number))
+  await until(`changes ${number} are in force`, () =>
+    fleet.every((each) => each.newest() >= number),
+  )
 }
 
 describe('a fleet whose policies change', () => {
