@@ -70,9 +70,6 @@ answerParent<FleetProtocol>({
     const entries = ['one', 'other'].map((policy) => ({ policy, field: 'limit', value }) as const)
     return { version: await policies.set(entries, options), at: Date.now() }
   },
-  async kill() {
-    return { version: await policies.kill('none', options), at: Date.now() }
-  },
   async report() {
     const status = await policies.status()
     const { outcomes } = await guard.limiter.peek('one')

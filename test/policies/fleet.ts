@@ -19,7 +19,6 @@ export type FleetProtocol = {
   /** Resolves once it runs. */
   ready: { input: undefined; output: undefined }
   limit: { input: number; output: { readonly version: string; readonly at: number } }
-  kill: { input: undefined; output: { readonly version: string; readonly at: number } }
   report: { input: undefined; output: FleetReport }
   /** Decides no more requests. */
   rest: { input: undefined; output: undefined }
