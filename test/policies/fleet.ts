@@ -36,15 +36,14 @@ export function numberOf(version: string): number {
 }
 
 /** Starts processes of a fleet whose policies change, and waits until all of them run. */
-export async function startFleet(argsOf: readonly (readonly string[])[], env?: NodeJS.ProcessEnv) {
+export async function startFleet(
+  argsOf: readonly (readonly string[])[],
+  env: NodeJS.ProcessEnv = {},
+) {
   const fleet = argsOf.map((args) => {
     const told: FleetTold[] = []
     const onTold = (one: FleetTold) => void told.push(one)
-    const child = startChild<FleetProtocol, FleetTold>(script, {
-      args,
-      ...(env && { env }),
-      onTold,
-    })
+    const child = startChild<FleetProtocol, FleetTold>(script, { args, env, onTold })
     return {
       ...{ told, ask: child.ask, kill: child.stop },
       /** The number of the newest changes that it has in force. */
