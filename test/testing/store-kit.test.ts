@@ -48,7 +48,7 @@ const counting = (
     apply: (right, op, checks) => right.apply(op, checks.map(placed)),
     change(right, change) {
       const checks: readonly CountedKey[] = change.checks
-      return right.change({ ...change, checks: checks.map(placed) } as Change)
+      return right.change(Object.assign({ ...change }, { checks: checks.map(placed) }))
     },
   }
 }
