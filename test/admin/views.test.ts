@@ -2,6 +2,7 @@ import { createLimiter, memoryStore, regionalStore, type Store } from '@sluice/c
 import { collectMetrics } from '@sluice/metrics'
 import { createWorker } from '@sluice/queue'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { goneStore } from '../support/store-through.ts'
 import { until } from '../support/until.ts'
 import { startAdmin } from './admin-server.ts'
 import { polled } from './operations.ts'
@@ -176,6 +177,16 @@ describe('the views of the admin API', () => {
       expect(JSON.stringify(body)).not.toContain('password')
     }
     expect((await act('reset', { key: 'user ada' })).status).toBe(503)
+  })
+
+  it('count what a failure mode denied among the denials of its policy', async () => {
+    const { call, metrics } = await startAdmin()
+    const code = { store: goneStore(memoryStore()), name: 'code', limit: 1, window: '1h' } as const
+    const limiter = createLimiter({ ...code, observers: { ...metrics, onStoreError: () => {} } })
+    for (let i = 0; i < 3; i += 1) await limiter.consume('k')
+    const { policies } = (await call('GET', 'live')).body
+    const own = policies.find((each: { policy: string }) => each.policy === 'code')
+    expect(own).toMatchObject({ allowed: 1, denied: 2, fallback: 3 })
   })
 })
 

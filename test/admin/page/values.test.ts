@@ -85,6 +85,7 @@ describe('the traffic', () => {
       [210, null, null, null, null],
       [215, 4, 0, 0, 0],
     ])
+    expect(history.traffic).toMatchObject({ spanMs: 5_000, requests: 20 })
   })
 })
 
@@ -298,7 +299,7 @@ it('has a verdict of one span, without a sum, whose cause is first, and tells wh
   expect(verdictOn({ digest: '', found: true, inCode, policies: policies.slice(0, 1) })).toEqual({
     tone: 'near',
     words:
-      'No limit of the file denies it now. Limits that stand in code denied it within eleven minutes: reports 35.',
+      'No policy of the policy file denies it now. Policies set in the application’s code denied it within eleven minutes: reports 35.',
   })
 })
 

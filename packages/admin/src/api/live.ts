@@ -138,8 +138,9 @@ function policiesIn(read: Read, names: ReadonlyMap<string, string>): Live['polic
   for (const { labels, value } of read('sluice_checks_total')) {
     const counts = of(labels[0] ?? '')
     const result = labels[1] ?? ''
-    const field = result.startsWith('fallback') ? 'fallback' : checkFields.get(result)
+    const field = checkFields.get(result.replace('fallback_', ''))
     if (field) counts[field] += value
+    if (result.startsWith('fallback_')) counts.fallback += value
   }
   for (const { labels, buckets = [] } of read('sluice_used_ratio')) {
     of(labels[0] ?? '').nearMisses = buckets

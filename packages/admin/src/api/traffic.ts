@@ -49,8 +49,6 @@ export class TrafficHistory {
     // A store that is away tells of no other process.
     this.#known = Math.max(live.processes, live.store.fallback ? this.#known : 0, ...seen)
     if (before) {
-      // Counts of another number of processes cannot be compared.
-      // The first reports after an outage may be from before it.
       const isOther = this.#samples.slice(-3).some((each) => each.processes !== live.processes)
       const isStale = live.store.fallback && live.processes > 1
       const isPart = isOther || isStale || live.processes < this.#known
@@ -69,8 +67,10 @@ export class TrafficHistory {
 
   /** The counts of the span, and the points of all that is kept. */
   get traffic(): Traffic | undefined {
-    const [base] = this.#samples
     const live = this.#samples.at(-1)
+    // Counts of another number of processes cannot be compared, nor first reports after an outage.
+    const other = this.#samples.findLastIndex((each) => each.processes !== live?.processes)
+    const base = other < 0 ? this.#samples[0] : (this.#samples[other + 3] ?? live)
     if (!base || !live) return undefined
     const policies = live.policies.map((policy) => ratesOf(policy, base))
     return {

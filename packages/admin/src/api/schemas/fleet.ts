@@ -61,7 +61,7 @@ export const liveAnswer = open(
         denied: count('Checks that were denied.'),
         shadowAllowed: count('Checks in shadow that would have been allowed.'),
         shadowDenied: count('Checks in shadow that would have been denied.'),
-        fallback: count('Checks that the failure mode decided.'),
+        fallback: count('Those of them that the failure mode decided.'),
         nearMisses: count('Allowed requests that left over 90 % of the limit used.'),
         limit: optional(Type.Number()),
         windowSeconds: optional(Type.Number()),
@@ -101,7 +101,7 @@ const rates = {
   denied: count('Checks that were denied.'),
   shadowDenied: count('Checks in shadow that would have been denied.'),
   nearMisses: count('Allowed requests that left over 90 % of the limit used.'),
-  fallback: count('Checks that the failure mode decided.'),
+  fallback: count('Those of them that the failure mode decided.'),
 }
 
 export const trafficAnswer = open(

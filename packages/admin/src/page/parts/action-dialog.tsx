@@ -4,6 +4,7 @@ import { ApiError } from '../api/client.ts'
 import { refreshAll } from '../api/poll.ts'
 import { Button, Fault } from './basics.tsx'
 import { Dialog, Field } from './forms.tsx'
+import { useIsAway } from './state-notices.tsx'
 
 /** One way out of the dialog that changes something. */
 export interface Action {
@@ -37,7 +38,8 @@ export function ActionDialog(props: ActionDialogProps) {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>()
   const given = reason.trim()
-  const missing = blocked || (given === '' ? 'It needs a reason.' : undefined)
+  const away = useIsAway() && 'The store is away, so nothing can be changed now.'
+  const missing = away || blocked || (given === '' ? 'It needs a reason.' : undefined)
   const run = async (action: Action | undefined) => {
     if (!action || isBusy || missing) return
     setBusy(true)

@@ -27,9 +27,11 @@ export function StateNotices() {
       {isAway && (
         <Notice tone="near">
           <p>
-            <strong>The store is away: failure modes decide.</strong> Each process enforces its
-            share of the limits, and reports it to the store later
-            {keysOwed > 0 && ` (${count(keysOwed)} keys so far)`}. Nothing can be changed meanwhile.
+            <strong>The store is away.</strong> Each process enforces its share of each limit by
+            itself, and reports it to the store later
+            {keysOwed > 0 && ` (${count(keysOwed)} keys so far)`}. Policies with the failure mode
+            “open” let everything pass, and “closed” ones refuse it. Nothing can be changed
+            meanwhile.
           </p>
         </Notice>
       )}

@@ -68,7 +68,7 @@ export function ActDialog({
     <ActionDialog
       title={`${verb}: ${label}`}
       onClose={onClose}
-      blocked={awayWords(lookup) ?? fault}
+      blocked={fault}
       actions={[{ label: verb, look: action === 'block' ? 'deny' : 'main', run }]}
     >
       <p>{effect}</p>
@@ -132,11 +132,7 @@ export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDia
     <ActionDialog
       title={`Raise the limit of ${label}`}
       onClose={onClose}
-      blocked={
-        policy === ''
-          ? 'No policy limits it.'
-          : (awayWords(lookup) ?? (!isRight && 'It needs a limit.'))
-      }
+      blocked={policy === '' ? 'No policy limits it.' : !isRight && 'It needs a limit.'}
       reason={tone === 'deny' ? words : ''}
       actions={[
         { label: 'Raise', run: raise(false), look: isBlocked ? 'plain' : 'main' },
@@ -191,10 +187,6 @@ export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDia
       ))}
     </ActionDialog>
   )
-}
-
-function awayWords({ isAway }: Lookup): string | undefined {
-  return isAway ? 'The store is away, so nothing can be changed now.' : undefined
 }
 
 /** The policies that have a limit, the one that denies first, and any in shadow last. */

@@ -55,7 +55,8 @@ export function verdictOn({ policies, isAway, inCode }: Lookup): {
 } {
   const because = denialWords(policies)
   const byCode = inCode.map(({ policy, denied }) => `${policy} ${count(denied)}`).join(', ')
-  const also = byCode && ` Limits that stand in code denied it within eleven minutes: ${byCode}.`
+  const also =
+    byCode && ` Policies set in the application’s code denied it within eleven minutes: ${byCode}.`
   if (isAway && policies.every(({ used, limit }) => (used ?? limit) === undefined)) {
     const denials = because || ' There are no denials among the busiest keys.'
     return { tone: 'near', words: `The store is away, and what it counts is unknown.${denials}` }
@@ -84,7 +85,7 @@ export function verdictOn({ policies, isAway, inCode }: Lookup): {
     nearest && shareUsed(nearest) > 0 ? `; nearest is ${nearest.policy}, ${usedOf(nearest)}` : ''
   return {
     tone: also ? 'near' : 'ok',
-    words: `${also ? 'No limit of the file denies it now' : 'Allowed now'}${near}.${because}${also}`,
+    words: `${also ? 'No policy of the policy file denies it now' : 'Allowed now'}${near}.${because}${also}`,
   }
 }
 
