@@ -203,7 +203,7 @@ describe('a key', () => {
     expect(await unblock.count()).toBe(0)
     await page.getByRole('button', { name: 'Block', exact: true }).click()
     await confirm(page, 'Block')
-    await text('Blocked by penalty, for 60 min more.')
+    await text('Blocked by penalty, for 60 min more')
     await text('denied requests take nothing')
     for (let time = 0; time < 3; time += 1) expect(await ask()).toBe(429)
     await unblock.click()

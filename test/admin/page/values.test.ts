@@ -276,7 +276,7 @@ it('has a verdict of one span, without a sum, whose cause is first, and tells wh
   const of = { isPenalty: false, mode: 'enforce', allowed: true, used: 0, limit: 20 } as const
   const penalty: KeyPolicy = {
     ...{ ...of, policy: 'penalty', isPenalty: true, allowed: false, used: 20 },
-    ...{ retryAfterMs: 240_000, denied: { '10m': 2_788 } },
+    ...{ withinMs: 60_000, retryAfterMs: 240_000, denied: { '10m': 2_788 } },
   }
   const policies: readonly KeyPolicy[] = [
     { ...of, policy: 'burst', denied: { '10m': 0 } },
@@ -290,10 +290,10 @@ it('has a verdict of one span, without a sum, whose cause is first, and tells wh
       policies: [...policies.slice(0, 2), ...changed],
     }).words
   expect(words(penalty)).toBe(
-    'Blocked by penalty, for 4 min more, after 20 denied requests. login denies it for 14 min more. Denials within eleven minutes: penalty 2,788, login 408.',
+    'Blocked by penalty, for 4 min more: it blocks after 20 denied requests in 1 min. login denies it for 14 min more. Denials within eleven minutes: penalty 2,788, login 408.',
   )
-  // A block by hand.
-  const { retryAfterMs: _, ...forEver } = { ...penalty, used: 0 }
+  // Of a penalty that only blocks by hand.
+  const { retryAfterMs: _, withinMs: __, ...forEver } = penalty
   expect(words(forEver)).toMatch(/^Blocked by penalty, and waiting cannot help\. Denials within/)
   const inCode = [{ policy: 'reports', denied: 35 }]
   expect(verdictOn({ digest: '', found: true, inCode, policies: policies.slice(0, 1) })).toEqual({

@@ -61,7 +61,6 @@ function State({ of, policies, windowOf }: StatesProps & { of: KeyPolicy }) {
   )
 }
 
-/** Says how often the key was denied, as far as the busiest keys tell. */
 function denialWords(denied: number | undefined, span: string): string {
   if (denied === undefined) return 'no denials among the busiest keys'
   return denied === 0 ? `not denied within ${span}` : `denied ${count(denied)} within ${span}`

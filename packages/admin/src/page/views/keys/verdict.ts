@@ -1,5 +1,5 @@
 import type { KeyPolicy, Lookup } from '../../api/types.ts'
-import { count, duration, percent } from '../../words/format.ts'
+import { count, duration, percent, plain } from '../../words/format.ts'
 
 /** The busiest keys are counted for the span, and up to this time. */
 const spans = [
@@ -95,10 +95,11 @@ export function waitOf({ retryAfterMs }: KeyPolicy): string {
     : `for ${duration(retryAfterMs)} more`
 }
 
-/** Says what led to a denial. A block by hand has no denials. */
+/** Says what leads to a denial. A penalty may have blocked a key by hand. */
 function causeOf(of: KeyPolicy): string {
   if (!of.isPenalty) return `: ${usedOf(of)}`
-  return shareUsed(of) < 1 ? '' : `, after ${count(of.used ?? 0)} denied requests`
+  if (of.withinMs === undefined) return ''
+  return `: it blocks after ${plain(of.limit)} denied requests in ${duration(of.withinMs)}`
 }
 
 function usedOf(of: KeyPolicy): string {
