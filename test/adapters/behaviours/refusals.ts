@@ -1,4 +1,5 @@
 import { expect, it, vi } from 'vitest'
+import { raise } from '../../support/raise.ts'
 import type { Behaviour } from '../adapter-conformance.ts'
 
 const one = { limit: 1, window: '30s', algorithm: 'fixed-window' } as const
@@ -31,8 +32,4 @@ export const refusals: Behaviour = ({ start, limited }) => {
     const answer = await app.ask()
     expect([answer.status, answer.body]).toEqual([500, 'no reply'])
   })
-}
-
-function raise(message: string): never {
-  throw new Error(message)
 }

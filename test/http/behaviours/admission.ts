@@ -222,14 +222,6 @@ export const admission: Behaviour = ({ start }) => {
     expect(await sent(...wrong)).toEqual([400, 400, 413, 415, 422, 500, 500, 429])
   })
 
-  it('charges who asks again while the job runs', async () => {
-    const { sent } = await queueing({
-      limits: { limit: 2, window: '1m' },
-      admission: { idempotency: { whileRunning: 'conflict' } },
-    })
-    expect(await sent(first, first, first)).toEqual([202, 409, 429])
-  })
-
   it('refuses with 429 who alone would fill the queue', async () => {
     const { sent } = await queueing({ queue: { maxDepth: 10 } })
     expect(await sent(post(), post(), post({ headers: bob }))).toEqual([202, 429, 202])

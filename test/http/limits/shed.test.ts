@@ -6,12 +6,8 @@ import { type Client, clientsOf, exchange, guardOf, now } from '../exchange.ts'
 import { errorOf, type Wrong } from '../wrong-options.ts'
 import { turns } from './plant.ts'
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date'], now: 1_795_195_800_250 })
-})
-afterEach(() => {
-  vi.useRealTimers()
-})
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_795_195_800_250 }))
+afterEach(() => void vi.useRealTimers())
 
 const classes = ['batch', 'normal', 'critical']
 const classOf = (request: object) => (request as { class?: unknown }).class as string

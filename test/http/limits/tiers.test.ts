@@ -9,12 +9,8 @@ interface Client {
   plan?: unknown
 }
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date'] })
-})
-afterEach(() => {
-  vi.useRealTimers()
-})
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
+afterEach(() => void vi.useRealTimers())
 
 const planOf = (request: object) => (request as Client).plan as string
 
