@@ -249,7 +249,8 @@ export const admission: Behaviour = ({ start }) => {
       onError,
       admission: {
         toJob: async ({ body }, { headers }) => {
-          if (headers['x-fail']) throw new Error('no job')
+          if (headers['x-fail'] === '1') throw new Error('no job')
+          if (headers['x-fail']) return { at: 10n }
           return { of: headers['x-api-key'], body }
         },
       },
@@ -259,8 +260,10 @@ export const admission: Behaviour = ({ start }) => {
     expect(await sent(post())).toEqual([202])
     await until('the job runs', () => ran.mock.calls.length === 1)
     expect(ran).toHaveBeenCalledWith({ of: 'ada', body: { page: 1 } })
-    expect(await sent(post({ headers: { 'x-fail': '1' } }))).toEqual([500])
-    expect(onError).toHaveBeenCalledTimes(1)
+    const failing = ['1', '2'].map((fail) => post({ headers: { 'x-fail': fail } }))
+    expect(await sent(...failing)).toEqual([500, 500])
+    const codes = onError.mock.calls.map(([{ code }]) => code)
+    expect(codes).toEqual([undefined, 'SLUICE_PAYLOAD_INVALID'])
   })
 
   it('tells that a job failed, expired, or was never there', async () => {

@@ -11,6 +11,7 @@ import { Plant, turns } from './plant.ts'
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_795_195_800_250 }))
 afterEach(() => void vi.useRealTimers())
 
+const hour = 3_600_000
 const range = { low: 10, high: 20, min: 100, max: 1_000 }
 
 function asker(limit: AdaptiveLimit) {
@@ -57,14 +58,25 @@ describe('an adaptive limit', () => {
     expect(after(1_000)).toBeLessThanOrEqual(before ?? 0)
   })
 
-  it('takes no notice of a single peak, such as a garbage collection', () => {
-    let busy = 5
+  /** Sets the signal of a limit, and tells the limit of the last of so many requests. */
+  function driven() {
+    let busy = 0
     const { after } = asker(adaptive({ ...range, signal: () => busy }))
-    seconds(10, after)
-    busy = 40
-    after(1_000)
-    busy = 5
-    expect(seconds(30, after)).toEqual(Array(30).fill(1_000))
+    return (value: number, count = 1, everyMs = 1_000) => {
+      busy = value
+      return Array.from({ length: count }, () => after(everyMs)).at(-1)
+    }
+  }
+
+  it('takes no notice of a single peak, such as a garbage collection', () => {
+    const last = driven()
+    expect([last(5, 10), last(40), last(5, 30)]).toEqual([1_000, 1_000, 1_000])
+  })
+
+  it('is back after a pause as long as its way back takes, and goes on when the clock is set back', () => {
+    const last = driven()
+    expect([last(100, 30), last(1, 1, hour), last(1, 1, -hour)]).toEqual([100, 1_000, 1_000])
+    expect([last(100, 30), last(100, 1, -hour), last(1, 100)]).toEqual([100, 100, 1_000])
   })
 
   it('asks the signal once an interval at most, and only when there are requests', () => {
@@ -74,26 +86,6 @@ describe('an adaptive limit', () => {
     expect(signal).toHaveBeenCalledTimes(5)
     after(3_600_000)
     expect(signal).toHaveBeenCalledTimes(6)
-  })
-
-  it('is back after a pause as long as its way back takes', () => {
-    let busy = 100
-    const { after } = asker(adaptive({ ...range, signal: () => busy }))
-    seconds(30, after)
-    busy = 1
-    expect(after(3_600_000)).toBe(1_000)
-  })
-
-  it('goes on when the clock is set back', () => {
-    let busy = 5
-    const { after } = asker(adaptive({ ...range, signal: () => busy }))
-    seconds(5, after)
-    after(-3_600_000)
-    busy = 100
-    expect(seconds(30, after).at(-1)).toBe(100)
-    after(-3_600_000)
-    busy = 1
-    expect(seconds(100, after).at(-1)).toBe(1_000)
   })
 
   it('asks for one value of an async signal at a time', async () => {
