@@ -9,7 +9,7 @@ import { rateLimit as fetchLimit } from '@sluice/fetch'
 import { rateLimit } from '@sluice/hono'
 import { rateLimit as koaLimit } from '@sluice/koa'
 import { RateLimitModule, type RateLimitModuleOptions } from '@sluice/nest'
-import { Hono } from 'hono'
+import { Hono, type MiddlewareHandler } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import Koa from 'koa'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -33,15 +33,25 @@ function leases() {
   }
 }
 
+/** The statuses that requests are settled by. */
+function settling() {
+  const statuses: number[] = []
+  const chargeWhen = (_: unknown, { status }: { status: number }) => statuses.push(status) > 0
+  return { statuses, chargeWhen }
+}
+
 /** What a WebSocket library of an edge runtime returns: Node makes no Response of 101. */
 function upgraded(): Response {
-  return Object.defineProperties(new Response(null), {
-    status: { value: 101 },
-    webSocket: { value: {} },
-  })
+  const values = { status: { value: 101 }, webSocket: { value: {} } }
+  return Object.defineProperties(new Response(null), values)
 }
 
 describe('a limiter of Hono', () => {
+  const replacing: MiddlewareHandler = async (c, next) => {
+    await next()
+    c.res = new Response('other', { headers: { 'x-other': '1' } })
+  }
+
   it('hands on a change of protocols as it is, and ends its lease', async () => {
     const { options, held } = leases()
     const response = upgraded()
@@ -52,11 +62,7 @@ describe('a limiter of Hono', () => {
   })
 
   it('keeps its fields where a middleware replaces the response', async () => {
-    const app = new Hono()
-    app.use(async (c, next) => {
-      await next()
-      c.res = new Response('other', { headers: { 'x-other': '1' } })
-    })
+    const app = new Hono().use(replacing)
     app.use(rateLimit(one)).get('/', (c) => c.text('hello'))
     const found = await app.request('/', {}, env)
     expect([found.headers.get('ratelimit'), found.headers.get('x-other')]).toEqual([spent, '1'])
@@ -64,11 +70,7 @@ describe('a limiter of Hono', () => {
 
   it('ends a lease where a middleware outside replaces the response', async () => {
     const { options, held } = leases()
-    const app = new Hono()
-    app.use(async (c, next) => {
-      await next()
-      c.res = new Response('other')
-    })
+    const app = new Hono().use(replacing)
     app.use(rateLimit(options)).get('/', (c) => c.text('hello'))
     const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server
     const { port, close } = await runningOn(server.listen(0, '127.0.0.1'))
@@ -101,29 +103,19 @@ describe('a limiter of Hono', () => {
   it.each([401, 404, 500] as const)(
     'settles by the status of an HTTPException: %i',
     async (status) => {
-      const charged: number[] = []
-      const app = new Hono().use(
-        rateLimit({
-          ...one,
-          chargeWhen: (_c, response) => {
-            charged.push(response.status)
-            return false
-          },
-        }),
-      )
-      app.get('/', () => {
+      const { statuses, chargeWhen } = settling()
+      const app = new Hono().use(rateLimit({ ...one, chargeWhen })).get('/', () => {
         throw new HTTPException(status, { message: 'mine' })
       })
       const found = await app.request('/', {}, env)
       expect([found.status, found.headers.get('ratelimit')]).toEqual([status, spent])
       await found.text()
-      expect(charged).toEqual([status])
+      expect(statuses).toEqual([status])
     },
   )
 
   it('settles by the status that onError answers with', async () => {
-    const statuses: number[] = []
-    const chargeWhen = (_c: unknown, { status }: { status: number }) => statuses.push(status) > 0
+    const { statuses, chargeWhen } = settling()
     const app = new Hono().use(rateLimit({ ...one, chargeWhen }))
     app.onError((_error, c) => c.text('teapot', 418))
     app.get('/', () => {
@@ -135,10 +127,9 @@ describe('a limiter of Hono', () => {
   })
 
   it('puts its fields on the response of an HTTPException that has its own', async () => {
+    const res = new Response('no', { status: 401, headers: { 'www-authenticate': 'Basic' } })
     const app = new Hono().use(rateLimit(one)).get('/', () => {
-      throw new HTTPException(401, {
-        res: new Response('no', { status: 401, headers: { 'www-authenticate': 'Basic' } }),
-      })
+      throw new HTTPException(401, { res })
     })
     const { status, headers } = await app.request('/', {}, env)
     expect([status, headers.get('www-authenticate')]).toEqual([401, 'Basic'])
@@ -164,18 +155,6 @@ describe('a limiter of fetch', () => {
       Reflect.apply(Object(collect), undefined, [])
       return (await held()) === 0
     })
-  })
-
-  it('keeps several cookies, and the type of a body', async () => {
-    const headers = new Headers([
-      ['set-cookie', 'a=1'],
-      ['set-cookie', 'b=2'],
-      ['content-type', 'text/event-stream'],
-    ])
-    const handler = fetchLimit(one)(() => new Response('data: 1\n\n', { headers }))
-    const found = await handler(new Request('http://a/'), info)
-    expect(found.headers.getSetCookie()).toEqual(['a=1', 'b=2'])
-    expect(found.headers.get('content-type')).toBe('text/event-stream')
   })
 
   it.each([204, 205, 304])('adds no body to status %i', async (status) => {
@@ -229,14 +208,9 @@ describe.each(['Express', 'Fastify'] as const)('a limiter of Nest on %s', (platf
   }
 
   it('keeps its fields on an exception of the handler, and settles by its status', async () => {
-    const statuses: number[] = []
-    const chargeWhen = (_: unknown, { status }: { status: number }) => statuses.push(status) > 0
-    const { ask } = await serving(
-      () => {
-        throw new ForbiddenException()
-      },
-      { ...one, chargeWhen },
-    )
+    const { statuses, chargeWhen } = settling()
+    const forbid = () => Promise.reject(new ForbiddenException())
+    const { ask } = await serving(forbid, { ...one, chargeWhen })
     const { status, headers } = await ask()
     expect([status, headers.get('ratelimit')]).toEqual([403, spent])
     await until('the request is settled', () => statuses.length > 0)
@@ -247,24 +221,16 @@ describe.each(['Express', 'Fastify'] as const)('a limiter of Nest on %s', (platf
     const { ask } = await serving(() => 'hello', one)
     expect((await ask('/', { method: 'HEAD' })).status).toBe(200)
     const refused = await ask('/', { method: 'HEAD' })
-    expect([refused.status, refused.headers.get('retry-after'), await refused.text()]).toEqual([
-      429,
-      '60',
-      '',
-    ])
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
+    expect(await refused.text()).toBe('')
   })
 
   it('ends a lease where the client leaves a StreamableFile', async () => {
     const { options, held } = leases()
-    const endless = () =>
-      new StreamableFile(
-        new Readable({
-          read() {
-            this.push('x'.repeat(1_000))
-          },
-        }),
-      )
-    const { ask } = await serving(endless, options)
+    const endless = function* () {
+      for (;;) yield 'x'.repeat(1_000)
+    }
+    const { ask } = await serving(() => new StreamableFile(Readable.from(endless())), options)
     const leaving = new AbortController()
     const response = await ask('/', { signal: leaving.signal })
     expect(await held()).toBe(1)

@@ -15,13 +15,8 @@ describe.each([
     const next = vi.fn<() => void>()
     const limit = rateLimit({ limit: 2, window: '1m', key: () => 'ada' })
     const request = { method: 'GET', get: () => undefined } as unknown as Request
-    const response = {
-      headersSent: true,
-      getHeaderNames: () => [],
-      getHeader: () => undefined,
-    } as unknown as Response
-
-    limit(request, response, next)
+    const nothing = { headersSent: true, getHeaderNames: () => [], getHeader: () => undefined }
+    limit(request, nothing as unknown as Response, next)
 
     expect(next).toHaveBeenCalledExactlyOnceWith()
     expect(request.rateLimit?.remaining).toBe(1)
@@ -59,16 +54,16 @@ describe.each([
     app.all('/all', limit, ok)
     app.route('/route').all(limit).get(ok).put(ok)
     const get = await serve(app)
-    const statuses = async (path: string, methods: readonly string[]) => {
+    const statuses = async (path: string, ...methods: string[]) => {
       const found: number[] = []
       for (const method of methods) found.push((await get(path, { method })).status)
       return found
     }
 
-    expect(await statuses('/a/1', ['GET', 'HEAD', 'GET'])).toEqual([200, 200, 429])
-    expect(await statuses('/a/2', ['GET', 'POST', 'POST', 'POST'])).toEqual([429, 200, 200, 429])
-    expect(await statuses('/all', ['GET', 'POST', 'DELETE'])).toEqual([200, 200, 429])
-    expect(await statuses('/route', ['GET', 'PUT', 'GET'])).toEqual([200, 200, 429])
+    expect(await statuses('/a/1', 'GET', 'HEAD', 'GET')).toEqual([200, 200, 429])
+    expect(await statuses('/a/2', 'GET', 'POST', 'POST', 'POST')).toEqual([429, 200, 200, 429])
+    expect(await statuses('/all', 'GET', 'POST', 'DELETE')).toEqual([200, 200, 429])
+    expect(await statuses('/route', 'GET', 'PUT', 'GET')).toEqual([200, 200, 429])
   })
 
   it('is not told apart by a route that has handed on, nor by the text that a router was reached by', async () => {
@@ -120,15 +115,13 @@ describe.each([
 
   it('tells of all policies of a request, under whatever names its decisions stand', async () => {
     const app = framework()
-    const key = () => 'ada'
-    app.use(rateLimit({ name: 'a', limit: 9, window: '1m', key, requestPropertyName: 'first' }))
-    app.use(rateLimit({ name: 'b', limit: 8, window: '1m', key }))
-    app.use(rateLimit({ name: 'c', limit: 7, window: '1m', key, requestPropertyName: 'third' }))
+    app.use(rateLimit({ name: 'a', limit: 9, window: '1m', requestPropertyName: 'first' }))
+    app.use(rateLimit({ name: 'b', limit: 8, window: '1m' }))
+    app.use(rateLimit({ name: 'c', limit: 7, window: '1m', requestPropertyName: 'third' }))
     app.use((req, res) => {
       res.json(Object.keys(req).filter((name) => /first|third|rateLimit/.test(name)))
     })
-    const get = await serve(app)
-    const answer = await get()
+    const answer = await (await serve(app))()
 
     const policies = '"a";q=9;w=60, "b";q=8;w=60, "c";q=7;w=60'
     expect(answer.field('ratelimit-policy')).toBe(policies)
@@ -145,16 +138,6 @@ describe.each([
     expect((await get('/', { headers: { referer: 'a' } })).body).toBe('"@header/referrer/a"')
   })
 
-  it('routes in its options stand behind the path that the limiter is mounted at', async () => {
-    const app = framework()
-    app.use('/api', rateLimit({ routes: { '/login': one } }))
-    app.use((_req, res) => void res.end())
-
-    expect(
-      await statuses(await serve(app), '/api/login', '/api/login', '/login', '/login'),
-    ).toEqual([200, 429, 200, 200])
-  })
-
   it('routes in its options stand behind the path of the router that they are written beside', async () => {
     const app = framework()
     const router = framework.Router()
@@ -162,9 +145,9 @@ describe.each([
     router.get('/items/:id', (_req, res) => void res.end())
     app.use('/shop/:name', router)
 
-    expect(await statuses(await serve(app), '/shop/a/items/1', '/shop/b/items/2')).toEqual([
-      200, 429,
-    ])
+    const get = await serve(app)
+    expect((await get('/shop/a/items/1')).status).toBe(200)
+    expect((await get('/shop/b/items/2')).status).toBe(429)
   })
 
   it('routes in its options leave limits at a route to be asked after them', async () => {
@@ -207,12 +190,6 @@ describe('rateLimit', () => {
     },
   )
 })
-
-async function statuses(get: Awaited<ReturnType<typeof serve>>, ...paths: string[]) {
-  const found: number[] = []
-  for (const path of paths) found.push((await get(path)).status)
-  return found
-}
 
 async function serve(app: express.Express) {
   const { port, close } = await runningOn(app.listen(0, '127.0.0.1'))

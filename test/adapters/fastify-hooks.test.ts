@@ -56,11 +56,9 @@ describe('app.rateLimit', () => {
 
   it('names a policy of the nearest plugin, and says what is wrong', async () => {
     const app = await limitedBy({ ...two, global: false })
+    const profiles = { dear: { limit: 1, window: '1m' } } as const
     app.register(async (child) => {
-      await child.register(rateLimitPlugin, {
-        global: false,
-        profiles: { dear: { limit: 1, window: '1m' } },
-      })
+      await child.register(rateLimitPlugin, { global: false, profiles })
       child.get('/', { preHandler: child.rateLimit('dear') }, hello)
     })
 
@@ -158,10 +156,8 @@ describe('a handler of refusals', () => {
   })
 
   it('sees the status, and replies with it', async () => {
-    const answer = await refusedBy((_request: never, reply: Reply) =>
-      reply.send({ mine: reply.statusCode }),
-    )
-
+    const sending = (_request: never, reply: Reply) => reply.send({ mine: reply.statusCode })
+    const answer = await refusedBy(sending)
     expect([answer.statusCode, answer.json()]).toEqual([429, { mine: 429 }])
   })
 

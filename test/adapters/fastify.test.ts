@@ -22,17 +22,10 @@ it("handler: 'throw' has the error handler of Fastify itself refuse", async () =
 
 describe('the life of a request', () => {
   it('sees the body, and the user that was authenticated, in preHandler', async () => {
-    const app = await limitedBy({
-      limit: 10,
-      window: '1m',
-      hook: 'preHandler',
-      cost: ({ body }) => (body as { items: unknown[] }).items.length,
-    })
+    const cost: RateLimitPluginOptions['cost'] = ({ body }) => Object(body).items.length
+    const app = await limitedBy({ limit: 10, window: '1m', hook: 'preHandler', cost })
     app.post('/', hello)
-    const payload = { items: [1, 2, 3] }
-
-    const answer = await app.inject({ method: 'POST', url: '/', payload })
-
+    const answer = await app.inject({ method: 'POST', url: '/', payload: { items: [1, 2, 3] } })
     expect(answer.headers['x-ratelimit-remaining']).toBe('7')
   })
 
@@ -47,20 +40,11 @@ describe('the life of a request', () => {
   })
 
   it('sends what a handler returns', async () => {
-    const app = create()
-    const handler = async (
-      _request: unknown,
-      _reply: unknown,
-      { retryAfterMs }: { retryAfterMs: number },
-    ) => ({
-      retryAfterMs,
+    const handler: RateLimitPluginOptions['handler'] = async (_request, _reply, { allowed }) => ({
+      allowed,
     })
-    await app.register(rateLimitPlugin, { limit: 0, window: '1m', handler })
-
-    const answer = await app.inject('/')
-
-    expect(answer.statusCode).toBe(429)
-    expect(answer.json()).toEqual({ retryAfterMs: null })
+    const answer = await (await limitedBy({ limit: 0, window: '1m', handler })).inject('/')
+    expect([answer.statusCode, answer.json()]).toEqual([429, { allowed: false }])
   })
 
   it('shows a refusal to onResponse, and not to a later onRequest', async () => {
@@ -93,12 +77,9 @@ describe('the life of a request', () => {
     [{} as never, /no policy: give limit and window/],
     [{ ...two, hook: 'onSend' as never }, /hook must be one of 'onRequest'/],
     [{ ...two, global: 'yes' as never }, /global must be true or false/],
-    [
-      { ...two, hooks: 1 } as never,
-      /rateLimitPlugin: there is no option 'hooks' \(did you mean 'hook'/,
-    ],
+    [{ ...two, hooks: 1 } as never, /Plugin: there is no option 'hooks' \(did you mean 'hook'/],
   ])('does not begin with options %o', async (options, message) => {
-    await expect(create().register(rateLimitPlugin, options)).rejects.toThrow(message)
+    await expect(limitedBy(options)).rejects.toThrow(message)
   })
 })
 

@@ -44,14 +44,8 @@ describe('a handler of fetch', () => {
 
     const decision = expect.objectContaining({ allowed: true })
     expect(handler).toHaveBeenCalledExactlyOnceWith(request, info, decision)
-  })
-
-  it('is told of no decision when it is skipped, and its response has no fields', async () => {
-    const handler = vi.fn(hello)
-    const response = await rateLimit({ ...one, skip: () => true })(handler)(get(), info)
-
-    expect(handler.mock.calls).toEqual([[expect.anything(), info, undefined]])
-    expect([...response.headers.keys()]).toEqual(['content-type'])
+    await rateLimit({ ...one, skip: () => true })(handler)(get(), info)
+    expect(handler).toHaveBeenLastCalledWith(expect.anything(), info, undefined)
   })
 
   it('must return a response', async () => {
@@ -70,9 +64,8 @@ describe('a handler of fetch', () => {
 
     expect((await post()).headers.get('ratelimit')).toBe('"default-POST-login";r=0;t=60')
     expect((await post()).status).toBe(429)
-    expect((await everywhere(hello)(get(), info)).headers.get('ratelimit')).toBe(
-      '"default";r=4;t=60',
-    )
+    const other = await everywhere(hello)(get(), info)
+    expect(other.headers.get('ratelimit')).toBe('"default";r=4;t=60')
   })
 
   it.each(['login', 'post /login', 'POST', ''])('refuses %j as a route', (route) => {
@@ -96,15 +89,14 @@ describe('the address of a client', () => {
   it('that is missing is an error, and no key that all share', async () => {
     const limited = rateLimit(one)(hello)
 
+    const message = /give it as remoteAddress, or by the option addressOf/
     for (let i = 0; i < 3; i += 1) {
-      await expect(limited(get(), {})).rejects.toMatchObject({
-        code: 'SLUICE_KEY_MISSING',
-        message: expect.stringMatching(/give it as remoteAddress, or by the option addressOf/),
-      })
+      const asked = limited(get(), {})
+      await expect(asked).rejects.toMatchObject({ code: 'SLUICE_KEY_MISSING' })
+      await expect(asked).rejects.toThrow(message)
     }
-    await expect(rateLimit({ ...one, key: () => undefined })(hello)(get(), {})).rejects.toThrow(
-      /remoteAddress/,
-    )
+    const keyless = rateLimit({ ...one, key: () => undefined })(hello)
+    await expect(keyless(get(), {})).rejects.toThrow(message)
   })
 
   it.each([
@@ -117,21 +109,13 @@ describe('the address of a client', () => {
     expect(found.map(({ status }) => status)).toEqual(statuses)
   })
 
-  it('is found by addressOf, where a proxy is declared', async () => {
-    const addressOf = (request: Request) => request.headers.get('x-real-ip') ?? undefined
-    const limited = rateLimit({ ...one, addressOf })(hello)
-    const from = (address: string) => limited(get({ headers: { 'x-real-ip': address } }), {})
-
-    expect((await from('192.0.2.1')).status).toBe(200)
-    expect((await from('192.0.2.2')).status).toBe(200)
-    expect((await from('192.0.2.1')).status).toBe(429)
+  it('is found by addressOf, which is a function', () => {
     expect(() => rateLimit({ ...one, addressOf: 'x-real-ip' as never })).toThrow(/^addressOf /)
   })
 })
 
 describe('a response of fetch', () => {
-  const limited = (response: () => Response, limits: Partial<RateLimitOptions> = {}) =>
-    rateLimit({ limit: 9, window: '1m', ...limits } as RateLimitOptions)(response)
+  const limited = (response: () => Response) => rateLimit({ limit: 9, window: '1m' })(response)
 
   it('that is sent again and again carries the fields of each request', async () => {
     const shared = new Response(null, { headers: { 'x-mine': '1' } })
@@ -148,14 +132,12 @@ describe('a response of fetch', () => {
   it('with headers that are fixed gets the fields too', async () => {
     const redirect = await limited(() => Response.redirect('http://a.example/b', 303))(get(), info)
     expect([redirect.status, redirect.headers.get('location')]).toEqual([303, 'http://a.example/b'])
-    expect(redirect.headers.get('ratelimit')).toBe('"default";r=8;t=60')
+    const left = '"default";r=8;t=60'
+    expect(redirect.headers.get('ratelimit')).toBe(left)
 
     const fetched = await fetch('data:text/plain,hi')
     const proxied = await limited(() => fetched)(get(), info)
-    expect([await proxied.text(), proxied.headers.get('ratelimit')]).toEqual([
-      'hi',
-      '"default";r=8;t=60',
-    ])
+    expect([await proxied.text(), proxied.headers.get('ratelimit')]).toEqual(['hi', left])
   })
 
   it('that is an error of the network stays one, and settles', async () => {
@@ -166,42 +148,24 @@ describe('a response of fetch', () => {
     expect(await held()).toBe(0)
   })
 
-  it('keeps each cookie, its status text and its body', async () => {
-    const headers: [string, string][] = [
-      ['set-cookie', 'a=1'],
-      ['set-cookie', 'b=2'],
-    ]
+  it('keeps each cookie, its type, its status text and its body', async () => {
+    const headers = new Headers([
+      ...(['a=1', 'b=2'].map((cookie) => ['set-cookie', cookie]) as [string, string][]),
+      ['content-type', 'text/event-stream'],
+    ])
     const made = () => new Response(parts('a', 'b'), { status: 201, statusText: 'Made', headers })
     const response = await limited(made)(get(), info)
 
     expect(response.headers.getSetCookie()).toEqual(['a=1', 'b=2'])
-    expect([response.status, response.statusText, await response.text()]).toEqual([
-      201,
-      'Made',
-      'ab',
-    ])
+    expect(response.headers.get('content-type')).toBe('text/event-stream')
+    expect([response.status, response.statusText]).toEqual([201, 'Made'])
+    expect(await response.text()).toBe('ab')
   })
 
-  it('joins its own lists with those of the server that it comes from', async () => {
-    const headers = {
-      RateLimit: '"up";r=3;t=5',
-      'RateLimit-Policy': '"up";q=4;w=5',
-      Vary: 'Origin',
-    }
-    const made = () => new Response('x', { headers })
-    const response = await limited(made, { headers: ['draft-11'] })(get(), info)
-
-    expect(response.headers.get('ratelimit')).toBe('"up";r=3;t=5, "default";r=8;t=60')
-    expect(response.headers.get('vary')).toBe('Origin')
-  })
-
-  it('of a chain tells of all limiters, also when one between makes it anew', async () => {
+  it('of a chain tells of all limiters when one between makes it anew', async () => {
     const outer = rateLimit({ name: 'outer', limit: 9, window: '1m', headers: ['draft-11'] })
     const inner = rateLimit({ name: 'inner', limit: 5, window: '1m', headers: ['draft-11'] })
     const policies = '"outer";q=9;w=60, "inner";q=5;w=60'
-    const chain = outer(inner(hello))
-    expect((await chain(get(), info)).headers.get('ratelimit-policy')).toBe(policies)
-
     const anew = outer(async (request) => {
       await inner(hello)(request, info)
       return new Response('anew')
@@ -244,12 +208,11 @@ describe('what a request of fetch holds', () => {
   it('is settled with all that the handler adds', async () => {
     const policies = [inFlight, { name: 'sum', limit: 9, window: '1m' }] as const
     const store = memoryStore()
-    const limited = rateLimit({ policies, store, key: () => 'ada' })(
-      (_request, _info, decision) => {
-        decision?.charge(2, 'sum')
-        return hello()
-      },
-    )
+    const limit = rateLimit({ policies, store, key: () => 'ada' })
+    const limited = limit((_request, _info, decision) => {
+      decision?.charge(2, 'sum')
+      return hello()
+    })
     await (await limited(get(), info)).text()
 
     const { outcomes } = await createLimiter({ policies, store }).peek('ada')
@@ -257,26 +220,20 @@ describe('what a request of fetch holds', () => {
   })
 
   it('is waited for by waitUntil, until the store has done its work', async () => {
-    let released = (): void => undefined
-    const store = storeThrough(memoryStore(), (op) => {
-      if (op !== 'release') return Promise.resolve()
-      return new Promise<void>((resolve) => {
-        released = resolve
-      })
-    })
+    let release = (): void => undefined
+    const released = new Promise<void>((resolve) => (release = resolve))
+    const store = storeThrough(memoryStore(), (op) => (op === 'release' ? released : undefined))
     const limit = rateLimit({ ...inFlight, store, key: () => 'ada' })
     const work: Promise<unknown>[] = []
     const waitUntil = (promise: Promise<unknown>) => void work.push(promise)
     const response = await limit(hello)(get(), { ...info, waitUntil })
     expect(work).toHaveLength(1)
     let isDone = false
-    void work[0]?.then(() => {
-      isDone = true
-    })
+    void work[0]?.then(() => (isDone = true))
     await response.text()
     await new Promise((resolve) => setImmediate(resolve))
     expect(isDone).toBe(false)
-    released()
+    release()
 
     await until('the work is done', () => isDone)
   })
@@ -289,14 +246,8 @@ describe('what a request of fetch holds', () => {
   })
 
   it('is settled with a delayed request whose client leaves', async () => {
-    const queue = {
-      name: 'q',
-      algorithm: 'leaky-bucket',
-      limit: 1,
-      window: '1h',
-      queue: 5,
-    } as const
-    const limit = rateLimit({ ...queue, key: () => 'ada' })
+    const queue = { algorithm: 'leaky-bucket', limit: 1, window: '1h', queue: 5 } as const
+    const limit = rateLimit({ ...queue, name: 'q', key: () => 'ada' })
     const handler = vi.fn(hello)
     await limit(handler)(get(), info)
     const client = new AbortController()
@@ -314,10 +265,8 @@ describe('decide()', () => {
     const first = await decide(get(), info)
     expect([first.answer, first.decision?.allowed]).toEqual([undefined, true])
     const sent = first.finish(new Response('mine'))
-    expect([await sent.text(), sent.headers.get('ratelimit')]).toEqual([
-      'mine',
-      '"default";r=0;t=60',
-    ])
+    expect(await sent.text()).toBe('mine')
+    expect(sent.headers.get('ratelimit')).toBe('"default";r=0;t=60')
 
     const second = await decide(get(), info)
     expect([second.answer?.status, second.decision?.allowed]).toEqual([429, false])
@@ -335,23 +284,6 @@ describe('decide()', () => {
     const finished = await limit.decide(get(), info)
     await finished.finish(new Response('mine')).text()
     expect(await held()).toBe(0)
-  })
-
-  it('throws what a function of the options throws', async () => {
-    const key = () => {
-      throw new Error('nobody knows')
-    }
-    await expect(rateLimit({ ...one, key }).decide(get(), info)).rejects.toThrow('nobody knows')
-  })
-
-  it("throws the refusal with handler: 'throw', with its status and fields", async () => {
-    const { decide } = rateLimit({ limit: 0, window: '1m', handler: 'throw' })
-
-    await expect(decide(get(), info)).rejects.toMatchObject({
-      code: 'SLUICE_REFUSED',
-      status: 429,
-      headers: { 'RateLimit-Policy': '"default";q=0;w=60' },
-    })
   })
 })
 

@@ -62,6 +62,22 @@ export async function start({
   }
 }
 
+/** A controller whose methods answer GET with their names, each under its decorators. */
+export function controllerOf(
+  name: string,
+  methods: Readonly<Record<string, readonly MethodDecorator[]>>,
+  ...decorators: readonly ClassDecorator[]
+): new () => object {
+  const { [name]: made = Object } = { [name]: class {} }
+  for (const [method, own] of Object.entries(methods)) {
+    const descriptor = { value: () => method, configurable: true, writable: true }
+    Object.defineProperty(made.prototype, method, descriptor)
+    for (const decorate of [Get(method), ...own]) decorate(made.prototype, method, descriptor)
+  }
+  for (const decorate of [Controller(), ...decorators]) decorate(made)
+  return made
+}
+
 @Controller()
 export class Cats {
   @Get()

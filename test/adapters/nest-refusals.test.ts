@@ -33,37 +33,30 @@ import { WebSocket } from 'ws'
 import { Cats, everywhere, one, start } from './nest-app.ts'
 
 describe('refusals in Nest', () => {
-  it.each(['Express', 'Fastify'] as const)('are exceptions of Nest, on %s', async (platform) => {
-    const { ask } = await start({ platform })
-    await ask()
-    const refused = await ask()
-
-    expect(refused.status).toBe(429)
-    expect(refused.headers.get('content-type')).toBe('application/json; charset=utf-8')
-    expect(refused.headers.get('retry-after')).toBe('60')
-    expect(await refused.json()).toMatchObject({
-      title: 'Quota Exceeded',
-      'violated-policies': ['default'],
-    })
-  })
-
   it.each(['Express', 'Fastify'] as const)(
-    'are problems byte for byte with RateLimitFilter, on %s',
+    'are exceptions of Nest, and problems byte for byte with RateLimitFilter, on %s',
     async (platform) => {
       const filter: Provider = { provide: APP_FILTER, useClass: RateLimitFilter }
-      const { ask } = await start({ platform, providers: [everywhere, filter] })
-      await ask()
-      const refused = await ask()
-
-      expect(refused.headers.get('content-type')).toBe('application/problem+json')
-      expect(refused.headers.get('content-length')).toBe('143')
+      const found = [
+        ['application/json; charset=utf-8', []] as const,
+        ['application/problem+json', [filter]] as const,
+      ]
+      for (const [type, filters] of found) {
+        const { ask } = await start({ platform, providers: [everywhere, ...filters] })
+        await ask()
+        const refused = await ask()
+        expect([refused.status, refused.headers.get('content-type')]).toEqual([429, type])
+        expect(refused.headers.get('retry-after')).toBe('60')
+        const body = await refused.text()
+        expect(body).toHaveLength(143)
+        expect(JSON.parse(body)['violated-policies']).toEqual(['default'])
+      }
     },
   )
 
   it('say a text as Nest says it', async () => {
-    const { ask } = await start({
-      limits: RateLimitModule.forRoot({ ...one, message: 'Slow down' }),
-    })
+    const limits = RateLimitModule.forRoot({ ...one, message: 'Slow down' })
+    const { ask } = await start({ limits })
     await ask()
     expect(await (await ask()).json()).toEqual({ statusCode: 429, message: 'Slow down' })
   })
@@ -92,10 +85,8 @@ describe('refusals in Nest', () => {
     await shaped.ask()
     const refused = await shaped.ask()
     expect(refused.headers.get('retry-after')).toBe('60')
-    expect(await refused.json()).toEqual({
-      error: 'Too Many Requests',
-      waitMs: expect.closeTo(60_000, -3),
-    })
+    const waitMs = expect.closeTo(60_000, -3)
+    expect(await refused.json()).toEqual({ error: 'Too Many Requests', waitMs })
 
     const prepare = (app: INestApplication) => void app.useGlobalFilters(new CatchingAll())
     const caught = await start({ prepare })
@@ -116,11 +107,8 @@ describe('refusals in Nest', () => {
 
 describe('contexts that are not of HTTP', () => {
   const graphql = (request?: Request, response?: Response) => {
-    const context = new ExecutionContextHost(
-      [{}, {}, { req: request, res: response }],
-      Cats,
-      Cats.prototype.all,
-    )
+    const args = [{}, {}, { req: request, res: response }]
+    const context = new ExecutionContextHost(args, Cats, Cats.prototype.all)
     context.setType('graphql')
     return context
   }

@@ -1,11 +1,10 @@
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { type RateLimitOptions, rateLimit } from '@sluice/express'
 import { type RateLimitPluginOptions, rateLimitPlugin } from '@sluice/fastify'
 import express from 'express'
 import express4 from 'express4'
-import fastify, { type FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { onTestFinished } from 'vitest'
+import { runningOn } from './drivers/driver.ts'
 
 /** A route, as the frameworks write it that differ. */
 export interface Pattern {
@@ -34,87 +33,84 @@ const both = [false, true]
 
 /** Every combination of what an application, and a router of its own, can be told about case and slashes. */
 export const expressSetups: readonly RouteSetup[] = [
-  ['Express 4', express4] as const,
-  ['Express 5', express] as const,
-].flatMap(([version, framework]) =>
+  { version: 'Express 4', framework: express4 } as const,
+  { version: 'Express 5', framework: express } as const,
+].flatMap((made) =>
   both.flatMap((caseSensitive) =>
     both.flatMap((strict) =>
-      (['application', 'router', 'router under a path'] as const).map(
-        (where) =>
-          ({
-            name: `${version}, ${where}, ${caseSensitive ? 'case-sensitive' : 'any case'}, ${strict ? 'strict' : 'any slash'}`,
-            start: async (limits, patterns, reached) => {
-              const app = framework()
-              app.set('case sensitive routing', caseSensitive)
-              app.set('strict routing', strict)
-              const prefix = where === 'router under a path' ? '/api' : ''
-              const target =
-                where === 'application' ? app : framework.Router({ caseSensitive, strict })
-              if (prefix === '') app.use(rateLimit(limits))
-              else app.use(prefix, rateLimit(limits))
-              for (const pattern of patterns) {
-                const path =
-                  version === 'Express 5' ? (pattern.express5 ?? pattern.path) : pattern.path
-                target[pattern.method === 'GET' ? 'get' : 'post'](path, (req, res) => {
-                  reached(pattern, req.originalUrl)
-                  res.end()
-                })
-              }
-              if (target !== app) app.use(prefix || '/', target)
-              // What Express does with escapes that it cannot decode, without the stack on the console.
-              app.use((_error: Error, _req: unknown, res: express.Response, _next: unknown) => {
-                res.status(400).end()
-              })
-              const server = app.listen(0, '127.0.0.1')
-              onTestFinished(() => void server.close().closeAllConnections())
-              await once(server, 'listening')
-              return { port: (server.address() as AddressInfo).port, prefix }
-            },
-          }) satisfies RouteSetup,
+      (['application', 'router', 'router under a path'] as const).map((where) =>
+        expressSetup({ ...made, caseSensitive, strict, where }),
       ),
     ),
   ),
 )
 
+function expressSetup(at: {
+  version: string
+  framework: typeof express
+  caseSensitive: boolean
+  strict: boolean
+  where: 'application' | 'router' | 'router under a path'
+}): RouteSetup {
+  const { version, framework, caseSensitive, strict, where } = at
+  const prefix = where === 'router under a path' ? '/api' : ''
+  return {
+    name: `${version}, ${where}, ${caseSensitive ? 'case-sensitive' : 'any case'}, ${strict ? 'strict' : 'any slash'}`,
+    async start(limits, patterns, reached) {
+      const app = framework()
+      app.set('case sensitive routing', caseSensitive)
+      app.set('strict routing', strict)
+      const target = where === 'application' ? app : framework.Router({ caseSensitive, strict })
+      app.use(prefix || '/', rateLimit(limits))
+      for (const pattern of patterns) {
+        const { method, path, express5 = path } = pattern
+        target[method === 'GET' ? 'get' : 'post'](
+          version === 'Express 5' ? express5 : path,
+          (req, res) => {
+            reached(pattern, req.originalUrl)
+            res.end()
+          },
+        )
+      }
+      if (target !== app) app.use(prefix || '/', target)
+      // What Express does with escapes that it cannot decode, without the stack on the console.
+      app.use((_error: Error, _req: unknown, res: express.Response, _next: unknown) => {
+        res.status(400).end()
+      })
+      const { port, close } = await runningOn(app.listen(0, '127.0.0.1'))
+      onTestFinished(close)
+      return { port, prefix }
+    },
+  }
+}
+
+const routerFlags =
+  'caseSensitive ignoreTrailingSlash ignoreDuplicateSlashes useSemicolonDelimiter'.split(' ')
+
 /** Every combination of what Fastify's router can be told. */
-export const fastifySetups: readonly RouteSetup[] = both.flatMap((caseSensitive) =>
-  both.flatMap((ignoreTrailingSlash) =>
-    both.flatMap((ignoreDuplicateSlashes) =>
-      both.flatMap((useSemicolonDelimiter) =>
-        ['', '/api'].map((prefix) => {
-          const maxParamLength = prefix === '' ? 100 : 5_000
-          const routerOptions = {
-            caseSensitive,
-            ignoreTrailingSlash,
-            ignoreDuplicateSlashes,
-            useSemicolonDelimiter,
-            maxParamLength,
-          }
-          const on = Object.entries(routerOptions).filter(([, value]) => value === true)
-          return {
-            name: `Fastify 5${prefix && ', plugin under a path'}, ${on.map(([name]) => name).join(', ') || 'nothing on'}`,
-            start: async (limits, patterns, reached) => {
-              const app: FastifyInstance = fastify({ routerOptions, forceCloseConnections: true })
-              onTestFinished(() => app.close())
-              await app.register(
-                async (scope) => {
-                  await scope.register(rateLimitPlugin, limits)
-                  for (const pattern of patterns) {
-                    scope.route({
-                      method: pattern.method,
-                      url: pattern.path,
-                      handler: async (request) => reached(pattern, request.originalUrl),
-                    })
-                  }
-                },
-                { prefix },
-              )
-              const url = await app.listen({ port: 0, host: '127.0.0.1' })
-              return { port: Number(new URL(url).port), prefix }
-            },
-          } satisfies RouteSetup
-        }),
-      ),
-    ),
-  ),
-)
+export const fastifySetups: readonly RouteSetup[] = routerFlags
+  .reduce<string[][]>((sets, name) => sets.flatMap((on) => [on, [...on, name]]), [[]])
+  .flatMap((on) => ['', '/api'].map((prefix) => fastifySetup(on, prefix)))
+
+function fastifySetup(on: readonly string[], prefix: string): RouteSetup {
+  const named = Object.fromEntries(on.map((name) => [name, true]))
+  const maxParamLength = prefix === '' ? 100 : 5_000
+  const routerOptions = { caseSensitive: false, ...named, maxParamLength }
+  return {
+    name: `Fastify 5${prefix && ', plugin under a path'}, ${on.join(', ') || 'nothing on'}`,
+    async start(limits, patterns, reached) {
+      const app: FastifyInstance = fastify({ routerOptions, forceCloseConnections: true })
+      onTestFinished(() => app.close())
+      const plugin = async (scope: FastifyInstance) => {
+        await scope.register(rateLimitPlugin, limits)
+        for (const pattern of patterns) {
+          const handler = async ({ originalUrl }: FastifyRequest) => reached(pattern, originalUrl)
+          scope.route({ method: pattern.method, url: pattern.path, handler })
+        }
+      }
+      await app.register(plugin, { prefix })
+      const url = await app.listen({ port: 0, host: '127.0.0.1' })
+      return { port: Number(new URL(url).port), prefix }
+    },
+  }
+}

@@ -112,6 +112,7 @@ describe('options that no guard is made of', () => {
     [{ ...good, headers: 'draft-11' }, /^headers must be an array/],
     [{ ...good, headers: ['draft-6', 'draft-11'] }, /keep either/],
     [{ ...good, store: {} }, /^store must be a store/],
+    [{ ...good, shed: true }, /^shed must be a plain object/],
   ])('%o', (options, message, code) => {
     expect(making(options)).toThrow(errorOf(message, code))
   })
@@ -124,6 +125,7 @@ describe('null', () => {
   it.each<[string, object]>([
     ...optionNames.map((field): [string, object] => [field, good]),
     ['preflights', good],
+    ['shed', good],
     ['burst', { ...good, algorithm: 'token-bucket' }],
     ['queue', queue],
     ['maxDelay', queue],

@@ -13,6 +13,7 @@ import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { resolveKey } from '../../packages/http/src/keys/resolver.ts'
 import { scopedKey } from '../../packages/http/src/request/scope.ts'
+import { raise } from '../support/raise.ts'
 import { exchange } from './exchange.ts'
 
 function keyOf(resolver: KeyResolver<object>, headers: Record<string, string> = {}): unknown {
@@ -133,7 +134,3 @@ describe('keys of all kinds', () => {
     return identity.kind === 'all' ? `all[${parts.join()}]` : (parts[0] ?? '')
   }
 })
-
-function raise(message: string): never {
-  throw new Error(message)
-}

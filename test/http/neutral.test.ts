@@ -54,17 +54,6 @@ describe('in a runtime without Node, a guard', () => {
     expect(answers).toEqual([['pass'], ['reject', 429, problem], ['pass'], ['pass']])
   })
 
-  it('counts requests in flight', async () => {
-    const answers = await run(`${prelude}
-      const guard = guardOf({ limit: 1, algorithm: 'concurrency' })
-      const first = guard.check(context('203.0.113.9'))
-      const second = guard.check(context('203.0.113.9'))
-      first.hold.finish(200)
-      export const answers = [first.verdict.action, second.verdict.action]
-    `)
-    expect(answers).toEqual(['pass', 'reject'])
-  })
-
   it('says that routes need a router', async () => {
     const answers = await run(`${prelude}
       let message

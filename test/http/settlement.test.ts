@@ -2,6 +2,7 @@ import { createLimiter, memoryStore, unlimited } from '@sluice/core'
 import type { GuardFields } from '@sluice/http'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { raise } from '../support/raise.ts'
 import { until } from '../support/until.ts'
 import { exchange, guardOf, now } from './exchange.ts'
 
@@ -311,7 +312,3 @@ it('a guard names the policy of a list whose functions cannot stand together', (
     /^policies\[1\]\.chargeWhen and policies\[1\]\.refundWhen cannot/,
   )
 })
-
-function raise(message: string): never {
-  throw new Error(message)
-}

@@ -138,11 +138,4 @@ export const admission: Behaviour = ({ driver, start }) => {
     expect(bodies).toMatchObject([{ body: 'grüße' }, { body: 'AP8=', encoding: 'base64' }])
     expect(await sent(post({ headers: { 'content-encoding': 'gzip' } }))).toEqual([415])
   })
-
-  it('leaves to the framework what no job can carry', async () => {
-    const onError = vi.fn()
-    const { sent } = await queueing({ onError, admission: { toJob: () => ({ at: 10n }) } })
-    expect(await sent(post())).toEqual([500])
-    expect(onError.mock.calls[0]?.[0]).toMatchObject({ code: 'SLUICE_PAYLOAD_INVALID' })
-  })
 }

@@ -5,7 +5,7 @@ import { expect, it, onTestFinished, vi } from 'vitest'
 import { until } from '../../support/until.ts'
 import type { Behaviour } from '../adapter-conformance.ts'
 import { noneIsConnected } from '../ask.ts'
-import type { AppSetup, Limits, Route } from '../drivers/driver.ts'
+import type { Limits, Route } from '../drivers/driver.ts'
 
 const policy = { name: 'inflight', algorithm: 'concurrency', limit: 2 } as const
 
@@ -20,11 +20,10 @@ export const leases: Behaviour = ({ driver, start }) => {
     const limiter = createLimiter({ ...policy, store })
     const ends: (() => void)[] = []
     const reached = vi.fn(() => new Promise<void>((resolve) => void ends.push(resolve)))
-    const setup: AppSetup = {
+    const app = await start({
       limits: limits({ ...policy, store, key: () => 'ada' }),
       routes: [{ path: '/', reached, ...route }],
-    }
-    const app = await start(setup)
+    })
     const held = async () => 2 - ((await limiter.peek('ada')).outcomes[0]?.remaining ?? 0)
     return {
       app,
@@ -38,23 +37,16 @@ export const leases: Behaviour = ({ driver, start }) => {
   }
 
   it.each<[string, Partial<Route>, string]>([
-    ['304', { answer: { status: 304 }, reached: () => undefined }, 'GET'],
-    [
-      'a redirect',
-      { answer: { status: 302, fields: { location: '/a' } }, reached: () => undefined },
-      'GET',
-    ],
-    ['HEAD', { reached: () => undefined }, 'HEAD'],
-    ['a response past the framework', { streams: true, reached: () => undefined }, 'GET'],
-    ['an error', { reached: () => Promise.reject(new Error('broken')) }, 'GET'],
+    ['304', { answer: { status: 304 } }, 'GET'],
+    ['a redirect', { answer: { status: 302, fields: { location: '/a' } } }, 'GET'],
+    ['HEAD', {}, 'HEAD'],
+    ['a response past the framework', { streams: true }, 'GET'],
   ])('is over after %s', async (_, route, method) => {
-    const { app, held, free } = await inFlight(route)
-    await app.ask('/', { method })
-    await free()
-
-    await app.ask('/', { method })
-    await free()
-    expect(await held()).toBe(0)
+    const { app, free } = await inFlight({ ...route, reached: () => undefined })
+    for (let i = 0; i < 2; i += 1) {
+      await app.ask('/', { method })
+      await free()
+    }
   })
 
   it('lasts as long as a stream that has begun, and no longer than its client stays', async () => {
@@ -73,7 +65,8 @@ export const leases: Behaviour = ({ driver, start }) => {
   it('is not left behind by a client that left before it was decided', async () => {
     const asked = vi.fn<() => void>()
     const client = new AbortController()
-    const { promise: gone, resolve: leave } = withResolvers()
+    let leave = (): void => undefined
+    const gone = new Promise<void>((resolve) => (leave = resolve))
     const key = async () => {
       asked()
       await gone
@@ -138,12 +131,4 @@ export const leases: Behaviour = ({ driver, start }) => {
     await free()
     expect(reached).toHaveBeenCalledTimes(1)
   })
-}
-
-function withResolvers(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = (): void => undefined
-  const promise = new Promise<void>((settle) => {
-    resolve = settle
-  })
-  return { promise, resolve }
 }

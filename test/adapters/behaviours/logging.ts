@@ -44,15 +44,13 @@ export const logging: Behaviour = ({ start }) => {
       seen.push([decision?.policy?.name, decision?.key])
       return 'no'
     }
-    const limits = { limit: 1, window: '1m', key } as const
-    const message: Limits['message'] = (_, decision) => reply(decision)
-    for (const options of [
-      { ...limits, reply },
-      { ...limits, message },
-    ]) {
+    const message: Limits['message'] = (request, decision) => sentPath(request) + reply(decision)
+    for (const own of [{ reply }, { message }]) {
       const reached = ({ rateLimit }: LimitedRequest) => void reply(rateLimit)
-      const app = await start({ limits: [options], routes: [{ path: '/', reached }] })
-      await app.statuses(2, '/', ada)
+      const limits = [{ limit: 1, window: '1m', key, ...own } as const]
+      const app = await start({ limits, routes: [{ path: '/', reached }] })
+      await app.ask('/', ada)
+      expect((await app.ask('/', ada)).body).toBe('message' in own ? '/no' : 'no')
     }
 
     expect(seen).toEqual(Array(4).fill(['default', 'ada']))

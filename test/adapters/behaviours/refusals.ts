@@ -1,30 +1,11 @@
 import { expect, it, vi } from 'vitest'
-import type { App, Behaviour } from '../adapter-conformance.ts'
-import { type Limits, sentPath } from '../drivers/driver.ts'
+import { raise } from '../../support/raise.ts'
+import type { Behaviour } from '../adapter-conformance.ts'
 
 const one = { limit: 1, window: '30s', algorithm: 'fixed-window' } as const
 
 /** What a refused client reads, beside what `adapterConformance` tries. */
 export const refusals: Behaviour = ({ start, limited }) => {
-  async function refused(limits: Limits): Promise<Awaited<ReturnType<App['ask']>>> {
-    const app = await limited(limits)
-    await app.ask()
-    return await app.ask()
-  }
-
-  it('tells a message function the request and the decision', async () => {
-    const answer = await refused({
-      ...one,
-      message: (request, { retryAfterMs, outcomes }) => ({
-        url: sentPath(request),
-        retryAfterMs,
-        of: outcomes.length,
-      }),
-    })
-
-    expect(JSON.parse(answer.body)).toEqual({ url: '/', retryAfterMs: 30_000, of: 1 })
-  })
-
   it('lets a handler reply to the decision, with the headers set', async () => {
     const reached = vi.fn()
     const reply = vi.fn(async () => 'my own words')
@@ -46,12 +27,9 @@ export const refusals: Behaviour = ({ start, limited }) => {
     ['throws', () => raise('no reply')],
     ['rejects', async () => raise('no reply')],
   ])('hands on to the error handling when a handler %s', async (_, reply) => {
-    const answer = await refused({ ...one, reply })
-
+    const app = await limited({ ...one, reply })
+    await app.ask()
+    const answer = await app.ask()
     expect([answer.status, answer.body]).toEqual([500, 'no reply'])
   })
-}
-
-function raise(message: string): never {
-  throw new Error(message)
 }

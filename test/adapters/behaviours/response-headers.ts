@@ -17,10 +17,8 @@ export const responseHeaders: Behaviour = ({ driver, start }) => {
     const ours = 'RateLimit, RateLimit-Policy, Retry-After'
 
     const joined = `ETag, ${ours}`
-    expect(await exposed({ exposeHeaders: true })).toEqual([
-      joined,
-      driver.refusesAlone ? ours : joined,
-    ])
+    const refused = driver.refusesAlone ? ours : joined
+    expect(await exposed({ exposeHeaders: true })).toEqual([joined, refused])
     expect((await exposed({}))[0]).toBe('ETag')
   })
 
@@ -30,17 +28,14 @@ export const responseHeaders: Behaviour = ({ driver, start }) => {
 
     expect((await app.ask()).field('retry-after')).toBe('60')
   })
+
   it('§7.9: joins lists of another limiter, without two items of one name', async () => {
-    const app = await start({
-      limits: [{ ...fixed, headers: ['draft-11'] }],
-      before: {
-        RateLimit: '"edge";r=3;t=5, "default";r=9;t=9',
-        'RateLimit-Policy': ['"edge";q=4;w=5', '"de,\\"fault";q=9;w=9', '10;w=1'],
-      },
-    })
-
+    const before = {
+      RateLimit: '"edge";r=3;t=5, "default";r=9;t=9',
+      'RateLimit-Policy': ['"edge";q=4;w=5', '"de,\\"fault";q=9;w=9', '10;w=1'],
+    }
+    const app = await start({ limits: [{ ...fixed, headers: ['draft-11'] }], before })
     const answer = await app.ask()
-
     expect(answer.field('ratelimit')).toBe('"edge";r=3;t=5, "default";r=0;t=30')
     expect(answer.field('ratelimit-policy')).toBe(
       '"edge";q=4;w=5, "de,\\"fault";q=9;w=9, "default";q=1;w=30',
@@ -62,24 +57,16 @@ export const responseHeaders: Behaviour = ({ driver, start }) => {
   })
 
   it('H15: hideOnRedirect leaves on a redirect what others have put there', async () => {
-    const app = await start({
-      limits: [{ ...fixed, hideOnRedirect: true }],
-      before: { RateLimit: '"edge";r=3;t=5', 'RateLimit-Policy': '"edge";q=4;w=5' },
-      routes: [{ path: '/', answer: { status: 307, fields: { location: '/there' } } }],
-    })
-
-    expect(limitFields(await app.ask())).toEqual({
-      ratelimit: '"edge";r=3;t=5',
-      'ratelimit-policy': '"edge";q=4;w=5',
-    })
+    const before = { RateLimit: '"edge";r=3;t=5', 'RateLimit-Policy': '"edge";q=4;w=5' }
+    const routes = [{ path: '/', answer: { status: 307, fields: { location: '/there' } } }]
+    const app = await start({ limits: [{ ...fixed, hideOnRedirect: true }], before, routes })
+    const { ratelimit, 'ratelimit-policy': policy, ...rest } = limitFields(await app.ask())
+    expect([ratelimit, policy, rest]).toEqual([...Object.values(before), {}])
   })
 
   it.each([200, 304, 404])('hideOnRedirect keeps the fields with status %i', async (status) => {
-    const app = await start({
-      limits: [{ ...fixed, hideOnRedirect: true }],
-      routes: [{ path: '/', answer: { status } }],
-    })
-
+    const limits = [{ ...fixed, hideOnRedirect: true }]
+    const app = await start({ limits, routes: [{ path: '/', answer: { status } }] })
     expect((await app.ask()).field('ratelimit')).toBe('"default";r=0;t=30')
   })
 

@@ -38,10 +38,15 @@ export const admissionKeys: Behaviour = ({ start }) => {
     const id = idOf(await send(first))
     const again = await send(first)
     expect([again.status, idOf(again)]).toEqual([202, id])
-    const strict = await queueing({ admission: { idempotency: { whileRunning: 'conflict' } } })
+    const strict = await queueing({
+      limits: { limit: 2, window: '1m' },
+      admission: { idempotency: { whileRunning: 'conflict' } },
+    })
     await strict.send(first)
     const conflict = await strict.send(first)
     expect([conflict.status, conflict.field('retry-after')]).toEqual([409, '1'])
+    // To ask again is charged.
+    expect(await strict.sent(first)).toEqual([429])
   })
 
   it('I03: same key, other payload: 422', async () => {

@@ -222,14 +222,6 @@ export const admission: Behaviour = ({ start }) => {
     expect(await sent(...wrong)).toEqual([400, 400, 413, 415, 422, 500, 500, 429])
   })
 
-  it('charges who asks again while the job runs', async () => {
-    const { sent } = await queueing({
-      limits: { limit: 2, window: '1m' },
-      admission: { idempotency: { whileRunning: 'conflict' } },
-    })
-    expect(await sent(first, first, first)).toEqual([202, 409, 429])
-  })
-
   it('refuses with 429 who alone would fill the queue', async () => {
     const { sent } = await queueing({ queue: { maxDepth: 10 } })
     expect(await sent(post(), post(), post({ headers: bob }))).toEqual([202, 429, 202])
@@ -257,7 +249,8 @@ export const admission: Behaviour = ({ start }) => {
       onError,
       admission: {
         toJob: async ({ body }, { headers }) => {
-          if (headers['x-fail']) throw new Error('no job')
+          if (headers['x-fail'] === '1') throw new Error('no job')
+          if (headers['x-fail']) return { at: 10n }
           return { of: headers['x-api-key'], body }
         },
       },
@@ -267,8 +260,10 @@ export const admission: Behaviour = ({ start }) => {
     expect(await sent(post())).toEqual([202])
     await until('the job runs', () => ran.mock.calls.length === 1)
     expect(ran).toHaveBeenCalledWith({ of: 'ada', body: { page: 1 } })
-    expect(await sent(post({ headers: { 'x-fail': '1' } }))).toEqual([500])
-    expect(onError).toHaveBeenCalledTimes(1)
+    const failing = ['1', '2'].map((fail) => post({ headers: { 'x-fail': fail } }))
+    expect(await sent(...failing)).toEqual([500, 500])
+    const codes = onError.mock.calls.map(([{ code }]) => code)
+    expect(codes).toEqual([undefined, 'SLUICE_PAYLOAD_INVALID'])
   })
 
   it('tells that a job failed, expired, or was never there', async () => {

@@ -4,13 +4,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { exchange, guardOf, now } from '../exchange.ts'
 import { errorOf, type Wrong } from '../wrong-options.ts'
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date'] })
-})
-afterEach(() => {
-  vi.useRealTimers()
-  vi.restoreAllMocks()
-})
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
+afterEach(() => void vi.useRealTimers())
 
 /** The limit of a schedule at a moment. */
 function limitAt(options: ScheduleOptions): (moment: string | number) => number | undefined {
@@ -116,6 +111,7 @@ describe('a schedule', () => {
     for (let second = 0; second < 60; second += 1)
       at(Date.parse('2026-11-20T11:59:00Z') + second * 1_000)
     expect(read).toHaveBeenCalledTimes(1)
+    read.mockRestore()
     expect(at('2026-11-20T12:00:00Z')).toBe(2)
     expect(at('2026-11-20T11:00:00Z')).toBe(1)
   })

@@ -1,4 +1,4 @@
-import { type InvalidEvent, memoryStore, unlimited } from '@sluice/core'
+import { type InvalidEvent, unlimited } from '@sluice/core'
 import { adaptive, type GuardFields, schedule, type TierTable, tiers } from '@sluice/http'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -9,12 +9,8 @@ interface Client {
   plan?: unknown
 }
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date'] })
-})
-afterEach(() => {
-  vi.useRealTimers()
-})
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
+afterEach(() => void vi.useRealTimers())
 
 const planOf = (request: object) => (request as Client).plan as string
 
@@ -136,14 +132,6 @@ describe('tiers', () => {
   it('is reduced by the headroom of the policy, also where the default stands in', () => {
     const { limit } = asker({ limit: tiers({ free: 100, default: 50 }, planOf), headroom: 0.1 })
     expect([limit('free'), limit('gold')]).toEqual([90, 45])
-  })
-
-  it('has its counts in a store, which serves all tiers', () => {
-    const store = memoryStore()
-    const one = asker({ limit: tiers(table, planOf), store, name: 'shared' })
-    const other = asker({ limit: 5, store, name: 'shared' })
-    one.ask('paid')
-    expect(other.ask('')?.outcomes[0]?.remaining).toBe(3)
   })
 
   const free = { free: 1 }
