@@ -76,24 +76,3 @@ it('counts leases that an older version has written, and lets it read its own', 
   expect((await limiter.consume('k')).outcomes[0]?.remaining).toBe(1)
   expect(await redis.zscore(key, '#')).toBe('-4')
 })
-
-it('keeps a lease in order behind calls of other policies, and of other limits', async () => {
-  const store = redisStore(redis, { heartbeatMs: 0, batch: { maxInFlight: 1 } })
-  const running = { name: 'running', algorithm: 'concurrency', limit: 1 } as const
-  const alone = patientLimiter({ store, policies: [running] })
-  const beside = patientLimiter({
-    store,
-    policies: [{ name: 'log', limit: 10, window: '1m' }, running],
-  })
-  const held = await alone.consume('k')
-  const [before, isReleased, ...after] = await Promise.all([
-    beside.consume('k'),
-    alone.release(held),
-    beside.consume('k'),
-    alone.consume('k'),
-  ])
-  expect(before.allowed).toBe(false)
-  expect(isReleased).toBe(true)
-  // Nobody can tell which of them came first.
-  expect(after.filter(({ allowed }) => allowed)).toHaveLength(1)
-})

@@ -76,28 +76,6 @@ describe('the script', () => {
     expect(second.outcomes[0]?.remaining).toBe(8)
   })
 
-  it('is the same for charges and for requests, which keep their order in one call', async () => {
-    const store = redisStore(client, { heartbeatMs: 0 })
-    const limiter = patientLimiter({ store, limit: 10, window: '1m' })
-    const charged = await limiter.charge('k', { cost: 3 })
-    expect(charged.outcomes[0]).toMatchObject({ allowed: true, remaining: 7 })
-    const [first, beyond, last] = await Promise.all([
-      limiter.consume('k', { cost: 2 }),
-      limiter.charge('k', { cost: 9 }),
-      limiter.consume('k'),
-    ])
-    expect(first.outcomes[0]?.remaining).toBe(5)
-    expect(beyond.outcomes[0]).toMatchObject({ allowed: true, remaining: 0 })
-    expect(last.allowed).toBe(false)
-    // A charge alone that does not fit is taken all the same.
-    await limiter.charge('other', { cost: 12 })
-    expect((await limiter.peek('other')).outcomes[0]?.remaining).toBe(0)
-    expect(await limiter.refund(beyond)).toBe(true)
-    expect((await limiter.consume('k')).outcomes[0]?.remaining).toBe(4)
-    // The script for requests, and the general one for the peek and the refund.
-    expect(await calls('eval')).toBe(2)
-  })
-
   it('is not run again after another error', async () => {
     const errors: StoreErrorEvent[] = []
     const observers = { onStoreError: (event: StoreErrorEvent) => errors.push(event) }

@@ -292,14 +292,6 @@ describe('the share of one process', () => {
     expect(await admitted(limit({ limit: quota, instances }), 20)).toBe(share)
   })
 
-  it('is what clients are told', async () => {
-    const limiter = limit({ instances: 4 })
-    await cutOff(limiter)
-    const { outcomes } = await limiter.consume('k')
-    expect(outcomes).toMatchObject([{ limit: 2, remaining: 1, policy: { name: 'p', limit: 10 } }])
-    expect(outcomes[0]?.policy).toBe(limiter.policies[0])
-  })
-
   it('is of a burst and of a queue too', async () => {
     const bucket = limit({ name: 'b', algorithm: 'token-bucket', burst: 40, instances: 4 })
     expect(await admitted(bucket, 60)).toBe(10)
