@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream'
 import { runCli } from '../../packages/cli/src/commands/run-cli.ts'
 import type { Terminal } from '../../packages/cli/src/terminal/terminal.ts'
 import { until } from '../support/until.ts'
+import { captured } from './run-sluice.ts'
 
 interface Typing {
   readonly env?: Terminal['env']
@@ -11,16 +12,10 @@ interface Typing {
 
 /** Runs `sluice` on a terminal at which somebody answers one question. */
 export async function atTerminal(args: readonly string[], { env = {}, answer }: Typing) {
-  const written = { stdout: '', stderr: '' }
-  const outputOf = (name: 'stdout' | 'stderr') => ({
-    isTTY: true,
-    write: (text: string) => {
-      written[name] += text
-    },
-  })
+  const { written, ...outputs } = captured({ isTTY: true })
   const stdin = Object.assign(new PassThrough(), { isTTY: true })
   const running = runCli(args, {
-    ...{ stdin, stdout: outputOf('stdout'), stderr: outputOf('stderr') },
+    ...{ stdin, ...outputs },
     env: { NO_COLOR: '1', ...env },
     signal: new AbortController().signal,
   })

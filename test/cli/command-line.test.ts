@@ -34,12 +34,6 @@ describe('sluice', () => {
     expect(stderr).toContain('--help')
   })
 
-  it('refuses an option that there is not', async () => {
-    const { exitCode, stderr } = await runSluice(['check', 'a.yaml', '--strickt'])
-    expect(exitCode).toBe(2)
-    expect(stderr).toContain(`unknown option '--strickt'`)
-  })
-
   it('loads no client of Redis before doctor asks for it', async () => {
     const script = `import { createRequire } from 'node:module'
       await import('./packages/cli/src/commands/run-cli.ts')

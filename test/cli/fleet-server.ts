@@ -1,6 +1,7 @@
+import type { IncomingMessage } from 'node:http'
 import type { Granted } from '@sluice/admin'
 import type { Store } from '@sluice/core'
-import { type AdminUnderTest, startAdmin } from '../admin/admin-server.ts'
+import { startAdmin } from '../admin/admin-server.ts'
 import { runSluice } from './run-sluice.ts'
 
 /** People by their tokens. */
@@ -10,24 +11,10 @@ const people: Readonly<Record<string, Granted>> = {
   'token-of-viewer': { actor: 'eve', may: ['read'] },
 }
 
-interface WithAuthorization {
-  readonly headers: { readonly authorization?: string }
-}
-
-interface FleetUnderTest extends AdminUnderTest {
-  readonly url: string
-  /** Runs `sluice` with the address of the API, as somebody. @default 'ops' */
-  sluice(args: readonly string[], as?: 'ops' | 'support' | 'viewer' | 'nobody'): Run
-}
-
-type Run = ReturnType<typeof runSluice>
-
 /** Starts an application whose admin API tells people apart by their tokens. */
-export async function startFleet(
-  options: { readonly store?: Store; readonly file?: string } = {},
-): Promise<FleetUnderTest> {
+export async function startFleet(options: { readonly store?: Store; readonly file?: string } = {}) {
   const authorize = (request: unknown) => {
-    const { authorization = '' } = (request as WithAuthorization).headers
+    const { authorization = '' } = (request as IncomingMessage).headers
     return people[authorization.replace(/^Bearer /, '')]
   }
   const admin = await startAdmin({ ...options, admin: { authorize } })
@@ -35,7 +22,8 @@ export async function startFleet(
   return {
     ...admin,
     url,
-    sluice(args, as = 'ops') {
+    /** Runs `sluice` with the address of the API, as somebody. */
+    sluice(args: readonly string[], as: 'ops' | 'support' | 'viewer' | 'nobody' = 'ops') {
       const token = as === 'nobody' ? '' : `token-of-${as}`
       return runSluice(args, { env: { SLUICE_ADMIN_URL: url, SLUICE_ADMIN_TOKEN: token } })
     },

@@ -5,7 +5,7 @@ import { serve } from '../admin/serve.ts'
 import { storeKinds, storesIn } from '../admin/stores.ts'
 import { until } from '../support/until.ts'
 import { startFleet } from './fleet-server.ts'
-import { runSluice } from './run-sluice.ts'
+import { captured, runSluice } from './run-sluice.ts'
 
 const because = ['--reason', 'a test']
 
@@ -222,36 +222,30 @@ describe('top on a terminal', () => {
     const { url, visit } = await startFleet()
     for (const user of ['ada', 'bob', 'cy', 'dan']) await visit(user)
     const stop = new AbortController()
-    let shown = ''
+    const rows = 10
+    const { written, ...outputs } = captured({ isTTY: true, columns: 50, rows })
     // The API of a fleet whose store is away, until the API is away too.
     const SLUICE_ADMIN_URL = await serve(async (request, response) => {
-      if (shown.includes('requests/s')) return void response.destroy()
+      if (written.stdout.includes('requests/s')) return void response.destroy()
       const { authorization = '' } = request.headers
       const answer = await fetch(url + request.url, { headers: { authorization } })
       const text = (await answer.text()).replace('"fallback":false', '"fallback":true')
       response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text)
     })
-    const rows = 10
     const running = runCli(['top', '--interval', '1s', '--by', 'asked'], {
-      stdin: Readable.from([]),
-      stdout: {
-        ...{ isTTY: true, columns: 50, rows },
-        write(text) {
-          shown += text
-        },
-      },
-      stderr: { write: () => undefined },
+      ...{ stdin: Readable.from([]), ...outputs, signal: stop.signal },
       env: { SLUICE_ADMIN_URL, SLUICE_ADMIN_TOKEN: 'token-of-viewer' },
-      signal: stop.signal,
     })
-    await until('the table is old', () => shown.includes('The table is'))
+    await until('the table is old', () => written.stdout.includes('The table is'))
     stop.abort()
     expect(await running).toBe(0)
+    const shown = written.stdout
     expect(shown).toMatch(/burst +[\w-]{7}…[\w-]{7}\n/)
     expect(shown).toContain('failure modes decide.')
     expect(shown).toContain('and 11 more\n')
-    for (const screen of shown.split('\u001b[H'))
+    for (const screen of shown.split('\u001b[H')) {
       expect(screen.split('\n').length).toBeLessThanOrEqual(rows)
+    }
     expect(shown.startsWith('\u001b[?25l')).toBe(true)
     expect(shown.endsWith('\u001b[?25h')).toBe(true)
   })

@@ -174,11 +174,7 @@ async function askGoaccess(program: string, log: string, of: readonly string[]):
   const args = [log, ...of, ...quiet, '--max-items', '1000', '-o', result]
   await run(program, args, { cwd: folder, timeoutMs: 30_000 })
   const { hosts } = JSON.parse(readFileSync(result, 'utf8'))
-  const found: {
-    data: string
-    hits: { count: number }
-    visitors: { count: number }
-  }[] = hosts.data
+  const found: { data: string; hits: { count: number }; visitors: { count: number } }[] = hosts.data
   return sorted(
     found.map(({ data, hits, visitors }) => [data, { hits: hits.count, visitors: visitors.count }]),
   )

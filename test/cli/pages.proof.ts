@@ -7,12 +7,6 @@ import { runSluice } from './run-sluice.ts'
 import { wordsIn } from './shell-words.ts'
 import { testFiles } from './test-files.ts'
 
-interface Shown {
-  readonly words: readonly string[]
-  /** What the page prints under the command; '' for nothing. */
-  readonly output: string
-}
-
 const before = process.cwd()
 const { folder, write } = testFiles('pages')
 
@@ -56,8 +50,8 @@ describe('docs/simulator.md', () => {
   })
 })
 
-/** The lines after `$ sluice` in blocks of a console, each with the lines up to the next. */
-function commandsOf(page: string): readonly Shown[] {
+/** The lines after `$ sluice` in blocks of a console, each with the lines up to the next, which it prints. */
+function commandsOf(page: string) {
   const blocks = [...page.matchAll(/```console\n([\s\S]*?)```/g)].map(([, block = '']) => block)
   return blocks.flatMap((block) =>
     block

@@ -1,14 +1,7 @@
 import { Readable } from 'node:stream'
-import type { ExitCode } from '@sluice/cli'
 import { expect } from 'vitest'
 import { runCli } from '../../packages/cli/src/commands/run-cli.ts'
 import type { Terminal } from '../../packages/cli/src/terminal/terminal.ts'
-
-interface Ran {
-  readonly exitCode: ExitCode
-  readonly stdout: string
-  readonly stderr: string
-}
 
 interface RunOptions {
   readonly stdin?: string | Buffer
@@ -16,28 +9,27 @@ interface RunOptions {
   readonly isTTY?: boolean
   /** The width of the terminal. @default 100 */
   readonly columns?: number
-  readonly signal?: AbortSignal
 }
 
-/** Runs `sluice` in this process, as a shell would with these words. */
-export async function runSluice(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
-  const { stdin = '', env = {}, isTTY = false, columns = 100 } = options
-  const { signal = new AbortController().signal } = options
+/** Keeps what is written to the outputs of a terminal. */
+export function captured(options: { isTTY: boolean; columns?: number; rows?: number }) {
   const written = { stdout: '', stderr: '' }
   const outputOf = (name: 'stdout' | 'stderr') => ({
-    isTTY,
-    columns,
+    ...options,
     write: (text: string) => {
       written[name] += text
     },
   })
-  const exitCode = await runCli(args, {
-    stdin: Readable.from([Buffer.from(stdin)]),
-    stdout: outputOf('stdout'),
-    stderr: outputOf('stderr'),
-    env,
-    signal,
-  })
+  return { written, stdout: outputOf('stdout'), stderr: outputOf('stderr') }
+}
+
+/** Runs `sluice` in this process, as a shell would with these words. */
+export async function runSluice(args: readonly string[], options: RunOptions = {}) {
+  const { stdin = '', env = {}, isTTY = false, columns = 100 } = options
+  const { written, ...outputs } = captured({ isTTY, columns })
+  const { signal } = new AbortController()
+  const terminal = { stdin: Readable.from([Buffer.from(stdin)]), ...outputs, env, signal }
+  const exitCode = await runCli(args, terminal)
   return { exitCode, ...written }
 }
 

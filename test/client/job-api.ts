@@ -14,22 +14,15 @@ import { serve } from '../support/serve.ts'
 export interface JobApiOptions {
   /** Does the jobs, one at a time; without one nobody does. */
   readonly handler?: JobHandler
-  readonly maxAge?: number
   readonly poll?: StatusMonitorOptions['poll']
   /** Runs before all else. */
   readonly before?: RequestHandler
 }
 
-export interface JobApi {
-  /** With a slash at its end. */
-  readonly url: string
-  close(): Promise<void>
-}
-
 /** An API whose `POST /reports` is queued, and whose jobs can be watched at `/jobs`. */
-export async function jobApi({ handler, maxAge, poll, before }: JobApiOptions): Promise<JobApi> {
+export async function jobApi({ handler, poll, before }: JobApiOptions) {
   const broker = memoryBroker()
-  const queue = createQueue({ broker, identity: apiKey(), ...(maxAge && { maxAge }) })
+  const queue = createQueue({ broker, identity: apiKey() })
   const worker = handler && createWorker({ broker, handler, attempts: 1, concurrency: 1 })
   const app = express()
   if (before) app.use(before)

@@ -8,11 +8,6 @@ export interface Arrival {
   readonly status: number
 }
 
-export interface LimitedApi {
-  readonly fetch: typeof fetch
-  readonly arrivals: Arrival[]
-}
-
 export interface LimitedApiOptions {
   /** The policies of a path. Those of one name are one. */
   policiesOf(path: string): readonly PolicyOptions[]
@@ -38,7 +33,7 @@ export function limitedApi({
   cost = 1,
   retryAfter,
   bodyMs = 0,
-}: LimitedApiOptions): LimitedApi {
+}: LimitedApiOptions) {
   const store = memoryStore()
   const arrivals: Arrival[] = []
   const latency = () =>

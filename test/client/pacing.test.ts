@@ -147,17 +147,6 @@ describe('pacing', () => {
     expect(performance.now() - startMs).toBe(4000)
   })
 
-  it('asks for no wait of those who follow the first call on a route', async () => {
-    const api = scriptedApi({ headers: { RateLimit: '"a";r=5;t=10' } })
-    const fetch = createFetch({ fetch: api.fetch, pace: true, maxTotalWaitMs: 0 })
-    const step = 0.1
-    await vi.advanceTimersByTimeAsync(step)
-    const calls = Array.from({ length: 4 }, () => fetch(origin))
-    const responses = await settled(Promise.all(calls))
-    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200])
-    expect(api.sent).toHaveLength(4)
-  })
-
   it('knows the limit from an answer before', async () => {
     const state = (left: number) => ({ headers: { RateLimit: `"a";r=${left};t=10` } })
     const sized = { headers: { ...state(99).headers, 'RateLimit-Policy': '"a";q=100;w=10' } }

@@ -67,21 +67,14 @@ async function callAll(fetch: Fetch, plans: readonly Plan[]): Promise<Response[]
   })
 }
 
-interface Early {
-  readonly refused: Sent
-  readonly later: Sent
-  readonly afterMs: number
-  readonly waitMs: number
-}
-
 /** Requests that were sent after a refusal was heard, and before it was over, where they are subject to it. */
-function early(sent: readonly Sent[]): Early[] {
-  const known = (path: string) => Math.min(...sent.filter((one) => one.path === path).map(heardOf))
+function early(sent: readonly Sent[]) {
+  const known = (path: string) =>
+    Math.min(...sent.flatMap((one) => (one.path === path ? [one.heardMs] : [])))
   return sent.flatMap((refused) => {
     if (refused.status !== 429) return []
-    const { policies, retryAfterMs = 0 } = parseHeaders(refused.headers, {
-      nowMs: instantOf(refused),
-    })
+    const nowMs = instantOf(refused)
+    const { policies, retryAfterMs = 0 } = parseHeaders(refused.headers, { nowMs })
     const spent = policies.filter(({ name, remaining }) => name !== undefined && remaining === 0)
     return sent.flatMap((later) => {
       if (later.sentMs <= refused.heardMs) return []
@@ -94,10 +87,6 @@ function early(sent: readonly Sent[]): Early[] {
       return afterMs < waitMs - 0.01 ? [{ refused, later, afterMs, waitMs }] : []
     })
   })
-}
-
-function heardOf({ heardMs }: Sent): number {
-  return heardMs
 }
 
 /** When it was heard, in milliseconds since 1970. */

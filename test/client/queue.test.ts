@@ -2,7 +2,7 @@ import { createFetch } from '@sluice/client'
 import { describe, expect, it, vi } from 'vitest'
 import { GateRegistry } from '../../packages/client/src/throttle/registry.ts'
 import { abortsAfter, limitedApi } from './limited-api.ts'
-import { fakeTime, refusal, scriptedApi, settled } from './scripted-api.ts'
+import { fakeTime, settled } from './scripted-api.ts'
 
 fakeTime()
 
@@ -57,21 +57,6 @@ describe('a call that is aborted in the line', () => {
     expect(looks.mock.calls.length).toBeLessThan(20_000)
     controller.abort()
     await settled(Promise.allSettled(patient))
-  })
-
-  it('leaves no timer', async () => {
-    const api = scriptedApi(refusal(30))
-    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
-    await fetch(origin)
-    const controller = new AbortController()
-    const { signal } = controller
-    const calls = Promise.allSettled([1, 2, 3].map(() => fetch(origin, { signal })))
-    await vi.advanceTimersByTimeAsync(1000)
-    expect(vi.getTimerCount()).toBe(1)
-    controller.abort()
-    await calls
-    expect(vi.getTimerCount()).toBe(0)
-    expect(api.sent).toHaveLength(1)
   })
 })
 

@@ -21,13 +21,8 @@ async function listen(handler: RequestListener): Promise<string> {
   return url
 }
 
-/** A server and the statuses that it has answered. */
-interface Served {
-  readonly url: string
-  readonly statuses: number[]
-}
-
-function expressWith(limit: () => RequestHandler): () => Promise<Served> {
+/** Starts a server. @returns its URL, and the statuses that it has answered */
+function expressWith(limit: () => RequestHandler) {
   return async () => {
     const statuses: number[] = []
     const app = express()
@@ -40,7 +35,7 @@ function expressWith(limit: () => RequestHandler): () => Promise<Served> {
   }
 }
 
-function fastifyWith(register: (app: FastifyInstance) => Promise<void>): () => Promise<Served> {
+function fastifyWith(register: (app: FastifyInstance) => PromiseLike<unknown>) {
   return async () => {
     const statuses: number[] = []
     const app = fastify({ forceCloseConnections: true })
@@ -57,7 +52,7 @@ function fastifyWith(register: (app: FastifyInstance) => Promise<void>): () => P
 const ours = { limit: 3, window: '2s' } as const
 const theirs = { limit: 3, windowMs: 2000 }
 
-const servers: [string, () => Promise<Served>][] = [
+const servers: [string, ReturnType<typeof expressWith>][] = [
   ['@sluice/express', expressWith(() => rateLimit(ours))],
   ['@sluice/express, draft-7', expressWith(() => rateLimit({ ...ours, headers: ['draft-7'] }))],
   ['@sluice/express, draft-6', expressWith(() => rateLimit({ ...ours, headers: ['draft-6'] }))],
@@ -66,30 +61,23 @@ const servers: [string, () => Promise<Served>][] = [
     '@sluice/express, no headers but Retry-After',
     expressWith(() => rateLimit({ ...ours, headers: [] })),
   ],
-  [
-    '@sluice/fastify',
-    fastifyWith(async (app) => {
-      await app.register(rateLimitPlugin, ours)
-    }),
-  ],
+  ['@sluice/fastify', fastifyWith((app) => app.register(rateLimitPlugin, ours))],
   ['express-rate-limit', expressWith(() => expressRateLimit(theirs))],
   ...(['draft-6', 'draft-7', 'draft-8'] as const).map(
-    (standardHeaders): [string, () => Promise<Served>] => [
+    (standardHeaders): [string, ReturnType<typeof expressWith>] => [
       `express-rate-limit, ${standardHeaders}`,
       expressWith(() => expressRateLimit({ ...theirs, standardHeaders, legacyHeaders: false })),
     ],
   ),
   [
     '@fastify/rate-limit',
-    fastifyWith(async (app) => {
-      await app.register(fastifyRateLimit, { max: 3, timeWindow: 2000 })
-    }),
+    fastifyWith((app) => app.register(fastifyRateLimit, { max: 3, timeWindow: 2000 })),
   ],
   [
     '@fastify/rate-limit, draft-6 headers',
-    fastifyWith(async (app) => {
-      await app.register(fastifyRateLimit, { max: 3, timeWindow: 2000, enableDraftSpec: true })
-    }),
+    fastifyWith((app) =>
+      app.register(fastifyRateLimit, { max: 3, timeWindow: 2000, enableDraftSpec: true }),
+    ),
   ],
 ]
 

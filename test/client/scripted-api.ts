@@ -15,25 +15,11 @@ export function refusal(seconds: number, more: Readonly<Record<string, string>> 
   return { status: 429, headers: { 'Retry-After': `${seconds}`, ...more } }
 }
 
-interface Sent {
-  /** Milliseconds on the faked clock, from 0. */
-  readonly atMs: number
-  readonly url: string
-  readonly method: string
-  readonly body: string
-}
-
-export interface ScriptedApi {
-  readonly fetch: typeof fetch
-  readonly sent: Sent[]
-  /** When each request was sent, in milliseconds. */
-  times(): number[]
-}
-
 /** A `fetch` that gives the answers of a script in turn, the last one for ever, and writes down what was sent when. */
-export function scriptedApi(...script: Script[]): ScriptedApi {
+export function scriptedApi(...script: Script[]) {
   const startMs = performance.now()
-  const sent: Sent[] = []
+  /** Times are in ms on the faked clock, from 0. */
+  const sent: { atMs: number; url: string; method: string; body: string }[] = []
   let asked = 0
   const answer: typeof fetch = async (input, init) => {
     const request = new Request(input instanceof Request ? input : String(input), init)

@@ -103,25 +103,6 @@ describe('parallel calls', () => {
     expect(api.arrivals.length).toBeLessThanOrEqual(352)
   })
 
-  it('are told by the refusal of one: whoever comes later is not sent first', async () => {
-    const api = scriptedApi(refusal(10), {})
-    const fetch = createFetch({ fetch: api.fetch })
-    const first = fetch(`${origin}/items`)
-    await vi.advanceTimersByTimeAsync(1000)
-    await settled(Promise.all([first, fetch(`${origin}/items`), fetch(`${origin}/items`)]))
-    const [refused, ...rest] = api.times()
-    expect(refused).toBe(0)
-    expect(rest).toHaveLength(3)
-    expect(Math.min(...rest)).toBeGreaterThanOrEqual(10_000)
-    expect(new Set(rest).size).toBe(3)
-  })
-
-  it('go by the latest of what they were told', async () => {
-    const api = scriptedApi(refusal(1), refusal(9), refusal(2), {})
-    await callMany(createFetch({ fetch: api.fetch }), 3)
-    expect(Math.min(...api.times().slice(3))).toBeGreaterThanOrEqual(9000)
-  })
-
   it('go slower when they are refused again', async () => {
     // Each call costs five of the fifty units that the policy shows, so that ten a second get through.
     const api = limitedApi({ policiesOf: () => [burst], cost: 5, latencyMs: 50 })

@@ -9,7 +9,6 @@ describe.each(vectorKeys)('the vectors of %s', (key) => {
 
   it.each(cases)('$id as $dialect: $state', ({ dialect, vector }) => {
     const lines = formatHeaders(statesOf(vector), options(vector.status, [dialect]))
-
     expect(lines.map(asText)).toEqual(vector[key])
   })
 })
@@ -17,7 +16,6 @@ describe.each(vectorKeys)('the vectors of %s', (key) => {
 describe('the default dialects together', () => {
   it.each(vectors)('$id: draft-11 lines, then legacy lines, then one Retry-After', (vector) => {
     const lines = formatHeaders(statesOf(vector), options(vector.status, ['draft-11', 'legacy']))
-
     const retryAfter = vector['draft-11'].filter(isRetryAfter)
     expect(lines.map(asText)).toEqual([
       ...vector['draft-11'].filter((line) => !isRetryAfter(line)),

@@ -20,7 +20,6 @@ describe('the option headers', () => {
     const value = ['draft-11']
     const dialects = checkDialects(value)
     value.push('draft-6')
-
     expect(dialects).toEqual(['draft-11'])
   })
 
@@ -28,14 +27,9 @@ describe('the option headers', () => {
     [['draft-11', 'draft-7']],
     [['draft-8', 'draft-6']],
     [['legacy', 'draft-6', 'draft-7']],
-  ])('refuses two IETF generations: %j', (value) => {
-    expect(() => checkDialects(value)).toThrow(/keep either 'draft-.*the same fields/)
-  })
-
-  it('refuses both meanings of X-RateLimit-Reset', () => {
-    expect(() => checkDialects(['legacy', 'legacy-delta'])).toThrow(
-      /keep either 'legacy' or 'legacy-delta': both write the same fields/,
-    )
+    [['legacy', 'legacy-delta']],
+  ])('refuses two that write the same fields: %j', (value) => {
+    expect(() => checkDialects(value)).toThrow(/keep either '.*' or '.*the same fields/)
   })
 
   it.each([[['legacy', 'legacy']], [['draft-11', 'draft-9']]])(

@@ -15,7 +15,6 @@ describe('parsing RateLimit', () => {
 
   it('P04: reads a draft-7 dictionary where the field is no list', () => {
     const value = 'limit=100, remaining=50, reset=5'
-
     expect(parseRateLimit(value)).toEqual([])
     expect(parseHeaders({ RateLimit: value }).policies).toEqual([
       { name: undefined, limit: 100, remaining: 50, resetMs: 5000 },
@@ -73,7 +72,6 @@ describe('parsing RateLimit', () => {
       { name: 'a', remaining: 1 },
       { name: 'b', remaining: 2 },
     ]
-
     expect(parseHeaders({ ratelimit: ['"a";r=1', '"b";r=2'] }).policies).toEqual(expected)
     const headers = new Headers()
     headers.append('RateLimit', '"a";r=1')

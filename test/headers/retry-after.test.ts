@@ -65,17 +65,9 @@ describe('parsing Retry-After', () => {
     expect(parseRetryAfter('Friday, 20-Nov-76 12:00:00 GMT', nowMs)).toBeGreaterThan(0)
   })
 
+  const noNumbers = ['', '-5', '+5', '.5', '5.', '5s', '1e3', '0x10', 'soon', 'Infinity']
   it.each([
-    '',
-    '-5',
-    '+5',
-    '.5',
-    '5.',
-    '5s',
-    '1e3',
-    '0x10',
-    'soon',
-    'Infinity',
+    ...noNumbers,
     '2026-11-20T12:00:30Z',
     'Fri, 20 Nov 2026 12:00:30',
     'Fri, 20 Nov 2026 12:00:30 CET',
@@ -85,12 +77,9 @@ describe('parsing Retry-After', () => {
     'Fri, 20 Nov 2026 24:00:30 GMT',
     'Fri, 20 Nov 2026 12:60:30 GMT',
     'Fri, 20 Nov 2026 12:00:61 GMT',
+    undefined,
   ])('ignores %j', (text) => {
     expect(parseRetryAfter(text, nowMs)).toBeUndefined()
-  })
-
-  it('knows nothing when the field is absent', () => {
-    expect(parseRetryAfter(undefined, nowMs)).toBeUndefined()
   })
 })
 
@@ -107,7 +96,6 @@ describe('merging Retry-After', () => {
 
   it('turns an existing date into seconds, and keeps the later', () => {
     const existing = 'Fri, 20 Nov 2026 12:01:00 GMT'
-
     expect(mergeRetryAfter(existing, '30', { nowMs })).toBe('60')
     expect(mergeRetryAfter(existing, '90', { nowMs })).toBe('90')
   })

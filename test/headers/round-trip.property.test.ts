@@ -16,7 +16,6 @@ describe('whatever a limiter tells', () => {
     fc.assert(
       fc.property(soundStates, fc.boolean(), (states, rejected) => {
         const { policies } = parseHeaders(fieldsOf(states, 'draft-11', rejected), { nowMs })
-
         const visible = states.filter(({ hidden }) => !hidden)
         expect(policies).toEqual(
           visible.map((state) => ({
@@ -45,7 +44,6 @@ describe('whatever a limiter tells', () => {
           const requests = states.filter(
             ({ hidden, unit }) => !hidden && (unit ?? 'requests') === 'requests',
           )
-
           for (const policy of policies) {
             expect(requests.map(({ limit }) => limit)).toContain(policy.limit)
             expect(policy.remaining ?? 0).toBeLessThanOrEqual(policy.limit ?? 0)
@@ -60,7 +58,6 @@ describe('whatever a limiter tells', () => {
     fc.assert(
       fc.property(soundStates, fc.constantFrom(...allDialects), (states, dialect) => {
         const { retryAfterMs } = parseHeaders(fieldsOf(states, dialect, true), { nowMs })
-
         const waitsMs = states.filter(({ denied }) => denied).map(waitMs)
         const longestMs = Math.max(...waitsMs)
         const none = waitsMs.length === 0 || longestMs === Number.POSITIVE_INFINITY

@@ -1,19 +1,11 @@
 import { readFileSync } from 'node:fs'
 import type { Dialect, PolicyState } from '@sluice/headers'
 
-interface VectorPolicy {
-  readonly name?: string
+type VectorPolicy = Partial<Omit<PolicyState, 'limit' | 'remaining' | 'resetMs' | 'pk'>> & {
   readonly limit: JsonNumber
-  readonly windowMs?: number
   readonly remaining?: JsonNumber
   readonly resetMs?: number | null
-  readonly retryAfterMs?: number
-  readonly denied?: boolean
-  readonly cost?: number
-  readonly hidden?: boolean
-  readonly unit?: string
   readonly pk?: readonly number[]
-  readonly vendor?: string
 }
 
 /** JSON has no word for these three. */
@@ -28,18 +20,10 @@ type Vector = Readonly<Record<VectorKey, readonly string[]>> & {
   readonly policies: readonly VectorPolicy[]
 }
 
-interface VectorFile {
-  /** Milliseconds since 1970. */
-  readonly now: number
-  readonly vectors: readonly Vector[]
-}
-
-const file: VectorFile = JSON.parse(
+/** The time is in milliseconds since 1970. */
+export const { vectors, now: nowMs }: { vectors: readonly Vector[]; now: number } = JSON.parse(
   readFileSync(new URL('./http-vectors.json', import.meta.url), 'utf8'),
 )
-
-export const vectors: readonly Vector[] = file.vectors
-export const nowMs: number = file.now
 
 /** The dialects under each key of the file. */
 export const dialectsOf: Readonly<Record<VectorKey, readonly Dialect[]>> = {
@@ -50,13 +34,7 @@ export const dialectsOf: Readonly<Record<VectorKey, readonly Dialect[]>> = {
   'legacy-delta': ['legacy-delta'],
 }
 
-export const vectorKeys: readonly VectorKey[] = [
-  'draft-11',
-  'draft-7',
-  'draft-6',
-  'legacy-epoch',
-  'legacy-delta',
-]
+export const vectorKeys = Object.keys(dialectsOf) as readonly VectorKey[]
 
 export function statesOf(vector: Vector): PolicyState[] {
   return vector.policies.map(stateOf)

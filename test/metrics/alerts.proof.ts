@@ -1,18 +1,16 @@
 import { execFileSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createLimiter } from '@sluice/core'
-import { collectMetrics } from '@sluice/metrics'
 import { afterAll, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { findOrInstall } from '../support/programs.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { root } from '../support/workspace.ts'
-import { alerts } from './alerts.ts'
+import { cases, rules, rulesFile } from './alerts.ts'
 import { annotations } from './dashboards.ts'
-import { scraped } from './scrape.ts'
+import { limited, scraped } from './scrape.ts'
 
-const rules = `${root}packages/metrics/alerts/sluice.rules.yml`
+const file = root + rulesFile
 const { path: folder, [Symbol.dispose]: remove } = temporaryFolder('alerts')
 afterAll(remove)
 
@@ -24,32 +22,34 @@ function run(args: readonly string[], input = ''): string {
   })
 }
 
+async function expectSuccess(content: object): Promise<void> {
+  const tests = join(folder, 'tests.yml')
+  await writeFile(tests, stringify({ evaluation_interval: '1m', ...content }))
+  expect(run(['test', 'rules', tests])).toContain('SUCCESS')
+}
+
 it('promtool accepts the rules', () => {
-  expect(run(['check', 'rules', rules])).toContain(`${alerts.length} rules found`)
+  expect(run(['check', 'rules', file])).toContain(`${rules.length} rules found`)
 })
 
-it.each(alerts)(
-  '$name fires when it should, and is silent when it should',
-  async (alert) => {
-    const kinds = (['firing', 'silent'] as const).flatMap((kind) =>
-      [alert[kind]].flat().map((series) => ({ kind, series })),
+it.each(Object.entries(cases))(
+  '%s fires when it should, and is silent when it should',
+  async (name, alert) => {
+    const tests = (['firing', 'silent'] as const).flatMap((kind) =>
+      [alert[kind]].flat().map((all) => ({
+        interval: '1m',
+        input_series: Object.entries(all).map(([series, values]) => ({ series, values })),
+        promql_expr_test: [
+          {
+            // The labels that the alert has are those of its series: here only whether it fires is judged.
+            expr: `count(ALERTS{alertname="${name}",alertstate="firing"}) or vector(0)`,
+            eval_time: alert.at,
+            exp_samples: [{ labels: '{}', value: kind === 'firing' ? 1 : 0 }],
+          },
+        ],
+      })),
     )
-    const cases = kinds.map(({ kind, series: all }) => ({
-      interval: '1m',
-      input_series: Object.entries(all).map(([series, values]) => ({ series, values })),
-      promql_expr_test: [
-        {
-          // The labels that the alert has are those of its series: here only whether it fires is judged.
-          expr: `count(ALERTS{alertname="${alert.name}",alertstate="firing"}) or vector(0)`,
-          eval_time: alert.at,
-          exp_samples: [{ labels: '{}', value: kind === 'firing' ? 1 : 0 }],
-        },
-      ],
-    }))
-    const file = join(folder, `${alert.name}.yml`)
-    const content = { rule_files: [rules], evaluation_interval: '1m', tests: cases }
-    await writeFile(file, stringify(content))
-    expect(run(['test', 'rules', file])).toContain('SUCCESS')
+    await expectSuccess({ rule_files: [file], tests })
   },
   120_000,
 )
@@ -77,14 +77,11 @@ it('a version is marked once, and a kill switch for as long as it is thrown', as
       ...[marked(count, 9), marked(count, 12, '{job="api"}'), marked(count, 15)],
     ],
   }
-  const file = join(folder, 'annotations.yml')
-  await writeFile(file, stringify({ rule_files: [], evaluation_interval: '1m', tests: [test] }))
-  expect(run(['test', 'rules', file])).toContain('SUCCESS')
+  await expectSuccess({ rule_files: [], tests: [test] })
 })
 
 it('promtool accepts the page', async () => {
-  const metrics = collectMetrics()
-  const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', observers: [metrics] })
+  const { metrics, limiter } = limited({ limit: 1 })
   for (let i = 0; i < 3; i += 1) await limiter.consume('a')
   metrics.onEvent({ type: 'done', queue: 'a"b\\c\nd', runMs: 5 })
   expect(run(['check', 'metrics'], await scraped(metrics))).toBe('')

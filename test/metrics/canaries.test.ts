@@ -1,16 +1,4 @@
-import { context, trace } from '@opentelemetry/api'
-import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
-import {
-  AggregationTemporality,
-  InMemoryMetricExporter,
-  MeterProvider,
-  PeriodicExportingMetricReader,
-} from '@opentelemetry/sdk-metrics'
-import {
-  BasicTracerProvider,
-  InMemorySpanExporter,
-  SimpleSpanProcessor,
-} from '@opentelemetry/sdk-trace-base'
+import { trace } from '@opentelemetry/api'
 import { apiKey, rateLimit, tenant, user } from '@sluice/express'
 import { collectMetrics, denialLog } from '@sluice/metrics'
 import { openTelemetry, traces } from '@sluice/metrics/opentelemetry'
@@ -20,15 +8,13 @@ import express from 'express'
 import type { Redis } from 'ioredis'
 import { Registry } from 'prom-client'
 import request from 'supertest'
-import { afterAll, expect } from 'vitest'
+import { expect } from 'vitest'
 import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
+import { meterOfSdk, traceTests } from './otel.ts'
 import { scraped } from './scrape.ts'
 
-afterAll(() => {
-  trace.disable()
-  context.disable()
-})
+const spans = traceTests()
 
 /** Planted wherever an identity or a secret can be. An address cannot have letters. */
 const canary = /canary|203\.0\.113\.77/i
@@ -43,17 +29,10 @@ async function allOfRedis(client: Redis): Promise<string> {
 it('no identity, key or secret is in metrics, logs, traces or Redis', async ({ client }) => {
   // What DUMP shows is not compressed then.
   await client.config('SET', 'rdbcompression', 'no')
-  const metricExporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
-  const reader = new PeriodicExportingMetricReader({ exporter: metricExporter })
-  const meters = new MeterProvider({ readers: [reader] })
-  const spans = new InMemorySpanExporter()
-  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
-  trace.setGlobalTracerProvider(
-    new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] }),
-  )
+  const { meter, exported } = meterOfSdk()
   const store = redisStore(client, { secret: 'canary-secret' })
   const metrics = collectMetrics({ store })
-  openTelemetry(metrics, { meter: meters.getMeter('canaries') })
+  openTelemetry(metrics, { meter })
   const registry = new Registry()
   prometheus(metrics, { registry })
   const log: unknown[] = []
@@ -102,18 +81,15 @@ it('no identity, key or secret is in metrics, logs, traces or Redis', async ({ c
   await until('the fleet is known', () => {
     return metrics.topKeys({ policy: 'by-key' })?.scope === 'fleet'
   })
-  await meters.forceFlush()
   denials.flush()
 
   const outputs = {
     page: await scraped(metrics),
     openMetrics: await scraped(metrics, 'application/openmetrics-text'),
     promClient: await registry.metrics(),
-    openTelemetry: JSON.stringify(metricExporter.getMetrics()),
+    openTelemetry: JSON.stringify(await exported()),
     spans: JSON.stringify(
-      spans
-        .getFinishedSpans()
-        .map(({ name, attributes, events }) => ({ name, attributes, events })),
+      spans.getFinishedSpans().map(({ name, attributes, events }) => [name, attributes, events]),
     ),
     topKeys: JSON.stringify(
       ['by-address', 'by-key', 'by-user', 'by-tenant'].map((policy) => metrics.topKeys({ policy })),
@@ -127,6 +103,5 @@ it('no identity, key or secret is in metrics, logs, traces or Redis', async ({ c
   }
   expect(outputs.page).toContain('sluice_denials_total{policy="by-address"')
   expect(outputs.spans).toContain('sluice.decision')
-  await meters.shutdown()
   await store.close()
 }, 40_000)

@@ -1,19 +1,11 @@
-import { createLimiter, type DecisionEvent, type LimiterOptions, memoryStore } from '@sluice/core'
+import { createLimiter, type DecisionEvent, memoryStore } from '@sluice/core'
 import { collectMetrics, type Family, type Metrics } from '@sluice/metrics'
 import { describe, expect, it } from 'vitest'
 import { exchange, guardOf } from '../http/exchange.ts'
 import { goneStore } from '../support/store-through.ts'
-import { expectSeries, fakeTime, seriesValue } from './scrape.ts'
+import { expectSeries, fakeTime, limited, seriesValue } from './scrape.ts'
 
 fakeTime()
-
-/** A limiter of 9 a minute, unless said otherwise, and its metrics. */
-function limited(options: object = {}, ...own: Parameters<typeof collectMetrics>) {
-  const metrics = collectMetrics(...own)
-  const shape = 'policies' in options ? {} : { name: 'api', limit: 9, window: '1m' }
-  const all = { ...shape, observers: [metrics], ...options }
-  return { metrics, limiter: createLimiter(all as LimiterOptions) }
-}
 
 describe('metrics of a guard', () => {
   it('count requests by route, method class and result', async () => {
@@ -208,12 +200,6 @@ describe('metrics of a limiter', () => {
     await expectSeries(metrics, { sluice_clock_skew_seconds: -1.2 })
     skewed.fleet.clockSkewMs = 300
     await expectSeries(metrics, { sluice_clock_skew_seconds: 0.3 })
-  })
-
-  it('call a policy without a name by its shape', async () => {
-    const metrics = collectMetrics()
-    createLimiter({ limit: 5, window: '15m', observers: [metrics] })
-    await expectSeries(metrics, { 'sluice_policy_limit{policy="default-5-900s"}': 5 })
   })
 })
 

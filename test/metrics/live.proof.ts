@@ -8,21 +8,17 @@ import { annotations, dashboards } from './dashboards.ts'
 
 /** Alerts that the outage has to raise, and its end to take back. */
 const outage = ['SluiceFallbackActive', 'SluiceBreakerOpen', 'SluiceFailedOpen']
-const queries = dashboards
-  .flatMap(({ uid, panels }) =>
-    panels.flatMap(({ title, queries: all }) =>
-      all.map(([expr, legend]) => ({ uid, title, legend, expr })),
+const queries = [
+  ...dashboards.flatMap(({ uid, panels }) =>
+    panels.flatMap(({ title, targets }) =>
+      targets.map(({ expr, legendFormat: legend }) => ({ uid, title, legend, expr })),
     ),
-  )
+  ),
   // Nobody throws the kill switch of the example.
-  .concat([
-    {
-      uid: 'all',
-      title: 'Policy versions',
-      legend: 'annotation',
-      expr: annotations[0]?.expr ?? '',
-    },
-  ])
+  ...annotations.slice(0, 1).map(({ name: title, expr }) => {
+    return { uid: 'all', title, legend: 'annotation', expr }
+  }),
+]
 
 let example: RunningExample
 let prometheus = ''

@@ -1,67 +1,36 @@
-import { context, trace } from '@opentelemetry/api'
-import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
-import {
-  AggregationTemporality,
-  InMemoryMetricExporter,
-  MeterProvider,
-  PeriodicExportingMetricReader,
-} from '@opentelemetry/sdk-metrics'
-import {
-  BasicTracerProvider,
-  InMemorySpanExporter,
-  SimpleSpanProcessor,
-} from '@opentelemetry/sdk-trace-base'
-import { createLimiter } from '@sluice/core'
+import { trace } from '@opentelemetry/api'
 import { collectMetrics, denialLog } from '@sluice/metrics'
 import { openTelemetry, traces } from '@sluice/metrics/opentelemetry'
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readText } from '../support/workspace.ts'
 import { everyMetric } from './every-metric.ts'
-
-/** A meter of the SDK, and the metrics that it exports. */
-function sdk() {
-  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
-  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 60_000 })
-  const provider = new MeterProvider({ readers: [reader] })
-  onTestFinished(() => provider.shutdown())
-  return {
-    meter: provider.getMeter('test'),
-    async exported() {
-      await provider.forceFlush()
-      const scopes = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics)
-      return scopes.flatMap(({ metrics }) => metrics)
-    },
-  }
-}
+import { meterOfSdk, traceTests } from './otel.ts'
+import { limited } from './scrape.ts'
 
 describe('openTelemetry() with the SDK', () => {
-  it('exports counters, gauges and histograms with units and attributes', async () => {
-    const { meter, exported: read } = sdk()
-    const metrics = collectMetrics()
+  it('exports the values of counters, gauges and histograms', async () => {
+    const { meter, exported: read } = meterOfSdk()
+    const { metrics, limiter } = limited({ limit: 1 })
     openTelemetry(metrics, { meter })
     openTelemetry(metrics, { meter })
     expect(() => openTelemetry(collectMetrics(), { meter })).toThrow(
       /meter: it reads other metrics/,
     )
-    const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', observers: [metrics] })
-    for (let i = 0; i < 3; i += 1) await limiter.consume('canary')
+    for (let i = 0; i < 3; i += 1) await limiter.consume('a')
     const exported = await read()
-    const find = (name: string) => exported.find(({ descriptor }) => descriptor.name === name)
+    const pointsOf = (name: string) =>
+      exported.find(({ descriptor }) => descriptor.name === name)?.dataPoints
     const denied = { 'sluice.policy': 'api', 'sluice.result': 'denied' }
-    expect(find('sluice.checks')?.descriptor).toMatchObject({ unit: '{check}' })
-    expect(find('sluice.checks')?.dataPoints).toContainEqual(
-      expect.objectContaining({ attributes: denied, value: 2 }),
-    )
-    expect(find('sluice.policy_limit')?.dataPoints).toMatchObject([{ value: 1 }])
-    expect(find('sluice.policy_window.duration')?.descriptor).toMatchObject({ unit: 's' })
-    expect(find('sluice.used_ratio')?.dataPoints).toMatchObject([
+    const point = expect.objectContaining({ attributes: denied, value: 2 })
+    expect(pointsOf('sluice.checks')).toContainEqual(point)
+    expect(pointsOf('sluice.policy_limit')).toMatchObject([{ value: 1 }])
+    expect(pointsOf('sluice.used_ratio')).toMatchObject([
       { value: { count: 1, sum: 1, buckets: { boundaries: [0.5, 0.8, 0.9, 0.95, 0.99, 1] } } },
     ])
-    expect(JSON.stringify(exported)).not.toContain('canary')
   })
 
   it('exports every metric by its name, unit and attributes', async () => {
-    const { meter, exported } = sdk()
+    const { meter, exported } = meterOfSdk()
     await everyMetric((metrics) => openTelemetry(metrics, { meter }))
     const shown = (await exported()).map(({ descriptor: { name, unit }, dataPoints }) => {
       const attributes = Object.keys(dataPoints[0]?.attributes ?? {})
@@ -87,24 +56,10 @@ describe('openTelemetry() with the SDK', () => {
 })
 
 describe('traces() with the SDK', () => {
-  const exporter = new InMemorySpanExporter()
-  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
-
-  beforeEach(() => {
-    context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
-    trace.setGlobalTracerProvider(provider)
-  })
-  afterEach(() => {
-    trace.disable()
-    context.disable()
-    exporter.reset()
-  })
+  const exporter = traceTests()
 
   it('adds the decision to the span of the request, without its identity', async () => {
-    const limiter = createLimiter({
-      ...{ name: 'api', limit: 1, window: '1m' },
-      observers: [traces({ trace })],
-    })
+    const { limiter } = limited({ limit: 1, observers: [traces({ trace })] })
     await limiter.consume('canary')
     await trace.getTracer('test').startActiveSpan('request', async (span) => {
       await limiter.consume('canary')
@@ -128,7 +83,7 @@ describe('traces() with the SDK', () => {
       sink: (record) => records.push(record),
       traceId: () => trace.getActiveSpan()?.spanContext().traceId,
     })
-    const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', observers: [log] })
+    const { limiter } = limited({ limit: 1, observers: [log] })
     await trace.getTracer('test').startActiveSpan('request', async (span) => {
       await Promise.all([limiter.consume('a'), limiter.consume('a')])
       span.end()
@@ -156,7 +111,7 @@ describe('traces() with the SDK', () => {
 
   it('does nothing without an SDK', async () => {
     trace.disable()
-    const limiter = createLimiter({ limit: 1, window: '1m', observers: [traces({ trace })] })
+    const { limiter } = limited({ observers: [traces({ trace })] })
     expect((await limiter.consume('a')).allowed).toBe(true)
     expect(exporter.getFinishedSpans()).toEqual([])
   })

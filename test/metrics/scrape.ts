@@ -1,5 +1,6 @@
+import { createLimiter, type LimiterOptions } from '@sluice/core'
 import type { HandlerRequest } from '@sluice/http'
-import { type Metrics, metricsPage } from '@sluice/metrics'
+import { collectMetrics, type Metrics, metricsPage } from '@sluice/metrics'
 import { afterEach, beforeEach, expect, vi } from 'vitest'
 
 /** Fakes the time of each test of a file. */
@@ -10,6 +11,14 @@ export function fakeTime(): void {
   afterEach(() => {
     vi.useRealTimers()
   })
+}
+
+/** A limiter of 9 a minute, unless said otherwise, and its metrics. */
+export function limited(options: object = {}, ...own: Parameters<typeof collectMetrics>) {
+  const metrics = collectMetrics(...own)
+  const shape = 'policies' in options ? {} : { name: 'api', limit: 9, window: '1m' }
+  const all = { ...shape, observers: [metrics], ...options }
+  return { metrics, limiter: createLimiter(all as LimiterOptions) }
 }
 
 /** What Prometheus asks the page, and some of it otherwise. */

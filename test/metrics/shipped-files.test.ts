@@ -1,71 +1,51 @@
 import { instrumentNames, instruments } from '@sluice/metrics'
 import { describe, expect, it } from 'vitest'
-import { stringify } from 'yaml'
 import { readText } from '../support/workspace.ts'
-import { alerts, quickRulesFile, rulesFile, site } from './alerts.ts'
-import { annotations, dashboards, grafanaJson } from './dashboards.ts'
+import { cases, rules, rulesFile } from './alerts.ts'
+import { annotations, dashboards } from './dashboards.ts'
 
 const queries = dashboards
-  .flatMap(({ panels }) => panels.flatMap((panel) => panel.queries.map(([expr]) => expr)))
+  .flatMap(({ panels }) => panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)))
   .concat(annotations.map(({ expr }) => expr))
 
+const page = `${JSON.parse(readText('package.json')).homepage}observability.html`
+
 describe('the alerts', () => {
-  it.each([
-    ['the file that ships', rulesFile, 'packages/metrics/alerts/sluice.rules.yml'],
-    ['a quick copy for the example', quickRulesFile, 'examples/admin/quick.rules.yml'],
-  ])('are written to %s', async (_, rules, file) => {
-    const head = `# Written from test/metrics/alerts.ts of Sluice. Runbooks: ${site}observability.html\n`
-    const text = head + stringify(rules, { lineWidth: 0 })
-    await expect(text).toMatchFileSnapshot(`../../${file}`)
+  it('are the ones that are tested', () => {
+    expect(rules.map(({ alert }) => alert)).toEqual(Object.keys(cases))
   })
 
-  it.each(alerts)('$name has a runbook in the docs', ({ name }) => {
-    expect(readText('docs/observability.md')).toContain(`\n### ${name}\n`)
-  })
-})
-
-describe('the dashboards', () => {
-  it.each(dashboards)('$uid is written to the file that ships', async (dashboard) => {
-    const file = `../../packages/metrics/dashboards/${dashboard.uid}.json`
-    await expect(grafanaJson(dashboard)).toMatchFileSnapshot(file)
+  it.each(rules)('$alert has a severity, a summary, and a runbook in the docs', (rule) => {
+    const { alert, labels, annotations } = rule
+    expect(labels.severity).toMatch(/^(info|warning|critical)$/)
+    expect(annotations.summary).toMatch(/\w{3}/)
+    expect(annotations.runbook).toBe(`${page}#${alert.toLowerCase()}`)
+    expect(readText('docs/observability.md')).toContain(`\n### ${alert}\n`)
   })
 
-  it('ask for no fixed interval, and for one data source that the reader chooses', () => {
-    for (const query of queries) expect(query).not.toMatch(/(\[|offset )\d/)
-    for (const dashboard of dashboards) {
-      expect(grafanaJson(dashboard)).not.toMatch(/"uid": "(?!sluice-|\$\{datasource\})/)
-    }
-  })
-
-  it.each(dashboards)('$uid lets the reader choose what its panels ask for', (dashboard) => {
-    const { templating, panels } = JSON.parse(grafanaJson(dashboard))
-    const list: readonly Variable[] = templating.list
-    const asked = [...JSON.stringify(panels).matchAll(/=~\\"\$(\w+)\\"/g)].map(([, name]) => name)
-    const named = list.filter(({ type }) => type === 'query')
-    expect(named.map(({ name }) => name).sort()).toEqual([...new Set(asked)].sort())
-    for (const { name, query, allValue } of named) {
-      // Every process of Sluice shows this metric. The other choices are those of the jobs.
-      const isJob = name === 'job'
-      expect(query).toContain(isJob ? '(sluice_fleet_instances,' : '{job=~"$job"}')
-      expect(allValue).toBe(isJob ? undefined : '.*')
-    }
+  it('have seconds in place of minutes in the example, whose reader does not wait', async () => {
+    const quick = readText(rulesFile).replace(
+      /(?<=\[|offset |for: )(\d+)([mhd])/g,
+      (_, count, unit) => {
+        return `${count * ({ m: 1, h: 60, d: 1_440 }[unit as string] ?? Number.NaN)}s`
+      },
+    )
+    const head = `# Written from ${rulesFile}, with seconds in place of minutes.\n`
+    await expect(head + quick).toMatchFileSnapshot('../../examples/admin/quick.rules.yml')
   })
 })
 
-interface Variable {
-  readonly name: string
-  readonly type: string
-  readonly query: string
-  readonly allValue?: string
-}
+it('no panel asks for a fixed interval', () => {
+  for (const query of queries) expect(query).not.toMatch(/(\[|offset )\d/)
+})
 
 it('every metric is on a panel or in an alert', () => {
-  const text = [...queries, ...alerts.map(({ expr }) => expr)].join('\n')
+  const text = [...queries, ...rules.map(({ expr }) => expr)].join('\n')
   expect(instrumentNames.filter((name) => !text.includes(name))).toEqual([])
 })
 
 it('panels and alerts ask for metrics that exist', () => {
-  const all = [...queries, ...alerts.map(({ expr }) => expr)]
+  const all = [...queries, ...rules.map(({ expr }) => expr)]
   const asked = all.flatMap((expr) => [...expr.matchAll(/(sluice_[a-z_]+)(?:\{(.*?)\})?/g)])
   const unknown = asked.flatMap(([, name = '', matchers = '']) => {
     const labels = labelsOf.get(name.replace(/_(bucket|sum|count)$/, ''))
@@ -91,17 +71,53 @@ const labelsOf: ReadonlyMap<string, readonly string[]> = new Map(
   }),
 )
 
-it.each(dashboards)('each panel of $uid has its own words, units and place', (dashboard) => {
-  const { panels, links } = JSON.parse(grafanaJson(dashboard))
-  expect(JSON.stringify(links)).toMatch(/"url":"\$\{admin:raw\}"/)
-  const places = new Set<string>()
-  for (const { title, description, gridPos } of panels) {
-    expect(description, title).toMatch(/\w{3}/)
-    for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1) {
-      for (let y = gridPos.y; y < gridPos.y + gridPos.h; y += 1) places.add(`${x} ${y}`)
+describe.each(dashboards)('the dashboard $uid', ({ uid, panels, templating, links, ...rest }) => {
+  it('lets the reader choose the data source, and what its panels ask for', () => {
+    expect(JSON.stringify({ panels, templating, rest })).not.toMatch(/"uid":"(?!\$\{datasource\})/)
+    const asked = [...JSON.stringify(panels).matchAll(/=~\\"\$(\w+)\\"/g)].map(([, name]) => name)
+    const named = templating.list.filter(({ type }) => type === 'query')
+    expect(named.map(({ name }) => name).sort()).toEqual([...new Set(asked)].sort())
+    for (const { name, query, allValue } of named) {
+      // Every process of Sluice shows this metric. The other choices are those of the jobs.
+      const isJob = name === 'job'
+      expect(query).toContain(isJob ? '(sluice_fleet_instances,' : '{job=~"$job"}')
+      expect(allValue).toBe(isJob ? undefined : '.*')
     }
-    expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24)
-  }
-  const area = panels.map(({ gridPos: { w, h } }: { gridPos: { w: number; h: number } }) => w * h)
-  expect(places.size).toBe(area.reduce((sum: number, each: number) => sum + each, 0))
+  })
+
+  it('has the marks and the links of all, under a name of its own', () => {
+    expect(uid).toMatch(/^sluice-/)
+    expect(rest.annotations.list).toEqual(annotations)
+    expect(links).toEqual(dashboards[0]?.links)
+    expect(JSON.stringify(links)).toMatch(/"url":"\$\{admin:raw\}"/)
+  })
+
+  it('says in each panel what its metrics mean, or words of its own', () => {
+    const own = [
+      'On the fallback',
+      'Processes',
+      'Latency of the backend (99 %)',
+      'Limits and modes',
+    ]
+    for (const { title, description, targets } of panels) {
+      const asked = targets.map(({ expr }) => expr).join(' ')
+      const known = Object.entries(instruments).filter(([name]) =>
+        new RegExp(`${name}(?:_bucket|_sum|_count)?\\b`).test(asked),
+      )
+      const meaning = known.map(([, { help }]) => `${help}.`).join(' ')
+      if (own.includes(title)) expect(description).toMatch(/\w{3}/)
+      else expect([title, description]).toEqual([title, meaning])
+    }
+  })
+
+  it('has a place for each panel', () => {
+    const places = new Set<string>()
+    for (const { gridPos } of panels) {
+      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1) {
+        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y += 1) places.add(`${x} ${y}`)
+      }
+      expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24)
+    }
+    expect(places.size).toBe(panels.reduce((sum, { gridPos: { w, h } }) => sum + w * h, 0))
+  })
 })

@@ -1,17 +1,16 @@
-import { createLimiter, digestOf, memoryStore } from '@sluice/core'
+import { digestOf, memoryStore } from '@sluice/core'
 import { collectMetrics } from '@sluice/metrics'
 import { describe, expect, it, vi } from 'vitest'
 import { exchange, guardOf } from '../http/exchange.ts'
-import { fakeTime } from './scrape.ts'
+import { fakeTime, limited } from './scrape.ts'
 
 fakeTime()
 
 describe('topKeys', () => {
   async function busy() {
     const store = memoryStore()
-    const metrics = collectMetrics({ store, reveal: (key) => `name of ${key}` })
-    const options = { name: 'api', limit: 5, window: '1m', store } as const
-    const limiter = createLimiter({ ...options, observers: [metrics] })
+    const reveal = (key: string) => `name of ${key}`
+    const { metrics, limiter } = limited({ limit: 5, store }, { store, reveal })
     for (let i = 0; i < 20; i += 1) await limiter.consume('greedy')
     for (let i = 0; i < 3; i += 1) await limiter.consume('modest')
     await limiter.consume('dear', { cost: 4 })
@@ -51,8 +50,7 @@ describe('topKeys', () => {
   })
 
   it('says how far counts may be off, also once requests have costs', async () => {
-    const metrics = collectMetrics()
-    const limiter = createLimiter({ name: 'api', limit: 9, window: '1m', observers: [metrics] })
+    const { metrics, limiter } = limited()
     for (let i = 0; i < 2_000; i += 1) await limiter.consume(`user-${i}`)
     await limiter.consume('dear', { cost: 5 })
     const [dear, next] = metrics.topKeys({ policy: 'api', by: 'cost', most: 100 })?.keys ?? []
@@ -89,8 +87,7 @@ describe('topKeys', () => {
 
   it('keeps the digest alone of an identity of more than 64 characters', async () => {
     const reveal = vi.fn((key: string) => key)
-    const metrics = collectMetrics({ reveal })
-    const limiter = createLimiter({ name: 'api', limit: 9, window: '1m', observers: [metrics] })
+    const { metrics, limiter } = limited({}, { reveal })
     const long = 'x'.repeat(65)
     for (let i = 0; i < 2; i += 1) await limiter.consume(long)
     expect(metrics.topKeys({ policy: 'api' })?.keys).toEqual([
@@ -100,9 +97,7 @@ describe('topKeys', () => {
   })
 
   it('follows policies in shadow too', async () => {
-    const metrics = collectMetrics()
-    const shadow = { name: 'soft', limit: 1, window: '1m', mode: 'shadow' } as const
-    const limiter = createLimiter({ policies: [shadow], observers: [metrics] })
+    const { metrics, limiter } = limited({ name: 'soft', limit: 1, mode: 'shadow' })
     for (let i = 0; i < 3; i += 1) await limiter.consume('a')
     const count = (by: 'asked' | 'denied') => metrics.topKeys({ policy: 'soft', by })?.total
     expect([count('asked'), count('denied')]).toEqual([3, 2])

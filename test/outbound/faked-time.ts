@@ -14,7 +14,7 @@ export function fakeTime(): void {
 }
 
 /** Makes outbounds with some options in common, and keeps what each test observes of them. */
-export function observed(common: Pick<OutboundOptions, 'limits' | 'by'>) {
+export function observed(common: Pick<OutboundOptions, 'limits'> & Partial<OutboundOptions>) {
   const events: OutboundEvent[] = []
   beforeEach(() => void events.splice(0))
   const observers = { onEvent: (event: OutboundEvent) => void events.push(event) }

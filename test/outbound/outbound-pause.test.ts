@@ -1,13 +1,8 @@
 import { memoryStore } from '@sluice/core'
-import {
-  createOutbound,
-  type Outbound,
-  type OutboundEvent,
-  type OutboundOptions,
-} from '@sluice/outbound'
+import type { Outbound } from '@sluice/outbound'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { storeThrough } from '../support/store-through.ts'
-import { fakeTime, wait } from './faked-time.ts'
+import { fakeTime, observed, wait } from './faked-time.ts'
 import { type FlakyStore, flakyStore } from './flaky-store.ts'
 
 let answers: Response[]
@@ -19,14 +14,7 @@ beforeEach(() => {
   vi.stubGlobal('fetch', async () => answers.shift() ?? new Response(''))
 })
 
-function make(options: Partial<OutboundOptions> = {}): Outbound {
-  return createOutbound({
-    name: 'crm',
-    limits: [{ limit: 100, window: '1s' }],
-    maxWait: '1d',
-    ...options,
-  })
-}
+const { events, make } = observed({ limits: [{ limit: 100, window: '1s' }], maxWait: '1d' })
 
 const refusal = (retryAfter: string, status = 429): Response =>
   new Response('', { status, headers: { 'Retry-After': retryAfter } })
@@ -64,17 +52,15 @@ describe('a pause', () => {
       },
     ],
   ])('is heeded where a scheduled function comes to %s', async (_what, call) => {
-    const events: OutboundEvent[] = []
-    const caller = make({ store, observers: { onEvent: (event) => events.push(event) } })
+    events.splice(0)
+    const caller = make({ store })
     await caller.schedule(call).catch(() => undefined)
     await caller.close()
     const waits = waitOf(other)
     await vi.advanceTimersByTimeAsync(60_000)
     expect(await waits).toBeGreaterThanOrEqual(7_000)
     expect(events.find(({ type }) => type === 'paused')).toMatchObject({ forMs: 7_000 })
-    expect(events.find(({ type }) => type === 'call')).toMatchObject({
-      answer: expect.any(Number),
-    })
+    expect(events.find(({ type }) => type === 'call')).toMatchObject({ answer: expect.any(Number) })
   })
 
   it('outlives the process that was told, whether it is closed or dies', async () => {
@@ -162,45 +148,33 @@ describe('a pause', () => {
   })
 })
 
+const retryAfter = (text: string) => ({ 'Retry-After': text })
+const older = (remaining: string, reset: string) => ({
+  ...{ 'X-RateLimit-Remaining': remaining, 'X-RateLimit-Reset': reset },
+})
+const tokens = (remaining: string, reset: string) => ({
+  ...{ 'x-ratelimit-remaining-tokens': remaining, 'x-ratelimit-reset-tokens': reset },
+})
+const byItsClock = {
+  Date: 'Thu, 01 Jan 2026 00:00:00 GMT',
+  ...retryAfter('Thu, 01 Jan 2026 00:00:20 GMT'),
+}
+
 it.each([
-  ['429 with Retry-After', 429, { 'Retry-After': '7' }, 7_000],
-  ['503 with Retry-After', 503, { 'Retry-After': '7' }, 7_000],
-  ['403 with Retry-After', 403, { 'Retry-After': '7' }, 7_000],
+  ['429 with Retry-After', 429, retryAfter('7'), 7_000],
+  ['503 with Retry-After', 503, retryAfter('7'), 7_000],
+  ['403 with Retry-After', 403, retryAfter('7'), 7_000],
   ['429 that says nothing', 429, {}, 1_000],
   ['503 that says nothing', 503, {}, 0],
   ['403 that says nothing', 403, {}, 0],
-  ['403 with nothing left', 403, { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '9' }, 9_000],
-  [
-    '200 with no tokens left',
-    200,
-    { 'x-ratelimit-remaining-tokens': '0', 'x-ratelimit-reset-tokens': '6s' },
-    6_000,
-  ],
-  [
-    '429 of a model API that knows nothing',
-    429,
-    {
-      'retry-after-ms': '-1',
-      'x-ratelimit-remaining-tokens': '-1',
-      'x-ratelimit-reset-tokens': '0',
-    },
-    1_000,
-  ],
+  ['403 with nothing left', 403, older('0', '9'), 9_000],
+  ['200 with no tokens left', 200, tokens('0', '6s'), 6_000],
+  ['429 of a model API', 429, { ...tokens('-1', '0'), 'retry-after-ms': '-1' }, 1_000],
   ['403 with nothing left, for who knows how long', 403, { 'X-RateLimit-Remaining': '0' }, 1_000],
-  ['403 with something left', 403, { 'X-RateLimit-Remaining': '5', 'X-RateLimit-Reset': '9' }, 0],
-  [
-    'a date by its own clock',
-    429,
-    { Date: 'Thu, 01 Jan 2026 00:00:00 GMT', 'Retry-After': 'Thu, 01 Jan 2026 00:00:20 GMT' },
-    20_000,
-  ],
+  ['403 with something left', 403, older('5', '9'), 0],
+  ['a date by its own clock', 429, byItsClock, 20_000],
   ['nothing left', 200, { RateLimit: '"default";r=0;t=5' }, 5_000],
-  [
-    'nothing left, as GitHub says it',
-    200,
-    { 'RateLimit-Remaining': '0', 'RateLimit-Reset': '5' },
-    5_000,
-  ],
+  ['nothing left, in draft-6', 200, { 'RateLimit-Remaining': '0', 'RateLimit-Reset': '5' }, 5_000],
   ['something left', 200, { RateLimit: '"default";r=3;t=5' }, 0],
 ])('holds up the whole fleet after %s', async (_what, status, headers, pauseMs) => {
   answers = [new Response('', { status, headers })]

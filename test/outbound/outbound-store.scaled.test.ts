@@ -1,11 +1,11 @@
 import { memoryStore } from '@sluice/core'
-import { createOutbound, type Outbound, type OutboundOptions } from '@sluice/outbound'
+import type { Outbound, OutboundOptions } from '@sluice/outbound'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { mostWithin } from '../support/most-within.ts'
 import { scaled } from '../support/scale.ts'
 import { storeThrough } from '../support/store-through.ts'
-import { fakeTime, wait } from './faked-time.ts'
+import { fakeTime, observed, wait } from './faked-time.ts'
 import { flakyStore, seenFrom } from './flaky-store.ts'
 
 fakeTime()
@@ -13,9 +13,7 @@ beforeEach(() => {
   vi.spyOn(console, 'warn').mockImplementation(() => undefined)
 })
 
-function make(options: Partial<OutboundOptions> = {}): Outbound {
-  return createOutbound({ name: 'crm', limits: [{ limit: 2, window: '1s' }], ...options })
-}
+const { events, make } = observed({ limits: [{ limit: 2, window: '1s' }] })
 
 /** Processes with a view of one store each. */
 function fleet(count: number, options: Partial<OutboundOptions> = {}) {
@@ -97,11 +95,7 @@ describe('an outbound whose store fails', () => {
               limit: 1,
               windowMs: 2_252,
               processes: 2,
-              calls: [1, 2, 3, 4, 5].map(() => ({
-                afterMs: 0,
-                arrivesAfterMs: 0,
-                answersAfterMs: 0,
-              })),
+              calls: Array(5).fill({ afterMs: 0, arrivesAfterMs: 0, answersAfterMs: 0 }),
               incidents: [{ afterMs: 2_253, awayMs: 517, losesAll: true }],
             },
           ],
@@ -109,23 +103,6 @@ describe('an outbound whose store fails', () => {
       },
     )
   }, 120_000)
-
-  it('keeps the units of calls under way though the store is away for several windows, and from an idle process too', async () => {
-    const { store, outbounds } = fleet(2)
-    const [one, idle] = outbounds
-    const calls: number[] = []
-    const slow = [1, 2].map(() => one?.schedule(() => wait(6_000)))
-    await vi.advanceTimersByTimeAsync(2_000)
-    store.isAway = true
-    await vi.advanceTimersByTimeAsync(4_000)
-    store.isAway = false
-    const later = idle?.schedule(async () => void calls.push(Date.now()))
-    await vi.advanceTimersByTimeAsync(900)
-    expect(calls).toEqual([])
-    await vi.advanceTimersByTimeAsync(20_000)
-    await Promise.all([...slow, later])
-    expect(calls).toHaveLength(1)
-  })
 
   it('tells the answers that came while the store was away, and lets nobody in before', async () => {
     const { views, outbounds } = fleet(2)
@@ -179,8 +156,7 @@ describe('an outbound whose store fails', () => {
   })
 
   it('waits on a store that has lost its data, for others to notice and tell it of their calls, and says so', async () => {
-    const events: unknown[] = []
-    const { store, outbounds } = fleet(2, { observers: { onEvent: (event) => events.push(event) } })
+    const { store, outbounds } = fleet(2)
     const [one, idle] = outbounds
     await first(one)
     await first(one)

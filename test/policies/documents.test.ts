@@ -1,54 +1,30 @@
 import { type Documents, memoryStore } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
-import { Cluster, Redis } from 'ioredis'
 import { createClient } from 'redis'
-import { afterAll, beforeAll, describe, expect, vi } from 'vitest'
-import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
-import type { RedisServer } from '../support/redis-server.ts'
+import { afterAll, describe, expect, vi } from 'vitest'
 import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
-let server: RedisServer
-let cluster: RedisCluster
-const closing: (() => unknown)[] = []
+const made: Record<string, Documents | undefined> = { memory: memoryStore().documents }
+let close: () => void
 
-it.beforeAll(async ({ redis }) => {
-  server = redis
-  cluster = await startRedisCluster()
+it.beforeAll(async ({ redis, client, clusterClient }) => {
+  const nodeRedis = await createClient({ url: redis.url }).connect()
+  close = () => nodeRedis.destroy()
+  made.ioredis = redisStore(client, { prefix: 'a' }).documents
+  made['node-redis'] = redisStore(nodeRedis, { prefix: 'b' }).documents
+  made['a Cluster'] = redisStore(clusterClient).documents
 })
 
-afterAll(async () => {
-  for (const close of closing) await close()
-  await cluster.stop()
-})
+afterAll(() => close())
 
-const makers: Record<string, () => Promise<Documents | undefined>> = {
-  memory: async () => memoryStore().documents,
-  async ioredis() {
-    const client = new Redis(server.url)
-    closing.push(() => client.disconnect())
-    return redisStore(client, { prefix: 'a' }).documents
-  },
-  async 'node-redis'() {
-    const client = createClient({ url: server.url })
-    await client.connect()
-    closing.push(() => client.destroy())
-    return redisStore(client, { prefix: 'b' }).documents
-  },
-  async 'a Cluster'() {
-    const client = new Cluster(cluster.ports.map((port) => ({ host: '127.0.0.1', port })))
-    closing.push(() => client.disconnect())
-    return redisStore(client).documents
-  },
-}
-
-describe.each(Object.entries(makers))('documents in %s', (where, make) => {
+describe.each(['memory', 'ioredis', 'node-redis', 'a Cluster'])('documents in %s', (where) => {
   let documents: Documents
 
-  beforeAll(async () => {
-    const made = await make()
-    if (!made) throw new Error('no documents')
-    documents = made
+  it.beforeAll(() => {
+    const own = made[where]
+    if (!own) throw new Error('no documents')
+    documents = own
   })
 
   const untilAlone = (name: string, member: { id: string; text: string }) =>

@@ -24,12 +24,7 @@ const policies = await openPolicies({
   },
 })
 
-interface Limits {
-  readonly limit: number
-  readonly other: number
-}
-
-const mixed: Limits[] = []
+const mixed: unknown[] = []
 let decided = 0
 const guard = createGuard<object>(
   {
@@ -44,7 +39,7 @@ const guard = createGuard<object>(
         decided += 1
         // Both limits of a version are equal: a mixture would have two.
         const [one, other] = decision.outcomes.map(({ limit }) => limit)
-        if (one !== other) mixed.push({ limit: one ?? 0, other: other ?? 0 })
+        if (one !== other) mixed.push({ one, other })
       },
     },
   },
@@ -74,9 +69,6 @@ answerParent<FleetProtocol>({
   async limit(value) {
     const entries = ['one', 'other'].map((policy) => ({ policy, field: 'limit', value }) as const)
     return { version: await policies.set(entries, options), at: Date.now() }
-  },
-  async kill() {
-    return { version: await policies.kill('none', options), at: Date.now() }
   },
   async report() {
     const status = await policies.status()

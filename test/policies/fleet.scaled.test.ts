@@ -32,7 +32,9 @@ async function start(count = 3): Promise<FleetProcess> {
 }
 
 async function inForce(number: number): Promise<void> {
-  await until(`changes ${number} are in force`, () => fleet.every((each) => each.number >= number))
+  await until(`changes ${number} are in force`, () =>
+    fleet.every((each) => each.newest() >= number),
+  )
 }
 
 describe('a fleet whose policies change', () => {
@@ -79,24 +81,16 @@ describe.runIf(isProof)('a fleet with faults', () => {
       victim.kill()
       fleet = [...fleet.slice(1), ...(await startFleet([[path, server.url]]))]
     }
-    const { version } = (await fleet[0]?.ask('kill', undefined)) ?? {}
-    await inForce(numberOf(version ?? ''))
+    // A change of one that was killed may come first.
+    await until('a change goes through', async () => {
+      const { version = '' } = (await fleet[0]?.ask('limit', first)) ?? {}
+      await inForce(numberOf(version))
+      return true
+    })
     const reports = await Promise.all(fleet.map((each) => each.ask('report', undefined)))
     expect(reports.flatMap(({ mixed }) => mixed)).toEqual([])
     expect(new Set(reports.map(({ status }) => status.number)).size).toBe(1)
   }, 180_000)
-
-  it('refuses a change while Redis is frozen, and takes changes again afterwards', async () => {
-    const changer = await start()
-    server.pause()
-    await expect(changer.ask('limit', first + 1)).rejects.toThrow()
-    server.resume()
-    await until('a change goes through again', async () => {
-      await changer.ask('limit', first + 2)
-      return true
-    })
-    await inForce(changer.number)
-  }, 60_000)
 
   it('runs the file without Redis, and has the kill switch of the environment', async () => {
     const nobody = 'redis://127.0.0.1:1'

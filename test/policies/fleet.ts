@@ -1,13 +1,7 @@
 import { bundledScript } from '../support/bundled-script.ts'
-import { type Child, startChild } from '../support/child.ts'
+import { startChild } from '../support/child.ts'
 
 const script = await bundledScript(new URL('./fleet-process.ts', import.meta.url))
-
-/** A version that a process has in force, or that a change has made, and when. */
-interface Changed {
-  readonly version: string
-  readonly at: number
-}
 
 /** What a process tells of itself. */
 export interface FleetReport {
@@ -24,55 +18,46 @@ export interface FleetReport {
 export type FleetProtocol = {
   /** Resolves once it runs. */
   ready: { input: undefined; output: undefined }
-  limit: { input: number; output: Changed }
-  kill: { input: undefined; output: Changed }
+  limit: { input: number; output: { readonly version: string; readonly at: number } }
   report: { input: undefined; output: FleetReport }
   /** Decides no more requests. */
   rest: { input: undefined; output: undefined }
 }
 
-export interface FleetTold extends Changed {
+/** A version that a process has in force, or refuses, and since when. */
+export interface FleetTold {
   readonly type: 'version' | 'refused'
-}
-
-/** One process of a fleet whose policies change. */
-export class FleetProcess {
-  readonly told: FleetTold[] = []
-  readonly ask: Child<FleetProtocol>['ask']
-  readonly kill: () => void
-
-  constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-    const onTold = (told: FleetTold) => this.told.push(told)
-    const child = startChild<FleetProtocol, FleetTold>(script, { args, env, onTold })
-    this.ask = child.ask
-    this.kill = child.stop
-  }
-
-  /** The number of the newest changes that it has in force. */
-  get number(): number {
-    return this.told.reduce((newest, { version }) => Math.max(newest, numberOf(version)), 0)
-  }
-
-  /** When it had changes in force, at least so new. */
-  inForceAt(number: number): number | undefined {
-    return this.told.find(({ type, version }) => type === 'version' && numberOf(version) >= number)
-      ?.at
-  }
+  readonly version: string
+  readonly at: number
 }
 
 export function numberOf(version: string): number {
   return Number(version.split('.')[1] ?? 0)
 }
 
-/** Starts processes, and waits until all of them run. */
+/** Starts processes of a fleet whose policies change, and waits until all of them run. */
 export async function startFleet(
   argsOf: readonly (readonly string[])[],
-  env?: NodeJS.ProcessEnv,
-): Promise<FleetProcess[]> {
-  const fleet = argsOf.map((args) => new FleetProcess(args, env))
+  env: NodeJS.ProcessEnv = {},
+) {
+  const fleet = argsOf.map((args) => {
+    const told: FleetTold[] = []
+    const onTold = (one: FleetTold) => void told.push(one)
+    const child = startChild<FleetProtocol, FleetTold>(script, { args, env, onTold })
+    return {
+      ...{ told, ask: child.ask, kill: child.stop },
+      /** The number of the newest changes that it has in force. */
+      newest: () => Math.max(0, ...told.map(({ version }) => numberOf(version))),
+      /** When it had changes in force, at least so new. */
+      inForceAt: (number: number) =>
+        told.find(({ type, version }) => type === 'version' && numberOf(version) >= number)?.at,
+    }
+  })
   await Promise.all(fleet.map((each) => each.ask('ready', undefined)))
   return fleet
 }
+
+export type FleetProcess = Awaited<ReturnType<typeof startFleet>>[number]
 
 /** A file of two policies with one limit. `more` is added to the fields of each. */
 export function both(limit: number, more = ''): string {

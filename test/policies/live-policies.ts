@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { memoryStore, type Store } from '@sluice/core'
 import { type RateLimitOptions, rateLimit } from '@sluice/express'
-import { openPolicies, type Policies } from '@sluice/policies'
+import { openPolicies } from '@sluice/policies'
 import express from 'express'
 import request from 'supertest'
 import { beforeEach, onTestFinished, vi } from 'vitest'
@@ -24,23 +24,11 @@ export function pollOften(): void {
   })
 }
 
-interface Opened {
-  readonly file: string
-  readonly store: Store
-  readonly policies: Policies
-  /** What was refused, in order. */
-  readonly refused: readonly string[]
-  /** Writes a file, and waits until it is in force. */
-  change(text: string): Promise<void>
-  /** Writes a file, and waits until it is refused. */
-  spoil(text: string): Promise<void>
-}
-
 /** Opens policies that are closed when the test is over. @param from a text, or a file */
 export async function openInTest(
   from: string | { readonly file: string },
   store: Store = memoryStore(),
-): Promise<Opened> {
+) {
   const file = typeof from === 'string' ? await policyFolder(from) : from.file
   const refused: string[] = []
   const policies = await openPolicies({
@@ -53,19 +41,24 @@ export async function openInTest(
     file,
     store,
     policies,
+    /** What was refused, in order. */
     refused,
-    async change(text) {
+    /** Writes a file, and waits until it is in force. */
+    async change(text: string) {
       const before = policies.version
       await writeFile(file, text)
       await until('the new version is in force', () => policies.version !== before)
     },
-    async spoil(text) {
+    /** Writes a file, and waits until it is refused. */
+    async spoil(text: string) {
       const { length } = refused
       await writeFile(file, text)
       await until('the file is refused', () => refused.length > length)
     },
   }
 }
+
+type Opened = Awaited<ReturnType<typeof openInTest>>
 
 type Ask = (headers?: Readonly<Record<string, string>>, path?: string) => Promise<number>
 

@@ -108,17 +108,6 @@ routes:
     expect((await policies.status()).refused).toBeUndefined()
   })
 
-  it('puts everything into shadow, switches it off, and on again', async () => {
-    const { policies, ask } = await app(burst(1))
-    expect([await ask(), await ask()]).toEqual([200, 429])
-    await policies.kill('shadow', note)
-    expect(await ask()).toBe(200)
-    await policies.kill('off', note)
-    expect(await ask()).toBe(200)
-    await policies.kill('none', note)
-    expect(await ask()).toBe(429)
-  })
-
   it('rolls back, and keeps a history', async () => {
     const { policies, ask } = await app(burst(1))
     const first = policies.version

@@ -11,6 +11,7 @@ import {
   statusMonitor,
 } from '@sluice/queue'
 import { describe, expect, it } from 'vitest'
+import { pageRequest } from '../metrics/scrape.ts'
 
 function makeQueue(options: Partial<QueueOptions> = {}): Queue {
   return createQueue({ broker: memoryBroker(), identity: ip(), ...options })
@@ -24,10 +25,7 @@ describe('the options of an admission', () => {
   it.each([
     [{ queue: undefined }, /^queue must be what createQueue/],
     [{ queue: memoryBroker() }, /^queue must be what createQueue/],
-    [
-      { monitor: undefined },
-      /^monitor must be a path such as '\/jobs', or a URL, but is undefined/,
-    ],
+    [{ monitor: undefined }, /^monitor must be a path such as '\/jobs', or a URL, but is undef/],
     [{ monitor: 'jobs' }, /^monitor must be a path/],
     [{ monitor: '/jobs\r\nX: 1' }, /^monitor must be a path/],
     [{ monitor: 'ftp://example.com' }, /^monitor must be a path/],
@@ -106,18 +104,9 @@ describe('the options of a status monitor', () => {
     const poll = { limit: 2, window: '1m' } as const
     const queue = makeQueue()
     const look = async () => {
-      const answer = await statusMonitor({ queue, store, poll })({
-        method: 'GET',
-        path: '/3f0c2b9e-6d0b-4a34-9a55-6c0f8f6c2a11',
-        route: undefined,
-        ip: '192.0.2.1',
-        header: () => undefined,
-        native: undefined,
-        query: new URLSearchParams(),
-        originalPath: '/',
-        peer: undefined,
-      })
-      return answer?.status
+      const path = '/3f0c2b9e-6d0b-4a34-9a55-6c0f8f6c2a11'
+      const request = pageRequest({ path, ip: '192.0.2.1', header: () => undefined })
+      return (await statusMonitor({ queue, store, poll })(request))?.status
     }
     expect([await look(), await look(), await look()]).toEqual([404, 404, 429])
   })

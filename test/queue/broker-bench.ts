@@ -12,8 +12,8 @@ export { done, newJob, roomy } from '../../packages/testing/src/conformance/brok
 
 /** The bench of the kit for one test, with a worker of whatever options. Both end with the test. */
 export class TestBench extends BrokerBench {
-  constructor(broker: Broker, openTwin?: () => Broker) {
-    super({ broker, ...(openTwin && { openTwin }) }, 20_000)
+  constructor(broker: Broker, openTwin?: () => Broker, waitMs = 20_000) {
+    super({ broker, ...(openTwin && { openTwin }) }, waitMs)
     onTestFinished(() => this.end())
   }
 

@@ -103,28 +103,17 @@ describe('a broker without Redis', () => {
 
 const lazy = { lazyConnect: true, maxRetriesPerRequest: null }
 
-it.for<[string, BullmqBrokerOptions['connection'] | (() => object), RegExp]>([
+const giving = () => new Redis({ lazyConnect: true })
+const prefixed = () => new Redis({ ...lazy, keyPrefix: 'a:' })
+const unbraced = () => new Cluster([], { lazyConnect: true, redisOptions: lazy })
+const otherCluster = () => createCluster({ rootNodes: [{ url: 'redis://127.0.0.1:1' }] })
+
+it.for<[string, () => object, RegExp]>([
   ['none', () => ({}), /^connection\(\) must be a function that makes a client/],
-  [
-    'one that gives up',
-    () => new Redis({ lazyConnect: true }),
-    /must make a client with maxRetriesPerRequest: null/,
-  ],
-  [
-    'one with a prefix',
-    () => new Redis({ ...lazy, keyPrefix: 'a:' }),
-    /^connection\.keyPrefix must be left out/,
-  ],
-  [
-    'a Cluster without braces',
-    () => new Cluster([], { lazyConnect: true, redisOptions: { maxRetriesPerRequest: null } }),
-    /^prefix must be a text in braces for a Cluster/,
-  ],
-  [
-    'a Cluster of node-redis',
-    () => createCluster({ rootNodes: [{ url: 'redis://127.0.0.1:1' }] }),
-    /^connection\(\) must be a function that makes a Cluster of ioredis/,
-  ],
+  ['one that gives up', giving, /must make a client with maxRetriesPerRequest: null/],
+  ['one with a prefix', prefixed, /^connection\.keyPrefix must be left out/],
+  ['a Cluster without braces', unbraced, /^prefix must be a text in braces for a Cluster/],
+  ['a Cluster of node-redis', otherCluster, /must be a function that makes a Cluster of ioredis/],
 ])('a client that cannot be meant is refused: %s', async ([, connection, message]) => {
   const broker = bullmqBroker({ connection, observers } as BullmqBrokerOptions)
   await expect(broker.depth()).rejects.toThrow(message)

@@ -125,11 +125,7 @@ describe('the memory that ended jobs take in a process', { timeout: 90_000 }, ()
     onTestFinished(() => broker.close())
     await runAll(broker, { jobs: 1, retention: '1h', handler: () => 'done' })
     const before = heap()
-    await runAll(broker, {
-      jobs: 200,
-      retention,
-      handler: () => `${Math.random()}${payload}`,
-    })
+    await runAll(broker, { jobs: 200, retention, handler: () => `${Math.random()}${payload}` })
     expect(heap() - before).toBeGreaterThan(10 * megabyte)
     await until('it is free', async () => heap() - before < 5 * megabyte)
   })

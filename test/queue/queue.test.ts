@@ -102,15 +102,6 @@ describe('a queue', () => {
     await enqueue(queue, { identity: 'b' })
   })
 
-  it('has jobs expire that wait longer than they are worth', async () => {
-    const queue = make({ maxAge: '10s' })
-    const id = await enqueue(queue)
-    await vi.advanceTimersByTimeAsync(10_000)
-    worker = createWorker({ broker, handler: () => null })
-    await vi.advanceTimersByTimeAsync(10)
-    expect(await queue.status(id, 'a')).toMatchObject({ state: 'expired' })
-  })
-
   // A timer of Node reaches some 24 days.
   it.each(['10s', '60d'] as const)(
     'forgets outcomes after the retention: %s',
@@ -210,12 +201,10 @@ describe('a queue', () => {
     ['what throws when it is read', new Proxy({}, hostile), /cannot be made a text/],
   ])('rejects a payload that JSON cannot carry: %s', async (_what, payload, what) => {
     const queue = make()
+    const message = new RegExp(`^the payload cannot be written as JSON.*${what.source}`)
     await expect(queue.enqueue({ identity: 'a', payload })).rejects.toMatchObject({
       code: 'SLUICE_PAYLOAD_INVALID',
-      message: expect.stringMatching(/^the payload cannot be written as JSON: /),
-    })
-    await expect(queue.enqueue({ identity: 'a', payload })).rejects.toMatchObject({
-      message: expect.stringMatching(what),
+      message: expect.stringMatching(message),
     })
     expect(await queue.depth()).toMatchObject({ depth: 0 })
   })
@@ -259,8 +248,6 @@ describe('a queue', () => {
     [{ broker: undefined }, /^broker must be a broker/],
     [{ broker: {} }, /^broker must be a broker, such as memoryBroker/],
     [{ maxDepth: 0 }, /^maxDepth must be a whole number from 1/],
-    [{ maxDepth: 1.5 }, /^maxDepth must be a whole number/],
-    [{ maxDepth: Number.NaN }, /^maxDepth must be a whole number/],
     [{ maxDepth: null }, /^maxDepth must be .*but is null/],
     [{ maxDepthPerIdentity: 0 }, /^maxDepthPerIdentity must be/],
     [{ maxDepth: 5, maxDepthPerIdentity: 6 }, /^maxDepthPerIdentity must be .* from 1 to 5/],

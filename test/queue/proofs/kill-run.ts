@@ -4,7 +4,7 @@ import { bundledScript } from '../../support/bundled-script.ts'
 import { type Child, startChild } from '../../support/child.ts'
 import { mostWithin } from '../../support/most-within.ts'
 import { startRabbitmq } from '../../support/rabbitmq-server.ts'
-import { startRedis } from '../../support/redis-server.ts'
+import { type RedisServer, startRedis } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
 import { newJob } from '../broker-bench.ts'
 import { endStates } from './end-states.ts'
@@ -21,31 +21,12 @@ export interface KillPlan {
   readonly limit: number
 }
 
-export interface KillReport {
-  readonly done: number
-  readonly starts: number
-  /** Starts of a job that had been started before. */
-  readonly repeated: number
-  /** Those whose earlier run was in a worker that was killed. */
-  readonly byKilledWorkers: number
-  /** Those whose earlier run was on a channel that was lost as the broker was killed. */
-  readonly byKilledBroker: number
-  /** The others. */
-  readonly unexplained: number
-  /** Enqueues that were refused, and asked again with the same idempotency key. */
-  readonly refused: number
-  readonly mostInOneSecond: number
-  /** What `mostInOneSecond` may be: a start can be late by the way of one answer, and a process asks once at a time. */
-  readonly bound: number
-  readonly seconds: number
-}
-
 const concurrency = 5
 const jobMs = 20
 const terms = { maxDepth: 1_000_000, maxDepthPerIdentity: 1_000_000, retentionMs: 3_600_000 }
 
 /** Kills one of several workers every second while they run jobs, and says what became of the jobs. */
-export async function killRun(plan: KillPlan): Promise<KillReport> {
+export async function killRun(plan: KillPlan) {
   const { workers, jobs, kills, limit, brokerKills = 0 } = plan
   await using redis = await startRedis()
   await using rabbitmq = brokerKills > 0 ? await startRabbitmq() : undefined
@@ -87,15 +68,15 @@ export async function killRun(plan: KillPlan): Promise<KillReport> {
     const seconds = (Date.now() - beganAt) / 1_000
     const states = await endStates(broker, queued)
     const starts = (await list(redis, 'started')).map((text) => JSON.parse(text) as Start)
+    const startedAt = starts.map(({ at }) => at)
     return {
       done: states.filter((state) => state === 'done').length,
       starts: starts.length,
       ...repeats(starts, killed, outages),
+      /** Enqueues that were refused, and asked again with the same idempotency key. */
       refused,
-      mostInOneSecond: mostWithin(
-        starts.map(({ at }) => at),
-        1_000,
-      ),
+      mostInOneSecond: mostWithin(startedAt, 1_000),
+      /** What `mostInOneSecond` may be: a start can be late by the way of one answer, and a process asks once at a time. */
       bound: limit + workers,
       seconds,
     }
@@ -136,19 +117,18 @@ interface Start {
   readonly pid: number
 }
 
-interface Server {
-  cli(...args: (string | number)[]): Promise<unknown>
-}
-
 /** How long (ms) after a start a lost channel may be what its run was repeated for. */
 const lostWithinMs = 5_000
 
-/** Every run of a job but the last one is to be one that a kill explains. */
+/**
+ * Counts starts of jobs that had been started before: the earlier run was in a worker that was killed, or on a channel that was lost as the
+ * broker was killed. All others are unexplained.
+ */
 function repeats(
   starts: readonly Start[],
   killed: ReadonlySet<number>,
   outages: readonly number[],
-): Pick<KillReport, 'repeated' | 'byKilledWorkers' | 'byKilledBroker' | 'unexplained'> {
+) {
   const last = new Map<string, Start>()
   const found = { repeated: 0, byKilledWorkers: 0, byKilledBroker: 0, unexplained: 0 }
   for (const start of starts) {
@@ -164,11 +144,11 @@ function repeats(
   return found
 }
 
-async function count(redis: Server, key: string): Promise<number> {
+async function count(redis: RedisServer, key: string): Promise<number> {
   return Number(await redis.cli('LLEN', key))
 }
 
-async function list(redis: Server, key: string): Promise<string[]> {
+async function list(redis: RedisServer, key: string): Promise<string[]> {
   const reply = await redis.cli('LRANGE', key, 0, -1)
   return Array.isArray(reply) ? reply.map(String) : []
 }

@@ -1,6 +1,6 @@
-import { type Broker, bullmqBroker } from '@sluice/queue'
+import { bullmqBroker } from '@sluice/queue'
 import { rabbitmqBroker } from '@sluice/queue/rabbitmq'
-import { type RedisStore, redisStore } from '@sluice/redis'
+import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 
 /** A queue, and its servers. */
@@ -11,14 +11,8 @@ export interface BrokerPlace {
   readonly name: string
 }
 
-export interface Opened {
-  readonly broker: Broker
-  readonly client: Redis
-  readonly store: RedisStore
-}
-
 /** Opens the broker of a queue, as processes of tests do. Errors of its connections are expected. */
-export function openBroker({ redis, rabbitmq, name }: BrokerPlace): Opened {
+export function openBroker({ redis, rabbitmq, name }: BrokerPlace) {
   const client = new Redis(redis, { maxRetriesPerRequest: null })
   client.on('error', () => undefined)
   const store = redisStore(client)

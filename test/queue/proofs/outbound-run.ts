@@ -17,18 +17,8 @@ export interface OutboundPlan {
   readonly outages?: { readonly count: number; readonly awayMs: number }
 }
 
-export interface OutboundReport {
-  readonly calls: number
-  /** Calls that were one too many in the window before. */
-  readonly violations: number
-  /** Share of the quota that was used, from the first call on. */
-  readonly used: number
-  /** How long after each return of Redis the next call was made. */
-  readonly resumedAfterMs: readonly number[]
-}
-
 /** Has several processes call a third party that counts every violation, and says how they did. */
-export async function outboundRun(plan: OutboundPlan): Promise<OutboundReport> {
+export async function outboundRun(plan: OutboundPlan) {
   const { processes, seconds, limit, windowMs, latencyMs } = plan
   const redis = await startRedis()
   let current = redis
@@ -56,8 +46,11 @@ export async function outboundRun(plan: OutboundPlan): Promise<OutboundReport> {
     const inTime = counted.filter((time) => time < firstAt + seconds * 1_000)
     return {
       calls: inTime.length,
+      /** Calls that were one too many in the window before. */
       violations,
+      /** Share of the quota that was used, from the first call on. */
       used: (inTime.length * windowMs) / (limit * seconds * 1_000),
+      /** How long after each return of Redis the next call was made. */
       resumedAfterMs,
     }
   } finally {

@@ -5,62 +5,58 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import { type RabbitmqServer, startRabbitmq } from '../../support/rabbitmq-server.ts'
 import { type RedisServer, startRedis } from '../../support/redis-server.ts'
+import { TestBench } from '../broker-bench.ts'
 
-/** A RabbitMQ and a Redis for the tests of a file, and brokers of them. */
-export class RabbitmqBench {
-  readonly #settings: readonly string[]
-  #servers: { rabbitmq: RabbitmqServer; redis: RedisServer } | undefined
-  #count = 0
+/** For workers that run one job at a time, and hold it as long as they like. */
+export const alone = { concurrency: 1, leaseMs: 60_000, onStalled: () => undefined }
 
-  private constructor(settings: readonly string[]) {
-    this.#settings = settings
-  }
-
-  get rabbitmq(): RabbitmqServer {
-    return this.#started.rabbitmq
-  }
-
-  get redis(): RedisServer {
-    return this.#started.redis
-  }
-
-  get #started() {
-    if (!this.#servers) throw new Error('it is there in tests alone')
-    return this.#servers
-  }
-
-  /** To be called where tests are described. */
-  static of(...settings: readonly string[]): RabbitmqBench {
-    const bench = new RabbitmqBench(settings)
-    beforeAll(async () => {
-      const [rabbitmq, redis] = await Promise.all([startRabbitmq(bench.#settings), startRedis()])
-      bench.#servers = { rabbitmq, redis }
-    }, 150_000)
-    afterAll(async () => {
-      await Promise.all([bench.rabbitmq.stop(), bench.redis.stop()])
-    })
-    return bench
-  }
+/** A RabbitMQ and a Redis for the tests of a file, and brokers of them. To be called where tests are described. */
+export function rabbitmqBench() {
+  let rabbitmq: RabbitmqServer
+  let redis: RedisServer
+  let count = 0
+  beforeAll(async () => {
+    ;[rabbitmq, redis] = await Promise.all([startRabbitmq(), startRedis()])
+  }, 150_000)
+  afterAll(() => Promise.all([rabbitmq.stop(), redis.stop()]))
 
   /** A name of a queue that no other test has. */
-  newName(): string {
-    this.#count += 1
-    return `queue-${this.#count}`
+  function newName(): string {
+    count += 1
+    return `queue-${count}`
+  }
+
+  /** A client of Redis, until the end of the test. */
+  function newClient(): Redis {
+    const client = new Redis(redis.url, { maxRetriesPerRequest: null })
+    client.on('error', () => undefined)
+    onTestFinished(() => client.disconnect())
+    return client
   }
 
   /** A broker, until the end of the test. Errors of its connections are expected. */
-  open(options: Partial<RabbitmqBrokerOptions> = {}): Broker {
-    const client = new Redis(this.redis.url, { maxRetriesPerRequest: null })
-    client.on('error', () => undefined)
+  function open(options: Partial<RabbitmqBrokerOptions> = {}): Broker {
     const broker = rabbitmqBroker({
-      ...{ connection: this.rabbitmq.url, store: redisStore(client), name: this.newName() },
+      ...{ connection: rabbitmq.url, store: redisStore(newClient()), name: newName() },
       ...{ deadlineMs: 15_000, observers: { onError: () => undefined } },
       ...options,
     })
-    onTestFinished(async () => {
-      await broker.close()
-      client.disconnect()
-    })
+    onTestFinished(() => broker.close())
     return broker
+  }
+
+  /** A bench of the kit with such a broker. */
+  const newBench = (options?: Partial<RabbitmqBrokerOptions>) =>
+    new TestBench(open(options), undefined, 40_000)
+
+  return {
+    get rabbitmq() {
+      return rabbitmq
+    },
+    get redis() {
+      return redis
+    },
+    loseChannels: () => rabbitmq.control('close_all_connections', 'a test'),
+    ...{ newName, newClient, open, newBench },
   }
 }

@@ -1,23 +1,17 @@
 import type { Store, StoreScripts } from '@sluice/core'
-import { createWorker, type Settlement } from '@sluice/queue'
+import { createWorker } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
 import { connect } from 'amqplib'
-import { Redis } from 'ioredis'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { until } from '../../support/until.ts'
-import { newJob, roomy } from '../broker-bench.ts'
-import { RabbitmqBench } from './bench.ts'
+import { done, newJob, roomy } from '../broker-bench.ts'
+import { alone, rabbitmqBench } from './bench.ts'
 
-const bench = RabbitmqBench.of()
-const dead: Settlement = { outcome: 'dead', error: 'no' }
-const done: Settlement = { outcome: 'done', result: null }
-const alone = { concurrency: 1, leaseMs: 60_000, onStalled: () => undefined }
+const bench = rabbitmqBench()
 
 /** A store whose scripts can fail, or be followed by something, as when a process dies meanwhile. */
 function storeWith(wrap: (run: () => Promise<unknown>, text: string) => Promise<unknown>): Store {
-  const client = new Redis(bench.redis.url, { maxRetriesPerRequest: null })
-  onTestFinished(() => client.disconnect())
-  const store = redisStore(client)
+  const store = redisStore(bench.newClient())
   const run: StoreScripts['run'] = (...call) =>
     wrap(async () => store.scripts?.run(...call), call[0])
   return { ...store, apply: store.apply.bind(store), scripts: { run } }
@@ -26,11 +20,9 @@ function storeWith(wrap: (run: () => Promise<unknown>, text: string) => Promise<
 describe('a job that waits long for its rate', () => {
   it('is put back at once, which is no run and no redelivery of it', async () => {
     const broker = bench.open()
-    const client = new Redis(bench.redis.url)
-    onTestFinished(() => client.disconnect())
     const attempts: [unknown, number][] = []
     const options = {
-      ...({ broker, store: redisStore(client), limit: 1, window: '11s' } as const),
+      ...({ broker, store: redisStore(bench.newClient()), limit: 1, window: '11s' } as const),
       handler: async ({ payload, attempt }: { payload: unknown; attempt: number }) => {
         attempts.push([payload, attempt])
       },
@@ -101,7 +93,7 @@ describe('a job that is put back', () => {
         const reply = await run()
         if (isToLose && script.test(text) && ran.length > 0) {
           isToLose = false
-          bench.rabbitmq.control('close_all_connections', 'a test')
+          bench.loseChannels()
         }
         return reply
       })
@@ -135,7 +127,7 @@ describe('a retry of a dead letter', () => {
     const observer = bench.open()
     const job = newJob()
     await observer.enqueue(job, roomy)
-    const worker = observer.work(async () => dead, alone)
+    const worker = observer.work(async () => ({ outcome: 'dead', error: 'no' }), alone)
     await until('it is dead', async () => (await observer.status(job.id))?.state === 'failed')
     await worker.close()
     for (let steps = 0; ; steps += 1) {

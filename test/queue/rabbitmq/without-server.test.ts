@@ -51,13 +51,7 @@ describe('a worker whose runs may outlast the patience of RabbitMQ', () => {
       const warn = vi.spyOn(console, 'warn').mockReturnValue()
       onTestFinished(() => warn.mockRestore())
       const name = `patience-${timeout}-${consumerTimeout}`
-      const broker = rabbitmqBroker({
-        connection,
-        store,
-        name,
-        ...quiet,
-        consumerTimeout,
-      })
+      const broker = rabbitmqBroker({ connection, store, name, ...quiet, consumerTimeout })
       const worker = createWorker({ broker, timeout, handler: () => 'done' })
       const warnings = warn.mock.calls
         .flat()
