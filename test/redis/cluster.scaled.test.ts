@@ -24,17 +24,7 @@ it.beforeAll(({ cluster: own }) => {
 
 let opened = 0
 
-interface Opened {
-  readonly limiter: Limiter
-  readonly errors: string[]
-  close(): Promise<void>
-}
-
-async function open(
-  { connect }: ClusterClient,
-  limit: number,
-  options: RedisStoreOptions = {},
-): Promise<Opened> {
+async function open({ connect }: ClusterClient, limit: number, options: RedisStoreOptions = {}) {
   const { client, close } = await connect(cluster.ports)
   return { ...limiterOn(client, limit, options), close }
 }
