@@ -14,6 +14,7 @@ import { algorithmPolicy } from '../stores/algorithm-policy.ts'
 import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
 import { redisOfFile } from '../support/redis-test.ts'
 import { scaled } from '../support/scale.ts'
+import type { Drawn } from '../support/weighted.ts'
 
 const { client } = await redisOfFile()
 
@@ -81,19 +82,13 @@ function open(options: SomeOptions, storeOptions: RedisStoreOptions) {
 }
 
 /** Bytes where others were. */
-interface Change {
-  readonly kind: 'cut' | 'grow' | 'flip' | 'random' | 'keep-version' | 'nothing'
-  readonly at: number
-  readonly bytes: Uint8Array
-}
-
-const change: fc.Arbitrary<Change> = fc.record({
+const change = fc.record({
   kind: fc.constantFrom('cut', 'grow', 'flip', 'flip', 'random', 'keep-version', 'nothing'),
   at: fc.nat(10_000),
   bytes: fc.uint8Array({ minLength: 1, maxLength: 300 }),
 })
 
-function changed(value: Buffer, { kind, at, bytes }: Change): Buffer {
+function changed(value: Buffer, { kind, at, bytes }: Drawn<typeof change>): Buffer {
   if (kind === 'cut') return value.subarray(0, at % Math.max(1, value.length))
   if (kind === 'grow') return Buffer.concat([value, bytes])
   if (kind === 'random') return Buffer.from(bytes)
@@ -125,23 +120,19 @@ const member = fc.oneof(
   fc.string(),
 )
 
-interface Garbage {
-  readonly kind: 'replace' | 'change' | 'add' | 'remove'
-  readonly type: 'string' | 'list' | 'set' | 'hash' | 'zset' | 'stream'
-  readonly changes: readonly Change[]
-  readonly members: readonly (readonly [string, string])[]
-}
-
-const garbage: fc.Arbitrary<Garbage> = fc.record({
+const garbage = fc.record({
   kind: fc.constantFrom('replace', 'change', 'change', 'change', 'add', 'remove'),
   type: fc.constantFrom('string', 'list', 'set', 'hash', 'zset', 'stream'),
   changes: fc.array(change, { minLength: 1, maxLength: 3 }),
   members: fc.array(fc.tuple(score, member), { minLength: 1, maxLength: 4 }),
 })
 
-type Value = Omit<Garbage, 'kind'>
+type Garbage = Drawn<typeof garbage>
 
-async function replace(key: string, { type, changes, members }: Value): Promise<void> {
+async function replace(
+  key: string,
+  { type, changes, members }: Omit<Garbage, 'kind'>,
+): Promise<void> {
   const bytes = Buffer.from(changes[0]?.bytes ?? [])
   await client.del(key)
   if (type === 'string') await client.set(key, bytes)
