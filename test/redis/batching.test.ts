@@ -15,30 +15,21 @@ beforeAll(async () => {
 
 beforeEach(async () => void (await redis.flushall()))
 
-type Argument = string | Buffer
-
-/** A call that was sent, and waits at the gate. */
-interface Held {
-  readonly keys: number
-  release(error?: Error): void
-}
-
 /** A client whose calls go to a real Redis, each when the test lets it. */
 function gatedClient() {
-  const held: Held[] = []
-  const sent: number[] = []
   return {
-    held,
-    sent,
+    /** Calls that were sent, and wait at the gate. */
+    held: [] as { release(error?: Error): void }[],
+    /** Keys of the calls so far. */
+    sent: [] as number[],
     /** Whether calls wait; before, they go on at once. */
     isGated: false,
     defineCommand: () => undefined,
-    async call(command: string, ...args: Argument[]): Promise<unknown> {
+    async call(command: string, ...args: (string | Buffer)[]): Promise<unknown> {
       if (!this.isGated) return redis.call(command, ...args)
-      const keys = Number(args[1])
-      sent.push(keys)
+      this.sent.push(Number(args[1]))
       await new Promise<void>((resolve, reject) => {
-        held.push({ keys, release: (error) => (error ? reject(error) : resolve()) })
+        this.held.push({ release: (error) => (error ? reject(error) : resolve()) })
       })
       return redis.call(command, ...args)
     },
