@@ -15,10 +15,11 @@ const { client, redis: server } = await redisOfFile()
 let opened = 0
 let key: string
 
-beforeEach(() => {
+function begin(): void {
   opened += 1
   key = `fleet${opened}:{53t}:instances`
-})
+}
+beforeEach(begin)
 
 function open(options: RedisStoreOptions = {}): RedisStore {
   return redisStore(client, { prefix: `fleet${opened}`, heartbeatMs: 1_000, ...options })
@@ -29,11 +30,8 @@ async function use(store: RedisStore): Promise<Decision> {
 }
 
 /** Other processes, heard of so long ago. */
-async function others(...agesMs: number[]): Promise<void> {
-  for (const [index, ageMs] of agesMs.entries()) {
-    await server.cli('ZADD', key, Date.now() - ageMs, `other-${index}`)
-  }
-}
+const others = (...agesMs: number[]) =>
+  server.cli('ZADD', key, ...agesMs.flatMap((ms, at) => [Date.now() - ms, `other-${at}`]))
 
 describe('the size of the fleet', () => {
   it('is one before anything is known', () => {
@@ -173,8 +171,7 @@ describe('the clock of Redis', () => {
 
   it("is what clock: 'client' is set to", async () => {
     const own = await windowEnd(0, false)
-    opened += 1
-    key = `fleet${opened}:{53t}:instances`
+    begin()
     const corrected = await windowEnd(-7 * 60_000, false)
     expect(Math.abs(corrected - own - 7 * 60_000)).toBeLessThan(1_000)
   })
