@@ -47,7 +47,7 @@ const counting = (
   return {
     apply: (right, op, checks) => right.apply(op, checks.map(placed)),
     change: (right, { op, checks }) =>
-      right.change({ op, checks: (checks as readonly CountedKey[]).map(placed) } as Change),
+      right.change({ op, checks: (checks as readonly CountedKey[]).map(placed) } as never),
   }
 }
 

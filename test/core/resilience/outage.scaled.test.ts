@@ -13,8 +13,8 @@ const cost = fc.constantFrom(1, 1, 1, 2, 3)
 
 const some = <What extends string, Fields>(
   what: What,
-  fields: { [name in keyof Fields]: fc.Arbitrary<Fields[name]> },
-) => fc.record({ what: fc.constant(what), ...fields })
+  fields: { [Name in keyof Fields]: fc.Arbitrary<Fields[Name]> },
+) => fc.record<Fields>(fields).map((drawn) => ({ what, ...drawn }))
 const units = fc.constantFrom(undefined, undefined, 1, 2)
 const mood = fc.constantFrom('answers' as const, 'hangs' as const, 'rejects' as const)
 const step = weighted(
