@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startTcpProxy } from '../faults/tcp-proxy.ts'
 import { seriesValue } from '../metrics/scrape.ts'
-import { checkOf, patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
+import { checkOf, limiterOf, patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
 import { redisOfFile } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
@@ -75,6 +75,14 @@ describe.each(['sliding-log', 'sliding-counter', 'fixed-window'] as const)('%s',
 })
 
 describe('a policy with async', () => {
+  it('has a bound that stays when the limit becomes 0, and changes nothing in memory', async () => {
+    const blocked = limiterOf({ ...loose, limit: 0 })
+    expect(blocked.policies[0]?.maxUncounted).toBe(20)
+    const limiter = limiterOf(loose)
+    for (let i = 0; i < 105; i += 1) expect((await limiter.consume('k')).allowed).toBe(i < 100)
+    expect(limiter.storeHealth()).toMatchObject({ uncountedUnits: 0, uncountedBound: 0 })
+  })
+
   it('asks the store once maxUncounted units are not confirmed', async () => {
     const limiter = limiterWith()
     await limiter.consume('k')

@@ -514,38 +514,14 @@ describe('a reservation at a store that fails', () => {
   })
 })
 
-describe('the option reserve', () => {
-  it.each([
-    [{ algorithm: 'token-bucket' }, /^reserve must be left out with algorithm 'token-bucket'/],
-    [
-      { algorithm: 'sliding-counter' },
-      /only 'sliding-log' and 'fixed-window' have it, but is true/,
-    ],
-    [{ window: '100ms' }, /^reserve must be left out with a window below 200 ms/],
-    [{ countDenied: true }, /^reserve must be left out beside countDenied/],
-    [{ async: { maxUncounted: 5 } }, /^reserve must be left out beside async/],
-    [{ reserve: 800 }, /^reserve must be true or false, but is 800/],
-  ])('is refused with %j', (options, message) => {
-    const all = { limit: 10, window: '1m', reserve: true, ...options }
-    expect(() => patientLimiter(all as SomeOptions)).toThrow(message)
-  })
-
-  it('is refused on a store that grants no units, with the fix', () => {
-    const store = { apply: () => [], change: () => [] }
-    expect(() => patientLimiter({ policies: [tokens], store })).toThrow(
-      /^reserve of 'tokens' must be left out on this store, .*; use memoryStore\(\), or redisStore/,
-    )
-  })
-
-  it('is needed by reserve, whose options are checked', async () => {
-    const plain = patientLimiter({ limit: 10, window: '1m' })
-    await expect(plain.reserve('k', { units: 1 })).rejects.toThrow(/no policy of the limiter has/)
-    const limiter = patientLimiter({ policies: [tokens] })
-    await expect(limiter.reserve('k', { units: 0 })).rejects.toThrow(/units must be a whole number/)
-    await expect(limiter.reserve('k', { units: 1, step: -1 })).rejects.toThrow(/step must be/)
-    const budget = await limiter.reserve('k', { units: 1 })
-    for (const units of [-1, Number.NaN]) {
-      expect(() => budget.spend(units)).toThrow(/units must be a whole number/)
-    }
-  })
+it('a reservation needs a policy with reserve, and its units are checked', async () => {
+  const plain = patientLimiter({ limit: 10, window: '1m' })
+  await expect(plain.reserve('k', { units: 1 })).rejects.toThrow(/no policy of the limiter has/)
+  const limiter = patientLimiter({ policies: [tokens] })
+  await expect(limiter.reserve('k', { units: 0 })).rejects.toThrow(/units must be a whole number/)
+  await expect(limiter.reserve('k', { units: 1, step: -1 })).rejects.toThrow(/step must be/)
+  const budget = await limiter.reserve('k', { units: 1 })
+  for (const units of [-1, Number.NaN]) {
+    expect(() => budget.spend(units)).toThrow(/units must be a whole number/)
+  }
 })

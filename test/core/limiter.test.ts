@@ -18,33 +18,26 @@ describe('consume, peek and charge', () => {
     'reject a cost of %j, and take nothing',
     async (cost) => {
       const limiter = createCheckLimiter({ limit: 5, window: '1m' })
+      const code = 'SLUICE_COST_INVALID'
       for (const method of ['consume', 'peek', 'charge'] as const) {
-        await expect(limiter[method]('k', { cost: cost as number })).rejects.toMatchObject({
-          code: 'SLUICE_COST_INVALID',
-        })
+        const asked = limiter[method]('k', { cost: cost as number })
+        await expect(asked).rejects.toMatchObject({ code })
       }
       expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(5)
     },
   )
 
-  it.each([5, null, 'cost', []])(
-    'reject options that are %j, and not { cost }',
-    async (options) => {
-      const limiter = createCheckLimiter({ limit: 5, window: '1m' })
-      await expect(limiter.consume('k', options as never)).rejects.toMatchObject({
-        code: 'SLUICE_OPTION_INVALID',
-        message: expect.stringMatching(/^options must be a plain object, but is /),
-      })
-    },
-  )
+  it.each([5, null, 'cost', []])('reject options that are %j, not { cost }', async (options) => {
+    const limiter = createCheckLimiter({ limit: 5, window: '1m' })
+    const asked = limiter.consume('k', options as never)
+    await expect(asked).rejects.toThrow(/^options must be a plain object, but is /)
+  })
 
   it.each([undefined, null, {}, { outcomes: 5 }])('give nothing back for %j', async (decision) => {
     const limiter = createCheckLimiter({ limit: 5, window: '1m' })
     for (const method of ['refund', 'release', 'renew'] as const) {
-      await expect(limiter[method](decision as never)).rejects.toMatchObject({
-        code: 'SLUICE_OPTION_INVALID',
-        message: expect.stringMatching(/^decision must be a decision of consume or charge/),
-      })
+      const asked = limiter[method](decision as never)
+      await expect(asked).rejects.toThrow(/^decision must be a decision of consume or charge/)
     }
   })
 
@@ -75,30 +68,18 @@ describe('consume, peek and charge', () => {
 
 describe('a decision', () => {
   it('has the longest wait of the policies that deny', async () => {
-    const limiter = createCheckLimiter({
-      policies: [
-        { name: 'burst', limit: 1, window: '1s' },
-        { name: 'daily', limit: 1, window: '1d' },
-      ],
-    })
+    const daily = { name: 'daily', limit: 1, window: '1d' } as const
+    const limiter = createCheckLimiter({ policies: [{ ...daily, window: '1s', name: 's' }, daily] })
     await limiter.consume('k')
     expect(await limiter.consume('k')).toMatchObject({ allowed: false, retryAfterMs: 86_400_000 })
   })
 
   it('shows an unlimited policy in its place', async () => {
-    const limiter = createCheckLimiter({
-      policies: [
-        { name: 'a', limit: unlimited, window: '1m' },
-        { name: 'b', limit: 2, window: '1m' },
-        { name: 'c', limit: unlimited, window: '1m' },
-      ],
-    })
-    const { outcomes } = await limiter.consume('k')
-    expect(outcomes.map(({ policy, remaining }) => [policy.name, remaining])).toEqual([
-      ['a', Number.POSITIVE_INFINITY],
-      ['b', 1],
-      ['c', Number.POSITIVE_INFINITY],
-    ])
+    const open = { limit: unlimited, window: '1m' } as const
+    const policies = [open, { limit: 2, window: '1m' }, open] as const
+    const { outcomes } = await createCheckLimiter({ policies }).consume('k')
+    const all = Number.POSITIVE_INFINITY
+    expect(outcomes.map(({ remaining }) => remaining)).toEqual([all, 1, all])
   })
 
   it('tells no key when it is written as JSON', async () => {
@@ -165,7 +146,6 @@ describe('peek, where the limit comes with each request', () => {
 
 describe('observers', () => {
   it('are told the policy that decides: the longest wait, or else the fewest requests left, or the latest reset', async () => {
-    vi.useFakeTimers({ toFake: ['Date'] })
     const told: unknown[] = []
     const limiter = createCheckLimiter({
       policies: [
@@ -182,8 +162,6 @@ describe('observers', () => {
       vi.advanceTimersByTime(waitMs)
       await limiter.consume('k')
     }
-    vi.useRealTimers()
-
     expect(told).toEqual([
       ['second', 1, 0],
       ['second', 1, 0],

@@ -47,20 +47,6 @@ describe('the option observers', () => {
     warn.mockRestore()
   })
 
-  it.each(['open', 'closed'] as const)(
-    'blames no policy where the failure mode %s answers',
-    async (failureMode) => {
-      const told: DecisionEvent[] = []
-      const observers = {
-        onDecision: (event: DecisionEvent) => void told.push(event),
-        onStoreError: () => undefined,
-      }
-      const options = { failureMode, store: goneStore(memoryStore()), observers }
-      await createLimiter({ limit: 1, window: '1m', ...options }).consume('a')
-      expect(told).toMatchObject([{ policy: undefined, key: undefined, digest: undefined }])
-    },
-  )
-
   it.each([
     ['all', /observers must be an object with at least one of the methods/],
     [{ onDecison: vi.fn() }, /observers must be an object with at least one of the methods/],

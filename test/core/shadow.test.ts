@@ -101,18 +101,6 @@ describe('a policy in shadow', () => {
     expect(await left()).toBe(10)
   })
 
-  it('frees the leases that it lent with those of the others', async () => {
-    const store = memoryStore()
-    const inFlight = { name: 'inflight', algorithm: 'concurrency', limit: 1 } as const
-    const { limiter, told } = observed({ store, ...inFlight, mode: 'shadow' })
-    const first = await limiter.consume('ada')
-    await limiter.consume('ada')
-    expect(await limiter.release(first)).toBe(true)
-    await limiter.consume('ada')
-
-    expect(told().flat()).toEqual(['inflight allows', 'inflight denies', 'inflight allows'])
-  })
-
   it('makes no difference to what the others answer', () => {
     const policy = fc.record({ limit: fc.integer({ min: 0, max: 4 }), shadow: fc.boolean() })
     fc.assert(

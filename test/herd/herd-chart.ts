@@ -44,11 +44,9 @@ function drawPanel(
       ? ''
       : `<rect x="${round(plot.left + index * step + 0.5)}" y="${y(from + count)}" width="${round(step - 1)}" height="${round(y(from) - y(from + count))}" fill="${colour}"/>`
   const limitY = y((limit * binMs) / 1000)
-  const seconds = Array.from(
-    { length: Math.floor((bins * binMs) / 1000) + 1 },
-    (_, second) => second,
-  )
-  const labelled = Math.max(1, Math.ceil(seconds.length / 16))
+  const seconds = Math.floor((bins * binMs) / 1000) + 1
+  const every = Math.max(1, Math.ceil(seconds / 16))
+  const labelled = Array.from({ length: Math.ceil(seconds / every) }, (_, at) => at * every)
   return [
     `<text x="${plot.left}" y="${top + 4}" font-weight="600">${escapeXml(name)}</text>`,
     `<text x="${plot.left - 8}" y="${y(most) + 4}" text-anchor="end" fill="${grey}">${most}</text>`,
@@ -57,12 +55,10 @@ function drawPanel(
     ...counts.map((bin, index) => bar(index, 0, bin.served, served)),
     ...counts.map((bin, index) => bar(index, bin.served, bin.refused, refused)),
     `<line x1="${plot.left}" x2="${plot.right}" y1="${limitY}" y2="${limitY}" stroke="${grey}" stroke-dasharray="4 3"/>`,
-    ...seconds
-      .filter((second) => second % labelled === 0)
-      .map(
-        (second) =>
-          `<text x="${round(plot.left + (second * 1000 * step) / binMs)}" y="${bottom + 17}" text-anchor="middle" font-size="11" fill="${grey}">${second} s</text>`,
-      ),
+    ...labelled.map(
+      (second) =>
+        `<text x="${round(plot.left + (second * 1000 * step) / binMs)}" y="${bottom + 17}" text-anchor="middle" font-size="11" fill="${grey}">${second} s</text>`,
+    ),
   ]
     .filter((line) => line !== '')
     .join('\n')

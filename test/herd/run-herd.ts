@@ -6,11 +6,6 @@ import { mostWithin } from '../support/most-within.ts'
 import type { Contender } from './contenders.ts'
 import type { Arrival } from './limited-api.ts'
 
-export interface HerdOptions {
-  readonly clients: number
-  readonly limit: number
-}
-
 export interface Herd {
   readonly name: string
   readonly requests: number
@@ -30,7 +25,7 @@ export interface Herd {
 /** Lets clients call a limited API, all at once and each until it is served, and counts what arrives there. */
 export async function runHerd(
   contender: Contender,
-  { clients, limit }: HerdOptions,
+  { clients, limit }: { readonly clients: number; readonly limit: number },
 ): Promise<Herd> {
   const api = fork(fileURLToPath(new URL('./limited-api.ts', import.meta.url)), [String(limit)])
   try {
@@ -75,22 +70,23 @@ function figuresOf(
   const isHeard = Number.isFinite(seen.heardMs)
   const later = arrivals.filter(({ sentMs }) => !isHeard || sentMs > seen.heardMs)
   const firstRefusal = arrivals.findIndex(({ status }) => status === 429)
-  const arrivingLater = arrivals.slice(firstRefusal + 1)
   return {
     name,
     requests: arrivals.length,
     refusals: arrivals.filter(({ status }) => status === 429).length,
     tookMs: seen.tookMs,
-    busiestSecond: mostWithin(timesOf(later), 1000),
-    busiestArrivals: mostWithin(timesOf(arrivingLater), 1000),
+    busiestSecond: busiest(later),
+    busiestArrivals: busiest(arrivals.slice(firstRefusal + 1)),
     lateRefusals: later.filter(({ status }) => status === 429).length,
-    arrivals: arrivals.map(({ atMs, status }) => ({
-      atMs: atMs - firstMs,
-      isServed: status === 200,
-    })),
+    arrivals: arrivals.map(({ atMs, status }) => {
+      return { atMs: atMs - firstMs, isServed: status === 200 }
+    }),
   }
 }
 
-function timesOf(arrivals: readonly Arrival[]): readonly number[] {
-  return arrivals.map(({ atMs }) => atMs)
+function busiest(arrivals: readonly Arrival[]): number {
+  return mostWithin(
+    arrivals.map(({ atMs }) => atMs),
+    1000,
+  )
 }

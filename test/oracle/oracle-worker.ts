@@ -3,7 +3,7 @@
 
 import { openSync, writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createCheckLimiter, type PolicyOptions, regionalStore } from '@sluice/core'
+import { createCheckLimiter, regionalStore } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import type { HistoryLine } from '@sluice/testing/histories'
 import { Redis } from 'ioredis'
@@ -66,17 +66,18 @@ const regional =
     globalDeadlineMs: 50,
   })
 
-const grants = { prefetch: window / 10 }
+const [law, grants, reach] = [{ limit, window }, { prefetch: window / 10 }, 'global' as const]
 const own = region ? {} : maxUncounted ? { async: { maxUncounted } } : grants
-const policiesOfRegions: readonly PolicyOptions[] = [
-  { name: 'hot', limit, window, ...grants },
-  { name: 'central', limit, window, reach: 'global' },
-]
 const limiter = createCheckLimiter({
   policies: [
-    { name: 'oracle', limit, window, ...own },
+    { name: 'oracle', ...law, ...own },
     { name: 'wide', limit: 1_000_000, window: '1m', ...('prefetch' in own && { prefetch: '1s' }) },
-    ...(region ? policiesOfRegions : []),
+    ...(region
+      ? [
+          { name: 'hot', ...law, ...grants },
+          { name: 'central', ...law, reach },
+        ]
+      : []),
   ],
   store: regional ?? shared,
   // Large grants, so that a fault in them shows.
@@ -131,19 +132,11 @@ function isLowAt(ms: number): boolean {
 /** Without an answer, as after a SIGKILL, the reset may take place a while later. */
 async function reset(): Promise<void> {
   const start = machineNow()
-  const line = {
-    start,
-    key: 'reset',
-    policy: 'oracle',
-    decision: 'reset',
-    id: Math.random(),
-  } as const
+  const names = { key: 'reset', policy: 'oracle', decision: 'reset' } as const
+  const line = { start, ...names, id: Math.random() }
   tell({ ...line, end: start + 1_500 })
-  const isDone = await limiter.reset('reset').then(
-    () => true,
-    () => false,
-  )
-  if (isDone) tell({ ...line, end: machineNow() })
+  const done = () => tell({ ...line, end: machineNow() })
+  await limiter.reset('reset').then(done, () => undefined)
 }
 
 let isEnding = false

@@ -25,26 +25,14 @@ interface Request {
   readonly terms: GrantCheck['terms']
 }
 
-interface Reply {
-  readonly holder: number
-  readonly key: Key
-  readonly id: number
-  readonly units: number
-}
+type Reply = Pick<Request, 'holder' | 'key'> & { readonly id: number; readonly units: number }
 
-/** How often each thing may still happen on a path. */
-interface Budget {
-  ticks: number
-  leaps: number
-  asks: number
-  direct: number
-  spends: number
-  losses: number
-  crashes: number
-  resets: number
-  /** Grants that are closed early, and requests that are given up. */
-  closes: number
+/** How often each thing may still happen on a path. `closes`: grants that are closed early, and requests that are given up. */
+const nothing = {
+  ...{ ticks: 0, leaps: 0, asks: 0, direct: 0, spends: 0 },
+  ...{ losses: 0, crashes: 0, resets: 0, closes: 0 },
 }
+type Budget = typeof nothing
 
 class World {
   now = 1_000
@@ -217,18 +205,6 @@ function reset(holder: number, key: Key): Action<World> {
   }
 }
 
-const nothing: Budget = {
-  ticks: 0,
-  leaps: 0,
-  asks: 0,
-  direct: 0,
-  spends: 0,
-  losses: 0,
-  crashes: 0,
-  resets: 0,
-  closes: 0,
-}
-
 const one: readonly Key[] = ['a']
 const few = { keys: one, ticks: scaled(2, 1), leaps: 1, asks: scaled(1, 2), direct: 1, spends: 2 }
 const both: readonly Key[] = ['a', 'b']
@@ -236,15 +212,7 @@ const both: readonly Key[] = ['a', 'b']
 describe('two processes that hold units', () => {
   it.for([
     { what: 'of two keys', keys: both, ticks: 1, asks: 2, direct: 1, spends: 2 },
-    {
-      what: 'with lapses',
-      keys: one,
-      ticks: scaled(2, 3),
-      leaps: 1,
-      asks: 2,
-      direct: 1,
-      spends: 3,
-    },
+    { what: 'with lapses', ...few, ticks: scaled(2, 3), asks: 2, spends: 3 },
     { what: 'that lose messages', ...few, losses: 1 },
     { what: 'that crash', ...few, crashes: 1 },
     { what: 'of a key that is reset', ...few, asks: 1, resets: 1 },

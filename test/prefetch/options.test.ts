@@ -9,37 +9,6 @@ import { it } from '../support/redis-test.ts'
 const hot = { name: 'p', limit: 1_000, window: '1m', prefetch: '1s' } as const
 
 describe('the option prefetch', () => {
-  it.each([
-    [
-      { prefetch: '7s' } as const,
-      /^prefetch must be 10 ms to a tenth of the window \(6000 ms\), but is '7s'/,
-    ],
-    [{ prefetch: '5ms' } as const, /^prefetch must be 10 ms to a tenth of the window/],
-    [{ prefetch: 0 as never }, /^prefetch must be whole milliseconds ≥ 1/],
-    [
-      { window: '50ms', prefetch: '5ms' } as const,
-      /^prefetch must be left out with a window below 100 ms/,
-    ],
-    [{ countDenied: true }, /^prefetch must be left out beside countDenied/],
-    [
-      { algorithm: 'fixed-window' } as const,
-      /left out with algorithm 'fixed-window': only 'sliding-log'/,
-    ],
-    [
-      { algorithm: 'concurrency', window: undefined } as const,
-      /left out with algorithm 'concurrency'/,
-    ],
-  ])('is refused as %o', (own, message) => {
-    expect(() => limiterOf({ ...hot, ...own })).toThrow(message)
-  })
-
-  it('is refused on a store that grants no units', () => {
-    const store = { apply: () => [], change: () => [] }
-    expect(() => limiterOf({ ...hot, store })).toThrow(
-      /^prefetch of 'p' must be left out on this store, which grants no units/,
-    )
-  })
-
   it('changes nothing in memory, where no call is spared', async () => {
     const limiter = limiterOf({ ...hot, limit: 30, store: memoryStore() })
     for (let i = 0; i < 50; i += 1) expect((await limiter.consume('k')).allowed).toBe(i < 30)

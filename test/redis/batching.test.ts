@@ -15,30 +15,21 @@ beforeAll(async () => {
 
 beforeEach(async () => void (await redis.flushall()))
 
-type Argument = string | Buffer
-
-/** A call that was sent, and waits at the gate. */
-interface Held {
-  readonly keys: number
-  release(error?: Error): void
-}
-
 /** A client whose calls go to a real Redis, each when the test lets it. */
 function gatedClient() {
-  const held: Held[] = []
-  const sent: number[] = []
   return {
-    held,
-    sent,
+    /** Calls that were sent, and wait at the gate. */
+    held: [] as { release(error?: Error): void }[],
+    /** Keys of the calls so far. */
+    sent: [] as number[],
     /** Whether calls wait; before, they go on at once. */
     isGated: false,
     defineCommand: () => undefined,
-    async call(command: string, ...args: Argument[]): Promise<unknown> {
+    async call(command: string, ...args: (string | Buffer)[]): Promise<unknown> {
       if (!this.isGated) return redis.call(command, ...args)
-      const keys = Number(args[1])
-      sent.push(keys)
+      this.sent.push(Number(args[1]))
       await new Promise<void>((resolve, reject) => {
-        held.push({ keys, release: (error) => (error ? reject(error) : resolve()) })
+        this.held.push({ release: (error) => (error ? reject(error) : resolve()) })
       })
       return redis.call(command, ...args)
     },
@@ -230,4 +221,73 @@ describe('a key', () => {
       expect(await callsOf(server, 'pexpire')).toBeLessThanOrEqual(6)
     },
   )
+})
+
+function leasesOf(limit: number, options: RedisStoreOptions = {}) {
+  return patientLimiter({
+    store: redisStore(redis, { heartbeatMs: 0, digest: false, ...options }),
+    policies: [{ name: 'running', algorithm: 'concurrency', limit }],
+  })
+}
+
+describe.each([
+  { clock: 'server', options: {} },
+  { clock: 'caller', options: { clock: () => 1_795_195_800_000 } },
+] as const)('leases by the clock of the $clock', ({ options }) => {
+  it('are taken, renewed and released without the whole algorithm', async () => {
+    const limiter = leasesOf(3, options)
+    await limiter.release(await limiter.consume('warm'))
+    await redis.config('RESETSTAT')
+    const first = await limiter.consume('k')
+    const second = await limiter.consume('k', { cost: 2 })
+    expect(second.outcomes[0]).toMatchObject({ allowed: true, remaining: 0 })
+    expect(await limiter.consume('k')).toMatchObject({ allowed: false, retryAfterMs: 1_000 })
+    expect(await limiter.renew(second)).toBe(true)
+    expect(await limiter.release(second)).toBe(true)
+    expect(await limiter.refund(first)).toBe(true)
+    expect(await redis.keys('*')).toEqual([])
+    expect(await callsOf(server, 'evalsha')).toBe(6)
+    // Only the whole algorithm looks for leases that have expired.
+    expect(await callsOf(server, 'zrangebyscore')).toBe(0)
+  })
+
+  it('of one tick share calls, and are released in the order of the requests', async () => {
+    const limiter = leasesOf(1, { ...options, batch: { maxInFlight: 1 } })
+    const held = await Promise.all(['a', 'b', 'c', 'd'].map((key) => limiter.consume(key)))
+    await redis.config('RESETSTAT')
+    const mixed = held.flatMap((decision, index) => [
+      limiter.release(decision),
+      limiter.consume('abcd'[index] ?? ''),
+    ])
+    await tick()
+    const answers = await Promise.all(mixed)
+    expect(answers.map((one) => (typeof one === 'boolean' ? one : one.allowed))).toEqual(
+      Array(8).fill(true),
+    )
+    expect(await callsOf(server, 'evalsha')).toBe(1)
+  })
+
+  it('have numbers of their own, however many are taken at once and again', async () => {
+    const limiter = leasesOf(10_000, options)
+    const numbers = new Set<number | undefined>()
+    for (let round = 0; round < 3; round += 1) {
+      const taken = await Promise.all(Array.from({ length: 300 }, () => limiter.consume('k')))
+      for (const { outcomes } of taken) numbers.add(outcomes[0]?.receipt?.at)
+      expect(await redis.zcard((await redis.keys('*'))[0] ?? '')).toBe(301)
+      const released = await Promise.all(taken.map((decision) => limiter.release(decision)))
+      expect(released).not.toContain(false)
+    }
+    expect(numbers.size).toBe(900)
+  })
+})
+
+it('counts leases that an older version has written, and lets it read its own', async () => {
+  const limiter = leasesOf(5)
+  await limiter.consume('k')
+  const [key = ''] = await redis.keys('*')
+  const [, member = ''] = await redis.zrange(key, '0', '-1')
+  expect(member).toMatch(/^\d{16}:1$/)
+  await redis.zadd(key, -3, '#', Date.now() + 20_000, '4294967295:2')
+  expect((await limiter.consume('k')).outcomes[0]?.remaining).toBe(1)
+  expect(await redis.zscore(key, '#')).toBe('-4')
 })

@@ -24,17 +24,7 @@ it.beforeAll(({ cluster: own }) => {
 
 let opened = 0
 
-interface Opened {
-  readonly limiter: Limiter
-  readonly errors: string[]
-  close(): Promise<void>
-}
-
-async function open(
-  { connect }: ClusterClient,
-  limit: number,
-  options: RedisStoreOptions = {},
-): Promise<Opened> {
+async function open({ connect }: ClusterClient, limit: number, options: RedisStoreOptions = {}) {
   const { client, close } = await connect(cluster.ports)
   return { ...limiterOn(client, limit, options), close }
 }
@@ -86,8 +76,7 @@ describe.each(scaled(modernClients, clusterClients))('$name on a Cluster', (clus
   })
 
   it.runIf(clusterClient.begin)('decides what is asked before it has connected', async () => {
-    const { client, close } =
-      clusterClient.begin?.(cluster.ports) ?? (await clusterClient.connect(cluster.ports))
+    const { client, close } = clusterClient.begin?.(cluster.ports) ?? expect.unreachable()
     const { limiter, errors } = limiterOn(client, 5, {})
     const decisions = await Promise.all(everywhere.map((key) => limiter.consume(key)))
     expect(errors).toEqual([])
@@ -262,9 +251,9 @@ describe.runIf(isProof)('a master that is killed', () => {
     // What a replica has not got yet is lost with its master.
     await until('the replicas have got it all', async () => {
       const infos = await Promise.all(masters.map((node) => node.cli('INFO', 'replication')))
-      return infos.every((info) => {
-        const offset = /master_repl_offset:(\d+)/.exec(String(info))?.[1]
-        return String(info).includes(`,offset=${offset},lag=`)
+      return infos.map(String).every((info) => {
+        const offset = /master_repl_offset:(\d+)/.exec(info)?.[1]
+        return info.includes(`,offset=${offset},lag=`)
       })
     })
     await victim?.kill()

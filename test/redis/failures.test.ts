@@ -1,19 +1,32 @@
-import type { ErrorCode, StoreErrorEvent } from '@sluice/core'
-import { createLimiter } from '@sluice/core'
+import { inspect } from 'node:util'
+import { createLimiter, type ErrorCode, type StoreErrorEvent } from '@sluice/core'
 import { redisStore, type UserClient } from '@sluice/redis'
 import { Cluster, Redis } from 'ioredis'
 import { createClient } from 'redis'
-import { afterEach, expect, it } from 'vitest'
+import { afterAll, afterEach, expect, it, vi } from 'vitest'
 import { storeFailure } from '../../packages/redis/src/replies/store-failure.ts'
 import { startTcpProxy } from '../faults/tcp-proxy.ts'
+import { freePort } from '../support/free-port.ts'
+import {
+  clusterClients,
+  connected,
+  itself,
+  type RedisClient,
+  sentinelClients,
+  singleClients,
+} from '../support/redis-clients.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
+const locked = await startRedis({ args: ['--requirepass', 'right-password'] })
+const nobody = await freePort()
 const ending: (() => unknown)[] = []
 
 afterEach(async () => {
+  vi.restoreAllMocks()
   for (const end of ending.splice(0).reverse()) await end()
 })
+afterAll(() => locked.stop())
 
 async function start(...args: string[]): Promise<RedisServer> {
   const server = await startRedis({ args })
@@ -27,45 +40,118 @@ function connect(server: RedisServer, options: Record<string, string | boolean> 
   return client
 }
 
-/** The first failure that a limiter on the client tells of. */
-async function failureOf(
-  client: UserClient,
-  deadlineMs = 5_000,
-): Promise<StoreErrorEvent['error'] | undefined> {
-  const errors: StoreErrorEvent[] = []
-  const limiter = createLimiter({
-    store: redisStore(client, { heartbeatMs: 0 }),
-    limit: 5,
-    window: '1m',
-    deadlineMs,
-    observers: { onStoreError: (event) => errors.push(event) },
-  })
-  expect(await limiter.consume('k')).toMatchObject({ allowed: true, source: 'fallback' })
-  return errors[0]?.error
+/** It is connected after the store is made, which then listens. */
+function connecting({ client, connect, close }: RedisClient): UserClient {
+  setImmediate(() => void connect().catch(() => undefined))
+  ending.push(close)
+  return client
 }
 
-async function expectFailure(client: UserClient, code: ErrorCode, advice: RegExp): Promise<void> {
-  const failure = await failureOf(client)
-  expect(failure).toMatchObject({ code, cause: expect.any(Error) })
-  expect(failure?.message).toMatch(advice)
+type Made = readonly [name: string, make: (port: number) => RedisClient]
+
+const single = Object.entries(singleClients)
+const clusters = Object.entries(clusterClients).map(
+  ([name, make]): Made => [`${name}, Cluster`, (port) => make([port])],
+)
+const sentinels = Object.entries(sentinelClients).map(
+  ([name, make]): Made => [`${name}, Sentinel`, (port) => make([port], 'mymaster')],
+)
+
+/** Asks until a failure says so, and returns it. */
+async function failureOf(client: UserClient, says: RegExp): Promise<StoreErrorEvent['error']> {
+  const errors: StoreErrorEvent['error'][] = []
+  const store = redisStore(client, { heartbeatMs: 0 })
+  const observers = { onStoreError: ({ error }: StoreErrorEvent) => void errors.push(error) }
+  const limiter = createLimiter({ store, limit: 5, window: '1m', observers })
+  const found = () => errors.find(({ message }) => says.test(message))
+  await until(`a failure that says ${says}`, async () => {
+    await limiter.consume('k')
+    return found() !== undefined
+  }).catch(() => undefined)
+  const failure = found()
+  if (!failure) throw new Error(`only ${inspect(errors.map(({ message }) => message))}`)
+  return failure
 }
+
+async function expectFailure(client: UserClient, advice: RegExp, code?: ErrorCode): Promise<void> {
+  expect(await failureOf(client, advice)).toMatchObject({
+    ...(code && { code }),
+    cause: expect.any(Error),
+  })
+}
+
+it.each([...single, ...clusters, ...sentinels])('%s says that nobody is there', (_name, make) =>
+  expectFailure(
+    connecting(make(nobody)),
+    /(ECONNREFUSED|slots cache|root nodes|entinel).*see that Redis runs/,
+  ),
+)
+
+it.each([...single, ...clusters])(
+  '%s says that a password is missing, with the default deadline',
+  (_name, make) => expectFailure(connecting(make(locked.port)), /NOAUTH.*username and password/),
+)
+
+it.each([
+  ['ioredis', (secret: string) => itself(new Redis(secret))],
+  ['node-redis', (secret: string) => connected(createClient({ url: secret }))],
+])('tells no password of a URL: %s', async (_name, make) => {
+  const client = connecting(make(`redis://:wrong-secret@127.0.0.1:${locked.port}`))
+  const failure = await failureOf(client, /WRONGPASS|NOAUTH/)
+  expect(inspect(failure, { depth: 9 })).not.toContain('wrong-secret')
+})
+
+it.each([...single, ...clusters, ...sentinels].filter(([name]) => name.startsWith('node-redis')))(
+  'says that nobody has connected %s',
+  async (_name, make) => {
+    expect(await failureOf(make(1).client, /not connected/)).toMatchObject({
+      code: 'SLUICE_REDIS_CONNECTION',
+      message: expect.stringContaining('await client.connect()'),
+    })
+  },
+)
+
+it('names the reason of a retry that was given up, and neither passwords nor keys', () => {
+  const last = new Error('connect ECONNREFUSED 127.0.0.1:6379')
+  const failure = storeFailure(new Error('Reached the max retries per request limit'), last)
+  expect(failure.message).toMatch(/max retries.*ECONNREFUSED.*see that Redis runs/)
+  expect(failure.cause).toMatchObject({ message: last.message })
+  const broken = new Error('cannot connect to rediss://app:hunter2@redis.example:6379/0')
+  expect(inspect(storeFailure(broken), { depth: 9 })).not.toContain('hunter2')
+  const unknown = "ERR unknown command 'EVALSHA', with args beginning with: 'abc' '1' 'user:42' "
+  expect(inspect(storeFailure(new Error(unknown)), { depth: 9 })).not.toContain('user:42')
+})
+
+it('writes one line to the console where nobody listens', async () => {
+  vi.resetModules()
+  const { createLimiter: create } = await import('@sluice/core')
+  const { redisStore: open } = await import('@sluice/redis')
+  const lines = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+  const errors = vi.spyOn(console, 'error').mockImplementation(() => undefined)
+  const client = connecting(itself(new Redis(nobody, '127.0.0.1')))
+  const limiter = create({ store: open(client, { heartbeatMs: 0 }), limit: 5, window: '1m' })
+  for (let i = 0; i < 5; i += 1) await limiter.consume('k')
+  expect(errors).not.toHaveBeenCalled()
+  expect(lines).toHaveBeenCalledTimes(1)
+  expect(lines.mock.calls[0]?.[0]).toMatch(/^sluice: .*ECONNREFUSED.*see that Redis runs/)
+})
 
 it('names a user who may not run scripts', async () => {
   const server = await start()
   await server.cli('ACL', 'SETUSER', 'app', 'on', '>word', '~*', '+@all', '-@scripting')
   const client = connect(server, { username: 'app', password: 'word' })
-  await expectFailure(client, 'SLUICE_REDIS_PERMISSION', /EVALSHA/)
+  await expectFailure(client, /EVALSHA/, 'SLUICE_REDIS_PERMISSION')
 })
 
 it('names a replica', async () => {
   const master = await start()
   const replica = await start('--replicaof', '127.0.0.1', String(master.port))
-  await expectFailure(connect(replica), 'SLUICE_REDIS_READONLY', /connect to the master/)
+  await expectFailure(connect(replica), /connect to the master/, 'SLUICE_REDIS_READONLY')
 })
 
 it('names a Redis that is full', async () => {
   const server = await start('--maxmemory', '1', '--maxmemory-policy', 'noeviction')
-  await expectFailure(connect(server), 'SLUICE_REDIS_MEMORY', /maxmemory/)
+  await expectFailure(connect(server), /maxmemory/, 'SLUICE_REDIS_MEMORY')
 })
 
 it('names a Redis that is busy with a script', async () => {
@@ -77,7 +163,7 @@ it('names a Redis that is busy with a script', async () => {
     await expect(client.ping()).rejects.toThrow(/BUSY/)
     return true
   })
-  await expectFailure(client, 'SLUICE_REDIS_BUSY', /answers again/)
+  await expectFailure(client, /answers again/, 'SLUICE_REDIS_BUSY')
   await server.cli('SCRIPT', 'KILL')
   await endless
 })

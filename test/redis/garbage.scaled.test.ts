@@ -3,9 +3,7 @@ import {
   algorithmNames,
   type Decision,
   type InvalidEvent,
-  type LimiterOptions,
   type Peeked,
-  type PolicyOptions,
   type StoreErrorEvent,
 } from '@sluice/core'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
@@ -13,9 +11,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { note, replayed, times } from '../evidence/figures.ts'
 import { algorithmPolicy } from '../stores/algorithm-policy.ts'
-import { patientLimiter } from '../support/patient-limiter.ts'
+import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
 import { redisOfFile } from '../support/redis-test.ts'
 import { scaled } from '../support/scale.ts'
+import type { Drawn } from '../support/weighted.ts'
 
 const { client } = await redisOfFile()
 
@@ -23,30 +22,22 @@ let opened = 0
 let now = 1_795_195_800_000
 const windowMs = 60_000
 
+const penalty = { name: 'bans', after: 4, within: '1h', for: '1m', max: '2m' } as const
+
 /** Every way in which a key is stored. */
-const forms: readonly (readonly [
-  name: string,
-  options: LimiterOptions,
-  store: RedisStoreOptions,
-])[] = [
-  ...algorithmNames
-    .filter((name) => name !== 'sliding-log')
-    .map((algorithm) => form(algorithm, algorithm, 5)),
-  form('fixed-window, aligned', 'fixed-window', 5, { align: 'clock' }),
-  form('sliding-log, a string', 'sliding-log', 20),
-  form('sliding-log, a string with long offsets', 'sliding-log', 20, { window: '30d' }),
-  form('sliding-log, a list of blocks', 'sliding-log', 200),
-  form('sliding-log, a list of wide blocks', 'sliding-log', 10_000_000),
-  form('sliding-log, a sorted set', 'sliding-log', 20, {}, { encoding: 'sorted-set' }),
+const forms: readonly (readonly [name: string, options: SomeOptions, store: RedisStoreOptions])[] =
   [
-    'penalty',
-    {
-      policies: [{ limit: 1, window: '1m' }],
-      penalty: { name: 'bans', after: 4, within: '1h', for: '1m', max: '2m' },
-    },
-    {},
-  ],
-]
+    ...algorithmNames
+      .filter((name) => name !== 'sliding-log')
+      .map((algorithm) => form(algorithm, algorithm, 5)),
+    form('fixed-window, aligned', 'fixed-window', 5, { align: 'clock' }),
+    form('sliding-log, a string', 'sliding-log', 20),
+    form('sliding-log, a string with long offsets', 'sliding-log', 20, { window: '30d' }),
+    form('sliding-log, a list of blocks', 'sliding-log', 200),
+    form('sliding-log, a list of wide blocks', 'sliding-log', 10_000_000),
+    form('sliding-log, a sorted set', 'sliding-log', 20, {}, { encoding: 'sorted-set' }),
+    ['penalty', { policies: [{ limit: 1, window: '1m' }], penalty }, {}],
+  ]
 
 function form(
   name: string,
@@ -54,50 +45,33 @@ function form(
   limit: number,
   more: { window?: '30d'; align?: 'clock' } = {},
   store: RedisStoreOptions = {},
-): readonly [string, LimiterOptions, RedisStoreOptions] {
+): readonly [string, SomeOptions, RedisStoreOptions] {
   const policy = algorithmPolicy(algorithm, { limit, window: windowMs, ...more })
-  const { window = windowMs, algorithm: _, ...rest } = policy
-  const options: PolicyOptions =
-    algorithm === 'concurrency' ? { ...rest, algorithm } : { ...rest, algorithm, window }
-  return [name, { policies: [options] }, store]
+  return [name, { policies: [policy] }, store]
 }
 
-function limitOf({ policies }: LimiterOptions): number {
+function limitOf({ policies }: SomeOptions): number {
   return Number(policies?.[0]?.limit)
 }
 
-interface Opened {
-  readonly limiter: ReturnType<typeof patientLimiter>
-  readonly invalid: InvalidEvent[]
-  readonly errors: StoreErrorEvent[]
-  /** The key of the identity `k` that is planted. */
-  keyOf(): Promise<string>
-}
-
-function open(options: LimiterOptions, storeOptions: RedisStoreOptions): Opened {
+function open(options: SomeOptions, storeOptions: RedisStoreOptions) {
   opened += 1
   const prefix = `garbage${opened}`
   const invalid: InvalidEvent[] = []
   const errors: StoreErrorEvent[] = []
   const store = redisStore(client, {
-    prefix,
-    digest: false,
-    clock: () => now,
-    denialTtlMs: 0,
-    heartbeatMs: 0,
+    ...{ prefix, digest: false, clock: () => now, denialTtlMs: 0, heartbeatMs: 0 },
     observers: { onInvalid: (event) => void invalid.push(event) },
     ...storeOptions,
   })
-  const limiter = patientLimiter({
-    store,
-    ...options,
-    observers: { onStoreError: (event) => void errors.push(event) },
-  })
+  const observers = { onStoreError: (event: StoreErrorEvent) => void errors.push(event) }
+  const limiter = patientLimiter({ store, ...options, observers })
   const isPenalty = options.penalty !== undefined
   return {
     limiter,
     invalid,
     errors,
+    /** The key of the identity `k` that is planted. */
     keyOf: async () => {
       const keys = await client.keys(`${prefix}:*:k`)
       const key = keys.find((name) => name.includes('~penalty') === isPenalty)
@@ -108,19 +82,13 @@ function open(options: LimiterOptions, storeOptions: RedisStoreOptions): Opened 
 }
 
 /** Bytes where others were. */
-interface Change {
-  readonly kind: 'cut' | 'grow' | 'flip' | 'random' | 'keep-version' | 'nothing'
-  readonly at: number
-  readonly bytes: Uint8Array
-}
-
-const change: fc.Arbitrary<Change> = fc.record({
+const change = fc.record({
   kind: fc.constantFrom('cut', 'grow', 'flip', 'flip', 'random', 'keep-version', 'nothing'),
   at: fc.nat(10_000),
   bytes: fc.uint8Array({ minLength: 1, maxLength: 300 }),
 })
 
-function changed(value: Buffer, { kind, at, bytes }: Change): Buffer {
+function changed(value: Buffer, { kind, at, bytes }: Drawn<typeof change>): Buffer {
   if (kind === 'cut') return value.subarray(0, at % Math.max(1, value.length))
   if (kind === 'grow') return Buffer.concat([value, bytes])
   if (kind === 'random') return Buffer.from(bytes)
@@ -152,21 +120,19 @@ const member = fc.oneof(
   fc.string(),
 )
 
-interface Garbage {
-  readonly kind: 'replace' | 'change' | 'add' | 'remove'
-  readonly type: 'string' | 'list' | 'set' | 'hash' | 'zset' | 'stream'
-  readonly changes: readonly Change[]
-  readonly members: readonly (readonly [string, string])[]
-}
-
-const garbage: fc.Arbitrary<Garbage> = fc.record({
+const garbage = fc.record({
   kind: fc.constantFrom('replace', 'change', 'change', 'change', 'add', 'remove'),
   type: fc.constantFrom('string', 'list', 'set', 'hash', 'zset', 'stream'),
   changes: fc.array(change, { minLength: 1, maxLength: 3 }),
   members: fc.array(fc.tuple(score, member), { minLength: 1, maxLength: 4 }),
 })
 
-async function replace(key: string, { type, changes, members }: Garbage): Promise<void> {
+type Garbage = Drawn<typeof garbage>
+
+async function replace(
+  key: string,
+  { type, changes, members }: Omit<Garbage, 'kind'>,
+): Promise<void> {
   const bytes = Buffer.from(changes[0]?.bytes ?? [])
   await client.del(key)
   if (type === 'string') await client.set(key, bytes)
@@ -287,23 +253,15 @@ describe.each(forms)('%s', (_name, options, storeOptions) => {
       now += 10 * windowMs
       await limiter.consume('k')
       await limiter.consume('k')
-      const bytes = new Uint8Array(1_000).fill(7)
-      const nothing: Change = { kind: 'nothing', at: 0, bytes }
-      await plant(await keyOf(), {
-        kind: 'replace',
-        type,
-        changes: [nothing],
-        members: [['5', 'foreign']],
-      })
+      const nothing = { kind: 'nothing', at: 0, bytes: new Uint8Array(1_000).fill(7) } as const
+      await replace(await keyOf(), { type, changes: [nothing], members: [['5', 'foreign']] })
       now += 10 * windowMs
       invalid.length = 0
       const decision = await limiter.consume('k')
       expect(decision).toMatchObject({ allowed: true, source: 'store' })
       expect(decision.outcomes[0]?.remaining).toBe(limitOf(options) - 1)
-      expect(
-        invalid.map(({ code }) => code),
-        type,
-      ).toEqual(['SLUICE_STATE_UNREADABLE'])
+      const codes = invalid.map(({ code }) => code)
+      expect(codes, type).toEqual(['SLUICE_STATE_UNREADABLE'])
     }
     expect(errors).toEqual([])
   })

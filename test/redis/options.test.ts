@@ -1,7 +1,6 @@
 import { createLimiter, unlimited } from '@sluice/core'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
-import { Cluster, Redis } from 'ioredis'
-import { createClient, createCluster } from 'redis'
+import { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
 
 const client = new Redis({ lazyConnect: true })
@@ -14,30 +13,15 @@ describe('redisStore(client)', () => {
     ['options', { host: 'localhost', port: 6379 }],
     ['a class', Redis],
   ])('refuses %s, and says what it takes', (_what, wrong) => {
-    expect(() => Reflect.apply(redisStore, undefined, [wrong])).toThrow(
-      expect.objectContaining({
-        code: 'SLUICE_CLIENT_INVALID',
-        message: expect.stringMatching(/new Redis\(url\)/),
-      }),
-    )
-  })
-
-  it('takes a Cluster client', () => {
-    const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true })
-    const rootNodes = [{ url: 'redis://127.0.0.1:1' }]
-    expect(() => redisStore(cluster)).not.toThrow()
-    expect(() => redisStore(createCluster({ rootNodes }))).not.toThrow()
-  })
-
-  it('takes a client of a user, which sends commands in its own way', () => {
-    expect(() => redisStore({ send: async () => null })).not.toThrow()
+    const make = () => Reflect.apply(redisStore, undefined, [wrong])
+    expect(make).toThrow(expect.objectContaining({ code: 'SLUICE_CLIENT_INVALID' }))
+    expect(make).toThrow(/new Redis\(url\)/)
   })
 
   it('takes a client whose class was renamed or wrapped', () => {
     class Wrapped extends Redis {}
     expect(() => redisStore(new Wrapped({ lazyConnect: true }))).not.toThrow()
     expect(() => redisStore(new Proxy(client, {}))).not.toThrow()
-    expect(() => redisStore(createClient())).not.toThrow()
   })
 })
 

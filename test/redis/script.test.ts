@@ -1,4 +1,4 @@
-import type { LimiterOptions, StoreErrorEvent } from '@sluice/core'
+import type { InvalidEvent, LimiterOptions, PolicyOptions, StoreErrorEvent } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -74,28 +74,6 @@ describe('the script', () => {
     const all = [alone.consume('k'), beside.consume('k'), alone.reset('k')] as const
     const [, second] = await Promise.all(all)
     expect(second.outcomes[0]?.remaining).toBe(8)
-  })
-
-  it('is the same for charges and for requests, which keep their order in one call', async () => {
-    const store = redisStore(client, { heartbeatMs: 0 })
-    const limiter = patientLimiter({ store, limit: 10, window: '1m' })
-    const charged = await limiter.charge('k', { cost: 3 })
-    expect(charged.outcomes[0]).toMatchObject({ allowed: true, remaining: 7 })
-    const [first, beyond, last] = await Promise.all([
-      limiter.consume('k', { cost: 2 }),
-      limiter.charge('k', { cost: 9 }),
-      limiter.consume('k'),
-    ])
-    expect(first.outcomes[0]?.remaining).toBe(5)
-    expect(beyond.outcomes[0]).toMatchObject({ allowed: true, remaining: 0 })
-    expect(last.allowed).toBe(false)
-    // A charge alone that does not fit is taken all the same.
-    await limiter.charge('other', { cost: 12 })
-    expect((await limiter.peek('other')).outcomes[0]?.remaining).toBe(0)
-    expect(await limiter.refund(beyond)).toBe(true)
-    expect((await limiter.consume('k')).outcomes[0]?.remaining).toBe(4)
-    // The script for requests, and the general one for the peek and the refund.
-    expect(await calls('eval')).toBe(2)
   })
 
   it('is not run again after another error', async () => {
@@ -249,5 +227,71 @@ describe('a store that is closed', () => {
     expect(errors.map(({ error }) => error.code)).toEqual(['SLUICE_STORE_CLOSED'])
     await expect(limiter.reset('k')).rejects.toMatchObject({ code: 'SLUICE_STORE_CLOSED' })
     expect(client.status).toBe('ready')
+  })
+})
+
+const log = (name: string, limit = 10): PolicyOptions => ({ name, limit, window: '1h' })
+
+describe('a list of policies', () => {
+  it.each([6, 7, 12])(
+    'of %i policies counts each of them once, at every request of a call',
+    async (width) => {
+      const limiter = patientLimiter({
+        store: redisStore(client, { heartbeatMs: 0 }),
+        policies: Array.from({ length: width }, (_, index) => log(`p${index}`, 10 + index)),
+      })
+      const asked = Array.from({ length: 12 }, (_, index) => limiter.consume(`k${index % 3}`))
+      for (const [index, { allowed, outcomes }] of (await Promise.all(asked)).entries()) {
+        const taken = 1 + Math.floor(index / 3)
+        expect(allowed).toBe(true)
+        expect(outcomes.map(({ remaining }) => remaining)).toEqual(
+          outcomes.map((_, place) => 10 + place - taken),
+        )
+      }
+    },
+  )
+
+  it('counts a foreign key as empty, and no other policy twice', async () => {
+    const invalid: InvalidEvent[] = []
+    const observers = { onInvalid: (event: InvalidEvent) => void invalid.push(event) }
+    const store = redisStore(client, { heartbeatMs: 0, digest: false, observers })
+    const limiter = patientLimiter({ store, policies: [log('first'), log('second')] })
+    await limiter.consume('k')
+    const [key = ''] = (await client.keys('*')).filter((name) => name.includes('second'))
+    await client.flushall()
+    await client.hset(key, 'field', 'value')
+    const { outcomes } = await limiter.consume('k')
+    expect(outcomes.map(({ remaining }) => remaining)).toEqual([9, 9])
+    expect(invalid.map(({ code }) => code)).toEqual(['SLUICE_STATE_UNREADABLE'])
+  })
+
+  it('takes the short way while a policy that counts denials has none to count', async () => {
+    const limiter = patientLimiter({
+      store: redisStore(client, { heartbeatMs: 0, denialTtlMs: 0 }),
+      policies: [log('few', 3), { ...log('all'), countDenied: true }],
+    })
+    await client.config('RESETSTAT')
+    for (let unit = 1; unit <= 5; unit += 1) {
+      const { allowed, outcomes } = await limiter.consume('k')
+      expect(allowed).toBe(unit <= 3)
+      expect(outcomes.map(({ remaining }) => remaining)).toEqual([Math.max(0, 3 - unit), 10 - unit])
+      // Only the whole algorithms read keys one by one.
+      if (unit === 3) expect(await client.info('commandstats')).not.toMatch(/cmdstat_get:/)
+    }
+  })
+
+  it('loads a bounded number of scripts, whatever lists a store is asked for', async () => {
+    await client.script('FLUSH')
+    const store = redisStore(client, { heartbeatMs: 0 })
+    const kinds = ['sliding-log', 'fixed-window', 'token-bucket'] as const
+    const lists = kinds.flatMap((a) => kinds.flatMap((b) => kinds.map((c) => [a, b, c])))
+    expect(lists).toHaveLength(27)
+    for (const [number, list] of lists.entries()) {
+      const policies = list.map((algorithm, at) => ({ ...log(`p${number}-${at}`), algorithm }))
+      const limiter = patientLimiter({ store, policies })
+      const { outcomes } = await limiter.consume('k')
+      expect(outcomes.map(({ remaining }) => remaining)).toEqual([9, 9, 9])
+    }
+    expect(await client.info('memory')).toContain('number_of_cached_scripts:21\r\n')
   })
 })

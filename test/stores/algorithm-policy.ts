@@ -36,20 +36,17 @@ interface TestedAlgorithm {
    */
   readonly atOnce?: (limit: number) => OwnFields
   /** Options of its own for random traces. @default none */
-  readonly drawn?: (numbers: DrawnNumbers) => DrawnFields
+  readonly drawn?: (numbers: {
+    readonly window: number
+    readonly aligned: boolean
+    readonly steps: number
+    readonly units: number | undefined
+    readonly share: number | undefined
+  }) => DrawnFields
   /** The most units that are remembered before some are lost. @default more than tests take */
   readonly maxRemembered?: (limit: number) => number
   /** The longest time to live of a key, for limits of up to twice the declared one and one more, and clocks that are set back. */
   readonly maxTtlMs: (policy: Policy) => number
-}
-
-/** Numbers that options of single algorithms are made of. */
-interface DrawnNumbers {
-  readonly window: number
-  readonly aligned: boolean
-  readonly steps: number
-  readonly units: number | undefined
-  readonly share: number | undefined
 }
 
 /** Midnight in Dhaka lies in the hour in which traces begin. */

@@ -10,39 +10,11 @@ import {
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type AnyCheck, type AnyOp, changeOf } from '../support/store-through.ts'
-import { weighted } from '../support/weighted.ts'
+import { type Drawn, weighted } from '../support/weighted.ts'
 import { memoryDriver, type OpenedStore, packedDriver, runsOf, serverOf } from './store-drivers.ts'
 
-/** An operation on one key of the policy with grants, and sometimes on one without. */
-interface Step {
-  readonly op: AnyOp
-  readonly elapsedMs: number
-  readonly key: 'a' | 'b'
-  readonly cost: number
-  readonly limit: number
-  readonly divisor: number
-  /** For `grant` and `reset`: how many of the open grants are closed, and the share that was spent. */
-  readonly closes: number
-  readonly spentShare: number
-  /** For `grant`: how many further grants are renewed, and the share of their units that is left. */
-  readonly keeps: number
-  readonly leftShare: number
-  /** True if the holder does not learn that a grant was renewed: the next call is as a late one. */
-  readonly isLate: boolean
-  /** For `refund`: which receipt so far, modulo their number. */
-  readonly settles: number
-  readonly isBesideAnother: boolean
-}
-
-interface Trace {
-  readonly window: number
-  readonly limit: number
-  readonly resolution: number
-  readonly lifeMs: number
-  readonly steps: readonly Step[]
-}
-
-const traces: fc.Arbitrary<Trace> = fc
+/** Operations on keys of a policy with grants, and sometimes on one without. */
+const traces = fc
   .record({
     window: fc.constantFrom(100, 1_000, 60_000, 86_400_000),
     limit: fc.constantFrom(1, 3, 10, 50, 200, 1_000),
@@ -70,11 +42,15 @@ const traces: fc.Arbitrary<Trace> = fc
         [1, fc.constant(100)],
       ),
       divisor: fc.constantFrom(1, 2, 4),
+      // How many of the open grants are closed, and the share that was spent.
       closes: fc.nat(2),
       spentShare: fc.constantFrom(0, 0.5, 1),
+      // How many further grants are renewed, and the share of their units that is left.
       keeps: fc.nat(2),
       leftShare: fc.constantFrom(0, 0.3, 1),
+      // Whether the holder does not learn that a grant was renewed: the next call is as a late one.
       isLate: fc.boolean(),
+      // For a refund: which receipt so far, modulo their number.
       settles: fc.nat(),
       isBesideAnother: fc.constantFrom(false, false, true),
     })
@@ -118,7 +94,7 @@ describe('grants in memory and in Redis', () => {
 })
 
 async function compare(
-  { window, limit, resolution, lifeMs, steps }: Trace,
+  { window, limit, resolution, lifeMs, steps }: Drawn<typeof traces>,
   inMemory: OpenedStore,
   inRedis: OpenedStore,
   elapse: (ms: number) => void,

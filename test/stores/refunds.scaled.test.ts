@@ -10,7 +10,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { fakeTime } from '../support/fake-time.ts'
 import { limiterOf } from '../support/patient-limiter.ts'
 import { scaled } from '../support/scale.ts'
-import { weighted } from '../support/weighted.ts'
+import { type Drawn, weighted } from '../support/weighted.ts'
 import { algorithmPolicy, testedAlgorithms } from './algorithm-policy.ts'
 
 // In memory: that all stores give back alike is proven by the differential.
@@ -21,33 +21,19 @@ const maxCost = Number.MAX_SAFE_INTEGER
 
 fakeTime(['Date'], { now: start })
 
-interface Step {
-  readonly op: 'consume' | 'charge' | 'refund'
-  readonly cost: number
-  /** For a refund, of which decision so far, modulo their number. */
-  readonly settles: number
-  readonly elapsedMs: number
-}
-
-interface Case {
-  readonly limit: number
-  readonly resolution: number
-  readonly countDenied: boolean
-  readonly steps: readonly Step[]
-}
-
-const cases: fc.Arbitrary<Case> = fc.constantFrom(1, 2, 5, 10, 200).chain((limit) =>
+const cases = fc.constantFrom(1, 2, 5, 10, 200).chain((limit) =>
   fc.record({
     limit: fc.constant(limit),
     resolution: fc.constantFrom(1, 10_000),
     countDenied: fc.boolean(),
     steps: fc.array(
       fc.record({
-        op: fc.constantFrom<Step['op']>('consume', 'consume', 'charge', 'refund', 'refund'),
+        op: fc.constantFrom('consume', 'consume', 'charge', 'refund', 'refund'),
         cost: weighted(
           [6, fc.integer({ min: 1, max: limit + 1 })],
           [1, fc.constantFrom(2 * limit, maxCost)],
         ),
+        // For a refund, of which decision so far, modulo their number.
         settles: fc.nat(),
         elapsedMs: fc.constantFrom(0, 0, 0, 1),
       }),
@@ -92,7 +78,10 @@ describe('a refund', () => {
   })
 })
 
-function optionsOf(algorithm: AlgorithmName, { resolution, countDenied }: Case): object {
+function optionsOf(
+  algorithm: AlgorithmName,
+  { resolution, countDenied }: Drawn<typeof cases>,
+): object {
   if (algorithm === 'concurrency') return {}
   return algorithm === 'sliding-log' ? { resolution, countDenied } : { countDenied }
 }
@@ -106,7 +95,7 @@ interface Taken {
 /** Plays a case far within one window, and compares each answer with the sum of what was taken and not given back. */
 async function play(
   algorithm: AlgorithmName,
-  { limit, countDenied, steps }: Case,
+  { limit, countDenied, steps }: Drawn<typeof cases>,
   limiter: Limiter,
 ) {
   const isLease = algorithm === 'concurrency'

@@ -14,12 +14,6 @@ import type { AnyCheck } from '../support/store-through.ts'
 import { weighted } from '../support/weighted.ts'
 import { testedAlgorithms } from './algorithm-policy.ts'
 
-/** Several requests at one time, which a store that batches decides in one call. */
-interface Step {
-  readonly elapsedMs: number
-  readonly requests: readonly Request[]
-}
-
 export interface Request {
   readonly op: StoreOp
   /** For a refund, release or renewal, of which decision so far (modulo their number); else unused. */
@@ -32,27 +26,26 @@ export interface Request {
 export interface Trace {
   readonly startMs: number
   readonly policies: readonly Policy[]
-  readonly steps: readonly Step[]
+  /** Requests of one time are decided in one call by a store that batches. */
+  readonly steps: readonly { readonly elapsedMs: number; readonly requests: readonly Request[] }[]
 }
 
 /** What the policies of a trace are drawn from. */
-interface Sizes {
-  readonly limits: readonly number[]
-  readonly windows: readonly number[]
-}
-
-const usual: Sizes = {
+const usual = {
   limits: [0, 1, 2, 3, 5, 10, 50, 200, 1_000],
   windows: [1, 2, 7, 10, 100, 1_000, 60_000, 3_600_000, 60 * 86_400_000],
 }
 
 /** Around the edges of what stored values hold: running totals of 24 and of 48 bits, and products of 53. */
-const huge: Sizes = {
+const huge: typeof usual = {
   limits: [1, 128, 2 ** 23 - 1, 2 ** 23, 2 ** 40, 2 ** 47 - 1],
   windows: [1, 2, 7, 64],
 }
 
-function policyOptions(index: number, { limits, windows }: Sizes): fc.Arbitrary<PolicyFields> {
+function policyOptions(
+  index: number,
+  { limits, windows }: typeof usual,
+): fc.Arbitrary<PolicyFields> {
   return fc
     .record({
       algorithm: fc.constantFrom(...algorithmNames),
@@ -193,7 +186,7 @@ function requestOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
  * Traces over a handful of keys, up to three policies and a penalty: bursts, gaps, equal milliseconds, hits on the edge of a window, clocks that are
  * set back and forth, requests of one call that share keys, limits that change under way.
  */
-function tracesOf(sizes: Sizes): fc.Arbitrary<Trace> {
+function tracesOf(sizes: typeof usual): fc.Arbitrary<Trace> {
   return fc
     .array(fc.nat(), { minLength: 1, maxLength: 3 })
     .chain((seeds) =>

@@ -1,5 +1,8 @@
 import fc from 'fast-check'
 
+/** What an arbitrary draws. */
+export type Drawn<A> = A extends fc.Arbitrary<infer Value> ? Value : never
+
 /** Draws from one of some arbitraries: from each as often as its weight says. */
 export function weighted<Values extends readonly unknown[]>(
   ...choices: {

@@ -62,6 +62,17 @@ class SettlesWithConnection extends NodeContext {
   }
 }
 
+/** Reads parts of a request as others. */
+const reading = (own: (context: NodeContext) => object) =>
+  class extends NodeContext {
+    constructor(...exchange: ConstructorParameters<typeof NodeContext>) {
+      super(...exchange)
+      for (const [name, value] of Object.entries(own(this))) {
+        Object.defineProperty(this, name, { value })
+      }
+    }
+  }
+
 const flawed: Readonly<Record<string, readonly [Flaws | typeof NodeContext, message: RegExp]>> = {
   'adds a charset to the type of a problem': [
     class extends NodeContext {
@@ -90,43 +101,23 @@ const flawed: Readonly<Record<string, readonly [Flaws | typeof NodeContext, mess
     /Content-Length: expected '143', but got undefined/,
   ],
   'believes X-Forwarded-For': [
-    class extends NodeContext {
-      override get ip() {
-        return this.header('x-forwarded-for') ?? super.ip
-      }
-    },
+    reading((context) => ({ ip: context.header('x-forwarded-for') ?? context.ip })),
     /x-forwarded-for makes no new client: expected \[ 429 \], but got \[ 200 \]/,
   ],
   'takes all clients for one': [
-    class extends NodeContext {
-      override get ip() {
-        return '127.0.0.1'
-      }
-    },
+    reading(() => ({ ip: '127.0.0.1' })),
     /another address: expected \[ 200, 429 \], but got \[ 429, 429 \]/,
   ],
   'reads no headers': [
-    class extends NodeContext {
-      override header() {
-        return undefined
-      }
-    },
+    reading(() => ({ header: () => undefined })),
     /another client: expected \[ 200, 429 \]/,
   ],
   'takes every request for a GET': [
-    class extends NodeContext {
-      override get method() {
-        return 'GET'
-      }
-    },
+    reading(() => ({ method: 'GET' })),
     /the fields of a preflight that passes: expected \{\}, but got/,
   ],
   'settles nothing': [
-    class extends NodeContext {
-      override settleAtEnd() {
-        // It forgets to.
-      }
-    },
+    reading(() => ({ settleAtEnd: () => undefined })),
     /the lease ends when the client has left/,
   ],
   'ends leases when the connection closes': [
@@ -138,25 +129,15 @@ const flawed: Readonly<Record<string, readonly [Flaws | typeof NodeContext, mess
     /units come back while the connection carries the next request/,
   ],
   'takes each path for a route': [
-    class extends NodeContext {
-      override readonly route: undefined = this.path as never
-    },
+    reading(({ path }) => ({ route: path })),
     /another path of no route: expected \[ 429 \], but got \[ 404 \]/,
   ],
   'sees one path only': [
-    class extends NodeContext {
-      override get path() {
-        return '/'
-      }
-    },
+    reading(() => ({ path: '/' })),
     /its rule, with another query: expected \[ 429 \], but got \[ 404 \]/,
   ],
   'takes some spellings of a path for one': [
-    class extends NodeContext {
-      override get path() {
-        return super.path.toLowerCase()
-      }
-    },
+    reading(({ path }) => ({ path: path.toLowerCase() })),
     /\/nowhere\/, if \/NOWHERE is answered 429: expected \[ 429 \], but got \[ 404 \]/,
   ],
   'limits no POST': [

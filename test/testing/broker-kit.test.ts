@@ -12,6 +12,18 @@ brokerConformance({
 
 /** The methods that a broken broker has in place of those of one that is right. */
 type Defect = (right: Broker) => Partial<Broker>
+type Run = Parameters<Broker['work']>[0]
+type EnqueueTerms = Parameters<Broker['enqueue']>[1]
+
+/** Runs jobs in another way. */
+const running =
+  (change: (run: Run) => Run): Defect =>
+  (right) => ({ work: (run, options) => right.work(change(run), options) })
+
+/** Takes jobs under other terms. */
+const under =
+  (own: Partial<EnqueueTerms>): Defect =>
+  (right) => ({ enqueue: (job, terms) => right.enqueue(job, { ...terms, ...own }) })
 
 const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
   'loses jobs': [
@@ -19,12 +31,9 @@ const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
     /the status of a new job: it should be \{/,
   ],
   'runs each job twice': [
-    (right) => ({
-      work: (run, options) =>
-        right.work(async (job, signal, delivery) => {
-          await run(job, signal, delivery)
-          return run(job, signal, delivery)
-        }, options),
+    running((run) => async (...job) => {
+      await run(...job)
+      return run(...job)
     }),
     /the runs: length should be 1, but is 2/,
   ],
@@ -42,22 +51,16 @@ const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
     /runs at once, with concurrency 2: expected 2, but got 1/,
   ],
   'counts an attempt for a job that is returned': [
-    (right) => ({
-      work: (run, options) =>
-        right.work(async (...args) => {
-          const end = await run(...args)
-          return end.outcome === 'returned' ? { outcome: 'retry', delayMs: 0, error: '' } : end
-        }, options),
+    running((run) => async (...job) => {
+      const end = await run(...job)
+      return end.outcome === 'returned' ? { outcome: 'retry', delayMs: 0, error: '' } : end
     }),
     /attempts of a job that is returned: expected \[ 1, 1 \], but got \[ 1, 2 \]/,
   ],
   'never retries': [
-    (right) => ({
-      work: (run, options) =>
-        right.work(async (...args) => {
-          const end = await run(...args)
-          return end.outcome === 'retry' ? { outcome: 'dead', error: '' } : end
-        }, options),
+    running((run) => async (...job) => {
+      const end = await run(...job)
+      return end.outcome === 'retry' ? { outcome: 'dead', error: '' } : end
     }),
     /not within 300 ms: the job is done/,
   ],
@@ -73,15 +76,11 @@ const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
     /jobs that are taken, and refused: expected \[ 20, 180 \], but got \[ 200, 0 \]/,
   ],
   'knows no bound of an identity': [
-    (right) => ({
-      enqueue: (job, terms) => right.enqueue(job, { ...terms, maxDepthPerIdentity: 1_000 }),
-    }),
+    under({ maxDepthPerIdentity: 1_000 }),
     /a third job of an identity that may two: expected \{ outcome: 'full', bound: 'identity' \}/,
   ],
   'ignores idempotency keys': [
-    (right) => ({
-      enqueue: (job, terms) => right.enqueue(job, { ...terms, idempotency: undefined }),
-    }),
+    under({ idempotency: undefined }),
     /the same key again: expected \{ outcome: 'known'/,
   ],
   'shares idempotency keys between identities': [
@@ -93,10 +92,7 @@ const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
     /the status of a cancelled job: state should be 'cancelled', but is 'pending'/,
   ],
   'tells no run that its job was cancelled': [
-    (right) => ({
-      work: (run, options) =>
-        right.work((job, _, rest) => run(job, new AbortController().signal, rest), options),
-    }),
+    running((run) => (job, _, delivery) => run(job, new AbortController().signal, delivery)),
     /not within 300 ms: the job is cancelled/,
   ],
   'has no dead letters': [

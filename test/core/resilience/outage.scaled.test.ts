@@ -1,4 +1,4 @@
-import { createCheckLimiter, type Decision } from '@sluice/core'
+import type { Decision } from '@sluice/core'
 import fc from 'fast-check'
 import { expect, it, vi } from 'vitest'
 import { checkOf } from '../../support/patient-limiter.ts'
@@ -11,34 +11,19 @@ beginEach(() => undefined)
 const key = fc.nat(2)
 const cost = fc.constantFrom(1, 1, 1, 2, 3)
 
+const some = <What extends string, Fields>(
+  what: What,
+  fields: { [Name in keyof Fields]: fc.Arbitrary<Fields[Name]> },
+) => fc.record<Fields>(fields).map((drawn) => ({ what, ...drawn }))
+const units = fc.constantFrom(undefined, undefined, 1, 2)
+const mood = fc.constantFrom('answers' as const, 'hangs' as const, 'rejects' as const)
 const step = weighted(
-  [6, fc.record({ what: fc.constant('consume' as const), key, cost })],
-  [
-    3,
-    fc.record({
-      what: fc.constant('ask for a request' as const),
-      key,
-      cost,
-      request: fc.nat(2),
-    }),
-  ],
-  [1, fc.record({ what: fc.constant('charge' as const), key, cost })],
-  [
-    4,
-    fc.record({
-      what: fc.constant('refund' as const),
-      decision: fc.nat(),
-      units: fc.constantFrom(undefined, undefined, 1, 2),
-    }),
-  ],
-  [2, fc.record({ what: fc.constant('pass' as const), ms: fc.nat(700) })],
-  [
-    2,
-    fc.record({
-      what: fc.constant('mood' as const),
-      mood: fc.constantFrom('answers' as const, 'hangs' as const, 'rejects' as const),
-    }),
-  ],
+  [6, some('consume', { key, cost })],
+  [3, some('ask for a request', { key, cost, request: fc.nat(2) })],
+  [1, some('charge', { key, cost })],
+  [4, some('refund', { decision: fc.nat(), units })],
+  [2, some('pass', { ms: fc.nat(700) })],
+  [2, some('mood', { mood })],
   [4, fc.record({ what: fc.constantFrom('wake', 'lose', 'cut off', 'blink') })],
 )
 
@@ -62,13 +47,7 @@ it('an outage adds at most one limit, and when it is over the store knows of all
       fc.array(step, { maxLength: 60, size: 'max' }),
       async (quota, steps) => {
         const store = new TroubledStore()
-        const limiter = createCheckLimiter({
-          name: 'p',
-          limit: quota,
-          window: '10m',
-          store,
-          observers: { onStoreError: () => undefined },
-        })
+        const limiter = store.limiter({ limit: quota, window: '10m' })
         const requests = [{}, {}, {}]
         const taken: { readonly account: Account; readonly decision: Decision; left: number }[] = []
         const accounts = [0, 1, 2].map((): Account => ({ admitted: 0, charged: 0, refunded: 0 }))

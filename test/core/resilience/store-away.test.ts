@@ -1,10 +1,4 @@
-import {
-  type CheckLimiter,
-  createCheckLimiter,
-  type Decision,
-  memoryStore,
-  type PolicyOptions,
-} from '@sluice/core'
+import { type CheckLimiter, type Decision, memoryStore, type PolicyOptions } from '@sluice/core'
 import { describe, expect, it, vi } from 'vitest'
 import { checkOf, type SomeOptions } from '../../support/patient-limiter.ts'
 import { beginEach, TroubledStore } from './troubled-store.ts'
@@ -292,14 +286,6 @@ describe('the share of one process', () => {
     expect(await admitted(limit({ limit: quota, instances }), 20)).toBe(share)
   })
 
-  it('is what clients are told', async () => {
-    const limiter = limit({ instances: 4 })
-    await cutOff(limiter)
-    const { outcomes } = await limiter.consume('k')
-    expect(outcomes).toMatchObject([{ limit: 2, remaining: 1, policy: { name: 'p', limit: 10 } }])
-    expect(outcomes[0]?.policy).toBe(limiter.policies[0])
-  })
-
   it('is of a burst and of a queue too', async () => {
     const bucket = limit({ name: 'b', algorithm: 'token-bucket', burst: 40, instances: 4 })
     expect(await admitted(bucket, 60)).toBe(10)
@@ -314,33 +300,28 @@ describe('the share of one process', () => {
 })
 
 describe('failure modes of policies', () => {
-  function policies(...modes: PolicyOptions['failureMode'][]): PolicyOptions[] {
+  function failing(modes: readonly PolicyOptions['failureMode'][], own: SomeOptions = {}) {
     const rate = { limit: 1, window: '1m' } as const
-    return modes.map((failureMode, at) => ({ name: `p${at}`, ...rate, failureMode }))
+    const policies = modes.map((failureMode, at) => ({ name: `p${at}`, ...rate, failureMode }))
+    return limit({ policies, ...own })
   }
 
-  it.each([
-    [['open', 'closed'], 'closed'],
-    [['open', 'fallback'], 'fallback'],
-    [['fallback', 'closed'], 'closed'],
-    [['open', 'open'], 'open'],
-    [['open', undefined], 'fallback'],
-  ] as const)('%j: the strictest counts, %s', async (modes, source) => {
-    const limiter = limit({ policies: policies(...modes) })
+  it.each<[PolicyOptions['failureMode'][], SomeOptions, string]>([
+    [['open', 'closed'], {}, 'closed'],
+    [['open', 'fallback'], {}, 'fallback'],
+    [['fallback', 'closed'], {}, 'closed'],
+    [['open', 'open'], {}, 'open'],
+    [['open', undefined], {}, 'fallback'],
+    [['open', undefined], { failureMode: 'closed' }, 'closed'],
+  ])('%j beside %j: the strictest counts, %s', async (modes, own, source) => {
     store.mood = 'rejects'
-    expect((await limiter.consume('k')).source).toBe(source)
+    expect((await failing(modes, own).consume('k')).source).toBe(source)
   })
 
   it('are checked', () => {
-    expect(() => limit({ policies: policies('ajar' as never) })).toThrow(
+    expect(() => failing(['ajar' as never])).toThrow(
       "policies[0].failureMode must be one of 'fallback', 'open', 'closed', but is 'ajar'",
     )
-  })
-
-  it("stand beside the limiter's", async () => {
-    const limiter = limit({ policies: policies('open', undefined), failureMode: 'closed' })
-    store.mood = 'rejects'
-    expect((await limiter.consume('k')).source).toBe('closed')
   })
 })
 
@@ -360,10 +341,8 @@ describe('a fallback of the user', () => {
 
   it('cannot be the store itself', () => {
     const store = memoryStore()
-    const options = { limit: 1, window: '1m' as const, store, fallback: store }
-    expect(() => createCheckLimiter(options)).toThrow(
-      /^fallback must be a memoryStore\(\) of its own/,
-    )
+    const make = () => limit({ store, fallback: store })
+    expect(make).toThrow(/^fallback must be a memoryStore\(\) of its own/)
   })
 })
 
@@ -373,23 +352,11 @@ describe('the health of a store', () => {
     store.fleet.instances = 3
     await limiter.consume('k')
     expect(limiter.storeHealth()).toEqual({
-      breaker: 'closed',
-      isAway: false,
-      instances: 3,
-      clockSkewMs: 0,
-      keysOwed: 0,
-      uncountedUnits: 0,
-      uncountedBound: 0,
-      hotKeys: 0,
+      ...{ breaker: 'closed', isAway: false, instances: 3, clockSkewMs: 0, keysOwed: 0 },
+      ...{ uncountedUnits: 0, uncountedBound: 0, hotKeys: 0 },
       counters: {
-        deadlinesMissed: 0,
-        breakerOpened: 0,
-        fallbacksEntered: 0,
-        decisionsWithout: 0,
-        lateKept: 0,
-        lateRefunded: 0,
-        unitsReconciled: 0,
-        clockSkews: 0,
+        ...{ deadlinesMissed: 0, breakerOpened: 0, fallbacksEntered: 0, decisionsWithout: 0 },
+        ...{ lateKept: 0, lateRefunded: 0, unitsReconciled: 0, clockSkews: 0 },
       },
       grants: { taken: 0, spent: 0, returned: 0, lapsed: 0 },
     })

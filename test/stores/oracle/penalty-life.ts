@@ -1,15 +1,10 @@
 import type { Check } from '@sluice/core'
 import type { Expected, Life } from './life.ts'
 
-interface Block {
-  until: number
-  readonly askedMs: number
-}
-
 /** The strikes of one key one by one, and its block. */
 export class PenaltyLife implements Life {
   #strikes: number[] = []
-  #block: Block | undefined
+  #block: { until: number; readonly askedMs: number } | undefined
   /** How long the last block was that strikes have led to. */
   #lastMs = 0
 
