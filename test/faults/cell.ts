@@ -4,7 +4,7 @@ import { until } from '../support/until.ts'
 import type { ApiReport, Framework, Route } from './api-messages.ts'
 import type { EndFault, Fault } from './fault.ts'
 import { type Api, type Fleet, startFleet } from './fleet.ts'
-import { askOnce, type Sample, type Stream, startLoad } from './load.ts'
+import { ask, type Sample, type Stream, startLoad } from './load.ts'
 import { type LoopDelay, watchLoop } from './loop-delays.ts'
 import { type RunningRig, startRig } from './rig.ts'
 import { monotonicMs } from './timing.ts'
@@ -81,26 +81,17 @@ export async function runCell(options: CellOptions): Promise<CellRun> {
 }
 
 function startFleets(
-  rig: RunningRig,
+  { connections }: RunningRig,
   { deadlineMs, fault, frameworks, rates, size, prefetch = false }: CellOptions,
 ) {
+  const settings = {
+    ...{ connections, deadlineMs, modes: routesOf(rates), ownClock: fault.ownClock ?? false },
+    policies: [prefetch ? { ...burst, prefetch: windowMs / 10 } : burst, total],
+    // Without the store nobody can count the fleet.
+    instances: fault.beforeBoot ? size : undefined,
+  }
   return Promise.all(
-    frameworks.map((framework) =>
-      startFleet(
-        {
-          framework,
-          connections: rig.connections,
-          prefix: framework,
-          policies: [prefetch ? { ...burst, prefetch: windowMs / 10 } : burst, total],
-          modes: routesOf(rates),
-          deadlineMs,
-          // Without the store nobody can count the fleet.
-          instances: fault.beforeBoot ? size : undefined,
-          ownClock: fault.ownClock ?? false,
-        },
-        size,
-      ),
-    ),
+    frameworks.map((framework) => startFleet({ ...settings, framework, prefix: framework }, size)),
   )
 }
 
@@ -163,7 +154,7 @@ async function askUntilBack(fleet: Fleet): Promise<void> {
   const patientUntil = monotonicMs() + RECOVERY_TIMEOUT_MS
   for (const [instance, api] of fleet.apis.entries()) {
     while ((api.breaker !== 'closed' || api.isAway) && monotonicMs() < patientUntil) {
-      await askOnce(fleet, { instance, route: 'fallback', key: 'quiet-last' })
+      await ask(fleet, { instance, route: 'fallback', key: 'quiet-last' }).answered
       await sleep(20)
     }
   }

@@ -23,20 +23,14 @@ export async function startRig(fault: Fault): Promise<RunningRig> {
   if (fault.topology === 'sentinel') {
     const redis = await startRedisSentinel()
     const ports = redis.sentinels.map(({ port }) => port)
-    return {
-      connections: [{ kind: 'sentinel', name: redis.name, ports }],
-      attach,
-      inflict: async () => fault.inflict(redis),
-      [Symbol.asyncDispose]: redis.stop,
-    }
+    const connections = [{ kind: 'sentinel', ports, name: redis.name }] as const
+    const inflict = async () => fault.inflict(redis)
+    return { connections, attach, inflict, [Symbol.asyncDispose]: redis.stop }
   }
   const redis = await startRedisCluster()
-  return {
-    connections: [{ kind: 'cluster', ports: redis.ports }],
-    attach,
-    inflict: async () => fault.inflict(redis),
-    [Symbol.asyncDispose]: redis.stop,
-  }
+  const connections = [{ kind: 'cluster', ports: redis.ports }] as const
+  const inflict = async () => fault.inflict(redis)
+  return { connections, attach, inflict, [Symbol.asyncDispose]: redis.stop }
 }
 
 /**
@@ -67,7 +61,7 @@ async function startServerRig(fault: ServerFault): Promise<RunningRig> {
 
   const ports = fault.splitsFleet ? [server.port, proxy.port] : [proxy.port]
   return {
-    connections: ports.map((port) => ({ kind: 'single', port })),
+    connections: ports.map((port) => ({ kind: 'single', ports: [port] })),
     attach(some) {
       fleets = some
     },
