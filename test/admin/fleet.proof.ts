@@ -3,11 +3,12 @@ import { bullmqBroker, createQueue, createWorker, type Queue } from '@sluice/que
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, vi } from 'vitest'
+import { startInTest } from '../examples/start-example.ts'
+import { freePort } from '../support/free-port.ts'
 import type { RedisServer } from '../support/redis-server.ts'
 import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 import { type AdminUnderTest, startAdmin } from './admin-server.ts'
-import { openExample } from './open-example.ts'
 import { polled } from './operations.ts'
 
 let server: RedisServer
@@ -128,6 +129,23 @@ async function pollFor(seconds: number, poll: () => Promise<void>): Promise<numb
     await poll()
   }
   return (realNow() + aheadMs - startedMs) / 1_000
+}
+
+/** Starts examples/admin, until the test is over. */
+async function openExample(env: NodeJS.ProcessEnv) {
+  const port = await freePort()
+  await startInTest('admin', { PORT: String(port), ...env }).printed(/^Open http:/m)
+  const origin = `http://127.0.0.1:${port}`
+  const read = async (path: string) => (await fetch(`${origin}/limits${path}`)).text()
+  return {
+    page: () => read(''),
+    live: async () => JSON.parse(await read('/api/v1/live')),
+    fleet: async () => JSON.parse(await read('/api/v1/fleet')),
+    async login(user: string) {
+      const headers = { 'x-user': user }
+      return (await fetch(`${origin}/login`, { method: 'POST', headers })).status
+    },
+  }
 }
 
 it('examples/admin shares limits and counts among processes by REDIS_URL', async () => {

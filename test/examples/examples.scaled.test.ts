@@ -127,6 +127,9 @@ describe('examples/admin', () => {
     const port = await freePortPair()
     const example = start('admin', { PORT: String(port), POLICIES: file, TRAFFIC: 'off' })
     const first = /^version (\S+) is in force$/m.exec(await example.printed(/^Open http:/m))?.[1]
+    expect(await (await fetch(`http://localhost:${port}/limits`)).text()).toMatch(
+      /^<!doctype html>/,
+    )
     const login = { method: 'POST', headers: { 'x-user': 'ada' } }
     const url = `http://localhost:${port}/login`
     expect(await statuses(url, 6, login)).toEqual(sixOf(401))
