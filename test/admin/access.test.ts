@@ -206,7 +206,6 @@ function requestOf(headers: Readonly<Record<string, string>>): HandlerRequest {
   }
 }
 
-/** Asks a server over HTTP/2. @returns the status */
 async function askHttp2(port: number, headers: OutgoingHttpHeaders): Promise<number> {
   const session = connect(`http://127.0.0.1:${port}`)
   try {

@@ -16,7 +16,6 @@ it.beforeAll(({ redis }) => {
   server = redis
 })
 
-/** An application with its own connection, as another process has. */
 async function join(admin?: AdminOptions): Promise<AdminUnderTest> {
   const client = new Redis(server.url)
   await client.flushall()
@@ -24,7 +23,6 @@ async function join(admin?: AdminOptions): Promise<AdminUnderTest> {
   return startAdmin({ store: redisStore(client), ...(admin && { admin }) })
 }
 
-/** A queue in Redis with some dead letters. */
 async function queueWithDeadLetters(count: number) {
   const broker = bullmqBroker({ connection: server.url, name: 'jobs' })
   const queue = createQueue({ broker })
@@ -110,7 +108,6 @@ describe('an open page in ten tabs', () => {
   }, 60_000)
 })
 
-/** Reads what some tabs show. */
 async function readIn(tabs: number, paths: readonly string[], call: AdminUnderTest['call']) {
   const all = Array.from({ length: tabs }, () => paths).flat()
   const answers = await Promise.all(all.map((path) => call('GET', path)))
@@ -163,7 +160,6 @@ it('examples/admin shares limits and counts among processes by REDIS_URL', async
   })
 }, 60_000)
 
-/** Calls of each command since the server started. */
 async function commandsOf({ cli }: RedisServer): Promise<ReadonlyMap<string, number>> {
   const text = String(await cli('INFO', 'commandstats'))
   const found = [...text.matchAll(/^cmdstat_(\S+?):calls=(\d+)/gm)]

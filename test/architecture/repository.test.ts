@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { posix } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
   filesUnder,
@@ -162,19 +161,7 @@ function textOf(file: string): string {
   }
 }
 
-/** The anchors of the headings of a page, as GitHub and the site write them. */
-function anchorsOf(page: string): ReadonlySet<string> {
-  const found = new Set<string>()
-  for (const [, title = ''] of page.matchAll(/^#+ (.+)$/gm)) {
-    const words = title.toLowerCase().replace(/[^\w\- ]/g, '')
-    const anchor = words.replaceAll(' ', '-')
-    let unique = anchor
-    for (let number = 1; found.has(unique); number += 1) unique = `${anchor}-${number}`
-    found.add(unique)
-  }
-  return found
-}
-
+// The build of the site checks the links of its pages.
 describe('the site', () => {
   /** Without those that are written from types. */
   const pages = filesUnder('docs', '.md').filter((page) => !page.startsWith('docs/api/'))
@@ -182,18 +169,6 @@ describe('the site', () => {
   it('is at most 450 KB', () => {
     const bytes = pages.reduce((sum, page) => sum + Buffer.byteLength(readText(page)), 0)
     expect(bytes).toBeLessThanOrEqual(450 * 1024)
-  })
-
-  it.each(pages)('leads somewhere with each link of %s', (page) => {
-    for (const [, file = '', anchor] of readText(page).matchAll(
-      /\]\(((?!https?:)[^)#\s]*)(?:#([^)\s]+))?\)/g,
-    )) {
-      const target = file === '' ? page : posix.join(posix.dirname(page), file)
-      // The pages of the API are built.
-      if (target.startsWith('docs/api/')) continue
-      expect(existsSync(root + target), target).toBe(true)
-      if (anchor !== undefined) expect(anchorsOf(readText(target)), target).toContain(anchor)
-    }
   })
 
   it('has each page in its sidebar', () => {

@@ -110,7 +110,6 @@ describe('rate-limiter-flexible', () => {
   })
 })
 
-/** The URL of an application that these guard. */
 function guarded(...guards: RequestHandler[]): Promise<string> {
   const app = express()
   for (const guard of guards) app.use(guard)

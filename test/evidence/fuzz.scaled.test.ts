@@ -75,7 +75,6 @@ const policyFiles = fc.asyncProperty(
   },
 )
 
-/** Lines that can be read. */
 const lines = [
   '192.0.2.7 - - [21/Nov/2026:10:00:00 +0000] "GET /a HTTP/1.1" 200 12 "-" "curl"',
   '{"time":1795255201250,"req":{"method":"GET","url":"/a","remoteAddress":"::1"},"responseTime":3}',

@@ -11,7 +11,6 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { readText } from '../support/workspace.ts'
 import { startInTest as start } from './start-example.ts'
 
-/** The answers to six requests where five are admitted. */
 const sixOf = (admitted: number) => [...Array(5).fill(admitted), 429]
 
 async function statuses(url: string, count: number, init?: RequestInit): Promise<number[]> {

@@ -133,7 +133,6 @@ describe('the options of a guard', () => {
   })
 })
 
-/** The table below a heading of the page. An option of policies stands in their table alone. */
 function tableOf(heading: string): string {
   const ofPolicies = ['http#HttpPolicyFields', 'core#PolicyFields']
   const ofGuards = ['http#PolicyGuardOptions', ...Object.values(places).flat()]

@@ -32,7 +32,6 @@ export interface ApiSettings {
 
 /** What a process is asked. */
 export type ApiProtocol = {
-  /** The port on which it listens. */
   listen: { input: undefined; output: number }
   'step-clock': { input: { clock: SteppedClock; byMs: number }; output: undefined }
   report: { input: undefined; output: ApiReport }

@@ -24,7 +24,6 @@ type Rates = Readonly<Partial<Record<Route, number>>>
 
 export interface CellOptions {
   readonly fault: Fault
-  /** Processes of each fleet. */
   readonly size: number
   readonly frameworks: readonly Framework[]
   /** Requests a second to each fleet, for each route that is asked. */
@@ -46,7 +45,6 @@ interface Marks {
   readonly stopped: number
 }
 
-/** What became of one fleet. */
 export interface FleetRun {
   readonly framework: Framework
   readonly apis: readonly Pick<Api, 'events' | 'storeErrors' | 'unhandled'>[]
@@ -65,7 +63,6 @@ export interface CellRun extends CellOptions {
   readonly loop: readonly LoopDelay[]
 }
 
-/** Runs one fault: fleets under load before, while and after it happens. */
 export async function runCell(options: CellOptions): Promise<CellRun> {
   const { fault } = options
   using watch = watchLoop()
@@ -112,7 +109,6 @@ async function runUnderLoad(
   return { ...options, marks, fleets: runs }
 }
 
-/** Waits from phase to phase. */
 async function marksUnderLoad(
   rig: RunningRig,
   fleets: readonly Fleet[],

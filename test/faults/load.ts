@@ -9,7 +9,6 @@ const ANSWER_TIMEOUT_MS = 10_000
 const HOT_OF = 5
 const QUIET_KEYS = 7
 
-/** One request, as its client saw it. */
 export interface Sample {
   readonly id: number
   readonly framework: Framework
@@ -29,7 +28,6 @@ export interface Stream {
 
 export interface Load {
   readonly samples: readonly Sample[]
-  /** Sends no more, and resolves when all is answered. */
   stop(): Promise<void>
 }
 

@@ -13,7 +13,6 @@ export interface Measured extends Sample {
   readonly waitMs: number
 }
 
-/** Requests of a fleet that were answered, with their waits. */
 export function measured({ samples, reports }: FleetRun): readonly Measured[] {
   const times = reports.map(({ requests }) => new Map(requests.map((times) => [times[0], times])))
   return samples.flatMap((sample) => {

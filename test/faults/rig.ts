@@ -8,11 +8,9 @@ import type { EndFault, Fault, Rig, ServerFault } from './fault.ts'
 import type { Fleet } from './fleet.ts'
 import { startTcpProxy } from './tcp-proxy.ts'
 
-/** The servers that a fault happens to. */
 export interface RunningRig extends AsyncDisposable {
   /** Where APIs connect to: the processes of a fleet take them in turn. */
   readonly connections: readonly Connection[]
-  /** The fleets whose clocks can be stepped. */
   attach(fleets: readonly Fleet[]): void
   inflict(): Promise<EndFault>
 }

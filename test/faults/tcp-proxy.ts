@@ -17,11 +17,9 @@ interface Disturbance {
 /** A proxy between clients and a server on 127.0.0.1, which does to the connections what networks do. */
 export interface TcpProxy extends AsyncDisposable {
   readonly port: number
-  /** Connections that are open now. */
   readonly connections: number
   /** From now on, instead of what was before. */
   disturb(disturbance: Disturbance): void
-  /** Resets all connections (RST). */
   reset(): void
   /** Resets all connections, and refuses new ones until `accept`. */
   refuse(): Promise<void>

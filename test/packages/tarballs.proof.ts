@@ -105,7 +105,6 @@ describe('publishedManifest', () => {
   })
 })
 
-/** Without what is installed below it. */
 function bytesUnder(folder: string): number {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((path) => !path.startsWith('node_modules'))

@@ -12,7 +12,6 @@ export interface RedisHttpFront extends AsyncDisposable {
   answer: (() => Promise<FrontAnswer>) | undefined
 }
 
-/** The status and the JSON of an answer. */
 type FrontAnswer = readonly [status: number, body: unknown]
 
 /** Passes commands on to a Redis that arrive by HTTP, as JSON, one a request. */

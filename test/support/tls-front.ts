@@ -9,7 +9,6 @@ import { temporaryFolder } from './temporary-folder.ts'
 
 export interface TlsFront extends AsyncDisposable {
   readonly port: number
-  /** The certificate, which its own key has signed. */
   readonly ca: string
 }
 
@@ -36,7 +35,6 @@ export async function tlsFront(target: number): Promise<TlsFront> {
   }
 }
 
-/** A certificate of `localhost` for two days. */
 function certificate(): { readonly key: string; readonly cert: string } {
   using folder = temporaryFolder('tls')
   const [key, cert] = [join(folder.path, 'key.pem'), join(folder.path, 'cert.pem')]

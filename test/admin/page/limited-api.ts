@@ -28,14 +28,12 @@ overrides:
 
 export interface LimitedApi extends AsyncDisposable {
   readonly origin: string
-  /** Where the page is. */
   readonly page: string
   readonly policies: Policies
   /** Sends a request as somebody. @returns the status */
   ask(method: string, path: string, headers?: Record<string, string>): Promise<number>
   /** Stops listening, and cuts connections: the page is offline. */
   leave(): Promise<void>
-  /** Listens again, on the same port. */
   comeBack(): Promise<void>
 }
 

@@ -13,7 +13,6 @@ const suite = usePage(async ({ policies }) => {
 })
 const { text } = suite
 
-/** Logs in until it is refused. */
 async function exhaust(who: string): Promise<void> {
   await until(`${who} is denied`, async () => (await login(who)) === 429)
 }

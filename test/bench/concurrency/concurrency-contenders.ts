@@ -58,7 +58,6 @@ export const more: readonly ConcurrencyContender[] = [
   ours('sluice sliding-log × 4', { algorithm: 'sliding-log', policies: 4 }),
 ]
 
-/** The worker finds its contender here by name. */
 export function contenderNamed(name: string | undefined): ConcurrencyContender {
   const all: readonly ConcurrencyContender[] = [...Object.values(contenders), ...more]
   const found = all.find((one) => one.name === name)

@@ -14,7 +14,6 @@ export function quantile(values: readonly number[], share: number): number {
   return low + (high - low) * (place - Math.floor(place))
 }
 
-/** For each figure, the median over the rounds that have it. */
 export function medians(rounds: readonly Figures[]): Figures {
   const names = new Set(rounds.flatMap((round) => Object.keys(round)))
   return Object.fromEntries(
@@ -41,7 +40,6 @@ export function medianRatios(ours: readonly Figures[], theirs: readonly Figures[
   return medians(ratios)
 }
 
-/** For each figure that both have, the ratio of the medians. */
 export function ratiosOfMedians(ours: readonly Figures[], theirs: readonly Figures[]): Figures {
   return medianRatios([medians(ours)], [medians(theirs)])
 }

@@ -1,4 +1,3 @@
-/** How a figure is shown, and which way it is better. */
 export interface FigureLabel {
   readonly label: string
   /** Nothing where it is neither. */

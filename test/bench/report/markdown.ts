@@ -1,7 +1,6 @@
 import { figureLabels, showNumber } from './figure-labels.ts'
 import type { Comparison, Report, Row } from './report.ts'
 
-/** All tables: for each case the figures, and how ours compare. */
 export function markdown(report: Report, machine: string): string {
   const suites = [...groupBy(report.rows, ({ suite }) => suite)]
   const versions = Object.entries(report.versions).map(([name, version]) => `${name} ${version}`)

@@ -22,14 +22,11 @@ export interface Failure extends Place {
   readonly reason: string
 }
 
-/** All that was measured. */
 export class Report {
   readonly rows: Row[] = []
   readonly comparisons: Comparison[] = []
   readonly failures: Failure[] = []
-  /** What a reader of the figures has to know of how they were measured. */
   readonly notes: string[] = []
-  /** Of the software that took part, by name. */
   readonly versions: Record<string, string> = {}
 
   /** Adds the medians of each contender, and the ratios of ours to all others, from the rounds of one case. */
