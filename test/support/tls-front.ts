@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import { createServer } from 'node:tls'
 import { findOrInstall } from './programs.ts'
@@ -24,15 +24,8 @@ export async function tlsFront(target: number): Promise<TlsFront> {
   // A client that does not trust the certificate leaves.
   server.on('tlsClientError', () => undefined)
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  const address = server.address()
-  if (typeof address !== 'object' || address === null) throw new Error('the front has no port')
-  return {
-    port: address.port,
-    ca: cert,
-    async [Symbol.asyncDispose]() {
-      server.close()
-    },
-  }
+  const { port } = server.address() as AddressInfo
+  return { port, ca: cert, [Symbol.asyncDispose]: async () => void server.close() }
 }
 
 function certificate(): { readonly key: string; readonly cert: string } {
