@@ -51,6 +51,17 @@ describe.each(storeKinds)('keys by the admin API, with a store in %s', (kind) =>
       expect((await look(key)).body).toMatchObject(known)
     }
     expect(typed.body.key).toEqual({ user: 'ada' })
+    // A comma may be part of a value, and quotes end the doubt.
+    for (const [text, key] of [
+      ['user Lovelace, Ada', { user: 'Lovelace, Ada' }],
+      ['user Lovelace,Ada', { user: 'Lovelace,Ada' }],
+      ['user "ada, x"', { user: 'ada, x' }],
+      ['@user/ada lovelace', { user: 'ada lovelace' }],
+      ['2001:db8::1', { ip: '2001:db8::1' }],
+      ['tenant "a, user b" ,  user "c\\"d"', { tenant: 'a, user b', user: 'c"d' }],
+    ] as const) {
+      expect((await look(text)).body.key, text).toEqual(key)
+    }
     expect((await look('stranger')).status).toBe(400)
     const none = await look('user vip, ip ::1')
     expect(none.body.detail).toContain('keys here: user, tenant and user, tenant, ip.')

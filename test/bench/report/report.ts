@@ -1,6 +1,6 @@
-import { type Figures, medianRatios, medians, ratiosOfMedians } from '../harness/figures.ts'
+import { type Figures, medianRatios, medians } from '../harness/figures.ts'
 import type { Series } from '../harness/rounds.ts'
-import { figureLabels } from './figure-labels.ts'
+import { difference } from './figure-labels.ts'
 
 interface Place {
   readonly suite: string
@@ -48,9 +48,8 @@ export class Report {
   }
 }
 
-/** Round by round, which a slow spell does not disturb; for differences by their medians. */
+/** Round by round, which a slow spell does not disturb; of a difference, that of the medians. */
 function ratiosOf(ours: readonly Figures[], theirs: readonly Figures[]): Figures {
-  const ofMedians = Object.entries(ratiosOfMedians(ours, theirs))
-  const differences = ofMedians.filter(([name]) => figureLabels[name]?.difference)
-  return { ...medianRatios(ours, theirs), ...Object.fromEntries(differences) }
+  const { [difference]: ratio } = medianRatios([medians(ours)], [medians(theirs)])
+  return { ...medianRatios(ours, theirs), ...(ratio !== undefined && { [difference]: ratio }) }
 }
