@@ -299,25 +299,23 @@ penalty: { after: never, key: route }`
   })
 })
 
-describe('the audit sink', () => {
-  it('hears of each step, and an action that it rejects is not begun', async () => {
-    const heard: string[] = []
-    const sink: { fails: boolean } = { fails: false }
-    const started = await startAdmin({
-      admin: {
-        auditSink({ action, phase }) {
-          if (sink.fails) throw new Error('the trail is full')
-          heard.push(`${action} ${phase}`)
-        },
+it('the audit sink hears of each step, and an action that it rejects is not begun', async () => {
+  const heard: string[] = []
+  const sink: { fails: boolean } = { fails: false }
+  const started = await startAdmin({
+    admin: {
+      auditSink({ action, phase }) {
+        if (sink.fails) throw new Error('the trail is full')
+        heard.push(`${action} ${phase}`)
       },
-    })
-    await started.visit('ada')
-    sink.fails = true
-    expect((await started.act('reset', { key: 'user ada' })).status).toBe(503)
-    expect(await stateOf(started, 'user ada')).toMatchObject({ used: 1 })
-    sink.fails = false
-    expect((await started.act('reset', { key: 'user ada' })).status).toBe(200)
-    await started.change('kill', { kill: 'shadow' })
-    expect(heard).toEqual(['keys.reset begun', 'keys.reset done', 'policies.kill done'])
+    },
   })
+  await started.visit('ada')
+  sink.fails = true
+  expect((await started.act('reset', { key: 'user ada' })).status).toBe(503)
+  expect(await stateOf(started, 'user ada')).toMatchObject({ used: 1 })
+  sink.fails = false
+  expect((await started.act('reset', { key: 'user ada' })).status).toBe(200)
+  await started.change('kill', { kill: 'shadow' })
+  expect(heard).toEqual(['keys.reset begun', 'keys.reset done', 'policies.kill done'])
 })

@@ -14,16 +14,14 @@ import {
 /** Home and work folders of a machine; route examples such as `/users/42` are not meant. */
 const MACHINE_PATH = /(?<![\w.$})-])\/(?:home|Users|root|work)\/[A-Za-z_.][\w.-]*|\b[A-Z]:\\Users\\/
 
-describe('the lock file', () => {
-  it('names no registry host, so that installs use the registry of the machine', () => {
-    const { packages } = JSON.parse(readText('package-lock.json')) as {
-      packages: Record<string, { resolved?: string }>
-    }
-    const remote = Object.entries(packages)
-      .filter(([, { resolved }]) => resolved !== undefined && /^[a-z+]+:/i.test(resolved))
-      .map(([path]) => path)
-    expect(remote).toEqual([])
-  })
+it('the lock file names no registry host, so that installs use the registry of the machine', () => {
+  const { packages } = JSON.parse(readText('package-lock.json')) as {
+    packages: Record<string, { resolved?: string }>
+  }
+  const remote = Object.entries(packages)
+    .filter(([, { resolved }]) => resolved !== undefined && /^[a-z+]+:/i.test(resolved))
+    .map(([path]) => path)
+  expect(remote).toEqual([])
 })
 
 describe('the workspaces', () => {
@@ -44,29 +42,25 @@ describe('the workspaces', () => {
   })
 })
 
-describe('the workflows', () => {
-  it.each(filesUnder('.github/workflows', '.yml'))(
-    '%s pins its actions by hash, and gives each job the permissions that it needs',
-    (file) => {
-      const text = readText(file)
-      const uses = text.match(/(?<=uses: ).*/g) ?? []
-      expect(uses.filter((action) => !/@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(action))).toEqual([])
-      expect(text).toMatch(/^permissions: \{\}$/m)
-      const jobs = text.slice(text.indexOf('\njobs:')).match(/^ {2}[\w-]+:$/gm) ?? []
-      expect(text.match(/^ {4}permissions:$/gm)).toHaveLength(jobs.length)
-    },
-  )
-})
+it.each(filesUnder('.github/workflows', '.yml'))(
+  'the workflow %s pins its actions by hash, and gives each job the permissions that it needs',
+  (file) => {
+    const text = readText(file)
+    const uses = text.match(/(?<=uses: ).*/g) ?? []
+    expect(uses.filter((action) => !/@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(action))).toEqual([])
+    expect(text).toMatch(/^permissions: \{\}$/m)
+    const jobs = text.slice(text.indexOf('\njobs:')).match(/^ {2}[\w-]+:$/gm) ?? []
+    expect(text.match(/^ {4}permissions:$/gm)).toHaveLength(jobs.length)
+  },
+)
 
-describe('each package', () => {
-  it.each(packages())(
-    '$folder ships the licence and a README of its own',
-    ({ folder, manifest }) => {
-      expect(readText(`${folder}/LICENSE`)).toBe(readText('LICENSE'))
-      expect(readText(`${folder}/README.md`)).toMatch(new RegExp(`^# ${manifest.name}\n`))
-    },
-  )
-})
+it.each(packages())(
+  'the package in $folder ships the licence and a README of its own',
+  ({ folder, manifest }) => {
+    expect(readText(`${folder}/LICENSE`)).toBe(readText('LICENSE'))
+    expect(readText(`${folder}/README.md`)).toMatch(new RegExp(`^# ${manifest.name}\n`))
+  },
+)
 
 describe('each page of a package on npm', () => {
   const { homepage = '' } = readManifest('.')
