@@ -119,21 +119,19 @@ describe('the limit of guesses in docs/admin.md', () => {
   )
 })
 
-describe("authorize: 'localhost'", () => {
-  it.each([
-    ['127.0.0.1', 200],
-    ['127.8.8.8', 200],
-    ['::1', 200],
-    ['::ffff:127.0.0.1', 200],
-    ['10.0.0.1', 403],
-    ['::ffff:10.0.0.1', 403],
-    ['127.0.0.1.evil', 403],
-    [undefined, 403],
-  ])('looks at the other end of the connection: %s', async (peer, status) => {
-    const handler = createAdmin({ authorize: 'localhost' })
-    const request = { ...requestOf({ host: 'localhost' }), ip: '127.0.0.1', peer }
-    expect((await handler(request))?.status).toBe(status)
-  })
+it.each([
+  ['127.0.0.1', 200],
+  ['127.8.8.8', 200],
+  ['::1', 200],
+  ['::ffff:127.0.0.1', 200],
+  ['10.0.0.1', 403],
+  ['::ffff:10.0.0.1', 403],
+  ['127.0.0.1.evil', 403],
+  [undefined, 403],
+])("authorize: 'localhost' looks at the other end of the connection: %s", async (peer, status) => {
+  const handler = createAdmin({ authorize: 'localhost' })
+  const request = { ...requestOf({ host: 'localhost' }), ip: '127.0.0.1', peer }
+  expect((await handler(request))?.status).toBe(status)
 })
 
 describe('a request from another site', () => {
@@ -166,20 +164,21 @@ describe('a request from another site', () => {
   })
 })
 
-describe('a request without a Host', () => {
-  it.each([
-    [{}, 200],
-    [{ origin: 'null' }, 403],
-    [{ origin: 'file://' }, 403],
-    [{ origin: 'data:' }, 403],
-    [{ origin: 'https://evil.example' }, 403],
-  ])('has no origin of its own: %j is answered %i', async (headers, status) => {
+it.each([
+  [{}, 200],
+  [{ origin: 'null' }, 403],
+  [{ origin: 'file://' }, 403],
+  [{ origin: 'data:' }, 403],
+  [{ origin: 'https://evil.example' }, 403],
+])(
+  'a request without a Host has no origin of its own: %j is answered %i',
+  async (headers, status) => {
     const handler = createAdmin({ authorize: () => everything })
     expect((await handler(requestOf(headers)))?.status).toBe(status)
     const local = createAdmin({ authorize: 'localhost' })
     expect((await local(requestOf(headers)))?.status).toBe(403)
-  })
-})
+  },
+)
 
 it('over HTTP/2 the authority is the Host', async () => {
   const app = new Koa()
@@ -206,7 +205,6 @@ function requestOf(headers: Readonly<Record<string, string>>): HandlerRequest {
   }
 }
 
-/** Asks a server over HTTP/2. @returns the status */
 async function askHttp2(port: number, headers: OutgoingHttpHeaders): Promise<number> {
   const session = connect(`http://127.0.0.1:${port}`)
   try {

@@ -75,7 +75,6 @@ export interface AdminUnderTest {
   visit(user: string, tenant?: string, plan?: string): Promise<number>
   /** Asks the API, and checks the answer against openapi.json. */
   call(method: 'GET' | 'POST', path: string, options?: CallOptions): Promise<Answered>
-  /** Looks up a key. */
   look(key: unknown): Promise<Answered>
   /** Acts on keys, for a reason: `reset`. */
   act(action: string, body: object): Promise<Answered>

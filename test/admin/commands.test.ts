@@ -1,58 +1,57 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readText } from '../support/workspace.ts'
 import { startAdmin } from './admin-server.ts'
 
 const page = readText('docs/admin.md')
 const hasCurl = spawnSync('curl', ['--version']).status === 0
 
-it.skipIf(!hasCurl)(
-  'docs/admin.md has commands that reset a key and throw the switch',
-  async () => {
-    const { port, visit, policies } = await startAdmin({ admin: { authorize: 'localhost' } })
+/** An application that anybody on this machine may change, and what runs commands of the page on it. */
+async function start() {
+  const started = await startAdmin({ admin: { authorize: 'localhost' } })
+  const origin = `127.0.0.1:${started.port}`
+  const run = async (commands = '') => {
+    const here = commands.replace('localhost:3000', origin)
+    return (await promisify(execFile)('sh', ['-ec', here])).stdout
+  }
+  return { ...started, run, api: `api=http://${origin}/limits/api/v1\n` }
+}
+
+describe.runIf(hasCurl)('the commands in docs/admin.md', () => {
+  it('reset a key and throw the switch', async () => {
+    const { visit, policies, run } = await start()
     for (let i = 0; i < 5; i += 1) await visit('ada')
     expect(await visit('ada')).toBe(429)
     expect(await visit('bob')).toBe(200)
-    const [, commands = ''] = /^```sh\n(api=.*?)^```/ms.exec(page) ?? []
-    const here = commands.replace('localhost:3000', `127.0.0.1:${port}`)
-    await promisify(execFile)('sh', ['-ec', here])
+    await run(/^```sh\n(api=.*?)^```/ms.exec(page)?.[1])
     expect(policies.state).toMatchObject({ kill: 'shadow', killedBy: 'change' })
     await policies.kill('none', { author: 'bob', reason: 'a test' })
     expect(await visit('ada')).toBe(200)
-  },
-)
+  })
 
-it.skipIf(!hasCurl)('docs/admin.md has commands that raise a limit and undo it', async () => {
-  const { port, visit } = await startAdmin({ admin: { authorize: 'localhost' } })
-  for (let i = 0; i < 5; i += 1) await visit('ada')
-  expect(await visit('ada')).toBe(429)
-  const [, commands = ''] = /^```sh\n(# Role keys.*?)^```/ms.exec(page) ?? []
-  const [raise = '', undo = ''] = commands.split(/^(?=# Undo)/m)
-  const run = (part: string) =>
-    promisify(execFile)('sh', ['-ec', `api=http://127.0.0.1:${port}/limits/api/v1\n${part}`])
-  expect((await run(raise)).stdout).toContain('"dryRun":false')
-  expect(await visit('ada')).toBe(200)
-  expect((await run(undo)).stdout).toContain('"dryRun":false')
-  expect(await visit('ada')).toBe(429)
-})
+  it('raise a limit and undo it', async () => {
+    const { visit, run, api } = await start()
+    for (let i = 0; i < 5; i += 1) await visit('ada')
+    expect(await visit('ada')).toBe(429)
+    const [, commands = ''] = /^```sh\n(# Role keys.*?)^```/ms.exec(page) ?? []
+    const [raise, undo] = commands.split(/^(?=# Undo)/m)
+    expect(await run(api + raise)).toContain('"dryRun":false')
+    expect(await visit('ada')).toBe(200)
+    expect(await run(api + undo)).toContain('"dryRun":false')
+    expect(await visit('ada')).toBe(429)
+  })
 
-it.skipIf(!hasCurl)(
-  'docs/admin.md has a session that blocks, unblocks and reads the trail',
-  async () => {
-    const { port } = await startAdmin({ admin: { authorize: 'localhost' } })
+  it('block, unblock and read the trail, with the answers that the page shows', async () => {
+    const { run } = await start()
     const [, session = ''] = /^```console\n(\$ api=.*?)^```/ms.exec(page) ?? []
     const all = session.trim().split('\n')
-    const commands = all
-      .filter((line) => line.startsWith('$ '))
-      .map((line) => `${line.slice(2)}; echo`)
-    const here = commands.join('\n').replace('localhost:3000', `127.0.0.1:${port}`)
-    const { stdout } = await promisify(execFile)('sh', ['-ec', here])
+    const commands = all.filter((line) => line.startsWith('$ '))
+    const printed = await run(commands.map((line) => `${line.slice(2)}; echo\n`).join(''))
     // Digests, ids and times are of the run.
     const lasting = (lines: readonly string[]) =>
       lines.map((line) => line.replace(/"[\w-]{22}"|"[\da-f-]{36}"|\b\d{13}\b/g, '…'))
-    expect(lasting(stdout.split('\n').filter((line) => line !== ''))).toEqual(
-      lasting(all.filter((line) => !line.startsWith('$ '))),
-    )
-  },
-)
+    const shown = all.filter((line) => !line.startsWith('$ '))
+    expect(lasting(printed.split('\n').filter((line) => line !== ''))).toEqual(lasting(shown))
+  })
+})

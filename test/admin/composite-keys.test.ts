@@ -59,21 +59,17 @@ describe.each(storeKinds)('a key of two parts, with a store in %s', (kind) => {
     }
   })
 
-  it('is reset, and its neighbours are not', async () => {
-    const { act, visits } = await start()
+  it('is reset, blocked and unblocked, by its digest too, and its neighbours are not', async () => {
+    const { act, visits, look } = await start()
     await visits(3)
     await visits(3, 'bob')
     await visits(3, 'ada', 'other')
+    const { digest } = await look()
     expect((await act('reset', {})).body).toMatchObject({ found: true })
     expect(await visits(1)).toEqual([200])
     expect([await visits(1, 'bob'), await visits(1, 'ada', 'other')]).toEqual([[429], [429]])
-  })
-
-  it('is blocked and unblocked, by its digest too', async () => {
-    const { act, visits, look } = await start()
-    const { digest } = await look()
     expect((await act('block', { for: '1h' })).body).toMatchObject({ found: true })
-    expect([await visits(1), await visits(1, 'bob')]).toEqual([[429], [200]])
+    expect([await visits(1), await visits(1, 'eve')]).toEqual([[429], [200]])
     expect((await act('unblock', { key: { digest } })).body).toMatchObject({ found: true })
     expect(await visits(1)).toEqual([200])
   })

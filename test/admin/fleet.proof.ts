@@ -3,11 +3,12 @@ import { bullmqBroker, createQueue, createWorker, type Queue } from '@sluice/que
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, vi } from 'vitest'
+import { startInTest } from '../examples/start-example.ts'
+import { freePort } from '../support/free-port.ts'
 import type { RedisServer } from '../support/redis-server.ts'
 import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 import { type AdminUnderTest, startAdmin } from './admin-server.ts'
-import { openExample } from './open-example.ts'
 import { polled } from './operations.ts'
 
 let server: RedisServer
@@ -15,7 +16,6 @@ it.beforeAll(({ redis }) => {
   server = redis
 })
 
-/** An application with its own connection, as another process has. */
 async function join(admin?: AdminOptions): Promise<AdminUnderTest> {
   const client = new Redis(server.url)
   await client.flushall()
@@ -23,7 +23,6 @@ async function join(admin?: AdminOptions): Promise<AdminUnderTest> {
   return startAdmin({ store: redisStore(client), ...(admin && { admin }) })
 }
 
-/** A queue in Redis with some dead letters. */
 async function queueWithDeadLetters(count: number) {
   const broker = bullmqBroker({ connection: server.url, name: 'jobs' })
   const queue = createQueue({ broker })
@@ -109,7 +108,6 @@ describe('an open page in ten tabs', () => {
   }, 60_000)
 })
 
-/** Reads what some tabs show. */
 async function readIn(tabs: number, paths: readonly string[], call: AdminUnderTest['call']) {
   const all = Array.from({ length: tabs }, () => paths).flat()
   const answers = await Promise.all(all.map((path) => call('GET', path)))
@@ -130,6 +128,23 @@ async function pollFor(seconds: number, poll: () => Promise<void>): Promise<numb
   return (realNow() + aheadMs - startedMs) / 1_000
 }
 
+/** Starts examples/admin, until the test is over. */
+async function openExample(env: NodeJS.ProcessEnv) {
+  const port = await freePort()
+  await startInTest('admin', { PORT: String(port), ...env }).printed(/^Open http:/m)
+  const origin = `http://127.0.0.1:${port}`
+  const read = async (path: string) => (await fetch(`${origin}/limits${path}`)).text()
+  return {
+    page: () => read(''),
+    live: async () => JSON.parse(await read('/api/v1/live')),
+    fleet: async () => JSON.parse(await read('/api/v1/fleet')),
+    async login(user: string) {
+      const headers = { 'x-user': user }
+      return (await fetch(`${origin}/login`, { method: 'POST', headers })).status
+    },
+  }
+}
+
 it('examples/admin shares limits and counts among processes by REDIS_URL', async () => {
   await server.cli('FLUSHALL')
   const env = { REDIS_URL: server.url }
@@ -145,7 +160,6 @@ it('examples/admin shares limits and counts among processes by REDIS_URL', async
   })
 }, 60_000)
 
-/** Calls of each command since the server started. */
 async function commandsOf({ cli }: RedisServer): Promise<ReadonlyMap<string, number>> {
   const text = String(await cli('INFO', 'commandstats'))
   const found = [...text.matchAll(/^cmdstat_(\S+?):calls=(\d+)/gm)]

@@ -1,7 +1,6 @@
 import type { Role } from '@sluice/admin'
 import type { AdminUnderTest, CallOptions } from './admin-server.ts'
 
-/** A request of each operation that is right. */
 interface Operation {
   readonly method: 'GET' | 'POST'
   readonly path: string
@@ -68,7 +67,6 @@ export const polled: readonly Operation[] = Object.values(operations).filter(
   ({ method, path }) => method === 'GET' && !/^policies\/(?:diff|export)/.test(path),
 )
 
-/** Calls an operation as it is right now. */
 export function callNow(
   { call, policies }: AdminUnderTest,
   { method, path, body, ifMatch }: Operation,

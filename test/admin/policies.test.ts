@@ -161,14 +161,12 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
   })
 })
 
-describe('policies by the admin API', () => {
-  it('are said to be missing where there are none', async () => {
-    const { call } = await startAdmin({ admin: { policies: undefined } as never })
-    for (const path of ['policies', 'fleet']) {
-      expect((await call('GET', path)).status, path).toBe(404)
-    }
-    expect((await call('GET', 'session')).body.features).toMatchObject({
-      ...{ policies: false, changes: false, keys: false },
-    })
+it('policies by the admin API are said to be missing where there are none', async () => {
+  const { call } = await startAdmin({ admin: { policies: undefined } as never })
+  for (const path of ['policies', 'fleet']) {
+    expect((await call('GET', path)).status, path).toBe(404)
+  }
+  expect((await call('GET', 'session')).body.features).toMatchObject({
+    ...{ policies: false, changes: false, keys: false },
   })
 })

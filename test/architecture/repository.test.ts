@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { posix } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
   filesUnder,
@@ -15,16 +14,14 @@ import {
 /** Home and work folders of a machine; route examples such as `/users/42` are not meant. */
 const MACHINE_PATH = /(?<![\w.$})-])\/(?:home|Users|root|work)\/[A-Za-z_.][\w.-]*|\b[A-Z]:\\Users\\/
 
-describe('the lock file', () => {
-  it('names no registry host, so that installs use the registry of the machine', () => {
-    const { packages } = JSON.parse(readText('package-lock.json')) as {
-      packages: Record<string, { resolved?: string }>
-    }
-    const remote = Object.entries(packages)
-      .filter(([, { resolved }]) => resolved !== undefined && /^[a-z+]+:/i.test(resolved))
-      .map(([path]) => path)
-    expect(remote).toEqual([])
-  })
+it('the lock file names no registry host, so that installs use the registry of the machine', () => {
+  const { packages } = JSON.parse(readText('package-lock.json')) as {
+    packages: Record<string, { resolved?: string }>
+  }
+  const remote = Object.entries(packages)
+    .filter(([, { resolved }]) => resolved !== undefined && /^[a-z+]+:/i.test(resolved))
+    .map(([path]) => path)
+  expect(remote).toEqual([])
 })
 
 describe('the workspaces', () => {
@@ -45,29 +42,25 @@ describe('the workspaces', () => {
   })
 })
 
-describe('the workflows', () => {
-  it.each(filesUnder('.github/workflows', '.yml'))(
-    '%s pins its actions by hash, and gives each job the permissions that it needs',
-    (file) => {
-      const text = readText(file)
-      const uses = text.match(/(?<=uses: ).*/g) ?? []
-      expect(uses.filter((action) => !/@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(action))).toEqual([])
-      expect(text).toMatch(/^permissions: \{\}$/m)
-      const jobs = text.slice(text.indexOf('\njobs:')).match(/^ {2}[\w-]+:$/gm) ?? []
-      expect(text.match(/^ {4}permissions:$/gm)).toHaveLength(jobs.length)
-    },
-  )
-})
+it.each(filesUnder('.github/workflows', '.yml'))(
+  'the workflow %s pins its actions by hash, and gives each job the permissions that it needs',
+  (file) => {
+    const text = readText(file)
+    const uses = text.match(/(?<=uses: ).*/g) ?? []
+    expect(uses.filter((action) => !/@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(action))).toEqual([])
+    expect(text).toMatch(/^permissions: \{\}$/m)
+    const jobs = text.slice(text.indexOf('\njobs:')).match(/^ {2}[\w-]+:$/gm) ?? []
+    expect(text.match(/^ {4}permissions:$/gm)).toHaveLength(jobs.length)
+  },
+)
 
-describe('each package', () => {
-  it.each(packages())(
-    '$folder ships the licence and a README of its own',
-    ({ folder, manifest }) => {
-      expect(readText(`${folder}/LICENSE`)).toBe(readText('LICENSE'))
-      expect(readText(`${folder}/README.md`)).toMatch(new RegExp(`^# ${manifest.name}\n`))
-    },
-  )
-})
+it.each(packages())(
+  'the package in $folder ships the licence and a README of its own',
+  ({ folder, manifest }) => {
+    expect(readText(`${folder}/LICENSE`)).toBe(readText('LICENSE'))
+    expect(readText(`${folder}/README.md`)).toMatch(new RegExp(`^# ${manifest.name}\n`))
+  },
+)
 
 describe('each page of a package on npm', () => {
   const { homepage = '' } = readManifest('.')
@@ -162,19 +155,7 @@ function textOf(file: string): string {
   }
 }
 
-/** The anchors of the headings of a page, as GitHub and the site write them. */
-function anchorsOf(page: string): ReadonlySet<string> {
-  const found = new Set<string>()
-  for (const [, title = ''] of page.matchAll(/^#+ (.+)$/gm)) {
-    const words = title.toLowerCase().replace(/[^\w\- ]/g, '')
-    const anchor = words.replaceAll(' ', '-')
-    let unique = anchor
-    for (let number = 1; found.has(unique); number += 1) unique = `${anchor}-${number}`
-    found.add(unique)
-  }
-  return found
-}
-
+// The build of the site checks the links of its pages.
 describe('the site', () => {
   /** Without those that are written from types. */
   const pages = filesUnder('docs', '.md').filter((page) => !page.startsWith('docs/api/'))
@@ -182,18 +163,6 @@ describe('the site', () => {
   it('is at most 450 KB', () => {
     const bytes = pages.reduce((sum, page) => sum + Buffer.byteLength(readText(page)), 0)
     expect(bytes).toBeLessThanOrEqual(450 * 1024)
-  })
-
-  it.each(pages)('leads somewhere with each link of %s', (page) => {
-    for (const [, file = '', anchor] of readText(page).matchAll(
-      /\]\(((?!https?:)[^)#\s]*)(?:#([^)\s]+))?\)/g,
-    )) {
-      const target = file === '' ? page : posix.join(posix.dirname(page), file)
-      // The pages of the API are built.
-      if (target.startsWith('docs/api/')) continue
-      expect(existsSync(root + target), target).toBe(true)
-      if (anchor !== undefined) expect(anchorsOf(readText(target)), target).toContain(anchor)
-    }
   })
 
   it('has each page in its sidebar', () => {

@@ -6,6 +6,7 @@ import express from 'express'
 import { Redis } from 'ioredis'
 import { expect, it, onTestFinished } from 'vitest'
 import { startRedis } from '../support/redis-server.ts'
+import { serve } from '../support/serve.ts'
 import { readText } from '../support/workspace.ts'
 
 /** Beginning of a function that the module runner writes for each export, and that every import calls. */
@@ -19,17 +20,14 @@ it('the docs list the files and the shapes of one decision, from Express to Redi
   // A machine that stands still for the usual deadline shows the way of the fallback, too.
   app.use(rateLimit({ limit: 100, window: '1m', store, deadlineMs: 60_000 }))
   app.get('/', (_request, response) => void response.end())
-  const http = app.listen(0)
+  await using served = await serve(app)
   const session = new Session()
   onTestFinished(async () => {
     session.disconnect()
-    http.close()
     redis.disconnect()
     await server.stop()
   })
-  const address = http.address()
-  const port = typeof address === 'object' ? address?.port : undefined
-  const ask = async () => expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(200)
+  const ask = async () => expect((await fetch(served.url)).status).toBe(200)
   // The first requests load the script, and warn.
   for (let request = 0; request < 3; request += 1) await ask()
   session.connect()

@@ -36,7 +36,6 @@ it('the cores of this process are read as taskset prints them', () => {
   expect(coresIn("pid 12's current affinity list: 1\n")).toEqual([1])
 })
 
-/** The log of the suite on an empty server, by a connection of its own. */
 async function opened(control: Redis) {
   await control.flushall()
   const client = control.duplicate()

@@ -4,7 +4,6 @@ import { filesUnder, readText } from '../support/workspace.ts'
 const results = readText('test/bench/results.md')
 const page = readText('docs/performance.md')
 
-/** The cells of the rows of a table, without the spaces around them. */
 function rowsOf(text: string): readonly (readonly string[])[] {
   const lines = text.split('\n').filter((line) => line.startsWith('|'))
   return lines
@@ -12,7 +11,6 @@ function rowsOf(text: string): readonly (readonly string[])[] {
     .map((row) => row.slice(1, -1))
 }
 
-/** The section under a heading. */
 function section(text: string, heading: string): string {
   const [mark = ''] = heading.split(' ')
   const [, rest = ''] = text.split(`\n${heading}\n`)

@@ -29,16 +29,13 @@ const windowMs = 2_000
 const processes = 3
 const maxUncounted = 6
 
-/** A way of deciding, and what it promises. */
 export interface FleetKind {
   readonly policy?: Partial<PolicyFields>
   /** @default 20 */
   readonly limit?: number
   readonly failureMode?: 'closed' | 'fallback'
   readonly regions?: true
-  /** The limit of a key never changes. */
   readonly hasOneLimit?: true
-  /** Units beyond the limit. */
   readonly extraUnits?: number
   /** What the checker must not find, beside windows that are too full. */
   readonly promises?: readonly FindingKind[]
@@ -249,7 +246,6 @@ interface Process extends VirtualProcess {
   readonly limiter: CheckLimiter
 }
 
-/** What a fleet has done, and what it promised. */
 export interface FleetRun {
   readonly lines: readonly HistoryLine[]
   readonly law: HistoryLaw

@@ -6,7 +6,7 @@ import { policyFileProblems } from '@sluice/policies'
 import { redisStore } from '@sluice/redis'
 import fc from 'fast-check'
 import type { Redis } from 'ioredis'
-import { afterAll, describe, expect } from 'vitest'
+import { afterAll, expect } from 'vitest'
 import { startAdmin } from '../admin/admin-server.ts'
 import { operations } from '../admin/operations.ts'
 import { runSluice } from '../cli/run-sluice.ts'
@@ -75,7 +75,6 @@ const policyFiles = fc.asyncProperty(
   },
 )
 
-/** Lines that can be read. */
 const lines = [
   '192.0.2.7 - - [21/Nov/2026:10:00:00 +0000] "GET /a HTTP/1.1" 200 12 "-" "curl"',
   '{"time":1795255201250,"req":{"method":"GET","url":"/a","remoteAddress":"::1"},"responseTime":3}',
@@ -213,17 +212,19 @@ const replies = fc.asyncProperty(
 
 type Property = fc.IAsyncPropertyWithHooks<never> | fc.IRawProperty<unknown, true>
 
-describe('a reader of', () => {
-  it.for<{ what: string; runs: number; open: (client: Redis) => Property | Promise<Property> }>([
-    { what: 'header fields', runs: 2_000, open: () => headerFields },
-    { what: 'policy files', runs: 200, open: () => policyFiles },
-    { what: 'logs', runs: 100, open: () => logs },
-    { what: 'admin bodies', runs: 60, open: adminBodies },
-    { what: 'keys', runs: 60, open: keys },
-    { what: 'replies of Redis', runs: 200, open: () => replies },
-  ])('$what takes whatever comes', { timeout: 60_000 * times }, async (row, { client, task }) => {
+it.for<{ what: string; runs: number; open: (client: Redis) => Property | Promise<Property> }>([
+  { what: 'header fields', runs: 2_000, open: () => headerFields },
+  { what: 'policy files', runs: 200, open: () => policyFiles },
+  { what: 'logs', runs: 100, open: () => logs },
+  { what: 'admin bodies', runs: 60, open: adminBodies },
+  { what: 'keys', runs: 60, open: keys },
+  { what: 'replies of Redis', runs: 200, open: () => replies },
+])(
+  'a reader of $what takes whatever comes',
+  { timeout: 60_000 * times },
+  async (row, { client, task }) => {
     const inputs = Math.ceil(row.runs * scaled(1, 5) * times)
     await fc.assert(await row.open(client), { numRuns: inputs, ...replayed })
     note(task, { inputs })
-  })
-})
+  },
+)

@@ -3,7 +3,7 @@ import { checkHistory, type HistoryLine, readHistory } from '@sluice/testing/his
 import { MemoryStore, rateLimit } from 'express-rate-limit'
 import fc from 'fast-check'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { note } from './figures.ts'
 
 const limit = 6
@@ -86,28 +86,29 @@ async function findingsOf(open: () => Take, maxCost: number, extraUnits: number)
 /** `remaining` of a fixed window contradicts a rolling bound, as its admissions do. */
 const edges = ['contradiction', 'over-limit']
 
-describe('the checker of histories', () => {
-  it.for([
-    { name: 'sliding-log of Sluice', open: () => sluice('sliding-log'), rolling: [], own: [] },
-    { name: 'fixed-window of Sluice', open: () => sluice('fixed-window'), rolling: edges, own: [] },
-    { name: 'express-rate-limit', open: expressRateLimit, rolling: edges, own: [], maxCost: 1 },
-    {
-      name: 'rate-limiter-flexible',
-      open: rateLimiterFlexible,
-      rolling: edges,
-      own: [],
-      maxCost: 1,
-    },
-    {
-      // A denied request takes its units, so that a smaller one after it is denied too.
-      ...{ name: 'rate-limiter-flexible with costs', open: rateLimiterFlexible },
-      ...{ rolling: [...edges, 'wrongful-refusal'], own: ['contradiction', 'wrongful-refusal'] },
-    },
-  ])('judges $name by its own law, and by a rolling one', async (limiter, { task }) => {
+it.for([
+  { name: 'sliding-log of Sluice', open: () => sluice('sliding-log'), rolling: [], own: [] },
+  { name: 'fixed-window of Sluice', open: () => sluice('fixed-window'), rolling: edges, own: [] },
+  { name: 'express-rate-limit', open: expressRateLimit, rolling: edges, own: [], maxCost: 1 },
+  {
+    name: 'rate-limiter-flexible',
+    open: rateLimiterFlexible,
+    rolling: edges,
+    own: [],
+    maxCost: 1,
+  },
+  {
+    // A denied request takes its units, so that a smaller one after it is denied too.
+    ...{ name: 'rate-limiter-flexible with costs', open: rateLimiterFlexible },
+    ...{ rolling: [...edges, 'wrongful-refusal'], own: ['contradiction', 'wrongful-refusal'] },
+  },
+])(
+  'the checker of histories judges $name by its own law, and by a rolling one',
+  async (limiter, { task }) => {
     const { open, rolling, own, maxCost = 3 } = limiter
     const byRolling = await findingsOf(open, maxCost, 0)
     const byOwn = await findingsOf(open, maxCost, limit)
     note(task, { otherLimiters: 1, lines: byRolling.written + byOwn.written })
     expect({ rolling: byRolling.kinds, own: byOwn.kinds }).toEqual({ rolling, own })
-  })
-})
+  },
+)

@@ -1,6 +1,5 @@
 type Figures = Readonly<Record<string, number>>
 
-/** What `results.json` has of a part. */
 export interface Result {
   readonly date: string
   readonly seed: number
@@ -9,11 +8,9 @@ export interface Result {
   readonly figures: Figures
 }
 
-/** A claim, and the tests that check it. */
 export interface Part {
   readonly claim: string
   readonly how: string
-  /** Files of tests, as vitest finds them. */
   readonly files: readonly string[]
   readonly project?: 'tests' | 'proofs'
   /** By how much the tests are larger than in the proofs. @default 1 */

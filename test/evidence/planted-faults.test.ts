@@ -17,7 +17,6 @@ let opened = 0
 
 afterEach(() => vi.restoreAllMocks())
 
-/** The first findings of a few histories of a product. */
 async function findingsOf(
   { redisStore, ...some }: Product,
   shownBy: string,

@@ -24,7 +24,6 @@ function limits(limit: number) {
   return { limiter, left }
 }
 
-/** A model behind the middleware. */
 const limited = (limiter: Limiter, model: MockLanguageModelV3) =>
   wrapLanguageModel({ model, middleware: tokenBudget(limiter, 'ada') })
 

@@ -11,7 +11,6 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { readText } from '../support/workspace.ts'
 import { startInTest as start } from './start-example.ts'
 
-/** The answers to six requests where five are admitted. */
 const sixOf = (admitted: number) => [...Array(5).fill(admitted), 429]
 
 async function statuses(url: string, count: number, init?: RequestInit): Promise<number[]> {
@@ -94,28 +93,26 @@ describe.runIf(isProof).each(['express', 'fastify', 'nest'])('examples/%s', (nam
   )
 })
 
-describe('examples/tiers', () => {
-  it('limits the anonymous, the authenticated and the premium each by their tier, and addresses before', async () => {
-    const port = await freePortPair()
-    await start('tiers', { PORT: String(port) }).printed(/listening on/)
-    const url = `http://localhost:${port}/`
-    const as = (token: string): RequestInit => ({ headers: { authorization: `Bearer ${token}` } })
+it('examples/tiers limits the anonymous, the authenticated and the premium each by their tier, and addresses before', async () => {
+  const port = await freePortPair()
+  await start('tiers', { PORT: String(port) }).printed(/listening on/)
+  const url = `http://localhost:${port}/`
+  const as = (token: string): RequestInit => ({ headers: { authorization: `Bearer ${token}` } })
 
-    const first = await fetch(url)
-    expect(await first.json()).toEqual({ hello: 'stranger' })
-    expect(first.headers.get('ratelimit-policy')).toBe('"address";q=100;w=60, "client";q=3;w=60')
-    expect(await statuses(url, 3)).toEqual([200, 200, 429])
-    expect(await statuses(url, 11, as('token-of-ann'))).toEqual([...Array(10).fill(200), 429])
-    expect(await statuses(url, 51, as('token-of-bob'))).toEqual([...Array(50).fill(200), 429])
-    // 66 of the 100 of this address are gone. Wrong tokens take the rest, also in the shape of CORS preflights.
-    const asked = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
-    const guess = { method: 'OPTIONS', headers: { ...asked, authorization: 'Bearer guess' } }
-    const guesses = Array.from({ length: 200 }, async () => (await fetch(url, guess)).status)
-    expect((await Promise.all(guesses)).filter((status) => status !== 429)).toEqual(
-      Array(34).fill(401),
-    )
-    expect(await statuses(url, 1, as('token-of-ann'))).toEqual([429])
-  })
+  const first = await fetch(url)
+  expect(await first.json()).toEqual({ hello: 'stranger' })
+  expect(first.headers.get('ratelimit-policy')).toBe('"address";q=100;w=60, "client";q=3;w=60')
+  expect(await statuses(url, 3)).toEqual([200, 200, 429])
+  expect(await statuses(url, 11, as('token-of-ann'))).toEqual([...Array(10).fill(200), 429])
+  expect(await statuses(url, 51, as('token-of-bob'))).toEqual([...Array(50).fill(200), 429])
+  // 66 of the 100 of this address are gone. Wrong tokens take the rest, also in the shape of CORS preflights.
+  const asked = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
+  const guess = { method: 'OPTIONS', headers: { ...asked, authorization: 'Bearer guess' } }
+  const guesses = Array.from({ length: 200 }, async () => (await fetch(url, guess)).status)
+  expect((await Promise.all(guesses)).filter((status) => status !== 429)).toEqual(
+    Array(34).fill(401),
+  )
+  expect(await statuses(url, 1, as('token-of-ann'))).toEqual([429])
 })
 
 describe('examples/admin', () => {
@@ -127,6 +124,9 @@ describe('examples/admin', () => {
     const port = await freePortPair()
     const example = start('admin', { PORT: String(port), POLICIES: file, TRAFFIC: 'off' })
     const first = /^version (\S+) is in force$/m.exec(await example.printed(/^Open http:/m))?.[1]
+    expect(await (await fetch(`http://localhost:${port}/limits`)).text()).toMatch(
+      /^<!doctype html>/,
+    )
     const login = { method: 'POST', headers: { 'x-user': 'ada' } }
     const url = `http://localhost:${port}/login`
     expect(await statuses(url, 6, login)).toEqual(sixOf(401))

@@ -1,6 +1,5 @@
 import { readText } from '../support/workspace.ts'
 
-/** What the page says of one peer. */
 export interface PeerSection {
   /** As it stands in the heading: `express-rate-limit 8`. */
   readonly title: string
@@ -9,7 +8,6 @@ export interface PeerSection {
   readonly rows: readonly TableRow[]
 }
 
-/** The code in the first two cells of a row. */
 interface TableRow {
   readonly theirs: readonly string[]
   readonly ours: readonly string[]

@@ -16,7 +16,6 @@ import { type RunningExample, startScript } from './start-example.ts'
 
 const section = readText('docs/observability.md').split(/^## /m)[1] ?? ''
 const steps = section.split(/^\d+\. /m).slice(1)
-/** What step 8 promises. */
 const expected = 'SluiceManyDenials'
 let folder: string
 let ports: readonly number[]

@@ -69,32 +69,28 @@ const program = compile(packages, {
 })
 const entriesOf = optionEntries(program)
 
-describe('the message of the compiler', () => {
-  it('asks for the limit that is missing, and leads from a text to durationMs', () => {
-    const [missing, text] = program
-      .getSemanticDiagnostics(program.getSourceFile(mistakes))
-      .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
+it('the message of the compiler asks for the limit that is missing, and leads from a text to durationMs', () => {
+  const [missing, text] = program
+    .getSemanticDiagnostics(program.getSourceFile(mistakes))
+    .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
 
-    expect(missing).toMatch(/Property 'limit' is missing/)
-    expect(text).toMatch(
-      /^Type 'string' is not assignable to type 'CalendarWindow \| Duration \| DurationMs/,
-    )
-  })
+  expect(missing).toMatch(/Property 'limit' is missing/)
+  expect(text).toMatch(
+    /^Type 'string' is not assignable to type 'CalendarWindow \| Duration \| DurationMs/,
+  )
 })
 
-describe('docs/options.md', () => {
-  it('has the options as their declarations tell them', async () => {
-    const found: string[] = []
-    const page = readText('docs/options.md').replace(
-      /^(#{2,3}) (.*)\n((?:(?!#|\| option).*\n)*)(\| option(?:.*\n(?=\|))*.*\n)/gm,
-      (_, level: string, heading: string, text: string) => {
-        found.push(heading)
-        return `${level} ${heading}\n${text}${tableOf(heading)}`
-      },
-    )
-    expect(found.sort()).toEqual(['Policies', 'Limiters and guards', ...Object.keys(tables)].sort())
-    await expect(page).toMatchFileSnapshot(join(root, 'docs/options.md'))
-  })
+it('docs/options.md has the options as their declarations tell them', async () => {
+  const found: string[] = []
+  const page = readText('docs/options.md').replace(
+    /^(#{2,3}) (.*)\n((?:(?!#|\| option).*\n)*)(\| option(?:.*\n(?=\|))*.*\n)/gm,
+    (_, level: string, heading: string, text: string) => {
+      found.push(heading)
+      return `${level} ${heading}\n${text}${tableOf(heading)}`
+    },
+  )
+  expect(found.sort()).toEqual(['Policies', 'Limiters and guards', ...Object.keys(tables)].sort())
+  await expect(page).toMatchFileSnapshot(join(root, 'docs/options.md'))
 })
 
 describe('the options of a guard', () => {
@@ -133,7 +129,6 @@ describe('the options of a guard', () => {
   })
 })
 
-/** The table below a heading of the page. An option of policies stands in their table alone. */
 function tableOf(heading: string): string {
   const ofPolicies = ['http#HttpPolicyFields', 'core#PolicyFields']
   const ofGuards = ['http#PolicyGuardOptions', ...Object.values(places).flat()]

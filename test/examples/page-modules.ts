@@ -3,13 +3,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, vi } from 'vitest'
 import { readText, root } from '../support/workspace.ts'
 
-/** A section of a page, and its first block of TypeScript. */
 export interface PageModule {
   readonly heading: string
   readonly code: string
 }
 
-/** The sections of a page that have a block of TypeScript. */
 export function pageModules(page: string): readonly PageModule[] {
   return sections(page).flatMap(({ heading, blocks: [code] }) =>
     code === undefined ? [] : [{ heading, code }],
@@ -22,7 +20,6 @@ export function pageFiles(page: string, heading: string): ReadonlyMap<string, st
   return new Map(blocks.map((code) => [/^\/\/ (\S+)\n/.exec(code)?.[1] ?? '', code]))
 }
 
-/** The sections of a page, with their blocks of TypeScript. */
 function sections(page: string): readonly { heading: string; blocks: readonly string[] }[] {
   return readText(page)
     .split(/^## /m)
@@ -36,7 +33,6 @@ function sections(page: string): readonly { heading: string; blocks: readonly st
 /** Modules written to files, in the folder of the tests, where their imports resolve as a user's do. */
 export interface WrittenModules {
   readonly folder: string
-  /** The path of the module under a heading. */
   pathOf(heading: string): string
   remove(): Promise<void>
 }

@@ -23,7 +23,6 @@ import { tryModules } from './page-modules.ts'
 
 const folder = `${root}docs/.vitepress/playground/`
 
-/** A file of the playground as a page gets it at first. */
 async function bundled(file: string, form: BuildOptions): Promise<string> {
   const { outputFiles } = await build({
     ...{ entryPoints: [folder + file], bundle: true, minify: true, write: false },

@@ -6,7 +6,6 @@ import { isProof } from '../support/scale.ts'
 import { until } from '../support/until.ts'
 import { startInTest as start } from './start-example.ts'
 
-/** Orders a report, and polls for its result. */
 async function order(url: string): Promise<unknown> {
   // BullMQ is loaded with the first order; on a busy machine that outlasts the deadline of the broker, which is a 503.
   const send = () => fetch(`${url}/reports?year=2026`, { method: 'POST' })

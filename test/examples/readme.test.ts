@@ -13,7 +13,6 @@ const [express = '', fastify = '', card = '', fastifyRoute = ''] = textsIn('ts')
 const [refusal = ''] = textsIn('http')
 
 let runner: ExampleRunner
-/** Where the blocks listen. */
 let origins: readonly URL[]
 
 beforeAll(async () => {
@@ -113,7 +112,6 @@ function ask(block: number, path: string, headers: Record<string, string> = {}):
   return fetch(new URL(path, originOf(block)), { headers })
 }
 
-/** The lines of an answer as they come over the wire. */
 async function rawAnswer({ hostname, port, pathname }: URL): Promise<readonly string[]> {
   const socket = connect(Number(port), hostname)
   socket.end(`GET ${pathname} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)

@@ -34,7 +34,6 @@ function trpcApi() {
   return router({ hello: procedure.query(() => 'hello') })
 }
 
-/** The port of a server that listens until the test is over. */
 async function portOf(server: Server): Promise<number> {
   const { port, close } = await runningOn(server.listen(0, '127.0.0.1'))
   onTestFinished(close)

@@ -1,9 +1,9 @@
-import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import type { RequestListener } from 'node:http'
 import { dirname, extname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hindrances, openPage, startBrowser } from '../admin/page/browser.ts'
+import { type Served, serve } from '../support/serve.ts'
 import { filesUnder, root } from '../support/workspace.ts'
 
 /** The site that `npm run docs` has built; `.ci/run` builds it before the proofs. */
@@ -20,26 +20,26 @@ const pages = [
 ]
 
 describe.runIf(existsSync(site))('the site', () => {
-  const server = createServer((request, response) => {
+  const handler: RequestListener = (request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://site')
     const file = pathname.endsWith('/') ? `${pathname}index.html` : pathname
     const path = site + decodeURIComponent(extname(file) === '' ? `${file}.html` : file)
     if (!existsSync(path)) return response.writeHead(404).end()
     const type = types[extname(path)] ?? 'application/octet-stream'
     return response.writeHead(200, { 'content-type': type }).end(readFileSync(path))
-  })
+  }
+  let server: Served
   let url = ''
   let browser: Awaited<ReturnType<typeof startBrowser>>
 
   beforeAll(async () => {
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    const address = server.address()
-    url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`
+    server = await serve(handler)
+    url = server.url
     browser = await startBrowser()
   })
   afterAll(async () => {
     await browser?.close()
-    server.close()
+    await server.close()
   })
 
   it.each([

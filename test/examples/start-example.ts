@@ -9,7 +9,6 @@ import { readManifest, root } from '../support/workspace.ts'
 export interface RunningExample {
   /** Resolves with all that was printed once a line matches; rejects when the example ends before. */
   printed(line: RegExp): Promise<string>
-  /** Resolves with the exit code, and what was printed to the error stream. */
   ended(): Promise<{ code: number | null; errors: string }>
   stop(): Promise<void>
 }
@@ -31,7 +30,6 @@ export function startExample(name: string, env: NodeJS.ProcessEnv): RunningExamp
   )
 }
 
-/** Starts an example that stops when the test is over. */
 export function startInTest(name: string, env: NodeJS.ProcessEnv): RunningExample {
   const example = startExample(name, env)
   onTestFinished(() => example.stop())

@@ -383,7 +383,6 @@ describe('the block of the page', () => {
   })
 })
 
-/** The units that the first policy has left. */
 async function leftOf(headers: Record<string, string>): Promise<string | null> {
   return (await askServer('/', { headers })).headers.get('x-ratelimit-remaining')
 }

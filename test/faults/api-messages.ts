@@ -8,10 +8,12 @@ export type Framework = 'express' | 'fastify'
 export type Route = FailureMode
 
 /** Where Redis is, on ports of 127.0.0.1: a server, or the sentinels or nodes that know where. */
-export type Connection =
-  | { readonly kind: 'single'; readonly port: number }
-  | { readonly kind: 'sentinel'; readonly ports: readonly number[]; readonly name: string }
-  | { readonly kind: 'cluster'; readonly ports: readonly number[] }
+export interface Connection {
+  readonly kind: 'single' | 'sentinel' | 'cluster'
+  readonly ports: readonly number[]
+  /** What the sentinels call the master. */
+  readonly name?: string
+}
 
 /** What an API process is started with, as JSON on its command line. */
 export interface ApiSettings {
@@ -30,7 +32,6 @@ export interface ApiSettings {
 
 /** What a process is asked. */
 export type ApiProtocol = {
-  /** The port on which it listens. */
   listen: { input: undefined; output: number }
   'step-clock': { input: { clock: SteppedClock; byMs: number }; output: undefined }
   report: { input: undefined; output: ApiReport }

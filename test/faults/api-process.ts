@@ -1,10 +1,10 @@
 // One process of a fleet: an API whose limiters count in Redis. It is told what to do by messages of its parent, and tells what happens.
 import type { IncomingMessage } from 'node:http'
-import { createLimiter, type Store } from '@sluice/core'
+import { createLimiter, type ResilienceEvent, type Store } from '@sluice/core'
 import { apiKey } from '@sluice/http'
 import { redisStore } from '@sluice/redis'
 import { answerParent, leaveParent, tellParent } from '../support/child.ts'
-import { connectRedis } from './api-clients.ts'
+import { clusterClients, sentinelClients, singleClients } from '../support/redis-clients.ts'
 import type { ApiProtocol, ApiSettings, ApiTold, RequestTimes } from './api-messages.ts'
 import { type ApiWatch, startApi } from './api-servers.ts'
 import type { SteppedClock } from './fault.ts'
@@ -31,7 +31,9 @@ const realNow = Date.now
 const steps: Record<SteppedClock, number> = { ours: 0, store: 0 }
 Date.now = () => realNow() + steps.ours
 
-const client = connectRedis(settings.framework, settings.connection)
+const client = connectRedis(settings)
+// What comes of errors of the connection is what this is about.
+client.connect().catch(() => undefined)
 const store: Store = redisStore(client.client, {
   prefix: settings.prefix,
   heartbeatMs: HEARTBEAT_MS,
@@ -64,6 +66,18 @@ answerParent<ApiProtocol>({
   },
 })
 
+/** The libraries as they are by default: both queue commands while they are not connected, and have no timeout for them. */
+function connectRedis({ framework, connection }: ApiSettings) {
+  const library = framework === 'express' ? 'ioredis 6' : 'node-redis 6'
+  const made = {
+    single: (port = 0) => singleClients[library]?.(port),
+    cluster: () => clusterClients[library]?.(connection.ports),
+    sentinel: () => sentinelClients[library]?.(connection.ports, connection.name ?? ''),
+  }[connection.kind](connection.ports[0])
+  if (!made) throw new Error(`no client of ${framework} for ${connection.kind}`)
+  return made
+}
+
 /** Peeks, because the headers of an answer tell of the fallback's counts when the store is late. */
 async function knownToStore(): Promise<number | undefined> {
   const { source, outcomes } = await total.peek(key.keyOf(hotKey('fallback')))
@@ -86,14 +100,13 @@ function routeOf(mode: ApiSettings['modes'][number], index: number) {
         onStoreError: ({ error }: { error: { code: string } }) =>
           tell({ type: 'store-error', at: monotonicMs(), code: error.code }),
         // The limiters share the store, and so its events.
-        ...(index === 0 ? { onResilience } : {}),
+        ...(index === 0 && {
+          onResilience: (event: ResilienceEvent) =>
+            tell({ type: 'event', at: monotonicMs(), event }),
+        }),
       },
     },
   }
-}
-
-function onResilience(event: Extract<ApiTold, { type: 'event' }>['event']): void {
-  tell({ type: 'event', at: monotonicMs(), event })
 }
 
 function watchRequests(): ApiWatch {

@@ -9,13 +9,11 @@ import express, { type RequestHandler } from 'express'
 import fastify from 'fastify'
 import type { Framework } from './api-messages.ts'
 
-/** The limits of one route, which is named after the mode. */
 export interface LimitedRoute {
   readonly mode: FailureMode
   readonly limits: GuardOptions<unknown, never>
 }
 
-/** An API that listens, with a limited route for each mode. */
 export interface ApiServer {
   readonly port: number
   /** Ends all connections, and resolves when the server is closed. */

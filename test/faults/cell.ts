@@ -4,7 +4,7 @@ import { until } from '../support/until.ts'
 import type { ApiReport, Framework, Route } from './api-messages.ts'
 import type { EndFault, Fault } from './fault.ts'
 import { type Api, type Fleet, startFleet } from './fleet.ts'
-import { askOnce, type Sample, type Stream, startLoad } from './load.ts'
+import { ask, type Sample, type Stream, startLoad } from './load.ts'
 import { type LoopDelay, watchLoop } from './loop-delays.ts'
 import { type RunningRig, startRig } from './rig.ts'
 import { monotonicMs } from './timing.ts'
@@ -24,7 +24,6 @@ type Rates = Readonly<Partial<Record<Route, number>>>
 
 export interface CellOptions {
   readonly fault: Fault
-  /** Processes of each fleet. */
   readonly size: number
   readonly frameworks: readonly Framework[]
   /** Requests a second to each fleet, for each route that is asked. */
@@ -46,7 +45,6 @@ interface Marks {
   readonly stopped: number
 }
 
-/** What became of one fleet. */
 export interface FleetRun {
   readonly framework: Framework
   readonly apis: readonly Pick<Api, 'events' | 'storeErrors' | 'unhandled'>[]
@@ -65,7 +63,6 @@ export interface CellRun extends CellOptions {
   readonly loop: readonly LoopDelay[]
 }
 
-/** Runs one fault: fleets under load before, while and after it happens. */
 export async function runCell(options: CellOptions): Promise<CellRun> {
   const { fault } = options
   using watch = watchLoop()
@@ -81,26 +78,17 @@ export async function runCell(options: CellOptions): Promise<CellRun> {
 }
 
 function startFleets(
-  rig: RunningRig,
+  { connections }: RunningRig,
   { deadlineMs, fault, frameworks, rates, size, prefetch = false }: CellOptions,
 ) {
+  const settings = {
+    ...{ connections, deadlineMs, modes: routesOf(rates), ownClock: fault.ownClock ?? false },
+    policies: [prefetch ? { ...burst, prefetch: windowMs / 10 } : burst, total],
+    // Without the store nobody can count the fleet.
+    instances: fault.beforeBoot ? size : undefined,
+  }
   return Promise.all(
-    frameworks.map((framework) =>
-      startFleet(
-        {
-          framework,
-          connections: rig.connections,
-          prefix: framework,
-          policies: [prefetch ? { ...burst, prefetch: windowMs / 10 } : burst, total],
-          modes: routesOf(rates),
-          deadlineMs,
-          // Without the store nobody can count the fleet.
-          instances: fault.beforeBoot ? size : undefined,
-          ownClock: fault.ownClock ?? false,
-        },
-        size,
-      ),
-    ),
+    frameworks.map((framework) => startFleet({ ...settings, framework, prefix: framework }, size)),
   )
 }
 
@@ -121,7 +109,6 @@ async function runUnderLoad(
   return { ...options, marks, fleets: runs }
 }
 
-/** Waits from phase to phase. */
 async function marksUnderLoad(
   rig: RunningRig,
   fleets: readonly Fleet[],
@@ -163,7 +150,7 @@ async function askUntilBack(fleet: Fleet): Promise<void> {
   const patientUntil = monotonicMs() + RECOVERY_TIMEOUT_MS
   for (const [instance, api] of fleet.apis.entries()) {
     while ((api.breaker !== 'closed' || api.isAway) && monotonicMs() < patientUntil) {
-      await askOnce(fleet, { instance, route: 'fallback', key: 'quiet-last' })
+      await ask(fleet, { instance, route: 'fallback', key: 'quiet-last' }).answered
       await sleep(20)
     }
   }

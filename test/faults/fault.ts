@@ -3,12 +3,10 @@ import type { RedisSentinel } from '../support/redis-sentinel.ts'
 import type { RedisServer } from '../support/redis-server.ts'
 import type { TcpProxy } from './tcp-proxy.ts'
 
-/** The clocks that a fault can step: that of our processes, or the one that Redis counts by. */
 export type SteppedClock = 'ours' | 'store'
 
 /** A real server, and the way to it, for faults to spoil. */
 export interface Rig {
-  /** The server that runs, or that ran last. */
   readonly server: RedisServer
   /** The way of all processes, or, where the fault splits the fleet, of every second one. */
   readonly proxy: TcpProxy
@@ -18,7 +16,6 @@ export interface Rig {
   stepClock(clock: SteppedClock, byMs: number): Promise<void>
 }
 
-/** Makes the fault end, and resolves when it has. */
 export type EndFault = () => unknown
 
 type MaybePromise<T> = T | Promise<T>
@@ -32,7 +29,6 @@ export type Fault = FaultTraits &
   )
 
 interface FaultTraits {
-  /** As it stands in the table. */
   readonly name: string
   /** What the APIs have of the store meanwhile: nothing at all, some answers, or all of them. */
   readonly store: 'gone' | 'flaky' | 'works'

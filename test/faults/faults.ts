@@ -13,7 +13,6 @@ async function kill(rig: Rig) {
   return () => rig.restart()
 }
 
-/** What happens to the server's process. */
 const serverFaults: readonly ServerFault[] = [
   {
     ...{ name: 'refused from boot on', store: 'gone', beforeBoot: true, losesData: true },
@@ -43,7 +42,6 @@ async function refuse({ proxy }: Rig) {
   return () => proxy.accept()
 }
 
-/** What happens on the way to the server. */
 const networkFaults: readonly ServerFault[] = [
   {
     ...{ name: '2 s latency', store: 'gone' },
@@ -67,7 +65,6 @@ const networkFaults: readonly ServerFault[] = [
   },
 ]
 
-/** What somebody does to the server with its own commands. */
 const commandFaults: readonly ServerFault[] = [
   {
     name: 'CLIENT KILL',

@@ -11,7 +11,6 @@ export interface TimedEvent {
   readonly event: ResilienceEvent
 }
 
-/** One API process, as its parent sees it. */
 export interface Api {
   readonly port: number
   readonly events: readonly TimedEvent[]
@@ -29,7 +28,6 @@ export interface Api {
 }
 
 export interface FleetSettings extends Omit<ApiSettings, 'connection'> {
-  /** Taken in turn. */
   readonly connections: readonly Connection[]
 }
 
@@ -88,7 +86,6 @@ async function startApiProcess(settings: ApiSettings): Promise<Api> {
   }
 }
 
-/** Whether it ended by itself, in time. */
 async function closeApi(child: Child<ApiProtocol>): Promise<boolean> {
   const { exitCode, signalCode } = child.process
   if (exitCode !== null || signalCode !== null) return false

@@ -1,3 +1,4 @@
+import { quantile } from '../bench/harness/figures.ts'
 import { mostWithin } from '../support/most-within.ts'
 import { type CellRun, type FleetRun, limit, windowMs } from './cell.ts'
 import type { Fault } from './fault.ts'
@@ -7,7 +8,6 @@ import {
   firstMissing,
   type Measured,
   measured,
-  quantile,
   unexpectedOpenings,
   withoutStore,
 } from './measure.ts'
@@ -34,16 +34,6 @@ export interface Waits {
   readonly max: number
 }
 
-/** The most that the hot key was admitted in a rolling window. */
-interface Admitted {
-  /** Windows in which every process was without the store; `undefined` where there were none. */
-  readonly cutOff: number | undefined
-  /** Any window at all. */
-  readonly most: number
-  /** Windows after all traffic was back. */
-  readonly after: number
-}
-
 export interface Verdict {
   readonly framework: FleetRun['framework']
   readonly requests: number
@@ -54,7 +44,15 @@ export interface Verdict {
   readonly waits: Waits
   /** Of requests while the breaker was open. */
   readonly openWaits: Waits | undefined
-  readonly admitted: Admitted
+  /** The most that the hot key was admitted in a rolling window. */
+  readonly admitted: {
+    /** Windows in which every process was without the store; `undefined` where there were none. */
+    readonly cutOff: number | undefined
+    /** Any window at all. */
+    readonly most: number
+    /** Windows after all traffic was back. */
+    readonly after: number
+  }
   readonly admittedInAll: number
   readonly chargedInAll: number | undefined
   readonly events: Readonly<Record<string, number>>
@@ -103,9 +101,11 @@ export function judge(cell: CellRun, fleet: FleetRun, bounds: WaitBounds = stric
     heldUp: unexpectedOpenings(cell, fleet).filter(({ isHeldUp }) => isHeldUp).length,
     recoveryMs: marks.recovered - marks.ended,
   }
+  const { openP99Ms = Infinity } = bounds
+  const p99 = alone.length < enoughForP99 ? 0 : (verdict.openWaits?.p99 ?? 0)
   const problems = [
     ...answerProblems(verdict, requests, alone),
-    ...waitProblems(verdict, bounds),
+    ...(p99 > openP99Ms ? [`p99 ${p99.toFixed(2)} ms while the breaker was open`] : []),
     ...tooLong(cell, meanwhile, cell.deadlineMs + bounds.overDeadlineMs),
     ...(wasLateAnyway(cell, fleet, bounds) ? [] : admissionProblems(cell, fleet, verdict)),
     ...chargeProblems(cell, verdict, { hot, reports: fleet.reports }),
@@ -117,14 +117,14 @@ export function judge(cell: CellRun, fleet: FleetRun, bounds: WaitBounds = stric
 function waitsOf(requests: readonly Measured[]): Waits {
   const waits = requests.map(({ waitMs }) => waitMs)
   // Half of them are not delayed: less a delay that they did not have, they would take no time at all.
-  const median = quantile(
+  const p50 = quantile(
     requests.map(({ tookMs }) => tookMs),
     0.5,
   )
-  return { count: waits.length, p50: median, p99: quantile(waits, 0.99), max: quantile(waits, 1) }
+  return { count: waits.length, p50, p99: quantile(waits, 0.99), max: quantile(waits, 1) }
 }
 
-function admittedBy(cell: CellRun, fleet: FleetRun, hot: readonly Measured[]): Admitted {
+function admittedBy(cell: CellRun, fleet: FleetRun, hot: readonly Measured[]) {
   // Clocks of stores count whole milliseconds: what is a window apart by them may be one less by ours.
   const within = (from: number, to: number) =>
     mostWithin(
@@ -185,12 +185,6 @@ function answerProblems(
 function some(requests: readonly Measured[], say: (request: Measured) => string): string[] {
   const [first] = requests
   return first ? [`${say(first)} (${requests.length} ×)`] : []
-}
-
-function waitProblems({ openWaits }: Figures, { openP99Ms = Infinity }: WaitBounds): string[] {
-  if (openWaits === undefined || openWaits.count < enoughForP99) return []
-  const { p99 } = openWaits
-  return p99 > openP99Ms ? [`p99 ${p99.toFixed(2)} ms while the breaker was open`] : []
 }
 
 function tooLong({ marks }: CellRun, requests: readonly Measured[], longestMs: number): string[] {

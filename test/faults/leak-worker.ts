@@ -5,7 +5,6 @@ import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { answerParent, leaveParent, tellParent } from '../support/child.ts'
 
-/** What a process holds when all is quiet. */
 export interface Held {
   readonly sockets: number
   readonly timers: number

@@ -106,7 +106,6 @@ async function heldWhenCalm(): Promise<Held> {
   return before
 }
 
-/** Resolves to the exit code, once the process has ended. */
 async function close(): Promise<number | null> {
   const patience = setTimeout(() => worker.stop(), 5_000)
   await worker.ask('close', undefined).catch(() => undefined)

@@ -9,20 +9,15 @@ const ANSWER_TIMEOUT_MS = 10_000
 const HOT_OF = 5
 const QUIET_KEYS = 7
 
-/** One request, as its client saw it. */
 export interface Sample {
   readonly id: number
   readonly framework: Framework
   readonly instance: number
   readonly route: Route
   readonly key: string
-  readonly sentAt: number
   /** 0: it was not answered. */
   status: number
-  endedAt: number
   retryAfter: string | undefined
-  /** Why it was not answered. */
-  problem: string | undefined
 }
 
 export interface Stream {
@@ -33,7 +28,6 @@ export interface Stream {
 
 export interface Load {
   readonly samples: readonly Sample[]
-  /** Sends no more, and resolves when all is answered. */
   stop(): Promise<void>
 }
 
@@ -63,7 +57,8 @@ export function startLoad(streams: readonly Stream[]): Load {
   function send({ fleet, route }: Stream, number: number): void {
     const { apis } = fleet
     const key = keyOf(route, number, apis.length)
-    const { sample, answered } = ask(fleet, { instance: number % apis.length, route, key, agent })
+    const question = { instance: number % apis.length, route, key }
+    const { sample, answered } = ask(fleet, question, agent)
     samples.push(sample)
     const done = answered.then(() => void underWay.delete(done))
     underWay.add(done)
@@ -79,56 +74,35 @@ export function startLoad(streams: readonly Stream[]): Load {
   }
 }
 
-/** Sends one request to one process of a fleet, and resolves when it is answered or never will be. */
-export async function askOnce(
-  fleet: Fleet,
-  question: { instance: number; route: Route; key: string },
-): Promise<Sample> {
-  return ask(fleet, { ...question, agent: new Agent() }).answered
-}
-
 interface Question {
   readonly instance: number
   readonly route: Route
   readonly key: string
-  readonly agent: Agent
 }
 
-function ask({ apis, settings }: Fleet, { instance, route, key, agent }: Question) {
+/** Sends one request to one process of a fleet, and resolves when it is answered or never will be. */
+export function ask({ apis, settings: { framework } }: Fleet, question: Question, agent?: Agent) {
+  const { instance, route, key } = question
   lastId += 1
-  const sample: Sample = {
-    id: lastId,
-    framework: settings.framework,
-    instance,
-    route,
-    key,
-    sentAt: monotonicMs(),
-    status: 0,
-    endedAt: Number.POSITIVE_INFINITY,
-    retryAfter: undefined,
-    problem: 'not answered',
-  }
-  const answered = new Promise<Sample>((resolve) => {
-    const end = (what: Partial<Sample>) =>
-      resolve(Object.assign(sample, { endedAt: monotonicMs(), problem: undefined }, what))
-    const fail = (error: Error) => end({ problem: error.message })
+  const sample: Sample = { id: lastId, framework, ...question, status: 0, retryAfter: undefined }
+  const answered = new Promise<void>((resolve) => {
     const request = get(
       {
-        host: '127.0.0.1',
-        port: apis[instance]?.port,
-        path: `/${route}`,
-        agent,
+        ...{ host: '127.0.0.1', port: apis[instance]?.port, path: `/${route}`, agent },
         headers: { 'x-api-key': key, 'x-request-id': String(sample.id) },
         timeout: ANSWER_TIMEOUT_MS,
       },
       (response) => {
         const { statusCode: status = 0, headers } = response
-        response.resume().once('error', fail)
-        response.once('end', () => end({ status, retryAfter: headers['retry-after'] }))
+        response.resume().once('error', () => resolve())
+        response.once('end', () => {
+          Object.assign(sample, { status, retryAfter: headers['retry-after'] })
+          resolve()
+        })
       },
     )
     request.once('timeout', () => request.destroy(new Error('timed out')))
-    request.once('error', fail)
+    request.once('error', () => resolve())
   })
   return { sample, answered }
 }

@@ -4,7 +4,6 @@ import { monotonicMs } from './timing.ts'
 export type LoopDelay = readonly [endedAt: number, lengthMs: number]
 
 export interface LoopWatch extends Disposable {
-  /** All so far, in their order. */
   readonly delays: readonly LoopDelay[]
 }
 
@@ -26,7 +25,6 @@ export function watchLoop(): LoopWatch {
   return { delays, [Symbol.dispose]: () => clearInterval(timer) }
 }
 
-/** How long an event loop was delayed from one moment to another. */
 export function delayWithin(delays: readonly LoopDelay[], from: number, to: number): number {
   let delayMs = 0
   for (const [endedAt, lengthMs] of delays) {

@@ -13,13 +13,6 @@ export interface Measured extends Sample {
   readonly waitMs: number
 }
 
-/** From the first opening of a breaker on until it closed. */
-export interface Away {
-  readonly from: number
-  readonly until: number
-}
-
-/** Requests of a fleet that were answered, with their waits. */
 export function measured({ samples, reports }: FleetRun): readonly Measured[] {
   const times = reports.map(({ requests }) => new Map(requests.map((times) => [times[0], times])))
   return samples.flatMap((sample) => {
@@ -32,8 +25,9 @@ export function measured({ samples, reports }: FleetRun): readonly Measured[] {
   })
 }
 
-export function awayTimes(events: readonly TimedEvent[]): readonly Away[] {
-  const times: Away[] = []
+/** From the first opening of a breaker on until it closed. */
+export function awayTimes(events: readonly TimedEvent[]) {
+  const times: { from: number; until: number }[] = []
   let from: number | undefined
   for (const { at, event } of events) {
     if (event.type !== 'breaker') continue
@@ -69,12 +63,6 @@ export function withoutStore(run: FleetRun, requests: readonly Measured[]): read
   })
 }
 
-/** The value below which a share of all lies; 0 of none. */
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? 0
-}
-
 /** The first of some names that does not follow, anywhere, on the one before. */
 export function firstMissing(
   wanted: readonly string[],
@@ -89,17 +77,14 @@ export function firstMissing(
   return undefined
 }
 
-interface UnexpectedOpening {
-  readonly instance: number
-  /** Whether event loops were delayed for so long just before that they explain it: of the process, or of the one that passes on what Redis replies. */
-  readonly isHeldUp: boolean
-}
-
-/** The openings of breakers that no fault explains. */
+/**
+ * The openings of breakers that no fault explains. One is held up if event loops were delayed for so long just before that they explain it:
+ * of its process, or of the one that passes on what Redis replies.
+ */
 export function unexpectedOpenings(
   { fault, marks, deadlineMs, loop }: CellRun,
   { apis, reports }: FleetRun,
-): readonly UnexpectedOpening[] {
+): readonly { readonly instance: number; readonly isHeldUp: boolean }[] {
   const { begun, recovered } = marks
   return apis.flatMap(({ events }, instance) => {
     const own = reports[instance]?.loop ?? []

@@ -8,11 +8,9 @@ import type { EndFault, Fault, Rig, ServerFault } from './fault.ts'
 import type { Fleet } from './fleet.ts'
 import { startTcpProxy } from './tcp-proxy.ts'
 
-/** The servers that a fault happens to. */
 export interface RunningRig extends AsyncDisposable {
   /** Where APIs connect to: the processes of a fleet take them in turn. */
   readonly connections: readonly Connection[]
-  /** The fleets whose clocks can be stepped. */
   attach(fleets: readonly Fleet[]): void
   inflict(): Promise<EndFault>
 }
@@ -23,20 +21,14 @@ export async function startRig(fault: Fault): Promise<RunningRig> {
   if (fault.topology === 'sentinel') {
     const redis = await startRedisSentinel()
     const ports = redis.sentinels.map(({ port }) => port)
-    return {
-      connections: [{ kind: 'sentinel', name: redis.name, ports }],
-      attach,
-      inflict: async () => fault.inflict(redis),
-      [Symbol.asyncDispose]: redis.stop,
-    }
+    const connections = [{ kind: 'sentinel', ports, name: redis.name }] as const
+    const inflict = async () => fault.inflict(redis)
+    return { connections, attach, inflict, [Symbol.asyncDispose]: redis.stop }
   }
   const redis = await startRedisCluster()
-  return {
-    connections: [{ kind: 'cluster', ports: redis.ports }],
-    attach,
-    inflict: async () => fault.inflict(redis),
-    [Symbol.asyncDispose]: redis.stop,
-  }
+  const connections = [{ kind: 'cluster', ports: redis.ports }] as const
+  const inflict = async () => fault.inflict(redis)
+  return { connections, attach, inflict, [Symbol.asyncDispose]: redis.stop }
 }
 
 /**
@@ -67,7 +59,7 @@ async function startServerRig(fault: ServerFault): Promise<RunningRig> {
 
   const ports = fault.splitsFleet ? [server.port, proxy.port] : [proxy.port]
   return {
-    connections: ports.map((port) => ({ kind: 'single', port })),
+    connections: ports.map((port) => ({ kind: 'single', ports: [port] })),
     attach(some) {
       fleets = some
     },

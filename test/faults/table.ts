@@ -25,7 +25,6 @@ const head = [
   'bounds',
 ]
 
-/** Where and when it was measured. */
 export function setting(): string {
   const [cpu] = cpus()
   const server = execFileSync(findOrInstall('redis'), ['--version'], { encoding: 'utf8' })
@@ -34,7 +33,6 @@ export function setting(): string {
   return `${date}, ${cpus().length} cores of ${cpu?.model ?? 'unknown make'}, Node ${process.versions.node}, Redis ${redis}\n`
 }
 
-/** One row for each fault, framework and size of the fleet. */
 export function markdownTable(cells: readonly JudgedCell[]): string {
   const rows = cells.flatMap(({ cell, verdicts }) => verdicts.map((verdict) => row(cell, verdict)))
   const lines = [head, head.map(() => '---'), ...rows]
@@ -74,7 +72,6 @@ function ofLimit(units: number): string {
   return `${(units / limit).toFixed(2)}`
 }
 
-/** Short names, in the order in which things happen. */
 const shown: readonly (readonly [event: string, name: string])[] = [
   ['deadline-missed', 'missed'],
   ['open', 'open'],

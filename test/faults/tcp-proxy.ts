@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect, createServer, type Server, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { monotonicMs } from './timing.ts'
 
 /** What is done to the traffic; nothing where a field is missing. A reply is what the server sends in one piece. */
@@ -17,11 +17,9 @@ interface Disturbance {
 /** A proxy between clients and a server on 127.0.0.1, which does to the connections what networks do. */
 export interface TcpProxy extends AsyncDisposable {
   readonly port: number
-  /** Connections that are open now. */
   readonly connections: number
   /** From now on, instead of what was before. */
   disturb(disturbance: Disturbance): void
-  /** Resets all connections (RST). */
   reset(): void
   /** Resets all connections, and refuses new ones until `accept`. */
   refuse(): Promise<void>
@@ -101,9 +99,7 @@ export async function startTcpProxy(serverPort: number, port = 0): Promise<TcpPr
 
 async function listen(listener: Server, port: number): Promise<number> {
   await once(listener.listen(port, '127.0.0.1'), 'listening')
-  const address = listener.address()
-  if (address === null || typeof address === 'string') throw new Error('The proxy has no port')
-  return address.port
+  return (listener.address() as AddressInfo).port
 }
 
 /** One direction of a connection: what is sent arrives in order, however long each piece is held back. */

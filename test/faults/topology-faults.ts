@@ -1,5 +1,4 @@
 import type { RedisCluster } from '../support/redis-cluster.ts'
-import type { RedisServer } from '../support/redis-server.ts'
 import type { Fault } from './fault.ts'
 
 /** What happens where Redis is more than one server. Copies lag behind: a master that is lost takes its last writes with it. */
@@ -67,20 +66,15 @@ export const topologyFaults: readonly Fault[] = [
 /** Moves all slots of the first master that hold keys, one after the other. */
 async function moveSlotsInUse(redis: RedisCluster): Promise<void> {
   const [master] = await redis.masters()
-  if (!master) throw new Error('the cluster has no master')
-  for (const slot of await slotsInUse(master)) {
+  const keys = await master?.cli('KEYS', '*')
+  const slots = new Set<number>()
+  for (const key of Array.isArray(keys) ? keys : [])
+    slots.add(Number(await master?.cli('CLUSTER', 'KEYSLOT', String(key))))
+  if (slots.size === 0) throw new Error('the first master has no keys')
+  for (const slot of slots) {
     const move = await redis.beginMove(slot)
     // Some of the keys are here, and some there, for as long as that takes.
     await move.moveKeys(1)
     await move.finish()
   }
-}
-
-async function slotsInUse(master: RedisServer): Promise<ReadonlySet<number>> {
-  const keys = await master.cli('KEYS', '*')
-  const slots = new Set<number>()
-  for (const key of Array.isArray(keys) ? keys : []) {
-    slots.add(Number(await master.cli('CLUSTER', 'KEYSLOT', String(key))))
-  }
-  return slots
 }

@@ -39,7 +39,6 @@ function placeOf(folder: string, part: string): string {
   return part === 'GUIDE.md' ? 'packages/core/GUIDE.md' : `${folder}/${part}`
 }
 
-/** The file itself, or the files under a folder. */
 function filesAt(path: string): string[] {
   return statSync(join(root, path)).isFile() ? [path] : filesUnder(path, '')
 }

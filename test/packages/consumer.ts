@@ -91,7 +91,6 @@ async function install(folder: string, manifest: object, registry?: string): Pro
   await run('npm', args, { cwd: folder, timeoutMs: 300_000 })
 }
 
-/** Runs one program of the consumer with the given Node binary, and resolves to what it printed. */
 export function runProgram(
   { folder }: Consumer,
   program: readonly string[],

@@ -1,6 +1,5 @@
 import { type Manifest, readManifest, type Workspace } from '../support/workspace.ts'
 
-/** What only the repository needs. */
 const left = ['devDependencies', 'files', 'publishConfig']
 
 /**

@@ -74,38 +74,35 @@ describe('the packed tarballs, installed in an empty folder', () => {
   })
 })
 
-describe('publishedManifest', () => {
-  it('gives each entry an ESM and a CommonJS file, also for what does not read exports', () => {
-    const manifest: Manifest = {
-      name: '@sluice/http',
-      exports: {
-        '.': { '@sluice/source': './src/index.ts', default: './dist/index.js' },
-        './adapter': { '@sluice/source': './src/adapter.ts', default: './dist/adapter.js' },
-        './package.json': './package.json',
-      },
-      devDependencies: { bundled: '1.0.0' },
-    }
-    const esm = { types: './dist/adapter.d.ts', default: './dist/adapter.js' }
-    const cjs = { types: './dist/adapter.d.cts', default: './dist/adapter.cjs' }
-    const published = publishedManifest({ folder: 'packages/http', manifest })
-    const { repository, homepage } = readManifest('.')
-    expect(published).toMatchObject({
-      homepage,
-      repository: { ...repository, directory: 'packages/http' },
-      main: './dist/index.cjs',
-      types: './dist/index.d.cts',
-      typesVersions: { '*': { adapter: ['./dist/adapter.d.cts'] } },
-      exports: {
-        './adapter': { 'module-sync': esm, import: esm, require: cjs },
-        './package.json': './package.json',
-      },
-    })
-    expect(Object.keys(Object(published.exports)['./adapter'])[0]).toBe('module-sync')
-    expect(published).not.toHaveProperty('devDependencies')
+it('publishedManifest gives each entry an ESM and a CommonJS file, also for what does not read exports', () => {
+  const manifest: Manifest = {
+    name: '@sluice/http',
+    exports: {
+      '.': { '@sluice/source': './src/index.ts', default: './dist/index.js' },
+      './adapter': { '@sluice/source': './src/adapter.ts', default: './dist/adapter.js' },
+      './package.json': './package.json',
+    },
+    devDependencies: { bundled: '1.0.0' },
+  }
+  const esm = { types: './dist/adapter.d.ts', default: './dist/adapter.js' }
+  const cjs = { types: './dist/adapter.d.cts', default: './dist/adapter.cjs' }
+  const published = publishedManifest({ folder: 'packages/http', manifest })
+  const { repository, homepage } = readManifest('.')
+  expect(published).toMatchObject({
+    homepage,
+    repository: { ...repository, directory: 'packages/http' },
+    main: './dist/index.cjs',
+    types: './dist/index.d.cts',
+    typesVersions: { '*': { adapter: ['./dist/adapter.d.cts'] } },
+    exports: {
+      './adapter': { 'module-sync': esm, import: esm, require: cjs },
+      './package.json': './package.json',
+    },
   })
+  expect(Object.keys(Object(published.exports)['./adapter'])[0]).toBe('module-sync')
+  expect(published).not.toHaveProperty('devDependencies')
 })
 
-/** Without what is installed below it. */
 function bytesUnder(folder: string): number {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((path) => !path.startsWith('node_modules'))

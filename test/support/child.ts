@@ -1,6 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
 
-/** What a child can be asked: by name, what it takes and what it answers. */
 export interface Protocol {
   readonly [op: string]: { readonly input: unknown; readonly output: unknown }
 }
@@ -12,7 +11,6 @@ export interface Child<P extends Protocol> {
   readonly ended: Promise<number | null>
   /** Rejects when the child fails at it, or ends. */
   ask<Op extends keyof P & string>(op: Op, input: P[Op]['input']): Promise<P[Op]['output']>
-  /** Kills the child. */
   stop(): void
 }
 
@@ -41,7 +39,6 @@ export interface ChildOptions<Told> {
   /** For Node, besides those of this process. */
   readonly execArgv?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
-  /** Gets what the child tells without a question. */
   readonly onTold?: (told: Told) => void
 }
 
@@ -115,7 +112,6 @@ export function answerParent<P extends Protocol>(answers: Answers<P>): void {
   process.on('SIGINT', () => undefined)
 }
 
-/** Tells the parent something without being asked. */
 export function tellParent<Told>(told: Told): void {
   if (process.connected) process.send?.({ told })
 }

@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import ts from '@typescript/typescript6'
 import { readText, root } from './workspace.ts'
 
-/** An option, as its one declaration tells it. */
 export interface OptionEntry {
   readonly name: string
   /** The type and the legal range, in Markdown. */
@@ -40,7 +39,6 @@ export function compile(
   return ts.createProgram(sources, options, host)
 }
 
-/** The sources of all entries of a package. */
 export function entriesOf(name: string): readonly string[] {
   const { exports }: { exports: object } = JSON.parse(readText(`packages/${name}/package.json`))
   return Object.values(exports).flatMap((entry: unknown) => {
@@ -138,7 +136,6 @@ export function optionEntries(program: ts.Program): OptionEntries {
 
 const nothing = ts.TypeFlags.Undefined | ts.TypeFlags.Null
 
-/** Words for types whose names tell less. */
 const words: ReadonlyMap<string, string> = new Map([
   ...['string', 'String'].map((name) => [name, 'string'] as const),
   ...['Omit', 'OptionsOf', 'Readonly', 'Record'].map((name) => [name, 'object'] as const),
@@ -156,7 +153,6 @@ function rangeOf(declaration: string): string[] {
   return min === undefined ? [] : [max === undefined ? `≥ ${min}` : `${min} to ${max}`]
 }
 
-/** As many sentences as fit in a cell of a table. */
 function beginningOf(about: string): string {
   const [first = '', ...more] = about.split(/(?<=[.!?]) (?=[A-Z`*])/)
   const next = more.findIndex(

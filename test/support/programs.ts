@@ -5,16 +5,12 @@ import { addNote } from './run-notes.ts'
 
 const INSTALL_TIMEOUT_MS = 5 * 60_000
 
-/** A program that tests need beside Node. */
 interface Program {
   /** The variable of the environment that has its path. */
   readonly variable: string
   readonly names: readonly string[]
-  /** A package of apt. */
   readonly apt: string
-  /** A package of brew; none where it has no such package. */
   readonly brew?: string
-  /** The version to install. @default any */
   readonly version?: string
   /** Where it may be beside the PATH. */
   readonly elsewhere?: () => readonly string[]

@@ -11,7 +11,6 @@ export interface RabbitmqServer extends AsyncDisposable {
   readonly url: string
   /** Freezes the process (SIGSTOP): connections stay open and nothing answers. */
   pause(): void
-  /** Ends a `pause`. */
   resume(): void
   /** Crashes the server (SIGKILL), and waits until it is gone. Its data stay. */
   kill(): Promise<void>
@@ -19,7 +18,6 @@ export interface RabbitmqServer extends AsyncDisposable {
   restart(): Promise<void>
   /** Runs a command of rabbitmqctl, as long as the server runs. */
   control(...args: string[]): string
-  /** Ends the server and its data; does nothing the second time. */
   stop(): Promise<void>
 }
 

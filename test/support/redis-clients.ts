@@ -13,13 +13,10 @@ import {
 /** A client as its users set it up first, which nobody listens to. */
 export interface RedisClient {
   readonly client: UserClient
-  /** Connects the client, unless it does so by itself. */
   connect(): Promise<unknown>
-  /** Ends the client, whether it has connected or not. */
   close(): Promise<void>
 }
 
-/** Makes clients of each library. */
 type Makers<Target extends readonly unknown[]> = Readonly<
   Record<string, (...target: Target) => RedisClient>
 >
@@ -29,7 +26,6 @@ const url = (port: number) => `redis://${host}:${port}`
 const nodes = (ports: readonly number[]) => ports.map((port) => ({ host, port }))
 const rootNodes = (ports: readonly number[]) => ports.map((port) => ({ url: url(port) }))
 
-/** Clients of one server. */
 export const singleClients: Makers<[port: number]> = {
   'ioredis 6': (port) => itself(new Redis(url(port))),
   'ioredis 5': (port) => itself(new Redis5(url(port))),
@@ -59,7 +55,6 @@ export const sentinelClients: Makers<[ports: readonly number[], name: string]> =
     connected(createSentinel5({ name, sentinelRootNodes: nodes(ports) })),
 }
 
-/** A client that connects by itself. */
 export function itself(client: UserClient & { disconnect(): unknown }): RedisClient {
   return {
     client,
@@ -74,7 +69,6 @@ interface Connecting {
   disconnect?(): unknown
 }
 
-/** A client that somebody has to connect. */
 export function connected(client: UserClient & Connecting): RedisClient {
   return {
     client,

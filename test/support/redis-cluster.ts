@@ -9,7 +9,6 @@ export interface RedisCluster extends AsyncDisposable {
   /** The masters in the order of their slots, as one of the live nodes knows them. */
   masters(): Promise<readonly RedisServer[]>
   masterOf(slot: number): Promise<RedisServer>
-  /** The node that copies a master. */
   replicaOf(master: RedisServer): Promise<RedisServer | undefined>
   /** Declares that a slot moves to another master, and leaves its keys where they are: half of what a resharding does. */
   beginMove(slot: number): Promise<SlotMove>
@@ -18,7 +17,6 @@ export interface RedisCluster extends AsyncDisposable {
   stop(): Promise<void>
 }
 
-/** A slot on its way from one master to another. */
 interface SlotMove {
   readonly from: RedisServer
   readonly to: RedisServer
@@ -186,7 +184,6 @@ async function idOf(node: RedisServer): Promise<string> {
   return String(await node.cli('CLUSTER', 'MYID'))
 }
 
-/** The nodes that answer. */
 async function alive(nodes: readonly RedisServer[]): Promise<readonly RedisServer[]> {
   const answers = await Promise.allSettled(nodes.map((node) => node.cli('PING')))
   return nodes.filter((_, index) => answers[index]?.status === 'fulfilled')

@@ -1,7 +1,7 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { Redis } from 'ioredis'
+import { serve } from './serve.ts'
 
 export interface RedisHttpFront extends AsyncDisposable {
   readonly url: string
@@ -12,7 +12,6 @@ export interface RedisHttpFront extends AsyncDisposable {
   answer: (() => Promise<FrontAnswer>) | undefined
 }
 
-/** The status and the JSON of an answer. */
 type FrontAnswer = readonly [status: number, body: unknown]
 
 /** Passes commands on to a Redis that arrive by HTTP, as JSON, one a request. */
@@ -36,22 +35,15 @@ export async function redisHttpFront(redisUrl: string): Promise<RedisHttpFront> 
     }
   }
 
-  const server = createServer(async (request, response) => {
+  const { url, close } = await serve(async (request, response) => {
     const [status, body] = await answerTo(request)
     response.writeHead(status, { 'content-type': 'application/json' })
     response.end(JSON.stringify(body))
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const address = server.address()
-  if (typeof address !== 'object' || address === null) throw new Error('the front has no port')
   const front: RedisHttpFront = {
-    url: `http://127.0.0.1:${address.port}/`,
-    token,
-    commands,
-    answer: undefined,
+    ...{ url, token, commands, answer: undefined },
     async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      server.close()
+      await close()
       redis.disconnect()
     },
   }

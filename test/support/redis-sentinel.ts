@@ -11,9 +11,7 @@ export interface RedisSentinel extends AsyncDisposable {
   master(): Promise<RedisServer>
   /** Has the replica take over from a master that is well. */
   failover(): Promise<void>
-  /** Waits until another node than this one is the master. */
   untilReplaced(master: RedisServer): Promise<void>
-  /** Waits until this node follows another. */
   untilReplica(node: RedisServer): Promise<void>
   stop(): Promise<void>
 }
@@ -111,7 +109,6 @@ async function masterOf(
   return found
 }
 
-/** A field of a reply that names each before its value. */
 function fieldOf(reply: unknown, field: string): unknown {
   const fields: readonly unknown[] = Array.isArray(reply) ? reply : []
   return fields[fields.indexOf(field) + 1]

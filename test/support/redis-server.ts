@@ -19,15 +19,12 @@ export interface RedisServer extends AsyncDisposable {
   readonly port: number
   readonly url: string
   readonly pid: number
-  /** Sends one command over a socket of its own; an error reply rejects. */
   cli(...args: (string | number | Buffer)[]): Promise<Reply>
   /** Freezes the process (SIGSTOP): connections stay open and nothing answers. */
   pause(): void
-  /** Ends a `pause`. */
   resume(): void
   /** Crashes the server (SIGKILL) and waits until it is gone. */
   kill(): Promise<void>
-  /** Ends the server in an orderly way and waits until it is gone; does nothing the second time. */
   stop(): Promise<void>
 }
 

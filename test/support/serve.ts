@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
 
 export interface Served extends AsyncDisposable {
   readonly port: number
@@ -9,13 +10,11 @@ export interface Served extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** Listens on a free port of 127.0.0.1. */
-export async function serve(handler: RequestListener): Promise<Served> {
-  const server = createServer(handler).listen(0, '127.0.0.1')
+/** Listens on 127.0.0.1. @param wanted the port @default wanted a free one */
+export async function serve(handler: RequestListener, wanted = 0): Promise<Served> {
+  const server = createServer(handler).listen(wanted, '127.0.0.1')
   await once(server, 'listening')
-  const address = server.address()
-  if (typeof address !== 'object' || address === null) throw new Error('the server has no port')
-  const { port } = address
+  const { port } = server.address() as AddressInfo
   const close = async (): Promise<void> => {
     server.close()
     server.closeAllConnections()

@@ -35,7 +35,6 @@ export function storeThrough(
   }
 }
 
-/** A store that rejects every call. */
 export function goneStore(store: Store): Store {
   return storeThrough(store, () => Promise.reject(new Error('gone')))
 }

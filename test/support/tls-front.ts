@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import { createServer } from 'node:tls'
 import { findOrInstall } from './programs.ts'
@@ -9,7 +9,6 @@ import { temporaryFolder } from './temporary-folder.ts'
 
 export interface TlsFront extends AsyncDisposable {
   readonly port: number
-  /** The certificate, which its own key has signed. */
   readonly ca: string
 }
 
@@ -25,18 +24,10 @@ export async function tlsFront(target: number): Promise<TlsFront> {
   // A client that does not trust the certificate leaves.
   server.on('tlsClientError', () => undefined)
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  const address = server.address()
-  if (typeof address !== 'object' || address === null) throw new Error('the front has no port')
-  return {
-    port: address.port,
-    ca: cert,
-    async [Symbol.asyncDispose]() {
-      server.close()
-    },
-  }
+  const { port } = server.address() as AddressInfo
+  return { port, ca: cert, [Symbol.asyncDispose]: async () => void server.close() }
 }
 
-/** A certificate of `localhost` for two days. */
 function certificate(): { readonly key: string; readonly cert: string } {
   using folder = temporaryFolder('tls')
   const [key, cert] = [join(folder.path, 'key.pem'), join(folder.path, 'cert.pem')]

@@ -37,7 +37,6 @@ export function readManifest(folder: string): Manifest {
   return JSON.parse(readText(`${folder}/package.json`)) as Manifest
 }
 
-/** What is published, in the order of the alphabet. */
 export function packages(): Workspace[] {
   return workspacesIn('packages')
 }

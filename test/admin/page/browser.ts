@@ -4,21 +4,18 @@ import { findOrNote } from '../../support/programs.ts'
 
 export const views = ['Overview', 'Policies', 'Keys', 'Top', 'Queues', 'Audit'] as const
 
-/** Starts a browser; `undefined` where there is none, which the end of the run says. */
 export async function startBrowser(): Promise<Browser | undefined> {
   const executablePath = findOrNote('chrome', 'the page of admin in a browser')
   if (executablePath === undefined) return undefined
   return chromium.launch({ executablePath, args: ['--no-sandbox'] })
 }
 
-/** A page, and what it did that it must not do. */
 export interface WatchedPage {
   readonly page: Page
   /** Violations of the policy of contents, errors of scripts, and requests to other origins. */
   readonly faults: readonly string[]
   /** Answers of the API, as `GET session 200`. */
   readonly calls: readonly string[]
-  /** Addresses that were asked for. */
   readonly asked: readonly string[]
 }
 
@@ -78,7 +75,6 @@ export async function hindrances(page: Page, part = 'html'): Promise<readonly st
     )`)
 }
 
-/** Fills in the reason of the open dialog, and presses a button of it. */
 export async function confirm(page: Page, button: string): Promise<void> {
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Reason').fill('a proof')
@@ -86,7 +82,6 @@ export async function confirm(page: Page, button: string): Promise<void> {
   await dialog.waitFor({ state: 'detached' })
 }
 
-/** Goes to a view by its link. */
 export async function show(page: Page, name: (typeof views)[number]): Promise<void> {
   await page.getByRole('link', { name, exact: true }).click()
   await page.getByRole('heading', { name, level: 1 }).waitFor()

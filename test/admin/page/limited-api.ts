@@ -1,5 +1,4 @@
-import { once } from 'node:events'
-import { createServer, type RequestListener, request, type Server } from 'node:http'
+import { request } from 'node:http'
 import { createAdmin } from '@sluice/admin'
 import { mount, rateLimit, tenant, user } from '@sluice/express'
 import { collectMetrics } from '@sluice/metrics'
@@ -9,7 +8,7 @@ import { redisStore } from '@sluice/redis'
 import express, { type Request } from 'express'
 import { Redis } from 'ioredis'
 import { policyFolder } from '../../policies/policy-folder.ts'
-import { freePort } from '../../support/free-port.ts'
+import { type Served, serve } from '../../support/serve.ts'
 import { until } from '../../support/until.ts'
 
 /** Every policy has another limit, window or algorithm, so that the page has something to show. */
@@ -29,14 +28,12 @@ overrides:
 
 export interface LimitedApi extends AsyncDisposable {
   readonly origin: string
-  /** Where the page is. */
   readonly page: string
   readonly policies: Policies
   /** Sends a request as somebody. @returns the status */
   ask(method: string, path: string, headers?: Record<string, string>): Promise<number>
   /** Stops listening, and cuts connections: the page is offline. */
   leave(): Promise<void>
-  /** Listens again, on the same port. */
   comeBack(): Promise<void>
 }
 
@@ -70,10 +67,10 @@ export async function startLimitedApi(redisUrl: string, path = '/limits'): Promi
   app.use((_request, response) => void response.send('ok'))
   for (const page of [1, 2, 3]) await queue.enqueue({ identity: `user ${page}`, payload: { page } })
   await until('there are dead letters', async () => (await queue.depth()).dead === 3)
-  const port = await freePort()
-  let server = await listen(app, port)
+  let server = await serve(app)
+  const { port } = server
   const origin = `http://127.0.0.1:${port}`
-  const leave = (): Promise<void> => close(server)
+  const leave = (): Promise<void> => server.close()
   return {
     ...{ origin, policies, leave },
     page: `${origin}${path === '/' ? '' : path}/`,
@@ -82,7 +79,7 @@ export async function startLimitedApi(redisUrl: string, path = '/limits'): Promi
       return status
     },
     async comeBack() {
-      server = await listen(app, port)
+      server = await serve(app, port)
     },
     async [Symbol.asyncDispose]() {
       await leave()
@@ -95,8 +92,8 @@ export async function startLimitedApi(redisUrl: string, path = '/limits'): Promi
 }
 
 /** Starts a proxy that takes the first part of the path away, as Ingresses do. */
-export async function startProxy(target: string, prefix: string): Promise<Site> {
-  return startSite((incoming, outgoing) => {
+export function startProxy(target: string, prefix: string): Promise<Served> {
+  return serve((incoming, outgoing) => {
     const path = (incoming.url ?? '').slice(prefix.length)
     const { method, headers } = incoming
     const passed = request(`${target}${path}`, { method, headers }, (answer) => {
@@ -106,28 +103,4 @@ export async function startProxy(target: string, prefix: string): Promise<Site> 
     passed.on('error', () => outgoing.writeHead(502).end())
     incoming.pipe(passed)
   })
-}
-
-export interface Site extends AsyncDisposable {
-  readonly origin: string
-}
-
-/** Starts a server that is no part of the API. */
-export async function startSite(listener: RequestListener): Promise<Site> {
-  const port = await freePort()
-  const server = await listen(listener, port)
-  return { origin: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: () => close(server) }
-}
-
-async function listen(listener: RequestListener, port: number): Promise<Server> {
-  const server = createServer(listener).listen(port, '127.0.0.1')
-  await once(server, 'listening')
-  return server
-}
-
-async function close(server: Server): Promise<void> {
-  if (!server.listening) return
-  server.close()
-  server.closeAllConnections()
-  await once(server, 'close')
 }

@@ -8,9 +8,7 @@ interface PageSuite {
   readonly browser: Browser
   readonly redis: RedisServer
   readonly api: LimitedApi
-  /** The page of the test that runs. */
   readonly watched: WatchedPage
-  /** Waits until the page shows some words. */
   text(words: string): Promise<void>
 }
 

@@ -13,7 +13,6 @@ const suite = usePage(async ({ policies }) => {
 })
 const { text } = suite
 
-/** Logs in until it is refused. */
 async function exhaust(who: string): Promise<void> {
   await until(`${who} is denied`, async () => (await login(who)) === 429)
 }
@@ -250,17 +249,15 @@ describe('a key', () => {
   }, 60_000)
 })
 
-describe('dead letters', () => {
-  it('are run again, and deleted', async () => {
-    const { page } = suite.watched
-    await show(page, 'Queues')
-    await page.getByRole('button', { name: 'Delete job' }).first().click()
-    await confirm(page, 'Delete')
-    await page.getByRole('button', { name: 'Retry all 2' }).click()
-    await confirm(page, 'Retry')
-    await text('2 run again.')
-  }, 60_000)
-})
+it('dead letters are run again, and deleted', async () => {
+  const { page } = suite.watched
+  await show(page, 'Queues')
+  await page.getByRole('button', { name: 'Delete job' }).first().click()
+  await confirm(page, 'Delete')
+  await page.getByRole('button', { name: 'Retry all 2' }).click()
+  await confirm(page, 'Retry')
+  await text('2 run again.')
+}, 60_000)
 
 /** Names the controls that cannot be pressed where they are when they are scrolled to. */
 const covered = `[...document.querySelectorAll('main :is(button, a, input)')].flatMap((element) => {

@@ -1,9 +1,10 @@
 import type { Browser } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
+import { serve } from '../../support/serve.ts'
 import { until } from '../../support/until.ts'
 import { frameworks, startAdmin } from '../admin-server.ts'
 import { openPage, show, views } from './browser.ts'
-import { startLimitedApi, startProxy, startSite } from './limited-api.ts'
+import { startLimitedApi, startProxy } from './limited-api.ts'
 import { usePage } from './page-suite.ts'
 
 const suite = usePage()
@@ -74,23 +75,23 @@ describe('the page', () => {
 
   it('stands behind a proxy that takes a part of the path away, with or without a slash', async () => {
     await using proxy = await startProxy(suite.api.origin, '/tools')
-    await works(suite.browser, `${proxy.origin}/tools/limits/`)
-    await works(suite.browser, `${proxy.origin}/tools/limits`)
+    await works(suite.browser, `${proxy.url}tools/limits/`)
+    await works(suite.browser, `${proxy.url}tools/limits`)
   })
 
   it('obeys no page of another origin', async () => {
     const { api, browser } = suite
-    await using site = await startSite((_request, response) => {
+    await using site = await serve((_request, response) => {
       response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>another</title>')
     })
     const page = await browser.newPage()
-    await page.goto(site.origin.replace('127.0.0.1', 'localhost'))
+    await page.goto(site.url.replace('127.0.0.1', 'localhost'))
     await page.evaluate(`(${attack})(${JSON.stringify(`${api.page}api/v1/policies/kill`)})`)
     await page.close()
     expect((await api.policies.status()).kill).toBe('none')
     expect((await api.policies.history()).filter(({ kind }) => kind === 'kill')).toEqual([])
     const frame = await browser.newPage()
-    await frame.goto(site.origin)
+    await frame.goto(site.url)
     const isShown = await frame.evaluate(`(${isFramed})(${JSON.stringify(api.page)})`)
     await frame.close()
     expect(isShown).toBe(false)

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { Day } from '../../../packages/admin/src/api/day.ts'
-import { readKey } from '../../../packages/admin/src/api/key-reference.ts'
 import { quantileMs, TrafficHistory } from '../../../packages/admin/src/api/traffic.ts'
 import type { KeyPolicy, Policy } from '../../../packages/admin/src/page/api/types.ts'
 import { byCause, verdictOn } from '../../../packages/admin/src/page/views/keys/verdict.ts'
@@ -232,43 +231,6 @@ describe('the form of a policy', () => {
     ])
     const key = { firstOf: ['user', { all: ['tenant', 'ip'] }] }
     expect([undefined, 'ip', key].map(keyText)).toEqual(['ip', 'ip', 'user or tenant + ip'])
-  })
-})
-
-describe('a typed key', () => {
-  const read = (typed: string) => readKey(typed, ['user', 'tenant', 'ip'])
-
-  it('reads one value or several; a comma may stand within a value', () => {
-    expect(read('user ada')).toEqual({ key: { user: 'ada' } })
-    expect(read('tenant acme, ip 203.0.113.9')).toEqual({
-      key: {
-        tenant: 'acme',
-        ip: '203.0.113.9',
-      },
-    })
-    expect(read('user Lovelace, Ada')).toEqual({ key: { user: 'Lovelace, Ada' } })
-    expect(read('user Lovelace,Ada')).toEqual({ key: { user: 'Lovelace,Ada' } })
-    expect(read('tenant "a, user b" ,  user "c\\"d"')).toEqual({
-      key: {
-        tenant: 'a, user b',
-        user: 'c"d',
-      },
-    })
-  })
-
-  it('reads an address alone, and a value in quotes', () => {
-    expect(['203.0.113.9', '2001:db8::1'].map((typed) => read(typed))).toEqual([
-      { key: { ip: '203.0.113.9' } },
-      { key: { ip: '2001:db8::1' } },
-    ])
-    expect(read('@user/ada lovelace')).toEqual({ key: { user: 'ada lovelace' } })
-    expect(read('user "ada, x"')).toEqual({ key: { user: 'ada, x' } })
-  })
-
-  it('knows no values of a digest', () => {
-    expect(read('q83vEjRWeJCrze8SNFZ4kA')).toEqual({
-      digest: 'q83vEjRWeJCrze8SNFZ4kA',
-    })
   })
 })
 

@@ -12,6 +12,8 @@ export interface ConcurrencyContender extends Contender {
   readonly open: OpenRedisSubject
   /** The limit, where it must not be reached. @default that of the case */
   readonly limit?: number
+  /** It is measured where calls carry several checks. @default 1 */
+  readonly minInFlight?: number
 }
 
 /** Never reached in a window of an hour, as those of the peers. */
@@ -31,7 +33,10 @@ export const contenders = {
     ...ours('sluice fixed-window', { algorithm: 'fixed-window' }),
     limit: unreachable,
   },
-  twoLogs: ours('sluice sliding-log × 2', { algorithm: 'sliding-log', policies: 2 }),
+  twoLogs: {
+    ...ours('sluice sliding-log × 2', { algorithm: 'sliding-log', policies: 2 }),
+    minInFlight: 16,
+  },
   rateLimitRedis: { name: 'rate-limit-redis', role: 'peer', open: rateLimitRedis },
   flexible: { name: 'rate-limiter-flexible', role: 'peer', open: rateLimiterFlexibleRedis },
   flexibleBlocking: {
@@ -58,7 +63,6 @@ export const more: readonly ConcurrencyContender[] = [
   ours('sluice sliding-log × 4', { algorithm: 'sliding-log', policies: 4 }),
 ]
 
-/** The worker finds its contender here by name. */
 export function contenderNamed(name: string | undefined): ConcurrencyContender {
   const all: readonly ConcurrencyContender[] = [...Object.values(contenders), ...more]
   const found = all.find((one) => one.name === name)

@@ -21,12 +21,9 @@ export interface RoundInput {
   readonly durationMs: number
 }
 
-/** What a worker, which holds one contender, can be asked. */
 export type ConcurrencyProtocol = {
-  /** Connects, and fills all keys. */
   open: { input: ConcurrencySetting; output: undefined }
   round: { input: RoundInput; output: Figures }
-  /** Disconnects. */
   close: { input: undefined; output: undefined }
 }
 

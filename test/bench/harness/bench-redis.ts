@@ -2,7 +2,6 @@ import { Redis } from 'ioredis'
 import { startRedis } from '../../support/redis-server.ts'
 import type { Bench } from './bench.ts'
 
-/** A Redis server of the benchmark's own. */
 export interface BenchRedis {
   readonly port: number
   readonly pid: number

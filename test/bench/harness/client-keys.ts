@@ -1,4 +1,3 @@
-/** Identities, in an order in which neighbours have nothing to do with each other. */
 export function clientKeys(count: number): string[] {
   const names = Array.from({ length: count }, (_, index) => `client-${index}`)
   return shuffled(names, seededRandom(count))
@@ -25,7 +24,6 @@ function seededRandom(seed: number): () => number {
   }
 }
 
-/** The items in an order that tells nothing, the same every time. */
 function shuffled<T>(items: readonly T[], random: () => number): T[] {
   const result = [...items]
   for (let i = result.length - 1; i > 0; i--) {

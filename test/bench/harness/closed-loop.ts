@@ -1,10 +1,8 @@
 import type { MaybePromise } from '@sluice/core'
 
 export interface LoopOptions {
-  /** Checks under way at once. */
   readonly inFlight: number
   readonly durationMs: number
-  /** One check; whether it was allowed. */
   check(): MaybePromise<boolean>
 }
 
@@ -12,7 +10,6 @@ export interface LoopResult {
   readonly checks: number
   readonly allowed: number
   readonly elapsedMs: number
-  /** One for every check, in the order they ended. */
   readonly latenciesMs: readonly number[]
 }
 

@@ -1,10 +1,6 @@
 /** What was measured, by name; the unit stands in the name. */
 export type Figures = Readonly<Record<string, number>>
 
-function median(values: readonly number[]): number {
-  return quantile(values, 0.5)
-}
-
 /** The value below which this share of the values lies, between neighbours by proportion; NaN for none. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = Float64Array.from(values).sort()
@@ -14,13 +10,12 @@ export function quantile(values: readonly number[], share: number): number {
   return low + (high - low) * (place - Math.floor(place))
 }
 
-/** For each figure, the median over the rounds that have it. */
 export function medians(rounds: readonly Figures[]): Figures {
   const names = new Set(rounds.flatMap((round) => Object.keys(round)))
   return Object.fromEntries(
     [...names].map((name) => {
       const values = rounds.flatMap((round) => round[name] ?? [])
-      return [name, median(values)]
+      return [name, quantile(values, 0.5)]
     }),
   )
 }
@@ -39,9 +34,4 @@ export function medianRatios(ours: readonly Figures[], theirs: readonly Figures[
     return Object.fromEntries(pairs)
   })
   return medians(ratios)
-}
-
-/** For each figure that both have, the ratio of the medians. */
-export function ratiosOfMedians(ours: readonly Figures[], theirs: readonly Figures[]): Figures {
-  return medianRatios([medians(ours)], [medians(theirs)])
 }

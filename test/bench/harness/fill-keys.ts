@@ -30,7 +30,6 @@ export async function fillKeys(
   }
 }
 
-/** Gives all these keys the value of one. */
 export async function copyKey(
   control: Redis,
   template: string,

@@ -7,11 +7,9 @@ import { readRedis } from './redis-meter.ts'
 export interface MeasureOptions {
   readonly inFlight: number
   readonly durationMs: number
-  /** The key of the next check. */
   nextKey(): string
 }
 
-/** One round of a subject that decides in Redis. */
 export async function measureRedis(
   control: Redis,
   subject: RedisSubject,

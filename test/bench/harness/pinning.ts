@@ -2,9 +2,7 @@ import { execFileSync } from 'node:child_process'
 
 /** Keeps processes on cores of their own. Unpinned, the throughput of one subject varies twofold between runs. */
 export interface Pinning<Side extends string> {
-  /** What was done, for the output. */
   readonly note: string
-  /** Pins all threads of a process. */
   pin(side: Side, pid: number): void
   /** Lets a process use all cores again that this one might use at first. */
   release(pid: number): void

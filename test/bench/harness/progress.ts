@@ -9,7 +9,6 @@ export function progress(text: string): void {
   else process.stderr.write(`${line}\n`)
 }
 
-/** A line that stays. */
 export function note(text: string): void {
   progress(text)
   if (process.stderr.isTTY) process.stderr.write('\n')

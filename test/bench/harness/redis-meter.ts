@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis'
 
-/** What a Redis server had done at one time. */
 export interface RedisReading {
   /** CPU time of its main thread, which runs all commands and scripts. */
   readonly cpuUs: number

@@ -10,7 +10,6 @@ export interface Contender {
   readonly role: Role
 }
 
-/** The figures of one contender, a set for every round. */
 export interface Series {
   readonly contender: Contender
   readonly rounds: readonly Figures[]
@@ -18,7 +17,6 @@ export interface Series {
 
 export interface RoundsOptions<C extends Contender> {
   readonly suite: string
-  /** The name of the case. */
   readonly name: string
   readonly contenders: readonly C[]
   readonly rounds: number

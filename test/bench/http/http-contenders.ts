@@ -11,9 +11,7 @@ export const secret = 'of the benchmark'
 interface HttpSetting extends Quota {
   /** Where counts live; in the process when left out. */
   readonly redis?: Redis
-  /** What its keys begin with. */
   readonly prefix: string
-  /** Told when the store of ours did not decide. */
   onStoreError?(error: Error): void
 }
 
@@ -40,7 +38,6 @@ const frameworks = [
   { framework: 'fastify', shown: 'Fastify', peer: '@fastify/rate-limit' },
 ] as const
 
-/** Everybody who serves; a server process finds its contender here by name. */
 export const httpContenders: readonly HttpContender[] = frameworks.flatMap(
   ({ framework, shown, peer }): HttpContender[] => [
     {

@@ -8,7 +8,6 @@ export interface ListenInput extends Quota {
   readonly prefix: string
 }
 
-/** What a server, which holds one contender, can be asked. */
 export type HttpProtocol = {
   /** Serves under a quota, on a port of its own, beside those before. */
   listen: { input: ListenInput; output: number }

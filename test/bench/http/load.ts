@@ -13,7 +13,6 @@ export interface LoadResult {
   readonly requests: number
   readonly elapsedMs: number
   readonly latenciesMs: readonly number[]
-  /** How many answers had each status. */
   readonly statuses: ReadonlyMap<number, number>
 }
 

@@ -31,7 +31,6 @@ const rateLimiterFlexible: MemoryContender = {
   },
 }
 
-/** Everybody who decides in memory; the worker finds its contender here by name. */
 export const memoryContenders: readonly MemoryContender[] = [
   sluiceMemory('sliding-log'),
   sluiceDecide('sliding-log'),

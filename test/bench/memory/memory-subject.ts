@@ -2,17 +2,13 @@ import type { MaybePromise } from '@sluice/core'
 import type { Contender } from '../harness/rounds.ts'
 import type { Quota } from '../subjects/algorithm-policy.ts'
 
-/** Something that decides by counts in this process. */
 export interface MemorySubject {
-  /** Whether the request passes. */
   check(key: string): MaybePromise<boolean>
-  /** Lets go of timers. */
   close?(): void
 }
 
 export interface MemorySetting extends Quota {
   readonly traffic: 'allowed' | 'denied'
-  /** As many as will be held. */
   readonly keys: number
 }
 

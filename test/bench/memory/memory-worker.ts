@@ -8,7 +8,6 @@ import { memoryContenders } from './memory-contenders.ts'
 import type { MemoryContender, MemorySetting, MemorySubject } from './memory-subject.ts'
 import { observeContenders } from './sluice-memory.ts'
 
-/** What a worker, which holds one contender, can be asked. */
 export type MemoryProtocol = {
   /** Fills all keys. What a key takes on the heap: after its first unit, and when it is full. */
   open: { input: MemorySetting; output: Figures }

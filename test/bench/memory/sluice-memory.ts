@@ -8,7 +8,6 @@ import {
 } from '../subjects/algorithm-policy.ts'
 import type { MemoryContender, MemorySetting } from './memory-subject.ts'
 
-/** Sluice as users without HTTP call it. */
 export function sluiceMemory(algorithm: AlgorithmName, policies = 1): MemoryContender {
   return {
     ...describe(algorithm, policies),
@@ -26,7 +25,6 @@ export function sluiceMemory(algorithm: AlgorithmName, policies = 1): MemoryCont
   }
 }
 
-/** Who decides in the suite observe: with metrics and the busiest keys, and without. */
 export const observeContenders = {
   with: { ...observed('with metrics and the busiest keys', true), role: 'ours' },
   without: { ...observed('without metrics', false), role: 'reference' },

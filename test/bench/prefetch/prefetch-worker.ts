@@ -23,10 +23,8 @@ export interface RoundOutput {
   readonly p50Us: number
 }
 
-/** What a process with one hot key can be asked. */
 export type PrefetchProtocol = {
   open: { input: OpenInput; output: undefined }
-  /** Asks so often a second, on one key. */
   round: { input: { durationMs: number; perSecond: number }; output: RoundOutput }
 }
 

@@ -1,33 +1,28 @@
-/** How a figure is shown, and which way it is better. */
-export interface FigureLabel {
-  readonly label: string
-  /** Nothing where it is neither. */
-  readonly better?: 'higher' | 'lower'
-  /** Whether a case is summed up by the ratio of it. */
-  readonly main?: boolean
-  /** Whether it is what is left of two measurements: in a single round mostly noise, which no ratio may divide by. */
-  readonly difference?: boolean
+/** The labels of all figures that are shown, in the order of columns. */
+export const figureLabels: Readonly<Record<string, string>> = {
+  perSecond: 'per second',
+  freshPerSecond: 'fresh keys per second',
+  nodeCpuUs: 'Node CPU µs',
+  addedCpuUs: 'above bare µs',
+  redisCpuUs: 'Redis CPU µs',
+  bothCpuUs: 'both CPU µs',
+  redisCommands: 'Redis commands',
+  p50Ms: 'p50 ms',
+  p99Ms: 'p99 ms',
+  callUs: 'median call µs',
+  usedShare: 'admitted ÷ limit',
+  allowedShare: 'allowed',
+  bytesPerKey: 'bytes per key',
+  bytesPerFullKey: 'bytes per full key',
+  bytesPerUnit: 'bytes per recorded request',
+  longestPauseMs: 'longest pause ms',
 }
 
-/** Every figure that is shown, in the order of columns. */
-export const figureLabels: Readonly<Record<string, FigureLabel>> = {
-  perSecond: { label: 'per second', better: 'higher', main: true },
-  freshPerSecond: { label: 'fresh keys per second', better: 'higher' },
-  nodeCpuUs: { label: 'Node CPU µs', better: 'lower', main: true },
-  addedCpuUs: { label: 'above bare µs', better: 'lower', main: true, difference: true },
-  redisCpuUs: { label: 'Redis CPU µs', better: 'lower', main: true },
-  bothCpuUs: { label: 'both CPU µs', better: 'lower' },
-  redisCommands: { label: 'Redis commands', better: 'lower' },
-  p50Ms: { label: 'p50 ms', better: 'lower' },
-  p99Ms: { label: 'p99 ms', better: 'lower' },
-  callUs: { label: 'median call µs', better: 'lower' },
-  usedShare: { label: 'admitted ÷ limit', better: 'higher' },
-  allowedShare: { label: 'allowed' },
-  bytesPerKey: { label: 'bytes per key', better: 'lower' },
-  bytesPerFullKey: { label: 'bytes per full key', better: 'lower' },
-  bytesPerUnit: { label: 'bytes per recorded request', better: 'lower' },
-  longestPauseMs: { label: 'longest pause ms', better: 'lower', main: true },
-}
+/** The figures whose ratios sum up a case. */
+export const mainFigures = ['perSecond', 'nodeCpuUs', 'addedCpuUs', 'redisCpuUs', 'longestPauseMs']
+
+/** What is left of two measurements: in a single round mostly noise, which no ratio may divide by. */
+export const difference = 'addedCpuUs'
 
 /** Three digits that mean something, and no more. */
 export function showNumber(value: number): string {

@@ -22,7 +22,6 @@ const markers = [
 const grey = '#57606a'
 const faint = '#e3e6ea'
 
-/** A line chart as SVG, both axes logarithmic. */
 export function lineChart({ title, xLabel, yLabel, lines }: ChartOptions): string {
   const points = lines.flatMap((line) => line.points)
   const x = logScale(

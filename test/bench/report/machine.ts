@@ -9,7 +9,6 @@ export function describeMachine(): string {
   return `${first?.model}, ${cpus().length} cores, ${memory}, ${type()} ${release()}, load ${load}`
 }
 
-/** The versions that are installed. */
 export function versionsOf(packages: readonly string[]): Record<string, string> {
   const locked: Record<string, { version?: string; resolved: string; link?: true } | undefined> =
     JSON.parse(readText('package-lock.json')).packages

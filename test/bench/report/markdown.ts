@@ -1,7 +1,6 @@
-import { figureLabels, showNumber } from './figure-labels.ts'
+import { figureLabels, mainFigures, showNumber } from './figure-labels.ts'
 import type { Comparison, Report, Row } from './report.ts'
 
-/** All tables: for each case the figures, and how ours compare. */
 export function markdown(report: Report, machine: string): string {
   const suites = [...groupBy(report.rows, ({ suite }) => suite)]
   const versions = Object.entries(report.versions).map(([name, version]) => `${name} ${version}`)
@@ -27,7 +26,7 @@ function caseSections(report: Report, rows: readonly Row[]): string {
 
 function figureTable(rows: readonly Row[]): string {
   const shown = Object.keys(figureLabels).filter((name) => rows.some((row) => name in row.figures))
-  const head = ['', ...shown.map((name) => figureLabels[name]?.label ?? name)]
+  const head = ['', ...shown.map((name) => figureLabels[name] ?? name)]
   const body = rows.map(({ subject, figures }) => [
     subject,
     ...shown.map((name) => showNumber(figures[name] ?? Number.NaN)),
@@ -37,19 +36,17 @@ function figureTable(rows: readonly Row[]): string {
 
 /** Ours ÷ theirs in the same rounds, for the main figures. */
 function ratioTable(comparisons: readonly Comparison[]): string {
-  const mains = Object.entries(figureLabels).filter(
-    ([name, { main }]) => main && comparisons.some(({ ratios }) => name in ratios),
-  )
+  const mains = mainFigures.filter((name) => comparisons.some(({ ratios }) => name in ratios))
   const others = [...new Set(comparisons.map(({ against }) => against))]
   const head = [
-    `ours ÷ theirs: ${mains.map(([, { label }]) => label).join(' · ')}`,
+    `ours ÷ theirs: ${mains.map((name) => figureLabels[name]).join(' · ')}`,
     ...others.map((name) => `÷ ${name}`),
   ]
   const body = [...groupBy(comparisons, ({ subject }) => subject)].map(([subject, list]) => [
     subject,
     ...others.map((name) => {
       const ratios = list.find(({ against }) => against === name)?.ratios ?? {}
-      return mains.map(([figure]) => showNumber(ratios[figure] ?? Number.NaN)).join(' · ')
+      return mains.map((figure) => showNumber(ratios[figure] ?? Number.NaN)).join(' · ')
     }),
   ])
   return table(head, body)

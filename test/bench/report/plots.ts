@@ -25,7 +25,6 @@ const plots = {
   },
 } as const
 
-/** Draws each plot whose suite took part. */
 export async function writePlots({ rows }: Report, folder: string): Promise<void> {
   for (const [file, { suite, cases, figure, ...labels }] of Object.entries(plots)) {
     const points = new Map<string, Line['points']>()

@@ -1,6 +1,6 @@
-import { type Figures, medianRatios, medians, ratiosOfMedians } from '../harness/figures.ts'
+import { type Figures, medianRatios, medians } from '../harness/figures.ts'
 import type { Series } from '../harness/rounds.ts'
-import { figureLabels } from './figure-labels.ts'
+import { difference } from './figure-labels.ts'
 
 interface Place {
   readonly suite: string
@@ -22,14 +22,11 @@ export interface Failure extends Place {
   readonly reason: string
 }
 
-/** All that was measured. */
 export class Report {
   readonly rows: Row[] = []
   readonly comparisons: Comparison[] = []
   readonly failures: Failure[] = []
-  /** What a reader of the figures has to know of how they were measured. */
   readonly notes: string[] = []
-  /** Of the software that took part, by name. */
   readonly versions: Record<string, string> = {}
 
   /** Adds the medians of each contender, and the ratios of ours to all others, from the rounds of one case. */
@@ -51,9 +48,8 @@ export class Report {
   }
 }
 
-/** Round by round, which a slow spell does not disturb; for differences by their medians. */
+/** Round by round, which a slow spell does not disturb; of a difference, that of the medians. */
 function ratiosOf(ours: readonly Figures[], theirs: readonly Figures[]): Figures {
-  const ofMedians = Object.entries(ratiosOfMedians(ours, theirs))
-  const differences = ofMedians.filter(([name]) => figureLabels[name]?.difference)
-  return { ...medianRatios(ours, theirs), ...Object.fromEntries(differences) }
+  const { [difference]: ratio } = medianRatios([medians(ours)], [medians(theirs)])
+  return { ...medianRatios(ours, theirs), ...(ratio !== undefined && { [difference]: ratio }) }
 }

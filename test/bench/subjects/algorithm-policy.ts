@@ -4,7 +4,6 @@ import { testedAlgorithms } from '../../stores/algorithm-policy.ts'
 
 export { type AlgorithmName, algorithmNames }
 
-/** The options of one policy, as `createLimiter` takes them. */
 export type PolicyOptions = NonNullable<Parameters<typeof createLimiter>[0]['policies']>[number]
 
 export interface Quota {

@@ -4,11 +4,8 @@ import type { Contender } from '../harness/rounds.ts'
 import type { SimulatedClock } from '../harness/simulated-clock.ts'
 import type { Quota } from './algorithm-policy.ts'
 
-/** Something that decides by counts in Redis. */
 export interface RedisSubject extends Contender {
-  /** Whether the request passes. */
   check(key: string): MaybePromise<boolean>
-  /** What all its keys in Redis begin with. */
   readonly prefix: string
   /** Fills one key as far as its traffic wants; nothing for those that are measured as well when nearly empty. */
   fill?(key: string): Promise<void>
@@ -25,7 +22,6 @@ export interface RedisSubject extends Contender {
   readonly recordedUnits?: number
 }
 
-/** What a subject is asked to limit. */
 export interface RedisSetting extends Quota {
   /** Where it connects; each subject has a connection of its own. */
   connect(): Promise<Redis>

@@ -35,7 +35,6 @@ const clients = {
     }),
 } satisfies Record<string, (port: number) => Promise<UserClient>>
 
-/** Sluice, with the Redis store. */
 export function sluiceRedis(variant: SluiceVariant): OpenRedisSubject {
   const { algorithm, policies = 1, client: library } = variant
   const name = `sluice ${nameOf(variant)}`

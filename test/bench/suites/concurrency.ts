@@ -19,7 +19,9 @@ export const concurrency: Suite = {
     const pinning = choosePinning('Node', 'Redis')
     pinning.pin('Redis', redis.pid)
     bench.report.notes.push(`Suite concurrency: ${pinning.note}`)
-    const chosen = chosenFields(bench)
+    const chosen = fields(bench)
+      .map((field) => ({ ...field, cases: field.cases.filter(({ name }) => bench.isChosen(name)) }))
+      .filter(({ cases }) => cases.length > 0)
     const who = new Set(chosen.flatMap((field) => field.contenders))
     const workers = await startContenders(bench, pinning, [...who])
     for (const field of chosen) {
@@ -38,25 +40,15 @@ type Workers = ReadonlyMap<ConcurrencyContender, Worker>
 interface Field {
   readonly setting: Omit<ConcurrencySetting, 'port'>
   readonly contenders: readonly ConcurrencyContender[]
-  readonly cases: readonly FieldCase[]
+  readonly cases: readonly { readonly name: string; readonly inFlight: number }[]
   readonly rounds: number
   readonly roundMs: number
-}
-
-interface FieldCase {
-  readonly name: string
-  readonly inFlight: number
-  /** @default all */
-  readonly includes?: (contender: ConcurrencyContender) => boolean
 }
 
 const limit = 100
 /** As long as Sluice believes a denial by default: in each round of a flood every key is asked of Redis once. */
 const denialTtlMs = 1_000
 const numbersInFlight = [1, 2, 4, 8, 16, 32, 64, 256]
-/** Two policies, which are measured where calls carry several checks. */
-const isFor = (inFlight: number) => (one: ConcurrencyContender) =>
-  one !== contenders.twoLogs || inFlight >= 16
 
 function fields({ quick }: Bench): readonly Field[] {
   const { log, window, twoLogs, rateLimitRedis, flexible, flexibleBlocking } = contenders
@@ -73,7 +65,6 @@ function fields({ quick }: Bench): readonly Field[] {
       cases: (quick ? [1, 4, 16, 64, 256] : numbersInFlight).map((inFlight) => ({
         name: `${inFlight} in flight`,
         inFlight,
-        includes: isFor(inFlight),
       })),
     },
     {
@@ -122,12 +113,6 @@ function fields({ quick }: Bench): readonly Field[] {
   ]
 }
 
-function chosenFields(bench: Bench): readonly Field[] {
-  return fields(bench)
-    .map((field) => ({ ...field, cases: field.cases.filter(({ name }) => bench.isChosen(name)) }))
-    .filter(({ cases }) => cases.length > 0)
-}
-
 /** A process for each, pinned to the core of Node once it has begun. */
 async function startContenders(
   { cleanups }: Bench,
@@ -146,13 +131,10 @@ async function startContenders(
   return workers
 }
 
-interface FieldRun {
-  readonly field: Field
-  readonly workers: Workers
-  readonly port: number
-}
-
-async function runField(bench: Bench, { field, workers, port }: FieldRun): Promise<void> {
+async function runField(
+  bench: Bench,
+  { field, workers, port }: { field: Field; workers: Workers; port: number },
+): Promise<void> {
   const { report, quick } = bench
   const suite = concurrency.name
   const [first] = field.cases
@@ -171,10 +153,10 @@ async function runField(bench: Bench, { field, workers, port }: FieldRun): Promi
       leaveOut(report, { suite, case: `${first?.name} …`, subject: contender.name, error })
     }
   }
-  for (const { name, inFlight, includes = () => true } of field.cases) {
+  for (const { name, inFlight } of field.cases) {
     const series = await interleave(report, {
       ...{ suite, name, rounds: field.rounds, roundMs: field.roundMs },
-      contenders: open.filter(includes),
+      contenders: open.filter(({ minInFlight = 1 }) => inFlight >= minInFlight),
       measure: (contender, durationMs) =>
         workerOf(workers, contender).ask('round', { inFlight, durationMs }),
     })

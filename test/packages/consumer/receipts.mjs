@@ -9,35 +9,23 @@ assert.notEqual(esm.createLimiter, cjs.createLimiter, 'two copies of core')
 /** A store elsewhere, which may be away. */
 function remoteStore(form) {
   const memory = form.memoryStore()
-  const asked = []
-  const call =
-    (op, decide) =>
-    async (...args) => {
-      asked.push(op)
+  const store = { ...memory, asked: [], isAway: false }
+  for (const op of ['apply', 'change', 'grant']) {
+    store[op] = async (...args) => {
+      store.asked.push(op)
       if (store.isAway) throw new Error('away')
-      return decide(...args)
+      return memory[op](...args)
     }
-  const store = {
-    ...memory,
-    asked,
-    isAway: false,
-    apply: call('apply', memory.apply),
-    change: call('change', memory.change),
-    grant: call('grant', memory.grant),
   }
   return store
 }
 
+const consume = (limiter) => limiter.consume('ada')
+
 /** Who holds the units of a decision, each with a store and a way to come by such a decision. */
 const homes = {
-  'the memory store': {
-    make: (form) => ({ store: form.memoryStore() }),
-    decide: (limiter) => limiter.consume('ada'),
-  },
-  'another store': {
-    make: (form) => ({ store: remoteStore(form) }),
-    decide: (limiter) => limiter.consume('ada'),
-  },
+  'the memory store': { make: (form) => ({ store: form.memoryStore() }), decide: consume },
+  'another store': { make: (form) => ({ store: remoteStore(form) }), decide: consume },
   'a grant': {
     make: (form) => ({ store: remoteStore(form), prefetch: '5s' }),
     decide: (limiter, { store }) => unasked(limiter, store),
@@ -50,24 +38,20 @@ const homes = {
     make: (form) => ({ store: remoteStore(form) }),
     async decide(limiter, { store }) {
       store.isAway = true
-      for (let i = 0; i < 5; i += 1) await limiter.consume('ada')
-      const decision = await limiter.consume('ada')
+      for (let i = 0; i < 5; i += 1) await consume(limiter)
+      const decision = await consume(limiter)
       assert.equal(decision.source, 'fallback')
       return decision
     },
   },
   'the pool of regions': {
-    make: (form) => ({
-      store: form.regionalStore({
-        region: 'eu',
-        local: remoteStore(form),
-        global: remoteStore(form),
-        shares: { eu: 0.01 },
-      }),
-    }),
+    make(form) {
+      const [local, global] = [remoteStore(form), remoteStore(form)]
+      return { store: form.regionalStore({ region: 'eu', local, global, shares: { eu: 0.01 } }) }
+    },
     async decide(limiter) {
-      for (let i = 0; i < 5; i += 1) await limiter.consume('ada')
-      return limiter.consume('ada')
+      for (let i = 0; i < 5; i += 1) await consume(limiter)
+      return consume(limiter)
     },
   },
 }
@@ -76,7 +60,7 @@ const homes = {
 async function unasked(limiter, store) {
   for (let i = 0; i < 100; i += 1) {
     const calls = store.asked.length
-    const decision = await limiter.consume('ada')
+    const decision = await consume(limiter)
     if (store.asked.slice(calls).every((op) => op === 'grant')) return decision
   }
   throw new Error('each request was asked about')
