@@ -11,7 +11,7 @@ const sections: { readonly [title: string]: readonly Link[] } = {
     ['Behind a proxy', '/start/proxy'],
     ['Choose a limit', '/choosing'],
     ['Playground', '/playground'],
-    ['Checklist for production', '/production'],
+    ['Production checklist', '/production'],
   ],
   Guides: [
     ['All recipes', '/recipes'],
@@ -20,7 +20,7 @@ const sections: { readonly [title: string]: readonly Link[] } = {
     ['Plans', '/recipes#plans-by-api-key'],
     ['GraphQL by complexity', '/recipes#graphql-by-complexity'],
     ['Uploads by bytes', '/recipes#uploads-by-bytes'],
-    ['Keys: whom to count', '/keys'],
+    ['Keys: who is counted', '/keys'],
     ['Limits: what to count', '/limits'],
     ['Routes, and many limits', '/routes'],
     ['Queues', '/queues'],

@@ -32,6 +32,10 @@ export interface QueueingApp {
   /** Called when a request gets to the route of the application. */
   readonly reached: Mock
   work(handler: JobHandler): void
+  /** Asks for a report. @default a POST of ada */
+  send(question?: Question): Promise<Answer>
+  /** The statuses of several requests for reports, one after the other. */
+  sent(...questions: readonly Question[]): Promise<number[]>
 }
 
 /** Starts an application whose route /reports has an admission, beside the monitor of its jobs. */
@@ -58,7 +62,13 @@ export async function startQueueing(
     const worker = createWorker({ broker, handler, attempts: 1 })
     onTestFinished(() => worker.close({ grace: 1 }))
   }
-  return { app, queue, broker, reached, work }
+  const send = (question = post()) => app.ask('/reports', question)
+  async function sent(...questions: readonly Question[]): Promise<number[]> {
+    const statuses: number[] = []
+    for (const question of questions) statuses.push((await send(question)).status)
+    return statuses
+  }
+  return { app, queue, broker, reached, work, send, sent }
 }
 
 export const ada = { 'x-api-key': 'ada' }

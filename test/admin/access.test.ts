@@ -73,7 +73,7 @@ describe('authorize', () => {
   })
 })
 
-describe.each(frameworks)("authorize: 'localhost' in %s", (framework) => {
+describe.each(frameworks)("authorize: 'localhost' in $name", (framework) => {
   it('lets this machine in, and nobody through a proxy or under another Host', async () => {
     const { port } = await startAdmin({ framework, admin: { authorize: 'localhost' } })
     const statusWith = async (headers: Record<string, string>) =>

@@ -1,13 +1,7 @@
-import { createServer, type Server } from 'node:http'
-import { createAdaptorServer, type HttpBindings } from '@hono/node-server'
 import { type AdminOptions, createAdmin, type Granted } from '@sluice/admin'
 import { memoryStore, type Store } from '@sluice/core'
-import { mount as expressMount, rateLimit } from '@sluice/express'
-import { mount as fastifyMount, rateLimitPlugin } from '@sluice/fastify'
-import { mount as fetchMount, rateLimit as fetchRateLimit } from '@sluice/fetch'
-import { mount as honoMount, rateLimit as honoRateLimit } from '@sluice/hono'
+import { mount, rateLimitPlugin } from '@sluice/fastify'
 import { route, tenant, user } from '@sluice/http'
-import { mount as koaMount, rateLimit as koaRateLimit } from '@sluice/koa'
 import { collectMetrics, type Metrics } from '@sluice/metrics'
 import type { Policies } from '@sluice/policies'
 import { createQueue, memoryBroker, type Queue } from '@sluice/queue'
@@ -15,16 +9,37 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import express5 from 'express'
 import express4 from 'express4'
 import Fastify from 'fastify'
-import { type Context, Hono } from 'hono'
 import Koa from 'koa'
 import { expect, onTestFinished } from 'vitest'
 import { ask } from '../adapters/ask.ts'
-import { runningOn } from '../adapters/drivers/driver.ts'
+import type { Driver, NativeRequest } from '../adapters/drivers/driver.ts'
+import { expressDriver } from '../adapters/drivers/express-driver.ts'
+import { fetchDriver } from '../adapters/drivers/fetch-driver.ts'
+import { honoDriver } from '../adapters/drivers/hono-driver.ts'
+import { koaDriver } from '../adapters/drivers/koa-driver.ts'
 import { openInTest } from '../policies/live-policies.ts'
 import { readText } from '../support/workspace.ts'
 
-export const frameworks = ['express 5', 'express 4', 'fastify', 'koa', 'hono', 'fetch'] as const
-type Framework = (typeof frameworks)[number]
+/** With the limits in a scope of their own: those of the whole application would count the admin API, too. */
+const fastifyDriver: Driver = {
+  name: 'Fastify 5',
+  async start({ limits: [limits] = [], mounts = [] }) {
+    const app = Fastify()
+    for (const [prefix, handler] of mounts) await app.register(mount(handler), { prefix })
+    await app.register(async (inner) => {
+      await inner.register(rateLimitPlugin, limits as never)
+      inner.get('/', async () => 'ok')
+    })
+    const url = await app.listen({ port: 0, host: '127.0.0.1' })
+    return { port: Number(new URL(url).port), server: app.server, close: () => app.close() }
+  },
+}
+
+export const frameworks: readonly Driver[] = [
+  expressDriver('Express 5', express5),
+  expressDriver('Express 4', express4),
+  ...[fastifyDriver, koaDriver('Koa 3', Koa), honoDriver, fetchDriver],
+]
 
 /** A file with a policy for each kind of key, and an override. */
 const wholeFile = `
@@ -41,11 +56,13 @@ overrides:
 
 export const everything: Granted = { actor: 'ada', may: ['read', 'keys', 'policies'] }
 
-interface Part {
-  readonly options: AdminOptions
-  readonly policies: Policies
-  readonly metrics: Metrics
-  readonly store: Store
+const headerOf = (name: string) => (request: unknown) =>
+  (request as NativeRequest).headers[name]?.toString() || undefined
+const keys = { user: user(headerOf('x-user')), tenant: tenant(headerOf('x-tenant')) }
+/** Those of a function of the code, whose values nobody would type, and of a route. */
+const moreKeys = {
+  login: (request: unknown) => `login of ${headerOf('x-user')(request)}`,
+  spot: route(),
 }
 
 export interface AdminUnderTest {
@@ -84,7 +101,8 @@ interface Answered {
 }
 
 interface StartOptions {
-  readonly framework?: Framework
+  /** @default Express 5 */
+  readonly framework?: Driver | undefined
   readonly file?: string
   readonly store?: Store
   /** @default may do everything */
@@ -93,16 +111,24 @@ interface StartOptions {
 
 /** Starts an application with limits that change and the admin API under /limits, until the test is over. */
 export async function startAdmin(options: StartOptions = {}): Promise<AdminUnderTest> {
-  const { framework = 'express 5', file = wholeFile, store = memoryStore(), admin = {} } = options
+  const { framework = frameworks[0], file = wholeFile, store = memoryStore(), admin = {} } = options
   const { policies } = await openInTest(file, store)
   const metrics = collectMetrics({ store })
   onTestFinished(() => metrics.close())
   const queue = createQueue({ broker: memoryBroker(), maxDepth: 100, maxAge: '1h' })
-  const part: Part = {
-    options: { policies, metrics, queues: [queue], authorize: () => everything, ...admin },
-    ...{ policies, metrics, store },
+  const all = { policies, metrics, queues: [queue], authorize: () => everything, ...admin }
+  const isNamed = policies.file.policies?.some(({ key }) => key === 'login' || key === 'spot')
+  const limits = {
+    ...{ policies, store, observers: [metrics], values: { plan: headerOf('x-plan') } },
+    keys: isNamed ? { ...keys, ...moreKeys } : keys,
   }
-  const { port } = await servers[framework](part)
+  const running = await framework?.start({
+    limits: [limits as never],
+    mounts: [['/limits', createAdmin(all)]],
+  })
+  if (!running) throw new Error('there is no framework')
+  onTestFinished(() => running.close())
+  const { port } = running
   const call: AdminUnderTest['call'] = (method, path, asked) => callApi(port, method, path, asked)
   return {
     ...{ port, policies, metrics, queue, store, call },
@@ -156,94 +182,4 @@ function checkAnswer(method: string, path: string, status: number, value: unknow
   if (!validate) throw new Error(`openapi.json has no schema at ${place}`)
   validate(value)
   expect(validate.errors ?? [], `${method} ${path}: ${JSON.stringify(value)}`).toEqual([])
-}
-
-/** The part that the requests of all frameworks share. */
-interface WithHeaders {
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
-}
-
-/** The keys of a framework, by what reads a header of its requests. */
-function keysBy<Request>(header: (request: Request, name: string) => string | undefined) {
-  return {
-    user: user((request: Request) => header(request, 'x-user')),
-    tenant: tenant((request: Request) => header(request, 'x-tenant')),
-  }
-}
-
-const keys = keysBy(({ headers }: WithHeaders, name) => headers[name]?.toString())
-const values = { plan: ({ headers }: WithHeaders) => headers['x-plan'] || undefined }
-
-/** A function of the code, whose keys are no values that somebody would type. */
-const login = ({ headers }: WithHeaders) => `login of ${headers['x-user']}`
-
-const servers: Readonly<Record<Framework, (part: Part) => Promise<{ readonly port: number }>>> = {
-  'express 5': (part) => expressServer(express5, part),
-  'express 4': (part) => expressServer(express4, part),
-
-  async fastify({ options, policies, metrics, store }) {
-    const app = Fastify()
-    await app.register(fastifyMount(createAdmin(options)), { prefix: '/limits' })
-    await app.register(async (inner) => {
-      await inner.register(rateLimitPlugin, { policies, store, keys, observers: [metrics] })
-      inner.get('/', async () => 'ok')
-    })
-    onTestFinished(() => app.close())
-    return { port: Number(new URL(await app.listen({ port: 0, host: '127.0.0.1' })).port) }
-  },
-
-  async koa({ options, policies, metrics, store }) {
-    const app = new Koa()
-    app.use(koaMount(createAdmin(options), '/limits'))
-    app.use(koaRateLimit({ policies, store, keys, observers: [metrics] }))
-    app.use((context) => {
-      context.body = 'ok'
-    })
-    return listening(createServer(app.callback()))
-  },
-
-  async hono({ options, policies, metrics, store }) {
-    const app = new Hono()
-    const keys = keysBy((context: Context, name) => context.req.header(name))
-    app.use('/limits/*', honoMount(createAdmin(options)))
-    app.use(honoRateLimit({ policies, store, keys, observers: [metrics] }))
-    app.get('/', (context) => context.text('ok'))
-    return webServer(app.fetch)
-  },
-
-  async fetch({ options, policies, metrics, store }) {
-    const admin = fetchMount(createAdmin(options), '/limits')
-    const keys = keysBy((request: Request, name) => request.headers.get(name) ?? undefined)
-    const limited = fetchRateLimit({ policies, store, keys, observers: [metrics] })
-    const app = limited(async () => new Response('ok'))
-    return webServer(async (request, { incoming }) => {
-      const { remoteAddress } = incoming.socket
-      return (await admin(request, { remoteAddress })) ?? app(request, { remoteAddress })
-    })
-  },
-}
-
-type WebHandler = (request: Request, bindings: HttpBindings) => Response | Promise<Response>
-
-function webServer(fetch: WebHandler) {
-  const options = { fetch: fetch as never, overrideGlobalObjects: false }
-  return listening(createAdaptorServer(options) as Server)
-}
-
-function expressServer(express: typeof express5, part: Part) {
-  const { options, policies, metrics, store } = part
-  const app = express()
-  app.use('/limits', expressMount(createAdmin(options)))
-  const named = policies.file.policies?.some(({ key }) => key === 'login' || key === 'spot')
-    ? { ...keys, login, spot: route() }
-    : keys
-  app.use(rateLimit({ policies, store, keys: named, values, observers: [metrics] }))
-  app.get('/', (_request, response) => void response.send('ok'))
-  return listening(createServer(app))
-}
-
-async function listening(server: Server) {
-  const running = await runningOn(server.listen(0, '127.0.0.1'))
-  onTestFinished(() => running.close())
-  return running
 }

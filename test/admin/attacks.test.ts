@@ -130,7 +130,7 @@ describe('attacks on the admin API', () => {
   })
 })
 
-describe.each(frameworks)('a body that does not come, in %s', (framework) => {
+describe.each(frameworks)('a body that does not come, in $name', (framework) => {
   const head = [
     ...['POST /limits/api/v1/keys/reset HTTP/1.1', 'Host: h', 'X-Sluice-Admin: 1'],
     ...['Content-Type: application/json', 'Connection: close'],

@@ -7,7 +7,7 @@ import { callNow, operations } from './operations.ts'
 
 const roles: readonly Role[] = ['read', 'keys', 'policies']
 
-describe.each(frameworks)('the admin API in %s', (framework) => {
+describe.each(frameworks)('the admin API in $name', (framework) => {
   it('answers each operation as openapi.json says, to those who may ask, and 403 to all others', async () => {
     const who: { may: readonly Role[] } = { may: [] }
     const started = await startAdmin({

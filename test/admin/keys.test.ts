@@ -1,4 +1,4 @@
-import { isMemoryStore } from '@sluice/core'
+import { createLimiter, isMemoryStore } from '@sluice/core'
 import { describe, expect, it, vi } from 'vitest'
 import { until } from '../support/until.ts'
 import { type AdminUnderTest, startAdmin } from './admin-server.ts'
@@ -46,6 +46,10 @@ describe.each(storeKinds)('keys by the admin API, with a store in %s', (kind) =>
     expect(await stateOf(started, 'ip 203.0.113.9', 'anybody')).toMatchObject({ used: 0 })
     expect(await stateOf(started, '203.0.113.9', 'anybody')).toMatchObject({ used: 0 })
     expect(await stateOf(started, 'user vip')).toMatchObject({ limit: 50 })
+    const code = { store: started.store, name: 'reports', limit: 1, window: '1h' } as const
+    const limiter = createLimiter({ ...code, observers: started.metrics })
+    for (let i = 0; i < 3; i += 1) await limiter.consume('@user/ada')
+    expect((await look(digest)).body.inCode).toEqual([{ policy: 'reports', denied: 2 }])
     for (const key of ['ada', '@user/ada']) {
       const known = { digest, policies: [{ used: 5 }, {}] }
       expect((await look(key)).body).toMatchObject(known)

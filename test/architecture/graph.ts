@@ -1,17 +1,28 @@
 import { posix } from 'node:path'
+import { parseSync } from 'oxc-parser'
 import { filesUnder, readText } from '../support/workspace.ts'
-import { findImports } from './find-imports.ts'
 
 /** Each source file of a package, with the files of the package that it imports. Imports of types alone count. */
 export type Graph = ReadonlyMap<string, readonly string[]>
+
+/** The modules that a source names, those of types too. A computed name stands as it is written. */
+export function importsOf(file: string, text: string = readText(file)): readonly string[] {
+  const { staticImports, staticExports } = parseSync(file, text).module
+  const requests = [...staticImports, ...staticExports.flatMap(({ entries }) => entries)]
+  const called = [...text.matchAll(/\bimport\(([^)]+)\)/g)].map(([, name = '']) => name)
+  return [
+    ...requests.flatMap(({ moduleRequest }) => moduleRequest?.value ?? []),
+    ...called.map((name) => name.replaceAll("'", '')),
+  ]
+}
 
 export function graphOf(folder: string): Graph {
   const files = filesUnder(`${folder}/src`, '.ts')
   return new Map(
     files.map((file) => {
-      const targets = findImports(file, readText(file))
-        .filter(({ specifier }) => specifier.startsWith('.'))
-        .map(({ specifier }) => posix.join(posix.dirname(file), specifier))
+      const targets = importsOf(file)
+        .filter((specifier) => specifier.startsWith('.'))
+        .map((specifier) => posix.join(posix.dirname(file), specifier))
       return [file, [...new Set(targets)]]
     }),
   )

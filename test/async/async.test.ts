@@ -2,23 +2,17 @@ import type { CheckLimiter, DecisionEvent, PolicyFields, Store } from '@sluice/c
 import { collectMetrics } from '@sluice/metrics'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
-import { afterEach, beforeEach, describe, expect, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startTcpProxy } from '../faults/tcp-proxy.ts'
 import { seriesValue } from '../metrics/scrape.ts'
 import { checkOf, patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
-import type { RedisServer } from '../support/redis-server.ts'
-import { it } from '../support/redis-test.ts'
+import { redisOfFile } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
-let redis: RedisServer
-let client: Redis
+const { client, redis } = await redisOfFile()
+
 let store: Store
 let opened = 0
-
-it.beforeAll(({ redis: server, client: own }) => {
-  redis = server
-  client = own
-})
 
 beforeEach(() => {
   opened += 1
@@ -44,12 +38,10 @@ async function usedAtStore(own: Partial<PolicyFields> = {}): Promise<number> {
   return exact.limit - ((await other.peek('k')).outcomes[0]?.remaining ?? 0)
 }
 
-/** Waits until the store counts all units. */
 function counted(limiter: CheckLimiter): Promise<void> {
   return until('the store counts all units', () => limiter.storeHealth().uncountedUnits === 0)
 }
 
-/** Asks for one unit so often, one after the other. */
 async function consume(limiter: CheckLimiter, times: number): Promise<number> {
   let allowed = 0
   for (let i = 0; i < times; i += 1) if ((await limiter.consume('k')).allowed) allowed += 1
@@ -64,10 +56,8 @@ function decideAtOnce(limiter: CheckLimiter, cost = 1) {
 describe.each(['sliding-log', 'sliding-counter', 'fixed-window'] as const)('%s', (algorithm) => {
   it('asks for the first request of a key, and answers the next ones at once', async () => {
     const events: DecisionEvent[] = []
-    const limiter = limiterWith({
-      policies: [{ ...loose, algorithm }],
-      observers: { onDecision: (event) => void events.push(event) },
-    })
+    const observers = { onDecision: (event: DecisionEvent) => void events.push(event) }
+    const limiter = limiterWith({ policies: [{ ...loose, algorithm }], observers })
     expect(await consume(limiter, 5)).toBe(5)
     const others = Array.from({ length: 4 }, () => 'async')
     expect(events.map(({ answeredBy }) => answeredBy)).toEqual(['redis', ...others])
@@ -161,9 +151,8 @@ describe('a policy with async', () => {
     await limiter.consume('k')
     await counted(limiter)
     const { now } = performance
-    const clock = vi
-      .spyOn(performance, 'now')
-      .mockImplementation(() => now.call(performance) + 600_000)
+    const later = () => now.call(performance) + 600_000
+    const clock = vi.spyOn(performance, 'now').mockImplementation(later)
     const decision = decideAtOnce(limiter)
     clock.mockRestore()
     expect(decision).toBeInstanceOf(Promise)
@@ -231,10 +220,7 @@ describe('several policies', () => {
     await limiter.consume('k')
     const submit = vi.spyOn(store, 'submit')
     const { outcomes } = await limiter.consume('k')
-    expect(outcomes.map(({ policy, remaining }) => [policy.name, remaining])).toEqual([
-      ['a', 98],
-      ['b', 48],
-    ])
+    expect(outcomes).toMatchObject([{ remaining: 98 }, { remaining: 48 }])
     await counted(limiter)
     expect(submit.mock.calls.map(([{ op }]) => op)).toEqual(['charge', 'charge'])
     submit.mockRestore()
@@ -246,14 +232,6 @@ describe('several policies', () => {
     // All or nothing: what the other policy has denied took nothing.
     expect(limiter.storeHealth().uncountedUnits).toBe(0)
     expect(await usedAtStore()).toBe(5)
-  })
-
-  it('of one name share a quota, with async or without it', async () => {
-    const limiter = limiterWith()
-    const other = patientLimiter({ store, policies: [exact] })
-    await consume(limiter, 10)
-    await counted(limiter)
-    expect((await other.consume('k')).outcomes[0]?.remaining).toBe(89)
   })
 })
 
@@ -270,9 +248,8 @@ describe('resets', () => {
 
   it('work by the digest of a key', async () => {
     const digests: string[] = []
-    const limiter = limiterWith({
-      observers: { onDecision: (event) => void digests.push(event.digest ?? '') },
-    })
+    const onDecision = ({ digest = '' }: DecisionEvent) => void digests.push(digest)
+    const limiter = limiterWith({ observers: { onDecision } })
     await consume(limiter, 10)
     const [digest = ''] = digests
     expect(await limiter.reset({ digest })).toBe(true)
@@ -298,11 +275,8 @@ describe.each(['fallback', 'open', 'closed'] as const)('in an outage, mode %s', 
     const own = new Redis(proxy.port, { retryStrategy: () => 50, maxRetriesPerRequest: 0 })
     own.on('error', () => undefined)
     store = storeOn(own)
-    const limiter = limiterWith({
-      failureMode,
-      deadlineMs: 5_000,
-      observers: { onStoreError: () => undefined },
-    })
+    const observers = { onStoreError: () => undefined }
+    const limiter = limiterWith({ failureMode, deadlineMs: 5_000, observers })
     await limiter.consume('k')
     await proxy.refuse()
     for (let i = 0; i < 10; i += 1) void decideAtOnce(limiter)

@@ -10,9 +10,7 @@ describe('the option async', () => {
       { async: { maxUncounted: 0 } },
       /^async\.maxUncounted must be a whole number from 1 to 1000, but is 0$/,
     ],
-    [{ async: { maxUncounted: -1 } }, /from 1 to 1000, but is -1$/],
     [{ async: { maxUncounted: 2.5 } }, /from 1 to 1000, but is 2\.5$/],
-    [{ async: { maxUncounted: Number.NaN } }, /from 1 to 1000, but is NaN$/],
     [{ async: { maxUncounted: 1_001 } }, /from 1 to 1000, but is 1001$/],
     [{ async: { maxUncounted: '50' as never } }, /from 1 to 1000, but is '50'$/],
     [{ async: {} as never }, /^async\.maxUncounted must be a whole number .* but is undefined$/],
@@ -23,10 +21,6 @@ describe('the option async', () => {
     [
       { algorithm: 'leaky-bucket' } as const,
       /^async must be left out with algorithm 'leaky-bucket': only 'sliding-log'/,
-    ],
-    [
-      { algorithm: 'token-bucket' } as const,
-      /^async must be left out with algorithm 'token-bucket'/,
     ],
   ])('is refused as %o', (own, message) => {
     expect(() => limiterOf({ ...loose, ...own })).toThrow(message)
@@ -52,9 +46,9 @@ describe('the option async', () => {
 
   it('changes nothing in memory, which decides at once', async () => {
     const limiter = limiterOf({ ...loose, store: memoryStore() })
-    let allowed = 0
-    for (let i = 0; i < 1_050; i += 1) if ((await limiter.consume('k')).allowed) allowed += 1
-    expect(allowed).toBe(1_000)
+    for (let i = 0; i < 1_050; i += 1) {
+      expect((await limiter.consume('k')).allowed).toBe(i < 1_000)
+    }
     expect(limiter.storeHealth()).toMatchObject({ uncountedUnits: 0, uncountedBound: 0 })
   })
 })

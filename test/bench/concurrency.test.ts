@@ -5,7 +5,6 @@ import { contenders } from './concurrency/concurrency-contenders.ts'
 import { SteadyLogs } from './concurrency/steady-logs.ts'
 import { clientKeys } from './harness/client-keys.ts'
 import { coresIn } from './harness/pinning.ts'
-import { benchOptions } from './options.ts'
 
 describe('the logs of the suite concurrency', () => {
   it('are full but for one unit, by the clock of the server', async ({ client }) => {
@@ -32,26 +31,9 @@ describe('the logs of the suite concurrency', () => {
   })
 })
 
-describe('coresIn', () => {
-  it('reads the list that taskset prints', () => {
-    expect(coresIn("pid 12's current affinity list: 0,2-4\n")).toEqual([0, 2, 3, 4])
-    expect(coresIn("pid 12's current affinity list: 1\n")).toEqual([1])
-  })
-})
-
-describe('the command line', () => {
-  const suites = [{ name: 'growth' }, { name: 'concurrency' }]
-
-  it('runs all suites, or those that are named', () => {
-    expect(benchOptions([], suites).suites).toEqual(['growth', 'concurrency'])
-    expect(benchOptions(['--suite', 'growth'], suites).suites).toEqual(['growth'])
-    expect(() => benchOptions(['--suite', 'nothing'], suites)).toThrow("there is no 'nothing'")
-  })
-
-  it('takes --case beside suites that can be measured in part only', () => {
-    expect(benchOptions(['--suite', 'concurrency', '--case', '64'], suites).case).toBe('64')
-    expect(() => benchOptions(['--suite', 'growth', '--case', '64'], suites)).toThrow('--case')
-  })
+it('the cores of this process are read as taskset prints them', () => {
+  expect(coresIn("pid 12's current affinity list: 0,2-4\n")).toEqual([0, 2, 3, 4])
+  expect(coresIn("pid 12's current affinity list: 1\n")).toEqual([1])
 })
 
 /** The log of the suite on an empty server, by a connection of its own. */

@@ -31,10 +31,7 @@ export type FleetProtocol = {
 const settings: FleetSettings = JSON.parse(process.argv[2] ?? '{}')
 const { port, limit, windowMs, rate, step } = settings
 const file = openSync(settings.file, 'a')
-const client = new Redis(port, '127.0.0.1', {
-  maxRetriesPerRequest: 0,
-  retryStrategy: () => 50,
-})
+const client = new Redis(port, '127.0.0.1', { maxRetriesPerRequest: 0, retryStrategy: () => 50 })
 client.on('error', () => undefined)
 
 const limiter = createLimiter({
@@ -52,7 +49,6 @@ const nowMs = () => Number(process.hrtime.bigint()) / 1e6
 
 /** Units of a stream, 300 on average. Few streams have most of the units. */
 const anyLength = () => Math.min(20_000, 100 / (1 - Math.random()) ** (1 / 1.5))
-/** Units per ms that a stream produces. */
 const speed = 0.1
 const meanPauseMs = 300 / rate - 300 / speed
 const anyPauseMs = () => -Math.log(1 - Math.random()) * meanPauseMs

@@ -14,7 +14,6 @@ const endMs = 26_000
 const arrivalsMs = [0, 8, 8.5, 9, 9.5, 10.5, 11, 11.5, 12, 12.5, 15, 18.5, 19, 21].map(
   (seconds) => seconds * 1_000,
 )
-/** Time that a request is in flight. */
 const flightMs = 3_000
 
 /** Options that show an algorithm better than those of all others. */
@@ -41,7 +40,6 @@ interface Moment {
   readonly toMs: number
 }
 
-/** What becomes of the arrivals. */
 async function watch(policy: PolicyFields): Promise<Moment[]> {
   const startMs = windowMs * 1_000
   const clock = fakeClock({ now: startMs })

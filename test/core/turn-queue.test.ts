@@ -30,19 +30,6 @@ function everyTenthOfASecond() {
 }
 
 describe('TurnQueue', () => {
-  it('lets waiters go by priority, and those of one priority as they came', async () => {
-    const queue = new TurnQueue(everyTenthOfASecond())
-    const went: string[] = []
-    const waiters = [['first', 0] as const, ['second', 0] as const, ['urgent', 1] as const]
-    for (const [name, priority] of waiters) {
-      void queue.wait({ priority }).then(() => went.push(name))
-    }
-    expect(queue.waiting).toBe(3)
-    await vi.advanceTimersByTimeAsync(1_000)
-    expect(went).toEqual(['urgent', 'first', 'second'])
-    expect(queue.waiting).toBe(0)
-  })
-
   it('has one ask under way, however many wait', async () => {
     const source = everyTenthOfASecond()
     const queue = new TurnQueue(source)

@@ -25,29 +25,29 @@ export interface Part {
 
 export const parts: Readonly<Record<string, Part>> = {
   faults: {
-    claim: 'The checker of histories finds faults',
+    claim: 'The history checker finds faults',
     how: '[Small faults](../test/evidence/planted-faults.ts) are planted in the store, the scripts, the ledger and the clock, one at a time',
     ...{ files: ['evidence/planted-faults'], project: 'tests', size: ['faults'] },
     result: ({ faults }) => `${faults} of ${faults} found`,
   },
   others: {
-    claim: 'The checker favours nobody',
+    claim: 'The checker is impartial',
     how: 'It judges [express-rate-limit and rate-limiter-flexible](../test/evidence/other-limiters.test.ts) as it judges Sluice',
     ...{ files: ['evidence/other-limiters'], project: 'tests', size: ['lines'] },
     result: () => 'see below',
   },
   fleets: {
     claim: 'No fleet exceeds its bound, and no answer contradicts another',
-    how: 'Three processes in [virtual time](../test/evidence/fleet.ts): messages are late, lost or doubled, processes crash or stop, clocks jump, Redis fails over',
+    how: 'Three processes in [virtual time](../test/evidence/fleet.ts): messages are late, lost or duplicated, processes crash or stop, clocks jump, Redis fails over',
     ...{ files: ['evidence/fleets'], times: 2, size: ['fleets', 'requests'] },
   },
   witnesses: {
-    claim: 'The same holds for real processes and a real Redis',
-    how: '[Witnesses](../test/oracle/oracle.proof.ts) write a history, while processes are killed and stopped, and the network fails',
+    claim: 'The same is true of real processes and a real Redis',
+    how: '[Witnesses](../test/oracle/oracle.proof.ts) write a history while processes are killed and stopped, and the network fails',
     ...{ files: ['oracle/oracle'], times: 2, size: ['admittedUnits', 'kills'] },
   },
   models: {
-    claim: 'Grants and reservations exceed no limit in any order of messages',
+    claim: 'Grants and reservations never exceed a limit, whatever the message order',
     how: '[Models](#the-models) go through every state that two processes can reach',
     ...{ files: ['prefetch/model', 'budgets/model'], size: ['worlds'] },
   },
@@ -57,8 +57,8 @@ export const parts: Readonly<Record<string, Part>> = {
     ...{ files: ['stores/differential'], size: ['traces'] },
   },
   fuzz: {
-    claim: 'No input breaks a reader',
-    how: '[A table](../test/evidence/fuzz.scaled.test.ts) of header fields, policy files, logs, admin bodies, keys, and replies of Redis',
+    claim: 'No input breaks a parser',
+    how: '[A table](../test/evidence/fuzz.scaled.test.ts) of header fields, policy files, logs, admin bodies, keys, and Redis replies',
     ...{ files: ['evidence/fuzz', 'redis/garbage', 'policies/schema'], times: 3, size: ['inputs'] },
   },
 }

@@ -51,7 +51,7 @@ describe('the recipes for Hono', () => {
   })
 
   it('give each plan its limit', async () => {
-    const ask = await serving('Plans of accounts')
+    const ask = await serving('Account plans')
     const limitOf = async (key: string) =>
       (await ask('/items', { headers: { 'x-api-key': key } })).headers.get('ratelimit-policy')
     expect(await limitOf('key-of-ada')).toBe('"address";q=5000;w=60, "plan";q=100;w=60')

@@ -1,13 +1,10 @@
 import { join } from 'node:path'
-import { type OptionsOf, readOptions } from '@sluice/core'
 import ts from '@typescript/typescript6'
 import { describe, expect, it } from 'vitest'
 import { GuardTable } from '../../packages/http/src/options/option-table.ts'
 import { AppTable, optionsOf } from '../../packages/http/src/options/options.ts'
-import { described } from '../policies/published-schema.ts'
 import { compile, type OptionEntry, optionEntries } from '../support/option-entries.ts'
 import { readText, root } from '../support/workspace.ts'
-import { SpareTable } from './spare-table.ts'
 
 /** Where an option may stand, as the page calls it, with the types that say so. */
 const places = {
@@ -63,15 +60,12 @@ const tables: Readonly<Record<string, readonly string[]>> = {
 
 /** Options that do not fit together, which the compiler has messages for. */
 const mistakes = join(root, 'test/examples/mistakes.ts')
-/** The table of one more option. */
-const spare = 'test/examples/spare-table.ts#SpareTable'
 const types = [...Object.values(places), ...Object.values(tables)].flat()
 const packages = [...new Set(types.map((type) => type.replace(/#.*/, '')))]
 const program = compile(packages, {
   [mistakes]: `import { rateLimit } from '@sluice/express'
     rateLimit({ window: '1m' })
     rateLimit({ limit: 5, window: String(1) })`,
-  [join(root, 'test/examples/spare-table.ts')]: undefined,
 })
 const entriesOf = optionEntries(program)
 
@@ -136,30 +130,6 @@ describe('the options of a guard', () => {
         ...['retryJitter', 'statusCode'],
       ].sort(),
     )
-  })
-
-  it('grow by one entry of a table: type, check, default, row of the page and words of the schema follow', () => {
-    const read = (options: OptionsOf<SpareTable>) =>
-      readOptions(new SpareTable(), options, 'rateLimit').spare
-
-    expect([read({}), read({ spare: 5 })]).toEqual([3, 5])
-    expect(() => read({ spare: 10 })).toThrow(
-      /^spare must be a whole number from 1 to 9, but is 10/,
-    )
-    expect(() => read(JSON.parse('{ "spar": 1 }'))).toThrow(
-      /no option 'spar' \(did you mean 'spare'/,
-    )
-    // @ts-expect-error: the entry is the type too
-    expect(() => read({ spare: 'many' })).toThrow(/^spare must be/)
-    expect(rowsOf([spare])).toEqual([
-      '| `spare` | number, 1 to 9 | 3 | Requests that nobody counts. |',
-    ])
-    const field = { type: 'integer', minimum: 1, maximum: 9 }
-    expect(described({ properties: { spare: field } }, entriesOf, [spare])).toEqual({
-      properties: {
-        spare: { description: 'Requests that nobody counts.', default: 3, ...field },
-      },
-    })
   })
 })
 

@@ -2,7 +2,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { root } from '../support/workspace.ts'
-import { declaredNames } from './declared-names.ts'
 
 /** The peers are installed for the benchmark, and for nobody else. */
 export const bench: string = join(root, 'test/bench')
@@ -13,82 +12,64 @@ export interface Peer {
   readonly section: string
   /** The file of its declarations, or the folder of all of them. */
   readonly types: string
-  /** Declarations that nobody writes: what a logger looks like, the inside of a store, what a dump consists of. */
-  readonly leaveOut: readonly string[]
-  /** Names that are no options: parts of what somebody is handed. */
-  readonly noOptions: readonly string[]
+  /** Names that nobody writes: the inside of a store, what a logger looks like, parts of what somebody is handed. */
+  readonly leaveOut: string
 }
 
 export const peers: readonly Peer[] = [
+  peer(
+    'express-rate-limit',
+    'dist/index.d.ts',
+    'current disable enabled error interval previous validations warn MemoryStore SUPPORTED_DRAFT_VERSIONS',
+  ),
   {
-    name: 'express-rate-limit',
-    section: 'express-rate-limit',
-    types: 'dist/index.d.ts',
-    leaveOut: ['Logger', 'Client', 'MemoryStore', 'SUPPORTED_DRAFT_VERSIONS'],
-    noOptions: ['validations', 'enabled', 'disable'],
+    ...{ name: 'rate-limit-redis', section: 'express-rate-limit', types: 'dist/index.d.ts' },
+    leaveOut:
+      'command decrement get getScriptSha increment incrementScriptSha init isReadOnly key loadGetScript loadIncrementScript prefixKey resetKey retryableIncrement windowMs RedisStore',
   },
-  {
-    name: 'rate-limit-redis',
-    section: 'express-rate-limit',
-    types: 'dist/index.d.ts',
-    leaveOut: ['SendCommandClusterDetails', 'RedisStore'],
-    noOptions: [],
-  },
-  {
-    name: '@fastify/rate-limit',
-    section: '@fastify/rate-limit',
-    types: 'types/index.d.ts',
-    leaveOut: ['fastifyRateLimit'],
-    noOptions: ['path', 'prefix', 'current'],
-  },
-  {
-    name: 'hono-rate-limiter',
-    section: 'hono-rate-limiter',
-    types: 'dist/index.d.ts',
-    leaveOut: ['RedisClient', 'RedisStore', 'UnstorageInstance', 'UnstorageStore', 'MemoryStore'],
-    noOptions: [],
-  },
-  {
-    name: 'rate-limiter-flexible',
-    section: 'rate-limiter-flexible',
-    types: 'types.d.ts',
-    leaveOut: [
-      'IRateLimiterMemoryRecord',
-      'IRateLimiterMemoryExport',
-      'IRateLimiterRestoreResult',
-      'IRateLimiterRestoreBucketDetail',
-    ],
-    noOptions: ['name', 'message', 'extra'],
-  },
-  {
-    name: '@nestjs/throttler',
-    section: '@nestjs/throttler',
-    types: 'dist',
-    leaveOut: [
-      'DEFAULT_SWEEP_INTERVAL',
-      'ThrottlerLimitDetail',
-      'ThrottlerRequest',
-      'ThrottlerStorageOptions',
-      'ThrottlerStorageRecord',
-      'throttlerMessage',
-    ],
-    noOptions: [
-      ...['reflector', 'logger', 'options', 'commonOptions', 'ThrottlerGuard', 'sweepIntervalMs'],
-      ...['req', 'res', 'provide'],
-    ],
-  },
+  peer(
+    '@fastify/rate-limit',
+    'types/index.d.ts',
+    'callback context current error fastifyRateLimit new path prefix req result routeOptions',
+  ),
+  peer(
+    'hono-rate-limiter',
+    'dist/index.d.ts',
+    'current decr decrementScriptSha del evalsha getScriptSha incrementScriptSha interval loadDecrementScript loadGetScript loadIncrementScript prefixKey previous remove retryableDecrement retryableIncrement scriptLoad set storage MemoryStore RedisStore UnstorageStore',
+  ),
+  peer(
+    'rate-limiter-flexible',
+    'types.d.ts',
+    'burstLimiter count dumpedAt expired expiresAt extra invalid key keys limiterFlexible message name options opts pointsToConsume rateLimiter restored secDuration storage value version',
+  ),
+  peer(
+    '@nestjs/throttler',
+    'dist',
+    'blockExpiresAt commonOptions context expiresAt isBlocked key logger options provide reflector req res sweepIntervalMs throttler throttlerMessage timeToBlockExpire timeToExpire totalHits tracker DEFAULT_SWEEP_INTERVAL ThrottlerGuard ThrottlerStorageOptions ThrottlerStorageRecord',
+  ),
 ]
 
-/** What a user of a peer can write, call or read. */
-export function namesOf({ name, types, leaveOut, noOptions }: Peer): readonly string[] {
+function peer(name: string, types: string, leaveOut: string): Peer {
+  return { name, section: name, types, leaveOut }
+}
+
+/** What a user of a peer can write, call or read: fields and methods of its types, and its classes and constants. */
+export function namesOf({ name, types, leaveOut }: Peer): readonly string[] {
   const path = join(folderOf(name), types)
   const files = types.endsWith('.d.ts')
     ? [path]
     : readdirSync(path)
         .filter((file) => file.endsWith('.d.ts'))
         .map((file) => join(path, file))
-  const declarations = files.map((file) => readFileSync(file, 'utf8')).join('\n')
-  return [...declaredNames(declarations, leaveOut)].filter((found) => !noOptions.includes(found))
+  const texts = files.map((file) => readFileSync(file, 'utf8')).join('\n')
+  const declarations = texts.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')
+  const member =
+    /(?:^\s+|\{ )(?!private)(?:(?:readonly|static|protected|get|set) )*['"]?([\w-]+)['"]?\??\s*[(<:]/gm
+  const found = [member, /\b(?:class|const|let) (\w+)/g].flatMap((form) =>
+    [...declarations.matchAll(form)].map(([, found = '']) => found),
+  )
+  const known = ['constructor', ...leaveOut.split(' ')]
+  return [...new Set(found)].filter((found) => !known.includes(found))
 }
 
 /** The part of the version that a breaking change raises: `8`, or `0.5`. */

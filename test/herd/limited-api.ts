@@ -1,7 +1,6 @@
 import { rateLimit } from '@sluice/express'
 import express from 'express'
 
-/** A request as the server saw it. */
 export interface Arrival {
   /** Milliseconds since 1970. */
   readonly atMs: number

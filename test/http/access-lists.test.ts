@@ -14,16 +14,13 @@ const one = { limit: 1, window: '1m' } as const
 function treatment(lists: Lists, ip: string | undefined, options: GuardFields<object> = {}) {
   const guard = guardOf({ ...(options.policies ? {} : one), ...lists, ...options })
   const verdicts = [1, 2, 3].map(() => now(guard.check(exchange({ ip })) as never).verdict)
-  if (verdicts.every(({ action }) => action === 'pass')) {
+  const found = verdicts.map((verdict) => ('status' in verdict ? verdict.status : verdict.action))
+  if (found.join() === 'pass,pass,pass') {
     expect(verdicts.flatMap(({ fields }) => fields)).toEqual([])
     return 'pass'
   }
-  const isForbidden = verdicts.every(
-    (verdict) => verdict.action === 'reject' && verdict.status === 403,
-  )
-  if (isForbidden) return 'refuse'
-  const actions = verdicts.map(({ action }) => action).join()
-  expect(actions).toBe('pass,reject,reject')
+  if (found.join() === '403,403,403') return 'refuse'
+  expect(found).toEqual(['pass', 429, 429])
   return 'count'
 }
 
@@ -31,11 +28,8 @@ describe('allow and block', () => {
   it.each([
     ['203.0.113.9', '203.0.113.9', 'pass'],
     ['203.0.113.9', '203.0.113.10', 'count'],
-    ['203.0.113.9', '::ffff:203.0.113.9', 'pass'],
-    ['203.0.113.9', '::ffff:cb00:7109', 'pass'],
     ['203.0.113.9', '[::FFFF:203.0.113.9]:443', 'pass'],
     ['203.0.113.9', '203.0.113.9:5555', 'pass'],
-    ['::ffff:203.0.113.9', '203.0.113.9', 'pass'],
     ['::ffff:cb00:7100/120', '203.0.113.200', 'pass'],
     ['::ffff:0:0/96', '8.8.8.8', 'pass'],
     ['10.0.0.0/8', '10.255.0.1', 'pass'],
@@ -70,9 +64,9 @@ describe('allow and block', () => {
     expect(treatment({ block: { keys } }, '203.0.113.8', { key: () => 'user:42' })).toBe('refuse')
     expect(treatment({ block: { keys } }, '203.0.113.8', { key: () => '@odd' })).toBe('refuse')
     const policies = [
-      { name: 'a', limit: 1, window: '1m' },
-      { name: 'b', limit: 1, window: '1m', key: () => 'user:42' },
-    ] as const
+      { ...one, name: 'a' },
+      { ...one, name: 'b', key: () => 'user:42' },
+    ]
     expect(treatment({ block: { keys } }, '198.51.100.1', { policies })).toBe('refuse')
   })
 
@@ -131,67 +125,49 @@ describe('allow and block', () => {
 
   it('have a message that is found, or a handler, tell of a refusal', async () => {
     const block = { ips: ['203.0.113.9'] }
-    const found = guardOf({ ...one, block, message: async () => ({ no: 1 }) })
-    expect((await found.check(exchange())).verdict).toMatchObject({
-      ...{ status: 403, body: { text: '{"no":1}' } },
-    })
+    const found = await guardOf({ ...one, block, message: async () => ({ no: 1 }) }).check(
+      exchange(),
+    )
+    expect(found.verdict).toMatchObject({ status: 403, body: { text: '{"no":1}' } })
     const handler = () => undefined
     const handled = now(guardOf({ ...one, block, handler } as never).check(exchange()))
     expect(handled.verdict).toMatchObject({ status: 403, handler })
   })
 
-  it('come after skip', () => {
+  it('come after skip, and are empty if they are', () => {
     const lists: Lists = { block: { ips: ['0.0.0.0/0'] } }
     expect(treatment(lists, '203.0.113.9', { skip: () => true })).toBe('pass')
-  })
-
-  it('are empty if they are', () => {
     for (const list of [{}, { ips: [] }, { ips: [], keys: [] }]) {
       expect(treatment({ allow: list, block: list }, '203.0.113.9')).toBe('count')
     }
   })
 
+  const noNetworks =
+    '10.0.0.0/ 10.0.0.0/8/8 10.0.0.0/+8 10.0.0.0/255.0.0.0 010.0.0.0/8 203.0.113.9:80 ::ffff:010.0.0.1 [::1]:80 fe80::1%eth0 * localhost'
   it.each<[unknown, RegExp]>([
     [{ ips: ['10.0.0.1', '::1', '10.0.0'] }, /allow\.ips\[2\] must be an address or a network/],
     [{ ips: ['10.0.0.0/33'] }, /allow\.ips\[0\] must be .*, with a prefix from 0 to 32, but is/],
     [{ ips: ['2001:db8::/129'] }, /with a prefix from 0 to 128/],
     [{ ips: ['::ffff:10.0.0.0/24'] }, /with a prefix from 96 to 128/],
-    [
-      { ips: ['10.0.0.1/8'] },
-      /must be the first address of its network, '10\.0\.0\.0\/8', but is '10\.0\.0\.1\/8'/,
-    ],
+    [{ ips: ['10.0.0.1/8'] }, /the first address of its network, '10\.0\.0\.0\/8', but is '10/],
     [{ ips: ['2001:db8::1/32'] }, /'2001:db8::\/32'/],
-    [{ ips: ['10.0.0.0/'] }, /ips\[0\]/],
-    [{ ips: ['10.0.0.0/8/8'] }, /ips\[0\]/],
-    [{ ips: ['10.0.0.0/+8'] }, /ips\[0\]/],
-    [{ ips: ['10.0.0.0/255.0.0.0'] }, /ips\[0\]/],
-    [{ ips: ['010.0.0.0/8'] }, /ips\[0\]/],
-    [{ ips: ['203.0.113.9:80'] }, /ips\[0\]/],
-    [{ ips: ['::ffff:010.0.0.1'] }, /ips\[0\]/],
     [{ ips: ['64:ff9b::/96'] }, /ips\[0\] must be an IPv4 network: clients behind NAT64/],
     [{ ips: ['64:ff9b:1::/48'] }, /ips\[0\] must be an IPv4 network: clients behind NAT64/],
-    [{ ips: ['[::1]:80'] }, /ips\[0\]/],
-    [{ ips: ['fe80::1%eth0'] }, /ips\[0\]/],
-    [{ ips: [' 10.0.0.1'] }, /ips\[0\]/],
-    [{ ips: ['10.0.0.1\n'] }, /ips\[0\]/],
-    [{ ips: [''] }, /ips\[0\]/],
-    [{ ips: ['*'] }, /ips\[0\]/],
-    [{ ips: ['localhost'] }, /ips\[0\]/],
-    [{ ips: [undefined] }, /ips\[0\]/],
-    [{ ips: [10] }, /ips\[0\]/],
+    ...[...noNetworks.split(' '), ' 10.0.0.1', '10.0.0.1\n', '', undefined, 10].map(
+      (entry): [unknown, RegExp] => [{ ips: [entry] }, /ips\[0\]/],
+    ),
     [{ ips: '10.0.0.1' }, /allow\.ips must be an array/],
     [{ keys: ['a', ''] }, /allow\.keys\[1\] must be a key/],
     [{ keys: [42] }, /allow\.keys\[0\] must be a key/],
     [{ ip: ['10.0.0.1'] }, /there is no option 'ip'/],
-    [['10.0.0.1'], /allow must be a plain object of lists, as in/],
-    [null, /allow must be a plain object of lists/],
+    [null, /allow must be a plain object of lists, as in/],
     ['10.0.0.1', /allow must be a plain object of lists/],
   ])('%j is refused', (list, message) => {
-    expect(() => guardOf({ ...one, allow: list as never })).toThrow(message)
+    const options = { ...one, allow: list as never }
+    expect(() => guardOf(options)).toThrow(message)
     const blocked = new RegExp(message.source.replace('allow', 'block'))
     expect(() => guardOf({ ...one, block: list as never })).toThrow(blocked)
-    const routes = { '/x': { block: list as never } }
-    expect(() => guardOf({ ...one, routes })).toThrow(/routes\['\/x'\]: /)
+    expect(() => guardOf({ ...one, routes: { '/x': options } })).toThrow(/routes\['\/x'\]: /)
   })
 })
 
@@ -216,10 +192,8 @@ describe('a set of addresses', () => {
     })
     fc.assert(
       fc.property(fc.array(network, { maxLength: 5 }), address, fc.nat(), (networks, bytes, at) => {
-        const set = new AddressSet(
-          networks.map(({ text }) => text),
-          'ips',
-        )
+        const texts = networks.map(({ text }) => text)
+        const set = new AddressSet(texts, 'ips')
         const near = networks[at % Math.max(1, networks.length)]
         for (const asked of [number(bytes), near?.first, (near?.first ?? 1) - 1]) {
           if (asked === undefined || asked < 0) continue
@@ -232,9 +206,9 @@ describe('a set of addresses', () => {
   })
 
   it('of 10,000 networks is asked about 50,000 addresses in a moment', () => {
-    const networks = Array.from({ length: 10_000 }, (_, i) => {
-      return i % 2 === 0 ? `10.${i >> 8}.${i & 255}.0/24` : `2001:db8:${i.toString(16)}::/48`
-    })
+    const networks = Array.from({ length: 10_000 }, (_, i) =>
+      i % 2 === 0 ? `10.${i >> 8}.${i & 255}.0/24` : `2001:db8:${i.toString(16)}::/48`,
+    )
     const set = new AddressSet(networks, 'ips')
     let found = 0
     const tookMs = cpuMsOf(() => {

@@ -18,14 +18,9 @@ const units: readonly unknown[] = [undefined, 'requests', 'content-bytes', 'conc
 const reachable = vectors.filter((vector) =>
   statesOf(vector).every(
     ({ limit, windowMs, remaining = 0, pk, vendor, unit }) =>
-      (Number.isInteger(limit) || limit === Number.POSITIVE_INFINITY) &&
-      limit >= 0 &&
-      (limit === Number.POSITIVE_INFINITY ||
-        isInFlight({ windowMs, unit }) ||
-        limit * (windowMs ?? Number.NaN) < 2 ** 53) &&
+      (limit === Number.POSITIVE_INFINITY || isCounted({ limit, windowMs, unit })) &&
       Number.isInteger(remaining) &&
-      pk === undefined &&
-      vendor === undefined &&
+      [pk, vendor].every((value) => value === undefined) &&
       units.includes(unit),
   ),
 )
@@ -89,18 +84,16 @@ describe('a guard sends the lines of the contract, which an independent parser o
   it('in draft-7 as a dictionary, with a list of integers for its policies', () => {
     const { fields } = fieldsOf({ limit: 9, window: '1m', headers: ['draft-7'] })
 
-    const state = parseDictionary(fields.ratelimit ?? '')
-    expect([...state].map(([key, [value]]) => [key, value])).toEqual([
-      ['limit', 9],
-      ['remaining', 8],
-      ['reset', 60],
-    ])
+    const state = [...parseDictionary(fields.ratelimit ?? '')].map(([key, [value]]) => [key, value])
+    expect(Object.fromEntries(state)).toEqual({ limit: 9, remaining: 8, reset: 60 })
     expect(parseList(fields['ratelimit-policy'] ?? '')).toEqual([[9, new Map([['w', 60]])]])
   })
 })
 
-function isInFlight({ windowMs, unit }: Pick<PolicyState, 'windowMs' | 'unit'>): boolean {
-  return windowMs === undefined && unit === 'concurrent-requests'
+function isCounted({ limit, windowMs, unit }: Pick<PolicyState, 'limit' | 'windowMs' | 'unit'>) {
+  const isInFlight = windowMs === undefined && unit === 'concurrent-requests'
+  const isExact = isInFlight || limit * (windowMs ?? Number.NaN) < 2 ** 53
+  return Number.isInteger(limit) && limit >= 0 && isExact
 }
 
 function policyOf({ name, limit, windowMs = 1, hidden, unit }: PolicyState): PolicyOptions {
@@ -114,10 +107,5 @@ function policyOf({ name, limit, windowMs = 1, hidden, unit }: PolicyState): Pol
 }
 
 function outcomeOf({ denied = false, remaining, resetMs, retryAfterMs = 0 }: PolicyState) {
-  return {
-    allowed: !denied,
-    remaining,
-    resetMs,
-    retryAfterMs: denied ? retryAfterMs : 0,
-  }
+  return { allowed: !denied, remaining, resetMs, retryAfterMs: denied ? retryAfterMs : 0 }
 }

@@ -19,12 +19,12 @@ describe('a guard', () => {
     expect(decision?.outcomes[0]?.remaining).toBe(3)
   })
 
-  it.each<[string, GuardFields<object>]>([
-    ['skip', { skip: async () => false }],
-    ['key', { key: async () => 'ada' }],
-    ['cost', { cost: async () => 1 }],
-    ['limit', { limit: async () => 5, defaultLimit: 5 }],
-  ])('answers with a promise where %s is async', async (_, options) => {
+  it.each<GuardFields<object>>([
+    { skip: async () => false },
+    { key: async () => 'ada' },
+    { cost: async () => 1 },
+    { limit: async () => 5, defaultLimit: 5 },
+  ])('answers with a promise where a function is async: %o', async (options) => {
     const passage = guardOf({ ...good, ...options }).check(exchange())
 
     expect(passage).toBeInstanceOf(Promise)
@@ -84,17 +84,11 @@ describe('a guard', () => {
   })
 
   it('counts all that have no address in one bucket', () => {
-    const keys: string[] = []
-    const guard = guardOf({
-      ...good,
-      limit: 1,
-      observers: { onDecision: ({ checks }) => void keys.push(checks[0]?.key ?? '') },
-    })
-    now(guard.check(exchange({ ip: undefined })))
-    now(guard.check(exchange({ ip: 'not an address' })))
-
+    const guard = guardOf({ ...good, limit: 1 })
+    const keys = [undefined, 'not an address'].map(
+      (ip) => now(guard.check(exchange({ ip }))).decision?.key,
+    )
     expect(keys).toEqual(['@ip/invalid', '@ip/invalid'])
-    expect(ipKey('')).toBe('@ip/invalid')
   })
 
   it('counts a private policy for each place and guard, and a named one once on a store', async () => {
@@ -173,18 +167,12 @@ describe('a guard', () => {
 
   it('joins whatever stands on the response already into lists that parse', () => {
     const guard = guardOf({ ...good, limit: 1_000_000, headers: ['draft-11'] })
+    const more = fc.constantFrom(';r=1', ';q=1', ';r=1;t=', '')
     const item = fc
-      .tuple(
-        fc.string({ maxLength: 8 }),
-        fc.nat(99),
-        fc.constantFrom(';r=1', ';q=1', ';r=1;t=', ''),
-      )
+      .tuple(fc.string({ maxLength: 8 }), fc.nat(99), more)
       .map(([name, n, rest]) => `"${name}";r=${n};q=${n}${rest}`)
-    const field = fc.oneof(
-      fc.string(),
-      item,
-      fc.array(item, { maxLength: 4 }).map((all) => all.join()),
-    )
+    const items = fc.array(item, { maxLength: 4 }).map((all) => all.join())
+    const field = fc.oneof(fc.string(), item, items)
     fc.assert(
       fc.property(field, field, (state, policy) => {
         const { fields, ...rest } = exchange()
@@ -201,27 +189,17 @@ describe('a guard', () => {
     )
   })
 
-  it('that stands twice before one response is listed once, as it was left', () => {
-    const { fields, ...rest } = exchange()
-    const guard = guardOf(good)
-    setFields(rest.response, now(guard.check(rest)).verdict.fields)
-    setFields(rest.response, now(guard.check(rest)).verdict.fields)
-
-    expect(fields.get('RateLimit')).toBe('"default";r=3;t=60')
-    expect(fields.get('RateLimit-Policy')).toBe('"default";q=5;w=60')
-  })
-
   it('joins what others add between two guards of one response', () => {
     const { fields, ...rest } = exchange()
-    const headers = ['draft-11'] as const
-    setFields(rest.response, now(guardOf({ ...good, headers }).check(rest)).verdict.fields)
+    const [one, two] = [guardOf(good), guardOf({ ...good, name: 'b' })]
+    setFields(rest.response, now(one.check(rest)).verdict.fields)
     fields.set('RateLimit', `${fields.get('RateLimit')}, "theirs";r=1;t=1`)
-    setFields(
-      rest.response,
-      now(guardOf({ ...good, name: 'b', headers }).check(rest)).verdict.fields,
-    )
-
+    setFields(rest.response, now(two.check(rest)).verdict.fields)
     expect(fields.get('RateLimit')).toBe('"theirs";r=1;t=1, "default";r=4;t=60, "b";r=4;t=60')
+
+    // A guard that stands twice is listed once, as it was left.
+    setFields(rest.response, now(two.check(rest)).verdict.fields)
+    expect(fields.get('RateLimit')).toBe('"theirs";r=1;t=1, "default";r=4;t=60, "b";r=3;t=60')
   })
 })
 
@@ -235,6 +213,13 @@ function chained(limits: readonly GuardFields<object>[], before: Record<string, 
   return Object.fromEntries(fields)
 }
 
+/** Three fields of an older dialect. */
+const numbered = (name: string, limit: number, remaining: number, reset: unknown) => ({
+  [`${name}-Limit`]: `${limit}`,
+  [`${name}-Remaining`]: `${remaining}`,
+  [`${name}-Reset`]: reset,
+})
+
 describe('several guards of one response', () => {
   const one: GuardFields<object> = { ...good, headers: ['draft-11'] }
   const api = { ...one, name: 'api', limit: 10, store: memoryStore() }
@@ -246,11 +231,8 @@ describe('several guards of one response', () => {
       'describe the tightest of all where there is room for one only',
       both(['draft-7', 'legacy-delta'], 5, 1000),
       {
-        RateLimit: 'limit=5, remaining=4, reset=60',
-        'RateLimit-Policy': '5;w=60, 1000;w=60',
-        'X-RateLimit-Limit': '5',
-        'X-RateLimit-Remaining': '4',
-        'X-RateLimit-Reset': '60',
+        ...{ RateLimit: 'limit=5, remaining=4, reset=60', 'RateLimit-Policy': '5;w=60, 1000;w=60' },
+        ...numbered('X-RateLimit', 5, 4, '60'),
       },
     ],
     [
@@ -278,13 +260,8 @@ describe('several guards of one response', () => {
       'speak one generation only: that of the first',
       [{ ...good, headers: ['draft-6'] }, ...both(['draft-11', 'legacy'], 3)],
       {
-        'RateLimit-Policy': '5;w=60, 3;w=60',
-        'RateLimit-Limit': '3',
-        'RateLimit-Remaining': '2',
-        'RateLimit-Reset': '60',
-        'X-RateLimit-Limit': '3',
-        'X-RateLimit-Remaining': '2',
-        'X-RateLimit-Reset': expect.stringMatching(/^\d{10}$/),
+        ...{ 'RateLimit-Policy': '5;w=60, 3;w=60', ...numbered('RateLimit', 3, 2, '60') },
+        ...numbered('X-RateLimit', 3, 2, expect.stringMatching(/^\d{10}$/)),
       },
     ],
     [
@@ -294,10 +271,7 @@ describe('several guards of one response', () => {
     ],
     [
       'say nothing new when a later one skips',
-      [
-        { ...good, headers: ['draft-11'] },
-        { ...good, name: 'second', skip: () => true },
-      ],
+      [one, { ...good, name: 'second', skip: () => true }],
       { RateLimit: '"default";r=4;t=60', 'RateLimit-Policy': '"default";q=5;w=60' },
     ],
   ])('%s', (_, limits, fields) => {
@@ -307,12 +281,7 @@ describe('several guards of one response', () => {
 
 describe('fields that others have set', () => {
   const ours = { 'RateLimit-Policy': '"default";q=5;w=60', RateLimit: '"default";r=4;t=60' }
-  const ofDraft6 = {
-    'RateLimit-Policy': '5;w=60',
-    'RateLimit-Limit': '5',
-    'RateLimit-Remaining': '4',
-    'RateLimit-Reset': '60',
-  }
+  const ofDraft6 = { 'RateLimit-Policy': '5;w=60', ...numbered('RateLimit', 5, 4, '60') }
   const theirs = { RateLimit: '"edge";r=3;t=5', 'X-RateLimit-Limit': '9' }
   const ofDraft7 = { 'RateLimit-Policy': '10;w=1', RateLimit: 'limit=10, remaining=9, reset=1' }
 
@@ -349,9 +318,8 @@ describe('a refusal', () => {
   })
 
   it('sends the problem where a message function yields nothing', () => {
-    expect(refused({ ...login, message: (() => undefined) as never }).text).toContain(
-      '"title":"Quota Exceeded","status":429',
-    )
+    const { text } = refused({ ...login, message: (() => undefined) as never })
+    expect(text).toContain('"title":"Quota Exceeded","status":429')
   })
 
   it('lists visible policies beside a hidden one that denies, and names it nowhere', () => {
@@ -359,10 +327,7 @@ describe('a refusal', () => {
     const { fields, text } = refused({ policies: [{ ...good, name: 'shown' }, hidden] })
 
     expect(JSON.stringify([fields, text])).not.toContain('secret')
-    expect(fields).toMatchObject({
-      'RateLimit-Policy': '"shown";q=5;w=60',
-      'Retry-After': '3600',
-    })
+    expect(fields).toMatchObject({ 'RateLimit-Policy': '"shown";q=5;w=60', 'Retry-After': '3600' })
   })
 
   it('names no policy with countDenied that had room, and tells its wait', () => {
@@ -370,10 +335,8 @@ describe('a refusal', () => {
     const { fields, text } = refused({ policies: [login, attempts] })
 
     expect(text).toContain('"violated-policies":["login"]')
-    expect(fields).toMatchObject({
-      RateLimit: '"login";r=0;t=30, "attempts";r=0;t=3600',
-      'Retry-After': '3600',
-    })
+    expect(fields.RateLimit).toBe('"login";r=0;t=30, "attempts";r=0;t=3600')
+    expect(fields['Retry-After']).toBe('3600')
   })
 })
 
@@ -396,13 +359,11 @@ describe('continueWith', () => {
     },
   )
 
-  it('hands on an object that was thrown as it is', () => {
+  it('hands on an object that was thrown as it is', async () => {
     const next = vi.fn<(error?: Error) => void>()
-    continueWith(next, () => {
-      throw { status: 418 }
-    })
-
-    expect(next.mock.calls[0]?.[0]).toEqual({ status: 418 })
+    continueWith(next, () => Promise.reject({ status: 418 }))
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(next.mock.calls).toEqual([[{ status: 418 }]])
   })
 })
 

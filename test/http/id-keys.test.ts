@@ -40,14 +40,8 @@ describe('user() and tenant()', () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     expect(keyOf(user(() => id))).toBeUndefined()
     expect(await keyOf(tenant(async () => id))).toBeUndefined()
-    expect(
-      keyOf(
-        firstOf(
-          user(() => id),
-          () => 'next',
-        ),
-      ),
-    ).toBe('next')
+    const byId = user(() => id)
+    expect(keyOf(firstOf(byId, () => 'next'))).toBe('next')
     expect(warn).not.toHaveBeenCalled()
     warn.mockRestore()
   })
@@ -57,49 +51,30 @@ describe('user() and tenant()', () => {
     for (const id of [0.5, 2 ** 53, Number.POSITIVE_INFINITY, {}, [], true, Symbol('id')]) {
       expect(keyOf(user(() => id as never)), String(id)).toBeUndefined()
     }
-    expect(warn.mock.calls).toEqual([
-      [
-        'sluice: the function of user(…) yielded a number, which is no id and counts as missing: it must be text, a bigint, or a whole ' +
-          'number up to 2^53 − 1, beyond which two ids would be one',
-      ],
-    ])
+    const message =
+      'sluice: the function of user(…) yielded a number, which is no id and counts as missing: it must be text, a bigint, or a whole number up to 2^53 − 1, beyond which two ids would be one'
+    expect(warn.mock.calls).toEqual([[message]])
     warn.mockRestore()
   })
 
   it('wait for an id that takes its time, and throw what its function throws', async () => {
     await expect(keyOf(user(async () => 42))).resolves.toBe('@user/42')
-    await expect(keyOf(user(() => Promise.reject(new Error('no session'))))).rejects.toThrow(
-      'no session',
-    )
+    const failing = user(async () => raise('no session'))
+    await expect(keyOf(failing)).rejects.toThrow('no session')
     expect(() => keyOf(tenant(() => raise('no tenant')))).toThrow('no tenant')
   })
 
   it.each([undefined, null, 'id', {}])('need a function, and not %s', (find) => {
-    expect(() => Reflect.apply(user, undefined, [find])).toThrow(/user\(find\) must be a function/)
-    expect(() => Reflect.apply(tenant, undefined, [find])).toThrow(
-      /tenant\(find\) must be a function/,
-    )
+    for (const make of [user, tenant]) {
+      const message = `${make.name}(find) must be a function`
+      expect(() => Reflect.apply(make, undefined, [find])).toThrow(message)
+    }
   })
 })
 
 describe('keys of all kinds', () => {
   const text = fc.string({
-    unit: fc.constantFrom(
-      'a',
-      '1',
-      ':',
-      '|',
-      '-',
-      '{',
-      '}',
-      '*',
-      '\0',
-      '@',
-      '/',
-      'user',
-      'all',
-      'scope',
-    ),
+    unit: fc.constantFrom(...'a1:|-{}*\0@/', 'user', 'all', 'scope'),
     minLength: 1,
     maxLength: 8,
   })
@@ -111,11 +86,10 @@ describe('keys of all kinds', () => {
     identity: fc.oneof(
       { maxDepth: 2, withCrossShrink: true },
       leaf,
-      fc.record({
-        kind: fc.constant('all'),
-        parts: fc.array(tie('identity'), { minLength: 1, maxLength: 3 }),
-      }),
-      fc.record({ kind: fc.constant('firstOf'), parts: fc.tuple(tie('identity')) }),
+      fc
+        .array(tie('identity'), { minLength: 1, maxLength: 3 })
+        .map((parts) => ({ kind: 'all', parts })),
+      fc.tuple(tie('identity')).map((parts) => ({ kind: 'firstOf', parts })),
     ),
   }))
   const scoped = fc.tuple(fc.oneof(fc.constant(''), text), identity)

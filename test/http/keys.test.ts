@@ -17,26 +17,15 @@ import {
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { resolveKey } from '../../packages/http/src/keys/resolver.ts'
-import { type Client, clientsOf, guardOf } from './exchange.ts'
+import { type Client, clientsOf, exchange, guardOf } from './exchange.ts'
 
-interface Given {
-  ip?: string | undefined
-  route?: string
-  method?: string
+interface Given extends Partial<Pick<HttpRequest, 'ip' | 'route' | 'method'>> {
   headers?: Record<string, string>
 }
 
-function request({
-  ip: address,
-  route: pattern,
-  method = 'GET',
-  headers = {},
-}: Given): HttpRequest {
-  return { method, path: '/raw', route: pattern, ip: address, header: (name) => headers[name] }
-}
-
-function keyOf(resolver: KeyResolver<unknown>, given: Given): unknown {
-  return resolveKey(resolver, undefined, request(given))
+function keyOf(resolver: KeyResolver<unknown>, { headers = {}, ...given }: Given = {}): unknown {
+  const header = (name: string) => headers[name]
+  return resolveKey(resolver, undefined, exchange({ ip: undefined, header, ...given }).request)
 }
 
 const octet = fc.integer({ min: 0, max: 255 })
@@ -48,30 +37,16 @@ function spellings(groups: readonly number[]): string[] {
   const full = groups.map((value) => value.toString(16).padStart(4, '0')).join(':')
   const short = groups.map((value) => value.toString(16)).join(':')
   const compressed = new URL(`http://[${short}]/`).hostname
-  return [
-    full,
-    full.toUpperCase(),
-    short,
-    compressed,
-    compressed.slice(1, -1),
-    `[${short}]:8080`,
-    `${short}%eth0`,
-  ]
+  const texts = [full, full.toUpperCase(), short, compressed, compressed.slice(1, -1)]
+  return [...texts, `[${short}]:8080`, `${short}%eth0`]
 }
 
 describe('ip()', () => {
   it.each([
     ['203.0.113.9', '@ip/203.0.113.9'],
     ['203.0.113.9:5555', '@ip/203.0.113.9'],
-    ['::ffff:203.0.113.9', '@ip/203.0.113.9'],
-    ['::ffff:cb00:7109', '@ip/203.0.113.9'],
-    ['[::ffff:203.0.113.9]:80', '@ip/203.0.113.9'],
     ['0:0:0:0:0:FFFF:203.0.113.9', '@ip/203.0.113.9'],
-    ['64:ff9b::203.0.113.9', '@ip/203.0.113.9'],
-    ['64:ff9b::cb00:7109', '@ip/203.0.113.9'],
     ['[64:FF9B:0::203.0.113.9]:443', '@ip/203.0.113.9'],
-    ['64:ff9b:1::203.0.113.9', '@ip/203.0.113.9'],
-    ['64:ff9b:1:abcd::203.0.113.9', '@ip/203.0.113.9'],
     ['64:ff9b:1:abcd:0:1:cb00:7109', '@ip/203.0.113.9'],
     // RFC 6052 §2.2, behind prefixes of 48, 56 and 64 bits.
     ['64:ff9b:1:cb00:71:900::', '@ip/203.0.113.9'],
@@ -79,8 +54,6 @@ describe('ip()', () => {
     ['64:ff9b:1:4444:cb:71:900:0', '@ip/203.0.113.9'],
     ['64:ff9b::', '@ip/64:ff9b::/64'],
     ['64:ff9b:2::203.0.113.9', '@ip/64:ff9b:2::/64'],
-    ['::203.0.113.9', '@ip/203.0.113.9'],
-    ['::cb00:7109', '@ip/203.0.113.9'],
     ['::', '@ip/::/64'],
     ['::ffff:010.0.0.1', '@ip/invalid'],
     ['::ffff:10.0.0.01', '@ip/invalid'],
@@ -91,9 +64,7 @@ describe('ip()', () => {
     ['1.2.3.4::', '@ip/invalid'],
     ['::1.2.3.4:5', '@ip/invalid'],
     ['2001:db8::1.2.3.4', '@ip/2001:db8::/64'],
-    ['2001:db8:1:2:3:4:5:6', '@ip/2001:db8:1:2::/64'],
     ['[2001:DB8:1:2::1]:443', '@ip/2001:db8:1:2::/64'],
-    ['fe80::1%eth0', '@ip/fe80::/64'],
     ['::1', '@ip/::/64'],
     ['1', '@ip/invalid'],
     ['010.0.0.1', '@ip/invalid'],
@@ -108,10 +79,6 @@ describe('ip()', () => {
   ])('counts %s as %s', (address, key) => {
     expect(keyOf(ip(), { ip: address })).toBe(key)
     expect(ipKey(address)).toBe(key)
-  })
-
-  it('is missing when the framework knows no address', () => {
-    expect(keyOf(ip(), { ip: undefined })).toBeUndefined()
   })
 
   it('gives a canonical key or the one for all that is no address, for any text', () => {
@@ -154,20 +121,15 @@ describe('ip()', () => {
     )
   })
 
-  it('counts by the prefixes that it is told', () => {
+  it('counts by the prefixes that it is told, and is missing without an address', () => {
+    expect(keyOf(ip(), { ip: undefined })).toBeUndefined()
     expect(ipKey('203.0.113.9', { prefix4: 24 })).toBe('@ip/203.0.113.0/24')
     expect(ipKey('2001:db8:1:2::1', { prefix6: 48 })).toBe('@ip/2001:db8:1::/48')
     expect(ipKey('2001:db8::1', { prefix6: 128 })).toBe('@ip/2001:db8::1')
   })
 
-  it.each([
-    { prefix6: 0 },
-    { prefix6: 129 },
-    { prefix4: 33 },
-    { prefix4: 0.5 },
-    { prefix6: '64' },
-    { prefix: 64 },
-  ])('%j is refused', (options) => {
+  const wrong = [{ prefix6: 0 }, { prefix6: 129 }, { prefix4: 33 }, { prefix4: 0.5 }]
+  it.each([...wrong, { prefix6: '64' }, { prefix: 64 }])('%j is refused', (options) => {
     expect(() => Reflect.apply(ip, undefined, [options])).toThrow(/prefix/)
   })
 })
@@ -186,36 +148,23 @@ describe('keyOf()', () => {
     [() => ip({ prefix4: 24 }).keyOf('203.0.113.9'), '@ip/203.0.113.0/24'],
     [() => route().keyOf('GET /users/:id'), '@route/GET /users/:id'],
     [() => all(account, ip()).keyOf('ada13', '127.0.0.1'), '@all/11:@user/ada1313:@ip/127.0.0.1'],
-    [
-      () => all(all(account, route()), ip()).keyOf(['a', 'r'], '::1'),
-      '@all/24:@all/7:@user/a8:@route/r9:@ip/::/64',
-    ],
+    [() => all(all(account), ip()).keyOf(['a'], '::1'), '@all/14:@all/7:@user/a9:@ip/::/64'],
     [() => all(() => 'x', firstOf(account)).keyOf('@x', 'a'), '@all/3:@@x7:@user/a'],
     [() => firstOf(account, ip()).keyOf('a'), '@user/a'],
     [() => firstOf(account, ip()).keyOf(undefined, '203.0.113.9'), '@ip/203.0.113.9'],
-    [
-      () => all(firstOf(account, ip()), () => 'x').keyOf([undefined, '::1'], 'x'),
-      '@all/9:@ip/::/641:x',
-    ],
+    [() => all(firstOf(account, ip())).keyOf([undefined, '::1']), '@all/9:@ip/::/64'],
   ])('%s', (find, key) => {
     expect(find()).toBe(key)
   })
 
   it('is the key that a request has, for any identity', () => {
+    const some = fc.string({ minLength: 1 })
     fc.assert(
-      fc.property(
-        fc.string({ minLength: 1 }),
-        fc.ipV4(),
-        fc.string({ minLength: 1 }),
-        (id, address, text) => {
-          const both = all(
-            user(() => id),
-            ip(),
-            () => text,
-          )
-          expect(both.keyOf(id, address, text)).toBe(keyOf(both, { ip: address }))
-        },
-      ),
+      fc.property(some, fc.ipV4(), some, (id, address, text) => {
+        const byUser = user(() => id)
+        const both = all(byUser, ip(), () => text)
+        expect(both.keyOf(id, address, text)).toBe(keyOf(both, { ip: address }))
+      }),
     )
   })
 
@@ -227,10 +176,7 @@ describe('keyOf()', () => {
     [() => Reflect.apply(ip().keyOf, undefined, [5]), /ip\(\)\.keyOf\(address\).*but is 5/],
     [() => all(account, ip()).keyOf('ada'), /one value for each resolver: 2, but got 1/],
     [() => all(() => 'x').keyOf(''), /text that is not empty/],
-    [
-      () => Reflect.apply(ipKey, undefined, [5]),
-      /ipKey\(address\) must be the text of an address.*5/,
-    ],
+    [() => Reflect.apply(ipKey, undefined, [5]), /ipKey\(address\) must be the text of an .*5/],
     [() => Reflect.apply(ipKey, undefined, []), /ipKey\(address\).*undefined/],
   ])('%s is refused', (find, message) => {
     expect(find).toThrow(message)
@@ -241,7 +187,9 @@ describe('keyOf()', () => {
 describe('header(), apiKey() and bearer()', () => {
   it.each([true, 'yes', {}, null])('are refused with verify: %j', (verify) => {
     for (const make of [apiKey, bearer]) {
-      expect(() => make({ verify: verify as never })).toThrow(/verify of .* must be a function/)
+      expect(() => make({ verify: verify as never })).toThrow(
+        /verify of (apiKey|bearer)\(…\) must be a function/,
+      )
     }
   })
 
@@ -293,28 +241,24 @@ describe('the key of a request', () => {
     ['enforce', { enforce: (client) => nameOf(client) !== '' }],
   ])('or another value has its place told if its function is wrong: %s', async (option, own) => {
     const { ask } = clientsOf({ policies: [{ ...one, name: 'account', ...(own as object) }] })
-    await expect(ask()).rejects.toMatchObject({
-      ...{ name: 'TypeError', cause: { name: 'TypeError' } },
-      message: expect.stringMatching(
-        new RegExp(`^${option} of 'account' in \\w+: Cannot read properties of undefined`),
-      ),
-    })
+    const message = new RegExp(
+      `^${option} of 'account' in \\w+: Cannot read properties of undefined`,
+    )
+    await expect(ask()).rejects.toThrow(message)
+    await expect(ask()).rejects.toMatchObject({ name: 'TypeError', cause: { name: 'TypeError' } })
   })
 
   it("may be missing: 'deny' refuses, without fields and without a promise", async () => {
     const { ask } = clientsOf({ ...one, key: byUser, onMissingKey: 'deny' })
-    expect(await ask()).toMatchObject({
-      status: 429,
-      fields: { 'Cache-Control': 'no-store' },
-      body: '{"type":"about:blank","title":"Too Many Requests","status":429}',
-    })
-    expect(Object.keys((await ask()).fields)).toEqual(['Cache-Control'])
+    const { status, fields, body } = await ask()
+    expect([status, fields]).toEqual([429, { 'Cache-Control': 'no-store' }])
+    expect(body).toBe('{"type":"about:blank","title":"Too Many Requests","status":429}')
     expect((await ask(ada)).status).toBe(200)
   })
 
   it("may be missing: 'skip' passes without fields", async () => {
     const { ask, statuses } = clientsOf({ ...one, key: byUser, onMissingKey: 'skip' })
-    for (let i = 0; i < 3; i += 1) expect(await ask()).toMatchObject({ status: 200, fields: {} })
+    expect(await statuses(3)).toEqual([200, 200, 200])
     expect((await ask()).fields).toEqual({})
     expect(await statuses(2, ada)).toEqual([200, 429])
   })
@@ -358,15 +302,7 @@ describe('a limiter by credentials that nobody verifies', () => {
   it.each<[string, GuardFields<object>]>([
     ['with verify', { ...one, key: firstOf(apiKey({ verify: issued }), ip()) }],
     ['verified before', { ...one, key: all(bearer({ verify: false }), ip()) }],
-    [
-      'beside a policy by address',
-      {
-        policies: [
-          { ...one, key: apiKey() },
-          { ...one, key: ip() },
-        ],
-      },
-    ],
+    ['beside a policy by address', { policies: [apiKey(), ip()].map((key) => ({ ...one, key })) }],
     ['by address', { ...one, key: firstOf(ip()) }],
   ])('says nothing where there is no hole: %s', (_how, options) => {
     const said = warning()
@@ -380,12 +316,6 @@ describe('a limiter by credentials that nobody verifies', () => {
     guardOf({ ...one, routes: { '/x': { ...one, key: bearer() } } })
     expect(said()).toEqual([expect.stringMatching(/apiKey\(\{ verify: .*verify: false$/)])
   })
-
-  it('is asked for no other answer than a function or false', () => {
-    expect(() => apiKey({ verify: true as never })).toThrow(
-      /verify of apiKey\(…\) must be a function/,
-    )
-  })
 })
 
 describe('route()', () => {
@@ -398,25 +328,16 @@ describe('route()', () => {
 })
 
 describe('all() and firstOf()', () => {
+  const given = { ip: '203.0.113.9', headers: { 'x-api-key': 'k' } }
+
   it('goes on where a resolver yields more text than a key may have', () => {
-    const given = { ip: '203.0.113.9' }
-    expect(keyOf(() => 'k'.repeat(16_385), given)).toBeUndefined()
-    expect(
-      keyOf(
-        firstOf(() => 'k'.repeat(16_385), ip()),
-        given,
-      ),
-    ).toBe('@ip/203.0.113.9')
-    expect(
-      keyOf(
-        firstOf(() => 'k'.repeat(16_384), ip()),
-        given,
-      ),
-    ).toHaveLength(16_384)
+    const long = (length: number) => () => 'k'.repeat(length)
+    expect(keyOf(long(16_385), given)).toBeUndefined()
+    expect(keyOf(firstOf(long(16_385), ip()), given)).toBe('@ip/203.0.113.9')
+    expect(keyOf(firstOf(long(16_384), ip()), given)).toHaveLength(16_384)
   })
 
   it('is missing when a part is, and takes the first that is there', () => {
-    const given = { ip: '203.0.113.9', headers: { 'x-api-key': 'k' } }
     expect(keyOf(all(ip(), bearer()), given)).toBeUndefined()
     expect(keyOf(firstOf(bearer(), apiKey(), ip()), given)).toBe('@key/k')
     expect(keyOf(firstOf(bearer()), given)).toBeUndefined()
@@ -424,21 +345,11 @@ describe('all() and firstOf()', () => {
 
   it('gives promises only where a resolver does', async () => {
     const slow = async (): Promise<string> => 'slow'
-    expect(
-      keyOf(
-        all(ip(), () => 'x'),
-        { ip: '203.0.113.9' },
-      ),
-    ).toBeTypeOf('string')
-    await expect(keyOf(all(ip(), slow), { ip: '203.0.113.9' })).resolves.toBe(
-      '@all/15:@ip/203.0.113.94:slow',
-    )
-    await expect(
-      keyOf(
-        firstOf(async () => undefined, slow),
-        {},
-      ),
-    ).resolves.toBe('slow')
+    const none = async () => undefined
+    expect(keyOf(all(ip(), apiKey()), given)).toBeTypeOf('string')
+    const both = keyOf(all(ip(), slow), given)
+    await expect(both).resolves.toBe('@all/15:@ip/203.0.113.94:slow')
+    await expect(keyOf(firstOf(none, slow))).resolves.toBe('slow')
   })
 
   it.each([[[]], [['ip']], [[undefined]]])('%j are refused', (resolvers) => {
@@ -450,30 +361,19 @@ describe('all() and firstOf()', () => {
 
 describe('a key of a function of yours', () => {
   it('is taken as it is, and never meets a ready-made one', () => {
-    expect(keyOf(() => 'user:42', {})).toBe('user:42')
-    fc.assert(
-      fc.property(fc.string(), (text) => {
-        const own = keyOf(() => `@${text}`, {})
-        expect(own).toBe(`@@${text}`)
-      }),
-    )
-    expect(keyOf(() => '@ip/203.0.113.9', {})).not.toBe(ipKey('203.0.113.9'))
+    expect(keyOf(() => 'user:42')).toBe('user:42')
+    expect(keyOf(() => '@ip/203.0.113.9')).toBe('@@ip/203.0.113.9')
   })
 
-  it.each([undefined, null, ''])('%j is a missing one', (value) => {
-    expect(keyOf(() => value, {})).toBeUndefined()
-  })
-
-  it('that is a number is missing, and warned of once', () => {
+  it('that is no text is missing, and warned of once', () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    for (const value of [undefined, null, '']) expect(keyOf(() => value)).toBeUndefined()
+    expect(warn).not.toHaveBeenCalled()
     for (const value of [42, 0, Number.NaN, {}])
-      expect(keyOf((() => value) as never, {})).toBeUndefined()
-    expect(warn.mock.calls).toEqual([
-      [
-        'sluice: a key function yielded a number, and not text: it counts as missing; write user((req) => …), ' +
-          'which takes ids, or String(id)',
-      ],
-    ])
+      expect(keyOf((() => value) as never)).toBeUndefined()
+    const message =
+      'sluice: a key function yielded a number, and not text: it counts as missing; write user((req) => …), which takes ids, or String(id)'
+    expect(warn.mock.calls).toEqual([[message]])
     warn.mockRestore()
   })
 })

@@ -42,17 +42,15 @@ describe('a passage with leases', () => {
     hold?.abort()
 
     expect(asked('release')).toBe(1)
-    expect([check(), check(), check()].map(({ verdict }) => verdict.action)).toEqual([
-      'pass',
-      'pass',
-      'reject',
-    ])
+    const actions = [check(), check(), check()].map(({ verdict }) => verdict.action)
+    expect(actions).toEqual(['pass', 'pass', 'reject'])
   })
 
   it.each<[string, GuardFields<object>]>([
     ['was refused', { limit: 0 }],
     ['cost nothing', { cost: 0 }],
     ['was skipped', { skip: () => true }],
+    ['meets no such policy', { policies: [{ limit: 1, window: '1m' }] }],
   ])('holds none when it %s', (_, options) => {
     const { check } = guarded(options)
 
@@ -82,21 +80,14 @@ describe('a passage with leases', () => {
     expect(onStoreError).toHaveBeenCalledTimes(1)
   })
 
-  it('holds none of a policy that lends nothing', () => {
-    const passage = now(guardOf({ limit: 1, window: '1m' }).check(exchange()))
-
-    expect(passage.hold).toBeUndefined()
-  })
-
   it('releases them, and not what was counted beside them', () => {
     const policies = [
       { ...leases, limit: 1, name: 'inflight' },
       { limit: 2, window: '1m', name: 'sum' },
     ] as const
-    const store = memoryStore()
-    const guard = guardOf({ policies, store })
+    const { check } = guarded({ policies })
     for (const action of ['pass', 'pass', 'reject']) {
-      const passage = now(guard.check(exchange()))
+      const passage = check()
       expect(passage.verdict.action).toBe(action)
       passage.hold?.finish(200)
     }

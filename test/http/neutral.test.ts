@@ -8,29 +8,21 @@ import { redisHttpFront } from '../support/redis-http-front.ts'
 import { startRedis } from '../support/redis-server.ts'
 
 /** The globals of a runtime for fetch handlers, as far as a guard may use them. */
-const runtime = () => ({ console, setTimeout, clearTimeout, setInterval, clearInterval })
-
+const ofGuards = { console, setTimeout, clearTimeout, setInterval, clearInterval }
 /** Those that handlers of fetch use. */
 const ofFetch = { Request, Response, Headers, ReadableStream, TextEncoder, URL, URLSearchParams }
-
 /** Those that a client of Redis over HTTP uses beside them, and the store. */
 const ofHttp = { fetch, AbortController, TextDecoder, btoa, crypto, performance, queueMicrotask }
 
 async function run(script: string, globals: object = {}): Promise<unknown> {
   const { outputFiles } = await build({
     stdin: { contents: script, resolveDir: import.meta.dirname, loader: 'ts' },
-    bundle: true,
-    write: false,
-    platform: 'neutral',
-    format: 'iife',
-    globalName: 'result',
-    mainFields: ['module', 'main'],
-    conditions: ['@sluice/source'],
-    logLevel: 'silent',
+    ...{ bundle: true, write: false, format: 'iife', globalName: 'result', logLevel: 'silent' },
+    ...{ platform: 'neutral', mainFields: ['module', 'main'], conditions: ['@sluice/source'] },
   })
   const bundle = outputFiles[0]?.text ?? ''
   expect(bundle).not.toMatch(/\b(?:require|from|import)\b[\s(]*["']node:/)
-  return runInNewContext(`${bundle}; result.answers`, { ...runtime(), ...globals })
+  return runInNewContext(`${bundle}; result.answers`, { ...ofGuards, ...globals })
 }
 
 const prelude = `
@@ -38,14 +30,7 @@ const prelude = `
   const routing = { caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false }
   const guardOf = (options) => createGuard(options, { where: 'rateLimit', routing })
   function context(address, headers = {}) {
-    const fields = new Map()
-    const response = {
-      headersSent: false,
-      getHeaderNames: () => [...fields.keys()].map((name) => name.toLowerCase()),
-      getHeader: (name) => fields.get(name),
-      setHeader: (name, value) => void fields.set(name, value),
-      removeHeader: (name) => void fields.delete(name),
-    }
+    const response = { headersSent: false, getHeaderNames: () => [], getHeader() {}, setHeader() {} }
     const request = { method: 'GET', path: '/', route: undefined, ip: address, header: (name) => headers[name] }
     return { native: {}, request, response, scope: '', settleAtEnd() {} }
   }
@@ -92,8 +77,7 @@ describe('in a runtime without Node, a guard', () => {
 
 describe('in a runtime of fetch, without Node', () => {
   it('a handler is limited, and its requests in flight are counted', async () => {
-    const answers = await run(
-      `
+    const script = `
       import { rateLimit } from '@sluice/fetch'
       const info = { remoteAddress: '203.0.113.9' }
       const get = () => new Request('http://a.example/')
@@ -108,10 +92,8 @@ describe('in a runtime of fetch, without Node', () => {
         return found.map((response) => [response.status, response.headers.get('ratelimit')])
       }
       export const answers = ask()
-    `,
-      ofFetch,
-    )
-    expect(answers).toEqual([
+    `
+    expect(await run(script, ofFetch)).toEqual([
       [200, '"default";r=0;t=60'],
       [429, '"default";r=0;t=60'],
       [429, '"default";r=0'],
@@ -120,25 +102,21 @@ describe('in a runtime of fetch, without Node', () => {
   })
 
   it('an application of Hono is limited', async () => {
-    const answers = await run(
-      `
+    const script = `
       import { rateLimit } from '@sluice/hono'
       import { Hono } from 'hono'
       const addressOf = (c) => c.req.header('cf-connecting-ip')
       const app = new Hono().use(rateLimit({ limit: 1, window: '1m', addressOf })).get('/', (c) => c.text('hello'))
       const ask = async (address) => (await app.request('/', { headers: { 'cf-connecting-ip': address } })).status
       export const answers = (async () => [await ask('192.0.2.1'), await ask('192.0.2.1'), await ask('192.0.2.2')])()
-    `,
-      ofFetch,
-    )
-    expect(answers).toEqual([200, 429, 200])
+    `
+    expect(await run(script, ofFetch)).toEqual([200, 429, 200])
   })
 
   it('a handler counts in a Redis behind HTTP, together with processes of Node', async () => {
     await using redis = await startRedis()
     await using front = await redisHttpFront(redis.url)
-    const answers = await run(
-      `
+    const script = `
       import { rateLimit } from '@sluice/fetch'
       import { redisStore } from '@sluice/redis'
       import { redisByHttp } from '../redis/redis-by-http.ts'
@@ -155,10 +133,8 @@ describe('in a runtime of fetch, without Node', () => {
         return found
       }
       export const answers = asked()
-    `,
-      { ...ofFetch, ...ofHttp },
-    )
-    expect(answers).toEqual([200, 200, 429])
+    `
+    expect(await run(script, { ...ofFetch, ...ofHttp })).toEqual([200, 200, 429])
     const client = new Redis(redis.url)
     onTestFinished(() => client.disconnect())
     const store = redisStore(client, { secret: 'sixteen letters!', heartbeatMs: 0 })

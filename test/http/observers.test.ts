@@ -43,10 +43,8 @@ describe('observers of a guard', () => {
     })
     guard.check(exchange({ path: '/login' }))
     expect(decisions[0]).toMatchObject({ route: '/login', policy: { name: 'login' } })
-    expect(onLimiter.mock.calls.map(([{ policies }]) => policies[0].name)).toEqual([
-      'default',
-      'login',
-    ])
+    const names = onLimiter.mock.calls.map(([{ policies }]) => policies[0].name)
+    expect(names).toEqual(['default', 'login'])
   })
 
   it('are told of the policy that X-RateLimit tells of', () => {
@@ -123,11 +121,8 @@ describe('observers of a guard', () => {
   it('are told of no policy where the failure mode answers, and neither is the handler', async () => {
     const { decisions, observers } = listening()
     const store = goneStore(memoryStore())
-    const options = {
-      failureMode: 'closed',
-      store,
-      observers: [...observers, { onStoreError: () => undefined }],
-    } as const
+    const all = [...observers, { onStoreError: () => undefined }]
+    const options = { failureMode: 'closed', store, observers: all } as const
     const guard = guardOf({ name: 'api', limit: 1, window: '1m', ...options })
     const { decision } = await guard.check(exchange())
     expect(decision).toMatchObject({ allowed: false, policy: undefined, key: undefined })
@@ -135,22 +130,9 @@ describe('observers of a guard', () => {
   })
 
   it('are told of a limiter once, although retries are free', () => {
-    const onLimiter = vi.fn()
-    const shorthand = vi.fn()
-    const observed = { observers: [{ onLimiter }, { onLimiter: shorthand }] }
-    guardOf({ limit: 1, window: '1m', idempotencyKey: true, ...observed })
-    expect([onLimiter, shorthand].map(({ mock }) => mock.calls.length)).toEqual([1, 1])
-  })
-
-  it('are told of a request that there is no room to hold as shed, and not as a failed store', async () => {
-    const { decisions, observers } = listening()
-    const policy = { algorithm: 'leaky-bucket', limit: 1, window: '1m', maxDelay: '5m' } as const
-    const guard = guardOf({ ...policy, maxWaiting: 0, observers })
-    await guard.check(exchange())
-    const { verdict } = await guard.check(exchange())
-    expect(verdict).toMatchObject({ action: 'reject', status: 503 })
-    expect(decisions.map(({ decision }) => decision.source)).toEqual(['store', 'shed'])
-    expect(decisions[1]).toMatchObject({ answeredBy: 'shed', decision: { allowed: false } })
+    const observers = [{ onLimiter: vi.fn() }, { onLimiter: vi.fn() }]
+    guardOf({ limit: 1, window: '1m', idempotencyKey: true, observers })
+    for (const { onLimiter } of observers) expect(onLimiter).toHaveBeenCalledOnce()
   })
 
   it.each([
@@ -165,14 +147,11 @@ describe('observers of a guard', () => {
   })
 
   it('may throw without hurting the request', async () => {
-    const broken = {
-      onSkip: () => {
-        throw new Error('broken')
-      },
+    const onSkip = () => {
+      throw new Error('broken')
     }
-    const guard = guardOf({ limit: 1, window: '1m', skip: () => true, observers: [broken] })
-    const passage = await guard.check(exchange())
-    expect(passage.verdict.action).toBe('pass')
+    const guard = guardOf({ limit: 1, window: '1m', skip: () => true, observers: { onSkip } })
+    expect((await guard.check(exchange())).verdict.action).toBe('pass')
   })
 })
 
@@ -183,12 +162,10 @@ describe('observers of a guard with an admission', () => {
 
   function admitting(admission: Partial<Admission>, limit = 1) {
     const { decisions, observers } = listening()
-    const whole = {
-      ...{ overflows: true, takes: () => true, take: () => answer, varies: () => false },
-      ...admission,
-    }
-    const options = { admission: whole, policies: [{ name: 'soft', limit, window: '1m' }] } as const
-    return { decisions, guard: guardOf({ ...options, observers }) }
+    const taking = { overflows: true, takes: () => true, take: () => answer, varies: () => false }
+    const policies = [{ name: 'soft', limit, window: '1m' }] as const
+    const guard = guardOf({ policies, admission: { ...taking, ...admission }, observers })
+    return { decisions, guard }
   }
   const failing = () => Promise.reject(new Error('no broker'))
 
@@ -220,13 +197,21 @@ describe('observers of a guard with an admission', () => {
     expect(decisions[0]?.durationMs).toBeGreaterThan(0)
   })
 
-  it('are told of a request once that there is no room to hold', async () => {
-    const { decisions, observers } = listening()
-    const policy = { algorithm: 'leaky-bucket', limit: 1, window: '1m', maxDelay: '5m' } as const
-    const admission = { overflows: false, takes: () => false, take: () => answer }
-    const whole = { ...admission, varies: () => false }
-    const guard = guardOf({ ...policy, maxWaiting: 0, admission: whole, observers })
-    for (let i = 0; i < 2; i += 1) await guard.check(exchange())
-    expect(decisions.map(({ decision }) => decision.source)).toEqual(['store', 'shed'])
-  })
+  it.each([
+    ['an admission', { overflows: false, takes: () => false, take: () => answer }],
+    ['none', undefined],
+  ])(
+    'are told of a request once that there is no room to hold, as shed, with %s',
+    async (_case, admission) => {
+      const { decisions, observers } = listening()
+      const bucket = { algorithm: 'leaky-bucket', limit: 1, window: '1m', maxDelay: '5m' } as const
+      const whole = admission && { admission: { ...admission, varies: () => false } }
+      const guard = guardOf({ ...bucket, maxWaiting: 0, ...whole, observers })
+      await guard.check(exchange())
+      const { verdict } = await guard.check(exchange())
+      expect(verdict).toMatchObject({ action: 'reject', status: 503 })
+      expect(decisions.map(({ decision }) => decision.source)).toEqual(['store', 'shed'])
+      expect(decisions[1]).toMatchObject({ answeredBy: 'shed', decision: { allowed: false } })
+    },
+  )
 })

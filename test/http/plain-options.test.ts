@@ -90,28 +90,23 @@ describe.each(takers)('what is no plain object is refused by %s', (option, take)
 describe('options', () => {
   it('are refused by a plugin of Fastify, by waitFor and by consume too', async () => {
     for (const [, value] of nonsense) {
-      const app = fastify()
-      await expect(app.register(rateLimitPlugin, any(value())).ready()).rejects.toThrow(
-        /rateLimitPlugin must be a plain object/,
-      )
+      const ready = fastify().register(rateLimitPlugin, any(value())).ready()
+      await expect(ready).rejects.toThrow(/rateLimitPlugin must be a plain object/)
       await expect(waitFor(new Response(), any(value()))).rejects.toThrow(/waitFor/)
       await expect(createLimiter(good).consume('ada', any(value()))).rejects.toThrow(/options/)
     }
   })
 
   it('are told by the name of their class what they are', () => {
-    expect(() => rateLimit({ ...good, routes: any(new Map()) })).toThrow(
-      /^routes must be a plain object.*, but is a Map$/,
-    )
+    const message = /^routes must be a plain object.*, but is a Map$/
+    expect(() => rateLimit({ ...good, routes: any(new Map()) })).toThrow(message)
   })
 
   it('may be without a prototype, or of another realm', () => {
-    for (const make of [
-      () => Object.assign(Object.create(null), good),
-      () => runInNewContext(`({ limit: 5, window: '1m' })`),
-    ]) {
-      expect(createLimiter(make()).policies[0]?.limit).toBe(5)
-      expect(() => rateLimit({ ...good, routes: { '/x': make() }, profiles: {} })).not.toThrow()
+    const foreign = runInNewContext(`({ limit: 5, window: '1m' })`)
+    for (const options of [Object.assign(Object.create(null), good), foreign]) {
+      expect(createLimiter(options).policies[0]?.limit).toBe(5)
+      expect(() => rateLimit({ ...good, routes: { '/x': options }, profiles: {} })).not.toThrow()
     }
     expect(() => createFetch(runInNewContext('({})'))).not.toThrow()
   })
@@ -120,11 +115,8 @@ describe('options', () => {
     'with the unknown name %s are refused, and nothing inherited is proposed',
     (name) => {
       const options = JSON.parse(`{ "limit": 5, "window": "1m", "${name}": 1 }`)
-      expect(() => createLimiter(options)).toThrow(
-        new RegExp(
-          `^createLimiter: there is no option '${name}'; (all options are listed|the closest are '(?!${name}'))`,
-        ),
-      )
+      const message = `^createLimiter: there is no option '${name}'; (all options are listed|the closest are '(?!${name}'))`
+      expect(() => createLimiter(options)).toThrow(new RegExp(message))
     },
   )
 })

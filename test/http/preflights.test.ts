@@ -3,11 +3,9 @@ import { type GuardFields, ip } from '@sluice/http'
 import { describe, expect, it, vi } from 'vitest'
 import { exchange, guardOf } from './exchange.ts'
 
-const asksCors = new Map([
-  ['origin', 'https://a.example'],
-  ['access-control-request-method', 'POST'],
-])
-const preflight = { method: 'OPTIONS', header: (name: string) => asksCors.get(name) }
+const asksCors = { origin: 'https://a.example', 'access-control-request-method': 'POST' }
+const reading = (headers: Readonly<Record<string, string>>) => (name: string) => headers[name]
+const preflight = { method: 'OPTIONS', header: reading(asksCors) }
 const one = { limit: 1, window: '1m' } as const
 
 /** What becomes of three preflights in a row. */
@@ -37,11 +35,12 @@ describe("preflights: 'pass'", () => {
     expect(await treatment({ ...options, penalty: { after: 'never' } })).toBe('pass')
   })
 
-  it.each([...asksCors.keys(), 'both'])('counts OPTIONS without %s', async (missing) => {
-    const header = (name: string) =>
-      name === missing || missing === 'both' ? undefined : asksCors.get(name)
-    expect(await treatment(one, { header })).toBe('pass,reject')
-  })
+  it.each([{}, { origin: 'https://a.example' }, { 'access-control-request-method': 'POST' }])(
+    'counts OPTIONS with no more than %o',
+    async (headers) => {
+      expect(await treatment(one, { header: reading(headers) })).toBe('pass,reject')
+    },
+  )
 
   it('holds for routes that do not say otherwise', async () => {
     const routes = { '/a': one, '/b': { ...one, preflights: 'count' } } as const
@@ -69,13 +68,8 @@ describe("preflights: 'pass'", () => {
     const ban = { name: 'ban', after: 'never' } as const
     const limiter = createLimiter({ ...one, store, penalty: ban })
     await limiter.block('@ip/203.0.113.9', '1m')
-    const guarded = {
-      ...one,
-      ...options,
-      store,
-      penalty: { ...ban, key: ip() },
-      observers: { onDecision },
-    }
+    const penalty = { ...ban, key: ip() }
+    const guarded = { ...one, ...options, store, penalty, observers: { onDecision } }
     expect(await treatment(guarded)).toBe('reject')
     expect(onDecision).toHaveBeenCalledTimes(3)
     await limiter.unblock('@ip/203.0.113.9')

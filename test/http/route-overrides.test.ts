@@ -38,11 +38,16 @@ const ours = () => undefined
 const theirs = () => undefined
 const zero = { ...base, limit: 0 }
 
+type Seen = (around: Options, route: Override) => unknown
+const answered: Seen = (o, r) => [last(o, r).text, last(o, r).handler]
+const allowed: Seen = (o, r) => last(o, r).decision?.allowed
+const policy: Seen = (o, r) => {
+  const { limit, windowMs, algorithm } = last(o, r).decision?.policy ?? {}
+  return { limit, windowMs, algorithm }
+}
+
 /** What a route shows of an option: as it is around it, and as it is overridden. Every option that a route inherits has a line. */
-const options: Record<
-  string,
-  [around: object, own: object, seen: (o: Options, r: Override) => unknown]
-> = {
+const options: Record<string, [around: object, own: object, seen: Seen]> = {
   key: [{ key }, { key: () => 'bob' }, (o, r) => last(o, r).decision?.key],
   cost: [{ cost: 2 }, { cost: 3 }, (o, r) => last(o, r).decision?.outcomes[0]?.remaining],
   onMissingKey: [
@@ -50,7 +55,7 @@ const options: Record<
     { onMissingKey: 'skip' },
     (o, r) => last(o, r).status,
   ],
-  skip: [{ skip: () => true }, { skip: () => false }, (o, r) => last(o, r).decision?.allowed],
+  skip: [{ skip: () => true }, { skip: () => false }, allowed],
   headers: [{ headers: [] }, { headers: ['legacy'] }, (o, r) => last(o, r).fields.size],
   exposeHeaders: [
     { exposeHeaders: true },
@@ -58,46 +63,22 @@ const options: Record<
     (o, r) => last(o, r).fields.has('Access-Control-Expose-Headers'),
   ],
   statusCode: [{ ...zero, statusCode: 420 }, { statusCode: 430 }, (o, r) => last(o, r).status],
-  message: [{ ...zero, message: 'a' }, { message: 'b' }, (o, r) => last(o, r).text],
-  handler: [{ ...zero, handler: ours }, { handler: theirs }, (o, r) => last(o, r).handler],
-  'message over a handler': [
-    { ...zero, handler: ours },
-    { message: 'b' },
-    (o, r) => [last(o, r).text, last(o, r).handler],
-  ],
-  'handler over a message': [
-    { ...zero, message: 'a' },
-    { handler: theirs },
-    (o, r) => [last(o, r).text, last(o, r).handler],
-  ],
-  chargeWhen: [{ chargeWhen: () => true }, { chargeWhen: () => false }, (o, r) => settled(o, r)],
-  'refundWhen over chargeWhen': [
-    { chargeWhen: () => true },
-    { refundWhen: () => true },
-    (o, r) => settled(o, r),
-  ],
-  allow: [
-    { allow: { ips: ['203.0.113.9'] } },
-    { allow: { ips: ['10.0.0.1'] } },
-    (o, r) => last(o, r).decision?.allowed,
-  ],
-  block: [
-    { block: { ips: ['203.0.113.9'] } },
-    { block: { ips: ['10.0.0.1'] } },
-    (o, r) => last(o, r).decision?.allowed,
-  ],
+  message: [{ ...zero, message: 'a' }, { message: 'b' }, answered],
+  handler: [{ ...zero, handler: ours }, { handler: theirs }, answered],
+  'message over a handler': [{ ...zero, handler: ours }, { message: 'b' }, answered],
+  'handler over a message': [{ ...zero, message: 'a' }, { handler: theirs }, answered],
+  chargeWhen: [{ chargeWhen: () => true }, { chargeWhen: () => false }, settled],
+  'refundWhen over chargeWhen': [{ chargeWhen: () => true }, { refundWhen: () => true }, settled],
+  allow: [{ allow: { ips: ['203.0.113.9'] } }, { allow: { ips: ['10.0.0.1'] } }, allowed],
+  block: [{ block: { ips: ['203.0.113.9'] } }, { block: { ips: ['10.0.0.1'] } }, allowed],
   penalty: [
     { ...zero, key, penalty: { after: 1, within: '1m', for: '1h' } },
     { penalty: false },
     (o, r) => last(o, r).decision?.outcomes.length,
   ],
-  limit: [{ key }, { limit: 2 }, (o, r) => last(o, r).decision?.outcomes[0]?.limit],
-  window: [{ key }, { window: '1h' }, (o, r) => last(o, r).decision?.policy?.windowMs],
-  algorithm: [
-    { key },
-    { algorithm: 'fixed-window' },
-    (o, r) => last(o, r).decision?.policy?.algorithm,
-  ],
+  limit: [{ key }, { limit: 2 }, policy],
+  window: [{ key }, { window: '1h' }, policy],
+  algorithm: [{ key }, { algorithm: 'fixed-window' }, policy],
   hidden: [{ hidden: true }, { hidden: false }, (o, r) => last(o, r).fields.size > 0],
   mode: [{ mode: 'shadow' }, { mode: 'enforce' }, (o, r) => last(o, r).decision?.outcomes.length],
 }
@@ -134,34 +115,17 @@ describe('what a route leaves out is as around it', () => {
 })
 
 describe('a policy of a route that is not whole', () => {
+  const bucket = { ...base, algorithm: 'token-bucket', burst: 9 }
+  const fixed = { algorithm: 'fixed-window' } as const
+  const found = { window: '1m', limit: () => 7, defaultLimit: 7 }
   it.each<[string, object, Override, object]>([
     ['a limit', base, { limit: 2 }, { limit: 2, windowMs: 60_000, algorithm: 'sliding-log' }],
     ['a window', base, { window: '1h' }, { limit: 5, windowMs: 3_600_000 }],
-    [
-      'a limit, of a bucket',
-      { ...base, algorithm: 'token-bucket', burst: 9 },
-      { limit: 2 },
-      { limit: 2, burst: 9 },
-    ],
-    [
-      'another algorithm',
-      { ...base, algorithm: 'token-bucket', burst: 9 },
-      { algorithm: 'fixed-window' },
-      { limit: 5, windowMs: 60_000, algorithm: 'fixed-window' },
-    ],
+    ['a limit, of a bucket', bucket, { limit: 2 }, { limit: 2, burst: 9 }],
+    ['another algorithm', bucket, fixed, { limit: 5, windowMs: 60_000, ...fixed }],
     ['leases', base, { algorithm: 'concurrency' }, { limit: 5, windowMs: 30_000 }],
-    [
-      'a limit, of the only policy in a list',
-      { policies: [base] },
-      { limit: 2 },
-      { limit: 2, windowMs: 60_000 },
-    ],
-    [
-      'a limit, of a limit function',
-      { window: '1m', limit: () => 7, defaultLimit: 7 },
-      { limit: 2 },
-      { limit: 2 },
-    ],
+    ['a limit, of one in a list', { policies: [base] }, { limit: 2 }, { windowMs: 60_000 }],
+    ['a limit, of a limit function', found, { limit: 2 }, { limit: 2 }],
     ['a name', base, { name: 'mine' }, { limit: 5, name: 'mine' }],
   ])('has the rest of the one around it: %s', (_, around, route, policy) => {
     const { decision } = last(around as Options, route)
@@ -179,10 +143,8 @@ describe('a policy of a route that is not whole', () => {
   it('is added with the window of the one around it', () => {
     const { decision } = last({ ...base, key }, { limit: 2, combine: 'add' })
 
-    expect(decision?.outcomes.map(({ policy }) => [policy.limit, policy.windowMs])).toEqual([
-      [5, 60_000],
-      [2, 60_000],
-    ])
+    const policies = decision?.outcomes.map(({ policy }) => [policy.limit, policy.windowMs])
+    expect(policies).toEqual([5, 2].map((limit) => [limit, 60_000]))
   })
 
   it('is refused with the reason where there are several', () => {
@@ -212,43 +174,31 @@ describe('chargeWhen of a route', () => {
     expect(decision?.outcomes.map(({ remaining }) => remaining)).toEqual([3, 3])
   })
 
+  const own = { name: 'own', limit: 3, window: '1m' } as const
+
+  it('is refused for a shared policy that the route inherits', () => {
+    expect(() => guarded({ name: 'global', ...base, key }, { chargeWhen: () => false })).toThrow(
+      /^routes\['\/r'\]: chargeWhen applies to policies of the route's own, .* shared: global;/,
+    )
+  })
+
   it.each([
-    ['inherits', { name: 'global', ...base, key }, undefined],
-    ['names', { ...base, key, profiles: { global: base } }, 'global'],
-  ] as const)('gives nothing back of a shared policy that the route %s', (_how, around, name) => {
-    const own = { name: 'own', limit: 3, window: '1m' } as const
-    const chargeWhen = () => false
-    const policies = name ? [name, own] : undefined
-    const store = memoryStore()
-    if (!policies) {
-      expect(() => guarded({ ...around, store }, { chargeWhen })).toThrow(
-        /^routes\['\/r'\]: chargeWhen applies to policies of the route's own, .* shared: global;/,
-      )
-      return
-    }
-    const route: Override = { policies, chargeWhen }
-    const [first] = asked({ ...around, store }, route)
+    ['nothing back', { chargeWhen: () => false }, {}, [4, 3]],
+    ['back by the rule around it', { chargeWhen: () => true }, { refundWhen: () => true }, [5, 2]],
+  ])('gives %s of a shared policy that the route names', (_, settles, around, left) => {
+    const profiles = { global: base }
+    const options = { ...base, key, profiles, ...around, store: memoryStore() }
+    const route: Override = { policies: ['global', own], ...settles }
+    const [first] = asked(options, route)
     first?.hold?.finish(200)
 
-    const { decision } = last({ ...around, store }, { ...route, cost: 0 })
-    expect(decision?.outcomes.map(({ remaining }) => remaining)).toEqual([4, 3])
+    const { decision } = last(options, { ...route, cost: 0 })
+    expect(decision?.outcomes.map(({ remaining }) => remaining)).toEqual(left)
   })
 
   it('holds for inherited policies without a name, which count for the route alone', () => {
     const store = memoryStore()
     const [first] = asked({ ...base, store, key }, { chargeWhen: () => false })
     expect(first?.hold).toBeDefined()
-  })
-
-  it('leaves a shared policy the rules of the guard around', () => {
-    const refundWhen = () => true
-    const around = { ...base, key, refundWhen, profiles: { global: base }, store: memoryStore() }
-    const own = { name: 'own', limit: 3, window: '1m' } as const
-    const route: Override = { policies: ['global', own], chargeWhen: () => true }
-    const [first] = asked(around, route)
-    first?.hold?.finish(200)
-
-    const { decision } = last(around, { ...route, cost: 0 })
-    expect(decision?.outcomes.map(({ remaining }) => remaining)).toEqual([5, 2])
   })
 })

@@ -1,21 +1,15 @@
-import { memoryStore, SluiceError } from '@sluice/core'
+import { memoryStore } from '@sluice/core'
 import type { GuardFields, GuardOptions, Routing } from '@sluice/http'
 import { createGuard } from '@sluice/http/adapter'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { exactRouting, exchange, guardOf, now } from './exchange.ts'
+import { errorOf, type Wrong } from './wrong-options.ts'
 
 const of = (limit: number, more: object = {}) => ({ limit, window: '1m', ...more }) as const
 
-function failure(options: object): SluiceError {
-  try {
-    guardOf(options as GuardFields<object>)
-  } catch (error) {
-    if (error instanceof SluiceError) return error
-    throw error
-  }
-  throw new Error('nothing was thrown')
-}
+/** Makes a guard of options, beyond the types too. */
+const making = (options: object) => () => guardOf(options as GuardFields<object>)
 
 /** The limit that applies to a request; `undefined` where none does. */
 function limitOf(
@@ -27,11 +21,7 @@ function limitOf(
   return now(guard.check(exchange({ method, path }))).decision?.outcomes[0]?.limit
 }
 
-const lax: Routing = {
-  caseSensitive: false,
-  ignoreTrailingSlash: true,
-  ignoreDuplicateSlashes: true,
-}
+const lax = { caseSensitive: false, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true }
 
 describe('routes', () => {
   it.each([
@@ -132,31 +122,21 @@ describe('routes', () => {
     [
       'gives way to a more specific one',
       { ...of(9), routes: { '/*': of(3), 'GET /search/:q': of(2), 'GET /search/hot': of(1) } },
-      [
-        'GET /search/hot: 1 of 2',
-        'GET /search/cold: 2 of 3',
-        'GET /: 2 of 2',
-        'GET /nowhere: 1 of 2',
-      ],
+      ['GET /search/hot: 1 of 2', 'GET /search/cold: 2 of 3', 'GET /: 2 of 2', 'GET /x: 1 of 2'],
     ],
     [
       'by name is one quota with all that name it',
       {
-        ...of(9),
-        profiles: { expensive: of(3) },
-        routes: { 'GET /search/:q': 'expensive', 'GET /export': { policies: ['expensive'] } },
+        ...{ ...of(9), profiles: { dear: of(3) } },
+        routes: { 'GET /search/:q': 'dear', 'GET /export': { policies: ['dear'] } },
       },
       ['GET /search/a: 2 of 2', 'GET /export: 1 of 2', 'GET /search/b: 0 of 1', 'GET /: 1 of 1'],
     ],
     [
       'by name at another cost draws on the same quota',
       {
-        ...of(99),
-        profiles: { expensive: of(10) },
-        routes: {
-          'GET /search/:q': 'expensive',
-          'GET /export': { policies: ['expensive'], cost: 4 },
-        },
+        ...{ ...of(99), profiles: { dear: of(10) } },
+        routes: { 'GET /search/:q': 'dear', 'GET /export': { policies: ['dear'], cost: 4 } },
       },
       ['GET /export: 2 of 3', 'GET /search/a: 2 of 3'],
     ],
@@ -170,10 +150,7 @@ describe('routes', () => {
     ],
     [
       'keeps the only policy around it beside one of its own, by naming it',
-      {
-        ...of(3, { name: 'api' }),
-        routes: { 'GET /export': { policies: ['api', of(1)] } },
-      },
+      { ...of(3, { name: 'api' }), routes: { 'GET /export': { policies: ['api', of(1)] } } },
       ['GET /export: 1 of 2', 'GET /: 2 of 3'],
     ],
     [
@@ -238,127 +215,77 @@ describe('routes', () => {
 
   it('never throw, whatever a client asks for', () => {
     const guard = guardOf({ routes: { '/:a/:b': of(9), 'POST /x/*': of(9), '/y': false } })
-    fc.assert(
-      fc.property(
-        fc.constantFrom('GET', 'POST', 'HEAD', 'BREW', '__proto__'),
-        fc.oneof(
-          fc.string(),
-          fc.webPath(),
-          fc.string().map((text) => `/${text}`),
-        ),
-        (method, path) => {
-          now(guard.check(exchange({ method, path })))
-        },
-      ),
-    )
+    const methods = fc.constantFrom('GET', 'POST', 'HEAD', 'BREW', '__proto__')
+    const text = fc.string()
+    const rooted = text.map((path) => `/${path}`)
+    const paths = fc.oneof(text, rooted, fc.webPath())
+    const law = fc.property(methods, paths, (method, path) => {
+      now(guard.check(exchange({ method, path })))
+    })
+    fc.assert(law)
   })
 
-  it.each<[string, object, string, RegExp]>([
-    ['nothing', { '': of(1) }, 'SLUICE_ROUTE_INVALID', /routes: '' is no route: .*'POST \/login'/],
-    ['no slash', { login: of(1) }, 'SLUICE_ROUTE_INVALID', /'login'/],
-    ['a method alone', { POST: of(1) }, 'SLUICE_ROUTE_INVALID', /'POST'/],
-    ['lower case', { 'post /x': of(1) }, 'SLUICE_ROUTE_INVALID', /write POST/],
-    [
-      'a method that is none',
-      { 'FETCH /x': of(1) },
-      'SLUICE_ROUTE_INVALID',
-      /'FETCH' is no method/,
-    ],
-    ['HEAD', { 'HEAD /x': of(1) }, 'SLUICE_ROUTE_INVALID', /write GET/],
-    ['braces', { '/x{/:y}': of(1) }, 'SLUICE_ROUTE_INVALID', /\/users\/:id/],
-    ['a wildcard inside', { '/x/*/y': of(1) }, 'SLUICE_ROUTE_INVALID', /Wildcard must be the last/],
-    ['an unsafe pattern', { '/:x((a+)+b)': of(1) }, 'SLUICE_ROUTE_INVALID', /not safe/],
+  const invalid = 'SLUICE_ROUTE_INVALID'
+  const optional = { '/x/:a?': of(1), '/x': of(2) }
+  it.each<[string, ...Wrong]>([
+    ['nothing', { '': of(1) }, /routes: '' is no route: .*'POST \/login'/, invalid],
+    ['no slash', { login: of(1) }, /'login'/, invalid],
+    ['a method alone', { POST: of(1) }, /'POST'/, invalid],
+    ['lower case', { 'post /x': of(1) }, /write POST/, invalid],
+    ['a method that is none', { 'FETCH /x': of(1) }, /'FETCH' is no method/, invalid],
+    ['HEAD', { 'HEAD /x': of(1) }, /write GET/, invalid],
+    ['braces', { '/x{/:y}': of(1) }, /\/users\/:id/, invalid],
+    ['a wildcard inside', { '/x/*/y': of(1) }, /Wildcard must be the last/, invalid],
+    ['an unsafe pattern', { '/:x((a+)+b)': of(1) }, /not safe/, invalid],
     [
       'the same twice',
       { '/x/:a': of(1), '/x/:b': of(2) },
-      'SLUICE_ROUTE_DUPLICATE',
       /'\/x\/:b' matches the same requests as '\/x\/:a'/,
+      'SLUICE_ROUTE_DUPLICATE',
     ],
-    ['an optional twice', { '/x/:a?': of(1), '/x': of(2) }, 'SLUICE_ROUTE_DUPLICATE', /'\/x'/],
-    [
-      'a wrong limit',
-      { 'GET /x': of(-1) },
-      'SLUICE_LIMIT_INVALID',
-      /routes\['GET \/x'\]: limit must be/,
-    ],
-    [
-      'an unknown option',
-      { '/x': { ...of(1), burts: 2 } },
-      'SLUICE_OPTION_UNKNOWN',
-      /routes\['\/x'\].*'burst'/,
-    ],
-    [
-      'true',
-      { '/x': true },
-      'SLUICE_OPTION_INVALID',
-      /routes\['\/x'\] must be options, the name of a policy, or false/,
-    ],
+    ['an optional twice', optional, /'\/x'/, 'SLUICE_ROUTE_DUPLICATE'],
+    ['a wrong limit', { '/x': of(-1) }, /routes\['\/x'\]: limit must/, 'SLUICE_LIMIT_INVALID'],
+    ['unknown', { '/x': of(1, { burts: 2 }) }, /\['\/x'\].*'burst'/, 'SLUICE_OPTION_UNKNOWN'],
+    ['true', { '/x': true }, /routes\['\/x'\] must be options, the name of a policy, or false/],
     [
       'an unknown name',
       { '/x': 'expensiv' },
-      'SLUICE_POLICY_UNKNOWN',
       /names 'expensiv'.*there are api, expensive/,
+      'SLUICE_POLICY_UNKNOWN',
     ],
     [
       'an unknown name in a list',
       { '/x': { policies: ['a'] } },
-      'SLUICE_POLICY_UNKNOWN',
       /routes\['\/x'\]: policies\[0\] names 'a'/,
+      'SLUICE_POLICY_UNKNOWN',
     ],
-    [
-      'policies that are no list',
-      { '/x': { policies: 'a' } },
-      'SLUICE_OPTION_INVALID',
-      /policies must be an array/,
-    ],
-    [
-      'an unknown way to combine',
-      { '/x': { ...of(1), combine: 'both' } },
-      'SLUICE_OPTION_INVALID',
-      /combine must be one of 'replace', 'add'/,
-    ],
-    [
-      'nothing to add',
-      { '/x': { cost: 2, combine: 'add' } },
-      'SLUICE_OPTION_INVALID',
-      /nothing to add/,
-    ],
-    ['routes of its own', { '/x': { ...of(1), routes: {} } }, 'SLUICE_OPTION_UNKNOWN', /routes/],
+    ['policies that are no list', { '/x': { policies: 'a' } }, /policies must be an array/],
+    ['combined', { '/x': of(1, { combine: 'both' }) }, /combine must be one of 'replace', 'add'/],
+    ['nothing to add', { '/x': { cost: 2, combine: 'add' } }, /nothing to add/],
     [
       'a name that it is added to',
-      { '/x': { ...of(1), name: 'api', combine: 'add' } },
-      'SLUICE_POLICY_DUPLICATE',
+      { '/x': of(1, { name: 'api', combine: 'add' }) },
       /api/,
+      'SLUICE_POLICY_DUPLICATE',
     ],
-  ])('cannot be %s', (_, routes, code, message) => {
+  ])('cannot be %s', (_, routes, message, code) => {
     const options = { ...of(5), name: 'api', profiles: { expensive: of(2) }, routes }
-    const error = failure(options)
-
-    expect(error.code).toBe(code)
-    expect(error.message).toMatch(message)
+    expect(making(options)).toThrow(errorOf(message, code))
   })
 
-  it.each([null, [], 'x', 5])('must be a plain object, not %j', (routes) => {
-    expect(failure({ ...of(5), routes }).message).toMatch(/^routes must be a plain object/)
+  it.each([null, 'x', 5])('must be a plain object, not %j', (routes) => {
+    expect(making({ ...of(5), routes })).toThrow(/^routes must be a plain object/)
   })
 
   it.each<[string, unknown, RegExp]>([
     ['no object', 'x', /^profiles must be a plain object of policies by name/],
-    ['a policy that is wrong', { heavy: { limit: 5, window: '5' } }, /^profiles\.heavy\.window/],
-    [
-      'a policy with an unknown option',
-      { heavy: { ...of(1), max: 5 } },
-      /^profiles\.heavy: .*'limit'/,
-    ],
-    [
-      'a policy with a name',
-      { heavy: { ...of(1), name: 'x' } },
-      /^profiles\.heavy must be .* without a name/,
-    ],
+    ['a wrong policy', { heavy: { limit: 5, window: '5' } }, /^profiles\.heavy\.window/],
+    ['an unknown option', { heavy: of(1, { max: 5 }) }, /^profiles\.heavy: .*'limit'/],
+    ['a policy with a name', { heavy: of(1, { name: 'x' }) }, /^profiles\.heavy .* without a name/],
     ['a name that is taken', { api: of(1) }, /^profiles\.api has the name of a policy/],
     ['a name that no header can carry', { 'na\u00efve': of(1) }, /printable ASCII/],
   ])('profiles cannot be %s', (_, profiles, message) => {
-    expect(failure({ ...of(5), name: 'api', profiles }).message).toMatch(message)
+    expect(making({ ...of(5), name: 'api', profiles })).toThrow(message)
   })
 
   it('cannot count what they add to, or a penalty around them, in another store', () => {
@@ -366,29 +293,28 @@ describe('routes', () => {
     const own = { ...of(9), name: 'own', store }
     const penalty = { after: 'never' } as const
 
-    expect(failure({ ...of(2), routes: { '/x': { ...own, combine: 'add' } } }).message).toMatch(
-      /^routes\['\/x'\]: store: policies that are added/,
+    const added = { '/x': { ...own, combine: 'add' } } as const
+    const place = String.raw`^routes\['/x'\]: store: `
+    expect(making({ ...of(2), routes: added })).toThrow(
+      new RegExp(`${place}policies that are added`),
     )
-    expect(failure({ ...of(2), penalty, routes: { '/x': own } }).message).toMatch(
-      /^routes\['\/x'\]: store: the penalty around/,
+    expect(making({ ...of(2), penalty, routes: { '/x': own } })).toThrow(
+      new RegExp(`${place}the penalty around`),
     )
     guardOf({ ...of(2), penalty, routes: { '/x': { ...own, penalty: false } } })
-    guardOf({ ...of(2), store, penalty, routes: { '/x': { ...own, combine: 'add' } } })
+    guardOf({ ...of(2), store, penalty, routes: added })
   })
 
   it('cannot put a queue beside leases by adding it', () => {
-    const error = failure({
-      algorithm: 'concurrency',
-      limit: 5,
-      routes: { '/x': { ...of(1), algorithm: 'leaky-bucket', combine: 'add' } },
-    })
-
-    expect(error.code).toBe('SLUICE_POLICY_COMBINATION')
-    expect(error.message).toMatch(/^routes\['\/x'\]/)
+    const queue = of(1, { algorithm: 'leaky-bucket', combine: 'add' })
+    expect(making({ algorithm: 'concurrency', limit: 5, routes: { '/x': queue } })).toThrow(
+      errorOf(/^routes\['\/x'\]/, 'SLUICE_POLICY_COMBINATION'),
+    )
   })
 
+  const queue = { limit: 1, window: '1s', algorithm: 'leaky-bucket', key: () => 'ada' } as const
+
   it('hold as many requests as they say themselves', () => {
-    const queue = { limit: 1, window: '1s', algorithm: 'leaky-bucket', key: () => 'ada' } as const
     const guard = guardOf({ ...queue, routes: { '/x': { maxWaiting: 0 } } })
     const ask = (path: string) => now(guard.check(exchange({ path }))).verdict.action
 
@@ -396,7 +322,6 @@ describe('routes', () => {
   })
 
   it('hold as many requests as the limiter may, all together', () => {
-    const queue = { limit: 1, window: '1s', algorithm: 'leaky-bucket', key: () => 'ada' } as const
     const guard = guardOf({ ...queue, maxWaiting: 1, routes: { '/x': queue } })
     const ask = (path: string) => now(guard.check(exchange({ path }))).verdict.action
 

@@ -12,16 +12,11 @@ afterEach(() => void vi.useRealTimers())
 
 function guarded(options: GuardFields<object> = {}) {
   const store = memoryStore()
-  const guard = guardOf({
-    ...(options.policies ? {} : policy),
-    store,
-    key: () => 'ada',
-    ...options,
-  })
+  const quota = options.policies ? {} : policy
+  const guard = guardOf({ ...quota, store, key: () => 'ada', ...options })
   const limiter = createLimiter({ ...policy, store })
   return {
     guard,
-    store,
     limiter,
     used: async () => 1_000 - ((await limiter.peek('ada')).outcomes[0]?.remaining ?? 0),
     check() {
@@ -35,48 +30,37 @@ function guarded(options: GuardFields<object> = {}) {
 
 describe('what a request took', () => {
   it('is given back at most once, however its ends, refunds, resets and windows follow each other', async () => {
-    const event = fc.oneof(
-      fc.constantFrom('finish 200', 'finish 500', 'abort', 'refund').map((name) => ({ name })),
-      fc.constantFrom('request', 'request', 'reset', 'next window').map((name) => ({ name })),
-    )
-    const step = fc.record({ event, index: fc.nat({ max: 9 }) })
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-        const { check, used, limiter, guard } = guarded({
-          refundWhen: (_, { status }) => status >= 500,
-        })
-        const requests: { passage: ReturnType<typeof check>; counts: boolean; isOver: boolean }[] =
-          []
-        const forget = () =>
-          requests.forEach((request) => {
-            request.counts = false
-          })
-        for (const {
-          event: { name },
-          index,
-        } of steps) {
-          const request = requests[index % Math.max(1, requests.length)]
-          if (name === 'request') requests.push({ passage: check(), counts: true, isOver: false })
-          else if (name === 'reset') {
-            await limiter.reset('ada')
-            forget()
-          } else if (name === 'next window') {
-            vi.advanceTimersByTime(60_000)
-            forget()
-          } else if (request && name === 'refund') {
-            if (request.passage.decision) await guard.limiter.refund(request.passage.decision)
-            request.counts = false
-          } else if (request) {
-            if (!request.isOver && name === 'finish 500') request.counts = false
-            request.isOver = true
-            if (name === 'abort') request.passage.end()
-            else request.passage.end(Number(name.split(' ')[1]))
-          }
-          expect(await used()).toBe(requests.filter(({ counts }) => counts).length)
+    const ends = ['finish 200', 'finish 500', 'abort', 'refund']
+    const event = fc.constantFrom(...ends, 'request', 'request', 'reset', 'next window')
+    const steps = fc.array(fc.tuple(event, fc.nat({ max: 9 })), { maxLength: 40 })
+    const law = fc.asyncProperty(steps, async (drawn) => {
+      const refundWhen = (_: object, { status }: { status: number }) => status >= 500
+      const { check, used, limiter, guard } = guarded({ refundWhen })
+      const requests: { passage: ReturnType<typeof check>; counts: boolean; isOver: boolean }[] = []
+      const forget = () => {
+        for (const request of requests) request.counts = false
+      }
+      for (const [name, index] of drawn) {
+        const request = requests[index % Math.max(1, requests.length)]
+        if (name === 'request') requests.push({ passage: check(), counts: true, isOver: false })
+        else if (name === 'reset') {
+          await limiter.reset('ada')
+          forget()
+        } else if (name === 'next window') {
+          vi.advanceTimersByTime(60_000)
+          forget()
+        } else if (request && name === 'refund') {
+          if (request.passage.decision) await guard.limiter.refund(request.passage.decision)
+          request.counts = false
+        } else if (request) {
+          if (!request.isOver && name === 'finish 500') request.counts = false
+          request.isOver = true
+          request.passage.end(name === 'abort' ? undefined : Number(name.split(' ')[1]))
         }
-      }),
-      { numRuns: 200 },
-    )
+        expect(await used()).toBe(requests.filter(({ counts }) => counts).length)
+      }
+    })
+    await fc.assert(law, { numRuns: 200 })
   })
 
   it('is held only where it may be given back', () => {
@@ -88,22 +72,15 @@ describe('what a request took', () => {
   it('is held beside a lease, and beside a seat in the queue', async () => {
     const refundWhen = () => true
     const inFlight = { name: 'inflight', algorithm: 'concurrency', limit: 1 } as const
-    const { check, used } = guarded({
-      policies: [{ ...policy, refundWhen }, inFlight],
-    })
+    const { check, used } = guarded({ policies: [{ ...policy, refundWhen }, inFlight] })
     const { end } = check()
     expect(check().verdict.action).toBe('reject')
     end(200)
     expect(await used()).toBe(0)
     expect(check().verdict.action).toBe('pass')
 
-    const queue = guarded({
-      limit: 1,
-      algorithm: 'leaky-bucket',
-      window: '10s',
-      name: 'q',
-      refundWhen,
-    })
+    const bucket = { name: 'q', algorithm: 'leaky-bucket', limit: 1, window: '10s' } as const
+    const queue = guarded({ ...bucket, refundWhen })
     queue.check()
     const waiting = queue.check()
     expect(waiting.verdict.action).toBe('delay')
@@ -137,59 +114,28 @@ describe('what a request took', () => {
   })
 
   it.each<[string, GuardFields<object>['refundWhen'] & object]>([
-    ['throws', () => raise('secret')],
+    ['throws', () => raise('a\nb')],
     ['rejects', async () => raise('secret')],
     ['answers neither true nor false', () => 'yes' as never],
-  ])('is kept when the function %s, and that is reported', async (_, refundWhen) => {
+  ])('is kept when the function %s, and that is reported on one line', async (_, refundWhen) => {
     const onInvalid = vi.fn()
     const { check, used } = guarded({ refundWhen, observers: { onInvalid } })
     check().end(500)
     await until('it is reported', () => onInvalid.mock.calls.length === 1)
 
+    const message = /^refundWhen: it must answer true or false, but .*; the charge was kept$/
     expect(onInvalid.mock.calls[0]?.[0]).toEqual({
-      code: 'SLUICE_ANSWER_INVALID',
-      message: expect.stringMatching(
-        /^refundWhen: it must answer true or false, but .*; the charge was kept$/,
-      ),
+      ...{ code: 'SLUICE_ANSWER_INVALID', message: expect.stringMatching(message) },
     })
-    expect(JSON.stringify(onInvalid.mock.calls)).not.toContain('secret')
+    expect(JSON.stringify(onInvalid.mock.calls)).not.toMatch(/secret|\\n/)
     expect(await used()).toBe(1)
-  })
-
-  it('tells of what failed on one line, whatever the name of the error', async () => {
-    const told: string[] = []
-    const { check } = guarded({
-      observers: { onInvalid: ({ message }) => told.push(message) },
-      refundWhen: () => {
-        throw Object.assign(new Error('x'), { name: 'a\nb' })
-      },
-    })
-    check().end(500)
-    expect(told).toEqual([expect.not.stringContaining('\n')])
   })
 
   it('follows the function of a policy where the guard has another', async () => {
-    const { check, used } = guarded({
-      policies: [{ ...policy, refundWhen: () => false }],
-      chargeWhen: () => false,
-    })
+    const policies = [{ ...policy, refundWhen: () => false }]
+    const { check, used } = guarded({ policies, chargeWhen: () => false })
     check().end(200)
-
     expect(await used()).toBe(1)
-  })
-
-  it('follows the function of a route, whichever the guard around it has', async () => {
-    const store = memoryStore()
-    const refundWhen = vi.fn(() => true)
-    const guard = guardOf({
-      ...{ limit: 5, window: '1m', store },
-      chargeWhen: () => true,
-      routes: { '/reports': { refundWhen } },
-    })
-    const asked = exchange({ path: '/reports' })
-    now(guard.check(asked)).hold?.finish(500)
-
-    expect(refundWhen).toHaveBeenCalledTimes(1)
   })
 })
 
@@ -258,14 +204,14 @@ describe('late costs', () => {
   })
 
   it('wait for an async function that says whether the request counts', async () => {
-    const { promise, resolve } = withResolvers<boolean>()
+    let resolve: (value: boolean) => void = () => undefined
+    const promise = new Promise<boolean>((settle) => (resolve = settle))
     const { check, used } = guarded({ refundWhen: () => promise })
     const { decision, end } = check()
     end(500)
     decision?.charge(10)
     expect(await used()).toBe(1)
     resolve(false)
-    await promise
     await until('all is charged', async () => (await used()) === 11)
   })
 
@@ -274,9 +220,7 @@ describe('late costs', () => {
     const { check, used } = guarded({ policies: [policy, inFlight] })
     const { decision, end } = check()
     decision?.charge(10)
-    expect(() => decision?.charge(1, 'inflight')).toThrow(
-      'neither one that counts requests in flight nor a penalty',
-    )
+    expect(() => decision?.charge(1, 'inflight')).toThrow('neither one that counts requests in')
     end(200)
     expect(await used()).toBe(11)
     expect(check().verdict.action).toBe('pass')
@@ -296,9 +240,7 @@ describe('late costs', () => {
   })
 
   it('make no decision that a log would show an identity of', () => {
-    const { check } = guarded()
-
-    expect(JSON.stringify(check().decision)).not.toContain('ada')
+    expect(JSON.stringify(guarded().check().decision)).not.toContain('ada')
   })
 })
 
@@ -309,15 +251,10 @@ describe('budgets', () => {
     let price = 10_001
     const store = memoryStore()
     const money = { name: 'money', limit: 10_000, window: '1h' } as const
-    const reserving = [
-      { ...tokens, reserve: () => 40 },
-      { ...money, reserve: () => price },
-    ]
-    const guard = guardOf({ policies: [...reserving, policy], store, key: () => 'ada' })
-    const limiter = createLimiter({
-      policies: [tokens, money].map((options) => ({ ...options, reserve: true })),
-      store,
-    })
+    const reserving = [tokens, money].map((options) => ({ ...options, reserve: true }))
+    const limiter = createLimiter({ policies: reserving, store })
+    const policies = [{ ...tokens, reserve: () => 40 }, { ...money, reserve: () => price }, policy]
+    const guard = guardOf({ policies, store, key: () => 'ada' })
     const used = async () =>
       (await limiter.peek('ada')).outcomes.map(({ limit = 0, remaining = 0 }) => limit - remaining)
 
@@ -351,57 +288,29 @@ describe('budgets', () => {
   })
 
   it('have no end where nothing is limited', async () => {
-    const limits = {
-      ...tokens,
-      limit: (): typeof unlimited => unlimited,
-      defaultLimit: 1,
-      reserve: () => 40,
-    }
-    const { decision } = await guardOf(limits).check(exchange())
+    const limits = { limit: (): typeof unlimited => unlimited, defaultLimit: 1, reserve: () => 40 }
+    const { decision } = await guardOf({ ...tokens, ...limits }).check(exchange())
     expect(decision?.spend(1_000_000)).toBe(true)
   })
 })
 
-describe('options', () => {
-  it.each<[object, RegExp]>([
-    [
-      { chargeWhen: true },
-      /^chargeWhen must be a function of the request and its response, but is true$/,
-    ],
-    [{ refundWhen: 500 }, /^refundWhen must be a function/],
-    [
-      { chargeWhen: () => true, refundWhen: () => true },
-      /^chargeWhen and refundWhen cannot stand together/,
-    ],
-    [
-      { idempotencyKey: 'idempotency-key' },
-      /^idempotencyKey must be true for the header Idempotency-Key, a resolver/,
-    ],
-    [{ enforce: 0.5 }, /^enforce must be a plain object/],
-    [{ enforce: () => true, mode: 'shadow' }, /^enforce stands beside mode 'shadow'/],
-  ])('refuses %o', (options, message) => {
-    expect(() => guardOf({ ...policy, ...options })).toThrow(message)
-  })
-
-  it('names the policy of a list', () => {
-    const policies = [
-      policy,
-      { ...policy, name: 'q', chargeWhen: () => true, refundWhen: () => true },
-    ]
-
-    expect(() => guardOf({ policies })).toThrow(
-      /^policies\[1\]\.chargeWhen and policies\[1\]\.refundWhen cannot/,
-    )
-  })
+it.each<[object, RegExp]>([
+  [{ chargeWhen: true }, /^chargeWhen must be a function of the request and .*, but is true$/],
+  [{ refundWhen: 500 }, /^refundWhen must be a function/],
+  [{ chargeWhen: () => true, refundWhen: () => true }, /^chargeWhen and refundWhen cannot stand/],
+  [{ idempotencyKey: 'idempotency-key' }, /^idempotencyKey must be true for the header Idem/],
+  [{ enforce: 0.5 }, /^enforce must be a plain object/],
+  [{ enforce: () => true, mode: 'shadow' }, /^enforce stands beside mode 'shadow'/],
+])('a guard refuses %o', (options, message) => {
+  expect(() => guardOf({ ...policy, ...options })).toThrow(message)
 })
 
-function withResolvers<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
-  let resolve: (value: T) => void = () => undefined
-  const promise = new Promise<T>((settle) => {
-    resolve = settle
-  })
-  return { promise, resolve }
-}
+it('a guard names the policy of a list whose functions cannot stand together', () => {
+  const both = { ...policy, name: 'q', chargeWhen: () => true, refundWhen: () => true }
+  expect(() => guardOf({ policies: [policy, both] })).toThrow(
+    /^policies\[1\]\.chargeWhen and policies\[1\]\.refundWhen cannot/,
+  )
+})
 
 function raise(message: string): never {
   throw new Error(message)

@@ -2,7 +2,7 @@ import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { run } from '../support/run.ts'
-import { readManifest, readText } from '../support/workspace.ts'
+import { readManifest } from '../support/workspace.ts'
 import { packAll, type Tarball } from './tarballs.ts'
 
 /**
@@ -28,14 +28,13 @@ const PEERS = [
 /** With it Node cannot `require` an ES module, so that the CommonJS builds are loaded, as in Jest and in older bundlers. */
 const noRequireOfEsm = '--no-experimental-require-module'
 
-/** What is run of `consumer/`: every package by each module system, two copies of each in one process, and the README's example. */
+/** What is run of `consumer/`: every package by each module system, and two copies of each in one process. */
 export const programs: readonly (readonly string[])[] = [
   ['esm.mjs'],
   ['node-test.mjs'],
   ['cjs.cjs'],
   ['one.mjs'],
   ['nest.mjs'],
-  ['readme.mjs'],
   [noRequireOfEsm, 'cjs.cjs'],
   [noRequireOfEsm, 'both.mjs'],
   [noRequireOfEsm, 'receipts.mjs'],
@@ -62,7 +61,6 @@ export async function installConsumer(
   const peers = Object.fromEntries(PEERS.map((name) => [name, versions[name] ?? '*']))
   const ours = tarballs.map(({ name, path }) => [name, registry ? 'latest' : `file:${path}`])
   await cp(fileURLToPath(new URL('./consumer', import.meta.url)), folder, { recursive: true })
-  await writeFile(join(folder, 'example.mjs'), exampleOfReadme())
   const dependencies = { ...Object.fromEntries(ours), ...peers, ...tools }
   await install(folder, { dependencies }, registry)
   return { folder, tarballs }
@@ -100,13 +98,6 @@ export function runProgram(
   node: string = process.execPath,
 ): Promise<string> {
   return run(node, program, { cwd: folder, timeoutMs: 60_000 })
-}
-
-/** The first example, which is a whole program, at the port of the environment. */
-function exampleOfReadme(): string {
-  const example = /^```ts\n(.*?)^```/ms.exec(readText('README.md'))?.[1]
-  if (example === undefined) throw new Error('README.md has no example')
-  return example.replace('3000', 'process.env.PORT')
 }
 
 function availableVersions(): Record<string, string> {

@@ -64,7 +64,7 @@ export function publishedSchema(entriesOf: OptionEntries): object {
 }
 
 /** Adds to the fields of a schema the sentences and the defaults of the options that they are. */
-export function described(
+function described(
   schema: object,
   entriesOf: OptionEntries,
   types: readonly string[],

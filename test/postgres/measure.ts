@@ -2,9 +2,12 @@
 // of one server with synchronous_commit off, in rounds that take turns. `pg alone` is the smallest program that counts in one round trip:
 // it shows what is left to gain with one request in flight.
 
+import type { CheckLimiter } from '@sluice/core'
 import { postgresMigration, postgresStore } from '@sluice/postgres'
 import { Pool } from 'pg'
 import { RateLimiterPostgres } from 'rate-limiter-flexible'
+import { closedLoop } from '../bench/harness/closed-loop.ts'
+import { quantile } from '../bench/harness/figures.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { startPostgres } from '../support/postgres-server.ts'
 
@@ -39,15 +42,11 @@ const ours = [false, true].map((prepare) =>
     failureMode: 'closed',
   }),
 )
-const subjects: readonly Ask[] = [
-  rlf,
-  ...ours.map(
-    (limiter): Ask =>
-      (key) =>
-        limiter.consume(key),
-  ),
-  alone,
-]
+const askOf =
+  ({ consume }: CheckLimiter): Ask =>
+  (key) =>
+    consume(key)
+const subjects = [rlf, ...ours.map(askOf), alone]
 for (const ask of subjects) {
   for (let at = 0; at < keys.length; at += 100) await Promise.all(keys.slice(at, at + 100).map(ask))
 }
@@ -68,33 +67,15 @@ async function measure(load: string, inFlight: number, keyOf: () => string): Pro
   const rates: number[][] = subjects.map(() => [])
   for (let round = 0; round < Number(ROUNDS); round += 1) {
     for (const [index, ask] of subjects.entries()) {
-      rates[index]?.push(await rateOf(ask, { inFlight, keyOf, forMs: Number(MS) }))
+      const check = () => ask(keyOf()).then(() => true)
+      const loop = await closedLoop({ inFlight, durationMs: Number(MS), check })
+      rates[index]?.push((loop.checks * 1_000) / loop.elapsedMs)
     }
   }
   const [base = []] = rates
   const cells = rates.map((each) => {
     const ratios = each.map((rate, round) => rate / (base[round] ?? rate))
-    return `${Math.round(median(each))}/s, ${median(ratios).toFixed(2)} ×`
+    return `${Math.round(quantile(each, 0.5))}/s, ${quantile(ratios, 0.5).toFixed(2)} ×`
   })
   console.log(`| ${[load, ...cells].join(' | ')} |`)
-}
-
-async function rateOf(
-  ask: Ask,
-  { inFlight, keyOf, forMs }: { inFlight: number; keyOf: () => string; forMs: number },
-): Promise<number> {
-  const begunAt = performance.now()
-  let count = 0
-  const client = async () => {
-    while (performance.now() - begunAt < forMs) {
-      await ask(keyOf())
-      count += 1
-    }
-  }
-  await Promise.all(Array.from({ length: inFlight }, client))
-  return (count * 1_000) / (performance.now() - begunAt)
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[values.length >> 1] ?? 0
 }

@@ -34,7 +34,6 @@ export class ModelStates implements States {
   }
 }
 
-/** Something that may happen next in a world. */
 export type Action<World> = (next: World) => void
 
 /** Goes through all worlds that can be reached from one. Returns their number. */

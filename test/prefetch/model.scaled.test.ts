@@ -100,7 +100,6 @@ function newHolder(): Record<Key, Holding> {
   return { a: newHolding(), b: newHolding() }
 }
 
-/** All that may happen next. */
 function actionsOf({ budget, keys, holders, requests, replies, ...world }: World): Action<World>[] {
   const actions: Action<World>[] = []
   if (budget.ticks > 0) actions.push(pass(tickMs, 'ticks'))

@@ -7,7 +7,6 @@ export interface ClusterClient {
   readonly name: string
   /** True if a call may fail while its slot moves: GLIDE gives up after some redirections. */
   readonly failsWhileSlotsMove?: boolean
-  /** @param ports of nodes where it may begin */
   connect(ports: readonly number[]): Promise<Connected>
   /** The same, as it is while it connects. GLIDE shows no such client. */
   begin?(ports: readonly number[]): Connected

@@ -1,21 +1,19 @@
-import { type ClockSkewEvent, createLimiter, type Decision } from '@sluice/core'
+import {
+  type ClockSkewEvent,
+  createLimiter,
+  type Decision,
+  type ResilienceEvent,
+} from '@sluice/core'
 import { type RedisStore, type RedisStoreOptions, redisStore } from '@sluice/redis'
-import type { Redis } from 'ioredis'
-import { beforeEach, describe, expect, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import type { RedisServer } from '../support/redis-server.ts'
-import { it } from '../support/redis-test.ts'
+import { redisOfFile } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
-let server: RedisServer
-let client: Redis
+const { client, redis: server } = await redisOfFile()
+
 let opened = 0
 let key: string
-
-it.beforeAll(({ redis: itsServer, client: itsClient }) => {
-  server = itsServer
-  client = itsClient
-})
 
 beforeEach(() => {
   opened += 1
@@ -89,13 +87,8 @@ describe('the size of the fleet', () => {
   it('holds while Redis is away, and decides the share of each process', async () => {
     await others(0, 0, 0)
     const store = open()
-    const limiter = createLimiter({
-      store,
-      name: 'p',
-      limit: 40,
-      window: '1m',
-      observers: { onStoreError: () => undefined },
-    })
+    const observers = { onStoreError: () => undefined }
+    const limiter = createLimiter({ store, name: 'p', limit: 40, window: '1m', observers })
     await limiter.consume('k')
     await until('the fleet has 4', () => store.fleet?.instances === 4)
     server.pause()
@@ -149,17 +142,11 @@ describe('the clock of Redis', () => {
   async function skewOf(aheadMs: number): Promise<ClockSkewEvent[]> {
     const events: ClockSkewEvent[] = []
     const store = redisStore(ahead(aheadMs), { prefix: `fleet${opened}`, heartbeatMs: 1_000 })
-    const limiter = patientLimiter({
-      store,
-      limit: 1,
-      window: '1m',
-      observers: {
-        onResilience: (event) => {
-          if (event.type === 'clock-skew') events.push(event)
-        },
-      },
-    })
-    await limiter.consume('k')
+    const onResilience = (event: ResilienceEvent) => {
+      if (event.type === 'clock-skew') events.push(event)
+    }
+    const observers = { onResilience }
+    await patientLimiter({ store, limit: 1, window: '1m', observers }).consume('k')
     await until('the heartbeat is there', async () => (await server.cli('EXISTS', key)) === 1)
     await store.close()
     return events
@@ -175,20 +162,11 @@ describe('the clock of Redis', () => {
   })
 
   async function windowEnd(aheadMs: number, isForbidden: boolean): Promise<number> {
-    const store = redisStore(ahead(aheadMs, isForbidden), {
-      prefix: `fleet${opened}`,
-      heartbeatMs: 1_000,
-      clock: 'client',
-    })
-    const limiter = patientLimiter({
-      store,
-      algorithm: 'fixed-window',
-      align: 'clock',
-      limit: 10,
-      window: '24h',
-    })
+    const options = { prefix: `fleet${opened}`, heartbeatMs: 1_000, clock: 'client' } as const
+    const store = redisStore(ahead(aheadMs, isForbidden), options)
+    const day = { algorithm: 'fixed-window', align: 'clock', limit: 10, window: '24h' } as const
     // The first one already: it could repair what others have written under a clock that is ahead.
-    const { outcomes } = await limiter.consume('k')
+    const { outcomes } = await patientLimiter({ store, ...day }).consume('k')
     await store.close()
     return Date.now() + (outcomes[0]?.resetMs ?? 0)
   }

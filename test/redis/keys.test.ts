@@ -1,16 +1,12 @@
 import type { Duration, Limiter, PolicyOptions } from '@sluice/core'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
 import type { Redis } from 'ioredis'
-import { afterEach, describe, expect, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { hashTags } from '../../packages/redis/src/keys/hash-tags.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { it } from '../support/redis-test.ts'
+import { redisOfFile } from '../support/redis-test.ts'
 
-let client: Redis
-
-it.beforeAll(({ client: own }) => {
-  client = own
-})
+const { client } = await redisOfFile()
 
 afterEach(async () => {
   vi.restoreAllMocks()
@@ -23,10 +19,8 @@ async function keysOf(
   options: RedisStoreOptions = {},
   policy: PolicyOptions = { name: 'p', limit: 5, window: '1h' },
 ): Promise<string[]> {
-  const limiter = patientLimiter({
-    store: redisStore(client, { heartbeatMs: 0, ...options }),
-    policies: [policy],
-  })
+  const store = redisStore(client, { heartbeatMs: 0, ...options })
+  const limiter = patientLimiter({ store, policies: [policy] })
   for (const identity of identities) await limiter.consume(identity)
   return client.keys('*')
 }
@@ -45,11 +39,9 @@ describe('a key', () => {
   })
 
   it('holds a block with a time to live, and is written by no request that is allowed', async () => {
-    const limiter = patientLimiter({
-      store: redisStore(client, { heartbeatMs: 0 }),
-      policies: [{ name: 'p', limit: 5, window: '1h' }],
-      penalty: { name: 'bans', after: 10, within: '1m', for: '5m' },
-    })
+    const store = redisStore(client, { heartbeatMs: 0 })
+    const penalty = { name: 'bans', after: 10, within: '1m', for: '5m' } as const
+    const limiter = patientLimiter({ store, limit: 5, window: '1h', penalty })
     await limiter.consume('k')
     expect(await client.keys('*')).toHaveLength(1)
     await limiter.block('k', '1m')
@@ -62,12 +54,10 @@ describe('a key', () => {
   })
 
   it('depends on the secret', async () => {
-    const [plain] = await keysOf(['203.0.113.9'])
-    await client.flushall()
-    const [first] = await keysOf(['203.0.113.9'], { secret: 'one' })
-    await client.flushall()
-    const [second] = await keysOf(['203.0.113.9'], { secret: 'two' })
-    expect(new Set([plain, first, second].map((key) => key?.split(':').at(-1))).size).toBe(3)
+    for (const options of [{}, { secret: 'one' }, { secret: 'two' }]) {
+      await keysOf(['203.0.113.9'], options)
+    }
+    expect(new Set(await client.keys('*')).size).toBe(3)
   })
 
   it('is readable and escaped on request', async () => {
@@ -99,13 +89,10 @@ describe('a key', () => {
   it('tells the windows of one name apart, and names apart for the scan that forgets a policy', async () => {
     const other = client.duplicate()
     const prefix = 'forgotten'
-    const limit = (redis: Redis, name: string, window: Duration) =>
-      patientLimiter({
-        store: redisStore(redis, { prefix, heartbeatMs: 0 }),
-        name,
-        limit: 5,
-        window,
-      })
+    const limit = (redis: Redis, name: string, window: Duration) => {
+      const store = redisStore(redis, { prefix, heartbeatMs: 0 })
+      return patientLimiter({ store, name, limit: 5, window })
+    }
     const [short, long] = [limit(client, 'login', '1h'), limit(other, 'login', '2h')]
     const others = ['login-2', 'my login', 'x:login'].map((name) => limit(client, name, '1h'))
     for (const limiter of [short, long, ...others]) await limiter.consume('ada')
@@ -121,9 +108,8 @@ describe('a key', () => {
 
   it('has one tag for all policies of an identity', async () => {
     const policies = ['a', 'b', 'c'].map((name) => ({ name, limit: 5, window: '1h' }) as const)
-    await patientLimiter({ store: redisStore(client, { heartbeatMs: 0 }), policies }).consume(
-      'user:42',
-    )
+    const store = redisStore(client, { heartbeatMs: 0 })
+    await patientLimiter({ store, policies }).consume('user:42')
     const found = await client.keys('*')
     expect(found).toHaveLength(3)
     expect(new Set(found.map((key) => /\{(\w+)\}/.exec(key)?.[1])).size).toBe(1)

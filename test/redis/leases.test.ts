@@ -1,15 +1,10 @@
 import { setImmediate as tick } from 'node:timers/promises'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
-import type { Redis } from 'ioredis'
-import { beforeEach, describe, expect } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { it } from '../support/redis-test.ts'
+import { callsOf, redisOfFile } from '../support/redis-test.ts'
 
-let redis: Redis
-
-it.beforeAll(({ client: own }) => {
-  redis = own
-})
+const { redis: server, client: redis } = await redisOfFile()
 
 beforeEach(async () => void (await redis.flushall()))
 
@@ -18,11 +13,6 @@ function limiterOf(limit: number, options: RedisStoreOptions = {}) {
     store: redisStore(redis, { heartbeatMs: 0, digest: false, ...options }),
     policies: [{ name: 'running', algorithm: 'concurrency', limit }],
   })
-}
-
-async function calls(command: string): Promise<number> {
-  const stats = await redis.info('commandstats')
-  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0)
 }
 
 describe.each([
@@ -41,9 +31,9 @@ describe.each([
     expect(await limiter.release(second)).toBe(true)
     expect(await limiter.refund(first)).toBe(true)
     expect(await redis.keys('*')).toEqual([])
-    expect(await calls('evalsha')).toBe(6)
+    expect(await callsOf(server, 'evalsha')).toBe(6)
     // Only the whole algorithm looks for leases that have expired.
-    expect(await calls('zrangebyscore')).toBe(0)
+    expect(await callsOf(server, 'zrangebyscore')).toBe(0)
   })
 
   it('of one tick share calls, and are released in the order of the requests', async () => {
@@ -59,7 +49,7 @@ describe.each([
     expect(answers.map((one) => (typeof one === 'boolean' ? one : one.allowed))).toEqual(
       Array(8).fill(true),
     )
-    expect(await calls('evalsha')).toBe(1)
+    expect(await callsOf(server, 'evalsha')).toBe(1)
   })
 
   it('have numbers of their own, however many are taken at once and again', async () => {

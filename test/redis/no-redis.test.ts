@@ -52,7 +52,6 @@ const sentinels = Object.entries(sentinelClients).map(
   ([name, make]): Made => [`${name}, Sentinel`, (port) => make([port], 'mymaster')],
 )
 
-/** Asks until a failure says so, and gives it. */
 async function failureOf(client: UserClient, says: RegExp): Promise<StoreErrorEvent['error']> {
   const errors: StoreErrorEvent['error'][] = []
   const limiter = createLimiter({

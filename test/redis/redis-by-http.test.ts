@@ -1,23 +1,17 @@
 import { createLimiter, type StoreErrorEvent } from '@sluice/core'
 import { type CommandClient, type RedisStoreOptions, redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
-import { afterAll, describe, expect, onTestFinished, vi } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisHttpFront, redisHttpFront } from '../support/redis-http-front.ts'
-import type { RedisServer } from '../support/redis-server.ts'
-import { it } from '../support/redis-test.ts'
+import { redisHttpFront } from '../support/redis-http-front.ts'
+import { redisOfFile } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 import { redisByHttp } from './redis-by-http.ts'
 
-let redis: RedisServer
-let front: RedisHttpFront
+const { redis, client: sockets } = await redisOfFile()
+const front = await redisHttpFront(redis.url)
 let count = 0
 
-it.beforeAll(async ({ redis: own }) => {
-  redis = own
-  front = await redisHttpFront(redis.url)
-})
 afterAll(() => front[Symbol.asyncDispose]())
 
 const byHttp = (): CommandClient => redisByHttp(front.url, front.token)
@@ -33,8 +27,6 @@ function storeOf(client: CommandClient = byHttp(), options: RedisStoreOptions = 
 describe('a store over commands that travel by HTTP', () => {
   it('counts together with processes that have sockets', async () => {
     const options = { prefix: 'both', secret: 'a secret', heartbeatMs: 0, denialTtlMs: 0 }
-    const sockets = new Redis(redis.url)
-    onTestFinished(() => sockets.disconnect())
     const rate = { name: 'shared', limit: 3, window: '1m' } as const
     const here = patientLimiter({ store: storeOf(byHttp(), options), ...rate })
     const there = patientLimiter({ store: redisStore(sockets, options), ...rate })

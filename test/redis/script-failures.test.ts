@@ -1,18 +1,10 @@
 import type { PolicyOptions, ResilienceEvent, StoreErrorEvent } from '@sluice/core'
 import { type RedisStore, redisStore } from '@sluice/redis'
-import type { Redis } from 'ioredis'
-import { expect } from 'vitest'
+import { expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import type { RedisServer } from '../support/redis-server.ts'
-import { it } from '../support/redis-test.ts'
+import { redisOfFile } from '../support/redis-test.ts'
 
-let server: RedisServer
-let client: Redis
-
-it.beforeAll(({ redis: itsServer, client: itsClient }) => {
-  server = itsServer
-  client = itsClient
-})
+const { client, redis: server } = await redisOfFile()
 
 /** A store whose calls are changed on their way to Redis. */
 function storeThrough(change: (args: readonly unknown[]) => readonly unknown[]): RedisStore {
@@ -25,7 +17,6 @@ function storeThrough(change: (args: readonly unknown[]) => readonly unknown[]):
   return redisStore(changing, { heartbeatMs: 0, denialTtlMs: 0, batch: { maxInFlight: 1 } })
 }
 
-/** Redis answers every call with this error. */
 function storeThatSays(reply: string): RedisStore {
   return storeThrough(() => ['EVAL', 'return redis.error_reply(ARGV[1])', '0', reply])
 }
@@ -61,28 +52,16 @@ it.each([
 
 it.each([
   ['LOADING Redis is loading the dataset in memory', 'SLUICE_REDIS_BUSY'],
-  [
-    "READONLY You can't write against a read only replica. on @user_script:3.",
-    'SLUICE_REDIS_READONLY',
-  ],
-  [
-    "OOM command not allowed when used memory > 'maxmemory'. script: abc, on @user_script:3.",
-    'SLUICE_REDIS_MEMORY',
-  ],
+  ["READONLY You can't write against a read only replica.", 'SLUICE_REDIS_READONLY'],
+  ['OOM command not allowed. script: abc, on @user_script:3.', 'SLUICE_REDIS_MEMORY'],
   ['MISCONF Redis is configured to save RDB snapshots. on @user_script:3.', 'SLUICE_REDIS_BUSY'],
-  [
-    'ERR Error running script (call to f_a): @user_script:3: -MISCONF Errors writing',
-    'SLUICE_REDIS_BUSY',
-  ],
+  ['ERR Error running script (call to f_a): @user_script:3: -MISCONF', 'SLUICE_REDIS_BUSY'],
   ['BUSY Redis is busy running a script', 'SLUICE_REDIS_BUSY'],
   ['NOREPLICAS Not enough good replicas to write. on @user_script:3.', 'SLUICE_REDIS_BUSY'],
   ['NOAUTH Authentication required.', 'SLUICE_REDIS_AUTH'],
   ['CLUSTERDOWN The cluster is down', 'SLUICE_REDIS_BUSY'],
   ['MASTERDOWN Link with MASTER is down', 'SLUICE_REDIS_BUSY'],
-  [
-    "NOPERM this user has no permissions to run the 'zadd' command on @user_script:3.",
-    'SLUICE_REDIS_PERMISSION',
-  ],
+  ["NOPERM no permissions to run 'zadd' on @user_script:3.", 'SLUICE_REDIS_PERMISSION'],
 ])('leaves a store that says: %s', async (reply, code) => {
   const { limiter, errors } = observed(storeThatSays(reply))
   for (let i = 0; i < 3; i += 1) await limiter.consume('k')
@@ -109,25 +88,16 @@ it.each(['fixed-window', 'concurrency'] as const)(
       if (arg === '7' || arg === '-7') return 'x'
       return typeof arg === 'string' ? arg.replace(/\b7\b(?=[,\]])/g, '"x"') : arg
     }
-    const store = storeThrough(([command, script, ...args]) => [
-      command,
-      script,
-      ...args.map(spoil),
-    ])
-    const options: PolicyOptions =
-      algorithm === 'concurrency'
-        ? { algorithm, limit: 10 }
-        : { algorithm, limit: 10, window: '1m' }
-    const { errors, events, limiter } = observed(store, options)
+    const store = storeThrough(([name, script, ...args]) => [name, script, ...args.map(spoil)])
+    const own = algorithm === 'concurrency' ? { algorithm } : { algorithm, window: '1m' as const }
+    const { errors, events, limiter } = observed(store, { limit: 10, ...own })
     for (let round = 1; round <= 5; round += 1) {
       const costs = [1, 1, 7, 1, 1]
       const decisions = await Promise.all(
         costs.map((cost, index) => limiter.consume(`${algorithm}${index}`, { cost })),
       )
-      expect(
-        decisions.map(({ source }) => source),
-        `round ${round}`,
-      ).toEqual(['store', 'store', 'fallback', 'store', 'store'])
+      const sources = ['store', 'store', 'fallback', 'store', 'store']
+      expect(decisions.map(({ source }) => source)).toEqual(sources)
       for (const [index, { outcomes }] of decisions.entries()) {
         if (index !== 2) expect(outcomes[0]?.remaining).toBe(10 - round)
       }

@@ -1,18 +1,16 @@
 import type { LimiterOptions, StoreErrorEvent } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
-import { afterEach, describe, expect } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { generated, generatedFile } from '../packages/redis-scripts.ts'
-import { checkOf, patientLimiter } from '../support/patient-limiter.ts'
-import type { RedisServer } from '../support/redis-server.ts'
-import { it } from '../support/redis-test.ts'
+import { checkOf, patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
+import { callsOf, redisOfFile } from '../support/redis-test.ts'
 import { readText } from '../support/workspace.ts'
 
-let server: RedisServer
+const { redis: server } = await redisOfFile()
 let client: Redis
 
-it.beforeEach(async ({ redis }) => {
-  server = redis
+beforeEach(async () => {
   client = new Redis(server.url)
   await client.flushall()
   await client.script('FLUSH')
@@ -21,10 +19,7 @@ it.beforeEach(async ({ redis }) => {
 
 afterEach(() => client.disconnect())
 
-async function calls(command: string): Promise<number> {
-  const stats = String(await server.cli('INFO', 'commandstats'))
-  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0)
-}
+const calls = (command: string) => callsOf(server, command)
 
 describe('the texts of the scripts', () => {
   it('are written from the Lua files as they are now: npm run build:lua', () => {
@@ -76,11 +71,8 @@ describe('the script', () => {
     // The server knows the script of the third call already, and not that of the second.
     const other = redisStore(client, { heartbeatMs: 0 })
     await patientLimiter({ store: other, policies: [log] }).reset('other')
-    const [, second] = await Promise.all([
-      alone.consume('k'),
-      beside.consume('k'),
-      alone.reset('k'),
-    ])
+    const all = [alone.consume('k'), beside.consume('k'), alone.reset('k')] as const
+    const [, second] = await Promise.all(all)
     expect(second.outcomes[0]?.remaining).toBe(8)
   })
 
@@ -108,12 +100,9 @@ describe('the script', () => {
 
   it('is not run again after another error', async () => {
     const errors: StoreErrorEvent[] = []
-    const limiter = patientLimiter({
-      store: redisStore(client),
-      limit: 10,
-      window: '1m',
-      observers: { onStoreError: (event) => errors.push(event) },
-    })
+    const observers = { onStoreError: (event: StoreErrorEvent) => errors.push(event) }
+    const store = redisStore(client)
+    const limiter = patientLimiter({ store, limit: 10, window: '1m', observers })
     await limiter.consume('k')
     await server.cli('CONFIG', 'SET', 'maxmemory', '1')
     const decision = await limiter.consume('k')
@@ -129,17 +118,13 @@ describe('the script', () => {
     [{ maxKeys: 4_000, maxBytes: 1_048_576 }, 4],
     [{ maxKeys: 4_000, maxBytes: 1_024 }, 250],
   ])('takes no more keys a call than %j says, and leaves none out', async (batch, expected) => {
-    const policies = Array.from({ length: 40 }, (_, index) => ({
-      name: `p${index}`,
-      limit: 1,
-      window: '1h' as const,
-    }))
+    const rate = { limit: 1, window: '1h' } as const
+    const policies = Array.from({ length: 40 }, (_, index) => ({ name: `p${index}`, ...rate }))
     const limiter = patientLimiter({ store: redisStore(client, { batch }), policies })
     await limiter.consume('warm')
     const before = await calls('evalsha')
-    const decisions = await Promise.all(
-      Array.from({ length: 250 }, (_, index) => limiter.consume(`k${index}`)),
-    )
+    const keys = Array.from({ length: 250 }, (_, index) => `k${index}`)
+    const decisions = await Promise.all(keys.map((key) => limiter.consume(key)))
     expect(decisions.every(({ allowed, outcomes }) => allowed && outcomes.length === 40)).toBe(true)
     expect((await calls('evalsha')) - before).toBe(expected)
   })
@@ -159,19 +144,14 @@ describe('the script', () => {
     ['alone', {}],
     ['beside another policy', { penalty: { after: 1_000, within: '1m', for: '1m' } }],
   ])('tells the largest levels to the last unit, %s', async (_, more) => {
-    const limiter = patientLimiter({
-      store: redisStore(client, { heartbeatMs: 0 }),
-      policies: [
-        {
-          name: 'largest',
-          algorithm: 'leaky-bucket',
-          limit: 2 ** 40,
-          window: '1ms',
-          maxDelay: '1h',
-        },
-      ],
-      ...more,
-    })
+    const queue = {
+      algorithm: 'leaky-bucket',
+      limit: 2 ** 40,
+      window: '1ms',
+      maxDelay: '1h',
+    } as const
+    const store = redisStore(client, { heartbeatMs: 0 })
+    const limiter = patientLimiter({ store, policies: [{ name: 'largest', ...queue }], ...more })
     // Clients misread these numbers where Redis tells them as integers.
     for (const left of [62, 49, 48, 47, 30, 7, 1, 0]) {
       const { outcomes, source } = await limiter.consume(`k${left}`, {
@@ -201,10 +181,7 @@ describe('the script', () => {
       let now = 1_795_195_800_123
       const store = redisStore(client, { clock: () => now, heartbeatMs: 0 })
       const limit = 40
-      const limiter = patientLimiter({
-        store,
-        policies: [{ name: 'p', limit, window, resolution: 1 }],
-      })
+      const limiter = patientLimiter({ store, name: 'p', limit, window, resolution: 1 })
       const windowMs = limiter.policies[0]?.windowMs ?? 0
       // A request at which so many units have expired leaves their number as a hint for the next.
       for (const hint of [0, 1, 5]) {
@@ -230,11 +207,8 @@ describe('the script', () => {
 
   it('keeps at most ten bytes a request in a packed log', async () => {
     let now = 1_795_195_800_000
-    const limiter = patientLimiter({
-      store: redisStore(client, { clock: () => now }),
-      limit: 1_000,
-      window: '1h',
-    })
+    const store = redisStore(client, { clock: () => now })
+    const limiter = patientLimiter({ store, limit: 1_000, window: '1h' })
     for (let i = 0; i < 1_000; i += 1) {
       now += 1
       await limiter.consume('k')
@@ -247,38 +221,17 @@ describe('the script', () => {
 
 describe('two stores of one client', () => {
   it('are one place: private policies stay apart, and a name means one thing', async () => {
-    const limiters = [1, 2].map(() =>
-      patientLimiter({ store: redisStore(client), limit: 2, window: '10s' }),
-    )
+    const open = (options: SomeOptions, prefix = 'sluice') =>
+      patientLimiter({ store: redisStore(client, { prefix }), limit: 2, ...options })
     const left: unknown[] = []
-    for (const limiter of limiters) {
-      for (let i = 0; i < 2; i += 1) {
-        left.push((await limiter.consume('k')).outcomes[0]?.remaining)
-      }
+    for (const limiter of [open({ window: '10s' }), open({ window: '10s' })]) {
+      for (let i = 0; i < 2; i += 1) left.push((await limiter.consume('k')).remaining)
     }
     expect(left).toEqual([1, 0, 1, 0])
-    patientLimiter({ store: redisStore(client), name: 'p', limit: 2, window: '10s' })
-    expect(() =>
-      patientLimiter({ store: redisStore(client), name: 'p', limit: 2, window: '20s' }),
-    ).toThrow(expect.objectContaining({ code: 'SLUICE_POLICY_CONFLICT' }))
-    expect(() =>
-      patientLimiter({
-        store: redisStore(client, { prefix: 'elsewhere' }),
-        name: 'p',
-        limit: 2,
-        window: '20s',
-      }),
-    ).not.toThrow()
-  })
-
-  it('of two processes share what they both define', async () => {
-    const other = new Redis(server.url)
-    const [here, there] = [client, other].map((connection) =>
-      patientLimiter({ store: redisStore(connection), limit: 2, window: '10s' }),
-    )
-    await here?.consume('k')
-    expect((await there?.consume('k'))?.outcomes[0]?.remaining).toBe(0)
-    other.disconnect()
+    open({ name: 'p', window: '10s' })
+    const conflict = expect.objectContaining({ code: 'SLUICE_POLICY_CONFLICT' })
+    expect(() => open({ name: 'p', window: '20s' })).toThrow(conflict)
+    expect(() => open({ name: 'p', window: '20s' }, 'elsewhere')).not.toThrow()
   })
 })
 
@@ -286,13 +239,9 @@ describe('a store that is closed', () => {
   it('answers what is under way and refuses what comes after', async () => {
     const store = redisStore(client)
     const errors: StoreErrorEvent[] = []
-    const limiter = patientLimiter({
-      store,
-      limit: 1,
-      window: '1m',
-      failureMode: 'closed',
-      observers: { onStoreError: (event) => errors.push(event) },
-    })
+    const observers = { onStoreError: (event: StoreErrorEvent) => errors.push(event) }
+    const options = { limit: 1, window: '1m', failureMode: 'closed', observers } as const
+    const limiter = patientLimiter({ store, ...options })
     const underWay = limiter.consume('k')
     await limiter.close()
     expect(await underWay).toMatchObject({ allowed: true, source: 'store' })

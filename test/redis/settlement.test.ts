@@ -1,18 +1,14 @@
-import { createLimiter, type ShadowEvent } from '@sluice/core'
+import { createLimiter } from '@sluice/core'
 import type { GuardFields, Passage } from '@sluice/http'
 import { type RedisStore, redisStore } from '@sluice/redis'
-import type { Redis } from 'ioredis'
-import { describe, expect, vi } from 'vitest'
+import { describe, expect } from 'vitest'
 import { exchange, guardOf } from '../http/exchange.ts'
-import { it } from '../support/redis-test.ts'
+import { it, redisOfFile } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
-let client: Redis
-let opened = 0
+const { client } = await redisOfFile()
 
-it.beforeAll(({ client: own }) => {
-  client = own
-})
+let opened = 0
 
 function openStore(): RedisStore {
   opened += 1
@@ -55,33 +51,6 @@ describe('a guard on Redis', () => {
     admitted[4]?.end()
 
     await until('the units are settled', async () => (await used()) === 3)
-  })
-
-  it('charges what was added once, in one operation', async () => {
-    const store = openStore()
-    const submit = vi.spyOn(store, 'submit')
-    const { request, used } = guarded({}, store)
-    const { passage, end } = await request()
-    passage.decision?.charge(1)
-    passage.decision?.charge(2)
-    end(200)
-
-    await until('the units are settled', async () => (await used()) === 4)
-    expect(submit.mock.calls.filter(([{ op }]) => op === 'charge')).toHaveLength(1)
-  })
-
-  it('asks about policies in shadow when the request has been answered', async () => {
-    const onShadow = vi.fn<(event: ShadowEvent) => void>()
-    const shadow = { name: 'new', limit: 1, window: '1h', mode: 'shadow' } as const
-    const { request } = guarded({ policies: [policy, shadow], observers: { onShadow } })
-    for (let i = 1; i <= 3; i += 1) {
-      const { passage } = await request()
-      expect(passage.decision?.outcomes).toHaveLength(1)
-      await until('the policy in shadow is decided', () => onShadow.mock.calls.length === i)
-    }
-
-    const told = onShadow.mock.calls.map(([{ outcomes }]) => outcomes[0]?.allowed)
-    expect(told).toEqual([true, false, false])
   })
 
   it('charges a retry nothing, and so many that come at once as may be free', async () => {

@@ -1,8 +1,17 @@
-import type { Check, CheckLimiter, Decision, PenaltyOptions, PolicyFields } from '@sluice/core'
+import {
+  algorithmNames,
+  type Held,
+  memoryStore,
+  type Outcome,
+  type PolicyFields,
+} from '@sluice/core'
 import { redisStore, type UserClient } from '@sluice/redis'
+import fc from 'fast-check'
 import type { Cluster } from 'ioredis'
-import { describe, expect } from 'vitest'
-import { checkOf, patientLimiter } from '../support/patient-limiter.ts'
+import { describe, expect, vi } from 'vitest'
+import { algorithmPolicy } from '../stores/algorithm-policy.ts'
+import { policiesOf } from '../stores/traces.ts'
+import { checkOf, limiterOf, patientLimiter } from '../support/patient-limiter.ts'
 import type { RedisCluster } from '../support/redis-cluster.ts'
 import { it } from '../support/redis-test.ts'
 import { identitiesOf } from './tag-identities.ts'
@@ -18,69 +27,106 @@ it.beforeAll(({ cluster: own, clusterClient }) => {
 /** Identities of three tags, on different masters. */
 const [here = '', there = '', elsewhere = ''] = [1, 30, 60].flatMap((tag) => identitiesOf(tag, 1))
 
+const now = 1_795_195_800_000
 let opened = 0
 
-interface Opened {
-  readonly limiter: CheckLimiter
-  /** A check of each policy. */
-  checksOf(...keys: readonly string[]): Check[]
-  /** Consumes, with a key for each policy. */
-  consume(...keys: readonly string[]): Promise<Decision>
-  /** Units that are left of each policy. */
-  remaining(...keys: readonly string[]): Promise<readonly (number | undefined)[]>
-}
-
-function open(
-  policies: readonly PolicyFields[],
-  client: UserClient = cluster,
-  penalty?: PenaltyOptions,
-): Opened {
+function open(policies: readonly PolicyFields[], client: UserClient = cluster) {
   opened += 1
   const limiter = patientLimiter({
     store: redisStore(client, { prefix: `shards${opened}`, denialTtlMs: 0 }),
-    policies: policies.map((policy) =>
-      policy.algorithm === 'concurrency' ? policy : { window: '1h', ...policy },
-    ),
+    policies: policies.map((policy) => ({ window: '1h', ...policy })),
     failureMode: 'closed',
     observers: { onStoreError: () => undefined },
-    ...(penalty && { penalty }),
   })
-  const checksOf = (...keys: readonly string[]) =>
-    limiter.policies.map((policy, index) => checkOf(policy, { key: keys[index] ?? '' }))
   return {
     limiter,
-    checksOf,
-    consume: async (...keys) => limiter.decide(checksOf(...keys)),
-    async remaining(...keys) {
-      const answers = await Promise.all(
-        limiter.policies.map(async ({ name }, index) => {
-          const { outcomes } = await limiter.peek(keys[index] ?? '')
-          return outcomes.find(({ policy }) => policy.name === name)?.remaining
-        }),
-      )
-      return answers
+    /** Consumes, with a key for each policy. */
+    consume: async (...keys: readonly string[]) =>
+      limiter.decide(keys.map((key, index) => checkOf(limiter.policies[index], { key }))),
+    async remaining(...keys: readonly string[]) {
+      const peeks = await Promise.all(keys.map((key) => limiter.peek(key)))
+      return peeks.map(({ outcomes }, index) => outcomes[index]?.remaining)
     },
   }
 }
 
-describe('a request whose policies count different identities, on a Cluster', () => {
-  it('takes from all of them when all allow it, in the order of the policies', async () => {
-    const { limiter, consume, remaining } = open([
-      { name: 'wide', limit: 50 },
-      { name: 'narrow', limit: 5 },
-      { name: 'middle', limit: 20 },
-    ])
-    const decision = await consume(here, there, elsewhere)
-    expect(decision.allowed).toBe(true)
-    expect(decision.outcomes.map(({ policy, remaining: left }) => [policy.name, left])).toEqual([
-      ['wide', 49],
-      ['narrow', 4],
-      ['middle', 19],
-    ])
-    expect(await limiter.refund(decision)).toBe(true)
-    expect(await remaining(here, there, elsewhere)).toEqual([50, 5, 20])
-  })
+const policies = fc
+  .array(
+    fc.record({
+      algorithm: fc.constantFrom(...algorithmNames),
+      limit: fc.integer({ min: 1, max: 5 }),
+      countDenied: fc.boolean(),
+    }),
+    { minLength: 2, maxLength: 3 },
+  )
+  .map((drawn) =>
+    policiesOf(
+      drawn.map(({ countDenied, ...own }, index) => {
+        const policy = algorithmPolicy(own.algorithm, { name: `p${index}`, window: '1h', ...own })
+        return own.algorithm === 'concurrency' ? policy : { ...policy, countDenied }
+      }),
+    ),
+  )
+const { penalty = [] } = limiterOf({ penalty: { after: 3, within: '1h', for: '1h' } })
+const steps = fc.array(
+  fc.record({
+    op: fc.constantFrom('consume', 'consume', 'consume', 'charge', 'refund', 'reset', 'peek'),
+    keys: fc.tuple(...Array.from({ length: 4 }, () => fc.constantFrom(here, there, elsewhere))),
+    cost: fc.constantFrom(1, 1, 2),
+  }),
+  { minLength: 1, maxLength: 25 },
+)
 
+it('a request whose policies count different identities, on a Cluster, is decided as in memory', async () => {
+  vi.spyOn(Date, 'now').mockReturnValue(now)
+  await fc.assert(
+    fc.asyncProperty(policies, fc.boolean(), steps, async (quotas, isPunished, trace) => {
+      opened += 1
+      const options = { prefix: `shards${opened}`, clock: () => now, denialTtlMs: 0 }
+      const [store, model] = [redisStore(cluster, options), memoryStore()]
+      const all = isPunished ? quotas.concat(penalty) : quotas
+      let taken: readonly (readonly Held[])[] = [[], []]
+      for (const { op, keys, cost } of trace) {
+        const checks = all.map((policy, at) => checkOf(policy, { key: keys[at] ?? here, cost }))
+        if (op === 'refund') {
+          const [ofStore = [], ofModel = []] = taken
+          const changed = await store.change({ op, checks: ofStore })
+          expect(changed).toEqual(model.change({ op, checks: ofModel }))
+          taken = []
+        } else if (op === 'reset') {
+          expect(await store.change({ op, checks })).toEqual(model.change({ op, checks }))
+        } else {
+          const found = await store.apply(op, checks)
+          const expected = model.apply(op, checks)
+          const isAllowed = (outcomes: readonly Outcome[]) =>
+            outcomes.every(({ allowed }) => allowed)
+          expect(isAllowed(found)).toBe(isAllowed(expected))
+          for (const [at, { policy, remaining, delayMs }] of found.entries()) {
+            expect(policy).toBe(checks[at]?.policy)
+            expect(delayMs).toBe(expected[at]?.delayMs)
+            // Nothing is known of a shard that was not asked.
+            if (remaining !== undefined) expect(remaining).toBe(expected[at]?.remaining)
+          }
+          taken = [found, expected].map(heldOf)
+        }
+        for (const check of checks) {
+          const [expected] = model.apply('peek', [check])
+          const { allowed, remaining } = expected ?? {}
+          expect(await store.apply('peek', [check])).toMatchObject([{ allowed, remaining }])
+        }
+      }
+      await store.close()
+    }),
+    { numRuns: 80 },
+  )
+  vi.restoreAllMocks()
+})
+
+function heldOf(outcomes: readonly Outcome[]): readonly Held[] {
+  return outcomes.flatMap(({ receipt }) => (receipt ? [{ ...receipt.check, receipt }] : []))
+}
+
+describe('a request whose policies count different identities, on a Cluster', () => {
   it('is denied by the tightest without asking the others, of which nothing is known then', async () => {
     const { consume, remaining } = open([
       { name: 'wide', limit: 50 },
@@ -90,16 +136,15 @@ describe('a request whose policies count different identities, on a Cluster', ()
     const { allowed, retryAfterMs, outcomes } = await consume(here, there)
     expect(allowed).toBe(false)
     expect(retryAfterMs).toBeGreaterThan(3_500_000)
-    expect(outcomes[0]).toEqual({
-      policy: expect.objectContaining({ name: 'wide' }),
+    const unknown = { remaining: undefined, resetMs: undefined, receipt: undefined }
+    const known = {
+      policy: { name: 'wide' },
       allowed: true,
       limit: 50,
-      remaining: undefined,
-      resetMs: undefined,
       retryAfterMs: 0,
       delayMs: 0,
-      receipt: undefined,
-    })
+    }
+    expect(outcomes[0]).toMatchObject({ ...known, ...unknown })
     expect(outcomes[1]).toMatchObject({ allowed: false, remaining: 0, retryAfterMs })
     expect(await remaining(here, there)).toEqual([49, 0])
   })
@@ -112,27 +157,10 @@ describe('a request whose policies count different identities, on a Cluster', ()
     await limiter.charge(here, { cost: 2 })
     await limiter.charge(there, { cost: 2 })
     const { outcomes } = await consume(here, there)
-    expect(outcomes.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
-      [false, 0],
-      [true, undefined],
+    expect(outcomes).toMatchObject([
+      { allowed: false, remaining: 0 },
+      { allowed: true, remaining: undefined },
     ])
-  })
-
-  it('gets back what it took when a later one denies', async () => {
-    const { limiter, consume, remaining } = open([
-      { name: 'narrow', limit: 5 },
-      { name: 'wide', limit: 9 },
-    ])
-    await limiter.charge(there, { cost: 9 })
-    const decision = await consume(here, there)
-    expect(decision.allowed).toBe(false)
-    expect(decision.outcomes.map(({ allowed, remaining: left }) => [allowed, left])).toEqual([
-      [true, 5],
-      [false, 0],
-    ])
-    expect(decision.outcomes.every(({ receipt }) => receipt === undefined)).toBe(true)
-    expect(await limiter.refund(decision)).toBe(false)
-    expect(await remaining(here, there)).toEqual([5, 0])
   })
 
   it('admits no more than each limit in parallel, and leaves no more taken than it admitted', async () => {
@@ -144,72 +172,6 @@ describe('a request whose policies count different identities, on a Cluster', ()
     const decisions = await Promise.all(Array.from({ length: 60 }, () => consume(here, there)))
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(10)
     expect(await remaining(here, there)).toEqual([10, 0])
-  })
-
-  it.each([
-    ['before it was asked', { name: 'narrow', limit: 1 }],
-    ['after it was asked', { name: 'wide', limit: 50 }],
-  ])('is a strike for a penalty that was denied %s', async (_when, policy) => {
-    const { limiter } = open([policy], cluster, { after: 3, within: '1h', for: '1h' })
-    const quota = checkOf(limiter.policies[0], { key: here })
-    await limiter.charge(here, { cost: quota.limit })
-    const checks = [quota, checkOf(limiter.penalty, { key: there })]
-    for (const left of [2, 1, 0]) {
-      const { allowed, outcomes } = await limiter.decide(checks)
-      expect(allowed).toBe(false)
-      expect(outcomes[1]?.remaining).toBe(left)
-    }
-    await limiter.reset(here)
-    expect((await limiter.decide(checks)).outcomes[1]?.allowed).toBe(false)
-    // Nothing was taken of the quota meanwhile.
-    await limiter.reset(there)
-    const { allowed, outcomes } = await limiter.decide(checks)
-    expect(allowed).toBe(true)
-    expect(outcomes[0]?.remaining).toBe(quota.limit - 1)
-    await limiter.block(there, '1m')
-    expect((await limiter.decide(checks)).allowed).toBe(false)
-  })
-
-  it('is counted by a penalty whichever policy denies it, reached or not', async () => {
-    const { limiter, consume, remaining } = open([
-      { name: 'penalty', limit: 3, countDenied: true },
-      { name: 'quota', limit: 5 },
-      { name: 'distant', limit: 9, countDenied: true },
-    ])
-    await limiter.charge(there, { cost: 5 })
-    expect((await consume(here, there, elsewhere)).allowed).toBe(false)
-    expect(await remaining(here, there, elsewhere)).toEqual([2, 0, 8])
-  })
-
-  it.each<PolicyFields>([
-    { name: 'leases', algorithm: 'concurrency', limit: 2 },
-    { name: 'queue', algorithm: 'leaky-bucket', limit: 2, queue: 3 },
-    { name: 'bucket', algorithm: 'token-bucket', limit: 2 },
-  ])('gives back what $name took, and waits for nothing', async (policy) => {
-    const { limiter, consume, remaining } = open([policy, { name: 'quota', limit: 9 }])
-    await consume(here, elsewhere)
-    await limiter.charge(there, { cost: 9 })
-    const before = await remaining(here, there)
-    const decision = await consume(here, there)
-    expect(decision).toMatchObject({ allowed: false, delayMs: 0 })
-    expect(decision.outcomes[0]).toMatchObject({ delayMs: 0, receipt: undefined })
-    expect(await remaining(here, there)).toEqual(before)
-  })
-
-  it('peeks at all, and resets all', async () => {
-    const { checksOf, consume, remaining } = open([
-      { name: 'narrow', limit: 1 },
-      { name: 'wide', limit: 9 },
-    ])
-    await consume(here, there)
-    const checks = checksOf(here, there)
-    const store = redisStore(cluster, { prefix: `shards${opened}` })
-    expect((await store.apply('peek', checks)).map((one) => [one.allowed, one.remaining])).toEqual([
-      [false, 0],
-      [true, 8],
-    ])
-    await store.change({ op: 'reset', checks })
-    expect(await remaining(here, there)).toEqual([1, 9])
   })
 })
 
@@ -246,13 +208,7 @@ describe('a request of several shards', () => {
       if (isDown) throw new Error('connection reset')
       isDown = true
     })
-    const { limiter, consume } = open(
-      [
-        { name: 'narrow', limit: 5 },
-        { name: 'wide', limit: 9 },
-      ],
-      client,
-    )
+    const { limiter, consume } = open(policies, client)
     await limiter.charge(here, { cost: 9 })
     const { source, outcomes } = await consume(there, here)
     expect(source).toBe('store')

@@ -8,7 +8,6 @@ function tagNumberOf(identity: string): number {
   return (bytes[0] ?? 0) % tagCount
 }
 
-/** The Cluster slot of a tag. */
 export function slotOfTag(tagNumber: number): number {
   return 256 * tagNumber + 128
 }

@@ -94,42 +94,31 @@ describe('regionalStore refuses', () => {
 
   it('one name with two reaches', () => {
     const store = open()
-    createLimiter({ policies: [{ name: 'api', limit: 5, window: '1m' }], store })
-    expect(() =>
-      createLimiter({
-        policies: [{ name: 'api', limit: 5, window: '1m', reach: 'global' }],
-        store,
-      }),
-    ).toThrow(/the name 'api' is one quota on this store.*with reach 'global'/)
+    const api = { name: 'api', ...minutely, store }
+    createLimiter(api)
+    const message = /the name 'api' is one quota on this store.*with reach 'global'/
+    expect(() => createLimiter({ ...api, reach: 'global' })).toThrow(message)
   })
 })
 
 describe('what needs its counts in one place refuses a regionalStore', () => {
   const broker = memoryBroker({ name: 'regions' })
-  const refused = (make: (store: RegionalStore) => unknown) => () => make(open())
+  const rate = { limit: 5, window: '1s' } as const
   const handler = async () => undefined
 
-  it.each([
-    [
-      'createOutbound',
-      refused((store) =>
-        createOutbound({ name: 'crm', limits: [{ limit: 5, window: '1s' }], store }),
-      ),
-    ],
-    [
-      'createWorker',
-      refused((store) => createWorker({ broker, limit: 5, window: '1s', store, handler })),
-    ],
+  it.each<[string, (store: RegionalStore) => unknown]>([
+    ['createOutbound', (store) => createOutbound({ name: 'crm', limits: [rate], store })],
+    ['createWorker', (store) => createWorker({ broker, ...rate, store, handler })],
     [
       'statusMonitor',
-      refused((store) => statusMonitor({ queue: createQueue({ broker, identity: ip() }), store })),
+      (store) => statusMonitor({ queue: createQueue({ broker, identity: ip() }), store }),
     ],
     [
       'rabbitmqBroker',
-      refused((store) => rabbitmqBroker({ name: 'jobs', connection: 'amqp://127.0.0.1', store })),
+      (store) => rabbitmqBroker({ name: 'jobs', connection: 'amqp://127.0.0.1', store }),
     ],
   ])('%s', (_what, make) => {
-    expect(make).toThrow(
+    expect(() => make(open())).toThrow(
       "store must be a store that counts in one place, such as the global store of the regionalStore, but is 'regional'",
     )
   })

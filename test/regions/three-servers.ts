@@ -22,7 +22,6 @@ export interface ThreeServers extends AsyncDisposable {
 }
 
 interface OpenOptions extends Partial<RegionalStoreOptions> {
-  /** Options of both stores. */
   readonly redis?: RedisStoreOptions
 }
 

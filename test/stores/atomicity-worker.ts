@@ -7,7 +7,6 @@ import { answerParent } from '../support/child.ts'
 
 export type BurstProtocol = {
   connect: { input: undefined; output: unknown }
-  /** How many requests of a burst were admitted. */
   admitted: { input: undefined; output: number }
 }
 

@@ -1,24 +1,20 @@
 import type { PolicyOptions } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
-import { describe, expect } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { bundledScript } from '../support/bundled-script.ts'
 import { startChild } from '../support/child.ts'
 import { lastVersion } from '../support/last-version.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import type { RedisServer } from '../support/redis-server.ts'
-import { it } from '../support/redis-test.ts'
+import { redisOfFile } from '../support/redis-test.ts'
 import { isProof, scaled } from '../support/scale.ts'
 import type { BurstProtocol } from './atomicity-worker.ts'
+
+const { redis, client } = await redisOfFile()
 
 const worker = new URL('atomicity-worker.ts', import.meta.url)
 const script = await bundledScript(worker)
 const packagesBefore = isProof ? lastVersion() : undefined
 const scriptBefore = packagesBefore && (await bundledScript(worker, packagesBefore))
-let redis: RedisServer
-
-it.beforeAll(({ redis: own }) => {
-  redis = own
-})
 
 /** Each process asks 500 times, so three ask for more than every limit here. */
 const processes = scaled(3, 8)
@@ -71,9 +67,7 @@ describe(`${processes} processes with 500 requests each on one key`, { timeout: 
     },
   )
 
-  it('admit exactly the tighter of two limits, and charge the other exactly that', async ({
-    client,
-  }) => {
+  it('admit exactly the tighter of two limits, and charge the other exactly that', async () => {
     const policies: PolicyOptions[] = [
       { name: 'tight', limit: 777, window: '1h' },
       { name: 'loose', limit: 3_000, window: '1d' },

@@ -33,28 +33,19 @@ describe.each([
   const server = serverOf(driver)
   const numRuns = runsOf(driver, { memory: 3_000, server: runs })
 
-  it('gives the answers of the oracle on random traces', {
-    timeout: 120_000,
-  }, async ({ task }) => {
-    await fc.assert(
-      fc.asyncProperty(traces, (trace) => compare(server, trace)),
-      { numRuns, ...replayed },
-    )
+  const law = (drawn: fc.Arbitrary<Trace>) =>
+    fc.asyncProperty(drawn, (trace) => compare(server, trace))
+
+  it('gives the answers of the oracle on random traces', { timeout: 120_000 }, async ({ task }) => {
+    await fc.assert(law(traces), { numRuns, ...replayed })
     note(task, { traces: numRuns })
   })
 
   // A sorted set has a member for every unit, and a row of Postgres travels whole: their logs are bounded.
   it.skipIf(driver === sortedSetDriver || driver === postgresDriver)(
     'does so with the largest limits and costs',
-    {
-      timeout: 120_000,
-    },
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(hugeTraces, (trace) => compare(server, trace)),
-        { numRuns: Math.ceil(numRuns / 3) },
-      )
-    },
+    { timeout: 120_000 },
+    () => fc.assert(law(hugeTraces), { numRuns: Math.ceil(numRuns / 3) }),
   )
 })
 
@@ -135,22 +126,9 @@ function settlement(
   }
 }
 
-function comparable({
-  allowed,
-  limit,
-  remaining,
-  resetMs,
-  retryAfterMs,
-  delayMs,
-}: Outcome): Expected {
-  return {
-    allowed,
-    limit,
-    remaining: remaining ?? -1,
-    resetMs: resetMs ?? -1,
-    retryAfterMs,
-    delayMs,
-  }
+function comparable(outcome: Outcome): Expected {
+  const { allowed, limit, remaining = -1, resetMs = -1, retryAfterMs, delayMs } = outcome
+  return { allowed, limit, remaining, resetMs, retryAfterMs, delayMs }
 }
 
 function describeChecks(checks: readonly Check[]): string {

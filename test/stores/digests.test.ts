@@ -1,19 +1,12 @@
 import { createLimiter, digestOf, memoryStore, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
-import type { Redis } from 'ioredis'
-import { describe, expect } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import type { RedisServer } from '../support/redis-server.ts'
-import { it } from '../support/redis-test.ts'
+import { redisOfFile } from '../support/redis-test.ts'
 import { storeThrough } from '../support/store-through.ts'
 
-let server: RedisServer
-let client: Redis
+const { client, redis: server } = await redisOfFile()
 
-it.beforeAll(async ({ redis: itsServer, client: itsClient }) => {
-  server = itsServer
-  client = itsClient
-})
 const stores: readonly (readonly [string, () => Store])[] = [
   ['memory', () => memoryStore()],
   ['Redis', () => redisStore(client, { prefix: 'd1' })],
@@ -69,12 +62,8 @@ describe('actions by digest', () => {
 
   it('lift a block in the fallback of this process, too', async () => {
     const store = redisStore(client, { prefix: 'd3', secret: 's' })
-    const limiter = createLimiter({
-      ...policy,
-      penalty,
-      store,
-      observers: { onStoreError: () => undefined },
-    })
+    const observers = { onStoreError: () => undefined }
+    const limiter = createLimiter({ ...policy, penalty, store, observers })
     await limiter.block('user:42', '1h')
     expect((await limiter.consume('user:42')).allowed).toBe(false)
     await limiter.unblock({ digest: digestOf('user:42', store) })

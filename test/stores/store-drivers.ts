@@ -3,7 +3,7 @@ import { postgresMigration, postgresStore } from '@sluice/postgres'
 import { type RedisStoreOptions, redisStore, type UserClient } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { Pool } from 'pg'
-import { afterAll, beforeAll, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, vi } from 'vitest'
 import { redisByHttp } from '../redis/redis-by-http.ts'
 import { GlideClient } from '../support/glide.ts'
 import { startPostgres } from '../support/postgres-server.ts'
@@ -71,10 +71,13 @@ export class AskedStores {
 /** Starts what a driver needs before the tests of the enclosing block, and stops it after them. */
 export function serverOf(driver: StoreDriver): Pick<StoreServer, 'open'> {
   let server: StoreServer
-  beforeAll(async () => {
-    server = await driver.start()
-  })
-  afterAll(() => server.stop())
+  if (process.env.STORES === 'memory' && driver !== memoryDriver) beforeEach(({ skip }) => skip())
+  else {
+    beforeAll(async () => {
+      server = await driver.start()
+    })
+    afterAll(() => server.stop())
+  }
   return { open: (now, sharing) => server.open(now, sharing) }
 }
 

@@ -85,21 +85,20 @@ export function policyOf(options: PolicyFields): Policy {
   return policy
 }
 
+const blocking: fc.Arbitrary<readonly PenaltyOptions[]> = fc
+  .record({
+    after: fc.constantFrom(1, 2, 3, 5),
+    within: fc.constantFrom(...usual.windows),
+    for: fc.constantFrom(1, 7, 100, 60_000),
+    factor: fc.constantFrom(1, 1.5, 2, 1e300),
+    share: fc.constantFrom(1, 1.3, 8, 1_000),
+  })
+  .map(({ share, ...options }) => [{ ...options, max: Math.floor(options.for * share) }])
+
 /** None, one that blocks by itself, or one by hand alone. */
 const penalties: fc.Arbitrary<readonly PenaltyOptions[]> = weighted(
   [3, fc.constant([])],
-  [
-    3,
-    fc
-      .record({
-        after: fc.constantFrom(1, 2, 3, 5),
-        within: fc.constantFrom(...usual.windows),
-        for: fc.constantFrom(1, 7, 100, 60_000),
-        factor: fc.constantFrom(1, 1.5, 2, 1e300),
-        share: fc.constantFrom(1, 1.3, 8, 1_000),
-      })
-      .map(({ share, ...options }) => [{ ...options, max: Math.floor(options.for * share) }]),
-  ],
+  [3, blocking],
   [1, fc.constant([{ after: 'never' } as const])],
 )
 
@@ -143,10 +142,6 @@ function penaltyCheckOf(policy: Policy): fc.Arbitrary<Check> {
     .map((rest) => ({ policy, limit: policy.limit, ...rest }))
 }
 
-function largestLimit(policy: Policy): number {
-  return Math.min(2 * policy.limit + 1, maxUnits(policy))
-}
-
 function checkOf(policy: Policy): fc.Arbitrary<Check> {
   if (policy.algorithm === 'penalty') return penaltyCheckOf(policy)
   return fc
@@ -159,7 +154,7 @@ function checkOf(policy: Policy): fc.Arbitrary<Check> {
       ),
       limit: weighted(
         [8, fc.constant(policy.limit)],
-        [1, fc.integer({ min: 0, max: largestLimit(policy) })],
+        [1, fc.nat(Math.min(2 * policy.limit + 1, maxUnits(policy)))],
       ),
     })
     .map((rest) => ({ policy, ...rest }))
@@ -179,26 +174,10 @@ function blockOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
 }
 
 function requestOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
-  const other = otherRequestOf(policies)
-  const hasPenalty = policies.some(({ algorithm }) => algorithm === 'penalty')
-  if (!hasPenalty) return other
-  return weighted([12, other], [1, blockOf(policies)])
-}
-
-function otherRequestOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
-  return fc.record({
+  const other: fc.Arbitrary<Request> = fc.record({
     op: fc.constantFrom<StoreOp>(
-      'consume',
-      'consume',
-      'consume',
-      'consume',
-      'peek',
-      'charge',
-      'refund',
-      'refund',
-      'release',
-      'renew',
-      'reset',
+      ...(['consume', 'consume', 'consume', 'consume', 'peek', 'charge', 'reset'] as const),
+      ...(['refund', 'refund', 'release', 'renew'] as const),
     ),
     settles: fc.nat(),
     share: fc.constantFrom(1, 1, 1, 0.3, 0.7),
@@ -206,6 +185,8 @@ function otherRequestOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
       .subarray([...policies], { minLength: 1 })
       .chain((some) => fc.tuple(...some.map(checkOf))),
   })
+  const hasPenalty = policies.some(({ algorithm }) => algorithm === 'penalty')
+  return hasPenalty ? weighted([12, other], [1, blockOf(policies)]) : other
 }
 
 /**
@@ -224,20 +205,8 @@ function tracesOf(sizes: Sizes): fc.Arbitrary<Trace> {
         fc.record({
           elapsedMs: elapsed(windowMs),
           requests: weighted(
-            [
-              2,
-              fc.array(requestOf(policies), {
-                minLength: 1,
-                maxLength: 1,
-              }),
-            ],
-            [
-              1,
-              fc.array(requestOf(policies), {
-                minLength: 2,
-                maxLength: 6,
-              }),
-            ],
+            [2, fc.tuple(requestOf(policies))],
+            [1, fc.array(requestOf(policies), { minLength: 2, maxLength: 6 })],
           ),
         }),
       )

@@ -16,10 +16,10 @@ export interface OptionEntry {
 
 export type OptionEntries = (types: readonly string[]) => ReadonlyMap<string, OptionEntry>
 
-/** Starts the compiler on the sources of packages, and on more files: their texts, or none if they exist. */
+/** Starts the compiler on the sources of packages, and on the texts of more files. */
 export function compile(
   packages: readonly string[],
-  more: Readonly<Record<string, string | undefined>> = {},
+  more: Readonly<Record<string, string>> = {},
 ): ts.Program {
   const options = {
     customConditions: ['@sluice/source'],
@@ -69,7 +69,7 @@ export function optionEntries(program: ts.Program): OptionEntries {
 
   function propertiesOf(type: string): readonly ts.Symbol[] {
     const [folder = '', name] = type.split('#')
-    const own = join(root, folder.includes('/') ? folder : `packages/${folder}/src`)
+    const own = join(root, `packages/${folder}/src`)
     const declaration = files
       .filter(({ fileName }) => fileName.startsWith(own))
       .flatMap(({ statements }) => [...statements])
@@ -140,7 +140,7 @@ const nothing = ts.TypeFlags.Undefined | ts.TypeFlags.Null
 
 /** Words for types whose names tell less. */
 const words: ReadonlyMap<string, string> = new Map([
-  ...['string', 'String'].map((name) => [name, 'text'] as const),
+  ...['string', 'String'].map((name) => [name, 'string'] as const),
   ...['Omit', 'OptionsOf', 'Readonly', 'Record'].map((name) => [name, 'object'] as const),
   ...['duration', 'number', 'object'].map((name) => [name, name] as const),
   ...([

@@ -22,24 +22,20 @@ interface Program {
 
 const programs = {
   redis: {
-    variable: 'REDIS_SERVER_BIN',
-    names: ['redis-server', 'valkey-server'],
+    ...{ variable: 'REDIS_SERVER_BIN', names: ['redis-server', 'valkey-server'] },
     ...{ apt: 'redis-server', brew: 'redis', version: '6.2 or later, or Valkey' },
   },
   postgres: {
-    variable: 'POSTGRES_BIN',
-    names: ['initdb'],
+    ...{ variable: 'POSTGRES_BIN', names: ['initdb'] },
     ...{ apt: 'postgresql', brew: 'postgresql', version: '13 or later' },
     elsewhere: () => newestFirst('/usr/lib/postgresql', 'bin/initdb'),
   },
   pgbouncer: {
-    ...{ variable: 'PGBOUNCER_BIN', names: ['pgbouncer'] },
-    ...{ apt: 'pgbouncer', brew: 'pgbouncer' },
+    ...namedAlike('pgbouncer'),
     elsewhere: () => ['/usr/sbin/pgbouncer'],
   },
   rabbitmq: {
-    variable: 'RABBITMQ_BIN',
-    names: ['rabbitmq-server'],
+    ...{ variable: 'RABBITMQ_BIN', names: ['rabbitmq-server'] },
     ...{ apt: 'rabbitmq-server', brew: 'rabbitmq', version: '3.10 or later' },
     // Debian's script on the PATH runs as another user; here is the server's own.
     elsewhere: () => newestFirst('/usr/lib/rabbitmq/lib', 'sbin/rabbitmq-server'),
@@ -50,22 +46,21 @@ const programs = {
     apt: 'chromium',
     elsewhere: () => ['/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'],
   },
-  goaccess: { variable: 'GOACCESS_BIN', names: ['goaccess'], apt: 'goaccess', brew: 'goaccess' },
-  openssl: { variable: 'OPENSSL_BIN', names: ['openssl'], apt: 'openssl', brew: 'openssl' },
-  prometheus: {
-    ...{ variable: 'PROMETHEUS_BIN', names: ['prometheus'] },
-    ...{ apt: 'prometheus', brew: 'prometheus' },
-  },
-  promtool: {
-    ...{ variable: 'PROMTOOL_BIN', names: ['promtool'], apt: 'prometheus', brew: 'prometheus' },
-  },
+  goaccess: namedAlike('goaccess'),
+  openssl: namedAlike('openssl'),
+  prometheus: namedAlike('prometheus'),
+  promtool: { ...namedAlike('prometheus'), variable: 'PROMTOOL_BIN', names: ['promtool'] },
   alertmanager: {
-    variable: 'ALERTMANAGER_BIN',
     // Debian calls it by the longer name.
-    names: ['alertmanager', 'prometheus-alertmanager'],
+    ...{ variable: 'ALERTMANAGER_BIN', names: ['alertmanager', 'prometheus-alertmanager'] },
     ...{ apt: 'prometheus-alertmanager', brew: 'alertmanager' },
   },
-} as const satisfies Record<string, Program>
+} satisfies Record<string, Program>
+
+/** A program that is called as its package is. */
+function namedAlike(name: string): Program {
+  return { variable: `${name.toUpperCase()}_BIN`, names: [name], apt: name, brew: name }
+}
 
 /**
  * The path of a program: its variable of the environment, else where it is usually, else it is installed now with apt or brew.
@@ -141,10 +136,8 @@ function install(name: string, { brew, apt }: Program): string {
   const prefix = rootPrefix(has('sudo'))
   if (prefix === undefined) return 'apt-get needs root, and sudo asks for a password or is missing'
   // RUNLEVEL=1 keeps packages from starting system services: each test starts a server of its own.
-  const command = [
-    ...prefix,
-    ...['env', 'DEBIAN_FRONTEND=noninteractive', 'RUNLEVEL=1', 'apt-get', '-q'],
-  ]
+  const environment = ['env', 'DEBIAN_FRONTEND=noninteractive', 'RUNLEVEL=1']
+  const command = [...prefix, ...environment, 'apt-get', '-q']
   const update = run([...command, 'update'], name)
   return `${update}; ${run([...command, 'install', '-y', '--no-install-recommends', apt], name)}`
 }

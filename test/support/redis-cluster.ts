@@ -81,11 +81,8 @@ async function join(nodes: readonly RedisServer[]): Promise<void> {
   for (const [index, master] of masters.entries()) {
     const from = Math.floor((index * slotCount) / masterCount)
     const to = Math.floor(((index + 1) * slotCount) / masterCount)
-    await master.cli(
-      'CLUSTER',
-      'ADDSLOTS',
-      ...Array.from({ length: to - from }, (_, i) => from + i),
-    )
+    const slots = Array.from({ length: to - from }, (_, i) => from + i)
+    await master.cli('CLUSTER', 'ADDSLOTS', ...slots)
     // Masters of one epoch would first have to settle which of them counts.
     await master.cli('CLUSTER', 'SET-CONFIG-EPOCH', index + 1)
   }
@@ -165,16 +162,8 @@ async function beginMove(nodes: readonly RedisServer[], slot: number): Promise<S
       const keys = await from.cli('CLUSTER', 'GETKEYSINSLOT', slot, Math.min(10, left))
       if (!Array.isArray(keys) || keys.length === 0) return
       left -= keys.length
-      await from.cli(
-        'MIGRATE',
-        '127.0.0.1',
-        to?.port ?? 0,
-        '',
-        0,
-        5_000,
-        'KEYS',
-        ...keys.map(String),
-      )
+      const target = ['127.0.0.1', to?.port ?? 0, '', 0, 5_000]
+      await from.cli('MIGRATE', ...target, 'KEYS', ...keys.map(String))
     }
   }
 

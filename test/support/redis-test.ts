@@ -1,7 +1,7 @@
 import { Cluster, Redis } from 'ioredis'
-import { test } from 'vitest'
+import { afterAll, test } from 'vitest'
 import { startRedisCluster } from './redis-cluster.ts'
-import { startRedis } from './redis-server.ts'
+import { type RedisServer, startRedis } from './redis-server.ts'
 
 /**
  * `it` for tests that need Redis. The first test or hook of a file that asks for `redis` starts a server, and for `client` connects to it; in
@@ -31,3 +31,20 @@ export const it = test
     onCleanup(() => client.disconnect())
     return client
   })
+
+/** Starts a Redis for a file, and a client of it, which end with the file: for what stands around its tests too. */
+export async function redisOfFile(): Promise<{ redis: RedisServer; client: Redis }> {
+  const redis = await startRedis()
+  const client = new Redis(redis.url)
+  afterAll(async () => {
+    client.disconnect()
+    await redis.stop()
+  })
+  return { redis, client }
+}
+
+/** Counts the calls of a command, also those by scripts, since the statistics were reset. */
+export async function callsOf({ cli }: Pick<RedisServer, 'cli'>, command: string): Promise<number> {
+  const stats = String(await cli('INFO', 'commandstats'))
+  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0)
+}

@@ -45,10 +45,8 @@ const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
     (right) => ({
       work: (run, options) =>
         right.work(async (...args) => {
-          const settlement = await run(...args)
-          return settlement.outcome === 'returned'
-            ? { outcome: 'retry', delayMs: 0, error: '' }
-            : settlement
+          const end = await run(...args)
+          return end.outcome === 'returned' ? { outcome: 'retry', delayMs: 0, error: '' } : end
         }, options),
     }),
     /attempts of a job that is returned: expected \[ 1, 1 \], but got \[ 1, 2 \]/,
@@ -57,8 +55,8 @@ const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
     (right) => ({
       work: (run, options) =>
         right.work(async (...args) => {
-          const settlement = await run(...args)
-          return settlement.outcome === 'retry' ? { outcome: 'dead', error: '' } : settlement
+          const end = await run(...args)
+          return end.outcome === 'retry' ? { outcome: 'dead', error: '' } : end
         }, options),
     }),
     /not within 300 ms: the job is done/,
@@ -97,10 +95,7 @@ const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
   'tells no run that its job was cancelled': [
     (right) => ({
       work: (run, options) =>
-        right.work(
-          (job, _signal, delivery) => run(job, new AbortController().signal, delivery),
-          options,
-        ),
+        right.work((job, _, rest) => run(job, new AbortController().signal, rest), options),
     }),
     /not within 300 ms: the job is cancelled/,
   ],

@@ -38,36 +38,28 @@ describe('a bound', () => {
   })
 
   it('begins anew with a reset, which may lie anywhere in its time', () => {
-    const reset = { decision: 'reset', id: 1 } as const
-    const third = { start: 40 }
-    expect(kindsOf({ start: 0 }, { start: 1 }, { start: 20, end: 30, ...reset }, third)).toEqual([])
-    expect(kindsOf({ start: 0 }, { start: 1 }, { start: 20, end: null, ...reset }, third)).toEqual(
-      [],
-    )
+    const done = { start: 20, end: 30, decision: 'reset', id: 1 } as const
+    const asked = { ...done, end: null }
+    for (const reset of [asked, done]) {
+      expect(kindsOf({ start: 0 }, { start: 1 }, reset, { start: 40 })).toEqual([])
+    }
     // What came of it replaces what was asked.
-    const [asked, done] = [
-      { start: 20, end: null, ...reset },
-      { start: 20, end: 30, ...reset },
-    ]
-    expect(kindsOf(asked, done, { start: 31 }, { start: 32 }, { start: 33 })).toEqual([
-      'over-limit',
-    ])
+    const after = [31, 32, 33].map((start) => ({ start }))
+    expect(kindsOf(asked, done, ...after)).toEqual(['over-limit'])
   })
 
   it('is that of the limit of each request', () => {
     expect(check({ start: 0, limit: 3 }, { start: 1 }, { start: 2 }).bound).toBe('kept')
-    expect(
-      check({ start: 0, limit: 1 }, { start: 1, limit: 1 }, { start: 2, limit: 3 }).bound,
-    ).toBe('violated')
+    const lines = [1, 1, 3].map((limit, start) => ({ start, limit }))
+    expect(check(...lines).bound).toBe('violated')
   })
 })
 
 describe('a refusal', () => {
   it('is wrongful only if all that may have been admitted leaves room', () => {
     expect(kindsOf({ start: 0 }, denied(50, 50))).toEqual(['wrongful-refusal'])
-    expect(
-      kindsOf({ start: 0 }, { start: 1, end: 60, decision: 'unknown' }, denied(50, 50)),
-    ).toEqual([])
+    const unknown = { start: 1, end: 60, decision: 'unknown' } as const
+    expect(kindsOf({ start: 0 }, unknown, denied(50, 50))).toEqual([])
     expect(kindsOf({ start: 0 }, { start: 1 }, denied(101, 50))).toEqual(['wrongful-refusal'])
   })
 
@@ -79,10 +71,10 @@ describe('a refusal', () => {
   })
 
   it('asks for too long a wait if the same would have been admitted before', () => {
-    expect(kindsOf({ start: 0, cost: 2 }, denied(60, 60), { start: 100 })).toEqual([
-      'overlong-wait',
-    ])
-    expect(kindsOf({ start: 0, cost: 2 }, denied(60, 40), { start: 100 })).toEqual([])
+    const kindsAfter = (waitMs: number) =>
+      kindsOf({ start: 0, cost: 2 }, denied(60, waitMs), { start: 100 })
+    expect(kindsAfter(60)).toEqual(['overlong-wait'])
+    expect(kindsAfter(40)).toEqual([])
   })
 })
 
@@ -93,13 +85,7 @@ it.each([
   ['an admission has a wait', [{ start: 0, retryAfterMs: 5 }]],
   ['a refusal has none', [{ start: 0, cost: 2 }, denied(1, 0)]],
   ['a refusal has room', [{ start: 0, cost: 2 }, denied(1, 99, { remaining: 1 })]],
-  [
-    'a refusal is for ever',
-    [
-      { start: 0, cost: 2 },
-      { ...denied(1, 0), retryAfterMs: null },
-    ],
-  ],
+  ['a refusal is for ever', [{ start: 0, cost: 2 }, denied(1, 0, { retryAfterMs: null })]],
 ] as const)('numbers contradict each other if %s', (_, lines) => {
   expect(kindsOf(...lines)).toContain('contradiction')
 })
@@ -114,16 +100,11 @@ describe('a file', () => {
   it.each([
     ['{', 'line 1 of the history: must be JSON'],
     ['[1]', 'process must be a string'],
-    [
-      JSON.stringify({ ...line({ start: 0 }), decision: 'maybe' }),
-      'decision must be one of allowed',
-    ],
-    [
-      JSON.stringify({ ...line({ start: 5 }), end: 4 }),
-      'end must be a time in ms, not before start',
-    ],
-    [JSON.stringify({ ...line({ start: 0 }), cost: '1' }), 'cost must be a number'],
-  ])('with the line %s is an error', (text, message) => {
+    [{ ...line({ start: 0 }), decision: 'maybe' }, 'decision must be one of allowed'],
+    [{ ...line({ start: 5 }), end: 4 }, 'end must be a time in ms, not before start'],
+    [{ ...line({ start: 0 }), cost: '1' }, 'cost must be a number'],
+  ])('with the line %j is an error', (wrong, message) => {
+    const text = typeof wrong === 'string' ? wrong : JSON.stringify(wrong)
     expect(() => readHistory(`${text}\n`)).toThrow(message)
   })
 

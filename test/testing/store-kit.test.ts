@@ -46,25 +46,21 @@ const counting = (
   }
   return {
     apply: (right, op, checks) => right.apply(op, checks.map(placed)),
-    change: (right, change) =>
-      right.change(
-        change.op === 'block'
-          ? { op: change.op, checks: change.checks.map(placed) }
-          : change.op === 'reset'
-            ? { op: change.op, checks: change.checks.map(placed) }
-            : { op: change.op, checks: change.checks.map(placed) },
-      ),
+    change: (right, { op, checks }) =>
+      right.change({ op, checks: (checks as readonly CountedKey[]).map(placed) } as Change),
   }
 }
 
 const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
   'admits one unit too many': [
     {
-      apply: (right, op, checks) =>
-        right.apply(
+      apply(right, op, checks) {
+        const more = op === 'consume' ? 1 : 0
+        return right.apply(
           op,
-          checks.map((check) => ({ ...check, limit: check.limit + (op === 'consume' ? 1 : 0) })),
-        ),
+          checks.map((check) => ({ ...check, limit: check.limit + more })),
+        )
+      },
     },
     /outcomes\.0\.limit should be 3, but is 4/,
   ],
@@ -208,9 +204,8 @@ describe('the kit for stores', () => {
 
   it('asks for a test runner, and names an option that it does not know', () => {
     const open = () => ({ store: memoryStore() })
-    expect(() => storeConformance({ open })).toThrow(
-      /storeConformance: describe must be a function of your test runner: describe/,
-    )
+    const message = /storeConformance: describe must be a function of your test runner: describe/
+    expect(() => storeConformance({ open })).toThrow(message)
     const options = { describe, it, open, opened: open }
     expect(() => storeConformance(options)).toThrow(/there is no option 'opened'.*'open'/)
   })

@@ -108,5 +108,11 @@ createLimiter({ limit: 3, window: '1m', resolution: '1sec' })
 createLimiter({ limit: 3, window: '1m', penalty: { after: 3, within: '1 minute', for: '5m' } })
 // @ts-expect-error
 createLimiter({ limit: 3, window: '1m', penalty: { after: 3, within: '1m' } })
+// @ts-expect-error Within which time?
+createLimiter({ limit: 3, window: '1m', penalty: { after: 3, for: '1m' } })
+// @ts-expect-error Nothing leads to it.
+createLimiter({ limit: 3, window: '1m', penalty: { after: 'never', for: '1m' } })
+// @ts-expect-error No algorithm of a policy.
+createLimiter({ limit: 3, window: '1m', algorithm: 'penalty' })
 // @ts-expect-error
 limiter.block('user:42', '1 hour')

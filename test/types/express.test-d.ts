@@ -74,6 +74,8 @@ user(ofFastify)
 firstOf(ofFastify, ip())
 // @ts-expect-error Nor in a route.
 rateLimit({ ...minute, routes: { '/x': { key: ofFastify } } })
+// @ts-expect-error Nor for a penalty.
+rateLimit({ ...minute, penalty: { after: 3, within: '1m', for: '5m', key: ofFastify } })
 // @ts-expect-error What the request does not have is found in an inline function.
 rateLimit({ ...minute, key: firstOf((req) => req.routeOptions.url, ip()) })
 

@@ -3,7 +3,6 @@ import { gunzipSync } from 'node:zlib'
 import type { HandlerRequest, HandlerResponse } from '@sluice/http/adapter'
 import { readPage } from './read-page.ts'
 
-/** The files of the page by their paths under the mount. */
 const files: ReadonlyMap<string, readonly [name: string, type: string]> = new Map([
   ['/', ['index.html', 'text/html; charset=utf-8']],
   ['/page.css', ['page.css', 'text/css; charset=utf-8']],

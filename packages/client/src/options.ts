@@ -15,32 +15,32 @@ import { processWide } from './runtime/process-wide.ts'
 
 /** The options of `createFetch`. */
 class ClientTable {
-  /** Sends the requests. @default the global `fetch`, looked up at each request */
+  /** Sends the requests. @default the global `fetch`, looked up for each request */
   fetch?: Option<Fetch> = functionOption
-  /** Most times that a call is sent again: 0 or more. @default 4 */
+  /** Maximum number of retries of a call: 0 or more. @default 4 */
   retries?: Option<number, number> = countOption(4)
-  /** Longest single wait (ms). A call that would wait longer gets its answer. @default 60,000 */
+  /** Longest single wait (ms). A call that would wait longer gets its response. @default 60,000 */
   maxWaitMs?: Option<number, number> = boundOption(60_000)
   /** Longest total wait of a call (ms), without the time of its requests. @default 180,000 */
   maxTotalWaitMs?: Option<number, number> = boundOption(180_000)
-  /** Upper end of the first random backoff (ms); each further try doubles it. @default 500 */
+  /** Upper bound of the first random backoff (ms). Each further try doubles it. @default 500 */
   backoffMs?: Option<number, number> = msOption(500)
-  /** Longest backoff, and longest jitter on a wait that the server tells, in ms. @default 30,000 */
+  /** Longest backoff (ms), and longest jitter on a wait that the server sends. @default 30,000 */
   maxBackoffMs?: Option<number, number> = msOption(30_000)
   /**
-   * Upper end of the random time (ms) that is added to a wait from a server, or a tenth of it if
-   * that is more. Each further refusal of the call doubles it.
+   * Maximum random time (ms) added to a wait that the server sends, or a tenth of that wait if it
+   * is longer. Each further refusal of the call doubles it.
    * @default 250
    */
   jitterMs?: Option<number, number> = msOption(250)
   /**
-   * Methods that may be sent again. Others need an `Idempotency-Key`.
+   * Methods that may be retried. Others need an `Idempotency-Key`.
    * @default GET, HEAD, OPTIONS, TRACE, QUERY, PUT, DELETE
    */
   methods?: Option<readonly string[], ReadonlySet<string>> = (given, option) =>
     new Set(repeatable(given, option).map((method) => method.toUpperCase()))
   /**
-   * Statuses after which a call is sent again; with a wait from the server also 403, 409 and 413.
+   * Statuses after which a call is retried. If the server sends a wait, also 403, 409 and 413.
    * @default 408, 425, 429, 500, 502, 503, 504
    */
   statuses?: Option<readonly number[], ReadonlySet<number>> = (given, option) =>
@@ -48,9 +48,9 @@ class ClientTable {
   /** Spreads the second half of a quota over the rest of its window. @default false */
   pace?: Option<boolean, boolean> = flagOption(false)
   /**
-   * Identity of a call: calls with the same text share limits, a call with `undefined` shares none.
-   * Set it if another header identifies the client, or if a default one differs in each request.
-   * @default the origin with the `Authorization`, `X-API-Key` and `Cookie` of the call
+   * Identity of a call: calls with the same string share limits, a call with `undefined` shares
+   * none. Set it if another header identifies the client, or if a default one differs in each
+   * request. @default the origin with the `Authorization`, `X-API-Key` and `Cookie` of the call
    */
   key?: Option<KeyFunction, KeyFunction> = (key = defaultKey, option) => functionOption(key, option)
   /** An object with `onWait`, `onWaited` or `onGiveUp`, or a list of such objects. @default none */

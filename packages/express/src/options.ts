@@ -19,7 +19,7 @@ export type RateLimitHandler = (
 
 /** Options of `rateLimit`. */
 export type RateLimitOptions = GuardOptions<Request, RateLimitHandler> & {
-  /** The property of the request that has this limiter's decision. @default 'rateLimit' */
+  /** Request property that holds this limiter's decision. @default 'rateLimit' */
   requestPropertyName?: string | undefined
 }
 

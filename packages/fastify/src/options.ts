@@ -57,12 +57,12 @@ export type RouteRateLimitOptions = RouteOverride<FastifyRequest, RateLimitHandl
 
 interface PluginSettings {
   /**
-   * The hook in which requests are decided. `onRequest` comes before authentication, so that its
-   * attempts are limited too. The others run behind all hooks of that name, those of the route too.
-   * @default 'onRequest'
+   * Hook in which requests are decided. `onRequest` comes before authentication, so that login
+   * attempts are limited too. The others run after all hooks of that name, including those of the
+   * route. @default 'onRequest'
    */
   hook?: 'onRequest' | 'preParsing' | 'preValidation' | 'preHandler' | undefined
-  /** Limits all requests, or those that `routes` or `config.rateLimit` name. @default true */
+  /** Limits all requests, not only those that `routes` or `config.rateLimit` name. @default true */
   global?: boolean | undefined
 }
 

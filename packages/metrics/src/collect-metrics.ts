@@ -33,7 +33,7 @@ import {
 /** The options of `collectMetrics`. */
 class MetricsTable {
   /**
-   * The store of the limiters: digests of keys agree with its own, and its fleet adds up counts and
+   * Store of the limiters. Digests of keys then match its own, and its fleet adds up counts and
    * busiest keys every few seconds.
    * @default none: this process alone, and digests without a secret
    */
@@ -41,7 +41,7 @@ class MetricsTable {
     if (typeof store === 'object' && store !== null) return store
     throw invalid({ option }, store, 'a store, such as redisStore(client)')
   }
-  /** Names an identity among the top keys, such as a customer. @default nothing but its digest */
+  /** Names an identity among the top keys, such as a customer. @default only its digest */
   reveal?: Option<(key: string) => string | undefined> = functionOption(
     'a function of the identity',
   )

@@ -61,28 +61,28 @@ export interface PolicyDenials {
 /** The options of `denialLog`. */
 class DenialLogTable<Request> {
   /**
-   * Takes each record: `(record) => log.warn(record)`. Its errors are reported once, and affect no
-   * request.
+   * Receives each record: `(record) => log.warn(record)`. Its errors are reported once and affect
+   * no request.
    */
   sink: RequiredOption<(record: DenialRecord | DenialSummary) => void> = (sink, option) => {
     if (typeof sink === 'function') return sink
     throw invalid({ option }, sink, 'a function of a record')
   }
   /**
-   * Adds what you know of the request at once, without promises: anything that JSON can carry, up
-   * to 4,000 characters. Leave identities out. @default nothing
+   * Returns what you know about the request, synchronously: anything that JSON can represent, up to
+   * 4,000 characters. Leave identities out. @default nothing
    */
   fields?: Option<(request: Request | undefined) => unknown> = ofRequest
-  /** Finds the id of the trace of the request at once, without a promise. @default none */
+  /** Returns the trace id of the request, synchronously. @default none */
   traceId?: Option<(request: Request | undefined) => string | undefined> = ofRequest
   /**
-   * Denials of one policy that get a record each in any second: 1 to 1,000. Of further ones, fewer
-   * and fewer do. @default 5
+   * Number of denials per policy and second that are all recorded: 1 to 1,000. Beyond that, fewer
+   * and fewer are. @default 5
    */
   perSecond?: Option<number, number> = countOption(5, { min: 1, max: 1_000 })
   /**
-   * Writes a record of type `shadow-denial` for each request that a policy in shadow would have
-   * denied, with a bound of its own for each policy. @default false
+   * Writes a record of type `shadow-denial` for each request that a shadow policy would have
+   * denied, with a separate bound for each policy. @default false
    */
   shadow?: Option<boolean, boolean> = flagOption(false)
 }

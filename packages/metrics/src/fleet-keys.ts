@@ -29,9 +29,9 @@ import {
 
 /** The options of `topKeys`. */
 class TopKeysTable {
-  /** The label of the policy, as in the metrics. */
+  /** Label of the policy, as in the metrics. */
   policy: RequiredOption<string> = (policy) => policy
-  /** Count that the keys are ranked by. @default 'asked' */
+  /** Count by which the keys are ranked. @default 'asked' */
   by?: Option<TopKeysBy, TopKeysBy> = choiceOption('asked', topKeysBys)
   /** Time that the ranking covers. @default '1m' */
   window?: Option<TopKeysWindow, TopKeysWindow> = choiceOption('1m', topKeysWindows)

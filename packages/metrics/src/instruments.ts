@@ -43,29 +43,29 @@ const rows = {
   sluice_checks_total: {
     unit: '{check}',
     by: ['policy', 'result'],
-    help: 'Checks of one policy for one request',
+    help: 'Checks, one per policy and request, by result',
   },
   sluice_denials_total: {
     unit: '{request}',
     by: ['policy', 'route'],
-    help: 'Denied requests by the policy that denies for the longest, and by route',
+    help: 'Denied requests, by route and by the policy that denies for the longest time',
   },
   sluice_penalties_total: {
     unit: '{request}',
     by: ['policy'],
-    help: 'Requests that a penalty denied, since their identity is blocked',
+    help: 'Requests that a penalty denied because their identity is blocked',
   },
   sluice_used_ratio: {
     by: ['policy'],
     buckets: 'share',
-    help: 'Share of the limit that an allowed request leaves used: near misses',
+    help: 'Share of the limit that is used after an allowed request: near misses',
   },
   sluice_decision_seconds: {
     by: ['answered_by'],
     buckets: 'decision',
-    help: 'Time from the question to the decision, by who answered',
+    help: 'Time from the check to the decision, by who answered',
   },
-  sluice_policy_limit: { unit: '{unit}', by: ['policy'], help: 'Limit that the policy declares' },
+  sluice_policy_limit: { unit: '{unit}', by: ['policy'], help: 'Declared limit of the policy' },
   sluice_policy_window_seconds: { by: ['policy'], help: 'Window of the policy' },
   sluice_policy_info: {
     by: ['policy', 'mode', 'algorithm', 'version'],
@@ -74,16 +74,16 @@ const rows = {
   sluice_kill_switch: { help: 'Kill switch: 0 enforce, 1 count only, 2 let everything pass' },
   sluice_hot_key_share: {
     by: ['policy'],
-    help: 'Share of the requests of one or two minutes that the busiest identity made, in this process',
+    help: 'Share of the busiest identity in the requests to this process, over the last one or two minutes',
   },
   sluice_store_call_seconds: {
     buckets: 'call',
-    help: 'Time of a call to the store; one call carries the checks of many requests',
+    help: 'Duration of a call to the store; one call carries the checks of many requests',
   },
   sluice_store_call_checks: {
     unit: '{check}',
     buckets: 'size',
-    help: 'Checks that one call to the store carries',
+    help: 'Checks per call to the store',
   },
   sluice_store_call_failures_total: { unit: '{call}', help: 'Calls to the store that failed' },
   sluice_deadlines_missed_total: {
@@ -95,16 +95,16 @@ const rows = {
     help: 'Units that were admitted without the store and reported to it later',
   },
   sluice_breaker_state: { help: 'Circuit breaker of the store: 0 closed, 1 half-open, 2 open' },
-  sluice_fallback_active: { help: '1 while failure modes decide some requests at least, else 0' },
+  sluice_fallback_active: { help: '1 while failure modes decide at least some requests, else 0' },
   sluice_keys_owed: {
     unit: '{key}',
     aggregator: 'sum',
-    help: 'Keys with units that were not reported to the store yet',
+    help: 'Keys with units that have not been reported to the store yet',
   },
   sluice_prefetch_units_total: {
     unit: '{unit}',
     by: ['event'],
-    help: 'Units of grants: taken from the store, spent without asking it, returned, or lapsed',
+    help: 'Units of grants: taken from the store, spent without a call to it, returned, or lapsed',
   },
   sluice_prefetch_hot_keys: {
     unit: '{key}',
@@ -114,14 +114,14 @@ const rows = {
   sluice_uncounted_units: {
     unit: '{unit}',
     aggregator: 'sum',
-    help: 'Units that policies with async have admitted, and that the store has not confirmed',
+    help: 'Units that policies with async have admitted and the store has not confirmed',
   },
   sluice_uncounted_bound_units: {
     unit: '{unit}',
-    help: 'The most that a key of a policy with async may be over its limit, by all processes',
+    help: 'Bound on how far all processes together may exceed the limit of a key, with async',
   },
   sluice_clock_skew_seconds: {
-    help: 'How far the clock of the store is ahead of the one of this process',
+    help: 'How far the clock of the store is ahead of the clock of this process',
   },
   sluice_fleet_instances: {
     unit: '{instance}',
@@ -134,18 +134,18 @@ const rows = {
   sluice_region_units_total: {
     unit: '{unit}',
     by: ['region', 'source'],
-    help: 'Units that this process took from the share of its region, or borrowed from the pool',
+    help: 'Units that this process took from the share of its region or borrowed from the pool',
   },
   sluice_region_held_units: {
     unit: '{unit}',
     by: ['region'],
     aggregator: 'sum',
-    help: 'Units of the pool that this process holds, and has not spent',
+    help: 'Units of the pool that this process holds unspent',
   },
   sluice_region_bound_units: {
     unit: '{unit}',
     by: ['policy', 'region', 'part'],
-    help: 'Bound in force of a policy: share of the region and pool of all regions, or the whole limit, by reach: global, or region for each region',
+    help: 'Current bound of a policy, by part: share of the region, pool, or the whole limit (global, or in each region)',
   },
   sluice_region_global_away: {
     by: ['region'],
@@ -154,34 +154,34 @@ const rows = {
   sluice_jobs_total: {
     unit: '{job}',
     by: ['queue', 'event'],
-    help: 'What happened to jobs of queues',
+    help: 'Queue jobs, by event',
   },
   sluice_job_wait_seconds: {
     by: ['queue'],
     buckets: 'work',
     help: 'Time from the arrival of a job to each of its runs',
   },
-  sluice_job_run_seconds: { by: ['queue'], buckets: 'work', help: 'Time that a run of a job took' },
-  sluice_queue_depth: { unit: '{job}', by: ['queue'], help: 'Jobs that wait or run' },
+  sluice_job_run_seconds: { by: ['queue'], buckets: 'work', help: 'Duration of a job run' },
+  sluice_queue_depth: { unit: '{job}', by: ['queue'], help: 'Jobs that are waiting or running' },
   sluice_queue_dead_letters: {
     unit: '{job}',
     by: ['queue'],
     help: 'Jobs that failed for good and are kept',
   },
-  sluice_queue_oldest_seconds: { by: ['queue'], help: 'Age of the oldest job that has not ended' },
+  sluice_queue_oldest_seconds: { by: ['queue'], help: 'Age of the oldest unfinished job' },
   sluice_outbound_calls_total: {
     unit: '{call}',
     by: ['outbound', 'answer'],
-    help: 'Calls to third parties by the class of the answer',
+    help: 'Calls to third parties, by class of response',
   },
   sluice_outbound_refusals_total: {
     unit: '{call}',
     by: ['outbound', 'reason'],
-    help: 'Calls to third parties that were not made',
+    help: 'Calls to third parties that were not made, by reason',
   },
   sluice_outbound_pause_seconds_total: {
     by: ['outbound'],
-    help: 'Time for which third parties asked for no calls',
+    help: 'Duration of pauses that third parties asked for',
   },
   sluice_outbound_wait_seconds: {
     by: ['outbound'],
@@ -191,28 +191,28 @@ const rows = {
   sluice_outbound_run_seconds: {
     by: ['outbound'],
     buckets: 'work',
-    help: 'Time that a call to a third party took',
+    help: 'Duration of a call to a third party',
   },
   sluice_outbound_waiting: {
     unit: '{call}',
     by: ['outbound'],
     aggregator: 'sum',
-    help: 'Calls that wait for the quota of a third party in this process',
+    help: 'Calls in this process that wait for the quota of a third party',
   },
   sluice_client_wait_seconds: {
     by: ['reason'],
     buckets: 'work',
-    help: 'Waits of calls of the client, by reason',
+    help: 'Time that client calls waited, by reason',
   },
   sluice_client_give_ups_total: {
     unit: '{call}',
     by: ['reason'],
-    help: 'Calls of the client that were not sent again although their answer suggested it',
+    help: 'Client calls that were not retried although the response suggested it',
   },
   sluice_series_overflow_total: {
     unit: '{series}',
     by: ['metric'],
-    help: 'Times that a label found no room and became other',
+    help: 'Times that a label value became other for lack of room',
   },
 } as const
 

@@ -28,8 +28,8 @@ interface ModuleSettings {
    */
   global?: boolean | undefined
   /**
-   * Finds the HTTP request behind a context of another kind, such as GraphQL. It gives the address,
-   * the headers and the end of the response. @default none: there are only keys
+   * Finds the HTTP request behind another kind of context, such as GraphQL. It has the address, the
+   * headers and the end of the response. @default none: only keys are available
    */
   exchangeOf?: ((context: ExecutionContext) => HttpExchange | undefined) | undefined
 }

@@ -15,13 +15,13 @@ import type { OutboundEvent } from './event.ts'
 class AuditStreamTable {
   /** An ioredis or node-redis client, of a single node or Sentinel. */
   client: RequiredOption<object, Send> = senderOf
-  /** The key of the stream. @default 'sluice:outbound' */
+  /** Key of the stream. @default 'sluice:outbound' */
   key?: Option<string, string> = textOption('sluice:outbound', /./, 'a text')
-  /** Number of entries kept, approximately, the newest: a whole number ≥ 1. @default 100_000 */
+  /** Approximate number of newest entries that are kept: a whole number ≥ 1. @default 100_000 */
   maxKept?: Option<number, number> = countOption(100_000, { min: 1 })
   /**
    * Entries that may be on their way to Redis at once: a whole number ≥ 1. While Redis does not
-   * answer, further entries are lost.
+   * answer, further entries are dropped.
    * @default 10_000
    */
   maxPending?: Option<number, number> = countOption(10_000, { min: 1 })

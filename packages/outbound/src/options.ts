@@ -26,42 +26,42 @@ import type { Quota } from './fleet/quota-units.ts'
 /** The options of `createOutbound`. */
 export class OutboundTable {
   /**
-   * Name of the third party: processes with one name and one store share its quotas. Letters,
+   * Name of the third party. Processes with the same name and store share its quotas. Letters,
    * digits, `.`, `_` and `-`.
    */
   name: RequiredOption<string> = (name, option) => {
     if (typeof name === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(name)) return name
     throw invalid({ option }, name, "1 to 64 letters, digits, '.', '_' and '-'")
   }
-  /** Quotas of the third party; no call may exceed any of them. */
+  /** Quotas of the third party. Calls never exceed any of them. */
   limits: RequiredOption<readonly OutboundLimit[], readonly Quota[]> = quotasOf
   /**
-   * Store that counts the units: the Redis store for a fleet.
+   * Store that counts the units. Use the Redis store for a fleet.
    * @default memoryStore(): this process alone
    */
   store?: Option<Store, Store> = (store) => withoutRegions(orDefault(store, memoryStore()))
   /** Calls that may wait at once in this process: a whole number ≥ 1. @default 1_000 */
   maxQueue?: Option<number, number> = countOption(1_000, { min: 1 })
-  /** The longest that a call waits. @default '1m' */
+  /** Longest time that a call waits. @default '1m' */
   maxWait?: Option<Duration, number> = durationOption('1m', waitBoundMs)
   /**
-   * The longest that a call takes once it is made: then its signal is aborted, and it has failed.
+   * Longest time that a call takes once it is made. After that, its signal is aborted and it fails.
    * @default '1m'
    */
   timeout?: Option<Duration, number> = durationOption('1m', waitBoundMs)
   /**
-   * Time after its failure in which a call may still reach the third party. The call holds its
-   * units until then, and one window more.
+   * Time in which a failed call may still reach the third party. The call holds its units for that
+   * time and one window more.
    * @default '5s'
    */
   lateArrival?: Option<Duration, number> = durationOption('5s', waitBoundMs)
   /**
-   * The longest that a process permits nothing after the store was away or has lost its data. After
-   * lost data, a shorter longest window is enough.
+   * Longest time that a process permits no calls after the store was unavailable or lost its data.
+   * After a data loss, the longest window is enough if it is shorter.
    * @default '20s'
    */
   recovery?: Option<Duration, number> = durationOption('20s', durationMs)
-  /** Name of the caller, for the audit trail. @default host name and process id */
+  /** Name of the caller in the audit trail. @default host name and process id */
   by?: Option<string, string> = (by) => orDefault(by, `${hostname()}:${process.pid}`)
   /** An object with `onEvent` or `onOutbound`, or a list of such objects. @default none */
   observers?: Option<
@@ -84,16 +84,16 @@ export interface OutboundLimit {
 export class CallTable {
   /** Units of every quota that the call takes: a whole number ≥ 1. @default 1 */
   cost?: Option<number, number>
-  /** The higher goes first. @default 0 */
+  /** Calls with a higher priority go first. @default 0 */
   priority?: Option<number, number> = (priority = 0, option) => {
     if (Number.isFinite(priority)) return priority
     throw invalid({ option }, priority, 'a number')
   }
-  /** Ends the wait of the call, or aborts its own signal. @default none */
+  /** Cancels the waiting call, or aborts the signal of the running one. @default none */
   signal?: Option<AbortSignal> = checkedElsewhere
-  /** The longest that the call takes once it is made. @default that of the outbound */
+  /** Longest time that the call takes once made. @default the `timeout` of `createOutbound` */
   timeout?: Option<Duration, number>
-  /** Name of the call, for the audit trail. @default 'call' */
+  /** Name of the call in the audit trail. @default 'call' */
   label?: Option<string, string> = (label = 'call') => label
 
   /** A call may not cost more than the smallest quota: it would wait for ever. */

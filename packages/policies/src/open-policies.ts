@@ -27,9 +27,9 @@ class PoliciesTable {
     throw invalid({ option }, file, `the path of a policy file, such as 'sluice.yaml'`)
   }
   /**
-   * Store of changes at run time, from which the processes of a fleet learn of them: the store of
+   * Store through which the processes of a fleet share changes made at run time: the one that keeps
    * the counts.
-   * @default none: the file alone is in force, and nothing else can be changed
+   * @default none: only the file applies, and nothing else can be changed
    */
   store?: Option<Store, Documents | undefined> = (store, option) => {
     if (store === undefined || store?.documents) return store?.documents

@@ -32,13 +32,13 @@ export interface PostgresPool {
 /** The options of `postgresStore`. */
 class PostgresTable {
   /**
-   * The table that the migration has created: a lower-case identifier of at most 40 characters.
-   * `search_path` tells its schema.
+   * Table that the migration has created: a lower-case identifier of at most 40 characters.
+   * `search_path` determines its schema.
    * @default 'sluice_counts'
    */
   table?: Option<string, string> = tableOf
   /**
-   * Makes the digest of keys an HMAC, so that nobody who reads the table can guess them.
+   * Turns key digests into HMACs, so that nobody who reads the table can guess the keys.
    * @default none
    */
   secret?: Option<string> = (secret) => {
@@ -46,21 +46,20 @@ class PostgresTable {
     return secret
   }
   /**
-   * Has each connection prepare its statements, which saves Postgres a third of a small call. Leave
-   * it out behind PgBouncer before 1.21.
+   * Makes each connection prepare its statements, which saves Postgres a third of the CPU of a
+   * small call. Leave it out behind PgBouncer before 1.21.
    * @default false
    */
   prepare?: Option<boolean, boolean> = flagOption(false)
   /**
    * Time (ms) for which a denial is cached in this process. Resets, refunds and raised limits of
-   * other processes take effect within that time. 0 asks Postgres every time; 60,000 at
-   * most.
+   * other processes take effect within that time. 0 calls Postgres every time; 60,000 at most.
    * @default 1_000
    */
   denialTtlMs?: Option<number, number> = countOption(1_000, { min: 0, max: 60_000 })
   /**
    * Returns milliseconds since the epoch, for simulations and tests.
-   * @default the clock of the server
+   * @default the server's clock
    */
   clock?: Option<() => number> = (clock, option) => {
     if (clock === undefined) return undefined

@@ -36,11 +36,7 @@ export type RunEvent = {
 
 /** Options that name observers of jobs. */
 export class QueueObserverTable {
-  /**
-   * An object with `onEvent` or `onQueue`, or a list of such objects. Each object gets the events
-   * that it has a method for.
-   * @default none
-   */
+  /** An object with `onEvent` or `onQueue`, or a list of such objects. @default none */
   observers?: Option<QueueObservers | readonly QueueObservers[], readonly QueueObservers[]> =
     observersOption<QueueObservers>(['onEvent', 'onQueue'])
 }

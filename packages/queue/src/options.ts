@@ -21,26 +21,23 @@ import type { JobStatus } from './job.ts'
 
 /** The options of `createQueue`. */
 class QueueTable<Native> extends QueueObserverTable {
-  /** Broker that keeps the jobs. */
+  /** Broker that stores the jobs. */
   broker: RequiredOption<Broker> = brokerOf
-  /** Jobs that may wait or run at once: a whole number ≥ 1. @default 1_000 */
+  /** Maximum number of waiting and running jobs: a whole number ≥ 1. @default 1_000 */
   maxDepth?: Option<number, number> = countOption(1_000, { min: 1 })
   /**
-   * Jobs of one identity that may wait or run at once, so that nobody fills the queue alone.
-   * @default a tenth of maxDepth, rounded up
+   * Maximum number of one identity's waiting and running jobs, so that no identity fills the queue
+   * alone. @default a tenth of maxDepth, rounded up
    */
   maxDepthPerIdentity?: Option<number> = checkedElsewhere
-  /** Longest wait of a job before it expires. @default '1h' */
+  /** Longest time that a job waits before it expires. @default '1h' */
   maxAge?: Option<Duration, number> = durationOption('1h', windowMsOf)
-  /**
-   * Time for which the outcome and the idempotency key of a job are kept after its end.
-   * @default '1h'
-   */
+  /** Time for which a job's outcome and idempotency key are kept after its end. @default '1h' */
   retention?: Option<Duration, number> = durationOption('1h', windowMsOf)
-  /** The longest job, as JSON, in bytes. @default 100_000 */
+  /** Maximum size of a job as JSON, in bytes. @default 100_000 */
   maxJobBytes?: Option<number, number> = countOption(100_000, { min: 100, max: 100_000_000 })
   /**
-   * Resolves the owner of the jobs that a request makes, reads or cancels. `createAdmission` and
+   * Resolves the owner of the jobs that a request creates, reads or cancels. `createAdmission` and
    * `statusMonitor` need it: use the `key` of the limits. A request without a key has no jobs. With
    * `firstOf(apiKey({ verify }), ip())` it has those of its address, which many users may share.
    * @default none
@@ -50,8 +47,8 @@ class QueueTable<Native> extends QueueObserverTable {
     return resolver
   }
   /**
-   * Secret for the digests of identities in jobs, so that nobody can guess them. The same in all
-   * processes.
+   * Secret for the digests of identities in jobs, so that nobody can guess the identities. All
+   * processes need the same one.
    * @default none
    */
   secret?: Option<string> = (secret) => {
@@ -59,8 +56,7 @@ class QueueTable<Native> extends QueueObserverTable {
     return secret
   }
   /**
-   * Finds the URL of the result of a job that is done; the monitor redirects clients there with
-   * 303.
+   * Returns the URL of a finished job's result. The monitor redirects clients there with 303.
    * @default the result itself, with 200
    */
   resultUrl?: Option<FindResultUrl> = functionOption('a function of the job')

@@ -204,7 +204,7 @@ describe('a key', () => {
     await page.getByRole('button', { name: 'Block', exact: true }).click()
     await confirm(page, 'Block')
     await text('Blocked by penalty, for 60 min more.')
-    await text('requests do not count while it is blocked')
+    await text('denied requests take nothing')
     for (let time = 0; time < 3; time += 1) expect(await ask()).toBe(429)
     await unblock.click()
     expect(await hindrances(page), 'the dialog of Unblock').toEqual([])

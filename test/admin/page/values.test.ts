@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Day } from '../../../packages/admin/src/api/day.ts'
 import { readKey } from '../../../packages/admin/src/api/key-reference.ts'
 import { quantileMs, TrafficHistory } from '../../../packages/admin/src/api/traffic.ts'
-import type { Policy } from '../../../packages/admin/src/page/api/types.ts'
+import type { KeyPolicy, Policy } from '../../../packages/admin/src/page/api/types.ts'
 import { byCause, verdictOn } from '../../../packages/admin/src/page/views/keys/verdict.ts'
 import { duration, latency, percent } from '../../../packages/admin/src/page/words/format.ts'
 import {
@@ -271,26 +271,35 @@ describe('a typed key', () => {
   })
 })
 
-it.each([
-  // The last minute alone swings as its minutes begin and end: it is not what is told.
-  [[408, 408, 408], [2_788, 2_788, 2_788], 'less than two minutes ago'],
-  [[0, 408, 408], [5_494, 8_190, 8_190], 'less than eleven minutes ago'],
-  [[0, 408, 408], [2_335, 8_940, 21_000], 'more than ten minutes ago'],
-])('has a verdict of one span, without a sum, whose cause is first: %j, %j', (...row) => {
-  const [cause, block, ago] = row
+it('has a verdict of one span, without a sum, whose cause is first, and tells who denies for longer', () => {
   const of = { isPenalty: false, mode: 'enforce', allowed: true, used: 0, limit: 20 } as const
-  const denied = ([minute, ten, hour]: readonly number[]) =>
-    Object.fromEntries(Object.entries({ '1m': minute, '10m': ten, '1h': hour }))
-  const policies = [
-    { ...of, policy: 'burst', denied: denied([0, 0, 0]) },
-    { ...of, policy: 'sustained', denied: denied(cause) },
-    { ...of, policy: 'penalty', isPenalty: true, allowed: false, denied: denied(block) },
+  const penalty: KeyPolicy = {
+    ...{ ...of, policy: 'penalty', isPenalty: true, allowed: false, used: 20 },
+    ...{ retryAfterMs: 240_000, denied: { '10m': 2_788 } },
+  }
+  const policies: readonly KeyPolicy[] = [
+    { ...of, policy: 'burst', denied: { '10m': 0 } },
+    { ...of, policy: 'login', allowed: false, retryAfterMs: 840_000, denied: { '10m': 408 } },
+    penalty,
   ]
-  expect(byCause(policies).map(({ policy }) => policy)).toEqual(['penalty', 'sustained', 'burst'])
-  const counts = `penalty ${block[1]?.toLocaleString('en')}, sustained 408.`
-  expect(verdictOn({ digest: '', found: true, policies }).words).toBe(
-    `Blocked by penalty, and waiting cannot help. Denials within eleven minutes: ${counts} The first one of the last hour: ${ago}.`,
+  expect(byCause(policies).map(({ policy }) => policy)).toEqual(['penalty', 'login', 'burst'])
+  const words = (...changed: readonly KeyPolicy[]) =>
+    verdictOn({
+      ...{ digest: '', found: true, inCode: [] },
+      policies: [...policies.slice(0, 2), ...changed],
+    }).words
+  expect(words(penalty)).toBe(
+    'Blocked by penalty, for 4 min more, after 20 denied requests. login denies it for 14 min more. Denials within eleven minutes: penalty 2,788, login 408.',
   )
+  // A block by hand.
+  const { retryAfterMs: _, ...forEver } = { ...penalty, used: 0 }
+  expect(words(forEver)).toMatch(/^Blocked by penalty, and waiting cannot help\. Denials within/)
+  const inCode = [{ policy: 'reports', denied: 35 }]
+  expect(verdictOn({ digest: '', found: true, inCode, policies: policies.slice(0, 1) })).toEqual({
+    tone: 'near',
+    words:
+      'No limit of the file denies it now. Limits that stand in code denied it within eleven minutes: reports 35.',
+  })
 })
 
 it('writes numbers with their units', () => {

@@ -1,11 +1,11 @@
-import type { AddressInfo } from 'node:net'
 import { apiKey, rateLimit as sluice } from '@sluice/express'
 import { redisStore } from '@sluice/redis'
 import express, { type RequestHandler } from 'express'
 import { rateLimit } from 'express-rate-limit'
 import { RedisStore } from 'rate-limit-redis'
+import { serve } from '../../support/serve.ts'
 import { sendBy } from '../subjects/rate-limit-redis.ts'
-import { clientHeader, type HttpApps, type Listening, secret } from './http-contender.ts'
+import { clientHeader, type HttpApps, secret } from './http-contenders.ts'
 
 export const expressApps: HttpApps = {
   bare: () => listen([]),
@@ -34,21 +34,9 @@ export const expressApps: HttpApps = {
     ]),
 }
 
-function listen(middleware: readonly RequestHandler[]): Promise<Listening> {
+async function listen(middleware: readonly RequestHandler[]): Promise<number> {
   const app = express()
   for (const handler of middleware) app.use(handler)
-  app.get('/', (_request, response) => {
-    response.json({ hello: 'world' })
-  })
-  return new Promise((resolve, reject) => {
-    const server = app.listen(0, '127.0.0.1', (error) => {
-      if (error) reject(error)
-      else resolve({ port: portOf(server.address()) })
-    })
-  })
-}
-
-export function portOf(address: AddressInfo | string | null): number {
-  if (typeof address === 'object' && address) return address.port
-  throw new Error('the server listens on no port')
+  app.get('/', (_request, response) => void response.json({ hello: 'world' }))
+  return (await serve(app)).port
 }

@@ -2,8 +2,7 @@ import fastifyRateLimit from '@fastify/rate-limit'
 import { apiKey, rateLimitPlugin } from '@sluice/fastify'
 import { redisStore } from '@sluice/redis'
 import fastify, { type FastifyInstance } from 'fastify'
-import { portOf } from './express-apps.ts'
-import { clientHeader, type HttpApps, type Listening, secret } from './http-contender.ts'
+import { clientHeader, type HttpApps, secret } from './http-contenders.ts'
 
 export const fastifyApps: HttpApps = {
   bare: () => listen(fastify()),
@@ -32,8 +31,7 @@ export const fastifyApps: HttpApps = {
   },
 }
 
-async function listen(app: FastifyInstance): Promise<Listening> {
+async function listen(app: FastifyInstance): Promise<number> {
   app.get('/', async () => ({ hello: 'world' }))
-  await app.listen({ port: 0, host: '127.0.0.1' })
-  return { port: portOf(app.server.address()) }
+  return Number(new URL(await app.listen({ port: 0, host: '127.0.0.1' })).port)
 }

@@ -1,4 +1,34 @@
-import type { HttpContender } from './http-contender.ts'
+import type { Redis } from 'ioredis'
+import type { Contender } from '../harness/rounds.ts'
+import type { Quota } from '../subjects/algorithm-policy.ts'
+
+/** The header by which clients are told apart, for everybody. */
+export const clientHeader = 'x-client'
+
+/** In production there is one. */
+export const secret = 'of the benchmark'
+
+interface HttpSetting extends Quota {
+  /** Where counts live; in the process when left out. */
+  readonly redis?: Redis
+  /** What its keys begin with. */
+  readonly prefix: string
+  /** Told when the store of ours did not decide. */
+  onStoreError?(error: Error): void
+}
+
+/** What a framework serves, each at a port: nothing but the route, or the route behind a limiter. */
+export interface HttpApps {
+  bare(): Promise<number>
+  sluice(setting: HttpSetting): Promise<number>
+  peer(setting: HttpSetting): Promise<number>
+}
+
+export interface HttpContender extends Contender {
+  readonly framework: 'express' | 'fastify'
+  readonly store: 'none' | 'memory' | 'redis'
+  listen(setting: HttpSetting): Promise<number>
+}
 
 /** A server loads its own framework only. */
 const apps = {

@@ -23,14 +23,13 @@ answerParent<HttpProtocol>({
   async listen({ redisPort, ...quota }) {
     const contender = httpContenders.find((one) => one.name === name)
     if (!contender) throw new Error(`there is no contender '${name}'`)
-    const { port } = await contender.listen({
+    return contender.listen({
       ...quota,
-      ...(contender.store === 'redis' ? { redis: new Redis(redisPort) } : {}),
+      ...(contender.store === 'redis' && { redis: new Redis(redisPort) }),
       onStoreError: () => {
         storeErrors += 1
       },
     })
-    return port
   },
 
   cpu() {

@@ -1,6 +1,6 @@
 import autocannon from 'autocannon'
 import { endsInTime } from '../harness/closed-loop.ts'
-import { clientHeader } from './http-contender.ts'
+import { clientHeader } from './http-contenders.ts'
 
 export interface Load {
   readonly port: number

@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createLimiter } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
-import { rateLimit } from 'express-rate-limit'
 import { Redis } from 'ioredis'
-import { RedisStore } from 'rate-limit-redis'
 import { answerParent } from '../../support/child.ts'
 import { quantile } from '../harness/figures.ts'
-import { sendBy } from '../subjects/rate-limit-redis.ts'
+import { rateLimitRedis } from '../subjects/rate-limit-redis.ts'
 
 export type Subject = 'with' | 'async' | 'without' | 'rate-limit-redis'
 
@@ -39,10 +37,9 @@ answerParent<PrefetchProtocol>({
     const redis = new Redis(redisPort)
     await redis.ping()
     if (subject === 'rate-limit-redis') {
-      const store = new RedisStore({ prefix: 'peer:', sendCommand: sendBy(redis) })
-      rateLimit({ windowMs, limit, store })
-      await store.incrementScriptSha
-      check = async (key) => (await store.increment(key)).totalHits <= limit
+      const setting = { traffic: 'allowed', clock: 'server', limit, windowMs } as const
+      const subject = await rateLimitRedis({ connect: async () => redis, ...setting })
+      check = async (key) => subject.check(key)
       return undefined
     }
     const own =

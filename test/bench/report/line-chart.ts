@@ -10,16 +10,14 @@ export interface ChartOptions {
   readonly lines: readonly Line[]
 }
 
-const width = 760
-const height = 440
+const [width, height] = [760, 440]
 const plot = { left: 76, right: 730, top: 92, bottom: 378 }
-/** Told apart by people who see fewer colours, too, and by their markers. */
-const styles = [
-  { colour: '#0b63c5', marker: (x: number, y: number) => circle(x, y) },
-  { colour: '#c2410c', marker: (x: number, y: number) => square(x, y) },
-  { colour: '#4d7c0f', marker: (x: number, y: number) => diamond(x, y) },
-  { colour: '#7e22ce', marker: (x: number, y: number) => circle(x, y) },
-  { colour: '#57606a', marker: (x: number, y: number) => square(x, y) },
+const colours = ['#0b63c5', '#c2410c', '#4d7c0f', '#7e22ce', '#57606a']
+/** A circle, a square and a diamond: lines are told apart by people who see fewer colours, too. */
+const markers = [
+  'M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0',
+  'M-3.75-3.75h7.5v7.5h-7.5z',
+  'M0-5 5 0 0 5-5 0z',
 ]
 const grey = '#57606a'
 const faint = '#e3e6ea'
@@ -40,12 +38,22 @@ export function lineChart({ title, xLabel, yLabel, lines }: ChartOptions): strin
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escapeXml(title)}" font-family="system-ui, sans-serif" font-size="13" fill="#1f2328">`,
     `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
     `<text x="${plot.left}" y="32" font-size="17" font-weight="600">${escapeXml(title)}</text>`,
-    legend(lines),
-    ...y.ticks.map((tick) => horizontal(tick, y.place(tick))),
-    ...x.ticks.map((tick) => vertical(tick, x.place(tick))),
+    ...legend(lines),
+    ...y.ticks.map((tick) => {
+      const at = y.place(tick)
+      return `<line x1="${plot.left}" x2="${plot.right}" y1="${at}" y2="${at}" stroke="${faint}"/><text x="${plot.left - 10}" y="${at + 4}" text-anchor="end" fill="${grey}">${tickLabel(tick)}</text>`
+    }),
+    ...x.ticks.map((tick) => {
+      const at = x.place(tick)
+      return `<line x1="${at}" x2="${at}" y1="${plot.top}" y2="${plot.bottom}" stroke="${faint}"/><text x="${at}" y="${plot.bottom + 22}" text-anchor="middle" fill="${grey}">${tickLabel(tick)}</text>`
+    }),
     `<text x="${middle}" y="${height - 14}" text-anchor="middle" fill="${grey}">${escapeXml(xLabel)}</text>`,
     `<text transform="translate(20 ${(plot.top + plot.bottom) / 2}) rotate(-90)" text-anchor="middle" fill="${grey}">${escapeXml(yLabel)}</text>`,
-    ...lines.map((line, index) => drawLine(line, index, (px, py) => [x.place(px), y.place(py)])),
+    ...lines.map(({ points }, index) => {
+      const placed = points.map(([px, py]) => [x.place(px), y.place(py)] as const)
+      const path = `<polyline points="${placed.join(' ')}" fill="none" stroke-width="2.25" stroke-linejoin="round"/>`
+      return coloured(index, [path, ...placed.map(([px, py]) => marker(index, px, py))].join('\n'))
+    }),
     '</svg>',
   ].join('\n')}\n`
 }
@@ -64,79 +72,37 @@ function logScale(
   const high = Math.log10(Math.max(...values) * padding)
   const span = high - low
   const steps = span > 2.5 ? [1] : span > 1.2 ? [1, 2, 5] : [1, 1.5, 2, 3, 5, 7]
-  const decades = Array.from(
-    { length: Math.ceil(high) - Math.floor(low) + 1 },
-    (_, index) => Math.floor(low) + index,
-  )
-  const ticks = decades.flatMap((decade) => steps.map((step) => step * 10 ** decade))
+  const decades = Math.ceil(high) - Math.floor(low) + 1
+  const ticks = Array.from({ length: decades }, (_, index) => 10 ** (Math.floor(low) + index))
   const inside = (tick: number): boolean =>
     Math.log10(tick) >= low - 1e-9 && Math.log10(tick) <= high + 1e-9
   return {
-    ticks: ticks.filter(inside),
-    place: (value) => round(from + ((Math.log10(value) - low) / (high - low || 1)) * (to - from)),
+    ticks: ticks.flatMap((decade) => steps.map((step) => step * decade)).filter(inside),
+    place: (value) => round(from + ((Math.log10(value) - low) / (span || 1)) * (to - from)),
   }
 }
 
-function horizontal(tick: number, y: number): string {
-  return [
-    `<line x1="${plot.left}" x2="${plot.right}" y1="${y}" y2="${y}" stroke="${faint}"/>`,
-    `<text x="${plot.left - 10}" y="${y + 4}" text-anchor="end" fill="${grey}">${tickLabel(tick)}</text>`,
-  ].join('\n')
-}
-
-function vertical(tick: number, x: number): string {
-  return [
-    `<line x1="${x}" x2="${x}" y1="${plot.top}" y2="${plot.bottom}" stroke="${faint}"/>`,
-    `<text x="${x}" y="${plot.bottom + 22}" text-anchor="middle" fill="${grey}">${tickLabel(tick)}</text>`,
-  ].join('\n')
-}
-
-function drawLine(
-  { points }: Line,
-  index: number,
-  place: (x: number, y: number) => readonly [number, number],
-): string {
-  const { colour, marker } = styleOf(index)
-  const placed = points.map(([x, y]) => place(x, y))
-  const path = placed.map(([x, y]) => `${x},${y}`).join(' ')
-  return [
-    `<g fill="${colour}" stroke="${colour}">`,
-    `<polyline points="${path}" fill="none" stroke-width="2.25" stroke-linejoin="round"/>`,
-    ...placed.map(([x, y]) => marker(x, y)),
-    '</g>',
-  ].join('\n')
-}
-
 /** Goes on in a second row where the first is full. */
-function legend(lines: readonly Line[]): string {
+function legend(lines: readonly Line[]): readonly string[] {
   let [x, y]: [number, number] = [plot.left, 54]
-  const entries = lines.map(({ name }, index) => {
+  return lines.map(({ name }, index) => {
     const wide = 34 + name.length * 7.4
     if (x + wide > plot.right) [x, y] = [plot.left, y + 20]
-    const { colour, marker } = styleOf(index)
-    const entry = `<g fill="${colour}" stroke="${colour}"><line x1="${x}" x2="${x + 26}" y1="${y}" y2="${y}" stroke-width="2.25"/>${marker(x + 13, y)}</g><text x="${x + 34}" y="${y + 4}">${escapeXml(name)}</text>`
+    const line = `<line x1="${x}" x2="${x + 26}" y1="${y}" y2="${y}" stroke-width="2.25"/>`
+    const text = `<text x="${x + 34}" y="${y + 4}">${escapeXml(name)}</text>`
+    const entry = coloured(index, line + marker(index, x + 13, y)) + text
     x = round(x + wide + 24)
     return entry
   })
-  return entries.join('\n')
 }
 
-function styleOf(index: number): (typeof styles)[number] {
-  const style = styles[index % styles.length]
-  if (!style) throw new Error('a chart has styles')
-  return style
+function coloured(index: number, shapes: string): string {
+  const colour = colours[index % colours.length]
+  return `<g fill="${colour}" stroke="${colour}">${shapes}</g>`
 }
 
-function circle(x: number, y: number): string {
-  return `<circle cx="${x}" cy="${y}" r="4"/>`
-}
-
-function square(x: number, y: number): string {
-  return `<rect x="${round(x - 3.75)}" y="${round(y - 3.75)}" width="7.5" height="7.5"/>`
-}
-
-function diamond(x: number, y: number): string {
-  return `<path d="M${x} ${round(y - 5)}L${round(x + 5)} ${y}L${x} ${round(y + 5)}L${round(x - 5)} ${y}Z"/>`
+function marker(index: number, x: number, y: number): string {
+  return `<path transform="translate(${x} ${y})" d="${markers[index % markers.length]}"/>`
 }
 
 function tickLabel(tick: number): string {

@@ -1,52 +1,22 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { cpus, loadavg, release, totalmem, type } from 'node:os'
-import { join } from 'node:path'
+import { readText } from '../../support/workspace.ts'
 
-/** Where it was measured. */
-export interface Machine {
-  readonly cpu: string
-  readonly cores: number
-  readonly memoryGb: number
-  readonly os: string
-  /** How busy the machine was when the benchmark began: figures of a busy one are too high. */
-  readonly loadAverage: number
-}
-
-export function describeMachine(): Machine {
+/** Where it is measured, and how busy it is when the benchmark begins: figures of a busy machine are too high. */
+export function describeMachine(): string {
   const [first] = cpus()
-  return {
-    cpu: first?.model ?? 'unknown',
-    cores: cpus().length,
-    memoryGb: Math.round(totalmem() / 2 ** 30),
-    os: `${type()} ${release()}`,
-    loadAverage: loadavg()[0] ?? 0,
-  }
+  const load = loadavg()[0]?.toFixed(1)
+  const memory = `${Math.round(totalmem() / 2 ** 30)} GB`
+  return `${first?.model}, ${cpus().length} cores, ${memory}, ${type()} ${release()}, load ${load}`
 }
 
 /** The versions that are installed. */
 export function versionsOf(packages: readonly string[]): Record<string, string> {
+  const locked: Record<string, { version?: string; resolved: string; link?: true } | undefined> =
+    JSON.parse(readText('package-lock.json')).packages
+  const versionOf = (name: string): string => {
+    const found = locked[`test/bench/node_modules/${name}`] ?? locked[`node_modules/${name}`]
+    return (found?.link ? locked[found.resolved] : found)?.version ?? 'not found'
+  }
   const installed = packages.map((name) => [name, versionOf(name)])
   return { node: process.versions.node, ...Object.fromEntries(installed) }
-}
-
-/** Read from where Node would look: not every package exports its manifest. */
-function versionOf(name: string): string {
-  const folders = createRequire(import.meta.url).resolve.paths(name) ?? []
-  for (const folder of folders) {
-    const version = versionIn(join(folder, name, 'package.json'))
-    if (version !== undefined) return version
-  }
-  return 'not found'
-}
-
-function versionIn(file: string): string | undefined {
-  try {
-    const manifest: unknown = JSON.parse(readFileSync(file, 'utf8'))
-    const isObject = typeof manifest === 'object' && manifest !== null
-    return isObject && 'version' in manifest ? String(manifest.version) : undefined
-  } catch {
-    // Not in this folder: Node looks in the next one too.
-    return undefined
-  }
 }

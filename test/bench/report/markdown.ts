@@ -1,22 +1,17 @@
 import { figureLabels, showNumber } from './figure-labels.ts'
-import type { Machine } from './machine.ts'
 import type { Comparison, Report, Row } from './report.ts'
 
 /** All tables: for each case the figures, and how ours compare. */
-export function markdown(report: Report, machine: Machine): string {
+export function markdown(report: Report, machine: string): string {
   const suites = [...groupBy(report.rows, ({ suite }) => suite)]
+  const versions = Object.entries(report.versions).map(([name, version]) => `${name} ${version}`)
   const parts = [
-    `# Results\n\n${measuredOn(machine, report)}`,
+    `# Results\n\n${machine}. Versions: ${versions.join(', ')}.`,
     ...report.notes,
     ...suites.map(([suite, rows]) => `## ${suite}\n\n${caseSections(report, rows)}`),
     failureSection(report),
   ]
   return `${parts.filter(Boolean).join('\n\n')}\n`
-}
-
-function measuredOn({ cpu, cores, memoryGb, os }: Machine, { versions }: Report): string {
-  const list = Object.entries(versions).map(([name, version]) => `${name} ${version}`)
-  return `${cpu}, ${cores} cores, ${memoryGb} GB, ${os}. Versions: ${list.join(', ')}.`
 }
 
 function caseSections(report: Report, rows: readonly Row[]): string {

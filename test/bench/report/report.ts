@@ -1,29 +1,24 @@
 import { type Figures, medianRatios, medians, ratiosOfMedians } from '../harness/figures.ts'
-import type { Role, Series } from '../harness/rounds.ts'
+import type { Series } from '../harness/rounds.ts'
 import { figureLabels } from './figure-labels.ts'
 
-export interface Row {
+interface Place {
   readonly suite: string
   readonly case: string
   readonly subject: string
-  readonly role: Role
+}
+
+export interface Row extends Place {
   readonly figures: Figures
 }
 
 /** How one of ours compares with another subject, each ratio ours / theirs. */
-export interface Comparison {
-  readonly suite: string
-  readonly case: string
-  readonly subject: string
+export interface Comparison extends Place {
   readonly against: string
-  readonly role: Role
   readonly ratios: Figures
 }
 
-export interface Failure {
-  readonly suite: string
-  readonly case: string
-  readonly subject: string
+export interface Failure extends Place {
   readonly reason: string
 }
 
@@ -41,8 +36,7 @@ export class Report {
   add(suite: string, caseName: string, series: readonly Series[]): void {
     const place = { suite, case: caseName }
     for (const { contender, rounds } of series) {
-      const { name, role } = contender
-      this.rows.push({ ...place, subject: name, role, figures: medians(rounds) })
+      this.rows.push({ ...place, subject: contender.name, figures: medians(rounds) })
     }
     for (const ours of series.filter(({ contender }) => contender.role === 'ours')) {
       for (const other of series.filter(({ contender }) => contender.role !== 'ours')) {
@@ -50,7 +44,6 @@ export class Report {
           ...place,
           subject: ours.contender.name,
           against: other.contender.name,
-          role: other.contender.role,
           ratios: ratiosOf(ours.rounds, other.rounds),
         })
       }

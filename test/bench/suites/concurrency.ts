@@ -5,13 +5,11 @@ import {
   more,
 } from '../concurrency/concurrency-contenders.ts'
 import type { ConcurrencyProtocol, ConcurrencySetting } from '../concurrency/concurrency-worker.ts'
-import { type Bench, isChosen, type Suite } from '../harness/bench.ts'
+import type { Bench, Suite } from '../harness/bench.ts'
 import { startBenchRedis } from '../harness/bench-redis.ts'
 import { choosePinning, type Pinning } from '../harness/pinning.ts'
 import { progress } from '../harness/progress.ts'
 import { interleave, leaveOut } from '../harness/rounds.ts'
-import { memoryContenders } from '../memory/memory-contenders.ts'
-import { runMemoryCase, startWorkers } from './memory.ts'
 
 /** What a check costs at every number of requests in flight: Node and Redis on a core each, on the server's clock, beside the best peer. */
 export const concurrency: Suite = {
@@ -30,17 +28,11 @@ export const concurrency: Suite = {
     }
     for (const worker of workers.values()) worker.stop()
     await redis.stop()
-    await runMemory(bench, pinning)
   },
 }
 
 type Worker = Child<ConcurrencyProtocol>
 type Workers = ReadonlyMap<ConcurrencyContender, Worker>
-
-/** The name of a case that a plot shows. */
-export function inFlightCase(inFlight: number): string {
-  return `${inFlight} in flight`
-}
 
 /** Contenders that are filled once, and then measured at several numbers in flight. */
 interface Field {
@@ -79,7 +71,7 @@ function fields({ quick }: Bench): readonly Field[] {
       setting: allowed,
       contenders: [...four, twoLogs],
       cases: (quick ? [1, 4, 16, 64, 256] : numbersInFlight).map((inFlight) => ({
-        name: inFlightCase(inFlight),
+        name: `${inFlight} in flight`,
         inFlight,
         includes: isFor(inFlight),
       })),
@@ -132,7 +124,7 @@ function fields({ quick }: Bench): readonly Field[] {
 
 function chosenFields(bench: Bench): readonly Field[] {
   return fields(bench)
-    .map((field) => ({ ...field, cases: field.cases.filter(({ name }) => isChosen(bench, name)) }))
+    .map((field) => ({ ...field, cases: field.cases.filter(({ name }) => bench.isChosen(name)) }))
     .filter(({ cases }) => cases.length > 0)
 }
 
@@ -195,31 +187,4 @@ function workerOf(workers: Workers, contender: ConcurrencyContender): Worker {
   const worker = workers.get(contender)
   if (!worker) throw new Error(`no process was started for '${contender.name}'`)
   return worker
-}
-
-function memoryKeysCase(keys: number): string {
-  return keys === 10 ? 'memory, 10 hot keys' : 'memory, many keys'
-}
-
-async function runMemory(bench: Bench, pinning: Pinning<'Node'>): Promise<void> {
-  const counts = [10, bench.quick ? 50_000 : 1_000_000].filter((keys) =>
-    isChosen(bench, memoryKeysCase(keys)),
-  )
-  if (counts.length === 0) return
-  const workers = startWorkers(
-    bench,
-    memoryContenders.filter(
-      ({ name, role }) => role === 'peer' || name === 'sluice sliding-log, decide()',
-    ),
-  )
-  for (const worker of workers.values()) pinning.pin('Node', worker.pid)
-  for (const keys of counts) {
-    await runMemoryCase(bench, workers, {
-      suite: concurrency.name,
-      name: memoryKeysCase(keys),
-      setting: { keys, limit: keys === 10 ? limit : 10, windowMs: 3_600_000, traffic: 'allowed' },
-      rounds: bench.quick ? 3 : 7,
-    })
-  }
-  for (const worker of workers.values()) worker.stop()
 }

@@ -1,15 +1,14 @@
 import { type Child, startChild } from '../../support/child.ts'
-import { type Bench, isChosen, type Suite } from '../harness/bench.ts'
+import type { Bench, Suite } from '../harness/bench.ts'
 import { type BenchRedis, startBenchRedis } from '../harness/bench-redis.ts'
 import { type Figures, quantile } from '../harness/figures.ts'
 import { choosePinning } from '../harness/pinning.ts'
 import { progress } from '../harness/progress.ts'
 import { readRedis } from '../harness/redis-meter.ts'
 import { interleave, leaveOut, type Series } from '../harness/rounds.ts'
-import type { HttpContender } from '../http/http-contender.ts'
-import { httpContenders } from '../http/http-contenders.ts'
+import { type HttpContender, httpContenders } from '../http/http-contenders.ts'
 import type { HttpProtocol } from '../http/http-server.ts'
-import { clients, load } from '../http/load.ts'
+import { clients, type Load, load } from '../http/load.ts'
 
 /** What is measured: everything against its own kind, with the same framework and the same store. */
 interface HttpCase extends Pick<HttpContender, 'framework'> {
@@ -37,7 +36,7 @@ function httpCaseName({ traffic, connections, framework, store }: HttpCase): str
 export const http: Suite = {
   name: 'http',
   async run(bench) {
-    const cases = httpCases.filter((one) => isChosen(bench, httpCaseName(one)))
+    const cases = httpCases.filter((one) => bench.isChosen(httpCaseName(one)))
     const contenders = httpContenders.filter((contender) => cases.some(takesPart(contender)))
     const redis = await startBenchRedis(bench)
     const pinning = choosePinning('servers', 'load and Redis')
@@ -118,37 +117,18 @@ async function runTraffic(bench: Bench, cases: readonly HttpCase[], stage: Stage
   }
   for (const connections of new Set(cases.map((one) => one.connections))) {
     const chosen = cases.filter((one) => one.connections === connections)
-    await runConnections(bench, chosen, { ...stage, ports, connections })
-  }
-}
-
-interface ConnectionsStage extends Stage {
-  /** The contenders that listen. */
-  readonly ports: ReadonlyMap<HttpContender, number>
-  readonly connections: number
-}
-
-async function runConnections(
-  { quick, report }: Bench,
-  cases: readonly HttpCase[],
-  { redis, servers, traffic, ports, connections }: ConnectionsStage,
-): Promise<void> {
-  const name = `${traffic.name}, ${connections} connections`
-  const contenders = [...ports.keys()].filter((contender) => cases.some(takesPart(contender)))
-  const series = await interleave(report, {
-    ...{ suite: 'http', name, contenders, rounds: quick ? 3 : 7, roundMs: quick ? 300 : 500 },
-    measure: (contender, durationMs) => {
-      const server = servers.get(contender)
-      const port = ports.get(contender)
-      if (!server || port === undefined) throw new Error('no server')
-      return measure({ redis, server, traffic, port, durationMs, connections }, contender)
-    },
-  })
-  for (const one of cases) {
-    const own = contenders.filter((contender) => takesPart(contender)(one))
-    const names = own.map((contender) => contender.name)
-    const ofCase = series.filter(({ contender }) => names.includes(contender.name))
-    report.add('http', httpCaseName(one), aboveBare(ofCase))
+    const contenders = [...ports.keys()].filter((contender) => chosen.some(takesPart(contender)))
+    const series = await interleave(bench.report, {
+      ...{ suite: 'http', name: `${name}, ${connections} connections`, contenders },
+      ...(bench.quick ? { rounds: 3, roundMs: 300 } : { rounds: 7, roundMs: 500 }),
+      measure: (contender, durationMs) =>
+        measure(stage, contender, { port: ports.get(contender) ?? 0, durationMs, connections }),
+    })
+    for (const one of chosen) {
+      const names = contenders.filter((each) => takesPart(each)(one)).map((each) => each.name)
+      const ofCase = series.filter(({ contender }) => names.includes(contender.name))
+      bench.report.add('http', httpCaseName(one), aboveBare(ofCase))
+    }
   }
 }
 
@@ -162,45 +142,34 @@ async function warmUp(port: number, warmUpMs: number): Promise<void> {
   }
 }
 
-function expectedStatus({ store }: HttpContender, { status }: Traffic): number {
-  return store === 'none' ? 200 : status
-}
-
-interface Measurement {
-  readonly redis: BenchRedis
-  readonly server: Server
-  readonly traffic: Traffic
-  readonly port: number
-  readonly durationMs: number
-  readonly connections: number
-}
-
-async function measure(measurement: Measurement, contender: HttpContender): Promise<Figures> {
-  const { redis, server, traffic, port, durationMs, connections } = measurement
+async function measure(
+  { redis, servers, traffic }: Stage,
+  contender: HttpContender,
+  how: Load,
+): Promise<Figures> {
+  const server = servers.get(contender)
+  if (!server) throw new Error('no server')
   const redisBefore = await readRedis(redis.control)
   const before = await server.ask('cpu', undefined)
-  const loaded = await load({ port, durationMs, connections })
+  const { requests, elapsedMs, latenciesMs, statuses } = await load(how)
   const after = await server.ask('cpu', undefined)
   const redisAfter = await readRedis(redis.control)
 
-  const { requests, elapsedMs, latenciesMs, statuses } = loaded
-  const expected = expectedStatus(contender, traffic)
+  const expected = contender.store === 'none' ? 200 : traffic.status
   const right = statuses.get(expected) ?? 0
   if (right < mostlyRight * requests)
     throw new Error(`${requests - right} answers were not ${expected}`)
   const storeErrors = after.storeErrors - before.storeErrors
   if (storeErrors > mayFail * requests) throw new Error(`its store failed ${storeErrors} times`)
-  const figures = {
+  return {
     perSecond: (requests / elapsedMs) * 1000,
     nodeCpuUs: (after.cpuUs - before.cpuUs) / requests,
     p50Ms: quantile(latenciesMs, 0.5),
     p99Ms: quantile(latenciesMs, 0.99),
-  }
-  if (contender.store !== 'redis') return figures
-  return {
-    ...figures,
-    redisCpuUs: (redisAfter.cpuUs - redisBefore.cpuUs) / requests,
-    redisCommands: (redisAfter.commands - redisBefore.commands) / requests,
+    ...(contender.store === 'redis' && {
+      redisCpuUs: (redisAfter.cpuUs - redisBefore.cpuUs) / requests,
+      redisCommands: (redisAfter.commands - redisBefore.commands) / requests,
+    }),
   }
 }
 

@@ -1,6 +1,7 @@
 import { type Child, startChild } from '../../support/child.ts'
 import type { Bench, Suite } from '../harness/bench.ts'
 import type { Figures } from '../harness/figures.ts'
+import { choosePinning } from '../harness/pinning.ts'
 import { progress } from '../harness/progress.ts'
 import { interleave, type Series } from '../harness/rounds.ts'
 import { memoryContenders } from '../memory/memory-contenders.ts'
@@ -12,7 +13,11 @@ export const memory: Suite = {
   name: 'memory',
   async run(bench) {
     const workers = startWorkers(bench, memoryContenders)
-    for (const one of memoryCases(bench)) await runMemoryCase(bench, workers, one)
+    const pinning = choosePinning('Node', 'nothing')
+    for (const worker of workers.values()) pinning.pin('Node', worker.pid)
+    for (const one of memoryCases(bench)) {
+      if (bench.isChosen(one.name)) await runMemoryCase(bench, workers, one)
+    }
     for (const worker of workers.values()) worker.stop()
   },
 }
@@ -31,12 +36,6 @@ export interface MemoryCase {
   readonly rounds: number
 }
 
-const memoryHeadCase = {
-  allowed: 'allowed, 10,000 keys',
-  manyKeys: 'allowed, many keys',
-  churn: 'many fresh keys, which expire',
-} as const
-
 const windowMs = 3_600_000
 const mainly = (contender: MemoryContender): boolean =>
   contender.role === 'peer' || /sliding-log(, decide\(\))?$/.test(contender.name)
@@ -47,28 +46,24 @@ function memoryCases({ quick }: Bench): readonly MemoryCase[] {
   const common = { suite: 'memory', rounds: quick ? 3 : 5 }
   const ten = { keys: 10_000, limit: quick ? 10 : 100, windowMs }
   return [
-    { ...common, name: memoryHeadCase.allowed, setting: { ...ten, traffic: 'allowed' } },
+    { ...common, name: 'allowed, 10,000 keys', setting: { ...ten, traffic: 'allowed' } },
     {
       ...common,
       name: 'denied, 10,000 keys',
       setting: { ...ten, traffic: 'denied' },
       ...(quick ? { includes: mainly } : {}),
     },
+    ...[
+      { name: 'allowed, 10 hot keys', keys: 10, limit: 100 },
+      { name: 'allowed, one hot key', keys: 1, limit: 1_000 },
+      { name: 'allowed, many keys', keys: many, limit: 10 },
+    ].map(({ name, ...quota }) => {
+      const setting = { ...quota, windowMs, traffic: 'allowed' } as const
+      return { ...common, name, setting, includes: mainly }
+    }),
     {
       ...common,
-      name: 'allowed, one hot key',
-      setting: { keys: 1, limit: 1_000, windowMs, traffic: 'allowed' },
-      includes: mainly,
-    },
-    {
-      ...common,
-      name: memoryHeadCase.manyKeys,
-      setting: { keys: many, limit: 10, windowMs, traffic: 'allowed' },
-      includes: mainly,
-    },
-    {
-      ...common,
-      name: memoryHeadCase.churn,
+      name: 'many fresh keys, which expire',
       setting: { keys: many, limit: 10, windowMs: quick ? 1_000 : 3_000, traffic: 'allowed' },
       includes: (contender) => mainly(contender) && contender.name !== 'sluice sliding-log',
       kind: 'churn',

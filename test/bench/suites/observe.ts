@@ -11,6 +11,7 @@ export const observe: Suite = {
       ['a decision, 500 keys', 500, 200],
       ['a decision, 10,000 keys in turn', 10_000, 10],
     ] as const) {
+      if (!bench.isChosen(name)) continue
       const workers = startWorkers(bench, Object.values(observeContenders))
       const setting = { keys, limit, windowMs: 3_600_000, traffic: 'allowed' } as const
       const rounds = bench.quick ? 9 : 25

@@ -148,20 +148,6 @@ it('a probe that the store answers without being asked is none', async () => {
   expect(limiter.storeHealth().breaker).toBe('closed')
 })
 
-it('a charge is not paid while it may be on its way already', async () => {
-  const limiter = limit({ limit: 100 })
-  await limiter.consume('k', { cost: 50 })
-  const { decision, call: asked } = await missed(() => limiter.consume('k', { cost: 50 }))
-  expect(decision.source).toBe('fallback')
-  store.mood = 'answers'
-  await limiter.peek('other')
-  await limiter.peek('k')
-  expect(store.asked('charge')).toBe(0)
-  asked?.answer()
-  await vi.advanceTimersByTimeAsync(0)
-  expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(0)
-})
-
 it('a refund of what counts no more strikes no newer debt', async () => {
   const limiter = limit({ window: '1s' })
   await store.cutOff(limiter)
@@ -171,19 +157,6 @@ it('a refund of what counts no more strikes no newer debt', async () => {
   await limiter.consume('k', { cost: 10 })
   await limiter.refund(old)
   expect(limiter.storeHealth().keysOwed).toBeGreaterThan(0)
-})
-
-it.each(['before', 'after'])('parts are given back once, %s the store is told', async (when) => {
-  const limiter = limit()
-  await store.cutOff(limiter)
-  const [decision] = [await limiter.consume('k', { cost: 6 }), await limiter.consume('k')]
-  if (when === 'after') await store.comeBack(limiter)
-  expect(await limiter.refund(decision, { units: 2 })).toBe(true)
-  if (when === 'before') await store.comeBack(limiter)
-  expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(5)
-  expect(await limiter.refund(decision, { units: 100 })).toBe(true)
-  expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(9)
-  expect(await limiter.refund(decision, { units: 1 })).toBe(false)
 })
 
 it('a store that answers nonsense has failed', async () => {
@@ -344,7 +317,6 @@ async function missed(ask: () => MaybePromise<Decision>) {
   return { decision: await asked, call }
 }
 
-/** Asks until one has found the store well. */
 async function untilClosed(limiter: CheckLimiter): Promise<void> {
   while (limiter.storeHealth().breaker !== 'closed') {
     await limiter.peek('nobody')

@@ -9,6 +9,15 @@ function opened(random = () => 0) {
 }
 
 describe('a closed breaker', () => {
+  const halfFailing = (checks: number) => {
+    const breaker = new CircuitBreaker()
+    for (let i = 0; i < checks; i += 1) {
+      breaker.succeed(i)
+      breaker.fail(i, {})
+    }
+    return breaker
+  }
+
   it('counts the failures of one batch as one incident', () => {
     const breaker = new CircuitBreaker()
     const error = new Error('one batch')
@@ -20,32 +29,17 @@ describe('a closed breaker', () => {
     const breaker = new CircuitBreaker()
     for (let i = 0; i < 19; i += 1) {
       breaker.fail(i, {})
-      breaker.succeed(i)
-      breaker.succeed(i)
+      for (let answer = 0; answer < 2; answer += 1) breaker.succeed(i)
     }
     expect(breaker.state).toBe('closed')
   })
 
-  it('opens when half of the checks of the last seconds fail', () => {
-    const breaker = new CircuitBreaker()
-    for (let i = 0; i < 9; i += 1) {
-      breaker.succeed(i)
-      breaker.fail(i, {})
-    }
-    expect(breaker.state).toBe('closed')
-    breaker.succeed(10)
-    breaker.fail(10, {})
-    expect(breaker.state).toBe('open')
-  })
-
-  it('forgets failures that are long ago', () => {
-    const breaker = new CircuitBreaker()
-    for (let i = 0; i < 9; i += 1) {
-      breaker.succeed(0)
-      breaker.fail(0, {})
-    }
-    breaker.succeed(20_000)
-    expect(breaker.fail(20_000, {})).toBe(false)
+  it('opens when half of the checks of the last seconds fail, and forgets those before', () => {
+    expect(halfFailing(9).state).toBe('closed')
+    expect(halfFailing(10).state).toBe('open')
+    const old = halfFailing(9)
+    old.succeed(20_000)
+    expect(old.fail(20_000, {})).toBe(false)
   })
 })
 

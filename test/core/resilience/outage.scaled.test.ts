@@ -45,7 +45,6 @@ const step = weighted(
 /** One that is soon used up, and one that never is. */
 const quotas = fc.constantFrom(8, 100)
 
-/** What became of a key. */
 interface Account {
   admitted: number
   charged: number

@@ -27,7 +27,6 @@ interface Call {
   readonly op: StoreOp | 'grant'
   readonly checks: readonly AnyCheck[]
   readonly cancellation: Cancellation | undefined
-  /** Whether it failed. */
   isLost: boolean
   /** Answers now: as a store does that was frozen, and decides when it wakes. */
   answer(): void
@@ -37,13 +36,11 @@ interface Call {
 /** A store elsewhere, which may be away. */
 export class TroubledStore implements Store {
   readonly memory: MemoryStore = memoryStore()
-  /** All that it was asked. */
   readonly calls: Call[] = []
   mood: Mood = 'answers'
   /** The moods of single operations. */
   moods: { [op in StoreOp | 'grant']?: Mood } = {}
   fleet = { instances: 1 }
-  /** What its limiters have told of it. */
   readonly events: ResilienceEvent[] = []
   /** Tells that its client is connected again. */
   reconnect: () => void = () => undefined
@@ -102,12 +99,10 @@ export class TroubledStore implements Store {
     return this.calls.filter((call) => call.op === op).length
   }
 
-  /** All checks that it was asked for with an operation, the latest last. */
   of(op: StoreOp | 'grant'): readonly AnyCheck[] {
     return this.calls.flatMap((call) => (call.op === op ? call.checks : []))
   }
 
-  /** Answers all that it was asked. */
   async release(): Promise<void> {
     for (const call of [...this.calls]) call.answer()
     await vi.advanceTimersByTimeAsync(0)
@@ -148,7 +143,6 @@ export class TroubledStore implements Store {
     await vi.advanceTimersByTimeAsync(0)
   }
 
-  /** Answers its last call, and is well. */
   async answerLate(): Promise<void> {
     this.mood = 'answers'
     this.calls.at(-1)?.answer()

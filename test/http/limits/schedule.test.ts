@@ -1,8 +1,8 @@
-import { SluiceError } from '@sluice/core'
 import { type ScheduleOptions, schedule } from '@sluice/http'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { exchange, guardOf, now } from '../exchange.ts'
+import { errorOf, type Wrong } from '../wrong-options.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'] })
@@ -23,38 +23,27 @@ function limitAt(options: ScheduleOptions): (moment: string | number) => number 
 
 const berlin = { timeZone: 'Europe/Berlin', default: 100 }
 
+/** The limit at a moment of a schedule in UTC, with a default of 1. */
+function inUtc(...rules: ScheduleOptions['rules']) {
+  return limitAt({ timeZone: 'UTC', default: 1, rules })
+}
+
 describe('a schedule', () => {
   it('limits working hours by the clocks of its zone, in winter and in summer', () => {
-    const at = limitAt({
-      ...berlin,
-      rules: [{ days: ['mon', 'tue', 'wed', 'thu', 'fri'], from: '09:00', to: '18:00', limit: 50 }],
-    })
-    const friday = [
-      '2026-11-20T07:59:59Z',
-      '2026-11-20T08:00:00Z',
-      '2026-11-20T16:59:59Z',
-      '2026-11-20T17:00:00Z',
-    ]
-    expect(friday.map(at)).toEqual([100, 50, 50, 100])
-    const july = [
-      '2026-07-03T06:59:00Z',
-      '2026-07-03T07:00:00Z',
-      '2026-07-03T15:59:00Z',
-      '2026-07-03T16:00:00Z',
-    ]
-    expect(july.map(at)).toEqual([100, 50, 50, 100])
+    const days = ['mon', 'tue', 'wed', 'thu', 'fri'] as const
+    const at = limitAt({ ...berlin, rules: [{ days, from: '09:00', to: '18:00', limit: 50 }] })
+    const november = ['07:59:59', '08:00:00', '16:59:59', '17:00:00']
+    expect(november.map((time) => at(`2026-11-20T${time}Z`))).toEqual([100, 50, 50, 100])
+    const july = ['06:59:00', '07:00:00', '15:59:00', '16:00:00']
+    expect(july.map((time) => at(`2026-07-03T${time}Z`))).toEqual([100, 50, 50, 100])
     expect(at('2026-11-21T12:00:00Z')).toBe(100)
   })
 
   it('takes the day of its zone, which is another one than that of UTC', () => {
-    const at = limitAt({
-      timeZone: 'Pacific/Auckland',
-      default: 1,
-      rules: [{ days: ['sat'], limit: 2 }],
-    })
-    expect(at('2026-11-20T10:59:00Z')).toBe(1)
-    expect(at('2026-11-20T11:00:00Z')).toBe(2)
-    expect(at('2026-11-21T11:00:00Z')).toBe(1)
+    const rules = [{ days: ['sat'], limit: 2 }] as const
+    const at = limitAt({ timeZone: 'Pacific/Auckland', default: 1, rules })
+    const moments = ['2026-11-20T10:59:00Z', '2026-11-20T11:00:00Z', '2026-11-21T11:00:00Z']
+    expect(moments.map(at)).toEqual([1, 2, 1])
   })
 
   it('runs over midnight, on the days on which it begins', () => {
@@ -63,103 +52,65 @@ describe('a schedule', () => {
       rules: [{ days: ['fri'], from: '22:00', to: '06:00', limit: 10 }],
     })
     const moments = {
-      '2026-11-20T00:00:00+01:00': 100,
-      '2026-11-20T05:59:00+01:00': 100,
-      '2026-11-20T21:59:00+01:00': 100,
-      '2026-11-20T22:00:00+01:00': 10,
-      '2026-11-20T23:59:00+01:00': 10,
-      '2026-11-21T00:00:00+01:00': 10,
-      '2026-11-21T05:59:00+01:00': 10,
-      '2026-11-21T06:00:00+01:00': 100,
-      '2026-11-21T22:00:00+01:00': 100,
+      '20T00:00': 100,
+      '20T05:59': 100,
+      '20T21:59': 100,
+      '20T22:00': 10,
+      '20T23:59': 10,
+      '21T00:00': 10,
+      '21T05:59': 10,
+      '21T06:00': 100,
+      '21T22:00': 100,
     }
-    expect(Object.keys(moments).map(at)).toEqual(Object.values(moments))
+    for (const [moment, limit] of Object.entries(moments)) {
+      expect(at(`2026-11-${moment}:00+01:00`), moment).toBe(limit)
+    }
   })
 
   it('ends at midnight with 24:00, or with 00:00, or without an end', () => {
+    const moments = ['2026-11-22T19:59:00Z', '2026-11-22T23:59:00Z', '2026-11-23T00:00:00Z']
     for (const end of [{ to: '24:00' }, { to: '00:00' }, {}]) {
-      const at = limitAt({
-        timeZone: 'UTC',
-        default: 1,
-        rules: [{ days: ['sun'], from: '20:00', ...end, limit: 2 }],
-      })
-      expect(
-        ['2026-11-22T19:59:00Z', '2026-11-22T23:59:00Z', '2026-11-23T00:00:00Z'].map(at),
-      ).toEqual([1, 2, 1])
+      const at = inUtc({ days: ['sun'], from: '20:00', ...end, limit: 2 })
+      expect(moments.map(at)).toEqual([1, 2, 1])
     }
   })
 
   it('goes by the clock where summer time begins and ends', () => {
     const at = limitAt({ ...berlin, rules: [{ from: '02:00', to: '03:00', limit: 5 }] })
     // In the night of 29 March clocks go from 02:00 to 03:00, so there is no such hour.
-    expect(at('2026-03-29T00:59:00Z')).toBe(100)
-    expect(at('2026-03-29T01:00:00Z')).toBe(100)
+    expect(['2026-03-29T00:59:00Z', '2026-03-29T01:00:00Z'].map(at)).toEqual([100, 100])
     // In the night of 25 October they go from 03:00 back to 02:00, so there are two.
-    expect(
-      ['2026-10-25T00:00:00Z', '2026-10-25T01:30:00Z', '2026-10-25T02:00:00Z'].map(at),
-    ).toEqual([5, 5, 100])
+    const october = ['2026-10-25T00:00:00Z', '2026-10-25T01:30:00Z', '2026-10-25T02:00:00Z']
+    expect(october.map(at)).toEqual([5, 5, 100])
   })
 
   it('takes the first rule that applies', () => {
-    const at = limitAt({
-      timeZone: 'UTC',
-      default: 1,
-      rules: [
-        { from: '12:00', to: '13:00', limit: 2 },
-        { days: ['fri'], limit: 3 },
-      ],
-    })
-    expect(
-      [
-        '2026-11-20T12:30:00Z',
-        '2026-11-20T13:00:00Z',
-        '2026-11-21T12:30:00Z',
-        '2026-11-21T13:00:00Z',
-      ].map(at),
-    ).toEqual([2, 3, 2, 1])
+    const at = inUtc({ from: '12:00', to: '13:00', limit: 2 }, { days: ['fri'], limit: 3 })
+    const moments = ['20T12:30', '20T13:00', '21T12:30', '21T13:00']
+    expect(moments.map((moment) => at(`2026-11-${moment}:00Z`))).toEqual([2, 3, 2, 1])
   })
 
   it('agrees with Intl on the time of day and the day, in any zone at any minute', () => {
-    const zones = [
-      'Europe/Berlin',
-      'America/New_York',
-      'Asia/Kolkata',
-      'Australia/Lord_Howe',
-      'America/St_Johns',
-      'Pacific/Apia',
-      'Africa/Casablanca',
-      'UTC',
-    ]
+    const zones =
+      'Europe/Berlin America/New_York Asia/Kolkata Australia/Lord_Howe America/St_Johns Pacific/Apia Africa/Casablanca UTC'
+    const zone = fc.constantFrom(...zones.split(' '))
     const minute = fc.integer({ min: 0, max: 24 * 60 - 1 })
     const moment = fc.integer({ min: Date.UTC(2020, 0), max: Date.UTC(2035, 0) })
     fc.assert(
-      fc.property(fc.constantFrom(...zones), minute, minute, moment, (timeZone, from, to, ms) => {
-        fc.pre(from !== to)
-        const at = limitAt({
-          timeZone,
-          default: 1,
-          rules: [{ from: clock(from), to: clock(to), limit: 2 }],
-        })
-        const shown = new Intl.DateTimeFormat('en-GB', {
-          timeZone,
-          hour: '2-digit',
-          minute: '2-digit',
-        }).format(ms)
-        const applies =
-          from < to
-            ? clock(from) <= shown && shown < clock(to)
-            : clock(from) <= shown || shown < clock(to)
+      fc.property(zone, minute, minute, moment, (timeZone, begin, end, ms) => {
+        fc.pre(begin !== end)
+        const [from, to] = [clock(begin), clock(end)]
+        const at = limitAt({ timeZone, default: 1, rules: [{ from, to, limit: 2 }] })
+        const time = { timeZone, hour: '2-digit', minute: '2-digit' } as const
+        const shown = new Intl.DateTimeFormat('en-GB', time).format(ms)
+        const applies = begin < end ? from <= shown && shown < to : from <= shown || shown < to
         expect(at(ms)).toBe(applies ? 2 : 1)
       }),
     )
   })
 
   it('looks up the time once a minute, and at once when the clock is set back', () => {
-    const at = limitAt({
-      timeZone: 'UTC',
-      default: 1,
-      rules: [{ from: '12:00', to: '13:00', limit: 2 }],
-    })
+    const at = inUtc({ from: '12:00', to: '13:00', limit: 2 })
     at('2026-11-20T11:58:00Z')
     const read = vi.spyOn(Intl.DateTimeFormat.prototype, 'formatToParts')
     for (let second = 0; second < 60; second += 1)
@@ -170,15 +121,9 @@ describe('a schedule', () => {
   })
 
   it('keeps what is counted when the limit changes, and is no reduced capacity', () => {
-    const guard = guardOf({
-      name: 'day',
-      window: '1d',
-      limit: schedule({
-        timeZone: 'UTC',
-        default: 3,
-        rules: [{ from: '12:00', to: '13:00', limit: 1 }],
-      }),
-    })
+    const rules = [{ from: '12:00', to: '13:00', limit: 1 }]
+    const limit = schedule({ timeZone: 'UTC', default: 3, rules })
+    const guard = guardOf({ name: 'day', window: '1d', limit })
     const ask = () => now(guard.check(exchange()) as never)
     vi.setSystemTime('2026-11-20T11:59:00Z')
     expect([ask(), ask()].map(({ decision }) => decision?.allowed)).toEqual([true, true])
@@ -189,56 +134,35 @@ describe('a schedule', () => {
   })
 
   const rule = { from: '09:00', to: '18:00', limit: 5 }
-  it.each<[object, RegExp, string?]>([
-    [
-      { timeZone: 'Europe/Berlim' },
-      /^schedule.timeZone must be the IANA name .* but is 'Europe\/Berlim'/,
-    ],
-    [{ timeZone: '' }, /^schedule.timeZone/],
-    [{ timeZone: undefined }, /^schedule.timeZone .* but is undefined/],
-    [{ timeZone: 'Berlin+01:00' }, /^schedule.timeZone/],
-    [{ timeZone: '+01:00' }, /^schedule.timeZone/],
+  const notRules = /^schedule.rules must be a list of rules/
+  const days = /^schedule.rules\[0\].days must be a list of 'sun', 'mon'.* but is /
+  it.each<Wrong>([
+    [{ timeZone: 'Europe/Berlim' }, /^schedule.timeZone must be the IANA name .*Berlim'/],
+    ...['', undefined, 'Berlin+01:00', '+01:00'].map(
+      (timeZone): Wrong => [{ timeZone }, /^schedule.timeZone/],
+    ),
     [{ default: undefined }, /^schedule.default must be a whole number/, 'SLUICE_LIMIT_INVALID'],
     [{ default: -1 }, /^schedule.default .* but is -1/, 'SLUICE_LIMIT_INVALID'],
-    [{ rules: [] }, /^schedule.rules must be a list of rules/],
-    [{ rules: rule }, /^schedule.rules must be a list of rules/],
+    [{ rules: [] }, notRules],
+    [{ rules: rule }, notRules],
     [{ zone: 'UTC' }, /schedule: there is no option 'zone'/, 'SLUICE_OPTION_UNKNOWN'],
     [{ rules: [{ ...rule, limit: 0.5 }] }, /^schedule.rules\[0\].limit/, 'SLUICE_LIMIT_INVALID'],
-    [
-      { rules: [rule, { ...rule, from: '9:00' }] },
-      /^schedule.rules\[1\].from must be a time of day .* but is '9:00'/,
-    ],
+    [{ rules: [rule, { ...rule, from: '9:00' }] }, /^.*\[1\].from must be a time of day .*'9:00'/],
     [{ rules: [{ ...rule, from: '24:00' }] }, /^schedule.rules\[0\].from .* to '23:59'/],
     [{ rules: [{ ...rule, to: '24:01' }] }, /^schedule.rules\[0\].to .* to '24:00'/],
     [{ rules: [{ ...rule, to: '18:60' }] }, /^schedule.rules\[0\].to/],
     [{ rules: [{ ...rule, to: 18 }] }, /^schedule.rules\[0\].to .* but is 18/],
     [{ rules: [{ ...rule, to: '09:00' }] }, /^schedule.rules\[0\]: from and to are both '09:00'/],
-    [
-      { rules: [{ from: '00:00', to: '00:00', limit: 5 }] },
-      /both '00:00'.*for a whole day leave both out/,
-    ],
-    [
-      { rules: [{ ...rule, days: ['Mon'] }] },
-      /^schedule.rules\[0\].days must be a list of 'sun', 'mon'.* but is 'Mon'/,
-    ],
-    [{ rules: [{ ...rule, days: [] }] }, /^schedule.rules\[0\].days .* but is an array of 0/],
-    [{ rules: [{ ...rule, days: 'mon' }] }, /^schedule.rules\[0\].days .* but is 'mon'/],
+    [{ rules: [{ from: '00:00', to: '00:00', limit: 5 }] }, /for a whole day leave both out/],
+    [{ rules: [{ ...rule, days: ['Mon'] }] }, days],
+    [{ rules: [{ ...rule, days: [] }] }, days],
+    [{ rules: [{ ...rule, days: 'mon' }] }, days],
     [{ rules: [{ limit: 5 }] }, /^schedule.rules\[0\] would always apply/],
-    [
-      { rules: [{ ...rule, day: 'mon' }] },
-      /there is no option 'day' \(did you mean 'days'\?\)/,
-      'SLUICE_OPTION_UNKNOWN',
-    ],
-  ])(
-    '%# is refused where it is wrong, with the fix',
-    (wrong, message, code = 'SLUICE_OPTION_INVALID') => {
-      const options = { ...berlin, rules: [rule], ...wrong } as ScheduleOptions
-      expect(() => schedule(options)).toThrow(SluiceError)
-      expect(() => schedule(options)).toThrow(
-        expect.objectContaining({ code, message: expect.stringMatching(message) }),
-      )
-    },
-  )
+    [{ rules: [{ ...rule, day: 'mon' }] }, /did you mean 'days'/, 'SLUICE_OPTION_UNKNOWN'],
+  ])('is refused where %o is wrong, with the fix', (wrong, message, code) => {
+    const options = { ...berlin, rules: [rule], ...wrong } as ScheduleOptions
+    expect(() => schedule(options)).toThrow(errorOf(message, code))
+  })
 })
 
 function clock(minute: number): string {

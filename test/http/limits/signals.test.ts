@@ -1,27 +1,16 @@
 import { execFile } from 'node:child_process'
 import { performance } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import {
-  cpu,
-  eventLoopDelay,
-  eventLoopUtilization,
-  type Signal,
-  SluiceError,
-} from '@sluice/express'
+import { cpu, eventLoopDelay, eventLoopUtilization, type Signal } from '@sluice/express'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { until } from '../../support/until.ts'
 import { root } from '../../support/workspace.ts'
+import { errorOf } from '../wrong-options.ts'
 
 afterEach(() => {
   vi.restoreAllMocks()
 })
-
-/** Lets the event loop run for real: what is measured is its own. */
-function pass(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms)
-  })
-}
 
 function block(ms: number): void {
   const end = performance.now() + ms
@@ -54,9 +43,9 @@ describe.each<[string, () => Signal]>([
 it('the delay of an event loop that is held up is high, and also where it has not gone on since', async () => {
   const signal = eventLoopDelay()
   signal.sample()
-  await pass(50)
+  await sleep(50)
   block(400)
-  await pass(30)
+  await sleep(30)
   expect(signal.sample()).toBeGreaterThan(40)
   block(400)
   expect(signal.sample()).toBeGreaterThan(350)
@@ -83,8 +72,8 @@ it('the CPU is that of the process, as a share of the cores', () => {
 })
 
 it.each([0, -1, Number.NaN, '2', null])('there are no %s cores', (cores) => {
-  expect(() => cpu({ cores: cores as number })).toThrow(SluiceError)
-  expect(() => cpu({ cores: cores as number })).toThrow(/^cpu.cores must be a number above 0/)
+  const message = /^cpu.cores must be a number above 0/
+  expect(() => cpu({ cores: cores as number })).toThrow(errorOf(message))
 })
 
 it('a signal that was asked does not keep the process alive', async () => {
@@ -94,13 +83,7 @@ it('a signal that was asked does not keep the process alive', async () => {
       signal.sample()
       rateLimit({ window: '1m', limit: adaptive({ signal, min: 1, max: 2 }) })
     }`
-  const args = [
-    '--conditions=@sluice/source',
-    '--import',
-    'tsx',
-    '--input-type=module',
-    '-e',
-    script,
-  ]
-  await promisify(execFile)(process.execPath, args, { cwd: `${root}/test`, timeout: 15_000 })
+  const flags = ['--conditions=@sluice/source', '--import=tsx', '--input-type=module']
+  const options = { cwd: `${root}/test`, timeout: 15_000 }
+  await promisify(execFile)(process.execPath, [...flags, '-e', script], options)
 })

@@ -18,43 +18,13 @@ afterAll(async () => {
   await server.stop()
 })
 
-it.each(['sliding-log', 'sliding-counter', 'fixed-window', 'token-bucket'] as const)(
-  'a client that changes its tier keeps what it has taken in Redis, by a %s',
-  async (algorithm) => {
-    let plan = 'free'
-    const guard = guardOf({
-      name: `tiers-${algorithm}`,
-      window: '1h',
-      algorithm,
-      headroom: 0.1,
-      store: redisStore(redis),
-      failureMode: 'closed',
-      // A busy machine is no failure.
-      deadlineMs: 60_000,
-      limit: tiers({ free: 10, paid: 20, default: 1 }, () => plan),
-    })
-    async function ask(count: number): Promise<number[]> {
-      const remaining = []
-      for (let i = 0; i < count; i += 1) {
-        const { decision } = await guard.check(exchange())
-        const [outcome] = decision?.outcomes ?? []
-        remaining.push(outcome?.allowed ? (outcome.remaining ?? Number.NaN) : -1)
-      }
-      return remaining
-    }
-
-    expect(await ask(10)).toEqual([8, 7, 6, 5, 4, 3, 2, 1, 0, -1])
-    plan = 'paid'
-    expect((await ask(1)).every((left) => left >= 0)).toBe(true)
-    plan = 'free'
-    expect(await ask(1)).toEqual([-1])
-  },
-)
+/** A busy machine is no failure. */
+const patient = { failureMode: 'closed', deadlineMs: 60_000 } as const
 
 /** A guard whose limit depends on the plan of each request. */
 function tieredGuard(options: GuardFields<{ plan?: string }>) {
   return guardOf({
-    ...{ name: 'plans', window: '1h', failureMode: 'closed', deadlineMs: 60_000 },
+    ...{ name: 'plans', window: '1h', ...patient },
     limit: tiers({ pro: 100, root: unlimited, default: 10 }, ({ plan }: { plan?: string }) => plan),
     ...(options as object),
   })
@@ -77,9 +47,7 @@ describe.each(['memory', 'redis'])(
       expect(await peek()).toMatchObject({ allowed: undefined, outcomes: [{ used: 0 }] })
       for (let i = 0; i < 40; i += 1) await guard.check(by('pro'))
       expect(await peek()).toMatchObject(pro)
-      expect(await guard.limiter.peek(ipKey(address), { cost: 61 })).toMatchObject({
-        allowed: false,
-      })
+      expect((await guard.limiter.peek(ipKey(address), { cost: 61 })).allowed).toBe(false)
       expect((await guard.check(by())).decision?.allowed).toBe(false)
       const free = { limit: 10, used: 10, remaining: 0, allowed: false }
       expect(await peek()).toMatchObject({ allowed: false, outcomes: [free] })
@@ -101,30 +69,20 @@ describe.each(['memory', 'redis'])(
       expect(await peek(unlimited)).toMatchObject({ allowed: true })
       expect(await peek(20)).toMatchObject({ allowed: false, outcomes: [{ limit: 20, used: 20 }] })
       for (const limits of [{ plan: 5 }, { plans: -1 }, { plans: '5' }, [], 5]) {
-        await expect(other.limiter.peek(ipKey(address), { limits } as never)).rejects.toMatchObject(
-          {
-            message: expect.stringMatching(/^limits/),
-          },
-        )
+        const peeking = other.limiter.peek(ipKey(address), { limits } as never)
+        await expect(peeking).rejects.toThrow(/^limits/)
       }
       if (kind === 'memory') return
-      const { allowed, limit, remaining, outcomes } = await other.limiter.peek(ipKey(address))
-      expect([allowed, limit, remaining, outcomes]).toEqual([
-        ...[undefined, undefined, undefined],
-        [
-          expect.objectContaining({
-            ...{ used: 40, allowed: undefined, limit: undefined, remaining: undefined },
-          }),
-        ],
-      ])
+      const unknown = { allowed: undefined, limit: undefined, remaining: undefined }
+      const found = { ...unknown, outcomes: [{ ...unknown, used: 40 }] }
+      expect(await other.limiter.peek(ipKey(address))).toMatchObject(found)
     })
 
     it('is denied for certain where another policy denies, whatever its limit', async () => {
       const store = aStore()
       const one = { name: 'one', limit: 1, window: '1h' } as const
       const plans = { name: 'plans', window: '1h', limit: () => 100, defaultLimit: 10 } as const
-      const make = (at = store) =>
-        guardOf({ policies: [one, plans], store: at, failureMode: 'closed', deadlineMs: 60_000 })
+      const make = (at = store) => guardOf({ policies: [one, plans], store: at, ...patient })
       await make().check(exchange())
       const other = make(kind === 'memory' ? store : aStore())
       const { allowed, limit, retryAfterMs, outcomes } = await other.limiter.peek(ipKey(address))
@@ -140,7 +98,7 @@ describe.each(['memory', 'redis'])(
       const listed = tieredGuard({ store: aStore(), block: { ips: [address] } } as never)
       expect(await listed.peek(by('pro'))).toMatchObject({ allowed: false, outcomes: [] })
       const ruled = guardOf({
-        ...{ store: aStore(), failureMode: 'closed', deadlineMs: 60_000 },
+        ...{ store: aStore(), ...patient },
         routes: { '/a': { name: 'a', limit: 3, window: '1h' }, '/free': false },
       })
       const at = (path: string) => exchange({ path })
@@ -150,14 +108,13 @@ describe.each(['memory', 'redis'])(
         expect(await ruled.peek(at(path))).toMatchObject({ allowed: true, outcomes: [] })
       }
       const added = guardOf({
-        ...{ name: 'plans', window: '1h', limit: () => 100, defaultLimit: 10, store: aStore() },
-        ...{ failureMode: 'closed', deadlineMs: 60_000 },
+        ...{ name: 'plans', window: '1h', limit: () => 100, defaultLimit: 10 },
+        ...{ store: aStore(), ...patient },
         routes: { '/a': { limit: 3, window: '1h', combine: 'add' } },
       })
       await added.check(at('/a'))
-      expect((await added.limiter.peek(ipKey(address))).outcomes).toMatchObject([
-        { limit: 100, used: 1 },
-      ])
+      const { outcomes } = await added.limiter.peek(ipKey(address))
+      expect(outcomes).toMatchObject([{ limit: 100, used: 1 }])
       expect((await added.peek(at('/a'))).outcomes).toMatchObject([{ limit: 100 }, { limit: 3 }])
     })
 
@@ -173,9 +130,11 @@ describe.each(['memory', 'redis'])(
       expect([allowed, outcomes[0]?.used]).toEqual([undefined, undefined])
       // More than the bucket holds is denied under every limit.
       const more = await other.limiter.peek(ipKey(address), { cost: 5 })
-      expect([more.allowed, more.limit, more.outcomes[0]?.allowed]).toEqual([
-        ...[false, undefined, false],
-      ])
+      expect(more).toMatchObject({
+        allowed: false,
+        limit: undefined,
+        outcomes: [{ allowed: false }],
+      })
     })
   },
 )

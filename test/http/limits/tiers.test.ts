@@ -1,8 +1,9 @@
-import { type InvalidEvent, memoryStore, SluiceError, unlimited } from '@sluice/core'
+import { type InvalidEvent, memoryStore, unlimited } from '@sluice/core'
 import { adaptive, type GuardFields, schedule, type TierTable, tiers } from '@sluice/http'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { exchange, guardOf, now } from '../exchange.ts'
+import { errorOf } from '../wrong-options.ts'
 
 interface Client {
   plan?: unknown
@@ -27,16 +28,6 @@ function asker(options: GuardFields<object>) {
   return { ask, limit: (plan: unknown) => ask(plan)?.outcomes[0]?.limit, onInvalid }
 }
 
-function failure(make: () => unknown): SluiceError {
-  try {
-    make()
-  } catch (error) {
-    if (error instanceof SluiceError) return error
-    throw error
-  }
-  throw new Error('nothing was thrown')
-}
-
 describe('tiers', () => {
   const table: TierTable<object> = { free: 2, paid: 5, root: unlimited, default: 1 }
 
@@ -48,35 +39,26 @@ describe('tiers', () => {
 
   it('keeps what is counted when a client changes its tier', () => {
     const { ask } = asker({ limit: tiers(table, planOf) })
-    expect([ask('free'), ask('free'), ask('free')].map((it) => it?.allowed)).toEqual([
-      true,
-      true,
-      false,
-    ])
+    const allowed = ['free', 'free', 'free'].map((plan) => ask(plan)?.allowed)
+    expect(allowed).toEqual([true, true, false])
     expect(ask('paid')?.outcomes[0]).toMatchObject({ allowed: true, limit: 5, remaining: 2 })
     expect(ask('free')?.allowed).toBe(false)
   })
 
-  it.each([undefined, null, ''])(
-    'takes the default for a tier of %s, and reports nothing',
-    (plan) => {
-      const { limit, onInvalid } = asker({ limit: tiers(table, planOf) })
-      expect(limit(plan)).toBe(1)
-      expect(onInvalid).not.toHaveBeenCalled()
-    },
-  )
+  it('takes the default for no tier, and reports nothing', () => {
+    const { limit, onInvalid } = asker({ limit: tiers(table, planOf) })
+    expect([undefined, null, ''].map(limit)).toEqual([1, 1, 1])
+    expect(onInvalid).not.toHaveBeenCalled()
+  })
 
   it.each(['gold', '__proto__', 'toString', 'constructor', 'hasOwnProperty', 5, {}, true])(
     'takes the default for the unknown tier %s, and reports it',
     (plan) => {
       const { limit, onInvalid } = asker({ limit: tiers(table, planOf) })
       expect(limit(plan)).toBe(1)
-      expect(onInvalid).toHaveBeenCalledExactlyOnceWith({
-        code: 'SLUICE_TIER_UNKNOWN',
-        message: expect.stringMatching(
-          /^tiers of free, paid, root, default: there is no tier .*the default stood in/,
-        ),
-      })
+      const message = /^tiers of free, paid, root, default: there is no tier .*the default stood in/
+      const event = { code: 'SLUICE_TIER_UNKNOWN', message: expect.stringMatching(message) }
+      expect(onInvalid).toHaveBeenCalledExactlyOnceWith(event)
     },
   )
 
@@ -121,30 +103,22 @@ describe('tiers', () => {
 
   it('takes functions, schedules, adaptive limits and tables as entries', () => {
     vi.setSystemTime('2026-11-20T12:00:00Z')
-    const { limit, onInvalid } = asker({
-      limit: tiers(
-        {
-          function: () => 11,
-          schedule: schedule({
-            timeZone: 'UTC',
-            default: 12,
-            rules: [{ from: '12:00', to: '13:00', limit: 13 }],
-          }),
-          adaptive: adaptive({ signal: () => 0, low: 1, high: 2, min: 3, max: 14 }),
-          table: tiers({ table: 15 }, planOf),
-          default: 1,
-        },
-        planOf,
-      ),
-    })
+    const rules = [{ from: '12:00', to: '13:00', limit: 13 }]
+    const entries = {
+      function: () => 11,
+      schedule: schedule({ timeZone: 'UTC', default: 12, rules }),
+      adaptive: adaptive({ signal: () => 0, low: 1, high: 2, min: 3, max: 14 }),
+      table: tiers({ table: 15 }, planOf),
+      default: 1,
+    }
+    const { limit, onInvalid } = asker({ limit: tiers(entries, planOf) })
     expect(['function', 'schedule', 'adaptive', 'table'].map(limit)).toEqual([11, 13, 14, 15])
     expect(onInvalid).not.toHaveBeenCalled()
   })
 
   it('takes the default of the policy where an entry yields no limit, and reports it', () => {
-    const { limit, onInvalid } = asker({
-      limit: tiers({ broken: () => Number.NaN, default: 7 }, planOf),
-    })
+    const broken = { broken: () => Number.NaN, default: 7 }
+    const { limit, onInvalid } = asker({ limit: tiers(broken, planOf) })
     expect(limit('broken')).toBe(7)
     expect(onInvalid).toHaveBeenCalledExactlyOnceWith({
       code: 'SLUICE_LIMIT_INVALID',
@@ -172,70 +146,35 @@ describe('tiers', () => {
     expect(other.ask('')?.outcomes[0]?.remaining).toBe(3)
   })
 
-  it.each<[() => unknown, string, RegExp]>([
+  const free = { free: 1 }
+  it.each<[object, RegExp, code?: string]>([
+    [{}, /^tiers\(table\) must be a plain object of limits/, 'SLUICE_OPTION_INVALID'],
+    [[], /^tiers\(table\) must be a plain object/, 'SLUICE_OPTION_INVALID'],
+    [{ free: -1 }, /^tiers.free must be a whole number .* but is -1/],
+    [{ free: 0.5 }, /^tiers.free .* but is 0.5/],
+    [{ free: '9' }, /^tiers.free .* but is '9'/],
+    [{ free: undefined }, /^tiers.free/],
     [
-      () => tiers({}, planOf),
-      'SLUICE_OPTION_INVALID',
-      /^tiers\(table\) must be a plain object of limits/,
-    ],
-    [
-      () => tiers([] as never, planOf),
-      'SLUICE_OPTION_INVALID',
-      /^tiers\(table\) must be a plain object/,
-    ],
-    [() => tiers(null as never, planOf), 'SLUICE_OPTION_INVALID', /^tiers\(table\) .* but is null/],
-    [
-      () => tiers({ free: -1 }, planOf),
-      'SLUICE_LIMIT_INVALID',
-      /^tiers.free must be a whole number .* but is -1/,
-    ],
-    [() => tiers({ free: 0.5 }, planOf), 'SLUICE_LIMIT_INVALID', /^tiers.free .* but is 0.5/],
-    [
-      () => tiers({ free: '9' as never }, planOf),
-      'SLUICE_LIMIT_INVALID',
-      /^tiers.free .* but is '9'/,
-    ],
-    [() => tiers({ free: undefined as never }, planOf), 'SLUICE_LIMIT_INVALID', /^tiers.free/],
-    [
-      () => tiers({ free: 1 }, 'plan' as never),
-      'SLUICE_OPTION_INVALID',
-      /must be a function of the request/,
-    ],
-    [
-      () => asker({ limit: tiers({ free: 1 }, planOf) }),
-      'SLUICE_LIMIT_INVALID',
-      /^defaultLimit .* beside tiers\(…\) .*give it one, as in { …, default: 60 }/,
-    ],
-    [
-      () => guardOf({ policies: [{ window: '1m', limit: tiers({ free: 1 }, planOf) }] }),
-      'SLUICE_LIMIT_INVALID',
-      /^policies\[0\].defaultLimit/,
-    ],
-    [
-      () =>
-        asker({
-          limit: 1,
-          profiles: { plan: { window: '1m', limit: tiers({ free: 1 }, planOf) } },
-        }),
-      'SLUICE_LIMIT_INVALID',
-      /^profiles.plan.defaultLimit/,
-    ],
-    [
-      () => asker({ limit: tiers({ default: () => 1 }, planOf) }),
-      'SLUICE_LIMIT_INVALID',
-      /^defaultLimit/,
-    ],
-    [
-      () => asker({ limit: tiers(table, planOf), defaultLimit: 1 }),
-      'SLUICE_OPTION_INVALID',
-      /^defaultLimit must be left out beside tiers/,
-    ],
-    [
-      () => asker({ limit: tiers({ big: 2 ** 47, default: 1 }, planOf) }),
+      { big: 2 ** 47, default: 1 },
+      /^limit of 'default': tiers\(…\) .* 140737488355328/,
       'SLUICE_POLICY_RANGE',
-      /^limit of 'default': tiers\(…\) goes up to 140737488355328/,
     ],
-  ])('%# names the place and the fix', (make, code, message) => {
-    expect(failure(make)).toMatchObject({ code, message: expect.stringMatching(message) })
+    [free, /^defaultLimit .* beside tiers\(…\) .*give it one, as in { …, default: 60 }/],
+    [{ default: () => 1 }, /^defaultLimit/],
+  ])('of %o name the place and the fix', (wrong, message, code = 'SLUICE_LIMIT_INVALID') => {
+    expect(() => asker({ limit: tiers(wrong as never, planOf) })).toThrow(errorOf(message, code))
+  })
+
+  it('name the policy that needs a default, and say what does not fit', () => {
+    const policy = { window: '1m', limit: tiers(free, planOf) } as const
+    expect(() => guardOf({ policies: [policy] })).toThrow(/^policies\[0\].defaultLimit/)
+    expect(() => asker({ limit: 1, profiles: { plan: policy } })).toThrow(
+      /^profiles.plan.defaultLimit/,
+    )
+    expect(() => asker({ limit: tiers(table, planOf), defaultLimit: 1 })).toThrow(
+      errorOf(/^defaultLimit must be left out beside tiers/),
+    )
+    expect(() => tiers(free, 'plan' as never)).toThrow(errorOf(/must be a function of the request/))
+    expect(() => tiers(null as never, planOf)).toThrow(errorOf(/^tiers\(table\) .* but is null/))
   })
 })

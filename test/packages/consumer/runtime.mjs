@@ -171,8 +171,8 @@ const adapters = (serve) => (kit) => {
 }
 const subjects = {
   'memory store': stores(() => ({ store: memoryStore() })),
-  'Redis by ioredis': stores(overIoredis),
-  'Redis by node-redis': stores(overNodeRedis),
+  'Redis with ioredis': stores(overIoredis),
+  'Redis with node-redis': stores(overNodeRedis),
   '@sluice/fetch': adapters(overFetch),
   '@sluice/hono': adapters(overHono),
   '@sluice/express': adapters(overExpress),

@@ -32,36 +32,26 @@ export class BucketLife implements Life {
 
   take(check: Check, now: number): { at: number; ends: number[] } {
     const before = this.#levelAt(check, now)
-    const filled = before + BigInt(check.cost) * BigInt(check.policy.windowMs)
     const most = capacity(check) > before ? capacity(check) : before
-    this.#fill(check, now, filled < most ? filled : most)
+    this.#fill(check, now, this.overflows(check, now) ? most : before + unitsOf(check))
     return { at: this.#endsAt, ends: [this.#endsAt] }
   }
 
   overflows(check: Check, now: number): boolean {
-    const raised = this.#levelAt(check, now) + BigInt(check.cost) * BigInt(check.policy.windowMs)
-    return raised > capacity(check)
+    return this.#levelAt(check, now) + unitsOf(check) > capacity(check)
   }
 
   giveBack(check: AnyCheck, at: number, now: number): GivenBack {
-    const windowMs = BigInt(check.policy.windowMs)
     const level = this.#levelAt(check, now)
-    const taken = BigInt(check.cost) * windowMs
-    const undrained =
-      BigInt(Math.max(0, at - this.#time(now))) * BigInt(check.limit) -
-      BigInt(check.refunded ?? 0) * windowMs
-    const units = [level, taken, undrained].reduce((a, b) => (a < b ? a : b))
+    const refunded = BigInt(check.refunded ?? 0) * BigInt(check.policy.windowMs)
+    const undrained = BigInt(Math.max(0, at - this.#time(now))) * BigInt(check.limit) - refunded
+    const units = [level, unitsOf(check), undrained].reduce((a, b) => (a < b ? a : b))
     if (units > 0n) this.#fill(check, now, level - units)
     return { given: units > 0n, isGone: now >= this.#endsAt }
   }
 
   used(check: Check, now: number): bigint {
-    const used = capacity(check) / BigInt(check.policy.windowMs) - this.#fitting(check, now)
-    return used
-  }
-
-  renew(): { held: boolean; ends: number[] } {
-    throw new Error('a bucket has no leases')
+    return capacity(check) / BigInt(check.policy.windowMs) - this.#fitting(check, now)
   }
 
   expected(check: Check, now: number): Expected {
@@ -69,11 +59,9 @@ export class BucketLife implements Life {
     const { limit, cost, policy } = check
     const most = capacity(check) / BigInt(policy.windowMs)
     const never = limit === 0 || BigInt(cost) > most
-    const waitMs = never
-      ? Number.POSITIVE_INFINITY
-      : cost === 0
-        ? 0
-        : firstWait(longest, (ms) => this.#fitting(check, now + ms) >= BigInt(cost))
+    let waitMs = firstWait(longest, (ms) => this.#fitting(check, now + ms) >= BigInt(cost))
+    if (cost === 0) waitMs = 0
+    if (never) waitMs = Number.POSITIVE_INFINITY
     const remaining = Math.min(limit, this.#left(check, now))
     return {
       allowed: waitMs === 0,
@@ -128,6 +116,10 @@ export class BucketLife implements Life {
     this.#at = level > 0n ? this.#time(now) : now
     this.#endsAt = this.#at + ceilDivide(level, BigInt(limit))
   }
+}
+
+function unitsOf({ policy, cost }: Check): bigint {
+  return BigInt(cost) * BigInt(policy.windowMs)
 }
 
 function capacity({ policy, limit }: Check): bigint {

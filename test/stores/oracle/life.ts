@@ -30,11 +30,12 @@ export interface Life {
   take(check: Check, now: number): { at: number; ends: number[] }
   /** Whether taking the check would lose units, so that nothing that was taken until then is given back any more. */
   overflows?(check: Check, now: number): boolean
-  giveBack(check: AnyCheck, at: number, now: number): GivenBack
+  /** Only where what was taken can be given back. */
+  giveBack?(check: AnyCheck, at: number, now: number): GivenBack
   /** Units that count. */
   used(check: Check, now: number): bigint
-  /** @returns whether the lease still runs */
-  renew(check: Check, at: number, now: number): { held: boolean; ends: number[] }
+  /** @returns whether the lease still runs. Only where leases are taken. */
+  renew?(check: Check, at: number, now: number): { held: boolean; ends: number[] }
   /** Denies all for as many ms as the check costs. @returns the instants at which that ends, and whether there was a block. Only where keys can be blocked. */
   block?(check: Check, now: number): { found: boolean; ends: number[] }
   expected(check: Check, now: number): Expected

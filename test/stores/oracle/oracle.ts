@@ -158,7 +158,7 @@ export class Oracle {
     const life = this.#of(check)
     if (!receipt || receipt.life !== life) return false
     const wasOver = life.isOver(check, now)
-    const { given, isGone } = life.giveBack(check, receipt.at, now)
+    const { given = false, isGone } = life.giveBack?.(check, receipt.at, now) ?? {}
     if (isGone) this.#end(check, wasOver)
     return given
   }
@@ -167,8 +167,8 @@ export class Oracle {
     const expected = checks.map((check, index) => {
       const life = this.#of(check)
       const receipt = receipts[index]
-      const isSame = receipt?.life === life
-      const { held, ends } = isSame ? life.renew(check, receipt.at, now) : { held: false, ends: [] }
+      const renewed = receipt?.life === life ? life.renew?.(check, receipt.at, now) : undefined
+      const { held = false, ends = [] } = renewed ?? {}
       this.#ends.push(...ends)
       const retryAfterMs = held ? 0 : check.policy.retryMs
       return { ...this.#passed(check, now), allowed: held, retryAfterMs }

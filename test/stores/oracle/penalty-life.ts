@@ -1,5 +1,5 @@
 import type { Check } from '@sluice/core'
-import type { Expected, GivenBack, Life } from './life.ts'
+import type { Expected, Life } from './life.ts'
 
 interface Block {
   until: number
@@ -49,16 +49,8 @@ export class PenaltyLife implements Life {
     return { at: now, ends: this.#ends(check) }
   }
 
-  giveBack(): GivenBack {
-    return { given: false, isGone: false }
-  }
-
   used(check: Check, now: number): bigint {
     return BigInt(this.#isBlocked(now) ? check.limit : this.#counted(check, now))
-  }
-
-  renew(): { held: boolean; ends: number[] } {
-    throw new Error('a penalty has no leases')
   }
 
   block(check: Check, now: number): { found: boolean; ends: number[] } {

@@ -1,4 +1,5 @@
 import { type Check, maxUnits, type Policy } from '@sluice/core'
+import type { AnyCheck } from '../../support/store-through.ts'
 import { calendarWindow } from './calendar-window.ts'
 import { ceilDivide, type Expected, firstWait, type GivenBack, type Life } from './life.ts'
 
@@ -9,156 +10,188 @@ interface Units {
   count: bigint
 }
 
-interface Counted {
-  units: Units[]
-  /** Start of the window that was charged last, also when all of its units were given back; logs have no use for it. */
-  openedAt: number | undefined
-}
-
 /** A list of what requests took, with their times, added up each time, for logs and windows. */
 export class UnitLife implements Life {
-  readonly #counted: Counted
-
-  constructor(counted: Counted = { units: [], openedAt: undefined }) {
-    this.#counted = counted
-  }
+  #units: Units[] = []
+  /** Start of the window that was charged last, also when all of its units were given back; logs have no use for it. */
+  #openedAt: number | undefined
 
   copy(): Life {
-    const { units, openedAt } = this.#counted
-    return new UnitLife({ openedAt, units: units.map((unit) => ({ ...unit })) })
+    const copy = new UnitLife()
+    copy.#units = this.#units.map((unit) => ({ ...unit }))
+    copy.#openedAt = this.#openedAt
+    return copy
   }
 
-  settle(check: Check, now: number): number[] {
-    return settle(this.#counted, check, now) ? endsOf(this.#counted, check.policy, now) : []
+  settle({ policy }: Check, now: number): number[] {
+    return this.#hasSettled(policy, now) ? this.#endsOf(policy, now) : []
   }
 
   isOver({ policy }: Check, now: number): boolean {
-    const counted = this.#counted
-    if (policy.algorithm === 'sliding-log') return live(counted, policy, now).length === 0
-    if (policy.algorithm === 'fixed-window')
-      return counted.openedAt !== undefined && !isOpen(counted, policy, now)
-    return counted.openedAt !== undefined && now >= counted.openedAt + 2 * policy.windowMs
+    if (policy.algorithm === 'sliding-log') return this.#live(policy, now).length === 0
+    if (this.#openedAt === undefined) return false
+    if (policy.algorithm === 'fixed-window') return !this.#isOpen(policy, now)
+    return now >= this.#openedAt + 2 * policy.windowMs
   }
 
   take({ policy, cost, limit }: Check, now: number): { at: number; ends: number[] } {
-    const counted = this.#counted
-    if (policy.algorithm === 'sliding-counter')
-      counted.openedAt = counterStart(counted, policy, now)
-    counted.openedAt ??= startOf(policy, now)
-    const time = timeOf(counted, policy, now)
-    const before = sum(live(counted, policy, now))
-    counted.units.push({ time, count: BigInt(cost) })
+    if (policy.algorithm === 'sliding-counter') this.#openedAt = this.#counterStart(policy, now)
+    this.#openedAt ??= startOf(policy, now)
+    const time = this.#timeOf(policy, now)
+    const before = sum(this.#live(policy, now))
+    this.#units.push({ time, count: BigInt(cost) })
     if (policy.algorithm === 'sliding-log') {
       const recorded = maxRecorded(limit)
-      const most = before > recorded ? before : recorded
-      counted.units = newest(live(counted, policy, now), most)
+      this.#units = newest(this.#live(policy, now), before > recorded ? before : recorded)
     } else {
-      const most = BigInt(maxUnits(policy))
-      const others = counted.units.filter((units) => units.time !== time)
-      const own = counted.units.filter((units) => units.time === time)
-      counted.units = [...others, ...newest(own, most)]
+      const others = this.#units.filter((units) => units.time !== time)
+      this.#units = [...others, ...newest(this.#takenAt(time), BigInt(maxUnits(policy)))]
     }
-    return { at: time, ends: endsOf(counted, policy, now) }
+    return { at: time, ends: this.#endsOf(policy, now) }
   }
 
-  giveBack({ policy, cost, limit }: Check, at: number, now: number): GivenBack {
-    const counted = this.#counted
-    const isLog = policy.algorithm === 'sliding-log'
-    const own = counted.units.filter(({ time }) => time === at)
-    if (
-      !isCurrent(counted, policy, { at, now }) ||
-      hasLostUnits(counted, { policy, limit, own, now })
-    ) {
+  giveBack(check: AnyCheck, at: number, now: number): GivenBack {
+    const { policy, cost } = check
+    if (!this.#isCurrent(policy, at, now) || this.#hasLostUnits(check, at, now)) {
       return { given: false, isGone: false }
     }
     let left = BigInt(cost)
-    for (const units of own) {
+    for (const units of this.#takenAt(at)) {
       const given = left < units.count ? left : units.count
       units.count -= given
       left -= given
     }
-    counted.units = counted.units.filter(({ count }) => count > 0n)
+    this.#units = this.#units.filter(({ count }) => count > 0n)
     const given = left < BigInt(cost)
     // Nothing is left of the log: what comes after is another life.
-    return { given, isGone: given && isLog && live(counted, policy, now).length === 0 }
+    const isLog = policy.algorithm === 'sliding-log'
+    return { given, isGone: given && isLog && this.#live(policy, now).length === 0 }
   }
 
   used({ policy }: Check, now: number): bigint {
-    return usedAt(this.#counted, policy, now)
-  }
-
-  renew(): { held: boolean; ends: number[] } {
-    throw new Error('units have no leases')
+    const { algorithm, windowMs } = policy
+    if (algorithm === 'sliding-log') return sum(this.#live(policy, now))
+    if (algorithm === 'fixed-window') return this.#isOpen(policy, now) ? sum(this.#units) : 0n
+    const start = this.#counterStart(policy, now)
+    const previous = sum(this.#takenAt(start - windowMs))
+    const left = BigInt(windowMs - Math.max(0, now - start))
+    return sum(this.#takenAt(start)) + (previous * left) / BigInt(windowMs)
   }
 
   expected(check: Check, now: number): Expected {
-    const counted = this.#counted
-    settle(counted, check, now)
     const { policy, limit, cost } = check
-    const used = Number(usedAt(counted, policy, now))
-    const never = limit === 0 || cost > limit
-    const wait = never
-      ? Number.POSITIVE_INFINITY
-      : cost === 0
-        ? 0
-        : waitUntil(counted, policy, { now, most: BigInt(limit - cost) })
+    this.#hasSettled(policy, now)
+    let wait = cost === 0 ? 0 : this.#waitFor(check, now, limit - cost)
+    if (limit === 0 || cost > limit) wait = Number.POSITIVE_INFINITY
     return {
       allowed: wait === 0,
       limit,
-      remaining: Math.max(0, limit - used),
-      resetMs: resetOf(counted, check, now),
+      remaining: Math.max(0, limit - Number(this.used(check, now))),
+      resetMs: this.#resetOf(check, now),
       retryAfterMs: wait,
       delayMs: 0,
     }
   }
+
+  #timeOf(policy: Policy, now: number): number {
+    if (policy.algorithm === 'sliding-log') {
+      return Math.ceil(now / policy.resolutionMs) * policy.resolutionMs
+    }
+    if (policy.algorithm === 'sliding-counter') return this.#counterStart(policy, now)
+    return this.#openedAt ?? now
+  }
+
+  /** The window of a counter: its time passes once, also if the clock is set back. */
+  #counterStart(policy: Policy, now: number): number {
+    return startOf(policy, Math.max(now, this.#openedAt ?? now))
+  }
+
+  #isOpen(policy: Policy, now: number): boolean {
+    return this.#openedAt !== undefined && now < endOf(policy, this.#openedAt)
+  }
+
+  /** A time that lies after now counts as now, and a window of the clock as the next one. Tells whether there was one. */
+  #hasSettled(policy: Policy, now: number): boolean {
+    if (policy.algorithm === 'sliding-log') {
+      const latest = this.#timeOf(policy, now)
+      const late = this.#units.filter(({ time }) => time > latest)
+      for (const unit of late) unit.time = latest
+      return late.length > 0
+    }
+    const latest = isAligned(policy) ? endOf(policy, startOf(policy, now)) : now
+    const lateMs = (this.#openedAt ?? latest) - latest
+    if (lateMs <= 0) return false
+    for (const unit of this.#units) unit.time -= lateMs
+    this.#openedAt = latest
+    return true
+  }
+
+  #live({ windowMs }: Policy, now: number): Units[] {
+    return this.#units.filter(({ time }) => time > now - windowMs)
+  }
+
+  #takenAt(at: number): Units[] {
+    return this.#units.filter(({ time }) => time === at)
+  }
+
+  /** Whether what was taken at a time can count still. */
+  #isCurrent(policy: Policy, at: number, now: number): boolean {
+    if (policy.algorithm === 'sliding-log') return at > now - policy.windowMs
+    if (policy.algorithm === 'sliding-counter') return this.#counterStart(policy, now) === at
+    return this.#isOpen(policy, now) && this.#openedAt === at
+  }
+
+  /** Whether as much counts as is remembered: then older units may be missing, and nothing is given back. */
+  #hasLostUnits({ policy, limit }: Check, at: number, now: number): boolean {
+    return policy.algorithm === 'sliding-log'
+      ? sum(this.#live(policy, now)) >= maxRecorded(limit)
+      : sum(this.#takenAt(at)) >= BigInt(maxUnits(policy))
+  }
+
+  /** The first wait after which at most `most` units count. */
+  #waitFor(check: Check, now: number, most: number): number {
+    const { windowMs, resolutionMs } = check.policy
+    return firstWait(4 * windowMs + resolutionMs, (ms) => this.used(check, now + ms) <= most)
+  }
+
+  #resetOf(check: Check, now: number): number {
+    const { policy, limit } = check
+    const { windowMs } = policy
+    if (policy.algorithm === 'fixed-window') {
+      const open = limit > 0 && this.#isOpen(policy, now) ? this.#openedAt : undefined
+      return endOf(policy, open ?? now) - now
+    }
+    const used = Number(this.used(check, now))
+    if (limit === 0 || used === 0) return windowMs
+    const next = this.#waitFor(check, now, Math.min(used, limit) - 1)
+    const share = BigInt(Math.max(0, limit - used)) * BigInt(windowMs)
+    return Math.max(next, ceilDivide(share, BigInt(limit)))
+  }
+
+  /** The instants at which units taken now stop to count, by any reading of their time. */
+  #endsOf(policy: Policy, now: number): number[] {
+    const { algorithm, windowMs, resolutionMs } = policy
+    if (algorithm === 'sliding-log') {
+      return [now + windowMs, Math.ceil(now / resolutionMs) * resolutionMs + windowMs]
+    }
+    const start = this.#counterStart(policy, now)
+    if (algorithm === 'sliding-counter') return [start + 2 * windowMs]
+    return [endOf(policy, now), endOf(policy, start)]
+  }
+}
+
+function isAligned({ algorithm, clockAligned, calendar }: Policy): boolean {
+  return algorithm === 'sliding-counter' || clockAligned || calendar !== undefined
 }
 
 function startOf(policy: Policy, now: number): number {
   if (policy.calendar) return calendarWindow(policy.calendar, now).start
-  const aligned = policy.algorithm === 'sliding-counter' || policy.clockAligned
-  return aligned ? Math.floor(now / policy.windowMs) * policy.windowMs : now
-}
-
-function timeOf(counted: Counted, policy: Policy, now: number): number {
-  if (policy.algorithm === 'sliding-log')
-    return Math.ceil(now / policy.resolutionMs) * policy.resolutionMs
-  if (policy.algorithm === 'sliding-counter') return counterStart(counted, policy, now)
-  return counted.openedAt ?? now
-}
-
-/** The window of a counter: its time passes once, also if the clock is set back. */
-function counterStart({ openedAt }: Counted, policy: Policy, now: number): number {
-  return startOf(policy, Math.max(now, openedAt ?? now))
-}
-
-function isOpen({ openedAt }: Counted, policy: Policy, now: number): boolean {
-  return openedAt !== undefined && now < endOf(policy, openedAt)
+  return isAligned(policy) ? Math.floor(now / policy.windowMs) * policy.windowMs : now
 }
 
 /** The end of a window that begins, or has begun, at a time. */
 function endOf({ calendar, windowMs }: Policy, start: number): number {
   return calendar ? calendarWindow(calendar, start).end : start + windowMs
-}
-
-/** A time that lies after now counts as now, and a window of the clock as the next one. Tells whether there was one. */
-function settle(counted: Counted, { policy }: Check, now: number): boolean {
-  if (policy.algorithm === 'sliding-log') {
-    const latest = timeOf(counted, policy, now)
-    const late = counted.units.filter(({ time }) => time > latest)
-    for (const unit of late) unit.time = latest
-    return late.length > 0
-  }
-  const isAligned = policy.clockAligned || policy.calendar || policy.algorithm === 'sliding-counter'
-  const latest = isAligned ? endOf(policy, startOf(policy, now)) : now
-  const { openedAt = latest } = counted
-  if (openedAt <= latest) return false
-  for (const unit of counted.units) unit.time -= openedAt - latest
-  counted.openedAt = latest
-  return true
-}
-
-function live({ units }: Counted, { windowMs }: Policy, now: number): Units[] {
-  return units.filter(({ time }) => time > now - windowMs)
 }
 
 function sum(units: readonly Units[]): bigint {
@@ -180,70 +213,4 @@ function newest(units: readonly Units[], most: bigint): Units[] {
 /** A log remembers the units beyond its limit too, so that what a refund gives back is not missing to others. */
 function maxRecorded(limit: number): bigint {
   return 2n * BigInt(limit) + 1n
-}
-
-/** Whether what was taken at a time can count still. */
-function isCurrent(
-  counted: Counted,
-  policy: Policy,
-  { at, now }: { at: number; now: number },
-): boolean {
-  if (policy.algorithm === 'sliding-log') return at > now - policy.windowMs
-  if (policy.algorithm === 'sliding-counter') return counterStart(counted, policy, now) === at
-  return isOpen(counted, policy, now) && counted.openedAt === at
-}
-
-/** Whether as much counts as is remembered: then older units may be missing, and nothing is given back. */
-function hasLostUnits(
-  counted: Counted,
-  { policy, limit, own, now }: { policy: Policy; limit: number; own: Units[]; now: number },
-): boolean {
-  return policy.algorithm === 'sliding-log'
-    ? sum(live(counted, policy, now)) >= maxRecorded(limit)
-    : sum(own) >= BigInt(maxUnits(policy))
-}
-
-function usedAt(counted: Counted, policy: Policy, now: number): bigint {
-  if (policy.algorithm === 'sliding-log') return sum(live(counted, policy, now))
-  if (policy.algorithm === 'fixed-window')
-    return isOpen(counted, policy, now) ? sum(counted.units) : 0n
-  const start = counterStart(counted, policy, now)
-  const current = sum(counted.units.filter(({ time }) => time === start))
-  const previous = sum(counted.units.filter(({ time }) => time === start - policy.windowMs))
-  const left = policy.windowMs - Math.max(0, now - start)
-  return current + (previous * BigInt(left)) / BigInt(policy.windowMs)
-}
-
-/** The first wait after which at most `most` units count. */
-function waitUntil(
-  counted: Counted,
-  policy: Policy,
-  { now, most }: { now: number; most: bigint },
-): number {
-  const longest = 4 * policy.windowMs + policy.resolutionMs
-  return firstWait(longest, (ms) => usedAt(counted, policy, now + ms) <= most)
-}
-
-function resetOf(counted: Counted, { policy, limit }: Check, now: number): number {
-  const { windowMs } = policy
-  if (policy.algorithm === 'fixed-window') {
-    const open = limit > 0 && isOpen(counted, policy, now) ? counted.openedAt : undefined
-    return endOf(policy, open ?? now) - now
-  }
-  if (limit === 0) return windowMs
-  const used = Number(usedAt(counted, policy, now))
-  if (used === 0) return windowMs
-  const next = waitUntil(counted, policy, { now, most: BigInt(Math.min(used, limit) - 1) })
-  const share = BigInt(Math.max(0, limit - used)) * BigInt(windowMs)
-  return Math.max(next, ceilDivide(share, BigInt(limit)))
-}
-
-/** The instants at which units taken now stop to count, by any reading of their time. */
-function endsOf(counted: Counted, policy: Policy, now: number): number[] {
-  const { windowMs, resolutionMs } = policy
-  const isLog = policy.algorithm === 'sliding-log'
-  const start = startOf(policy, isLog ? now : Math.max(now, counted.openedAt ?? now))
-  if (policy.algorithm === 'sliding-counter') return [start + 2 * windowMs]
-  if (policy.algorithm === 'fixed-window') return [endOf(policy, now), endOf(policy, start)]
-  return [now + windowMs, Math.ceil(now / resolutionMs) * resolutionMs + windowMs]
 }

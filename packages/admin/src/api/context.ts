@@ -31,7 +31,6 @@ export interface Call<Query = unknown, Body = unknown> {
   readonly body: Body
   /** The number of the changes in `If-Match`. */
   readonly number: number | undefined
-  /** The parts of the path, by name. */
   readonly path: Readonly<Record<string, string>>
 }
 

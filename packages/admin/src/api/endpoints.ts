@@ -137,5 +137,4 @@ const all = {
 
 export type EndpointName = keyof typeof all
 
-/** All operations by name. */
 export const endpoints: Readonly<Record<EndpointName, Endpoint>> = all

@@ -2,7 +2,6 @@ import { isIP } from 'node:net'
 import type { NamedIdentity } from '@sluice/policies'
 import { ApiError } from '../stores/api-error.ts'
 
-/** The key of a request, as a body has it. */
 export type KeyReference =
   | string
   | { readonly digest: string }

@@ -6,6 +6,7 @@ import type { CountedKey } from '@sluice/policies'
 import { ApiError, fromStore } from '../stores/api-error.ts'
 import type { Admin, Answering, Call } from './context.ts'
 import { isBareValue, type KeyReference, kindOf, readKey } from './key-reference.ts'
+import { topLists } from './live.ts'
 import { takenUnder } from './near.ts'
 import { policiesOf } from './policies.ts'
 import type * as schemas from './schemas/keys.ts'
@@ -44,6 +45,7 @@ export const lookup: Answering<unknown, Static<typeof schemas.lookupRequest>> = 
     }),
     ...(found === false && noteOn(counted)),
     policies: states,
+    inCode: deniedInCode(admin, digest),
   }
 }
 
@@ -260,7 +262,9 @@ function stateOf(
   const sought = { policy: labelOf(policy), windowMs: policy.windowMs }
   const taken = admin.metrics && takenUnder(admin.metrics, sought)?.keys
   const perWindow = taken?.find((each) => each.digest === digest)?.perWindow
-  const shown = { policy: policy.name, isPenalty: isPenalty(policy), mode, denied, perWindow }
+  const penalty = isPenalty(policy)
+  const withinMs = penalty && policy.windowMs > 0 ? policy.windowMs : undefined
+  const shown = { policy: policy.name, isPenalty: penalty, withinMs, mode, denied, perWindow }
   if (outcome === 'unknown') return shown
   if (!outcome || outcome.limit === Number.POSITIVE_INFINITY)
     return { ...shown, allowed: true, limit: 'unlimited' }
@@ -286,13 +290,20 @@ function deniedOf(
   return found?.count ?? (top?.floor === 0 ? 0 : undefined)
 }
 
-function nameOf({ metrics, policies }: Admin, digest: string): string | undefined {
-  for (const policy of policies?.policies ?? []) {
-    const top = metrics?.topKeys({ policy: labelOf(policy), window: '1h', most: 100 })
-    const found = top?.keys.find((each) => each.digest === digest)
-    if (found?.name !== undefined) return found.name
-  }
-  return undefined
+/** Finds the denials by policies that stand in code: no look-up reads their states. */
+function deniedInCode(admin: Admin, digest: string): readonly { policy: string; denied: number }[] {
+  if (!admin.metrics) return []
+  const live = new Set(admin.policies?.policies.map(({ name }) => name))
+  const options = { by: 'denied', window: '10m', most: 100 } as const
+  return topLists(admin, (name) => !live.has(name), options).flatMap(({ policy, keys }) =>
+    keys.filter((each) => each.digest === digest).map(({ count }) => ({ policy, denied: count })),
+  )
+}
+
+function nameOf(admin: Admin, digest: string): string | undefined {
+  if (!admin.metrics) return undefined
+  const keys = topLists(admin, () => true, { window: '1h', most: 100 }).flatMap(({ keys }) => keys)
+  return keys.find((each) => each.digest === digest && each.name !== undefined)?.name
 }
 
 function isUsed(outcome: PeekedOutcome | undefined): boolean {

@@ -5,6 +5,7 @@ import {
   instruments,
   labelOf,
   type Sample,
+  type TopKeysOptions,
 } from '@sluice/metrics'
 import { ApiError } from '../stores/api-error.ts'
 import type { Admin, Answering } from './context.ts'
@@ -62,19 +63,27 @@ export function liveOf(admin: Pick<Admin, 'instance' | 'metrics' | 'policies'>):
 }
 
 export const top: Answering<Static<typeof schemas.topQuery>> = ({ admin, query }) => {
+  const { policy, by = 'denied', window = '1m', most = 20 } = query
+  const isWanted = (name: string) => policy === undefined || policy === name
+  return { by, window, lists: topLists(admin, isWanted, { by, window, most }) }
+}
+
+/** Lists the busiest keys of each policy that had traffic. */
+export function topLists(
+  admin: Admin,
+  isWanted: (name: string) => boolean,
+  asked: Omit<TopKeysOptions, 'policy'>,
+) {
   const metrics = metricsOf(admin)
   const [shadows, names] = [shadowPolicies(admin), namesOf(admin)]
-  const { policy, by = 'denied', window = '1m', most = 20 } = query
   const read = reader(metrics.fleetSnapshot().families)
   const labels = new Set(read('sluice_checks_total').map(({ labels: [label = ''] }) => label))
-  const lists = [...labels].flatMap((label) => {
+  return [...labels].flatMap((label) => {
     const name = names.get(label) ?? label
-    const isWanted = policy === undefined || policy === name
-    const found = isWanted && metrics.topKeys({ policy: label, by, window, most })
+    const found = isWanted(name) && metrics.topKeys({ ...asked, policy: label })
     const mode = shadows.has(name) ? 'shadow' : 'enforce'
     return found ? [{ policy: name, mode, ...found }] : []
   })
-  return { by, window, lists }
 }
 
 /** Names of the policies in force by their labels in the metrics. */

@@ -3,7 +3,6 @@ import type { Answering } from './context.ts'
 import { hourMs, hoursOfDay } from './day.ts'
 import { liveOf, metricsOf, shadowPolicies } from './live.ts'
 
-/** Identities and policies of an answer. */
 const maxIdentities = 20
 const maxPolicies = 50
 

@@ -24,7 +24,6 @@ export const session: Answering = ({ admin, who }) => {
   }
 }
 
-/** Instances, their versions, and the store. */
 export const fleet: Answering = async ({ admin }) => {
   const { version, refused } = policiesOf(admin).state
   const members = await admin.reads.members()

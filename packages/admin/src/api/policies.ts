@@ -91,7 +91,6 @@ function kindOf({ rollback, kill }: PolicyEdit): string {
   return kill === undefined ? 'change' : 'kill'
 }
 
-/** @throws ApiError without policies */
 export function policiesOf({ policies }: Admin): NonNullable<Admin['policies']> {
   if (policies) return policies
   throw new ApiError(

@@ -9,7 +9,6 @@ import {
 } from '@sluice/policies'
 import type { Granted } from '../access/authorize.ts'
 
-/** The policies of a file as the page lists them. */
 export function listedPolicies(file: PolicyFile, inForce: readonly Policy[]): readonly object[] {
   const made = new Map(inForce.map((policy) => [policy.name, policy]))
   return placedPolicies(file).map(({ policy, path }) => {

@@ -12,7 +12,6 @@ type Rates = Traffic['policies'][number]
 const sampleMs = 5_000
 const spanMs = 60_000
 const maxPoints = 180
-/** The policies that an answer names. */
 const maxPolicies = 10
 
 /** Samples the counters of the fleet as long as somebody holds the history. */
@@ -92,7 +91,6 @@ export class TrafficHistory {
   }
 }
 
-/** Number of requests, whatever became of them. */
 function requestsOf({ requests }: Live): number {
   return sum(Object.values(requests))
 }
@@ -132,7 +130,6 @@ function ratesOf(policy: Live['policies'][number], base: Live): Rates {
   }
 }
 
-/** Returns the buckets of one answerer, in the span. */
 function bucketsOf({ answeredBy, buckets }: Live['latency'][number], base: Live) {
   const before = base.latency.find((each) => each.answeredBy === answeredBy)
   return buckets.map((bucket, index): Bucket => {

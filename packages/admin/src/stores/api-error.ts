@@ -7,7 +7,6 @@ import {
   warnOnce,
 } from '@sluice/core'
 
-/** A refusal, with the answer to the client. */
 export class ApiError extends Error {
   override readonly name: string = 'ApiError'
   readonly status: number
@@ -28,7 +27,6 @@ export class ApiError extends Error {
 
 /** Codes of Sluice for an unavailable store or broker, independent of the message. */
 const unavailable = /^SLUICE_(?:STORE_|REDIS_|BROKER_|NOT_DONE|UNANSWERED)/
-/** Codes of mistakes in a request. */
 const mistakes = /^SLUICE_(?:OPTION|POLICY|KEY|LIMIT|COST|TIER|PENALTY)_/
 
 /** The refusal that an error stands for; `undefined` for one that is a fault of the server. */

@@ -8,7 +8,6 @@ interface Shared<T> {
   (): Promise<T>
   /** Has the store asked anew: after a change the answer would be old. */
   forget(): void
-  /** The last answer, however old. */
   readonly last: T | undefined
 }
 
@@ -40,7 +39,6 @@ const ttlMs = 2_000
 const ttlOfQueueMs = 1_000
 /** A dead letter is one command of Redis: long lists are asked less often. */
 const ttlOfJobMs = 400
-/** Lists of dead letters that are kept. */
 const maxLists = 50
 
 interface Sources {

@@ -13,32 +13,32 @@ import {
 
 /** The options of `waitFor`. */
 export class WaitForTable {
-  /** Sends the polls. @default createFetch(), with a 500 as an answer: the job has failed */
+  /** Sends the polls. @default createFetch() without retries of a 500, which means a failed job */
   fetch?: Option<Fetch, Fetch> = (fetch, option) =>
     functionOption(fetch, option) ?? createFetch({ statuses: retriedStatuses })
-  /** Headers of each poll, for a monitor of the same origin as the answer only. @default none */
+  /** Headers of each poll, if the monitor has the response's origin. @default none */
   headers?: Option<NonNullable<RequestInit['headers']>, Headers | undefined> = (headers) =>
     headers && new Headers(headers)
-  /** Ends the waiting. @default none */
+  /** Cancels the wait. @default none */
   signal?: Option<AbortSignal> = (signal) => signal
   /**
-   * Wait (ms) before each poll if the server tells none; it grows by half each time, up to 30 s.
-   * @default 1000
+   * Wait (ms) before each poll if the server does not send one. It grows by half each time, up to
+   * 30 s. @default 1000
    */
   intervalMs?: Option<number, number> = msOption(1000)
-  /** Longest wait in all (ms), polls included, before a `StillPendingError`. @default 600,000 */
+  /** Longest total wait (ms), including polls, before a `StillPendingError`. @default 600,000 */
   maxWaitMs?: Option<number, number> = boundOption(600_000)
-  /** Base of a relative monitor, and origin of the answer. @default the URL of the answer */
+  /** Base of a relative monitor URL, and origin of the response. @default the response's URL */
   baseUrl?: Option<string | URL, string | undefined> = webUrl
-  /** Throws if the monitor has another origin than the answer. @default true */
+  /** Throws if the monitor and the response have different origins. @default true */
   sameOrigin?: Option<boolean, boolean> = flagOption(true)
   /**
-   * Tells whether an answer of the monitor means that the job is not done.
+   * Returns whether a response from the monitor means that the job is not done.
    * @default a 202, a 429, a 200 or 503 with `Retry-After`, or a 200 whose JSON has the `status`
    * 'pending' or 'running'
    */
   isPending?: Option<(response: Response) => boolean | Promise<boolean>> = functionOption
-  /** Called with every answer of a job that is not done. The body is cancelled after the call. */
+  /** Called with each response for a job that is not done. Its body is cancelled afterwards. */
   onPending?: Option<(response: Response) => void> = functionOption
 }
 

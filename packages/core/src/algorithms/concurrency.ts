@@ -5,13 +5,13 @@ import { plainWindow } from './flat-codec.ts'
 
 export interface ConcurrencyOptions {
   /**
-   * `concurrency` only: duration of a lease that is not renewed, because its process died.
+   * `concurrency` only: lifetime of a lease that is not renewed because its process died.
    * @default '30s'
    */
   lease?: Duration | undefined
   /**
-   * `concurrency` only: the wait that a refused client reads, because the end of a request is
-   * unknown.
+   * `concurrency` only: the wait sent to a refused client, because nobody knows when a request will
+   * end.
    * @default '1s'
    */
   retryAfter?: Duration | undefined

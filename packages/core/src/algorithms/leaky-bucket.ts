@@ -7,13 +7,13 @@ import { checkUnits, wholeUnits } from './max-units.ts'
 
 export interface LeakyBucketOptions {
   /**
-   * `leaky-bucket` only: the most units that wait for their turn: a whole number ≥ 0.
-   * @default as many as `maxDelay` lets
+   * `leaky-bucket` only: maximum number of units that wait for their turn, a whole number ≥ 0.
+   * @default as many as `maxDelay` allows
    */
   queue?: number | undefined
   /**
-   * `leaky-bucket` only: the longest that a request is held.
-   * @default '30s'; none beside `queue`
+   * `leaky-bucket` only: the longest time that a request is held.
+   * @default '30s'; none with `queue`
    */
   maxDelay?: Duration | undefined
 }

@@ -4,7 +4,7 @@ import { checkUnits, wholeUnits } from './max-units.ts'
 
 export interface TokenBucketOptions {
   /**
-   * `token-bucket` only: units that may be taken at once after a pause: a whole number ≥ 1.
+   * `token-bucket` only: units that may be taken at once after a pause, a whole number ≥ 1.
    * @default the limit
    */
   burst?: number | undefined

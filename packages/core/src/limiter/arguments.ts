@@ -10,7 +10,7 @@ import type { MaybePromise } from '../runtime/maybe-promise.ts'
 
 /** Options of `consume` and `charge`. */
 export interface CostOptions {
-  /** Units that are asked for: a whole number ≥ 0. @default 1 */
+  /** Number of units: a whole number ≥ 0. @default 1 */
   cost?: number | undefined
 }
 
@@ -28,9 +28,9 @@ export interface ReserveOptions extends CostOptions {
 /** Options of `peek`. */
 export interface PeekOptions extends CostOptions {
   /**
-   * Limits by the names of policies, for limits that depend on the request: whole numbers ≥ 0, or
-   * `unlimited`.
-   * @default the limit of the policy; if it depends on the request, that of the key's last request
+   * Limits by policy name, for limits that depend on the request: whole numbers ≥ 0, or
+   * `unlimited`. @default the limit of the policy; if it depends on the request, the one for the
+   * last request of the key
    */
   limits?: Readonly<Record<string, number | typeof unlimited>>
 }

@@ -22,26 +22,26 @@ export interface LimiterSettings extends ObserverOptions {
    * @default none
    */
   penalty?: PenaltyOptions | undefined
-  /** The store of the counts. @default memoryStore() */
+  /** Store that keeps the counts. @default memoryStore() */
   store?: Store | undefined
   /** The mode while the store fails. @default 'fallback' */
   failureMode?: FailureMode | undefined
   /**
-   * The longest that a request waits for the store, in ms, before the failure mode decides: 1 to
+   * Longest time (ms) that a request waits for the store before the failure mode decides: 1 to
    * 60,000.
    * @default 100
    */
   deadlineMs?: number | undefined
   /**
-   * Memory store used while the store is unavailable, such as `memoryStore({ maxKeys })` for
-   * another bound than 100,000 keys. All limiters of a store share it.
+   * Memory store used while the store is unavailable. `memoryStore({ maxKeys })` changes its bound
+   * of 100,000 keys. All limiters of a store share it.
    * @default memoryStore()
    */
   fallback?: MemoryStore | undefined
   /**
-   * The number of processes that share the limits, 1 to 1,000,000. Each enforces its share while
-   * the store fails.
-   * @default as many as the store has seen, 1 before it has seen any
+   * Number of processes that share the limits, 1 to 1,000,000. Each enforces its share while the
+   * store fails.
+   * @default as many as the store has seen, initially 1
    */
   instances?: number | undefined
 }
@@ -63,7 +63,7 @@ export type LimiterOptions = LimiterSettings &
   (
     | (PolicyOptions & Without<'policies'>)
     | ({
-        /** The quotas of every request: decided together, all or nothing. */
+        /** Quotas for every request. They are decided together, all or nothing. */
         policies: readonly PolicyOptions[]
       } & Without<Shorthand>)
     | ({ penalty: PenaltyOptions } & Without<Shorthand | 'policies'>)

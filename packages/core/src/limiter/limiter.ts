@@ -13,13 +13,13 @@ import type { Peeked } from './peek.ts'
 /** Options of `refund`. */
 export interface RefundOptions {
   /**
-   * The most units that each policy gives back, a whole number ≥ 0: for callers that reserve an
-   * estimate and return the rest. The refunds of one decision never give back more than it took. A
-   * lease of a `concurrency` policy has no parts, so it stays until it is released.
-   * @default all that is left
+   * Maximum number of units that each policy gives back, a whole number ≥ 0. For callers that
+   * reserve an estimate and return the rest. The refunds of one decision never give back more than
+   * it took. A lease of a `concurrency` policy has no parts, so it stays until it is released.
+   * @default all that are left
    */
   units?: number | undefined
-  /** The policies that give back what is theirs. @default all */
+  /** Policies that give back their units. @default all */
   policies?: readonly Policy[] | undefined
 }
 

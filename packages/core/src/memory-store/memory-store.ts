@@ -25,9 +25,9 @@ const keysWithoutPause = 1_000
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
-   * The most keys that are held. At the cap, expired keys are dropped first, then the least used
-   * key of a sample. An exhausted key is never dropped. When a whole sample is exhausted, new keys
-   * share 64 overflow buckets.
+   * Maximum number of keys. At the cap, expired keys are evicted first, then the least used key of
+   * a sample. An exhausted key is never evicted. When a whole sample is exhausted, new keys share
+   * 64 overflow buckets.
    * @default 100_000
    */
   maxKeys?: number | undefined

@@ -7,42 +7,42 @@ import { escapeName, policyName } from './policy.ts'
 
 interface NamedPenalty {
   /**
-   * The name that blocked clients see. Penalties with one name and one `within` on one store
-   * are the same penalty. A key that is blocked in one place is blocked in all of them.
-   * @default none: it is private to its limiter, and is shown as `penalty`
+   * Name that blocked clients see. Penalties with the same name and `within` on one store are the
+   * same penalty. A key that is blocked in one place is blocked in all of them.
+   * @default none: private to its limiter, shown as `penalty`
    */
   name?: string | undefined
-  /** Enforced, and never named in a response. @default false */
+  /** Enforces the penalty, but never names it in a response. @default false */
   hidden?: boolean | undefined
 }
 
 /** Blocks a key that is denied too often, each time for longer. */
 export interface AutomaticPenalty extends NamedPenalty {
   /**
-   * The number of denials that lead to a block: a whole number from 1 to 1,000,000. A blocked key
+   * Number of denials that lead to a block: a whole number from 1 to 1,000,000. A blocked key
    * collects none.
    */
   after: number
   /**
-   * Window of the denials. It begins with the first denial, and anew with the first one after its
-   * end.
+   * Window in which denials are counted. It begins with the first denial, and again with the first
+   * one after its end.
    */
   within: Duration
-  /** The duration of the first block. */
+  /** Duration of the first block. */
   for: Duration
   /**
-   * Factor by which each further block is longer: a number ≥ 1, fractions of a ms are dropped. A
+   * Factor by which each further block is longer: a number ≥ 1. Fractions of a ms are dropped. A
    * key that is not blocked again within the duration of its last block, or within `within` if that
-   * is longer, starts from the beginning.
+   * is longer, starts over.
    * @default 2
    */
   factor?: number | undefined
-  /** The longest block, at least `for`. @default '1d', or `for` where that is longer */
+  /** Longest block, at least `for`. @default '1d', or `for` if that is longer */
   max?: Duration | undefined
   /**
-   * Clears the policies that count the blocked key, so that it has its whole quota after the block.
-   * Without it, a block that is shorter than a window leaves the client out until the window ends.
-   * `for` is at least a second then, and no policy has `countDenied`.
+   * Resets the policies that count the blocked key, so that it has its full quota after the block.
+   * Without it, a client whose block is shorter than a window stays out until the window ends. It
+   * requires a `for` of at least a second, and no policy with `countDenied`.
    * @default false
    */
   thenReset?: boolean | undefined

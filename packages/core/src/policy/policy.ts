@@ -36,10 +36,10 @@ export const unlimited: unique symbol = Symbol.for('@sluice/core/unlimited/1')
 /** The options of a policy, apart from those of single algorithms. */
 class PolicyTable {
   /**
-   * The name of the quota, in headers, metrics and keys. All policies with one name on one store
+   * Name of the quota in headers, metrics and keys. All policies with the same name on one store
    * share one count for each key, in all limiters, routes and processes, so they should have one
    * limit too. Printable ASCII; best is `^[A-Za-z][A-Za-z0-9._-]{0,63}$`.
-   * @default none: the policy is private to its limiter, and is shown as `default`
+   * @default none: the policy is private to its limiter, shown as `default`
    */
   name?: Option<string> = (value, option) =>
     value === undefined ? undefined : policyName(value, option)
@@ -49,29 +49,26 @@ class PolicyTable {
    */
   limit: RequiredOption<number | typeof unlimited, number> = policyLimit
   /**
-   * The share of the limit that is left free, 0 to 0.5: `limit: 100, headroom: 0.1` allows 90, and
-   * says so. For the quota of an upstream that others use too, or that counts slightly differently.
-   * @default 0
+   * Share of the limit that is left unused, 0 to 0.5: `limit: 100, headroom: 0.1` allows 90, and
+   * clients see 90. For the quota of an upstream that others use too, or that counts slightly
+   * differently. @default 0
    */
   headroom?: Option<number, number> = headroomOf
   /**
-   * Length of the window: milliseconds, or a text such as `'10s'`, `'15m'`, `'1d'`. All but
-   * `concurrency` need one. For `fixed-window` also a day, week or month of the calendar:
+   * Length of the window: milliseconds, or a string such as `'10s'`, `'15m'`, `'1d'`. Required
+   * except for `concurrency`. For `fixed-window` also a calendar day, week or month:
    * `{ every: 'month', zone: 'Europe/Rome' }`.
    */
   window?: Option<Duration | DurationMs | CalendarWindow> = checkedElsewhere
-  /** The algorithm that counts the units of a window. @default 'sliding-log' */
+  /** Algorithm that counts the units. @default 'sliding-log' */
   algorithm?: Option<AlgorithmName, AlgorithmName> = choiceOption('sliding-log', algorithmNames)
-  /**
-   * Charges this policy for every denied request too, whichever policy denied it.
-   * @default false
-   */
+  /** Charges this policy for denied requests too, whichever policy denied them. @default false */
   countDenied?: Option<boolean, boolean> = flagOption(false)
   /**
-   * Life of a grant. For hot keys a process takes grants of units from the store, and spends them
-   * without asking. At most a tenth of the window; `sliding-log` only. See docs/prefetch.md for its
-   * cost.
-   * @default none: the store is asked for every request
+   * Lifetime of a grant. For hot keys, a process takes grants of units from the store and spends
+   * them without calling it. At most a tenth of the window; `sliding-log` only. See
+   * docs/prefetch.md for its cost.
+   * @default none: every request calls the store
    */
   prefetch?: Option<Duration> = checkedElsewhere
   /**
@@ -81,39 +78,36 @@ class PolicyTable {
    */
   reserve?: Option<boolean> = checkedElsewhere
   /**
-   * Decides by the last known state of a key, and tells the store afterwards. A key may go beyond
+   * Decides by the last known state of a key, and updates the store afterwards. A key may exceed
    * its limit by `maxUncounted` units for each process. Not for buckets and `concurrency`. See
    * docs/prefetch.md.
    * @default none: the store decides every request
    */
   async?: Option<AsyncOptions> = checkedElsewhere
   /**
-   * The place where a `regionalStore` decides: `'region'` divides the limit among the regions,
-   * `'global'` asks the global store for every request. Other stores have one place.
+   * Scope of the limit in a `regionalStore`: `'region'` divides it among the regions, `'global'`
+   * calls the global store for every request. Other stores have only one scope.
    * @default 'region'
    */
   reach?: Option<Reach, Reach> = choiceOption('region', ['region', 'global'])
-  /** Enforced, and never listed, named or counted in a response. @default false */
+  /** Enforces the policy, but never lists, names or counts it in a response. @default false */
   hidden?: Option<boolean, boolean> = flagOption(false)
   /**
-   * `'shadow'`: evaluated, counted and reported to `onShadow`, and never enforced.
+   * `'shadow'` evaluates and counts the policy and reports it to `onShadow`, but never enforces it.
    * @default 'enforce'
    */
   mode?: Option<PolicyMode, PolicyMode> = choiceOption('enforce', ['enforce', 'shadow'])
   /**
-   * Enforced for this share of the keys only, and in shadow for all others; a key stays where it
-   * is.
+   * Share of the keys that the policy is enforced for. It is in shadow mode for all others, and a
+   * key stays where it is.
    * @default all
    */
   enforce?: Option<EnforcedShare> = checkedElsewhere
-  /**
-   * The unit that clients see.
-   * @default 'requests'; 'concurrent-requests' for `concurrency`
-   */
+  /** Unit that clients see. @default 'requests'; 'concurrent-requests' for `concurrency` */
   unit?: Option<QuotaUnit> = optionalChoice(['requests', 'content-bytes', 'concurrent-requests'])
   /**
-   * The mode for requests of this policy while the store fails. Of a request with several policies
-   * the strictest mode counts: 'closed', then 'fallback', then 'open'. @default the limiter's
+   * Mode for requests of this policy while the store fails. If a request has several policies, the
+   * strictest mode applies: 'closed', then 'fallback', then 'open'. @default the limiter's
    */
   failureMode?: Option<FailureMode> = optionalChoice(failureModes)
 }

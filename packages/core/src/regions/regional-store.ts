@@ -10,19 +10,19 @@ import { Shares } from './shares.ts'
 
 /** The two stores of a region, and the shares of all regions. */
 export interface RegionalStoreOptions {
-  /** The region of this process: one that `shares` names. */
+  /** Region of this process, one of those in `shares`. */
   region: string
-  /** The store of this region: it decides all that it can. */
+  /** Store of this region. It decides everything that it can. */
   local: Store
-  /** The store of all regions: the pool, the policies of reach `global`, and the control plane. */
+  /** Store of all regions, with the pool, policies of reach `global`, and the control plane. */
   global: Store
   /**
-   * The share of each limit that is guaranteed to each region, in millionths at the finest. The
-   * regions borrow the rest. All processes of all regions need the same shares.
+   * Guaranteed share of each limit by region, in steps of at least a millionth. The regions borrow
+   * the rest. All processes of all regions need the same shares.
    */
   shares: Readonly<Record<string, number>>
   /**
-   * The longest that a request waits for the global store, in ms: 1 to 60,000, and less than the
+   * Longest time (ms) that a request waits for the global store: 1 to 60,000, and less than the
    * `deadlineMs` of the limiters.
    * @default 50
    */

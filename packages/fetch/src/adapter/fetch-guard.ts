@@ -4,14 +4,13 @@ import { createGuard, invalid, laxRouting, warnOnce } from '@sluice/http'
 /** The options that every adapter of fetch has beside those of the guard. */
 export interface FetchOptions<Asked extends readonly unknown[]> {
   /**
-   * Finds the client's address, such as in the header that your own proxy sets. `onMissingKey`
-   * decides on a request without an address. With 'ip' the request is an error, since it would
-   * share a key.
+   * Returns the client's address, such as from a header that your own proxy sets. If there is none,
+   * `onMissingKey` decides. With 'ip' the request is an error, because it would share a key.
    * @default the address of the connection
    */
   addressOf?: ((...asked: Asked) => string | undefined) | undefined
   /**
-   * Router for `routes`: `nodeRouter` of `@sluice/http/adapter`, which needs Node. @default none
+   * Router for `routes`: `nodeRouter` from `@sluice/http/adapter`, which needs Node. @default none
    */
   router?: Router | undefined
 }

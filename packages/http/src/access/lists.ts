@@ -10,7 +10,7 @@ export type Access = 'allow' | 'block' | 'unlisted'
 export interface AccessListOptions {
   /** Addresses and networks: `203.0.113.9`, `10.0.0.0/8`, `2001:db8::/32`. @default none */
   readonly ips?: readonly string[] | undefined
-  /** Keys, as `limiter.reset` takes them: `@key/partner`, `@user/42`. @default none */
+  /** Keys as in `limiter.reset`: `@key/partner`, `@user/42`. @default none */
   readonly keys?: readonly string[] | undefined
 }
 

@@ -49,10 +49,10 @@ function headerName(name: unknown, option: string): string {
 /** Options of `bearer`, and of other keys that a client sends. */
 export interface CredentialOptions<Native = unknown> {
   /**
-   * Says whether you issued this credential; may be async. Only `true` counts. With any other
-   * answer the request has no such key, and the next resolver of `firstOf`, or `onMissingKey`,
-   * decides. **Without `verify`, each made-up credential gets a full limit.** `false` says that
-   * something before the limiter has refused those, so nothing is verified here.
+   * Returns whether you issued this credential; may be async. Only `true` counts. Otherwise the
+   * request has no such key, and the next resolver of `firstOf`, or `onMissingKey`, decides.
+   * **Without `verify`, each made-up credential gets a full limit.** `false` means that something
+   * before the limiter has refused those, so nothing is verified here.
    * @default none: every credential counts as valid, and a limiter warns once
    */
   verify?: ((credential: string, request: Native) => MaybePromise<boolean>) | false | undefined
@@ -96,7 +96,7 @@ function isVerified(answer: unknown, name: string): boolean {
 
 /** Options of `apiKey`. */
 export interface ApiKeyOptions<Native = unknown> extends CredentialOptions<Native> {
-  /** The header that carries it. @default 'x-api-key' */
+  /** Header that carries the credential. @default 'x-api-key' */
   header?: string | undefined
 }
 

@@ -3,9 +3,9 @@ import { canonicalIp, type IpPrefixes, remember } from './canonical-ip.ts'
 import { defineIdentity, type IdentityResolver } from './resolver.ts'
 
 class IpTable {
-  /** Leading bits of an IPv6 that count: a customer has a /64 or more. 1 to 128. @default 64 */
+  /** Length of the IPv6 prefix, 1 to 128. A customer has a /64 or more. @default 64 */
   prefix6?: Option<number, number> = countOption(64, { min: 1, max: 128 })
-  /** Leading bits of an IPv4 that count. 1 to 32. @default 32 */
+  /** Length of the IPv4 prefix, 1 to 32. @default 32 */
   prefix4?: Option<number, number> = countOption(32, { min: 1, max: 32 })
 }
 

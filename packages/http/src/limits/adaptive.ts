@@ -12,9 +12,9 @@ import type { FoundLimit, LimitSource } from './source.ts'
 const code = 'SLUICE_LIMIT_INVALID'
 
 class AdaptiveTable extends SignalTable {
-  /** The limit that is always left: a whole number ≥ 0, less than `max`. */
+  /** Lowest limit: a whole number ≥ 0, less than `max`. */
   min: RequiredOption<number> = (min, option) => wholeNumber(min, { option, code }, { min: 0 })
-  /** The limit in quiet times: a whole number. */
+  /** Highest limit, in quiet times: a whole number. */
   max: RequiredOption<number> = (max, option) => wholeNumber(max, { option, code }, { min: 1 })
 }
 

@@ -3,7 +3,7 @@ import { invalid, type Option, type OptionsOf, objectOption, orDefault } from '@
 import type { Signal } from './signal.ts'
 
 class CpuTable {
-  /** Cores that the process may fill: more with threads, less in containers. @default 1 */
+  /** Number of cores that the process may use: more with threads, less in containers. @default 1 */
   cores?: Option<number, number> = (given, option) => {
     const cores = orDefault(given, 1)
     if (typeof cores === 'number' && Number.isFinite(cores) && cores > 0) return cores

@@ -24,21 +24,21 @@ const names: readonly string[] = weekdays
 export type Weekday = (typeof weekdays)[number]
 
 class RuleTable {
-  /** The days on which it begins: `['sat', 'sun']`. @default every day */
+  /** Days on which the rule begins: `['sat', 'sun']`. @default every day */
   days?: Option<readonly Weekday[], readonly Weekday[]> = daysOf
-  /** Time of day at which it begins: `'09:00'`. @default '00:00' */
+  /** Time of day at which the rule begins: `'09:00'`. @default '00:00' */
   from?: Option<string, string> = textOption(
     '00:00',
     /^(?:[01]\d|2[0-3]):[0-5]\d$/,
     "a time of day from '00:00' to '23:59', such as '09:00'",
   )
-  /** Time of day at which it ends. Before `from`: on the next day. @default '24:00' */
+  /** Time of day at which the rule ends. If before `from`, on the next day. @default '24:00' */
   to?: Option<string, string> = textOption(
     '24:00',
     /^(?:(?:[01]\d|2[0-3]):[0-5]\d|24:00)$/,
     "a time of day from '00:00' to '24:00', such as '09:00'",
   )
-  /** The limit meanwhile: a whole number ≥ 0, or `unlimited`. */
+  /** Limit while the rule applies: a whole number ≥ 0, or `unlimited`. */
   limit: RequiredOption<LimitValue> = limitOf
 }
 
@@ -48,11 +48,11 @@ export interface ScheduleRule extends OptionsOf<RuleTable> {}
 type Rule = SettingsOf<RuleTable>
 
 class ScheduleTable {
-  /** The zone whose clocks are meant, by its IANA name: `'Europe/Berlin'`, `'UTC'`. */
+  /** IANA name of the time zone: `'Europe/Berlin'`, `'UTC'`. */
   timeZone: RequiredOption<string, Intl.DateTimeFormat> = clockOf
-  /** The limit while no rule applies: a whole number ≥ 0, or `unlimited`. */
+  /** Limit while no rule applies: a whole number ≥ 0, or `unlimited`. */
   default: RequiredOption<LimitValue> = limitOf
-  /** Of several that apply, the first one counts. */
+  /** The rules. If several apply, the first one counts. */
   rules: RequiredOption<readonly ScheduleRule[], readonly Rule[]> = (rules, option) => {
     if (Array.isArray(rules) && rules.length > 0) {
       return rules.map((rule, index) => ruleOf(rule, `${option}[${index}]`))

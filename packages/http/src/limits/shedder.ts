@@ -18,11 +18,11 @@ import type { Report } from '../request/user-functions.ts'
 import { type Reading, SignalTable, smoothed } from './signal.ts'
 
 class ShedTable<Native> extends SignalTable {
-  /** The classes, the least important first: `['batch', 'critical']`. The last is never refused. */
+  /** Classes, least important first: `['batch', 'critical']`. The last is never refused. */
   classes: RequiredOption<readonly string[]> = classesOf
   /**
-   * The class of a request. A request without a class, or with an unknown one, belongs to the least
-   * important class. Asked under pressure only.
+   * Returns the class of a request. A request with no class or an unknown one is in the least
+   * important class. Called only under load.
    */
   priority: RequiredOption<(native: Native) => MaybePromise<string | null | undefined>> = (
     priority,
@@ -31,7 +31,7 @@ class ShedTable<Native> extends SignalTable {
     if (typeof priority === 'function') return priority
     throw invalid({ option }, priority, 'a function that finds the class of a request')
   }
-  /** The wait that a refused client gets, and the shortest refusal of a class. @default '5s' */
+  /** Wait sent to refused clients, and shortest time that a class is refused. @default '5s' */
   retryAfter?: Option<Duration, number> = durationOption('5s', durationMs)
 }
 

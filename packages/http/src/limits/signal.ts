@@ -30,7 +30,7 @@ export interface Signal {
 /** A signal, and the way it is watched. */
 export class SignalTable {
   /**
-   * `eventLoopDelay()`, `eventLoopUtilization()`, `cpu()`, or a function that finds a number ≥ 0,
+   * `eventLoopDelay()`, `eventLoopUtilization()`, `cpu()`, or a function that returns a number ≥ 0,
    * which needs `low` and `high`.
    */
   signal: RequiredOption<Signal | (() => MaybePromise<number>)> = (signal, option) => {
@@ -39,15 +39,15 @@ export class SignalTable {
       'eventLoopDelay(), eventLoopUtilization(), cpu() or a function that finds a number'
     throw invalid({ option }, signal, legal)
   }
-  /** There is room for more below it: a number ≥ 0. @default the signal's own */
+  /** Value below which there is room for more: a number ≥ 0. @default the signal's own */
   low?: Option<number> = checkedElsewhere
-  /** There is too much to do above it: more than `low`. @default the signal's own */
+  /** Value above which the load is too high: more than `low`. @default the signal's own */
   high?: Option<number> = checkedElsewhere
-  /** Shortest time between two samples, which need requests. @default '1s' */
+  /** Shortest time between two samples. Only requests trigger them. @default '1s' */
   interval?: Option<Duration, number> = durationOption('1s', durationMs)
   /**
-   * Smoothing time. Time in which older values fade from the average of the signal. After a change,
-   * nothing changes for the same time, so that the effect shows first.
+   * Time in which older values fade from the average of the signal. After a change, the next one
+   * waits as long, so that the effect shows first.
    * @default three intervals
    */
   smoothing?: Option<Duration> = checkedElsewhere

@@ -6,13 +6,13 @@ import type { FixedGuardOptions, GuardFields, NoPolicies, PolicyGuardOptions } f
 /** Code that a policy file names: a file holds data alone. */
 export interface NamedCode<Native> {
   /**
-   * Key resolvers by the names that the policies have for them: `{ tenant: tenant((req) =>
-   * req.tenant?.id) }`. @default none: there are `ip` and `route`
+   * Key resolvers by the names that policies use: `{ tenant: tenant((req) => req.tenant?.id) }`.
+   * @default none: only `ip` and `route`
    */
   keys?: Readonly<Record<string, KeyResolver<Native>>> | undefined
   /**
-   * Functions of the request, and limits that move by themselves, by the names that the policies
-   * have for them: `{ plan: (req) => req.user?.plan }`. @default none
+   * Functions of the request, and limits that change by themselves, by the names that policies use:
+   * `{ plan: (req) => req.user?.plan }`. @default none
    */
   values?: Readonly<Record<string, NamedValue<Native>>> | undefined
 }

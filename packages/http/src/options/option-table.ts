@@ -41,7 +41,7 @@ export type Message = string | object
 export type Preflights = 'pass' | 'count'
 
 interface KeyedPenalty<Native> {
-  /** The client that collects strikes, and is blocked. @default the guard's `key` */
+  /** Identifies the client that collects strikes and is blocked. @default the guard's `key` */
   key?: KeyResolver<Native> | undefined
 }
 
@@ -52,19 +52,19 @@ export type GuardPenalty<Native> = (AutomaticPenalty | ManualPenalty) & KeyedPen
 
 /** The options of policies that guards and routes have too. */
 export class SharedTable<Native> {
-  /** The client that is counted: `user(fn)`, or a function of the request. @default ip() */
+  /** Identifies the client to count: `user(fn)`, or a function of the request. @default ip() */
   key?: Option<KeyResolver<Native>> = (value, option) => {
     if (value !== undefined) checkResolver(value, option)
     return value
   }
-  /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default 1 */
+  /** Units that a request takes: a whole number ≥ 0, or a function that returns one. @default 1 */
   cost?: Option<PerRequest<Native, number>> = (value, option) => {
     if (value === undefined || typeof value === 'function') return value
     return wholeNumber(value, { option, code: 'SLUICE_COST_INVALID' }, { min: 0 })
   }
   /**
    * Holds units while a request runs. Its handler spends them: `request.rateLimit.spend(n)`. A
-   * function finds the units; with `true` they are its `cost`. For `sliding-log` and
+   * function returns how many to hold; `true` holds the `cost`. For `sliding-log` and
    * `fixed-window`. See docs/budgets.md.
    * @default false
    */
@@ -73,28 +73,28 @@ export class SharedTable<Native> {
     throw invalid({ option }, value, 'true, or a function that finds the units')
   }
   /**
-   * The limit if a limit function returns neither a whole number ≥ 0 nor `unlimited`. Required
-   * beside such a function.
+   * Limit if a limit function returns neither a whole number ≥ 0 nor `unlimited`. Required with
+   * such a function.
    */
   defaultLimit?: Option<number> = checkedElsewhere
   /**
-   * Gives the units of a request back unless this is true of its response: `(req, { status }) =>
-   * status === 401` counts failed logins. A client that leaves before the end is charged.
-   * @default every response counts
+   * Gives back the units of a request unless this returns true for its response:
+   * `(req, { status }) => status === 401` counts failed logins. A client that disconnects early is
+   * charged. @default every response counts
    */
   chargeWhen?: Option<ResponseCondition<Native>> = functionOption(
     'a function of the request and its response',
   )
   /**
-   * Gives the units of a request back when this is true of its response: `(req, { status }) =>
-   * status >= 500`. @default never
+   * Gives back the units of a request if this returns true for its response:
+   * `(req, { status }) => status >= 500`. @default never
    */
   refundWhen?: Option<ResponseCondition<Native>> = functionOption(
     'a function of the request and its response',
   )
   /**
-   * The clients for which the policy is enforced: a share of the keys, or a function of the
-   * request. For all others it is in shadow.
+   * Clients that the policy is enforced for: a share of the keys, or a function of the request. It
+   * is in shadow mode for all others.
    * @default everybody
    */
   enforce?: Option<EnforcedShare | ((native: Native) => MaybePromise<boolean>)> = checkedElsewhere
@@ -110,15 +110,13 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
   /** Addresses, networks and keys that pass uncounted and without headers. @default nobody */
   allow?: Option<AccessListOptions, AccessList | undefined> = readList
   /**
-   * Clients that are refused at once, with 403 and at no cost for the store; also if `allow` names
-   * them.
+   * Clients that are refused with 403, without a call to the store, even if `allow` lists them.
    * @default nobody
    */
   block?: Option<AccessListOptions, AccessList | undefined> = readList
   /**
-   * Blocks clients that are denied too often, each time for longer, and keys that `limiter.block`
-   * names. It holds on all routes of the guard, except those with a penalty of their own or
-   * `false`.
+   * Blocks clients that are denied too often, longer each time, and keys that `limiter.block`
+   * names. Applies to all routes of the guard, except those with a penalty of their own or `false`.
    * @default none
    */
   penalty?: Option<GuardPenalty<Native> | false> = (value, option) => {
@@ -130,12 +128,12 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
     if (value.key !== undefined) checkResolver(value.key, `${option}.key`)
     return value
   }
-  /** The treatment of a request without a key. @default 'ip' */
+  /** Treatment of requests without a key. @default 'ip' */
   onMissingKey?: Option<MissingKey, MissingKey> = choiceOption('ip', missingKeyModes)
   /**
-   * The key that a client sends again with a retry, so that both are charged once: `true` for the
-   * header Idempotency-Key, or a resolver. A retry has the key, the method, the path, the cost and
-   * the identity of the request before it. In the longest window of the policies, three retries are
+   * Key that a client repeats in a retry, so that both requests are charged once: `true` for the
+   * Idempotency-Key header, or a resolver. A retry has the same key, method, path, cost and
+   * identity as the request before it. In the longest window of the policies, three retries are
    * free. `false`: none, for a route.
    * @default none: every request is charged
    */
@@ -150,8 +148,8 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
     throw invalid({ option }, value, legal)
   }
   /**
-   * Tells whether CORS preflights (OPTIONS with `Origin` and `Access-Control-Request-Method`) count
-   * as other requests do. With `'pass'`, whatever runs for OPTIONS behind the limiter is not
+   * Counts CORS preflights (OPTIONS with `Origin` and `Access-Control-Request-Method`) like other
+   * requests, or lets them pass. With `'pass'`, whatever runs for OPTIONS behind the limiter is not
    * limited: any client can send requests of that shape. Blocked clients are still refused. Put
    * CORS middleware before the limiter instead, so that it answers preflights first.
    * @default 'count', with a warning at the first preflight
@@ -160,17 +158,17 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
     value === undefined
       ? value
       : choiceOption<Preflights>('count', ['pass', 'count'])(value, option)
-  /** A queue that takes requests before the application, or in place of a refusal. @default none */
+  /** Queue that takes requests before the application, or instead of a refusal. @default none */
   admission?: Option<Admission<Native>> = (value, option) => {
     if (value === undefined || typeof Object(value).take === 'function') return value
     throw invalid({ option }, value, 'what createAdmission({ queue, … }) makes')
   }
-  /** Requests that pass uncounted, without headers. @default none */
+  /** Returns true for requests that pass uncounted and without headers. @default none */
   skip?: Option<(native: Native) => MaybePromise<boolean>> = functionOption(
     'a function of the request',
   )
   /**
-   * The rate-limit headers to send; `[]` for Retry-After alone. If several limiters write to one
+   * Rate-limit headers to send; `[]` for Retry-After alone. If several limiters write to one
    * response, the first one chooses the IETF draft and the kind of legacy fields.
    * @default ['draft-11', 'legacy']
    */
@@ -180,8 +178,8 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
   /** Removes the headers from redirects: some clients wait before they follow. @default false */
   hideOnRedirect?: Option<boolean, boolean> = flagOption(false)
   /**
-   * Adds up to this share of the wait to Retry-After, at random, so that clients do not come back
-   * all at once: 0 to 1.
+   * Adds a random time to Retry-After, up to this share of the wait, so that clients do not all
+   * come back at once: 0 to 1.
    * @default 0
    */
   retryJitter?: Option<number, number> = (value, option) => {
@@ -190,19 +188,19 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
     throw invalid({ option }, share, 'a number from 0 to 1')
   }
   /**
-   * `leaky-bucket` only: the most requests that this process holds at once, a whole number ≥ 0. Any
-   * further request is refused with 503, and not charged.
+   * `leaky-bucket` only: maximum number of requests that this process holds, a whole number ≥ 0.
+   * Further requests are refused with 503 and not charged.
    * @default 10_000
    */
   maxWaiting?: Option<number, number> = countOption(10_000, { min: 0 })
   /**
-   * Refuses the less important classes of requests first, with 503 and uncounted, while there is
-   * too much to do. @default none
+   * Refuses less important classes of requests first under load, with 503 and uncounted.
+   * @default none
    */
   shed?: Option<ShedOptions<Native>, ShedSettings<Native> | undefined> = shedSettings
   /**
-   * Replaces the problem body of a refused request: a text, an object (sent as JSON), or a function
-   * that finds one.
+   * Replaces the problem body of a refused request: a string, an object (sent as JSON), or a
+   * function that returns one.
    */
   message?: Option<
     Message | ((native: Native, decision: RequestDecision) => MaybePromise<Message>)
@@ -212,14 +210,14 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
     throw invalid({ option }, value, 'a text, an object, or a function that finds one')
   }
   /**
-   * The status of a refused request, 400 to 599. Refusals without the client's fault are always
+   * Status of a refused request, 400 to 599. Refusals that are not the client's fault are always
    * 503: a store that failed, a full delay queue, a limit that is reduced for now.
    * @default 429
    */
   statusCode?: Option<number, number> = countOption(429, { min: 400, max: 599 })
   /**
-   * Replies to a refused request in place of Sluice; status and headers are set already. `'throw'`
-   * hands a `RateLimitError` to the error handling of the framework.
+   * Replies to a refused request instead of Sluice; status and headers are already set. `'throw'`
+   * passes a `RateLimitError` to the framework's error handling.
    */
   handler?: Option<Handler | 'throw'> = (value, option) => {
     if (value === undefined || value === 'throw' || typeof value === 'function') return value

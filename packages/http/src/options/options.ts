@@ -20,7 +20,7 @@ export interface HttpPolicyFields<Native>
     OptionsOf<SharedTable<Native>> {
   /**
    * Units that one key may take in any window: a whole number ≥ 0, `unlimited`, or a function that
-   * returns one of them. `tiers(…)`, `schedule(…)` and `adaptive(…)` are limits that move by
+   * returns one of them. `tiers(…)`, `schedule(…)` and `adaptive(…)` are limits that change by
    * themselves.
    */
   limit: LimitOption<Native>
@@ -63,7 +63,7 @@ export interface PolicyGuardOptions<Native, Handler = never>
   extends Optional<HttpPolicyFields<Native>>,
     OfLimiters<Native>,
     OptionsOf<GuardTable<Native, Handler>> {
-  /** The quotas of every request: decided together, all or nothing. */
+  /** Quotas for every request. They are decided together, all or nothing. */
   policies?: readonly HttpPolicyOptions<Native>[] | undefined
 }
 
@@ -78,8 +78,8 @@ export type Profile<Native> = HttpPolicyOptions<Native> & Without<'name'>
 /** The options of a route. */
 class RouteTable<Native, Handler> extends GuardTable<Native, Handler> {
   /**
-   * Tells whether the policies given here take the place of those around it, or are decided
-   * together with them, all or nothing.
+   * Replaces the surrounding policies with those given here, or decides both together, all or
+   * nothing.
    * @default 'replace'
    */
   combine?: Option<'replace' | 'add'> = checkedElsewhere
@@ -88,15 +88,15 @@ class RouteTable<Native, Handler> extends GuardTable<Native, Handler> {
 /** The options of a guard. */
 export class AppTable<Native, Handler> extends GuardTable<Native, Handler> {
   /**
-   * Limits for some requests, in place of the policies above or beside them, by method and path:
+   * Limits by method and path, which replace the policies above or are added to them:
    * `'POST /login'`, `'GET /search/:q'`, `'/files/*'`. `false` exempts exactly the written path,
    * and no alias of it. The most specific key counts.
    * @default none
    */
   routes?: Option<Routes<Native, Handler>> = checkedElsewhere
   /**
-   * Policies by name, which count only where routes name them: one quota each, wherever it is
-   * named. @default none
+   * Policies by name, which apply only to routes that name them. Each is one quota for all these
+   * routes. @default none
    */
   profiles?: Option<Profiles<Native>> = checkedElsewhere
 }
@@ -143,7 +143,7 @@ export type NoPolicies = Without<Shorthand | 'policies'>
 type GuardPolicies<Native> =
   | (HttpPolicyOptions<Native> & Without<'policies'>)
   | ({
-      /** The quotas of every request: decided together, all or nothing. */
+      /** Quotas for every request. They are decided together, all or nothing. */
       policies: readonly HttpPolicyOptions<Native>[]
     } & Without<Shorthand>)
 

@@ -14,18 +14,18 @@ const queueName = textOption(
 
 /** Options of all brokers. */
 export class KeptTable {
-  /** Dead letters that are kept; the oldest go first. A whole number ≥ 0. @default 10_000 */
+  /** Maximum number of dead letters: a whole number ≥ 0. The oldest go first. @default 10_000 */
   maxDeadLetters?: Option<number, number> = countOption(10_000, { min: 0 })
   /**
-   * Outcomes of other jobs that are kept, within their retention; the oldest go first, and their
-   * idempotency keys with them.
+   * Maximum number of other outcomes, which are kept for their retention. The oldest are dropped
+   * first, with their idempotency keys.
    * @default 100_000
    */
   maxKept?: Option<number, number> = countOption(100_000, { min: 0 })
   /**
-   * Most bytes of all outcomes, and of all dead letters: results, errors, payloads of dead letters,
-   * and about 2,000 for each job. The oldest go first. A single longer one is not kept. A whole
-   * number ≥ 0.
+   * Maximum bytes of all outcomes, and of all dead letters: results, errors, payloads of dead
+   * letters, and about 2,000 for each job. The oldest are dropped first. A single longer one is not
+   * kept. A whole number ≥ 0.
    * @default 50_000_000
    */
   maxKeptBytes?: Option<number, number> = countOption(50_000_000, { min: 0 })
@@ -42,11 +42,11 @@ export class SharedTable extends KeptTable {
   /** The name of the queue: letters, digits, `.`, `_` and `-`. @default 'jobs' */
   name?: Option<string, string> = queueName
   /**
-   * The longest that enqueueing or a lookup may take, in ms, before it is an error: 1 to 60,000.
+   * Longest time (ms) that enqueueing or a lookup may take before it fails: 1 to 60,000.
    * @default 2_000
    */
   deadlineMs?: Option<number, number> = countOption(2_000, { min: 1, max: 60_000 })
-  /** An object with `onError`, or a list. @default a warning, once for each message */
+  /** An object with `onError`, or a list of such objects. @default one warning for each message */
   observers?: Option<BrokerObservers | readonly BrokerObservers[], readonly BrokerObservers[]> =
     observersOption<BrokerObservers>(['onError'])
 }

@@ -28,7 +28,7 @@ import type { JobResponse } from './job-responses.ts'
 
 /** The options of `createAdmission`. */
 class AdmissionTable<Native> {
-  /** Queue that takes the requests. It needs an `identity`. */
+  /** Queue for the requests. It needs an `identity`. */
   queue: RequiredOption<Queue<Native>> = queueOf
   /**
    * Path or URL of the status monitor as clients see it, such as `'/jobs'`: the start of every
@@ -43,14 +43,14 @@ class AdmissionTable<Native> {
    */
   admit?: Option<Admit, Admit> = choiceOption('always', ['always', 'overflow', 'preferred'])
   /**
-   * Names of the soft policies: a request over these alone is queued, and over any other refused.
-   * `overflow` only.
+   * Names of the soft policies. A request over these alone is queued; over any other, it is
+   * refused. `overflow` only.
    * @default all
    */
   soft?: Option<readonly string[]> = (soft, option) =>
     soft === undefined ? soft : names(soft, option)
   /**
-   * Names of request headers that jobs carry, in lower case.
+   * Names of the request headers that jobs carry, in lower case.
    * @default ['content-type', 'accept-language']
    */
   headers?: Option<readonly string[], readonly string[]> = (headers, option) =>
@@ -58,30 +58,30 @@ class AdmissionTable<Native> {
       name.toLowerCase(),
     )
   /**
-   * The longest body, in bytes; a longer one gets 413. Without `toJob`, at most three quarters of
-   * the queue's `maxJobBytes`, since bytes become base64.
+   * Maximum size of a body in bytes; a larger one gets a 413. Without `toJob`, at most three
+   * quarters of the queue's `maxJobBytes`, because bytes become base64.
    * @default 65_536, or as much as the queue takes
    */
   maxBodyBytes?: Option<number> = checkedElsewhere
-  /** Makes the payload of the job. @default the envelope */
+  /** Builds the payload of the job. @default the envelope */
   toJob?: Option<(envelope: RequestEnvelope, native: Native) => MaybePromise<unknown>> =
     functionOption('a function of the envelope')
   /**
-   * Makes the answer for a job that is done, after a wait or for a repeated request. It has a
-   * status of 200 to 299, headers, and a body that is written as JSON.
+   * Builds the response for a finished job, after a wait or for a repeated request. It has a status
+   * of 200 to 299, headers, and a body that is written as JSON.
    * @default 200 with { id, status, result }
    */
   toAnswer?: Option<(job: JobStatus) => MaybePromise<JobResponse>> =
     functionOption('a function of the job')
-  /** Reading of `Idempotency-Key`. */
+  /** Settings for `Idempotency-Key`. */
   idempotency?: Option<IdempotencyOptions, SettingsOf<IdempotencyTable>> = objectOption(
     new IdempotencyTable(),
   )
-  /** The longest that a request is held for `Prefer: wait`. @default '30s' */
+  /** Longest time that a request is held for `Prefer: wait`. @default '30s' */
   maxWait?: Option<Duration, number> = durationOption('30s', waitBoundMs)
   /**
-   * Requests that are held for `Prefer: wait` at once in this process; one more is answered at
-   * once.
+   * Maximum number of requests that this process holds for `Prefer: wait`. Further ones are
+   * answered immediately.
    * @default 1_000
    */
   maxHeld?: Option<number, number> = countOption(1_000, { min: 0 })
@@ -96,7 +96,7 @@ class IdempotencyTable {
    */
   strict?: Option<boolean, boolean> = flagOption(false)
   /**
-   * Answer to a repeated request while its job has not ended: that job (202), or 409.
+   * Response to a repeated request before its job has ended: that job (202), or a 409.
    * @default 'same'
    */
   whileRunning?: Option<'same' | 'conflict', 'same' | 'conflict'> = choiceOption('same', [

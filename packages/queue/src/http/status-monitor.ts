@@ -33,7 +33,7 @@ class MonitorTable<Native> {
   /** Queue whose jobs the monitor shows. It needs an `identity`. */
   queue: RequiredOption<Queue<Native>> = queueOf
   /**
-   * Rate at which one identity may look, besides all other limits.
+   * Rate at which one identity may poll, in addition to all other limits.
    * @default { limit: 20, window: '1s' }
    */
   poll?: Option<{ limit: number; window: Duration }> = (poll, option) => {

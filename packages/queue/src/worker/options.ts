@@ -26,34 +26,34 @@ import type { Backoff, JobHandler } from './run.ts'
 
 /** The options of `createWorker`. */
 class WorkerTable<Payload, Result> extends QueueObserverTable {
-  /** Broker that the worker takes jobs from. */
+  /** Broker that supplies the jobs. */
   broker: RequiredOption<Broker> = brokerOf
-  /** Does a job. */
+  /** Runs a job. */
   handler: RequiredOption<JobHandler<Payload, Result>> = (handler, option) => {
     if (typeof handler === 'function') return handler
     throw invalid({ option }, handler, 'a function of the job')
   }
   /** Jobs that this worker runs at once: a whole number ≥ 1. @default 10 */
   concurrency?: Option<number, number> = countOption(10, { min: 1, max: 10_000 })
-  /** Runs that a job gets before it is a dead letter: a whole number ≥ 1. @default 5 */
+  /** Number of runs before a job becomes a dead letter: a whole number ≥ 1. @default 5 */
   attempts?: Option<number, number> = countOption(5, { min: 1, max: 1_000 })
   /**
-   * Before attempt n + 1 a job waits a random time up to `base` · 2^(n − 1), and `max` at most.
+   * Before attempt n + 1, a job waits a random time up to `base` · 2^(n − 1), and `max` at most.
    * @default { base: '1s', max: '5m' }
    */
   backoff?: Option<OptionsOf<BackoffTable>, Backoff> = backoffOf
   /**
-   * The longest that a run may take; then its signal is aborted, and it has failed.
+   * Longest time that a run may take. After that, its signal is aborted and it fails.
    * @default '5m'
    */
   timeout?: Option<Duration, number> = durationOption('5m', timerMs)
   /**
-   * Time after which a job of a silent worker runs elsewhere; at most twice that. At least a
-   * second. Shared brokers only.
+   * Time after which a silent worker's job runs elsewhere, at most twice that. At least a second.
+   * Shared brokers only.
    * @default '30s'
    */
   lease?: Option<Duration, number> = durationOption('30s', leaseMsOf)
-  /** The longest result, as JSON, in bytes. @default 1_000_000 */
+  /** Maximum size of a result as JSON, in bytes. @default 1_000_000 */
   maxResultBytes?: Option<number, number> = countOption(1_000_000, { min: 2 })
 }
 
@@ -78,12 +78,12 @@ interface RateOptions {
    */
   limit: number
   /**
-   * The window of `limit`: milliseconds, or a text such as `'1s'`. For a steady pace make it short:
+   * Window of `limit`: milliseconds, or a string such as `'1s'`. For a steady pace, make it short:
    * 1 in `'50ms'`, not 20 in `'1s'`.
    */
   window: Duration
   /**
-   * Store that counts `limit`: the Redis store for a broker that processes share.
+   * Store that counts `limit`. A broker that processes share needs the Redis store.
    * @default memoryStore(), for a broker of one process
    */
   store?: Store | undefined

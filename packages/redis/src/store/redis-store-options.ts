@@ -25,51 +25,51 @@ export type Clock = 'server' | 'client' | (() => number)
 /** Options of `redisStore`. */
 export interface RedisStoreOptions {
   /**
-   * Prefix of all keys: 1 to 64 of `A-Z a-z 0-9 . _ : -`. Braces are refused: in a Cluster they
-   * would choose the node of all keys.
+   * Prefix of all keys: 1 to 64 of `A-Z a-z 0-9 . _ : -`. Braces are rejected: in a Cluster, they
+   * would put all keys on one node.
    * @default 'sluice'
    */
   prefix?: string | undefined
   /**
-   * Makes the digest of identities an HMAC, so that nobody who reads keys can guess them. @default
-   * none
+   * Turns identity digests into HMACs, so that nobody who reads keys can guess the identities.
+   * @default none
    */
   secret?: string | undefined
   /**
-   * false keeps identities readable in keys (escaped, and as long as they are), for debugging.
+   * `false` keeps identities readable in keys (escaped, and in full), for debugging.
    * @default true
    */
   digest?: boolean | undefined
   /**
-   * Form of `sliding-log` in Redis: 'packed', or 'sorted-set' to be read with redis-cli, one member
-   * for every unit. A member takes Redis about 2 µs to write, so sorted sets take limits of 10,000
+   * Format of `sliding-log` in Redis: 'packed', or 'sorted-set', which redis-cli can read, with one
+   * member per unit. A member takes Redis about 2 µs to write, so sorted sets take limits of 10,000
    * at most.
    * @default 'packed'
    */
   encoding?: Encoding | undefined
-  /** Clock of all times. @default 'server' */
+  /** Clock that decisions use. @default 'server' */
   clock?: Clock | undefined
   /**
-   * Bounds of the calls that requests share; the defaults suit one Redis and one process of an API.
+   * Bounds of the calls that requests share. The defaults suit one Redis and one process of an API.
    */
   batch?: BatchOptions | undefined
   /**
-   * Time (ms) for which a denial of Redis is cached in this process. Resets, refunds and raised
-   * limits of other processes take effect within that time. 0 asks Redis every time; 60,000
-   * at most.
+   * Time (ms) for which a denial from Redis is cached in this process. Resets, refunds and raised
+   * limits of other processes take effect within that time. 0 calls Redis every time; 60,000 at
+   * most.
    * @default 1_000
    */
   denialTtlMs?: number | undefined
   /**
-   * Interval (ms) at which a process reports that it runs, 1,000 to 60,000. So each process knows
-   * its share of the limits when Redis is away. With 0 it never reports; then set `instances` of
-   * the limiter. The clock is compared as often.
+   * Interval (ms) at which a process reports that it is running, 1,000 to 60,000. So each process
+   * knows its share of the limits when Redis is down. With 0 it never reports; then set `instances`
+   * of the limiter. The clock is compared as often.
    * @default 5_000
    */
   heartbeatMs?: number | undefined
   /**
-   * An object with `onInvalid`, which is called for stored values that could not be read, and
-   * counted as empty; or a list of such objects.
+   * An object with `onInvalid`, or a list of such objects. It is called for stored values that
+   * cannot be read and count as empty.
    * @default none
    */
   observers?: StoreObservers | readonly StoreObservers[] | undefined
@@ -85,14 +85,14 @@ type StoreObservers = Pick<Observers, 'onInvalid'>
  */
 export interface BatchOptions {
   /**
-   * The most keys of one call: 1 to 4,000. 128 take Redis about half a millisecond. @default 128
+   * Maximum keys per call: 1 to 4,000. Redis takes about half a millisecond for 128. @default 128
    */
   maxKeys?: number | undefined
-  /** The most bytes of keys in one call: 1,024 to 1,048,576. @default 65_536 */
+  /** Maximum bytes of keys in a call: 1,024 to 1,048,576. @default 65_536 */
   maxBytes?: number | undefined
   /**
-   * The most calls that wait for an answer at once: 1 to 64. A call that Redis is slow to answer
-   * holds up the others no longer than that. @default 4
+   * Maximum number of calls in flight: 1 to 64. A slow call delays only the calls in flight with
+   * it. @default 4
    */
   maxInFlight?: number | undefined
 }

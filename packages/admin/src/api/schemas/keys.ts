@@ -53,6 +53,7 @@ export const lookupAnswer = open({
     open({
       policy: policyName,
       isPenalty: Type.Boolean({ description: 'True for a penalty: used are strikes.' }),
+      withinMs: optional(count('Of a penalty: the time (ms) in which strikes lead to a block.')),
       mode: oneOf(['enforce', 'shadow']),
       allowed: optional(
         Type.Boolean({ description: `False if a request is denied now. ${leftOutWithLimit}` }),
@@ -74,6 +75,10 @@ export const lookupAnswer = open({
       denied,
       perWindow: optional(perWindow),
     }),
+  ),
+  inCode: Type.Array(
+    open({ policy: policyName, denied: count('Denials of the last ten minutes, about.') }),
+    { description: 'Policies that stand in code and denied it: no look-up reads their states.' },
   ),
 })
 

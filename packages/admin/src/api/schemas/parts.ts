@@ -32,7 +32,6 @@ export function count(description: string) {
   return Type.Integer({ minimum: 0, description })
 }
 
-/** One of a few texts. */
 export function oneOf<const Texts extends string>(
   texts: readonly Texts[],
   options?: SchemaOptions,
@@ -43,7 +42,6 @@ export function oneOf<const Texts extends string>(
   )
 }
 
-/** Any value that JSON can carry. */
 export function anything(description: string) {
   return Type.Unknown({ description })
 }

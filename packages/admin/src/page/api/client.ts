@@ -1,4 +1,3 @@
-/** An answer of the API that is not the one that was asked for. */
 export class ApiError extends Error {
   readonly status: number
   readonly body: unknown
@@ -31,9 +30,7 @@ const endings: ReadonlyMap<number, string> = new Map([
 export interface Ask {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly body?: unknown
-  /** The version that a change is based on. */
   readonly ifMatch?: string | undefined
-  /** The tag of the known state. */
   readonly etag?: string | undefined
   readonly signal?: AbortSignal
 }
@@ -44,7 +41,6 @@ export interface Answer<T> {
   readonly etag: string | undefined
 }
 
-/** The longest that an answer is waited for, in ms. */
 const deadlineMs = 10_000
 
 /** Asks the API of the mount that this page is served from. */
@@ -105,7 +101,6 @@ function messageOf(body: unknown, response: Response): string {
   return `The server answered ${response.status} ${response.statusText}`.trim()
 }
 
-/** Puts an error in words for people. */
 export function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

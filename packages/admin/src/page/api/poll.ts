@@ -4,14 +4,12 @@ import { ApiError, ask, EndedError, OfflineError } from './client.ts'
 /** The newest answer of one address of the API, and its state. */
 export interface Polled<T> {
   readonly data: T | undefined
-  /** The error of the newest attempt. */
   readonly error: unknown
   /** Time of the newest answer, in ms since 1970. */
   readonly at: number | undefined
   readonly etag: string | undefined
 }
 
-/** The state of the way to the server. */
 export type Link = 'waiting' | 'online' | 'offline' | EndedError
 
 const pollMs = 2_000
@@ -107,7 +105,6 @@ export function usePolled<T>(path: string, everyMs: number = pollMs): Polled<T> 
   return { ...state, data: decoded<T>(state.data) }
 }
 
-/** Shows whether the server answers. */
 export function useLink(): Link {
   useUpdates((update) => {
     linkWatchers.add(update)

@@ -1,7 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useUpdates } from '../api/poll.ts'
 
-/** The views of the page, in the order of the navigation. */
 export const views = ['overview', 'policies', 'keys', 'top', 'queues', 'audit'] as const
 export type View = (typeof views)[number]
 
@@ -19,7 +18,6 @@ function placeOf(hash: string): Place {
   return { view, detail: decoded(detail) }
 }
 
-/** Makes the link to a place. */
 export function linkTo(view: View, detail = ''): string {
   return detail === '' ? `#/${view}` : `#/${view}/${encodeURIComponent(detail)}`
 }

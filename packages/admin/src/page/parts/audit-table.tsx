@@ -3,7 +3,7 @@ import type { AuditRecord, Lookup } from '../api/types.ts'
 import { Badge } from '../parts/basics.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { changeWords } from '../words/change-words.ts'
-import { distance, moment } from '../words/format.ts'
+import { distance, endText, moment } from '../words/format.ts'
 import { linkTo, useNow } from './app-state.ts'
 
 /** The trail is longer than all else. An action on this page refreshes it at once. */
@@ -12,18 +12,23 @@ export const auditMs = 5_000
 interface AuditTableProps {
   readonly label: string
   readonly records: readonly AuditRecord[]
-  /** Buttons for a record. */
   readonly actionsOn?: (record: AuditRecord) => ComponentChildren
   readonly blank?: ComponentChildren
   /** The text of a filter; left out: there is none. */
   readonly filter?: string
 }
 
-/** Lists who did what, and why. */
 export function AuditTable({ label, records, actionsOn, blank, filter }: AuditTableProps) {
   const now = useNow()
   const columns: readonly Column<AuditRecord>[] = [
-    { title: 'When', cell: ({ at }) => <span title={moment(at)}>{distance(at, now)}</span> },
+    {
+      title: 'When',
+      cell: ({ at }) => (
+        <span title={moment(at)}>
+          {endText(at)} <span class="muted wide">{distance(at, now)}</span>
+        </span>
+      ),
+    },
     { title: 'Who', look: 'slim-cut', cell: ({ actor }) => actor },
     {
       title: 'What',

@@ -58,7 +58,6 @@ export function ChangePreview({ state }: { state: PreviewState }) {
   )
 }
 
-/** Lists differences: old and new values. */
 function Differences({ differences }: { differences: readonly Difference[] }) {
   if (differences.length === 0) return <p class="muted">Nothing changes.</p>
   return (
@@ -87,7 +86,9 @@ function Touched({ affected: { known, why, policies } }: { affected: Affected })
   return (
     <div class="stack tight">
       <h3>Identities that it touches, by the busiest keys</h3>
-      {known && policies.length === 0 && <p class="muted">Nobody among the busiest keys.</p>}
+      {known && policies.length === 0 && (
+        <p class="muted">It changes nothing for the busiest keys.</p>
+      )}
       {policies.map(({ policy, basis, newlyDenied, newlyAllowed }) => (
         <p key={policy}>
           <strong>{policy}</strong> <span class="muted">by the last {basis}</span>{' '}

@@ -11,7 +11,6 @@ interface CountedIdentity {
   readonly isLifted?: boolean
 }
 
-/** Columns of an identity under a policy. */
 export const identityColumns: readonly Column<CountedIdentity>[] = [
   {
     title: 'Identity',

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks'
 import { usePolled } from '../api/poll.ts'
-import type { Audit as AuditAnswer, Policies, Session } from '../api/types.ts'
+import type { Audit as AuditAnswer, AuditRecord, Policies, Session } from '../api/types.ts'
 import { linkTo } from '../parts/app-state.ts'
 import { AuditTable, auditMs, newestOf } from '../parts/audit-table.tsx'
 import { Blank, Button, Loaded, Panel, View } from '../parts/basics.tsx'
@@ -12,13 +12,15 @@ export function Audit({ session, detail }: { session: Session; detail: string })
   const { etag } = usePolled<Policies>('policies')
   const [open, setOpen] = useState<Opened>()
   const records = useMemo(() => newestOf(audit.data?.records ?? []), [audit.data])
+  const isLast = ({ at }: AuditRecord) =>
+    !records.some((each) => each.at > at && each.before !== undefined)
   const mayChange = session.may.includes('policies') && session.features.changes
   return (
     <View title="Audit">
       <Panel
         title="Who did what, and why"
         flush
-        aside={<span class="muted small">{count(records.length)} actions</span>}
+        aside={<span class="muted small">actions: {count(records.length)}</span>}
       >
         <Loaded polled={audit} what="The audit trail">
           {() => (
@@ -34,7 +36,7 @@ export function Audit({ session, detail }: { session: Session; detail: string })
                 const isFile = record.action === 'policies.file'
                 if (before === undefined || isFile || !mayChange) return null
                 const dialog: Opened = (props) => (
-                  <UndoDialog {...props} before={before} record={record} />
+                  <UndoDialog {...props} before={before} record={record} isLast={isLast(record)} />
                 )
                 return (
                   <Button

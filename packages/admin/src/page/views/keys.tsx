@@ -226,7 +226,6 @@ function LastChange({ lookup, records }: TrailProps) {
   )
 }
 
-/** Lists the newest actions on a key. */
 function KeyTrail({ lookup, records }: TrailProps) {
   const own = records.filter((record) => concerns(record, lookup)).slice(0, 5)
   if (own.length === 0) return null

@@ -64,7 +64,7 @@ export function Overview({ session }: { session: Session }) {
                   // The first reading of the file changed nothing.
                   .filter(({ action, changes }) => action !== 'policies.file' || changes)
                   .slice(0, shownRows)}
-                blank={<Blank title="Nobody has done anything yet" />}
+                blank={<Blank title="Nothing has been changed yet" />}
               />
             )}
           </Loaded>

@@ -1,7 +1,6 @@
 import type { Policy } from '../api/types.ts'
 import { count, plain } from './format.ts'
 
-/** The texts of the form for one policy. */
 export interface PolicyForm {
   /** The numbers of the limit, by where they stand in it: `''`, `tiers free`. */
   readonly limits: Readonly<Record<string, string>>

@@ -22,12 +22,11 @@ import { type Bullmq, BullmqWorker } from './worker.ts'
 
 class BullmqTable extends SharedTable {
   /**
-   * Redis of the broker: `redis://…`, the options of an ioredis connection, or a function that
-   * makes a client, for a Cluster or node-redis. The broker opens its own connections, and ends
-   * them.
+   * Redis connection: `redis://…`, ioredis options, or a function that creates a client, for a
+   * Cluster or node-redis. The broker opens its own connections and closes them.
    */
   connection: RequiredOption<string | object | (() => object)> = checkedElsewhere
-  /** Prefix of BullMQ's keys; in braces (`{bull}`) for a Cluster. @default 'bull' */
+  /** Prefix of BullMQ's keys, in braces for a Cluster: `{bull}`. @default 'bull' */
   prefix?: Option<string, string> = textOption('bull', /./, "a text, as in 'bull' or '{bull}'")
 }
 

@@ -6,7 +6,7 @@ import { KeptTable } from '../options.ts'
 import { MemoryJobTable } from './job-table.ts'
 
 class MemoryBrokerTable extends KeptTable {
-  /** Names the queue, in events and for the limits of its workers. @default 'jobs' */
+  /** Name of the queue in events and in the limits of its workers. @default 'jobs' */
   name?: Option<string, string> = textOption('jobs', /./, 'a text')
 }
 

@@ -31,7 +31,7 @@ class RabbitmqTable extends SharedTable {
    * makes a connection, as for a certificate of your own. The broker ends what it opens.
    */
   connection: RequiredOption<string | object | (() => Promise<object>), RabbitmqServer> = serverOf
-  /** Redis, where jobs are kept: `redisStore(client)`. The client stays yours. */
+  /** Redis store that keeps the jobs: `redisStore(client)`. The broker never closes its client. */
   store: RequiredOption<Store> = checkedElsewhere
   /** Begins the names of RabbitMQ's queues and of the keys in Redis. @default 'sluice' */
   prefix?: Option<string, string> = textOption(
@@ -40,8 +40,8 @@ class RabbitmqTable extends SharedTable {
     "1 to 100 letters, digits, '.', '_' and '-'",
   )
   /**
-   * The server's `consumer_timeout`: it takes a job from a worker that holds it for longer.
-   * @default '30m', as the server's
+   * The server's `consumer_timeout`, after which it takes a job back from a worker.
+   * @default '30m', as on the server
    */
   consumerTimeout?: Option<Duration, number> = durationOption('30m', durationMs)
 }

@@ -4,8 +4,8 @@ import type { KeyAction, KeyPolicy, Lookup } from '../../api/types.ts'
 import { ActionDialog } from '../../parts/action-dialog.tsx'
 import { Choice, Field, Select } from '../../parts/forms.tsx'
 import { tell } from '../../parts/toasts.tsx'
-import { count, duration, endText, plain } from '../../words/format.ts'
-import { byCause, verdictOn } from './verdict.ts'
+import { count, endText, plain } from '../../words/format.ts'
+import { byCause, verdictOn, waitOf } from './verdict.ts'
 
 export type KeyActionName = keyof typeof acts | 'raise'
 
@@ -102,6 +102,7 @@ const times = [
 /** Gives an identity more for a time, of the policy that denies it or of another one. */
 export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDialogProps) {
   const limits = limitsOf(lookup)
+  const { tone, words } = verdictOn(lookup)
   const [policy, setPolicy] = useState(limits[0]?.policy ?? '')
   const [minutes, setMinutes] = useState<(typeof times)[number][0]>('60')
   const { limit: now, perWindow = 0 } = limits.find((each) => each.policy === policy) ?? {}
@@ -109,12 +110,8 @@ export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDia
   const [other, setOther] = useState('')
   const amount = typeof now === 'number' || chosen === 'unlimited' ? chosen : 'other'
   const isRight = amount !== 'other' || /^\d{1,15}$/.test(other)
-  const limit =
-    amount === 'unlimited'
-      ? amount
-      : amount === 'other'
-        ? Number(other)
-        : Number(now) * Number(amount)
+  const asked = amount === 'other' ? Number(other) : Number(now) * Number(amount)
+  const limit = amount === 'unlimited' ? amount : asked
   const until = Date.now() + Number(minutes) * 60_000
   const from = typeof now === 'number' ? `${count(now)} → ` : ''
   const text = `${plain(limit)}${windowOf(policy)}`
@@ -128,7 +125,7 @@ export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDia
     await call('keys/limit', { method: 'POST', body: { key, policy, limit, until, reason } })
     if (unblocks) await call('keys/unblock', { method: 'POST', body: { key, reason } })
     const also = unblocks ? ', and is not blocked any more' : ''
-    tell(`${label} may take ${text} under ${policy}, in force within a second${also}.`)
+    tell(`${label} may take ${text} under ${policy} until ${endText(Date.parse(until))}${also}.`)
     onDone()
   }
   return (
@@ -140,7 +137,7 @@ export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDia
           ? 'No policy limits it.'
           : (awayWords(lookup) ?? (!isRight && 'It needs a limit.'))
       }
-      reason={verdictOn(lookup).words}
+      reason={tone === 'deny' ? words : ''}
       actions={[
         { label: 'Raise', run: raise(false), look: isBlocked ? 'plain' : 'main' },
         ...(isBlocked ? [{ label: 'Raise and unblock', run: raise(true) }] : []),
@@ -186,11 +183,10 @@ export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDia
           </span>
         )}
       </p>
-      {still.map(({ policy: name, isPenalty, retryAfterMs }) => (
-        <p key={name} class="toned near">
-          {name} still {isPenalty ? 'blocks' : 'denies'} it
-          {retryAfterMs !== undefined && `, for ${duration(retryAfterMs)} more`}.
-          {isPenalty && ' “Raise and unblock” lifts the block as well.'}
+      {still.map((of) => (
+        <p key={of.policy} class="toned near">
+          {of.policy} still {of.isPenalty ? 'blocks' : 'denies'} it, {waitOf(of)}.
+          {of.isPenalty && ' “Raise and unblock” lifts the block as well.'}
         </p>
       ))}
     </ActionDialog>
@@ -201,7 +197,7 @@ function awayWords({ isAway }: Lookup): string | undefined {
   return isAway ? 'The store is away, so nothing can be changed now.' : undefined
 }
 
-/** The policies that have a limit, the one that denies first. A penalty is no policy. */
+/** The policies that have a limit, the one that denies first, and any in shadow last. */
 export function limitsOf({ policies }: Lookup): readonly KeyPolicy[] {
   return byCause(policies).filter(({ isPenalty }) => !isPenalty)
 }

@@ -31,7 +31,8 @@ function State({ of, policies, windowOf }: StatesProps & { of: KeyPolicy }) {
     <li class="stack tight">
       <div class="row apart">
         <span>
-          <strong>{policy}</strong> {isPenalty && <Badge tone="near">penalty</Badge>}{' '}
+          <strong>{policy}</strong>{' '}
+          {isPenalty && policy !== 'penalty' && <Badge tone="near">penalty</Badge>}{' '}
           {isShadow && <Badge tone="shadow">shadow</Badge>}{' '}
           {allowed === false && (
             <Badge tone={isShadow ? 'shadow' : 'deny'}>
@@ -45,12 +46,15 @@ function State({ of, policies, windowOf }: StatesProps & { of: KeyPolicy }) {
             {` ${isPenalty ? 'strikes' : 'units'}`}
             {limit !== undefined &&
               ` of ${plain(limit)}${of.capacity === undefined ? windowOf(policy) : ''}`}
+            {of.withinMs !== undefined && ` / ${duration(of.withinMs)}`}
           </span>
         </span>
       </div>
       {limit !== undefined && <Meter share={share} label={`${policy}: ${percent(share)} used`} />}
       <div class="row apart muted small">
-        <span>{!isPenalty && denialWords(of.denied[span], words)}</span>
+        <span>
+          {isPenalty ? 'each denied request is a strike' : denialWords(of.denied[span], words)}
+        </span>
         <span>{stateWords(of, isBlocked)}</span>
       </div>
     </li>
@@ -70,7 +74,7 @@ function stateWords(of: KeyPolicy, isBlocked: boolean): string {
   if (!allowed && retryAfterMs === undefined) return 'waiting cannot help'
   if (!allowed) return `allowed again in ${duration(retryAfterMs ?? 0)}`
   if (isPenalty) return 'not blocked'
-  if (isBlocked && !used) return 'requests do not count while it is blocked'
+  if (isBlocked && !used) return 'denied requests take nothing'
   if (refillMs !== undefined) return `${limit} units come back in ${duration(refillMs)}`
   return used && resetMs ? `next units in ${duration(resetMs)}` : 'all units are left'
 }

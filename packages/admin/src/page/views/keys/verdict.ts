@@ -14,7 +14,8 @@ export function byCause(policies: readonly KeyPolicy[]): readonly KeyPolicy[] {
   const { denialsOf } = denialsIn(policies)
   const rank = (of: KeyPolicy): number => {
     const { mode, allowed, isPenalty } = of
-    if (allowed === false && mode === 'enforce') return isPenalty ? 0 : 1
+    if (mode === 'shadow') return 5
+    if (allowed === false) return isPenalty ? 0 : 1
     if (denialsOf(of) > 0) return 1
     return allowed === undefined ? 2 : allowed ? 4 : 3
   }
@@ -47,39 +48,56 @@ export function shareUsed({ capacity, limit, used = 0, allowed }: KeyPolicy): nu
   return typeof most === 'number' && most > 0 ? used / most : allowed === false ? 1 : 0
 }
 
-/** Says whether a key is refused, by which policy, for how long, and how often and since when. */
-export function verdictOn({ policies, isAway }: Lookup): {
+/** Says whether a key is refused, by which policy, for how long, and how often. */
+export function verdictOn({ policies, isAway, inCode }: Lookup): {
   readonly tone: 'ok' | 'near' | 'deny'
   readonly words: string
 } {
   const because = denialWords(policies)
+  const byCode = inCode.map(({ policy, denied }) => `${policy} ${count(denied)}`).join(', ')
+  const also = byCode && ` Limits that stand in code denied it within eleven minutes: ${byCode}.`
   if (isAway && policies.every(({ used, limit }) => (used ?? limit) === undefined)) {
     const denials = because || ' There are no denials among the busiest keys.'
     return { tone: 'near', words: `The store is away, and what it counts is unknown.${denials}` }
   }
   const sorted = byCause(policies).filter(({ mode }) => mode === 'enforce')
-  const denying = sorted.find(({ allowed }) => allowed === false)
+  const [denying, ...others] = sorted.filter(({ allowed }) => allowed === false)
   if (denying) {
-    const { policy, isPenalty, retryAfterMs } = denying
-    const until =
-      retryAfterMs === undefined ? 'and waiting cannot help' : `for ${duration(retryAfterMs)} more`
-    const why = because || isPenalty ? '' : `: ${usedOf(denying)}`
+    const { policy, isPenalty, retryAfterMs = Number.POSITIVE_INFINITY } = denying
+    const longer = others.find((other) => (other.retryAfterMs ?? 0) > retryAfterMs)
+    const until = `${policy}, ${waitOf(denying)}${because && !isPenalty ? '' : causeOf(denying)}.`
+    const then = longer ? ` ${longer.policy} denies it ${waitOf(longer)}.` : ''
     return {
       tone: 'deny',
-      words: `${isPenalty ? 'Blocked' : 'Denied'} by ${policy}, ${until}${why}.${because}`,
+      words: `${isPenalty ? 'Blocked' : 'Denied'} by ${until}${then}${because}${also}`,
     }
   }
   const unclear = sorted.find(({ allowed }) => allowed === undefined)
   if (unclear) {
     return {
       tone: 'near',
-      words: `The limit of ${unclear.policy} depends on the request.${because}`,
+      words: `The limit of ${unclear.policy} depends on the request.${because}${also}`,
     }
   }
   const [nearest] = sorted.toSorted((one, other) => shareUsed(other) - shareUsed(one))
   const near =
     nearest && shareUsed(nearest) > 0 ? `; nearest is ${nearest.policy}, ${usedOf(nearest)}` : ''
-  return { tone: 'ok', words: `Allowed now${near}.${because}` }
+  return {
+    tone: also ? 'near' : 'ok',
+    words: `${also ? 'No limit of the file denies it now' : 'Allowed now'}${near}.${because}${also}`,
+  }
+}
+
+export function waitOf({ retryAfterMs }: KeyPolicy): string {
+  return retryAfterMs === undefined
+    ? 'and waiting cannot help'
+    : `for ${duration(retryAfterMs)} more`
+}
+
+/** Says what led to a denial. A block by hand has no denials. */
+function causeOf(of: KeyPolicy): string {
+  if (!of.isPenalty) return `: ${usedOf(of)}`
+  return shareUsed(of) < 1 ? '' : `, after ${count(of.used ?? 0)} denied requests`
 }
 
 function usedOf(of: KeyPolicy): string {
@@ -96,18 +114,5 @@ function denialWords(policies: readonly KeyPolicy[]): string {
     .sort((one, other) => denialsOf(other) - denialsOf(one))
   if (counted.length === 0) return ''
   const parts = counted.map((each) => `${each.policy} ${count(denialsOf(each))}`)
-  return ` Denials within ${words}: ${parts.join(', ')}.${ageWords(counted)}`
-}
-
-/** Says when the first denial was. The counts of a longer span may be a bit too high. */
-function ageWords(counted: readonly KeyPolicy[]): string {
-  const within = (span: Span): number =>
-    counted.reduce((sum, { denied }) => sum + (denied[span] ?? Number.NaN), 0)
-  const ages = [
-    ['less than two minutes', within('1m') >= within('1h')],
-    ['less than eleven minutes', within('10m') >= within('1h')],
-    ['more than ten minutes', within('10m') < within('1h') * 0.9],
-  ] as const
-  const [age] = ages.find(([, isRight]) => isRight) ?? []
-  return age === undefined ? '' : ` The first one of the last hour: ${age} ago.`
+  return ` Denials within ${words}: ${parts.join(', ')}.`
 }

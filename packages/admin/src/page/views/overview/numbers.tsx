@@ -8,7 +8,6 @@ import { brief, count, latency, percent } from '../../words/format.ts'
 
 type PolicyRates = Rates['policies'][number]
 
-/** Requests and refusals, now and over time. */
 export function Numbers({ traffic, audit }: { traffic: Rates; audit: Audit | undefined }) {
   const seconds = Math.max(1, traffic.spanMs / 1_000)
   const { requests, denied, shadowDenied, nearMisses, p50Ms, p99Ms } = traffic

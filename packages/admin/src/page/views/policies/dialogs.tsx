@@ -11,17 +11,14 @@ import { tell } from '../../parts/toasts.tsx'
 import { killModes } from '../../words/change-words.ts'
 import { brief, moment } from '../../words/format.ts'
 
-/** Properties of every dialog about policies. */
 export interface OpenProps {
   /** The version that is looked at: a change in between is a conflict. */
   readonly ifMatch: string | undefined
   readonly onClose: () => void
 }
 
-/** A dialog that is open, with its subject. */
 export type Opened = (props: OpenProps) => VNode
 
-/** Properties of the lists whose rows open dialogs. */
 export interface ListProps {
   readonly mayChange: boolean
   readonly onOpen: (dialog: Opened) => void
@@ -33,13 +30,11 @@ interface EditDialogProps extends OpenProps {
   readonly path: string
   /** The request without its reason. */
   readonly body: object
-  /** Said when it is done. */
   readonly done: (version: string) => string
   readonly reason?: string
   readonly children: ComponentChildren
 }
 
-/** Shows the effect of an edit before it is made. */
 function EditDialog(props: EditDialogProps) {
   const { path, body, done, ifMatch, children, label, ...rest } = props
   const [base] = useState(ifMatch)
@@ -61,7 +56,6 @@ function EditDialog(props: EditDialogProps) {
   )
 }
 
-/** An entry or an override, to be undone. */
 interface EntryToRemove {
   readonly policy: string
   readonly field: string
@@ -93,8 +87,9 @@ export function RemoveDialog({
 export function UndoDialog({
   record,
   before,
+  isLast,
   ...props
-}: OpenProps & { record: AuditRecord; before: string }) {
+}: OpenProps & { record: AuditRecord; before: string; isLast: boolean }) {
   return (
     <EditDialog
       {...props}
@@ -110,13 +105,12 @@ export function UndoDialog({
       </p>
       <p class="muted">
         The changes of {before}, the version before it, count again, over the file as it is today.
-        Later changes are undone too.
+        {!isLast && ' Later changes are undone too.'}
       </p>
     </EditDialog>
   )
 }
 
-/** The kill switch of the whole fleet. */
 export function KillDialog({ now, ifMatch, onClose }: OpenProps & { now: Policies }) {
   const [kill, setKill] = useState(now.kill)
   const [base] = useState(ifMatch)

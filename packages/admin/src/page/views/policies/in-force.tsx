@@ -9,7 +9,6 @@ import { PolicyEditor } from './policy-editor.tsx'
 
 type InForceProps = ListProps & { readonly policies: Policies }
 
-/** The policies as they are now. */
 export function InForce({
   policies: { version, policies, entries },
   mayChange,
@@ -120,7 +119,6 @@ export function InForce({
   )
 }
 
-/** The changes of values of a policy itself. */
 function valuesOf({ name }: Policy, entries: readonly Entry[]): readonly Entry[] {
   return entries.filter(({ policy, field }) => policy === name && field !== 'override')
 }
@@ -141,7 +139,6 @@ function routesText(routes: readonly string[]): string {
   return routes.map((route) => (route === '*' ? 'all others' : route)).join(', ')
 }
 
-/** Limits of single identities. */
 export function Overrides({
   overrides,
   mayChange,
