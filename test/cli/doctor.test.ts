@@ -40,7 +40,6 @@ const finding = (severity: Finding['severity'], seen: string, fix?: string) => (
   ...(fix !== undefined && { fix: expect.stringContaining(fix) }),
 })
 
-/** Starts a server for one test. */
 async function startOwn(...args: readonly string[]): Promise<RedisServer> {
   const server = await startRedis({ args: ['--maxmemory', '200mb', ...args] })
   onTestFinished(() => server.stop())
@@ -269,7 +268,6 @@ describe('the server', () => {
 })
 
 describe('a proxy that is trusted', () => {
-  /** Looks at the proxies that an API trusts. */
   const ofProxy = async (origin: string) =>
     (await examine(redis.url, '--api', `${origin}/`)).of('proxy')
 

@@ -6,7 +6,6 @@ import { run } from '../support/run.ts'
 import { runSluice } from './run-sluice.ts'
 import { testFiles } from './test-files.ts'
 
-/** A request as every format can tell it. */
 interface Sent {
   readonly timeMs: number
   readonly ip: string

@@ -2,7 +2,6 @@ import { createLimiter, type Decision, memoryStore, type PolicyOptions } from '@
 import { type Dialect, formatHeaders } from '@sluice/headers'
 
 export interface Arrival {
-  /** Milliseconds on the client's clock. */
   readonly atMs: number
   readonly path: string
   readonly status: number

@@ -76,7 +76,6 @@ describe('pacing', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  /** A quota that counts down, for an hour. */
   function hourly(limit: number) {
     const answers = Array.from({ length: limit }, (_, used): ScriptedAnswer => {
       const left = limit - used - 1

@@ -20,7 +20,6 @@ const patience = { maxWaitMs: 600_000, maxTotalWaitMs: 600_000 }
 const telling = (RateLimit: string): ScriptedAnswer => ({ headers: { RateLimit } })
 const ofUser = (key: string, left: number) => `"user";r=${left};t=30;pk=:${btoa(key)}:`
 
-/** Calls one path often, all at once. */
 function callMany(fetch: typeof globalThis.fetch, count: number, path = '/items') {
   return settled(Promise.all(Array.from({ length: count }, () => fetch(origin + path))))
 }

@@ -183,14 +183,6 @@ describe('Retry-After', () => {
     ])
   })
 
-  it('is not sent when one of two violated policies can never be satisfied', () => {
-    const never = { ...denied, name: 'never', retryAfterMs: Number.POSITIVE_INFINITY }
-    expect(format([denied, never])).toEqual([
-      'RateLimit-Policy: "default";q=100;w=60, "never";q=100;w=60',
-      'RateLimit: "default";r=0;t=30, "never";r=0;t=30',
-    ])
-  })
-
   it('is not sent when no violated policy knows how long', () => {
     expect(format([{ ...denied, retryAfterMs: undefined }])).toHaveLength(2)
     expect(format([{ ...denied, retryAfterMs: Number.NaN }])).toHaveLength(2)

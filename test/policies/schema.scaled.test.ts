@@ -11,7 +11,6 @@ import { publishedSchema } from './published-schema.ts'
 const schema = JSON.parse(JSON.stringify(publishedSchema(optionEntries(compile(['http'])))))
 const valid = new Ajv2020({ strict: false, allErrors: true }).compile(schema)
 
-/** A file that has every kind of field. */
 const whole = {
   policies: [
     {

@@ -14,7 +14,6 @@ pollOften()
 
 const minuteMs = 60_000
 
-/** Waits until each source was read twice. */
 async function twoPolls({ documents }: Store): Promise<void> {
   const read = vi.spyOn(Object(documents), 'revision')
   await until('each source was read twice', () => read.mock.calls.length > 2)

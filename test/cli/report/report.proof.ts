@@ -20,7 +20,6 @@ beforeEach((test) => {
   if (!browser) test.skip('there is no Chrome')
 })
 
-/** Opens the report from the disk. */
 async function open(width = 1_280, scheme: 'light' | 'dark' = 'light') {
   if (!browser) throw new Error('there is no Chrome')
   const watched = await openPage(browser, url, { width, scheme })
