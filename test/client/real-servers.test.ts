@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import fastifyRateLimit from '@fastify/rate-limit'
 import { createFetch, type WaitEvent } from '@sluice/client'
-import { rateLimit } from '@sluice/express'
+import { type RateLimitOptions, rateLimit } from '@sluice/express'
 import { rateLimitPlugin } from '@sluice/fastify'
 import express, { type RequestHandler } from 'express'
 import { rateLimit as expressRateLimit } from 'express-rate-limit'
@@ -50,36 +50,27 @@ function fastifyWith(register: (app: FastifyInstance) => PromiseLike<unknown>) {
 }
 
 const ours = { limit: 3, window: '2s' } as const
-const theirs = { limit: 3, windowMs: 2000 }
+const sluice = (own: RateLimitOptions = {}) => expressWith(() => rateLimit({ ...ours, ...own }))
+const others = { limit: 3, windowMs: 2000 }
+const ofExpress = (standardHeaders: 'draft-6' | 'draft-7' | 'draft-8') =>
+  expressWith(() => expressRateLimit({ ...others, standardHeaders, legacyHeaders: false }))
+const ofFastify = (own: object = {}) =>
+  fastifyWith((app) => app.register(fastifyRateLimit, { max: 3, timeWindow: 2000, ...own }))
 
-const servers: [string, ReturnType<typeof expressWith>][] = [
-  ['@sluice/express', expressWith(() => rateLimit(ours))],
-  ['@sluice/express, draft-7', expressWith(() => rateLimit({ ...ours, headers: ['draft-7'] }))],
-  ['@sluice/express, draft-6', expressWith(() => rateLimit({ ...ours, headers: ['draft-6'] }))],
-  ['@sluice/express, legacy', expressWith(() => rateLimit({ ...ours, headers: ['legacy'] }))],
-  [
-    '@sluice/express, no headers but Retry-After',
-    expressWith(() => rateLimit({ ...ours, headers: [] })),
-  ],
-  ['@sluice/fastify', fastifyWith((app) => app.register(rateLimitPlugin, ours))],
-  ['express-rate-limit', expressWith(() => expressRateLimit(theirs))],
-  ...(['draft-6', 'draft-7', 'draft-8'] as const).map(
-    (standardHeaders): [string, ReturnType<typeof expressWith>] => [
-      `express-rate-limit, ${standardHeaders}`,
-      expressWith(() => expressRateLimit({ ...theirs, standardHeaders, legacyHeaders: false })),
-    ],
-  ),
-  [
-    '@fastify/rate-limit',
-    fastifyWith((app) => app.register(fastifyRateLimit, { max: 3, timeWindow: 2000 })),
-  ],
-  [
-    '@fastify/rate-limit, draft-6 headers',
-    fastifyWith((app) =>
-      app.register(fastifyRateLimit, { max: 3, timeWindow: 2000, enableDraftSpec: true }),
-    ),
-  ],
-]
+const servers = Object.entries({
+  '@sluice/express': sluice(),
+  '@sluice/express, draft-7': sluice({ headers: ['draft-7'] }),
+  '@sluice/express, draft-6': sluice({ headers: ['draft-6'] }),
+  '@sluice/express, legacy': sluice({ headers: ['legacy'] }),
+  '@sluice/express, no headers but Retry-After': sluice({ headers: [] }),
+  '@sluice/fastify': fastifyWith((app) => app.register(rateLimitPlugin, ours)),
+  'express-rate-limit': expressWith(() => expressRateLimit(others)),
+  'express-rate-limit, draft-6': ofExpress('draft-6'),
+  'express-rate-limit, draft-7': ofExpress('draft-7'),
+  'express-rate-limit, draft-8': ofExpress('draft-8'),
+  '@fastify/rate-limit': ofFastify(),
+  '@fastify/rate-limit, draft-6 headers': ofFastify({ enableDraftSpec: true }),
+})
 
 describe('over real sockets', () => {
   it.concurrent.each(servers)('one refusal is enough for %s', async (_, start) => {

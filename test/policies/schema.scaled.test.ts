@@ -11,72 +11,47 @@ import { publishedSchema } from './published-schema.ts'
 const schema = JSON.parse(JSON.stringify(publishedSchema(optionEntries(compile(['http'])))))
 const valid = new Ajv2020({ strict: false, allErrors: true }).compile(schema)
 
-const whole = {
-  policies: [
-    {
-      name: 'burst',
-      limit: 20,
-      window: '1s',
-      resolution: '10ms',
-      key: { firstOf: ['user', 'ip'] },
-    },
-    {
-      name: 'sustained',
-      algorithm: 'token-bucket',
-      limit: { tiers: { free: 600, pro: 'unlimited' }, by: 'plan', default: 60 },
-      window: 60_000,
-      burst: 30,
-      enforce: { share: 0.5 },
-      refundWhen: { by: 'failed' },
-    },
-    {
-      name: 'plan',
-      limit: 1_000_000,
-      algorithm: 'fixed-window',
-      window: { every: 'month', zone: 'Europe/Rome' },
-    },
-    { name: 'far', limit: 100, window: '1m', async: { maxUncounted: 5 } },
-    { name: 'queue', algorithm: 'leaky-bucket', limit: 5, window: '1s', queue: 3, maxDelay: '2s' },
-  ],
-  profiles: {
-    night: {
-      limit: {
-        schedule: {
-          timeZone: 'Europe/Berlin',
-          default: 10,
-          rules: [{ days: ['sat'], from: '09:00', to: '24:00', limit: 5 }],
-        },
-      },
-      window: '1m',
-      algorithm: 'fixed-window',
-      align: 'clock',
-    },
-  },
-  routes: {
-    'POST /login': {
-      policies: [{ name: 'login', limit: 5, window: '15m', key: 'ip' }],
-      combine: 'add',
-    },
-    '/night': 'night',
-    '/health': false,
-  },
-  overrides: [
-    {
-      policy: 'sustained',
-      key: { tenant: 'acme', id: 7 },
-      limit: 20_000,
-      mode: 'shadow',
-      until: '2026-12-31T23:59:59Z',
-      reason: 'load test',
-    },
-  ],
-  penalty: { after: 10, within: '1m', for: '5m', factor: 2, key: 'ip' },
-  headers: ['draft-11'],
-  allow: { ips: ['10.0.0.0/8'], keys: ['@user/1'] },
-  statusCode: 429,
-  retryJitter: 0.2,
-  message: { text: 'slow down' },
-}
+const whole: object = parse(`
+policies:
+  - { name: burst, limit: 20, window: 1s, resolution: 10ms, key: { firstOf: [user, ip] } }
+  - name: sustained
+    algorithm: token-bucket
+    limit: { tiers: { free: 600, pro: unlimited }, by: plan, default: 60 }
+    window: 60000
+    burst: 30
+    enforce: { share: 0.5 }
+    refundWhen: { by: failed }
+  - { name: plan, limit: 1000000, algorithm: fixed-window, window: { every: month, zone: Europe/Rome } }
+  - { name: far, limit: 100, window: 1m, async: { maxUncounted: 5 } }
+  - { name: queue, algorithm: leaky-bucket, limit: 5, window: 1s, queue: 3, maxDelay: 2s }
+profiles:
+  night:
+    limit:
+      schedule:
+        timeZone: Europe/Berlin
+        default: 10
+        rules: [{ days: [sat], from: '09:00', to: '24:00', limit: 5 }]
+    window: 1m
+    algorithm: fixed-window
+    align: clock
+routes:
+  POST /login: { policies: [{ name: login, limit: 5, window: 15m, key: ip }], combine: add }
+  /night: night
+  /health: false
+overrides:
+  - policy: sustained
+    key: { tenant: acme, id: 7 }
+    limit: 20000
+    mode: shadow
+    until: 2026-12-31T23:59:59Z
+    reason: load test
+penalty: { after: 10, within: 1m, for: 5m, factor: 2, key: ip }
+headers: [draft-11]
+allow: { ips: [10.0.0.0/8], keys: ['@user/1'] }
+statusCode: 429
+retryJitter: 0.2
+message: { text: slow down }
+`)
 
 type Path = readonly (string | number)[]
 

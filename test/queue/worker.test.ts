@@ -17,22 +17,13 @@ import { mostWithin } from '../support/most-within.ts'
 import { goneStore } from '../support/store-through.ts'
 import { fakeTime, newJob, roomy } from './broker-bench.ts'
 
-const hostile = new Proxy<ProxyHandler<object>>(
-  {},
-  {
-    get: () => () => {
-      throw Object.create(null)
-    },
-  },
-)
-
-const hostileKeys: ProxyHandler<object> = {
-  ownKeys() {
-    throw Object.create(null)
-  },
+const throwing = () => {
+  throw Object.create(null)
 }
+/** A handler that throws whatever it is asked. */
+const hostile = new Proxy({}, { get: () => throwing })
+const hostileKeys = new Proxy({}, { ownKeys: throwing })
 
-/** Time is faked: jobs that wait for minutes are waited for in no time. */
 describe('a worker', () => {
   let broker: Broker
   let events: QueueEvent[]
@@ -182,7 +173,7 @@ describe('a worker', () => {
 
   it.each<[string, () => Promise<unknown>, string | RegExp]>([
     ['a result that JSON cannot carry', returns({ big: 1n }), /^the result .* as JSON: big is/],
-    ['a hostile Proxy', returns(new Proxy({}, hostileKeys)), /cannot be made a text/],
+    ['a hostile Proxy', returns(hostileKeys), /cannot be made a text/],
     ['a result that is too long', returns('x'.repeat(200)), /longer than maxResultBytes \(100\)/],
     ['what cannot be made a text, thrown', throws(Object.create(null)), unwritable],
     ['nothing, thrown', throws(undefined), 'undefined'],
