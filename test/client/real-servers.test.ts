@@ -1,8 +1,9 @@
 import type { RequestListener } from 'node:http'
 import fastifyRateLimit from '@fastify/rate-limit'
 import { createFetch, type WaitEvent } from '@sluice/client'
-import { type RateLimitOptions, rateLimit } from '@sluice/express'
+import { rateLimit } from '@sluice/express'
 import { rateLimitPlugin } from '@sluice/fastify'
+import type { Dialect } from '@sluice/headers'
 import express, { type RequestHandler } from 'express'
 import { rateLimit as expressRateLimit } from 'express-rate-limit'
 import fastify, { type FastifyInstance } from 'fastify'
@@ -50,7 +51,8 @@ function fastifyWith(register: (app: FastifyInstance) => PromiseLike<unknown>) {
 }
 
 const ours = { limit: 3, window: '2s' } as const
-const sluice = (own: RateLimitOptions = {}) => expressWith(() => rateLimit({ ...ours, ...own }))
+const sluice = (own: { headers?: Dialect[] } = {}) =>
+  expressWith(() => rateLimit({ ...ours, ...own }))
 const others = { limit: 3, windowMs: 2000 }
 const ofExpress = (standardHeaders: 'draft-6' | 'draft-7' | 'draft-8') =>
   expressWith(() => expressRateLimit({ ...others, standardHeaders, legacyHeaders: false }))
