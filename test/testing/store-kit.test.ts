@@ -46,8 +46,10 @@ const counting = (
   }
   return {
     apply: (right, op, checks) => right.apply(op, checks.map(placed)),
-    change: (right, { op, checks }) =>
-      right.change({ op, checks: (checks as readonly CountedKey[]).map(placed) } as Change),
+    change(right, change) {
+      const checks: readonly CountedKey[] = change.checks
+      return right.change(Object.assign({ ...change }, { checks: checks.map(placed) }))
+    },
   }
 }
 
