@@ -5,7 +5,7 @@ import { createClient } from 'redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
-import { isProof, scaled } from '../support/scale.ts'
+import { scaled } from '../support/scale.ts'
 import { until } from '../support/until.ts'
 import { newJob, roomy, TestBench } from './broker-bench.ts'
 
@@ -157,29 +157,37 @@ describe('a broker whose Redis is frozen', () => {
   })
 })
 
-describe('an enqueue whose job is added when nobody waits any more', () => {
-  const late = async () => {
-    const added: string[] = []
-    const connected = withOwn('addStandardJob', async (add) => {
-      await sleep(200)
-      const answer = await add()
-      added.push('job')
-      return answer
-    })
-    return { added, ...(await setUp(100, connected)) }
+describe('an enqueue that is refused though its job is added', () => {
+  const late = async (add: () => Promise<unknown>) => {
+    await sleep(200)
+    return add()
   }
 
-  it('withdraws the job', async () => {
-    const { broker, added } = await late()
+  it('withdraws the job where nobody waits any more', async () => {
+    let isAdded = false
+    const adding = withOwn('addStandardJob', async (add) => {
+      const answer = await late(add)
+      isAdded = true
+      return answer
+    })
+    const { broker } = await setUp(100, adding)
     const job = newJob()
     await expect(broker.enqueue(job, roomy)).rejects.toMatchObject(failed)
-    await until('the job is added', () => added.length === 1)
+    await until('the job is added', () => isAdded)
     await until('its place is free', async () => (await broker.depth()).depth === 0)
     expect(await broker.status(job.id)).toBeUndefined()
   })
 
-  it('keeps a job that an idempotency key stands for', async () => {
-    const { bench, broker } = await late()
+  const thenFails = async (add: () => Promise<unknown>) => {
+    await add()
+    throw new Error('Command timed out')
+  }
+
+  it.each([
+    ['after its deadline', 100, late],
+    ['before it fails', 2_000, thenFails],
+  ])('keeps a job with a key that is added %s, and its place', async (_when, deadlineMs, how) => {
+    const { bench, broker } = await setUp(deadlineMs, withOwn('addStandardJob', how))
     const job = newJob()
     const terms = { ...roomy, idempotency }
     await expect(broker.enqueue(job, terms)).rejects.toMatchObject(failed)
@@ -190,67 +198,45 @@ describe('an enqueue whose job is added when nobody waits any more', () => {
   })
 })
 
-it('an enqueue that fails though the job was added does not take the place of the job, nor its key', async () => {
-  const connected = withOwn('addStandardJob', async (add) => {
-    await add()
-    throw new Error('Command timed out')
-  })
-  const { bench, broker } = await setUp(2_000, connected)
-  const job = newJob()
-  const terms = { ...roomy, idempotency }
-  await expect(broker.enqueue(job, terms)).rejects.toMatchObject(failed)
-  await bench.has({ id: job.id, state: 'pending' }, 'a job that was added')
-  expect(await broker.depth()).toMatchObject({ depth: 1 })
-  const known = { outcome: 'known', id: job.id }
-  expect(await broker.enqueue(newJob(), terms)).toEqual(known)
-})
-
 const connections: readonly (readonly [string, Connected])[] = [
   ['a URL', byUrl],
   ['a client of ioredis', byIoredis],
   ['a client of node-redis', byNodeRedis],
 ]
 
-const faults: readonly (readonly [string, (redis: RedisServer) => unknown])[] = [
-  ['is frozen', (redis) => redis.pause()],
-  ['is gone', (redis) => redis.kill()],
-]
+const frozen = (redis: RedisServer) => redis.pause()
+const gone = (redis: RedisServer) => redis.kill()
 
 // Each ends by its deadlines, some three seconds, or the test runs out of time.
-describe.each(connections.slice(0, scaled(1, 3)))(
-  'closing without Redis: %s',
-  (_what, connected) => {
-    const endless = { handler: () => new Promise(() => undefined), lease: '1s' } as const
+describe.each(connections.slice(0, scaled(1, 3)))('closing without Redis: %s', (_, connected) => {
+  const endless = { handler: () => new Promise(() => undefined), lease: '1s' } as const
 
-    async function running() {
-      const opened = await setUp(2_000, connected)
-      await opened.bench.enqueued()
-      const worker = opened.bench.worker(endless)
-      await until('it runs', async () => (await opened.broker.depth()).running === 1)
-      return { ...opened, worker }
-    }
+  it('ends where it never was', async () => {
+    const connection = connected(`redis://127.0.0.1:${await freePort()}`)
+    const { bench, broker } = open({ connection })
+    await bench.worker(endless).close({ grace: 100 })
+    await broker.close()
+  })
 
-    it('ends where it never was', async () => {
-      const connection = connected(`redis://127.0.0.1:${await freePort()}`)
-      const { bench, broker } = open({ connection })
-      await bench.worker(endless).close({ grace: 100 })
-      await broker.close()
-    })
-
-    it.each(faults.slice(0, scaled(1, 2)))('ends while it %s', async (_how, fail) => {
-      const { redis, broker, worker } = await running()
-      await fail(redis)
-      await worker.close({ grace: 100 })
-      await broker.close()
-    })
-
-    it.runIf(isProof)('ends a broker whose workers nobody has closed', async () => {
-      const { redis, broker } = await running()
-      redis.pause()
-      await broker.close()
-    })
-  },
-)
+  it.each<[string, (redis: RedisServer) => unknown, isWorkerClosed: boolean]>(
+    scaled(
+      [['is frozen', frozen, true]],
+      [
+        ['is frozen', frozen, true],
+        ['is gone', gone, true],
+        ['is frozen, and nobody has closed its worker', frozen, false],
+      ],
+    ),
+  )('ends while it %s', async (_how, fail, isWorkerClosed) => {
+    const { redis, bench, broker } = await setUp(2_000, connected)
+    await bench.enqueued()
+    const worker = bench.worker(endless)
+    await until('it runs', async () => (await broker.depth()).running === 1)
+    await fail(redis)
+    if (isWorkerClosed) await worker.close({ grace: 100 })
+    await broker.close()
+  })
+})
 
 it('errors that are none of a job use up none of its attempts', async () => {
   const redis = await startRedis()
