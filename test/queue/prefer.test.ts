@@ -26,12 +26,9 @@ describe('Prefer', () => {
     expect(parsePrefer(header)).toEqual(expected)
   })
 
-  it('is read, whatever it is', { timeout: 60_000 }, () => {
-    fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 1_100 }), (header) => {
-        parsePrefer(header)
-      }),
-    )
+  it('is read, whatever it is', () => {
+    const header = fc.string({ unit: 'binary', maxLength: 120 })
+    fc.assert(fc.property(header, (text) => void parsePrefer(text)))
   })
 
   it('is read in no time, however it is made', () => {
