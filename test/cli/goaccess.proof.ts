@@ -143,20 +143,17 @@ beforeEach((test) => {
   if (!goaccess) test.skip('there is no goaccess')
 })
 
-describe('hits and visitors a host', () => {
-  it.each(Object.entries(formats))(
-    'are those of goaccess in the format %s',
-    async (name, { sluice = name, hasAgent = true, ...format }) => {
-      const requests = requestsOf(name)
-      const lines = requests.map((sent) => `${format.line(sent)}\n`)
-      const log = write(`${name}.log`, lines.join(''))
-      const witness = await askGoaccess(log, format.goaccess)
-      const own = await askSluice(log, sluice, hasAgent)
-      expect(own).toEqual(witness)
-      expect([...own.values()].reduce((sum, { hits }) => sum + hits, 0)).toBe(requests.length)
-    },
-    60_000,
-  )
+describe('hits and visitors a host', { timeout: 60_000 }, () => {
+  it.each(Object.entries(formats))('are those of goaccess in the format %s', async (name, read) => {
+    const { sluice = name, hasAgent = true, ...format } = read
+    const requests = requestsOf(name)
+    const lines = requests.map((sent) => `${format.line(sent)}\n`)
+    const log = write(`${name}.log`, lines.join(''))
+    const witness = await askGoaccess(log, format.goaccess)
+    const own = await askSluice(log, sluice, hasAgent)
+    expect(own).toEqual(witness)
+    expect([...own.values()].reduce((sum, { hits }) => sum + hits, 0)).toBe(requests.length)
+  })
 })
 
 interface Counts {

@@ -91,17 +91,15 @@ describe('over real sockets', () => {
     expect(events[0]?.waitMs).toBeLessThan(3500)
   })
 
-  it.concurrent.each(servers.filter(([name]) => !name.includes('no headers')))(
-    'pacing spares refusals of %s',
-    async (_, start) => {
-      const { url, statuses } = await start()
-      const fetch = createFetch({ pace: true })
-      await Promise.all(Array.from({ length: 5 }, async () => (await fetch(url)).text()))
-      // Without pacing two are refused; a machine that is held up for long may squeeze two calls together.
-      expect(statuses.filter((status) => status === 200)).toHaveLength(5)
-      expect(statuses.length).toBeLessThanOrEqual(6)
-    },
-  )
+  const telling = servers.filter(([name]) => !name.includes('no headers'))
+  it.concurrent.each(telling)('pacing spares refusals of %s', async (_, start) => {
+    const { url, statuses } = await start()
+    const fetch = createFetch({ pace: true })
+    await Promise.all(Array.from({ length: 5 }, async () => (await fetch(url)).text()))
+    // Without pacing two are refused; a machine that is held up for long may squeeze two calls together.
+    expect(statuses.filter((status) => status === 200)).toHaveLength(5)
+    expect(statuses.length).toBeLessThanOrEqual(6)
+  })
 
   it('a request that costs more than a whole limit is handed out at once', async () => {
     const points = rateLimit({ name: 'graphql', limit: 100, window: '1m', cost: () => 150 })
