@@ -126,8 +126,9 @@ const patience = { maxWaitMs: 3_600_000, maxTotalWaitMs: 3_600_000, retries: 100
 
 describe('whatever policies there are, and whoever is aborted', () => {
   it('nobody is sent before told, all others get through, and nothing is left behind', async () => {
-    await fc.assert(
-      fc.asyncProperty(world, async ({ policies, masks, dialect, pace, plans, ...net }) => {
+    const property = fc.asyncProperty(
+      world,
+      async ({ policies, masks, dialect, pace, plans, ...net }) => {
         const named = policies.map((one, index) => ({ ...one, name: `p${index}` }))
         const policiesOf = (path: string) => {
           const mask = masks.find((_, index) => paths[index] === path) ?? 1
@@ -158,9 +159,9 @@ describe('whatever policies there are, and whoever is aborted', () => {
           await settled(fetch(origin + path))
           expect(sent.slice(before).map(({ sentMs }) => sentMs)).toEqual([startMs])
         }
-      }),
-      { numRuns: scaled(25, 150) },
+      },
     )
+    await fc.assert(property, { numRuns: scaled(25, 150) })
   })
 
   it('nobody is sent before told by a server that names its policies now and then', async () => {
@@ -186,19 +187,17 @@ describe('whatever policies there are, and whoever is aborted', () => {
       }),
       { minLength: 1, maxLength: 30 },
     )
-    await fc.assert(
-      fc.asyncProperty(answers, world, async (script, { plans, pace }) => {
-        let asked = 0
-        const { fetch: send, sent } = watched(async () => {
-          const { answer, tookMs } = script[asked++] ?? { answer: {}, tookMs: 10 }
-          await new Promise((resolve) => setTimeout(resolve, tookMs))
-          return new Response('', answer)
-        })
-        await callAll(createFetch({ fetch: send, pace, ...patience }), plans)
-        expect(early(sent).filter(({ refused, later }) => refused.path === later.path)).toEqual([])
-      }),
-      { numRuns: scaled(60, 300) },
-    )
+    const property = fc.asyncProperty(answers, world, async (script, { plans, pace }) => {
+      let asked = 0
+      const { fetch: send, sent } = watched(async () => {
+        const { answer, tookMs } = script[asked++] ?? { answer: {}, tookMs: 10 }
+        await new Promise((resolve) => setTimeout(resolve, tookMs))
+        return new Response('', answer)
+      })
+      await callAll(createFetch({ fetch: send, pace, ...patience }), plans)
+      expect(early(sent).filter(({ refused, later }) => refused.path === later.path)).toEqual([])
+    })
+    await fc.assert(property, { numRuns: scaled(60, 300) })
   })
 
   it('calls that wait long enough get through at about the rate of their policy', {
@@ -211,31 +210,29 @@ describe('whatever policies there are, and whoever is aborted', () => {
       deadlineMs: fc.integer({ min: 2000, max: 20_000 }),
       share: fc.double({ min: 1.2, max: 4, noNaN: true }),
     })
-    await fc.assert(
-      fc.asyncProperty(load, async ({ limit, seconds, deadlineMs, share }) => {
-        const window = seconds * 1000
-        const evenMs = Math.max(window / limit, 20)
-        const slow = { name: 'slow', limit, window, algorithm: 'sliding-log' } as const
-        const api = limitedApi({ policiesOf: () => [slow] })
-        const fetch = createFetch({ fetch: api.fetch, ...patience })
-        const first = Array(limit + 1).fill({ path: '/a', atMs: 0, abortMs: undefined })
-        // More calls than may go, each with a deadline that is longer than the gate is closed.
-        const abortMs = deadlineMs + window * 1.1 + 1500
-        const count = Math.min(150, Math.ceil((60_000 / evenMs) * share))
-        const rest = Array.from({ length: count }, (_, index) => ({
-          path: '/a',
-          atMs: 100 + (index * evenMs) / share,
-          abortMs,
-        }))
-        await callAll(fetch, [...first, ...rest])
-        const served = api.arrivals.filter(({ status }) => status === 200).map(({ atMs }) => atMs)
-        // From the opening on, until the last ones are served or gone.
-        const opened = served.slice(limit)
-        const lastingMs = (opened.at(-1) ?? 0) - (opened[0] ?? 0)
-        expect(opened.length).toBeGreaterThanOrEqual(Math.floor((lastingMs / evenMs) * 0.75))
-        expect(opened.length).toBeGreaterThan(Math.min(count, deadlineMs / evenMs) / 2)
-      }),
-      { numRuns: scaled(6, 40) },
-    )
+    const property = fc.asyncProperty(load, async ({ limit, seconds, deadlineMs, share }) => {
+      const window = seconds * 1000
+      const evenMs = Math.max(window / limit, 20)
+      const slow = { name: 'slow', limit, window, algorithm: 'sliding-log' } as const
+      const api = limitedApi({ policiesOf: () => [slow] })
+      const fetch = createFetch({ fetch: api.fetch, ...patience })
+      const first = Array(limit + 1).fill({ path: '/a', atMs: 0, abortMs: undefined })
+      // More calls than may go, each with a deadline that is longer than the gate is closed.
+      const abortMs = deadlineMs + window * 1.1 + 1500
+      const count = Math.min(150, Math.ceil((60_000 / evenMs) * share))
+      const rest = Array.from({ length: count }, (_, index) => ({
+        path: '/a',
+        atMs: 100 + (index * evenMs) / share,
+        abortMs,
+      }))
+      await callAll(fetch, [...first, ...rest])
+      const served = api.arrivals.filter(({ status }) => status === 200).map(({ atMs }) => atMs)
+      // From the opening on, until the last ones are served or gone.
+      const opened = served.slice(limit)
+      const lastingMs = (opened.at(-1) ?? 0) - (opened[0] ?? 0)
+      expect(opened.length).toBeGreaterThanOrEqual(Math.floor((lastingMs / evenMs) * 0.75))
+      expect(opened.length).toBeGreaterThan(Math.min(count, deadlineMs / evenMs) / 2)
+    })
+    await fc.assert(property, { numRuns: scaled(6, 40) })
   })
 })

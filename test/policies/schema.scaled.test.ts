@@ -135,34 +135,26 @@ describe('the schema of policy files', () => {
       const problems = policyFileProblems(text).filter(({ kind }) => kind !== 'rule')
       expect([text, problems.length === 0]).toEqual([text, valid(value)])
     }
-    fc.assert(
-      fc.property(mutation, fc.boolean(), (value, isJson) => {
-        const text = isJson ? JSON.stringify(value) : stringify(value)
-        check(parse(text), text)
-      }),
-      { numRuns: inputs, ...replayed },
-    )
+    const property = fc.property(mutation, fc.boolean(), (value, isJson) => {
+      const text = isJson ? JSON.stringify(value) : stringify(value)
+      check(parse(text), text)
+    })
+    fc.assert(property, { numRuns: inputs, ...replayed })
     note(task, { inputs })
   })
 
   it('points at the line of what is wrong', () => {
     const wrong = fc.constantFrom<unknown>('@@wrong@@', -98_765, { wrong98765: true })
-    fc.assert(
-      fc.property(fc.constantFrom(...leaves), wrong, (path, value) => {
-        const file = changed(path, (holder, last) => void Reflect.set(holder, last, value))
-        if (valid(file)) return
-        const text = stringify(file)
-        const lines = policyFileProblems(text).map(({ line }) => line)
-        const line = text.split('\n').findIndex((each) => /@@wrong@@|98765/.test(each)) + 1
-        const place = typeof value === 'object' ? [line, line - 1] : [line]
-        expect([text, lines, place.some((each) => lines.includes(each))]).toEqual([
-          text,
-          lines,
-          true,
-        ])
-      }),
-      { numRuns: scaled(60, 400) },
-    )
+    const property = fc.property(fc.constantFrom(...leaves), wrong, (path, value) => {
+      const file = changed(path, (holder, last) => void Reflect.set(holder, last, value))
+      if (valid(file)) return
+      const text = stringify(file)
+      const lines = policyFileProblems(text).map(({ line }) => line)
+      const line = text.split('\n').findIndex((each) => /@@wrong@@|98765/.test(each)) + 1
+      const place = typeof value === 'object' ? [line, line - 1] : [line]
+      expect([text, lines, place.some((each) => lines.includes(each))]).toEqual([text, lines, true])
+    })
+    fc.assert(property, { numRuns: scaled(60, 400) })
   })
 
   const policy = '{ name: a, limit: 5, window: 1s }'
