@@ -23,12 +23,10 @@ const file = at('sluice.yaml')
 describe.each(storeKinds)('sluice apply on %s', (kind) => {
   const newStore = storesIn(kind)
 
-  /** Starts a fleet that has the deployed file, with a file of the same text beside it. */
   async function start() {
     const fleet = await startFleet({ store: await newStore(), file: deployed })
     return {
       ...fleet,
-      /** Applies the written file at a terminal. */
       atTerminal: (answer: () => string | Promise<string>) =>
         atTerminal(['apply', file, ...because], {
           env: { SLUICE_ADMIN_URL: fleet.url, SLUICE_ADMIN_TOKEN: 'token-of-ops' },

@@ -43,11 +43,7 @@ describe('docs/cli.md', () => {
   // A replay moves the clock of the process, so nothing else may run beside it.
   it('shows commands of logs that run', async () => {
     expect(ofLogs.length).toBeGreaterThan(3)
-    for (const line of ofLogs) {
-      // The policies of the page count users, whom a log of nginx does not have.
-      const keys = /sluice (?:simulate|diff)/.test(line) ? ['--key', 'user=ip'] : []
-      await runLine(line, { keys, places: {}, env: {} })
-    }
+    for (const line of ofLogs) await runLine(line)
   })
 
   it('shows commands of a fleet and of a Redis that run', async ({ redis }) => {
@@ -62,20 +58,18 @@ describe('docs/cli.md', () => {
     }
     const ofServers = lines.filter((line) => !ofLogs.includes(line))
     expect(ofServers.length).toBeGreaterThan(12)
-    for (const line of ofServers) await runLine(line, { keys: [], places, env })
+    for (const line of ofServers) await runLine(line, places, env)
   }, 60_000)
 
+  /** @param places addresses of the page, and those of the test */
   async function runLine(
     line: string,
-    setting: {
-      readonly keys: readonly string[]
-      /** Addresses of the page, and those of the test. */
-      readonly places: Readonly<Record<string, string>>
-      readonly env: Readonly<Record<string, string>>
-    },
+    places: Readonly<Record<string, string>> = {},
+    outer: Readonly<Record<string, string>> = {},
   ): Promise<void> {
-    const { places, keys } = setting
     const { env, args, input } = wordsOf(line)
+    // The policies of the page count users, whom a log of nginx does not have.
+    const keys = /sluice (?:simulate|diff)/.test(line) ? ['--key', 'user=ip'] : []
     const placed = args.map((word) => {
       const file = at(word)
       const isFile = existsSync(file) || /^[\w-]+\.(?:yaml|html)$/.test(word)
@@ -85,7 +79,7 @@ describe('docs/cli.md', () => {
     // Two pages write the same report.
     const again = line.includes('--html') ? ['--force'] : []
     const { exitCode, stderr } = await runSluice([...placed, ...keys, ...again], {
-      env: { ...setting.env, ...Object.fromEntries(own) },
+      env: { ...outer, ...Object.fromEntries(own) },
       ...(input !== undefined && { stdin: readFileSync(at(input)) }),
     })
     // The Redis of the test has no maxmemory, which --strict counts.

@@ -40,7 +40,6 @@ const finding = (severity: Finding['severity'], seen: string, fix?: string) => (
   ...(fix !== undefined && { fix: expect.stringContaining(fix) }),
 })
 
-/** Starts a server for one test. */
 async function startOwn(...args: readonly string[]): Promise<RedisServer> {
   const server = await startRedis({ args: ['--maxmemory', '200mb', ...args] })
   onTestFinished(() => server.stop())
@@ -269,7 +268,6 @@ describe('the server', () => {
 })
 
 describe('a proxy that is trusted', () => {
-  /** Looks at the proxies that an API trusts. */
   const ofProxy = async (origin: string) =>
     (await examine(redis.url, '--api', `${origin}/`)).of('proxy')
 
@@ -290,30 +288,30 @@ describe('a proxy that is trusted', () => {
     expect(found?.fix).toContain(`app.set('trust proxy', '10.0.0.0/8')`)
   })
 
-  it.each([
-    ['a limit that refills at once', () => ['"burst";r=9'], 'note'],
-    ['a limit of one that believes them', (isMadeUp: boolean) => ['"one";r=0', isMadeUp], 'error'],
+  /** What a limit shows, and whether it allows the request; else the first alone passes. */
+  type Answer = (isMadeUp: boolean, left: number) => readonly [field: string, isAllowed?: boolean]
+  const oneOfTwo: Answer = (isMadeUp, left) => [
+    `"all";r=${left}, "ip";r=${isMadeUp ? 5 : left}`,
+    true,
+  ]
+
+  it.each<[string, Answer, severity: string]>([
+    ['a limit that refills at once', () => ['"burst";r=9', true], 'note'],
+    ['a limit of one that believes them', (isMadeUp) => ['"one";r=0', isMadeUp], 'error'],
     ['a limit of one that does not', () => ['"one";r=0'], 'ok'],
-    [
-      'one limit of two that believes them',
-      (isMadeUp: boolean, left: number) => [`"all";r=${left}, "ip";r=${isMadeUp ? 5 : left}`, true],
-      'error',
-    ],
-  ] as [string, (isMadeUp: boolean, left: number) => [string, boolean?], string][])(
-    'is told of %s',
-    async (name, answer, severity) => {
-      let asked = 0
-      const origin = await serve(({ headers }, response) => {
-        const isMadeUp = headers['x-forwarded-for'] !== undefined
-        const [field, isAllowed = name.includes('at once')] = answer(isMadeUp, 20 - asked)
-        asked += 1
-        response.statusCode = isAllowed || asked === 1 ? 200 : 429
-        response.setHeader('RateLimit', field).end()
-      })
-      expect((await ofProxy(origin))?.severity).toBe(severity)
-      expect(asked).toBe(6)
-    },
-  )
+    ['one limit of two that believes them', oneOfTwo, 'error'],
+  ])('is told of %s', async (_, answer, severity) => {
+    let asked = 0
+    const origin = await serve(({ headers }, response) => {
+      const isMadeUp = headers['x-forwarded-for'] !== undefined
+      const [field, isAllowed] = answer(isMadeUp, 20 - asked)
+      asked += 1
+      response.statusCode = isAllowed || asked === 1 ? 200 : 429
+      response.setHeader('RateLimit', field).end()
+    })
+    expect((await ofProxy(origin))?.severity).toBe(severity)
+    expect(asked).toBe(6)
+  })
 
   it('cannot be told where the API sends no headers, or does not answer', async () => {
     expect((await ofProxy(await serve(express())))?.severity).toBe('note')

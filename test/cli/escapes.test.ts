@@ -29,14 +29,12 @@ describe('texts of clients', () => {
   const diff = ['diff', older, newer, '--log', log, '--key', ...pino]
 
   const commands = [simulate, suggest, diff].flatMap((args) => [args, [...args, '--json']])
-  it.each([...commands, [...simulate, '--strict']].map((args) => [args]))(
-    'cannot move the cursor: sluice %j',
-    async (args) => {
-      const { stdout, stderr } = await runSluice(args)
-      expect(stdout + stderr).toContain(args.includes('--strict') ? 'cannot be read' : 'ac')
-      expectPlain(stdout + stderr)
-    },
-  )
+  const all = [...commands, [...simulate, '--strict']].map((args) => [args])
+  it.each(all)('cannot move the cursor: sluice %j', async (args) => {
+    const { stdout, stderr } = await runSluice(args)
+    expect(stdout + stderr).toContain(args.includes('--strict') ? 'cannot be read' : 'ac')
+    expectPlain(stdout + stderr)
+  })
 })
 
 describe('texts of a server', () => {

@@ -4,7 +4,6 @@ import type { Store } from '@sluice/core'
 import { startAdmin } from '../admin/admin-server.ts'
 import { runSluice } from './run-sluice.ts'
 
-/** People by their tokens. */
 const people: Readonly<Record<string, Granted>> = {
   'token-of-ops': { actor: 'ada', may: ['read', 'keys', 'policies'] },
   'token-of-support': { actor: 'bob', may: ['read', 'keys'] },
@@ -22,7 +21,6 @@ export async function startFleet(options: { readonly store?: Store; readonly fil
   return {
     ...admin,
     url,
-    /** Runs `sluice` with the address of the API, as somebody. */
     sluice(args: readonly string[], as: 'ops' | 'support' | 'viewer' | 'nobody' = 'ops') {
       const token = as === 'nobody' ? '' : `token-of-${as}`
       return runSluice(args, { env: { SLUICE_ADMIN_URL: url, SLUICE_ADMIN_TOKEN: token } })

@@ -13,7 +13,6 @@ describe.each(storeKinds)('a fleet on %s', (kind) => {
   const newStore = storesIn(kind)
   const start = async () => startFleet({ store: await newStore() })
 
-  /** Starts a fleet in which ada is denied. */
   async function startWithDenied() {
     const fleet = await start()
     for (let i = 0; i < 7; i += 1) await fleet.visit('ada')

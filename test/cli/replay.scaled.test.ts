@@ -79,13 +79,11 @@ const files: Readonly<Record<string, object>> = {
 describe('a replay decides as Express over HTTP', () => {
   it.each(Object.keys(files))('%s', { timeout: 120_000 }, async (name) => {
     const policyFile = write('sluice.yaml', stringify(files[name]))
-    await fc.assert(
-      fc.asyncProperty(entries, async (unsorted) => {
-        const log = unsorted.toSorted((one, other) => one.t - other.t)
-        expect(await replayed(policyFile, log)).toEqual(await overHttp(policyFile, log))
-      }),
-      { numRuns: scaled(4, 40) },
-    )
+    const property = fc.asyncProperty(entries, async (unsorted) => {
+      const log = unsorted.toSorted((one, other) => one.t - other.t)
+      expect(await replayed(policyFile, log)).toEqual(await overHttp(policyFile, log))
+    })
+    await fc.assert(property, { numRuns: scaled(4, 40) })
   })
 })
 

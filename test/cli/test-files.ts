@@ -10,7 +10,6 @@ export function testFiles(name: string) {
   const at = (file: string): string => join(folder.path, file)
   return {
     folder: folder.path,
-    /** The path of a file. */
     at,
     /** Writes a file. @returns its path */
     write(file: string, content: string | Buffer): string {

@@ -8,7 +8,6 @@ import { type Served, serve } from '../support/serve.ts'
 import { bundleForPages } from './bundle.ts'
 import { jobApi } from './job-api.ts'
 
-/** What the page reports. */
 interface Report {
   readonly answers: { status: number; policy: string | null; atMs: number }[]
   readonly waits: {
@@ -43,7 +42,6 @@ const visit = `async (url) => {
   return { answers, waits }
 }`
 
-/** What the page reports of a job. */
 interface JobReport {
   readonly location: string | null
   /** The `Retry-After` of each answer that said "not done", as the page saw it. */

@@ -15,7 +15,6 @@ export interface JobApiOptions {
   /** Does the jobs, one at a time; without one nobody does. */
   readonly handler?: JobHandler
   readonly poll?: StatusMonitorOptions['poll']
-  /** Runs before all else. */
   readonly before?: RequestHandler
 }
 

@@ -2,7 +2,6 @@ import { createLimiter, type Decision, memoryStore, type PolicyOptions } from '@
 import { type Dialect, formatHeaders } from '@sluice/headers'
 
 export interface Arrival {
-  /** Milliseconds on the client's clock. */
   readonly atMs: number
   readonly path: string
   readonly status: number
@@ -19,7 +18,7 @@ export interface LimitedApiOptions {
   /** How much longer it takes at most, in ms. @default 0 */
   readonly spreadMs?: number
   /** How a refusal says when to come back, where not as the dialects do. */
-  readonly retryAfter?: 'date' | 'epoch'
+  readonly retryAfter?: 'date' | 'epoch' | undefined
   /** How long the bodies of answers take, in ms. @default 0 */
   readonly bodyMs?: number
 }

@@ -36,8 +36,10 @@ const options = fc.record({
 
 describe('whatever a server says', () => {
   it('no request is sent before told, jitter only adds, the caps hold, and tries are counted', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(refusals, { maxLength: 10 }), options, async (told, settings) => {
+    const property = fc.asyncProperty(
+      fc.array(refusals, { maxLength: 10 }),
+      options,
+      async (told, settings) => {
         const api = scriptedApi(...told.map(({ script }) => script), {})
         const startMs = performance.now()
         await settled(createFetch({ fetch: api.fetch, ...settings })(url))
@@ -58,9 +60,9 @@ describe('whatever a server says', () => {
           expect(waitMs).toBeLessThanOrEqual((toldMs ?? 0) + mostMs + distanceMs)
         }
         expect(vi.getTimerCount()).toBe(0)
-      }),
-      { numRuns: scaled(60, 300) },
+      },
     )
+    await fc.assert(property, { numRuns: scaled(60, 300) })
   })
 
   it('a call that is aborted at any time is over at once, and leaves no timer', async () => {
@@ -70,24 +72,22 @@ describe('whatever a server says', () => {
       abortMs: fc.integer({ min: 0, max: 60_000 }),
       pace: fc.boolean(),
     })
-    await fc.assert(
-      fc.asyncProperty(plan, async ({ told, calls, abortMs, pace }) => {
-        const api = scriptedApi(...told.map(({ script }) => script))
-        const controller = new AbortController()
-        const fetch = createFetch({ fetch: api.fetch, pace })
-        const { signal } = controller
-        const all = Promise.allSettled(Array.from({ length: calls }, () => fetch(url, { signal })))
-        await vi.advanceTimersByTimeAsync(abortMs)
-        controller.abort(new Error('enough'))
-        const sent = api.sent.length
-        const results = await all
-        expect(vi.getTimerCount()).toBe(0)
-        expect(api.sent).toHaveLength(sent)
-        for (const result of results) {
-          if (result.status === 'rejected') expect(result.reason.message).toBe('enough')
-        }
-      }),
-      { numRuns: scaled(40, 200) },
-    )
+    const property = fc.asyncProperty(plan, async ({ told, calls, abortMs, pace }) => {
+      const api = scriptedApi(...told.map(({ script }) => script))
+      const controller = new AbortController()
+      const fetch = createFetch({ fetch: api.fetch, pace })
+      const { signal } = controller
+      const all = Promise.allSettled(Array.from({ length: calls }, () => fetch(url, { signal })))
+      await vi.advanceTimersByTimeAsync(abortMs)
+      controller.abort(new Error('enough'))
+      const sent = api.sent.length
+      const results = await all
+      expect(vi.getTimerCount()).toBe(0)
+      expect(api.sent).toHaveLength(sent)
+      for (const result of results) {
+        if (result.status === 'rejected') expect(result.reason.message).toBe('enough')
+      }
+    })
+    await fc.assert(property, { numRuns: scaled(40, 200) })
   })
 })

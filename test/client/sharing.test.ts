@@ -20,13 +20,16 @@ const patience = { maxWaitMs: 600_000, maxTotalWaitMs: 600_000 }
 const telling = (RateLimit: string): ScriptedAnswer => ({ headers: { RateLimit } })
 const ofUser = (key: string, left: number) => `"user";r=${left};t=30;pk=:${btoa(key)}:`
 
-/** Calls one path often, all at once. */
 function callMany(fetch: typeof globalThis.fetch, count: number, path = '/items') {
   return settled(Promise.all(Array.from({ length: count }, () => fetch(origin + path))))
 }
 
 function timesOf(arrivals: readonly Arrival[]): readonly number[] {
   return arrivals.map(({ atMs }) => atMs)
+}
+
+function tookMs({ arrivals }: { readonly arrivals: readonly Arrival[] }): number {
+  return (arrivals.at(-1)?.atMs ?? 0) - (arrivals[0]?.atMs ?? 0)
 }
 
 /** A path without digits, which is a route of its own. */
@@ -58,9 +61,8 @@ describe('parallel calls', () => {
       const api = limitedApi({ policiesOf: () => [minute], spreadMs })
       await callMany(createFetch({ fetch: api.fetch, ...patience }), 300)
       expect(api.arrivals).toHaveLength(500)
-      const tookMs = (api.arrivals.at(-1)?.atMs ?? 0) - (api.arrivals[0]?.atMs ?? 0)
       // Two windows, the jitter of the first, and the bursts; evenly spaced it would be 190 s.
-      expect(tookMs).toBeLessThan(137_000)
+      expect(tookMs(api)).toBeLessThan(137_000)
     },
   )
 
@@ -76,8 +78,7 @@ describe('parallel calls', () => {
     for (let call = 0; call < 100; call++) calls.push(fetch(origin))
     await settled(Promise.all(calls))
     expect(api.arrivals).toHaveLength(300)
-    const tookMs = (api.arrivals.at(-1)?.atMs ?? 0) - (api.arrivals[0]?.atMs ?? 0)
-    expect(tookMs).toBeLessThan(72_000)
+    expect(tookMs(api)).toBeLessThan(72_000)
   })
 
   it('of several processes burst by and by, so that few are refused again', async () => {

@@ -66,29 +66,10 @@ export const hostileStates: fc.Arbitrary<PolicyState[]> = fc.array(
 export const anyTime: fc.Arbitrary<number> = anyNumber
 
 const fragments = fc.constantFrom(
-  '"a"',
-  '"a";r=1',
-  ';t=',
-  ';w=60',
-  ';q=',
-  'limit=',
-  'reset=5',
-  ', ',
-  ',',
-  '100',
-  '-1',
-  '1.5',
-  ':QQ==:',
-  ':',
-  '"',
-  '\\',
-  '(',
-  ')',
-  '?1',
-  '@1',
-  '%"',
-  'GMT',
-  'Fri, 20 Nov 2026 12:00:30 GMT',
+  ...'"a"|"a";r=1|;t=|;w=60|;q=|limit=|reset=5|, |,|100|-1|1.5|:QQ==:|:|"|\\|(|)|?1|@1|%"'.split(
+    '|',
+  ),
+  ...['GMT', 'Fri, 20 Nov 2026 12:00:30 GMT'],
 )
 
 /** Header values: noise, and noise that is nearly right. */

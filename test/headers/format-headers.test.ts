@@ -66,12 +66,10 @@ describe('the list of policies', () => {
     ])
   })
 
-  it.each(['Acme', '1x', '', 'a b', 'x\r\ny', 'q', 'w', 'pk'])(
-    'leaves out the vendor parameter %j, which is no key or not a vendor’s',
-    (vendor) => {
-      expect(format([{ ...perMinute, vendor }])).toEqual(format([perMinute]))
-    },
-  )
+  const noKeys = ['Acme', '1x', '', 'a b', 'x\r\ny', 'q', 'w', 'pk']
+  it.each(noKeys)('leaves out the vendor parameter %j', (vendor) => {
+    expect(format([{ ...perMinute, vendor }])).toEqual(format([perMinute]))
+  })
 
   it.each(['naïve', 'tab\there', 'x\r\ny', '', '\u007f', 'snow ☃'])(
     'leaves a policy called %j out of the fields that carry names, and keeps its numbers elsewhere',
@@ -180,14 +178,6 @@ describe('Retry-After', () => {
     expect(format([denied], { rejected: false })).toEqual([
       'RateLimit-Policy: "default";q=100;w=60',
       'RateLimit: "default";r=0;t=30',
-    ])
-  })
-
-  it('is not sent when one of two violated policies can never be satisfied', () => {
-    const never = { ...denied, name: 'never', retryAfterMs: Number.POSITIVE_INFINITY }
-    expect(format([denied, never])).toEqual([
-      'RateLimit-Policy: "default";q=100;w=60, "never";q=100;w=60',
-      'RateLimit: "default";r=0;t=30, "never";r=0;t=30',
     ])
   })
 

@@ -2,21 +2,32 @@ import { parseHeaders, parseRateLimit, parseRateLimitPolicy } from '@sluice/head
 import { describe, expect, it } from 'vitest'
 
 describe('parsing RateLimit', () => {
-  it('P01: reads what express-rate-limit sends', () => {
-    expect(parseRateLimit('"2-in-1min"; r=1; t=60')).toEqual([
-      { name: '2-in-1min', remaining: 1, resetMs: 60_000 },
-    ])
-  })
+  const state = (name: string, remaining: number, resetMs?: number, cost?: number) => {
+    return { name, remaining, resetMs, cost }
+  }
 
-  it('P03: ignores the whole field when a name is not escaped', () => {
-    expect(parseRateLimit('"a"b\\c"; r=1; t=60')).toEqual([])
-    expect(parseRateLimit('"fine";r=1, "a"b\\c"; r=1; t=60')).toEqual([])
+  it.each<[string, string, ...object[]]>([
+    ['P01: what express-rate-limit sends', '"2-in-1min"; r=1; t=60', state('2-in-1min', 1, 60_000)],
+    ['P03: no field with a name that is not escaped', '"a"b\\c"; r=1; t=60'],
+    ['P03: nothing beside such a name', '"fine";r=1, "a"b\\c"; r=1; t=60'],
+    ['P04: no dictionary', 'limit=100, remaining=50, reset=5'],
+    ['H34: the draft after draft-11', '"a";a=95;w=60;c=5', state('a', 95, 60_000, 5)],
+    ['H34: r and t before a and w', '"a";r=95;t=60;w=1', state('a', 95, 60_000)],
+    ['H34: no cost below 0', '"a";a=95;w=60;c=-5;x', state('a', 95, 60_000)],
+    ['H34: no item without a sound number', '"x";a=-1, "y";w=5, "z";a=1.5'],
+    ['P07: no item whose partition key is not a Byte Sequence', '"x";r=1;pk="QQ=="'],
+    ['P07: no date for a name', '@5;r=1'],
+    ['P09: no field with a key in upper case', '"a";R=1'],
+    ['the last of two parameters of one key, as RFC 9651 says', '"a";r=1;r=2', state('a', 2)],
+    ['-0 as 0', '"a";r=-0;t=-0', state('a', 0, 0)],
+    ['no integer of 16 digits', '"a";r=1000000000000000'],
+    ['a name without its escapes', '"a\\"b\\\\c";r=1', state('a"b\\c', 1)],
+  ])('reads %s', (_, value, ...states) => {
+    expect(parseRateLimit(value)).toEqual(states)
   })
 
   it('P04: reads a draft-7 dictionary where the field is no list', () => {
-    const value = 'limit=100, remaining=50, reset=5'
-    expect(parseRateLimit(value)).toEqual([])
-    expect(parseHeaders({ RateLimit: value }).policies).toEqual([
+    expect(parseHeaders({ RateLimit: 'limit=100, remaining=50, reset=5' }).policies).toEqual([
       { name: undefined, limit: 100, remaining: 50, resetMs: 5000 },
     ])
   })
@@ -36,106 +47,43 @@ describe('parsing RateLimit', () => {
     expect(parseHeaders({ RateLimit: value }).policies).toEqual([])
   })
 
-  it.each(['"x";r=0;t=1.5', '"x";r=-1', '"x";t=5', '"x";r="1"', '"x";r', '"x";r=1;t=-1'])(
-    'P07: ignores the item %j alone',
-    (item) => {
-      expect(parseRateLimit(item)).toEqual([])
-      expect(parseRateLimit(`${item}, "y";r=2`)).toEqual([{ name: 'y', remaining: 2 }])
-    },
-  )
-
-  it.each(['x;r=1', '100;r=1', '?1;r=1', ':QQ==:;r=1', '("x");r=1', '@5;r=1'])(
-    'P07: ignores the item %j, whose name is not a String',
-    (item) => {
-      expect(parseRateLimit(item)).toEqual([])
-    },
-  )
-
-  it('H34: reads the parameters of the draft after draft-11', () => {
-    const state = { name: 'default', remaining: 95, resetMs: 60_000, cost: 5 }
-    expect(parseRateLimit('"default";a=95;w=60;c=5')).toEqual([state])
-    expect(parseRateLimit('"default";r=95;t=60;w=1')).toEqual([{ ...state, cost: undefined }])
-    expect(parseRateLimit('"default";a=95;w=60;c=-5;x')).toEqual([{ ...state, cost: undefined }])
-    expect(parseRateLimit('"x";a=-1, "y";w=5, "z";a=1.5')).toEqual([])
-  })
-
-  it('P07: ignores an item whose partition key is not a Byte Sequence', () => {
-    expect(parseRateLimit('"x";r=1;pk="QQ=="')).toEqual([])
-  })
-
-  it('P09: ignores the field when a key is in upper case', () => {
-    expect(parseRateLimit('"a";R=1')).toEqual([])
+  const noStates = ['"x";r=0;t=1.5', '"x";r=-1', '"x";t=5', '"x";r="1"', '"x";r', '"x";r=1;t=-1']
+  const noNames = ['x;r=1', '100;r=1', '?1;r=1', ':QQ==:;r=1', '("x");r=1']
+  it.each([...noStates, ...noNames])('P07: ignores the item %j alone', (item) => {
+    expect(parseRateLimit(item)).toEqual([])
+    expect(parseRateLimit(`${item}, "y";r=2`)).toEqual([state('y', 2)])
   })
 
   it('P11: reads two lines as one list', () => {
-    const expected = [
-      { name: 'a', remaining: 1 },
-      { name: 'b', remaining: 2 },
-    ]
+    const expected = [state('a', 1), state('b', 2)]
     expect(parseHeaders({ ratelimit: ['"a";r=1', '"b";r=2'] }).policies).toEqual(expected)
     const headers = new Headers()
     headers.append('RateLimit', '"a";r=1')
     headers.append('RateLimit', '"b";r=2')
     expect(parseHeaders(headers).policies).toEqual(expected)
   })
-
-  it('takes the last of two parameters of one key, as RFC 9651 says', () => {
-    expect(parseRateLimit('"a";r=1;r=2')).toEqual([{ name: 'a', remaining: 2 }])
-  })
-
-  it('reads -0 as 0, and ignores integers of 16 digits', () => {
-    expect(parseRateLimit('"a";r=-0;t=-0')).toEqual([{ name: 'a', remaining: 0, resetMs: 0 }])
-    expect(parseRateLimit('"a";r=1000000000000000')).toEqual([])
-  })
-
-  it('unescapes names', () => {
-    expect(parseRateLimit('"a\\"b\\\\c";r=1')).toEqual([{ name: 'a"b\\c', remaining: 1 }])
-  })
 })
 
 describe('parsing RateLimit-Policy', () => {
-  it('P02: reads a list without spaces', () => {
-    expect(parseRateLimitPolicy('"burst";q=100;w=60,"daily";q=1000;w=86400')).toEqual([
-      { name: 'burst', limit: 100, windowMs: 60_000 },
-      { name: 'daily', limit: 1000, windowMs: 86_400_000 },
-    ])
+  const policy = (name: string | undefined, limit: number, windowMs: number) => {
+    return { name, limit, windowMs }
+  }
+  const two = [policy('burst', 100, 60_000), policy('daily', 1000, 86_400_000)]
+  const pk = Uint8Array.of(0x70, 0x7b, 0x1d, 0xb1, 0x16, 0xbc, 0xf7)
+  const withPk = { ...policy('peruser', 100, 60_000), pk }
+
+  it.each<[string, string, ...object[]]>([
+    ['P02: a list without spaces', '"burst";q=100;w=60,"daily";q=1000;w=86400', ...two],
+    ['P05: the integers of the older drafts', '100;w=60', policy(undefined, 100, 60_000)],
+    ['P10: no unknown parameters', '"x";q=100;w=60;acme-shadow', policy('x', 100, 60_000)],
+    ['P12: base64 with non-zero pad bits', '"peruser";q=100;w=60;pk=:cHsdsRa894==:', withPk],
+  ])('reads %s', (_, value, ...policies) => {
+    expect(parseRateLimitPolicy(value)).toEqual(policies)
   })
 
-  it('P05: reads the integers of the older drafts', () => {
-    expect(parseRateLimitPolicy('100;w=60')).toEqual([
-      { name: undefined, limit: 100, windowMs: 60_000 },
-    ])
-  })
-
-  it('P10: ignores unknown parameters', () => {
-    expect(parseRateLimitPolicy('"x";q=100;w=60;acme-shadow')).toEqual([
-      { name: 'x', limit: 100, windowMs: 60_000 },
-    ])
-  })
-
-  it('P12: accepts base64 with non-zero pad bits', () => {
-    expect(parseRateLimitPolicy('"peruser";q=100;w=60;pk=:cHsdsRa894==:')).toEqual([
-      {
-        name: 'peruser',
-        limit: 100,
-        windowMs: 60_000,
-        pk: Uint8Array.of(0x70, 0x7b, 0x1d, 0xb1, 0x16, 0xbc, 0xf7),
-      },
-    ])
-  })
-
-  it.each([
-    '"x";w=60',
-    '"x";q=1;w=0',
-    '"x";q=1;w=1.5',
-    '"x";q=-1',
-    '"x";q=1;qu=bytes',
-    '"x";q=1;pk=5',
-    '100',
-    '100;w=0',
-    '-1;w=60',
-    'x;q=1',
-  ])('P07: ignores the item %j alone', (item) => {
+  const malformed = ['"x";w=60', '"x";q=1;w=0', '"x";q=1;w=1.5', '"x";q=-1', '"x";q=1;qu=bytes']
+  const others = ['"x";q=1;pk=5', '100', '100;w=0', '-1;w=60', 'x;q=1']
+  it.each([...malformed, ...others])('P07: ignores the item %j alone', (item) => {
     expect(parseRateLimitPolicy(item)).toEqual([])
     expect(parseRateLimitPolicy(`${item}, "y";q=2;qu="content-bytes"`)).toEqual([
       { name: 'y', limit: 2, unit: 'content-bytes' },

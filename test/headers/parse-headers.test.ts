@@ -203,98 +203,72 @@ describe('the legacy fields', () => {
   })
 })
 
-const reset = '2026-11-20T17:30:31Z'
-const anthropic = (quota: string, remaining: string): Record<string, string> => ({
+const openai = (quota: string, limit: string, remaining: string, reset: string): Fields => ({
+  [`x-ratelimit-limit-${quota}`]: limit,
+  [`x-ratelimit-remaining-${quota}`]: remaining,
+  [`x-ratelimit-reset-${quota}`]: reset,
+})
+const anthropic = (quota: string, remaining: string): Fields => ({
   [`anthropic-ratelimit-${quota}-limit`]: '50',
   [`anthropic-ratelimit-${quota}-remaining`]: remaining,
-  [`anthropic-ratelimit-${quota}-reset`]: reset,
+  [`anthropic-ratelimit-${quota}-reset`]: '2026-11-20T17:30:31Z',
 })
 
 describe('the fields of vendors', () => {
-  it.each<[string, Record<string, string>, object]>([
-    [
-      'GitHub',
-      {
-        'x-ratelimit-limit': '5000',
-        'x-ratelimit-remaining': '0',
-        'x-ratelimit-reset': '1795195831',
-        'x-ratelimit-used': '5000',
-        'x-ratelimit-resource': 'search',
-      },
-      { policies: [{ name: 'search', limit: 5000, remaining: 0, resetMs: 30_750 }] },
-    ],
+  const resetMs = 30_750
+  const github = {
+    ...{ 'x-ratelimit-limit': '5000', 'x-ratelimit-remaining': '0', 'x-ratelimit-used': '5000' },
+    ...{ 'x-ratelimit-reset': '1795195831', 'x-ratelimit-resource': 'search' },
+  }
+  const azure = {
+    ...{ 'x-ratelimit-remaining-requests': '79', 'x-ratelimit-reset-tokens': '55' },
+    ...{ 'retry-after': '1', 'retry-after-ms': '23' },
+  }
+  const ofAnthropic = {
+    ...{ ...anthropic('requests', '49'), ...anthropic('tokens', '0') },
+    ...{ ...anthropic('input-tokens', '7'), ...anthropic('output-tokens', 'many') },
+  }
+
+  it.each<[string, Fields, object[], retryAfterMs?: number]>([
+    ['GitHub', github, [{ name: 'search', limit: 5000, remaining: 0, resetMs }]],
     [
       'OpenAI',
-      {
-        'x-ratelimit-limit-requests': '60',
-        'x-ratelimit-remaining-requests': '59',
-        'x-ratelimit-reset-requests': '12ms',
-        'x-ratelimit-limit-tokens': '150000',
-        'x-ratelimit-remaining-tokens': '0',
-        'x-ratelimit-reset-tokens': '6m0s',
-      },
-      {
-        policies: [
-          { name: 'requests', limit: 60, remaining: 59, resetMs: 12 },
-          { name: 'tokens', limit: 150_000, remaining: 0, resetMs: 360_000 },
-        ],
-      },
+      { ...openai('requests', '60', '59', '12ms'), ...openai('tokens', '150000', '0', '6m0s') },
+      [
+        { name: 'requests', limit: 60, remaining: 59, resetMs: 12 },
+        { name: 'tokens', limit: 150_000, remaining: 0, resetMs: 360_000 },
+      ],
     ],
-    [
-      'Azure, which knows nothing',
-      {
-        'x-ratelimit-limit-tokens': '-1',
-        'x-ratelimit-remaining-tokens': '-1',
-        'x-ratelimit-reset-tokens': '0',
-        'retry-after-ms': '0',
-      },
-      {},
-    ],
+    ['Azure, unknown', { ...openai('tokens', '-1', '-1', '0'), 'retry-after-ms': '0' }, []],
     [
       'Azure',
-      {
-        'x-ratelimit-remaining-requests': '79',
-        'x-ratelimit-reset-tokens': '55',
-        'retry-after': '1',
-        'retry-after-ms': '23',
-      },
-      {
-        policies: [
-          { name: 'requests', remaining: 79 },
-          { name: 'tokens', resetMs: 55_000 },
-        ],
-        retryAfterMs: 23,
-      },
+      azure,
+      [
+        { name: 'requests', remaining: 79 },
+        { name: 'tokens', resetMs: 55_000 },
+      ],
+      23,
     ],
     [
       'Anthropic',
-      {
-        ...anthropic('requests', '49'),
-        ...anthropic('tokens', '0'),
-        ...anthropic('input-tokens', '7'),
-        ...anthropic('output-tokens', 'many'),
-      },
-      {
-        policies: [
-          { name: 'requests', limit: 50, remaining: 49, resetMs: 30_750 },
-          { name: 'tokens', limit: 50, remaining: 0, resetMs: 30_750 },
-          { name: 'input-tokens', limit: 50, remaining: 7, resetMs: 30_750 },
-          { name: 'output-tokens', limit: 50, resetMs: 30_750 },
-        ],
-      },
+      ofAnthropic,
+      [
+        { name: 'requests', limit: 50, remaining: 49, resetMs },
+        { name: 'tokens', limit: 50, remaining: 0, resetMs },
+        { name: 'input-tokens', limit: 50, remaining: 7, resetMs },
+        { name: 'output-tokens', limit: 50, resetMs },
+      ],
     ],
     [
       'a gateway with a limit of its own',
       { RateLimit: '"gateway";r=4', 'x-ratelimit-remaining-tokens': '9' },
-      {
-        policies: [
-          { name: 'gateway', remaining: 4 },
-          { name: 'tokens', remaining: 9 },
-        ],
-      },
+      [
+        { name: 'gateway', remaining: 4 },
+        { name: 'tokens', remaining: 9 },
+      ],
     ],
-  ])('are read: %s', (_vendor, fields, expected) => {
-    expect(parseHeaders(fields, { nowMs })).toEqual({ policies: [], ...expected })
+  ])('are read: %s', (_vendor, fields, policies, retryAfterMs) => {
+    expect(parseHeaders(fields, { nowMs })).toEqual({ policies, retryAfterMs })
   })
 
   it.each([
@@ -332,13 +306,11 @@ describe('the fields of vendors', () => {
 })
 
 describe('a clock that is no finite number', () => {
-  it.each([Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, Number.NaN])(
-    '%s: dates and epochs say nothing, and delays what they say',
-    (nowMs) => {
-      const date = 'Fri, 20 Nov 2026 12:00:30 GMT'
-      const source = { 'Retry-After': date, 'X-RateLimit-Reset': '1795176030' }
-      expect(parseHeaders(source, { nowMs })).toEqual({ policies: [], retryAfterMs: undefined })
-      expect(parseHeaders({ 'Retry-After': '30' }, { nowMs }).retryAfterMs).toBe(30_000)
-    },
-  )
+  const clocks = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, Number.NaN]
+  it.each(clocks)('of %s: dates and epochs say nothing, and delays what they say', (nowMs) => {
+    const date = 'Fri, 20 Nov 2026 12:00:30 GMT'
+    const source = { 'Retry-After': date, 'X-RateLimit-Reset': '1795176030' }
+    expect(parseHeaders(source, { nowMs })).toEqual({ policies: [], retryAfterMs: undefined })
+    expect(parseHeaders({ 'Retry-After': '30' }, { nowMs }).retryAfterMs).toBe(30_000)
+  })
 })

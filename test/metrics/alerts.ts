@@ -35,13 +35,19 @@ const info = (instance: string, version: string) =>
 const on = (name: string) => `${name}{job="api",instance="a"}`
 const worker = 'sluice_fleet_instances{job="worker",instance="w"}'
 
+/** Cases of the same series: the values of each as it fires, and as it is silent. */
+function across(at: string, series: Readonly<Record<string, readonly [string, string]>>) {
+  const valuesOf = (index: 0 | 1) =>
+    Object.fromEntries(Object.entries(series).map(([name, values]) => [name, values[index]]))
+  return { at, firing: valuesOf(0), silent: valuesOf(1) }
+}
+
 /** By the names of the alerts. */
 export const cases: Readonly<Record<string, AlertCases>> = {
-  SluiceManyDenials: {
-    at: '20m',
-    firing: { [requests('denied')]: '0+10x30', [requests('allowed')]: '0+90x30' },
-    silent: { [requests('denied')]: '0+2x30', [requests('allowed')]: '0+98x30' },
-  },
+  SluiceManyDenials: across('20m', {
+    [requests('denied')]: ['0+10x30', '0+2x30'],
+    [requests('allowed')]: ['0+90x30', '0+98x30'],
+  }),
   SluiceLimitWithoutEffect: {
     at: '2d',
     firing: { [checks('allowed')]: '0+100x3000' },
@@ -56,16 +62,8 @@ export const cases: Readonly<Record<string, AlertCases>> = {
       'sluice_policy_info{job="api",policy="ban",mode="enforce",algorithm="penalty"}': '1x3000',
     },
   },
-  SluiceFallbackActive: {
-    at: '5m',
-    firing: { [on('sluice_fallback_active')]: '1x10' },
-    silent: { [on('sluice_fallback_active')]: '0x10' },
-  },
-  SluiceBreakerOpen: {
-    at: '5m',
-    firing: { [on('sluice_breaker_state')]: '2x10' },
-    silent: { [on('sluice_breaker_state')]: '1x10' },
-  },
+  SluiceFallbackActive: across('5m', { [on('sluice_fallback_active')]: ['1x10', '0x10'] }),
+  SluiceBreakerOpen: across('5m', { [on('sluice_breaker_state')]: ['2x10', '1x10'] }),
   SluiceFailedOpen: {
     at: '10m',
     firing: [
@@ -74,42 +72,26 @@ export const cases: Readonly<Record<string, AlertCases>> = {
     ],
     silent: { [requests('failed_open')]: '5x15' },
   },
-  SluiceDeadlinesMissed: {
-    at: '15m',
-    firing: { [on('sluice_deadlines_missed_total')]: '0+120x20' },
-    silent: { [on('sluice_deadlines_missed_total')]: '0+30x20' },
-  },
-  SluiceClockSkew: {
-    at: '10m',
-    firing: { [on('sluice_clock_skew_seconds')]: '-3x15' },
-    silent: { [on('sluice_clock_skew_seconds')]: '0.5x15' },
-  },
-  SluiceNearMisses: {
-    at: '30m',
-    firing: { [ratio('0.9')]: '0+1x40', [ratio('+Inf')]: '0+10x40' },
-    silent: { [ratio('0.9')]: '0+5x40', [ratio('+Inf')]: '0+10x40' },
-  },
-  SluiceHotKey: {
-    at: '20m',
-    firing: {
-      'sluice_hot_key_share{job="api",instance="a",policy="p"}': '0.7x30',
-      [checks('allowed')]: '0+120x30',
-    },
-    silent: {
-      'sluice_hot_key_share{job="api",instance="a",policy="p"}': '0.7x30',
-      [checks('allowed')]: '0+1x30',
-    },
-  },
-  SluiceKeysOwed: {
-    at: '25m',
-    firing: { [on('sluice_keys_owed')]: '50x30', [on('sluice_fallback_active')]: '0x30' },
-    silent: { [on('sluice_keys_owed')]: '50-1x30', [on('sluice_fallback_active')]: '0x30' },
-  },
-  SluiceLimitsDisagree: {
-    at: '15m',
-    firing: { [limit('a')]: '100x20', [limit('b')]: '200x20' },
-    silent: { [limit('a')]: '100x20', [limit('b')]: '100x20' },
-  },
+  SluiceDeadlinesMissed: across('15m', {
+    [on('sluice_deadlines_missed_total')]: ['0+120x20', '0+30x20'],
+  }),
+  SluiceClockSkew: across('10m', { [on('sluice_clock_skew_seconds')]: ['-3x15', '0.5x15'] }),
+  SluiceNearMisses: across('30m', {
+    [ratio('0.9')]: ['0+1x40', '0+5x40'],
+    [ratio('+Inf')]: ['0+10x40', '0+10x40'],
+  }),
+  SluiceHotKey: across('20m', {
+    'sluice_hot_key_share{job="api",instance="a",policy="p"}': ['0.7x30', '0.7x30'],
+    [checks('allowed')]: ['0+120x30', '0+1x30'],
+  }),
+  SluiceKeysOwed: across('25m', {
+    [on('sluice_keys_owed')]: ['50x30', '50-1x30'],
+    [on('sluice_fallback_active')]: ['0x30', '0x30'],
+  }),
+  SluiceLimitsDisagree: across('15m', {
+    [limit('a')]: ['100x20', '100x20'],
+    [limit('b')]: ['200x20', '100x20'],
+  }),
   SluiceVersionsDisagree: {
     at: '20m',
     firing: { [info('a', '1a2b.4')]: '1x30', [info('b', '1a2b.3')]: '1x30' },
@@ -124,21 +106,15 @@ export const cases: Readonly<Record<string, AlertCases>> = {
       },
     ],
   },
-  SluiceDeadLetters: {
-    at: '10m',
-    firing: { 'sluice_jobs_total{job="api",queue="q",event="dead"}': '0x5 1x10' },
-    silent: { 'sluice_jobs_total{job="api",queue="q",event="dead"}': '3x20' },
-  },
-  SluiceQueueOld: {
-    at: '10m',
-    firing: { 'sluice_queue_oldest_seconds{job="api",queue="q"}': '400x15' },
-    silent: { 'sluice_queue_oldest_seconds{job="api",queue="q"}': '200x15' },
-  },
-  SluiceSeriesOverflow: {
-    at: '30m',
-    firing: { 'sluice_series_overflow_total{job="api",metric="route"}': '0x10 1x40' },
-    silent: { 'sluice_series_overflow_total{job="api",metric="route"}': '5x40' },
-  },
+  SluiceDeadLetters: across('10m', {
+    'sluice_jobs_total{job="api",queue="q",event="dead"}': ['0x5 1x10', '3x20'],
+  }),
+  SluiceQueueOld: across('10m', {
+    'sluice_queue_oldest_seconds{job="api",queue="q"}': ['400x15', '200x15'],
+  }),
+  SluiceSeriesOverflow: across('30m', {
+    'sluice_series_overflow_total{job="api",metric="route"}': ['0x10 1x40', '5x40'],
+  }),
   SluiceMetricsMissing: {
     at: '30m',
     firing: [

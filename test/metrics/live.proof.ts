@@ -108,7 +108,6 @@ async function ask(
   return data.result
 }
 
-/** The names of the alerts that fire now. */
 async function alertsShown(): Promise<readonly string[]> {
   const response = await fetch(`${alertmanager}/api/v2/alerts`)
   const alerts: readonly { labels: { alertname: string } }[] = JSON.parse(await response.text())

@@ -3,7 +3,6 @@ import type { HandlerRequest } from '@sluice/http'
 import { collectMetrics, type Metrics, metricsPage } from '@sluice/metrics'
 import { afterEach, beforeEach, expect, vi } from 'vitest'
 
-/** Fakes the time of each test of a file. */
 export function fakeTime(): void {
   beforeEach(() => {
     vi.useFakeTimers({ now: 1_795_195_800_000 })
@@ -37,13 +36,11 @@ export function pageRequest(own: Partial<HandlerRequest> = {}): HandlerRequest {
   }
 }
 
-/** The page as Prometheus reads it. */
 export async function scraped(metrics: Metrics, accept = 'text/plain'): Promise<string> {
   const response = await metricsPage(metrics)(pageRequest({ header: () => accept }))
   return String(response?.body)
 }
 
-/** The value of one series on the page. */
 export async function seriesValue(metrics: Metrics, series: string): Promise<number | undefined> {
   return (await seriesIn(metrics)).get(series)
 }

@@ -17,39 +17,38 @@ const event: OutboundEvent = {
   answer: 200,
 }
 
-it.for(['ioredis', 'node-redis'])(
-  'has who called what, and is capped: %s',
-  async (library, { redis, client: ioredis }) => {
-    await ioredis.flushall()
-    const nodeRedis = createClient({ url: redis.url })
-    if (library === 'node-redis') {
-      await nodeRedis.connect()
-      onTestFinished(() => nodeRedis.destroy())
-    }
-    const outbound = createOutbound({
-      name: 'crm',
-      limits: [{ limit: 1_000, window: '1s' }],
-      store: redisStore(ioredis),
-      by: 'process-1',
-      observers: auditStream({ client: library === 'ioredis' ? ioredis : nodeRedis, maxKept: 10 }),
-    })
-    const calls = Array.from({ length: 130 }, (_, i) => i)
-    await Promise.all(calls.map((i) => outbound.schedule(async () => i, { label: 'sync' })))
-    await until('it is written', async () => (await ioredis.xlen('sluice:outbound')) > 0)
-    expect(await ioredis.xlen('sluice:outbound')).toBeLessThan(130)
-    const [entry] = await ioredis.xrevrange('sluice:outbound', '+', '-', 'COUNT', 1)
-    const fields = entry?.[1] ?? []
-    const pairs = fields.flatMap((field, i) => (i % 2 === 0 ? [[field, fields[i + 1]]] : []))
-    expect(Object.fromEntries(pairs)).toMatchObject({
-      outbound: 'crm',
-      by: 'process-1',
-      label: 'sync',
-      cost: '1',
-      answer: 'ok',
-    })
-    await outbound.close()
-  },
-)
+const libraries = ['ioredis', 'node-redis']
+
+it.for(libraries)('has who called what, and is capped: %s', async (library, { redis, client }) => {
+  await client.flushall()
+  const nodeRedis = createClient({ url: redis.url })
+  if (library === 'node-redis') {
+    await nodeRedis.connect()
+    onTestFinished(() => nodeRedis.destroy())
+  }
+  const outbound = createOutbound({
+    name: 'crm',
+    limits: [{ limit: 1_000, window: '1s' }],
+    store: redisStore(client),
+    by: 'process-1',
+    observers: auditStream({ client: library === 'ioredis' ? client : nodeRedis, maxKept: 10 }),
+  })
+  const calls = Array.from({ length: 130 }, (_, i) => i)
+  await Promise.all(calls.map((i) => outbound.schedule(async () => i, { label: 'sync' })))
+  await until('it is written', async () => (await client.xlen('sluice:outbound')) > 0)
+  expect(await client.xlen('sluice:outbound')).toBeLessThan(130)
+  const [entry] = await client.xrevrange('sluice:outbound', '+', '-', 'COUNT', 1)
+  const fields = entry?.[1] ?? []
+  const pairs = fields.flatMap((field, i) => (i % 2 === 0 ? [[field, fields[i + 1]]] : []))
+  expect(Object.fromEntries(pairs)).toMatchObject({
+    outbound: 'crm',
+    by: 'process-1',
+    label: 'sync',
+    cost: '1',
+    answer: 'ok',
+  })
+  await outbound.close()
+})
 
 it('keeps no more in memory than it may while Redis is frozen, counts what is lost, and goes on after', async ({
   redis,

@@ -7,7 +7,6 @@ import {
 import { beforeEach } from 'vitest'
 import { fakeTime as fake } from '../support/fake-time.ts'
 
-/** Fakes the clocks and timers of an outbound. */
 export function fakeTime(): void {
   const intervals = ['setInterval', 'clearInterval'] as const
   fake(['Date', 'setTimeout', 'clearTimeout', ...intervals, 'performance'])
@@ -23,7 +22,6 @@ export function observed(common: Pick<OutboundOptions, 'limits'> & Partial<Outbo
   return { events, make }
 }
 
-/** Waits by the faked clock. */
 export function wait(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }

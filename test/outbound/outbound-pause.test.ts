@@ -19,7 +19,6 @@ const { events, make } = observed({ limits: [{ limit: 100, window: '1s' }], maxW
 const refusal = (retryAfter: string, status = 429): Response =>
   new Response('', { status, headers: { 'Retry-After': retryAfter } })
 
-/** How long a call waits. */
 async function waitOf(outbound: Outbound): Promise<number> {
   const askedAt = Date.now()
   await outbound.fetch('https://crm.example/')

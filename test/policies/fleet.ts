@@ -3,7 +3,6 @@ import { startChild } from '../support/child.ts'
 
 const script = await bundledScript(new URL('./fleet-process.ts', import.meta.url))
 
-/** What a process tells of itself. */
 export interface FleetReport {
   readonly decided: number
   /** Limits of decisions by two versions at once. */
@@ -20,7 +19,6 @@ export type FleetProtocol = {
   ready: { input: undefined; output: undefined }
   limit: { input: number; output: { readonly version: string; readonly at: number } }
   report: { input: undefined; output: FleetReport }
-  /** Decides no more requests. */
   rest: { input: undefined; output: undefined }
 }
 

@@ -41,15 +41,12 @@ export async function openInTest(
     file,
     store,
     policies,
-    /** What was refused, in order. */
     refused,
-    /** Writes a file, and waits until it is in force. */
     async change(text: string) {
       const before = policies.version
       await writeFile(file, text)
       await until('the new version is in force', () => policies.version !== before)
     },
-    /** Writes a file, and waits until it is refused. */
     async spoil(text: string) {
       const { length } = refused
       await writeFile(file, text)

@@ -9,7 +9,6 @@ import { readText } from '../support/workspace.ts'
 const code = ['admission', 'defaultLimit', 'fallback', 'handler', 'observers', 'shed', 'store']
 /** A policy without a name may stand beside the settings in code, and not in a file. */
 const isShorthand = (option: string) => policyFields.some((field) => field === option)
-/** Fields that only files have. */
 const ofFiles = ['$schema', 'overrides']
 
 interface ObjectSchema {

@@ -11,73 +11,47 @@ import { publishedSchema } from './published-schema.ts'
 const schema = JSON.parse(JSON.stringify(publishedSchema(optionEntries(compile(['http'])))))
 const valid = new Ajv2020({ strict: false, allErrors: true }).compile(schema)
 
-/** A file that has every kind of field. */
-const whole = {
-  policies: [
-    {
-      name: 'burst',
-      limit: 20,
-      window: '1s',
-      resolution: '10ms',
-      key: { firstOf: ['user', 'ip'] },
-    },
-    {
-      name: 'sustained',
-      algorithm: 'token-bucket',
-      limit: { tiers: { free: 600, pro: 'unlimited' }, by: 'plan', default: 60 },
-      window: 60_000,
-      burst: 30,
-      enforce: { share: 0.5 },
-      refundWhen: { by: 'failed' },
-    },
-    {
-      name: 'plan',
-      limit: 1_000_000,
-      algorithm: 'fixed-window',
-      window: { every: 'month', zone: 'Europe/Rome' },
-    },
-    { name: 'far', limit: 100, window: '1m', async: { maxUncounted: 5 } },
-    { name: 'queue', algorithm: 'leaky-bucket', limit: 5, window: '1s', queue: 3, maxDelay: '2s' },
-  ],
-  profiles: {
-    night: {
-      limit: {
-        schedule: {
-          timeZone: 'Europe/Berlin',
-          default: 10,
-          rules: [{ days: ['sat'], from: '09:00', to: '24:00', limit: 5 }],
-        },
-      },
-      window: '1m',
-      algorithm: 'fixed-window',
-      align: 'clock',
-    },
-  },
-  routes: {
-    'POST /login': {
-      policies: [{ name: 'login', limit: 5, window: '15m', key: 'ip' }],
-      combine: 'add',
-    },
-    '/night': 'night',
-    '/health': false,
-  },
-  overrides: [
-    {
-      policy: 'sustained',
-      key: { tenant: 'acme', id: 7 },
-      limit: 20_000,
-      mode: 'shadow',
-      until: '2026-12-31T23:59:59Z',
-      reason: 'load test',
-    },
-  ],
-  penalty: { after: 10, within: '1m', for: '5m', factor: 2, key: 'ip' },
-  headers: ['draft-11'],
-  allow: { ips: ['10.0.0.0/8'], keys: ['@user/1'] },
-  statusCode: 429,
-  retryJitter: 0.2,
-  message: { text: 'slow down' },
-}
+const whole: object = parse(`
+policies:
+  - { name: burst, limit: 20, window: 1s, resolution: 10ms, key: { firstOf: [user, ip] } }
+  - name: sustained
+    algorithm: token-bucket
+    limit: { tiers: { free: 600, pro: unlimited }, by: plan, default: 60 }
+    window: 60000
+    burst: 30
+    enforce: { share: 0.5 }
+    refundWhen: { by: failed }
+  - { name: plan, limit: 1000000, algorithm: fixed-window, window: { every: month, zone: Europe/Rome } }
+  - { name: far, limit: 100, window: 1m, async: { maxUncounted: 5 } }
+  - { name: queue, algorithm: leaky-bucket, limit: 5, window: 1s, queue: 3, maxDelay: 2s }
+profiles:
+  night:
+    limit:
+      schedule:
+        timeZone: Europe/Berlin
+        default: 10
+        rules: [{ days: [sat], from: '09:00', to: '24:00', limit: 5 }]
+    window: 1m
+    algorithm: fixed-window
+    align: clock
+routes:
+  POST /login: { policies: [{ name: login, limit: 5, window: 15m, key: ip }], combine: add }
+  /night: night
+  /health: false
+overrides:
+  - policy: sustained
+    key: { tenant: acme, id: 7 }
+    limit: 20000
+    mode: shadow
+    until: 2026-12-31T23:59:59Z
+    reason: load test
+penalty: { after: 10, within: 1m, for: 5m, factor: 2, key: ip }
+headers: [draft-11]
+allow: { ips: [10.0.0.0/8], keys: ['@user/1'] }
+statusCode: 429
+retryJitter: 0.2
+message: { text: slow down }
+`)
 
 type Path = readonly (string | number)[]
 
@@ -161,34 +135,26 @@ describe('the schema of policy files', () => {
       const problems = policyFileProblems(text).filter(({ kind }) => kind !== 'rule')
       expect([text, problems.length === 0]).toEqual([text, valid(value)])
     }
-    fc.assert(
-      fc.property(mutation, fc.boolean(), (value, isJson) => {
-        const text = isJson ? JSON.stringify(value) : stringify(value)
-        check(parse(text), text)
-      }),
-      { numRuns: inputs, ...replayed },
-    )
+    const property = fc.property(mutation, fc.boolean(), (value, isJson) => {
+      const text = isJson ? JSON.stringify(value) : stringify(value)
+      check(parse(text), text)
+    })
+    fc.assert(property, { numRuns: inputs, ...replayed })
     note(task, { inputs })
   })
 
   it('points at the line of what is wrong', () => {
     const wrong = fc.constantFrom<unknown>('@@wrong@@', -98_765, { wrong98765: true })
-    fc.assert(
-      fc.property(fc.constantFrom(...leaves), wrong, (path, value) => {
-        const file = changed(path, (holder, last) => void Reflect.set(holder, last, value))
-        if (valid(file)) return
-        const text = stringify(file)
-        const lines = policyFileProblems(text).map(({ line }) => line)
-        const line = text.split('\n').findIndex((each) => /@@wrong@@|98765/.test(each)) + 1
-        const place = typeof value === 'object' ? [line, line - 1] : [line]
-        expect([text, lines, place.some((each) => lines.includes(each))]).toEqual([
-          text,
-          lines,
-          true,
-        ])
-      }),
-      { numRuns: scaled(60, 400) },
-    )
+    const property = fc.property(fc.constantFrom(...leaves), wrong, (path, value) => {
+      const file = changed(path, (holder, last) => void Reflect.set(holder, last, value))
+      if (valid(file)) return
+      const text = stringify(file)
+      const lines = policyFileProblems(text).map(({ line }) => line)
+      const line = text.split('\n').findIndex((each) => /@@wrong@@|98765/.test(each)) + 1
+      const place = typeof value === 'object' ? [line, line - 1] : [line]
+      expect([text, lines, place.some((each) => lines.includes(each))]).toEqual([text, lines, true])
+    })
+    fc.assert(property, { numRuns: scaled(60, 400) })
   })
 
   const policy = '{ name: a, limit: 5, window: 1s }'

@@ -14,7 +14,6 @@ pollOften()
 
 const minuteMs = 60_000
 
-/** Waits until each source was read twice. */
 async function twoPolls({ documents }: Store): Promise<void> {
   const read = vi.spyOn(Object(documents), 'revision')
   await until('each source was read twice', () => read.mock.calls.length > 2)
@@ -41,15 +40,6 @@ describe('the file of policies', () => {
     await until('the swap is in force', () => opened.policies.version !== before)
     expect([await ask(), await ask()]).toEqual([200, 429])
     expect(opened.refused).toEqual([])
-  })
-
-  it('is replaced by an editor that renames another file', async () => {
-    const { file, policies, refused } = await openInTest(burst(1))
-    const before = policies.version
-    await writeFile(`${file}.swp`, burst(2))
-    await rename(`${file}.swp`, file)
-    await until('the other file is in force', () => policies.version !== before)
-    expect(refused).toEqual([])
   })
 
   it('stays in force when it disappears, is reported once, and is right again when it is back', async () => {
@@ -185,17 +175,6 @@ describe('what ends by itself', () => {
     const { entries } = await policies.status()
     expect(entries.map(({ field }) => field)).toEqual(['mode'])
     expect(await ask()).toBe(429)
-  })
-})
-
-describe('a mode and a share of one policy', () => {
-  it('exclude each other, and the one that was set last is in force', async () => {
-    const { policies } = await openInTest(burst(1))
-    await policies.set({ policy: 'burst', field: 'share', value: 0.5 }, note)
-    await policies.set({ policy: 'burst', field: 'mode', value: 'shadow' }, note)
-    expect(await policies.export()).toContain('mode: shadow')
-    await policies.set({ policy: 'burst', field: 'share', value: 0.25 }, note)
-    expect(await policies.export()).toContain('share: 0.25')
   })
 })
 

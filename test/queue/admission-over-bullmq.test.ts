@@ -66,21 +66,18 @@ describe('an admission over BullMQ', () => {
       (jobs) => jobs.cli('CONFIG', 'SET', 'maxmemory', 0),
     ],
     ['gone', (jobs) => jobs.kill(), ({ port }) => started({ port })],
-  ])(
-    'is unavailable in time while the Redis of its queue is %s, and charges nothing',
-    async (_how, breaks, mends) => {
-      const { jobs, ask, left } = await startApi('always', IMPATIENT_MS)
-      await until('it queues', async () => (await ask()).status === 202)
-      await breaks(jobs)
-      for (let i = 0; i < 3; i += 1) {
-        const answer = await ask(`"${i}"`)
-        expect(answer.status).toBe(503)
-        expect(answer.headers.get('retry-after')).toBe('5')
-        expect(answer.headers.get('content-type')).toBe('application/problem+json')
-      }
-      await until('what was taken is given back', async () => (await left()) === 9)
-      await mends(jobs)
-      await until('it queues again', async () => (await ask('"0"')).status < 300)
-    },
-  )
+  ])('is unavailable while its Redis is %s, and charges nothing', async (_how, breaks, mends) => {
+    const { jobs, ask, left } = await startApi('always', IMPATIENT_MS)
+    await until('it queues', async () => (await ask()).status === 202)
+    await breaks(jobs)
+    for (let i = 0; i < 3; i += 1) {
+      const answer = await ask(`"${i}"`)
+      expect(answer.status).toBe(503)
+      expect(answer.headers.get('retry-after')).toBe('5')
+      expect(answer.headers.get('content-type')).toBe('application/problem+json')
+    }
+    await until('what was taken is given back', async () => (await left()) === 9)
+    await mends(jobs)
+    await until('it queues again', async () => (await ask('"0"')).status < 300)
+  })
 })

@@ -3,7 +3,6 @@ import { onTestFinished } from 'vitest'
 import { BrokerBench } from '../../packages/testing/src/conformance/broker/broker-bench.ts'
 import { fakeTime as fake } from '../support/fake-time.ts'
 
-/** Fakes the clocks and timers of workers. */
 export function fakeTime(): void {
   fake(['Date', 'setTimeout', 'clearTimeout', 'setImmediate', 'performance'])
 }

@@ -5,7 +5,7 @@ import { createClient } from 'redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
-import { isProof, scaled } from '../support/scale.ts'
+import { scaled } from '../support/scale.ts'
 import { until } from '../support/until.ts'
 import { newJob, roomy, TestBench } from './broker-bench.ts'
 
@@ -65,28 +65,25 @@ describe('a broker whose Redis is frozen', () => {
     expect(Number(await redis.cli('LLEN', 'bull:jobs:wait'))).toBe(1)
   })
 
-  it.each([byUrl, byNodeRedis])(
-    'carries out nothing later that it refused (%#)',
-    async (connected) => {
-      const { redis, bench, broker } = await setUp(1_000, connected)
-      const dead = await bench.enqueued()
-      const worker = bench.work(async () => ({ outcome: 'dead', error: 'no' }), 1)
-      await bench.reaches(dead.id, 'failed')
-      await worker.close()
-      const waiting = await bench.enqueued()
-      redis.pause()
-      const controls = [broker.cancel(waiting.id), broker.retry(dead.id), broker.forget(dead.id)]
-      for (const control of controls) {
-        await expect(control).rejects.toMatchObject({ code: 'SLUICE_NOT_DONE' })
-      }
-      redis.resume()
-      await until('it works', async () => (await broker.depth()).depth >= 0)
-      await bench.has({ id: waiting.id, state: 'pending' }, 'a job whose cancellation was refused')
-      await bench.has({ id: dead.id, state: 'failed' }, 'a dead letter whose retry was refused')
-      expect(await broker.cancel(waiting.id)).toBe('cancelled')
-      expect(await broker.forget(dead.id)).toBe(true)
-    },
-  )
+  it.each([byUrl, byNodeRedis])('does nothing later that it refused (%#)', async (connected) => {
+    const { redis, bench, broker } = await setUp(1_000, connected)
+    const dead = await bench.enqueued()
+    const worker = bench.work(async () => ({ outcome: 'dead', error: 'no' }), 1)
+    await bench.reaches(dead.id, 'failed')
+    await worker.close()
+    const waiting = await bench.enqueued()
+    redis.pause()
+    const controls = [broker.cancel(waiting.id), broker.retry(dead.id), broker.forget(dead.id)]
+    for (const control of controls) {
+      await expect(control).rejects.toMatchObject({ code: 'SLUICE_NOT_DONE' })
+    }
+    redis.resume()
+    await until('it works', async () => (await broker.depth()).depth >= 0)
+    await bench.has({ id: waiting.id, state: 'pending' }, 'a job whose cancellation was refused')
+    await bench.has({ id: dead.id, state: 'failed' }, 'a dead letter whose retry was refused')
+    expect(await broker.cancel(waiting.id)).toBe('cancelled')
+    expect(await broker.forget(dead.id)).toBe(true)
+  })
 
   it('carries out no change after its deadline that was on the way', async () => {
     const server: { redis?: RedisServer } = {}
@@ -157,29 +154,37 @@ describe('a broker whose Redis is frozen', () => {
   })
 })
 
-describe('an enqueue whose job is added when nobody waits any more', () => {
-  const late = async () => {
-    const added: string[] = []
-    const connected = withOwn('addStandardJob', async (add) => {
-      await sleep(200)
-      const answer = await add()
-      added.push('job')
-      return answer
-    })
-    return { added, ...(await setUp(100, connected)) }
+describe('an enqueue that is refused though its job is added', () => {
+  const late = async (add: () => Promise<unknown>) => {
+    await sleep(200)
+    return add()
   }
 
-  it('withdraws the job', async () => {
-    const { broker, added } = await late()
+  it('withdraws the job where nobody waits any more', async () => {
+    let isAdded = false
+    const adding = withOwn('addStandardJob', async (add) => {
+      const answer = await late(add)
+      isAdded = true
+      return answer
+    })
+    const { broker } = await setUp(100, adding)
     const job = newJob()
     await expect(broker.enqueue(job, roomy)).rejects.toMatchObject(failed)
-    await until('the job is added', () => added.length === 1)
+    await until('the job is added', () => isAdded)
     await until('its place is free', async () => (await broker.depth()).depth === 0)
     expect(await broker.status(job.id)).toBeUndefined()
   })
 
-  it('keeps a job that an idempotency key stands for', async () => {
-    const { bench, broker } = await late()
+  const thenFails = async (add: () => Promise<unknown>) => {
+    await add()
+    throw new Error('Command timed out')
+  }
+
+  it.each([
+    ['after its deadline', 100, late],
+    ['before it fails', 2_000, thenFails],
+  ])('keeps a job with a key that is added %s, and its place', async (_when, deadlineMs, how) => {
+    const { bench, broker } = await setUp(deadlineMs, withOwn('addStandardJob', how))
     const job = newJob()
     const terms = { ...roomy, idempotency }
     await expect(broker.enqueue(job, terms)).rejects.toMatchObject(failed)
@@ -190,67 +195,45 @@ describe('an enqueue whose job is added when nobody waits any more', () => {
   })
 })
 
-it('an enqueue that fails though the job was added does not take the place of the job, nor its key', async () => {
-  const connected = withOwn('addStandardJob', async (add) => {
-    await add()
-    throw new Error('Command timed out')
-  })
-  const { bench, broker } = await setUp(2_000, connected)
-  const job = newJob()
-  const terms = { ...roomy, idempotency }
-  await expect(broker.enqueue(job, terms)).rejects.toMatchObject(failed)
-  await bench.has({ id: job.id, state: 'pending' }, 'a job that was added')
-  expect(await broker.depth()).toMatchObject({ depth: 1 })
-  const known = { outcome: 'known', id: job.id }
-  expect(await broker.enqueue(newJob(), terms)).toEqual(known)
-})
-
 const connections: readonly (readonly [string, Connected])[] = [
   ['a URL', byUrl],
   ['a client of ioredis', byIoredis],
   ['a client of node-redis', byNodeRedis],
 ]
 
-const faults: readonly (readonly [string, (redis: RedisServer) => unknown])[] = [
-  ['is frozen', (redis) => redis.pause()],
-  ['is gone', (redis) => redis.kill()],
-]
+const frozen = (redis: RedisServer) => redis.pause()
+const gone = (redis: RedisServer) => redis.kill()
 
 // Each ends by its deadlines, some three seconds, or the test runs out of time.
-describe.each(connections.slice(0, scaled(1, 3)))(
-  'closing without Redis: %s',
-  (_what, connected) => {
-    const endless = { handler: () => new Promise(() => undefined), lease: '1s' } as const
+describe.each(connections.slice(0, scaled(1, 3)))('closing without Redis: %s', (_, connected) => {
+  const endless = { handler: () => new Promise(() => undefined), lease: '1s' } as const
 
-    async function running() {
-      const opened = await setUp(2_000, connected)
-      await opened.bench.enqueued()
-      const worker = opened.bench.worker(endless)
-      await until('it runs', async () => (await opened.broker.depth()).running === 1)
-      return { ...opened, worker }
-    }
+  it('ends where it never was', async () => {
+    const connection = connected(`redis://127.0.0.1:${await freePort()}`)
+    const { bench, broker } = open({ connection })
+    await bench.worker(endless).close({ grace: 100 })
+    await broker.close()
+  })
 
-    it('ends where it never was', async () => {
-      const connection = connected(`redis://127.0.0.1:${await freePort()}`)
-      const { bench, broker } = open({ connection })
-      await bench.worker(endless).close({ grace: 100 })
-      await broker.close()
-    })
-
-    it.each(faults.slice(0, scaled(1, 2)))('ends while it %s', async (_how, fail) => {
-      const { redis, broker, worker } = await running()
-      await fail(redis)
-      await worker.close({ grace: 100 })
-      await broker.close()
-    })
-
-    it.runIf(isProof)('ends a broker whose workers nobody has closed', async () => {
-      const { redis, broker } = await running()
-      redis.pause()
-      await broker.close()
-    })
-  },
-)
+  it.each<[string, (redis: RedisServer) => unknown, isWorkerClosed: boolean]>(
+    scaled(
+      [['is frozen', frozen, true]],
+      [
+        ['is frozen', frozen, true],
+        ['is gone', gone, true],
+        ['is frozen, and nobody has closed its worker', frozen, false],
+      ],
+    ),
+  )('ends while it %s', async (_how, fail, isWorkerClosed) => {
+    const { redis, bench, broker } = await setUp(2_000, connected)
+    await bench.enqueued()
+    const worker = bench.worker(endless)
+    await until('it runs', async () => (await broker.depth()).running === 1)
+    await fail(redis)
+    if (isWorkerClosed) await worker.close({ grace: 100 })
+    await broker.close()
+  })
+})
 
 it('errors that are none of a job use up none of its attempts', async () => {
   const redis = await startRedis()

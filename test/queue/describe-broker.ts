@@ -215,34 +215,31 @@ export function describeBroker(driver: BrokerDriver): void {
       expect(await bench.broker.depth()).toMatchObject({ depth: 0, running: 0 })
     })
 
-    it.skipIf(!loseLease)(
-      'that are told of a lost lease, and another run of the job is the one that counts',
-      async () => {
-        const bench = open()
-        const { id } = await bench.enqueued()
-        const signals: AbortSignal[] = []
-        const events: QueueEvent[] = []
-        const worker = bench.worker({
-          lease: '1s',
-          handler: async (_job, { signal }) => {
-            signals.push(signal)
-            if (signals.length > 1) return 'second'
-            await loseLease?.(bench.broker, id)
-            await new Promise((resolve) => signal.addEventListener('abort', resolve))
-            // It does not heed its signal: the other run ends first.
-            await bench.reaches(id, 'done')
-            return 'first'
-          },
-          observers: { onEvent: (event) => events.push(event) },
-        })
-        await bench.reaches(id, 'done')
-        await worker.close()
-        await bench.has({ id, result: 'second' }, 'the outcome of the run that counts')
-        expect(signals.map(({ reason }) => reason?.name)).toEqual(['LeaseLost', undefined])
-        const types = events.map(({ type }) => type)
-        expect(types.filter((type) => type === 'done')).toEqual(['done'])
-        expect(types).toContain('stalled')
-      },
-    )
+    it.skipIf(!loseLease)('that are told of a lost lease, and another run counts', async () => {
+      const bench = open()
+      const { id } = await bench.enqueued()
+      const signals: AbortSignal[] = []
+      const events: QueueEvent[] = []
+      const worker = bench.worker({
+        lease: '1s',
+        handler: async (_job, { signal }) => {
+          signals.push(signal)
+          if (signals.length > 1) return 'second'
+          await loseLease?.(bench.broker, id)
+          await new Promise((resolve) => signal.addEventListener('abort', resolve))
+          // It does not heed its signal: the other run ends first.
+          await bench.reaches(id, 'done')
+          return 'first'
+        },
+        observers: { onEvent: (event) => events.push(event) },
+      })
+      await bench.reaches(id, 'done')
+      await worker.close()
+      await bench.has({ id, result: 'second' }, 'the outcome of the run that counts')
+      expect(signals.map(({ reason }) => reason?.name)).toEqual(['LeaseLost', undefined])
+      const types = events.map(({ type }) => type)
+      expect(types.filter((type) => type === 'done')).toEqual(['done'])
+      expect(types).toContain('stalled')
+    })
   })
 }

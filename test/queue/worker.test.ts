@@ -17,23 +17,13 @@ import { mostWithin } from '../support/most-within.ts'
 import { goneStore } from '../support/store-through.ts'
 import { fakeTime, newJob, roomy } from './broker-bench.ts'
 
-/** Throws whatever it is asked. */
-const hostile = new Proxy<ProxyHandler<object>>(
-  {},
-  {
-    get: () => () => {
-      throw Object.create(null)
-    },
-  },
-)
-
-const hostileKeys: ProxyHandler<object> = {
-  ownKeys() {
-    throw Object.create(null)
-  },
+const throwing = () => {
+  throw Object.create(null)
 }
+/** A handler that throws whatever it is asked. */
+const hostile = new Proxy({}, { get: () => throwing })
+const hostileKeys = new Proxy({}, { ownKeys: throwing })
 
-/** Time is faked: jobs that wait for minutes are waited for in no time. */
 describe('a worker', () => {
   let broker: Broker
   let events: QueueEvent[]
@@ -158,16 +148,16 @@ describe('a worker', () => {
       error: 'it is down',
       attempts: 4,
     })
-    const delays = events.flatMap((event) => (event.type === 'retried' ? [event.delayMs] : []))
-    expect(delays).toEqual([999, 1_999, 2_999])
+    const delaysOf = (id: string) =>
+      events.flatMap((event) =>
+        event.type === 'retried' && event.id === id ? [event.delayMs] : [],
+      )
+    expect(delaysOf(id)).toEqual([999, 1_999, 2_999])
     expect(typesOf(id).at(-1)).toBe('dead')
     vi.spyOn(Math, 'random').mockReturnValue(0)
     const spread = await enqueue()
     await after(100, spread)
-    const none = events.flatMap((event) =>
-      event.type === 'retried' && event.id === spread ? [event.delayMs] : [],
-    )
-    expect(none).toEqual([0, 0, 0])
+    expect(delaysOf(spread)).toEqual([0, 0, 0])
   })
 
   it('gives a job up at once that would fail again', async () => {
@@ -183,7 +173,7 @@ describe('a worker', () => {
 
   it.each<[string, () => Promise<unknown>, string | RegExp]>([
     ['a result that JSON cannot carry', returns({ big: 1n }), /^the result .* as JSON: big is/],
-    ['a hostile Proxy', returns(new Proxy({}, hostileKeys)), /cannot be made a text/],
+    ['a hostile Proxy', returns(hostileKeys), /cannot be made a text/],
     ['a result that is too long', returns('x'.repeat(200)), /longer than maxResultBytes \(100\)/],
     ['what cannot be made a text, thrown', throws(Object.create(null)), unwritable],
     ['nothing, thrown', throws(undefined), 'undefined'],

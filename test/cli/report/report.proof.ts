@@ -20,7 +20,6 @@ beforeEach((test) => {
   if (!browser) test.skip('there is no Chrome')
 })
 
-/** Opens the report from the disk. */
 async function open(width = 1_280, scheme: 'light' | 'dark' = 'light') {
   if (!browser) throw new Error('there is no Chrome')
   const watched = await openPage(browser, url, { width, scheme })
@@ -29,7 +28,7 @@ async function open(width = 1_280, scheme: 'light' | 'dark' = 'light') {
   return watched
 }
 
-describe('the report in a browser', () => {
+describe('the report in a browser', { timeout: 60_000 }, () => {
   it('moves the limit by a slider, and tells who would be caught', async () => {
     const { page, faults, asked } = await open()
     const verdict = page.locator('.verdict')
@@ -67,7 +66,7 @@ describe('the report in a browser', () => {
     expect(faults).toEqual([])
     expect(asked.filter((address) => !address.startsWith('data:'))).toEqual([url])
     await page.close()
-  }, 60_000)
+  })
 
   it('shows hours, policies, routes and clients, of which one can be found', async () => {
     const { page, faults } = await open()
@@ -86,27 +85,23 @@ describe('the report in a browser', () => {
     expect(await page.getByText('a cost of 1 was assumed').count()).toBe(1)
     expect(faults).toEqual([])
     await page.close()
-  }, 60_000)
+  })
 
   it.each([
     [1_280, 'light'],
     [1_280, 'dark'],
     [390, 'light'],
     [390, 'dark'],
-  ] as const)(
-    'hinders nobody at %i pixels, %s',
-    async (width, scheme) => {
-      const { page, faults } = await open(width, scheme)
-      const spare = await page.evaluate('innerWidth - document.documentElement.scrollWidth')
-      expect(spare).toBeGreaterThanOrEqual(0)
-      const colour = await page.evaluate('getComputedStyle(document.body).backgroundColor')
-      expect(colour).toBe(scheme === 'light' ? 'rgb(245, 247, 249)' : 'rgb(13, 18, 23)')
-      expect(faults).toEqual([])
-      // The rules look at colours and at structure: the other two pairs have the same.
-      const isJudged = (width === 1_280) === (scheme === 'light')
-      if (isJudged) expect(await hindrances(page)).toEqual([])
-      await page.close()
-    },
-    60_000,
-  )
+  ] as const)('hinders nobody at %i pixels, %s', async (width, scheme) => {
+    const { page, faults } = await open(width, scheme)
+    const spare = await page.evaluate('innerWidth - document.documentElement.scrollWidth')
+    expect(spare).toBeGreaterThanOrEqual(0)
+    const colour = await page.evaluate('getComputedStyle(document.body).backgroundColor')
+    expect(colour).toBe(scheme === 'light' ? 'rgb(245, 247, 249)' : 'rgb(13, 18, 23)')
+    expect(faults).toEqual([])
+    // The rules look at colours and at structure: the other two pairs have the same.
+    const isJudged = (width === 1_280) === (scheme === 'light')
+    if (isJudged) expect(await hindrances(page)).toEqual([])
+    await page.close()
+  })
 })

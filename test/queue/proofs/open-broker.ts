@@ -3,7 +3,6 @@ import { rabbitmqBroker } from '@sluice/queue/rabbitmq'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 
-/** A queue, and its servers. */
 export interface BrokerPlace {
   readonly redis: string
   /** RabbitMQ delivers the jobs; without it BullMQ does. */

@@ -19,26 +19,24 @@ it.runIf(isProof)(
   120_000,
 )
 
-it.each(scaled(['frozen'], ['frozen', 'killed', 'never there']))(
-  'lets a process end whose Redis is %s',
-  async (how) => {
-    const redis = await startRedis()
-    onTestFinished(() => redis.stop())
-    const observers = { onError: () => undefined }
-    const broker = bullmqBroker({ connection: redis.url, deadlineMs: 15_000, observers })
-    await broker.enqueue(newJob(), roomy)
-    if (how === 'never there') await redis.stop()
-    const running: number[] = []
-    const child = startChild<never, number>(closing, {
-      args: [redis.url],
-      onTold: (count) => void running.push(count),
-    })
-    onTestFinished(child.stop)
-    await until('it runs', () => running.at(-1) === (how === 'never there' ? 0 : 1))
-    if (how === 'frozen') redis.pause()
-    if (how === 'killed') await redis.kill()
-    child.process.kill('SIGTERM')
-    expect(await child.ended).toBe(0)
-    await broker.close()
-  },
-)
+const ways = scaled(['frozen'], ['frozen', 'killed', 'never there'])
+it.each(ways)('lets a process end whose Redis is %s', async (how) => {
+  const redis = await startRedis()
+  onTestFinished(() => redis.stop())
+  const observers = { onError: () => undefined }
+  const broker = bullmqBroker({ connection: redis.url, deadlineMs: 15_000, observers })
+  await broker.enqueue(newJob(), roomy)
+  if (how === 'never there') await redis.stop()
+  const running: number[] = []
+  const child = startChild<never, number>(closing, {
+    args: [redis.url],
+    onTold: (count) => void running.push(count),
+  })
+  onTestFinished(child.stop)
+  await until('it runs', () => running.at(-1) === (how === 'never there' ? 0 : 1))
+  if (how === 'frozen') redis.pause()
+  if (how === 'killed') await redis.kill()
+  child.process.kill('SIGTERM')
+  expect(await child.ended).toBe(0)
+  await broker.close()
+})

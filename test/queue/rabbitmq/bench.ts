@@ -20,13 +20,11 @@ export function rabbitmqBench() {
   }, 150_000)
   afterAll(() => Promise.all([rabbitmq.stop(), redis.stop()]))
 
-  /** A name of a queue that no other test has. */
   function newName(): string {
     count += 1
     return `queue-${count}`
   }
 
-  /** A client of Redis, until the end of the test. */
   function newClient(): Redis {
     const client = new Redis(redis.url, { maxRetriesPerRequest: null })
     client.on('error', () => undefined)
@@ -45,7 +43,6 @@ export function rabbitmqBench() {
     return broker
   }
 
-  /** A bench of the kit with such a broker. */
   const newBench = (options?: Partial<RabbitmqBrokerOptions>) =>
     new TestBench(open(options), undefined, 40_000)
 

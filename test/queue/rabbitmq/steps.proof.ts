@@ -78,48 +78,44 @@ describe('a job that waits long for its rate', () => {
   }, 60_000)
 })
 
-describe('a job that is put back', () => {
+describe('a job that is put back', { timeout: 60_000 }, () => {
   it.each([
     ['after its record', /Puts a job back/],
     ['after its message', /Notes that the server has confirmed/],
-  ])(
-    'runs once more, if the channels are lost just %s',
-    async (_when, script) => {
-      const observer = bench.open()
-      const [job, other] = [newJob(), newJob()]
-      await observer.enqueue(job, roomy)
-      let isToLose = true
-      const store = storeWith(async (run, text) => {
-        const reply = await run()
-        if (isToLose && script.test(text) && ran.length > 0) {
-          isToLose = false
-          bench.loseChannels()
-        }
-        return reply
-      })
-      const ran: string[] = []
-      const broker = bench.open({ name: observer.name, store, deadlineMs: 1_000 })
-      const worker = broker.work(async ({ id }, _signal, { begin }) => {
-        ran.push(id)
-        if (ran.length === 1) return { outcome: 'postponed', delayMs: 1_000, pausesWorker: true }
-        await begin()
-        return done
-      }, alone)
-      await until('the channels are lost', () => !isToLose)
-      // As if the process had died ten seconds ago.
-      const unpublished = `{sluice:${broker.name}}:sluice:unpublished`
-      await bench.redis.cli('ZADD', unpublished, 'XX', Date.now() - 20_000, `${job.id}:2`)
-      await until('it is done', async () => (await observer.status(job.id))?.state === 'done')
-      await until('it accepts jobs', async () => {
-        return (await observer.enqueue(other, roomy).catch(() => undefined)) !== undefined
-      })
-      await until('all are done', async () => (await observer.depth()).depth === 0)
-      await worker.close()
-      expect(ran).toEqual([job.id, job.id, other.id])
-      expect(Number(await bench.redis.cli('ZCARD', unpublished))).toBe(0)
-    },
-    60_000,
-  )
+  ])('runs once more, if the channels are lost just %s', async (_when, script) => {
+    const observer = bench.open()
+    const [job, other] = [newJob(), newJob()]
+    await observer.enqueue(job, roomy)
+    let isToLose = true
+    const store = storeWith(async (run, text) => {
+      const reply = await run()
+      if (isToLose && script.test(text) && ran.length > 0) {
+        isToLose = false
+        bench.loseChannels()
+      }
+      return reply
+    })
+    const ran: string[] = []
+    const broker = bench.open({ name: observer.name, store, deadlineMs: 1_000 })
+    const worker = broker.work(async ({ id }, _signal, { begin }) => {
+      ran.push(id)
+      if (ran.length === 1) return { outcome: 'postponed', delayMs: 1_000, pausesWorker: true }
+      await begin()
+      return done
+    }, alone)
+    await until('the channels are lost', () => !isToLose)
+    // As if the process had died ten seconds ago.
+    const unpublished = `{sluice:${broker.name}}:sluice:unpublished`
+    await bench.redis.cli('ZADD', unpublished, 'XX', Date.now() - 20_000, `${job.id}:2`)
+    await until('it is done', async () => (await observer.status(job.id))?.state === 'done')
+    await until('it accepts jobs', async () => {
+      return (await observer.enqueue(other, roomy).catch(() => undefined)) !== undefined
+    })
+    await until('all are done', async () => (await observer.depth()).depth === 0)
+    await worker.close()
+    expect(ran).toEqual([job.id, job.id, other.id])
+    expect(Number(await bench.redis.cli('ZCARD', unpublished))).toBe(0)
+  })
 })
 
 describe('a retry of a dead letter', () => {

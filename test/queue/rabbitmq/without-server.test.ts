@@ -46,17 +46,15 @@ describe('a worker whose runs may outlast the patience of RabbitMQ', () => {
     ['1795s', '30m', true],
     ['1795s', '2h', false],
   ] as const)(
-    'of %s with a consumer timeout of %s is warned of: %s',
+    'with %s and a patience of %s is warned of: %s',
     async (timeout, consumerTimeout, isWarned) => {
       const warn = vi.spyOn(console, 'warn').mockReturnValue()
       onTestFinished(() => warn.mockRestore())
       const name = `patience-${timeout}-${consumerTimeout}`
       const broker = rabbitmqBroker({ connection, store, name, ...quiet, consumerTimeout })
       const worker = createWorker({ broker, timeout, handler: () => 'done' })
-      const warnings = warn.mock.calls
-        .flat()
-        .filter((text) => String(text).includes('consumer_timeout'))
-      expect(warnings).toHaveLength(isWarned ? 1 : 0)
+      const isOfTimeout = ([text]: unknown[]) => String(text).includes('consumer_timeout')
+      expect(warn.mock.calls.filter(isOfTimeout)).toHaveLength(isWarned ? 1 : 0)
       await worker.close({ grace: 1 })
       await broker.close()
     },
@@ -65,9 +63,7 @@ describe('a worker whose runs may outlast the patience of RabbitMQ', () => {
 
 describe('a delay', () => {
   it('is made of steps that exceed it by a tenth and 100 ms at most', () => {
-    for (const delayMs of [
-      0, 1, 99, 100, 101, 460, 950, 1_700, 59_000, 90_000, 3_500_000, 9_999_999,
-    ]) {
+    for (const delayMs of [0, 1, 99, 100, 101, 460, 950, 1_700, 59_000, 90_000, 9_999_999]) {
       let waited = 0
       let steps = 0
       while (waited < delayMs) {
