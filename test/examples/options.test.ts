@@ -36,7 +36,7 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   'Postgres store': ['postgres#PostgresStoreOptions'],
   'Regional store': ['core#RegionalStoreOptions'],
   Batches: ['redis#BatchOptions'],
-  'Calls of a limiter': ['core#PeekOptions', 'core#RefundOptions'],
+  'Limiter calls': ['core#PeekOptions', 'core#RefundOptions'],
   Queues: ['queue#QueueOptions'],
   Brokers: [
     'queue#MemoryBrokerOptions',

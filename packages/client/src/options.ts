@@ -21,15 +21,15 @@ class ClientTable {
   retries?: Option<number, number> = countOption(4)
   /** Longest single wait (ms). A call that would wait longer gets its response. @default 60,000 */
   maxWaitMs?: Option<number, number> = boundOption(60_000)
-  /** Longest total wait of a call (ms), without the time of its requests. @default 180,000 */
+  /** Longest total wait of a call (ms), not counting the requests themselves. @default 180,000 */
   maxTotalWaitMs?: Option<number, number> = boundOption(180_000)
   /** Upper bound of the first random backoff (ms). Each further try doubles it. @default 500 */
   backoffMs?: Option<number, number> = msOption(500)
   /** Longest backoff (ms), and longest jitter on a wait that the server sends. @default 30,000 */
   maxBackoffMs?: Option<number, number> = msOption(30_000)
   /**
-   * Maximum random time (ms) added to a wait that the server sends, or a tenth of that wait if it
-   * is longer. Each further refusal of the call doubles it.
+   * Maximum random time (ms) added to a wait that the server sends, or a tenth of that wait if
+   * longer. Each further refusal of the call doubles it.
    * @default 250
    */
   jitterMs?: Option<number, number> = msOption(250)
@@ -48,7 +48,7 @@ class ClientTable {
   /** Spreads the second half of a quota over the rest of its window. @default false */
   pace?: Option<boolean, boolean> = flagOption(false)
   /**
-   * Identity of a call: calls with the same string share limits, a call with `undefined` shares
+   * Identity of a call: calls with the same string share limits; a call with `undefined` shares
    * none. Set it if another header identifies the client, or if a default one differs in each
    * request. @default the origin with the `Authorization`, `X-API-Key` and `Cookie` of the call
    */

@@ -57,7 +57,7 @@ export type RouteRateLimitOptions = RouteOverride<FastifyRequest, RateLimitHandl
 
 interface PluginSettings {
   /**
-   * Hook in which requests are decided. `onRequest` comes before authentication, so that login
+   * Hook in which requests are checked. `onRequest` comes before authentication, so that login
    * attempts are limited too. The others run after all hooks of that name, including those of the
    * route. @default 'onRequest'
    */

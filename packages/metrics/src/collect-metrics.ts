@@ -33,8 +33,8 @@ import {
 /** The options of `collectMetrics`. */
 class MetricsTable {
   /**
-   * Store of the limiters. Digests of keys then match its own, and its fleet adds up counts and
-   * busiest keys every few seconds.
+   * Store of the limiters. Key digests then match those in the store, and the fleet adds up counts
+   * and busiest keys every few seconds.
    * @default none: this process alone, and digests without a secret
    */
   store?: Option<FleetStore, FleetStore> = (store = {}, option) => {

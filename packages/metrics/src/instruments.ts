@@ -43,7 +43,7 @@ const rows = {
   sluice_checks_total: {
     unit: '{check}',
     by: ['policy', 'result'],
-    help: 'Checks, one per policy and request, by result',
+    help: 'Checks, one per policy per request, by result',
   },
   sluice_denials_total: {
     unit: '{request}',
@@ -74,7 +74,7 @@ const rows = {
   sluice_kill_switch: { help: 'Kill switch: 0 enforce, 1 count only, 2 let everything pass' },
   sluice_hot_key_share: {
     by: ['policy'],
-    help: 'Share of the busiest identity in the requests to this process, over the last one or two minutes',
+    help: "The busiest identity's share of the requests to this process, over the last one or two minutes",
   },
   sluice_store_call_seconds: {
     buckets: 'call',
@@ -207,12 +207,12 @@ const rows = {
   sluice_client_give_ups_total: {
     unit: '{call}',
     by: ['reason'],
-    help: 'Client calls that were not retried although the response suggested it',
+    help: 'Client calls that were not retried although the response suggested a retry',
   },
   sluice_series_overflow_total: {
     unit: '{series}',
     by: ['metric'],
-    help: 'Times that a label value became other for lack of room',
+    help: 'Number of times a label value became other for lack of room',
   },
 } as const
 

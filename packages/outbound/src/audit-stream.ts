@@ -13,11 +13,11 @@ import type { OutboundEvent } from './event.ts'
 
 /** The options of `auditStream`. */
 class AuditStreamTable {
-  /** An ioredis or node-redis client, of a single node or Sentinel. */
+  /** An ioredis or node-redis client, for a single node or Sentinel. */
   client: RequiredOption<object, Send> = senderOf
   /** Key of the stream. @default 'sluice:outbound' */
   key?: Option<string, string> = textOption('sluice:outbound', /./, 'a text')
-  /** Approximate number of newest entries that are kept: a whole number ≥ 1. @default 100_000 */
+  /** Approximate number of latest entries to keep: a whole number ≥ 1. @default 100_000 */
   maxKept?: Option<number, number> = countOption(100_000, { min: 1 })
   /**
    * Entries that may be on their way to Redis at once: a whole number ≥ 1. While Redis does not

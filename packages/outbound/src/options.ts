@@ -45,18 +45,18 @@ export class OutboundTable {
   /** Longest time that a call waits. @default '1m' */
   maxWait?: Option<Duration, number> = durationOption('1m', waitBoundMs)
   /**
-   * Longest time that a call takes once it is made. After that, its signal is aborted and it fails.
+   * Longest time that a call may take once made. After that, its signal is aborted and it fails.
    * @default '1m'
    */
   timeout?: Option<Duration, number> = durationOption('1m', waitBoundMs)
   /**
    * Time in which a failed call may still reach the third party. The call holds its units for that
-   * time and one window more.
+   * time plus one window.
    * @default '5s'
    */
   lateArrival?: Option<Duration, number> = durationOption('5s', waitBoundMs)
   /**
-   * Longest time that a process permits no calls after the store was unavailable or lost its data.
+   * Longest time that a process holds back all calls after an outage or data loss of the store.
    * After a data loss, the longest window is enough if it is shorter.
    * @default '20s'
    */
@@ -91,7 +91,7 @@ export class CallTable {
   }
   /** Cancels the waiting call, or aborts the signal of the running one. @default none */
   signal?: Option<AbortSignal> = checkedElsewhere
-  /** Longest time that the call takes once made. @default the `timeout` of `createOutbound` */
+  /** Longest time that the call may take once made. @default the `timeout` of `createOutbound` */
   timeout?: Option<Duration, number>
   /** Name of the call in the audit trail. @default 'call' */
   label?: Option<string, string> = (label = 'call') => label

@@ -32,7 +32,7 @@ export interface PostgresPool {
 /** The options of `postgresStore`. */
 class PostgresTable {
   /**
-   * Table that the migration has created: a lower-case identifier of at most 40 characters.
+   * Table that the migration created: a lower-case identifier of at most 40 characters.
    * `search_path` determines its schema.
    * @default 'sluice_counts'
    */

@@ -16,7 +16,7 @@ export class WaitForTable {
   /** Sends the polls. @default createFetch() without retries of a 500, which means a failed job */
   fetch?: Option<Fetch, Fetch> = (fetch, option) =>
     functionOption(fetch, option) ?? createFetch({ statuses: retriedStatuses })
-  /** Headers of each poll, if the monitor has the response's origin. @default none */
+  /** Headers of each poll, if the monitor and the response have the same origin. @default none */
   headers?: Option<NonNullable<RequestInit['headers']>, Headers | undefined> = (headers) =>
     headers && new Headers(headers)
   /** Cancels the wait. @default none */

@@ -24,7 +24,7 @@ export interface LimiterSettings extends ObserverOptions {
   penalty?: PenaltyOptions | undefined
   /** Store that keeps the counts. @default memoryStore() */
   store?: Store | undefined
-  /** The mode while the store fails. @default 'fallback' */
+  /** The mode while the store is failing. @default 'fallback' */
   failureMode?: FailureMode | undefined
   /**
    * Longest time (ms) that a request waits for the store before the failure mode decides: 1 to
@@ -33,14 +33,14 @@ export interface LimiterSettings extends ObserverOptions {
    */
   deadlineMs?: number | undefined
   /**
-   * Memory store used while the store is unavailable. `memoryStore({ maxKeys })` changes its bound
-   * of 100,000 keys. All limiters of a store share it.
+   * Memory store used while the store is unavailable, shared by all limiters of the store.
+   * `memoryStore({ maxKeys })` changes its bound of 100,000 keys.
    * @default memoryStore()
    */
   fallback?: MemoryStore | undefined
   /**
    * Number of processes that share the limits, 1 to 1,000,000. Each enforces its share while the
-   * store fails.
+   * store is failing.
    * @default as many as the store has seen, initially 1
    */
   instances?: number | undefined

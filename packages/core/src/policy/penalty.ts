@@ -19,21 +19,21 @@ interface NamedPenalty {
 /** Blocks a key that is denied too often, each time for longer. */
 export interface AutomaticPenalty extends NamedPenalty {
   /**
-   * Number of denials that lead to a block: a whole number from 1 to 1,000,000. A blocked key
-   * collects none.
+   * Number of denials that lead to a block: a whole number from 1 to 1,000,000. Denials during
+   * a block do not count.
    */
   after: number
   /**
-   * Window in which denials are counted. It begins with the first denial, and again with the first
-   * one after its end.
+   * Window in which denials are counted. It starts at the first denial, and restarts at the first
+   * one after it ends.
    */
   within: Duration
   /** Duration of the first block. */
   for: Duration
   /**
-   * Factor by which each further block is longer: a number ≥ 1. Fractions of a ms are dropped. A
-   * key that is not blocked again within the duration of its last block, or within `within` if that
-   * is longer, starts over.
+   * Factor by which each block is longer than the last: a number ≥ 1. Fractions of a ms are
+   * dropped. A key that is not blocked again within the duration of its last block, or within
+   * `within` if that is longer, starts over.
    * @default 2
    */
   factor?: number | undefined

@@ -62,7 +62,7 @@ class PolicyTable {
   window?: Option<Duration | DurationMs | CalendarWindow> = checkedElsewhere
   /** Algorithm that counts the units. @default 'sliding-log' */
   algorithm?: Option<AlgorithmName, AlgorithmName> = choiceOption('sliding-log', algorithmNames)
-  /** Charges this policy for denied requests too, whichever policy denied them. @default false */
+  /** Counts denied requests too, whichever policy denied them. @default false */
   countDenied?: Option<boolean, boolean> = flagOption(false)
   /**
    * Lifetime of a grant. For hot keys, a process takes grants of units from the store and spends
@@ -78,8 +78,8 @@ class PolicyTable {
    */
   reserve?: Option<boolean> = checkedElsewhere
   /**
-   * Decides by the last known state of a key, and updates the store afterwards. A key may exceed
-   * its limit by `maxUncounted` units for each process. Not for buckets and `concurrency`. See
+   * Decides from the last known state of a key, and updates the store afterwards. A key may exceed
+   * its limit by `maxUncounted` units per process. Not for buckets and `concurrency`. See
    * docs/prefetch.md.
    * @default none: the store decides every request
    */
@@ -106,7 +106,7 @@ class PolicyTable {
   /** Unit that clients see. @default 'requests'; 'concurrent-requests' for `concurrency` */
   unit?: Option<QuotaUnit> = optionalChoice(['requests', 'content-bytes', 'concurrent-requests'])
   /**
-   * Mode for requests of this policy while the store fails. If a request has several policies, the
+   * Mode for requests under this policy while the store is failing. If a request has several, the
    * strictest mode applies: 'closed', then 'fallback', then 'open'. @default the limiter's
    */
   failureMode?: Option<FailureMode> = optionalChoice(failureModes)

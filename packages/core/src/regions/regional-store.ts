@@ -14,7 +14,7 @@ export interface RegionalStoreOptions {
   region: string
   /** Store of this region. It decides everything that it can. */
   local: Store
-  /** Store of all regions, with the pool, policies of reach `global`, and the control plane. */
+  /** Store of all regions, for the pool, policies with reach `global`, and the control plane. */
   global: Store
   /**
    * Guaranteed share of each limit by region, in steps of at least a millionth. The regions borrow

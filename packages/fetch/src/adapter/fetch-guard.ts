@@ -4,7 +4,7 @@ import { createGuard, invalid, laxRouting, warnOnce } from '@sluice/http'
 /** The options that every adapter of fetch has beside those of the guard. */
 export interface FetchOptions<Asked extends readonly unknown[]> {
   /**
-   * Returns the client's address, such as from a header that your own proxy sets. If there is none,
+   * Returns the client's address, for example from a header that your proxy sets. If there is none,
    * `onMissingKey` decides. With 'ip' the request is an error, because it would share a key.
    * @default the address of the connection
    */

@@ -32,7 +32,7 @@ class RuleTable {
     /^(?:[01]\d|2[0-3]):[0-5]\d$/,
     "a time of day from '00:00' to '23:59', such as '09:00'",
   )
-  /** Time of day at which the rule ends. If before `from`, on the next day. @default '24:00' */
+  /** Time of day at which the rule ends (the next day if before `from`). @default '24:00' */
   to?: Option<string, string> = textOption(
     '24:00',
     /^(?:(?:[01]\d|2[0-3]):[0-5]\d|24:00)$/,
@@ -52,7 +52,7 @@ class ScheduleTable {
   timeZone: RequiredOption<string, Intl.DateTimeFormat> = clockOf
   /** Limit while no rule applies: a whole number ≥ 0, or `unlimited`. */
   default: RequiredOption<LimitValue> = limitOf
-  /** The rules. If several apply, the first one counts. */
+  /** The rules. If several apply, the first one is used. */
   rules: RequiredOption<readonly ScheduleRule[], readonly Rule[]> = (rules, option) => {
     if (Array.isArray(rules) && rules.length > 0) {
       return rules.map((rule, index) => ruleOf(rule, `${option}[${index}]`))

@@ -46,8 +46,8 @@ export class SignalTable {
   /** Shortest time between two samples. Only requests trigger them. @default '1s' */
   interval?: Option<Duration, number> = durationOption('1s', durationMs)
   /**
-   * Time in which older values fade from the average of the signal. After a change, the next one
-   * waits as long, so that the effect shows first.
+   * Time over which older values fade from the average of the signal. After a change, the next one
+   * waits just as long, so that the effect shows first.
    * @default three intervals
    */
   smoothing?: Option<Duration> = checkedElsewhere

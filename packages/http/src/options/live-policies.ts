@@ -11,7 +11,7 @@ export interface NamedCode<Native> {
    */
   keys?: Readonly<Record<string, KeyResolver<Native>>> | undefined
   /**
-   * Functions of the request, and limits that change by themselves, by the names that policies use:
+   * Functions of the request and self-adjusting limits, by the names that policies use:
    * `{ plan: (req) => req.user?.plan }`. @default none
    */
   values?: Readonly<Record<string, NamedValue<Native>>> | undefined

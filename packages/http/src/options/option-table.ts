@@ -115,8 +115,8 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
    */
   block?: Option<AccessListOptions, AccessList | undefined> = readList
   /**
-   * Blocks clients that are denied too often, longer each time, and keys that `limiter.block`
-   * names. Applies to all routes of the guard, except those with a penalty of their own or `false`.
+   * Blocks clients that are denied too often, longer each time, and keys passed to
+   * `limiter.block`. Applies to all routes of the guard, except those with their own or `false`.
    * @default none
    */
   penalty?: Option<GuardPenalty<Native> | false> = (value, option) => {
@@ -128,10 +128,10 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
     if (value.key !== undefined) checkResolver(value.key, `${option}.key`)
     return value
   }
-  /** Treatment of requests without a key. @default 'ip' */
+  /** Action for requests without a key. @default 'ip' */
   onMissingKey?: Option<MissingKey, MissingKey> = choiceOption('ip', missingKeyModes)
   /**
-   * Key that a client repeats in a retry, so that both requests are charged once: `true` for the
+   * Key that a client repeats in a retry, so that the two are charged as one: `true` for the
    * Idempotency-Key header, or a resolver. A retry has the same key, method, path, cost and
    * identity as the request before it. In the longest window of the policies, three retries are
    * free. `false`: none, for a route.
@@ -158,7 +158,7 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
     value === undefined
       ? value
       : choiceOption<Preflights>('count', ['pass', 'count'])(value, option)
-  /** Queue that takes requests before the application, or instead of a refusal. @default none */
+  /** Queue that requests enter before the application, or instead of a refusal. @default none */
   admission?: Option<Admission<Native>> = (value, option) => {
     if (value === undefined || typeof Object(value).take === 'function') return value
     throw invalid({ option }, value, 'what createAdmission({ queue, … }) makes')
@@ -175,7 +175,7 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
   headers?: Option<readonly Dialect[], readonly Dialect[]> = dialects
   /** Lists the headers in Access-Control-Expose-Headers, for other origins. @default false */
   exposeHeaders?: Option<boolean, boolean> = flagOption(false)
-  /** Removes the headers from redirects: some clients wait before they follow. @default false */
+  /** Removes the headers from redirects: some clients wait before following. @default false */
   hideOnRedirect?: Option<boolean, boolean> = flagOption(false)
   /**
    * Adds a random time to Retry-After, up to this share of the wait, so that clients do not all
@@ -194,7 +194,7 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
    */
   maxWaiting?: Option<number, number> = countOption(10_000, { min: 0 })
   /**
-   * Refuses less important classes of requests first under load, with 503 and uncounted.
+   * Under load, refuses less important classes of requests first, with an uncounted 503.
    * @default none
    */
   shed?: Option<ShedOptions<Native>, ShedSettings<Native> | undefined> = shedSettings

@@ -14,17 +14,20 @@ const queueName = textOption(
 
 /** Options of all brokers. */
 export class KeptTable {
-  /** Maximum number of dead letters: a whole number ≥ 0. The oldest go first. @default 10_000 */
+  /**
+   * Maximum number of dead letters: a whole number ≥ 0. The oldest are dropped first.
+   * @default 10_000
+   */
   maxDeadLetters?: Option<number, number> = countOption(10_000, { min: 0 })
   /**
-   * Maximum number of other outcomes, which are kept for their retention. The oldest are dropped
+   * Maximum number of other outcomes, which are kept for `retention`. The oldest are dropped
    * first, with their idempotency keys.
    * @default 100_000
    */
   maxKept?: Option<number, number> = countOption(100_000, { min: 0 })
   /**
-   * Maximum bytes of all outcomes, and of all dead letters: results, errors, payloads of dead
-   * letters, and about 2,000 for each job. The oldest are dropped first. A single longer one is not
+   * Maximum bytes of all outcomes, and separately of all dead letters: results, errors, payloads of
+   * dead letters, and about 2,000 per job. The oldest are dropped first. A single longer one is not
    * kept. A whole number ≥ 0.
    * @default 50_000_000
    */
@@ -42,7 +45,7 @@ export class SharedTable extends KeptTable {
   /** The name of the queue: letters, digits, `.`, `_` and `-`. @default 'jobs' */
   name?: Option<string, string> = queueName
   /**
-   * Longest time (ms) that enqueueing or a lookup may take before it fails: 1 to 60,000.
+   * Longest time (ms) that an enqueue or a lookup may take before it fails: 1 to 60,000.
    * @default 2_000
    */
   deadlineMs?: Option<number, number> = countOption(2_000, { min: 1, max: 60_000 })

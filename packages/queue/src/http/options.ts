@@ -43,8 +43,8 @@ class AdmissionTable<Native> {
    */
   admit?: Option<Admit, Admit> = choiceOption('always', ['always', 'overflow', 'preferred'])
   /**
-   * Names of the soft policies. A request over these alone is queued; over any other, it is
-   * refused. `overflow` only.
+   * Names of the soft policies. A request that exceeds only these is queued; any other
+   * excess is refused. `overflow` only.
    * @default all
    */
   soft?: Option<readonly string[]> = (soft, option) =>

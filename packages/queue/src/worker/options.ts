@@ -38,7 +38,7 @@ class WorkerTable<Payload, Result> extends QueueObserverTable {
   /** Number of runs before a job becomes a dead letter: a whole number ≥ 1. @default 5 */
   attempts?: Option<number, number> = countOption(5, { min: 1, max: 1_000 })
   /**
-   * Before attempt n + 1, a job waits a random time up to `base` · 2^(n − 1), and `max` at most.
+   * Before attempt n + 1, a job waits a random time up to `base` · 2^(n − 1), but at most `max`.
    * @default { base: '1s', max: '5m' }
    */
   backoff?: Option<OptionsOf<BackoffTable>, Backoff> = backoffOf
@@ -48,8 +48,8 @@ class WorkerTable<Payload, Result> extends QueueObserverTable {
    */
   timeout?: Option<Duration, number> = durationOption('5m', timerMs)
   /**
-   * Time after which a silent worker's job runs elsewhere, at most twice that. At least a second.
-   * Shared brokers only.
+   * Time after which a silent worker's job runs elsewhere; may take twice as long. At least a
+   * second. Shared brokers only.
    * @default '30s'
    */
   lease?: Option<Duration, number> = durationOption('30s', leaseMsOf)
@@ -83,8 +83,8 @@ interface RateOptions {
    */
   window: Duration
   /**
-   * Store that counts `limit`. A broker that processes share needs the Redis store.
-   * @default memoryStore(), for a broker of one process
+   * Store that counts `limit`. A broker shared by several processes needs the Redis store.
+   * @default memoryStore(), for a single-process broker
    */
   store?: Store | undefined
 }

@@ -25,8 +25,8 @@ export type Clock = 'server' | 'client' | (() => number)
 /** Options of `redisStore`. */
 export interface RedisStoreOptions {
   /**
-   * Prefix of all keys: 1 to 64 of `A-Z a-z 0-9 . _ : -`. Braces are rejected: in a Cluster, they
-   * would put all keys on one node.
+   * Prefix of all keys: 1 to 64 characters from `A-Z a-z 0-9 . _ : -`. Braces are rejected: in a
+   * Cluster, they would put all keys on one node.
    * @default 'sluice'
    */
   prefix?: string | undefined
@@ -50,7 +50,7 @@ export interface RedisStoreOptions {
   /** Clock that decisions use. @default 'server' */
   clock?: Clock | undefined
   /**
-   * Bounds of the calls that requests share. The defaults suit one Redis and one process of an API.
+   * Bounds on the calls that requests share. The defaults suit one Redis and one API process.
    */
   batch?: BatchOptions | undefined
   /**
@@ -61,15 +61,15 @@ export interface RedisStoreOptions {
    */
   denialTtlMs?: number | undefined
   /**
-   * Interval (ms) at which a process reports that it is running, 1,000 to 60,000. So each process
-   * knows its share of the limits when Redis is down. With 0 it never reports; then set `instances`
-   * of the limiter. The clock is compared as often.
+   * Interval (ms) at which a process reports that it is running, 1,000 to 60,000. This tells each
+   * process its share of the limits when Redis is down. With 0 it never reports; then set
+   * `instances` of the limiter. The clock is compared as often.
    * @default 5_000
    */
   heartbeatMs?: number | undefined
   /**
-   * An object with `onInvalid`, or a list of such objects. It is called for stored values that
-   * cannot be read and count as empty.
+   * An object with `onInvalid`, or a list of such objects. `onInvalid` is called for stored
+   * values that cannot be read and count as empty.
    * @default none
    */
   observers?: StoreObservers | readonly StoreObservers[] | undefined
