@@ -50,6 +50,8 @@ describe.each(storeKinds)('keys by the admin API, with a store in %s', (kind) =>
     const limiter = createLimiter({ ...code, observers: started.metrics })
     for (let i = 0; i < 3; i += 1) await limiter.consume('@user/ada')
     expect((await look(digest)).body.inCode).toEqual([{ policy: 'reports', denied: 2 }])
+    await limiter.consume('@user/bob', { cost: 2 })
+    expect((await look('bob')).body).toMatchObject({ found: false, inCode: [{ denied: 1 }] })
     for (const key of ['ada', '@user/ada']) {
       const known = { digest, policies: [{ used: 5 }, {}] }
       expect((await look(key)).body).toMatchObject(known)

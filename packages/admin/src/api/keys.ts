@@ -14,7 +14,6 @@ import type * as schemas from './schemas/keys.ts'
 /** Time (ms) in which a store has to look through a bounded number of its keys. */
 const scanDeadlineMs = 15_000
 
-/** An identity under the policies that count it. */
 export interface Identity {
   readonly digest: string
   readonly kind: string
@@ -176,7 +175,9 @@ async function soughtBy(admin: Admin, reference: KeyReference): Promise<Identity
   if (isBareValue(reference, keyNames)) {
     for (const name of keyNames) {
       const found = await identityOf(admin, { [name]: reference.trim() }).catch(() => undefined)
-      if (found && (await peekUnlessAway(admin, found.counted))?.some(isUsed)) return found
+      if (!found) continue
+      if (deniedInCode(admin, found.digest).length > 0) return found
+      if ((await peekUnlessAway(admin, found.counted))?.some(isUsed)) return found
     }
   }
   const asked = readKey(reference, keyNames)

@@ -9,7 +9,6 @@ interface StatesProps {
   readonly windowOf: (policy: string) => string
 }
 
-/** The state of a key under each policy, as bars. */
 export function KeyStates({ policies, windowOf }: StatesProps) {
   return (
     <ul class="key-states">
