@@ -87,7 +87,7 @@ function Touched({ affected: { known, why, policies } }: { affected: Affected })
     <div class="stack tight">
       <h3>Identities that it touches, by the busiest keys</h3>
       {known && policies.length === 0 && (
-        <p class="muted">It changes nothing for the busiest keys.</p>
+        <p class="muted">None of the busiest keys is newly refused or admitted.</p>
       )}
       {policies.map(({ policy, basis, newlyDenied, newlyAllowed }) => (
         <p key={policy}>

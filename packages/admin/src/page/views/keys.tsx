@@ -191,7 +191,7 @@ function Found({ lookup, oldAt, policies, session, onAgain }: FoundProps) {
           <Others lookup={lookup} policies={policies} />
           <p class="muted small">
             Digest <span class="mono digest">{digest}</span> <Copy text={digest} />
-            {!lookup.found && !lookup.isAway && ' · no policy counts anything for it now'}
+            {!lookup.found && !lookup.isAway && ' · no policy of the file counts anything for it'}
           </p>
         </div>
         {action === 'raise' && <RaiseDialog {...dialog} />}

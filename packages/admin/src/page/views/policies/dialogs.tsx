@@ -98,13 +98,13 @@ export function UndoDialog({
       path="policies/rollback"
       body={{ version: before }}
       reason={`undo: ${record.reason}`}
-      done={(version) => `The changes of ${before} are in force again, as version ${version}.`}
+      done={(version) => `Undone: version ${version} is in force, with the values from before.`}
     >
       <p>
         {record.actor} made it on {moment(record.at)}: {record.reason}
       </p>
       <p class="muted">
-        The changes of {before}, the version before it, count again, over the file as it is today.
+        The values from before it, of version {before}, take its place; the file stays as it is.
         {!isLast && ' Later changes are undone too.'}
       </p>
     </EditDialog>
