@@ -236,13 +236,8 @@ describe('what a request of fetch holds', () => {
     release()
 
     await until('the work is done', () => isDone)
-  })
-
-  it('is nothing to wait for where nothing is held', async () => {
-    const waitUntil = vi.fn()
     await rateLimit(one)(hello)(get(), { ...info, waitUntil })
-
-    expect(waitUntil).not.toHaveBeenCalled()
+    expect(work).toHaveLength(1)
   })
 
   it('is settled with a delayed request whose client leaves', async () => {

@@ -226,12 +226,6 @@ describe('a guard with an idempotency key', () => {
     expect(seen).toEqual([4, 5])
   })
 
-  it('is switched off for a route', async () => {
-    const { guard } = guarded({ routes: { '/login': { idempotencyKey: false } } })
-    const login = () => now(guard.check(exchange({ ...withKey('k'), path: '/login' })))
-    expect([login(), login()].map(({ decision }) => decision?.remaining)).toEqual([7, 6])
-  })
-
   it('takes a request of another cost for another request', () => {
     const costs = new Map<object, number>()
     const cost = (native: object) => costs.get(native) ?? 1

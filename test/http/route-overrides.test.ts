@@ -41,6 +41,8 @@ const zero = { ...base, limit: 0 }
 type Seen = (around: Options, route: Override) => unknown
 const answered: Seen = (o, r) => [last(o, r).text, last(o, r).handler]
 const allowed: Seen = (o, r) => last(o, r).decision?.allowed
+/** What is left after two requests. */
+const left: Seen = (o, r) => last(o, r, 2).decision?.remaining
 const policy: Seen = (o, r) => {
   const { limit, windowMs, algorithm } = last(o, r).decision?.policy ?? {}
   return { limit, windowMs, algorithm }
@@ -69,6 +71,7 @@ const options: Record<string, [around: object, own: object, seen: Seen]> = {
   'handler over a message': [{ ...zero, message: 'a' }, { handler: theirs }, answered],
   chargeWhen: [{ chargeWhen: () => true }, { chargeWhen: () => false }, settled],
   'refundWhen over chargeWhen': [{ chargeWhen: () => true }, { refundWhen: () => true }, settled],
+  idempotencyKey: [{ key, idempotencyKey: () => 'k' }, { idempotencyKey: false }, left],
   allow: [{ allow: { ips: ['203.0.113.9'] } }, { allow: { ips: ['10.0.0.1'] } }, allowed],
   block: [{ block: { ips: ['203.0.113.9'] } }, { block: { ips: ['10.0.0.1'] } }, allowed],
   penalty: [
