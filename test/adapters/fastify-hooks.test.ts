@@ -133,7 +133,6 @@ describe("the hooks of a route and the plugin's", () => {
   it('HEAD counts as the GET beside it, behind the same hooks', async () => {
     const app = await limitedBy({ ...two, hook: 'preHandler', key })
     app.get('/', { preHandler: [authenticate] }, hello)
-
     expect(await statuses(app, 1, '/?name=ada', 'HEAD')).toEqual([200])
     expect(await statuses(app, 2, '/?name=ada')).toEqual([200, 429])
   })

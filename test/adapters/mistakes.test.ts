@@ -35,7 +35,6 @@ describe('a warning, once', () => {
 
   it('of a limiter that a request meets twice', async () => {
     const limit = rateLimit({ limit: 4, window: '1m' })
-
     expect(await ask([limit, limit], 3)).toEqual([200, 200, 429])
     expect(warned()).toEqual([expect.stringMatching(/met one limiter twice \(policy 'default'\)/)])
   })
@@ -111,7 +110,6 @@ describe('a warning, once', () => {
   it('of a tier that is not in the table, with its name', async () => {
     const limit = tiers({ free: 5, default: 3 }, () => 'premium')
     await ask([rateLimit({ limit, window: '1m' })], 2)
-
     expect(warned()).toEqual([expect.stringContaining("there is no tier 'premium'")])
   })
 })

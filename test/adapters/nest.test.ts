@@ -186,7 +186,6 @@ describe('RateLimitModule', () => {
     const Login = controllerOf('Login', { login: [RateLimit(one)] })
     const limits = RateLimitModule.forRoot({ global: false })
     const { statuses } = await start({ limits, controllers: [Login, Cats] })
-
     expect(await statuses('/', '/', '/')).toEqual([200, 200, 200])
     expect(await statuses('/login', '/login')).toEqual([200, 429])
   })
@@ -217,7 +216,6 @@ describe('RateLimitModule', () => {
     const Guarded = controllerOf('Guarded', { all: [guards] }, guards)
     const limits = RateLimitModule.forRoot({ ...one, limit: 2 })
     const { statuses } = await start({ limits, controllers: [Guarded] })
-
     expect(await statuses('/all', '/all', '/all')).toEqual([200, 200, 429])
   })
 
