@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { createAdaptorServer } from '@hono/node-server'
-import { Controller, ForbiddenException, Get, StreamableFile } from '@nestjs/common'
+import { ForbiddenException, Get, StreamableFile } from '@nestjs/common'
 import { createLimiter, memoryStore } from '@sluice/core'
 import { rateLimit as fetchLimit } from '@sluice/fetch'
 import { rateLimit } from '@sluice/hono'
@@ -15,7 +15,7 @@ import Koa from 'koa'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { until } from '../support/until.ts'
 import { runningOn } from './drivers/driver.ts'
-import { start } from './nest-app.ts'
+import { controllerOf, start } from './nest-app.ts'
 
 const one = { limit: 1, window: '1m', headers: ['draft-11'] } as const
 const inflight = { name: 'inflight', algorithm: 'concurrency', limit: 2 } as const
@@ -194,23 +194,20 @@ describe('a limiter of Koa', () => {
 })
 
 describe.each(['Express', 'Fastify'] as const)('a limiter of Nest on %s', (platform) => {
-  /** An application with a handler, as `@Get()` makes one. */
-  const serving = (handle: (this: void) => unknown, limits: RateLimitModuleOptions) => {
-    class Handler {
-      all(): unknown {
-        return handle()
-      }
+  /** Asks an application with this handler. */
+  const serving = async (handle: () => unknown, limits: RateLimitModuleOptions) => {
+    const answering: MethodDecorator = (_target, _name, descriptor) => {
+      descriptor.value = handle as never
     }
-    const descriptor = Object.getOwnPropertyDescriptor(Handler.prototype, 'all')
-    Get()(Handler.prototype, 'all', descriptor ?? {})
-    Controller()(Handler)
-    return start({ platform, controllers: [Handler], limits: RateLimitModule.forRoot(limits) })
+    const controllers = [controllerOf('Handler', { all: [answering, Get('all')] })]
+    const app = await start({ platform, controllers, limits: RateLimitModule.forRoot(limits) })
+    return (init?: RequestInit) => app.ask('/all', init)
   }
 
   it('keeps its fields on an exception of the handler, and settles by its status', async () => {
     const { statuses, chargeWhen } = settling()
     const forbid = () => Promise.reject(new ForbiddenException())
-    const { ask } = await serving(forbid, { ...one, chargeWhen })
+    const ask = await serving(forbid, { ...one, chargeWhen })
     const { status, headers } = await ask()
     expect([status, headers.get('ratelimit')]).toEqual([403, spent])
     await until('the request is settled', () => statuses.length > 0)
@@ -218,9 +215,9 @@ describe.each(['Express', 'Fastify'] as const)('a limiter of Nest on %s', (platf
   })
 
   it('refuses HEAD as GET, without a body', async () => {
-    const { ask } = await serving(() => 'hello', one)
-    expect((await ask('/', { method: 'HEAD' })).status).toBe(200)
-    const refused = await ask('/', { method: 'HEAD' })
+    const ask = await serving(() => 'hello', one)
+    expect((await ask({ method: 'HEAD' })).status).toBe(200)
+    const refused = await ask({ method: 'HEAD' })
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
     expect(await refused.text()).toBe('')
   })
@@ -230,9 +227,9 @@ describe.each(['Express', 'Fastify'] as const)('a limiter of Nest on %s', (platf
     const endless = function* () {
       for (;;) yield 'x'.repeat(1_000)
     }
-    const { ask } = await serving(() => new StreamableFile(Readable.from(endless())), options)
+    const ask = await serving(() => new StreamableFile(Readable.from(endless())), options)
     const leaving = new AbortController()
-    const response = await ask('/', { signal: leaving.signal })
+    const response = await ask({ signal: leaving.signal })
     expect(await held()).toBe(1)
     leaving.abort()
     await response.text().catch(() => undefined)

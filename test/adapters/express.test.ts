@@ -1,5 +1,5 @@
 import { firstOf, header, type RateLimitOptions, rateLimit } from '@sluice/express'
-import express, { type NextFunction, type Request, type Response } from 'express'
+import express, { type ErrorRequestHandler, type Request, type Response } from 'express'
 import express4 from 'express4'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ask, type Question } from './ask.ts'
@@ -95,11 +95,10 @@ describe.each([
   it('gives a handler all that middleware has', async () => {
     const app = framework()
     app.use(rateLimit({ ...one, limit: 0, handler: (_req, _res, next) => next(new Error('mine')) }))
-    app.use((error: Error, _req: Request, res: Response, _next: NextFunction) => {
-      res.send(error.message)
-    })
+    app.use(
+      ((error, _req, res, _next) => void res.send(error.message)) satisfies ErrorRequestHandler,
+    )
     const answer = await (await serve(app))()
-
     expect([answer.status, answer.body]).toEqual([429, 'mine'])
   })
 
@@ -165,10 +164,11 @@ describe('rateLimit', () => {
   it('says once that everybody is trusted, where the list has several addresses', async () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     onTestFinished(() => warn.mockRestore())
-    const apps = [true, 2].map((trust) => {
-      const app = express().use(rateLimit({ ...one, limit: 10 }))
-      return app.set('trust proxy', trust)
-    })
+    const apps = [true, 2].map((trust) =>
+      express()
+        .set('trust proxy', trust)
+        .use(rateLimit({ ...one, limit: 10 })),
+    )
     const [trusting, counting] = await Promise.all(apps.map((app) => serve(app)))
     const list = { headers: { 'x-forwarded-for': '192.0.2.7, 198.51.100.1' } }
     await counting?.('/', list)

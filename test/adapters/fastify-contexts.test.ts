@@ -52,7 +52,6 @@ describe('where the plugin applies', () => {
     const app = create()
     app.setNotFoundHandler((_request, reply) => reply.code(404).send('mine'))
     app.register(rateLimitPlugin, two)
-
     expect(await statuses(app, 3, '/nowhere')).toEqual([404, 404, 429])
     expect(await statuses(app, 1, '/%2e%2e/x', 'POST')).toEqual([429])
   })

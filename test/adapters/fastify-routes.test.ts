@@ -8,7 +8,6 @@ describe('the options of a route', () => {
     const app = await limitedBy(two)
     app.get('/', hello)
     app.get('/dear', { config: { rateLimit: { cost: 2 } } }, hello)
-
     expect(await statuses(app, 2, '/dear')).toEqual([200, 429])
     expect(await statuses(app, 3)).toEqual([200, 200, 429])
   })
@@ -49,7 +48,6 @@ describe('the options of a route', () => {
     const app = await limitedBy({ global: false })
     app.get('/', hello)
     app.get('/own', { config: { rateLimit: two } }, hello)
-
     expect(await statuses(app, 5)).toEqual(Array(5).fill(200))
     expect(await statuses(app, 3, '/own')).toEqual([200, 200, 429])
   })
@@ -72,7 +70,6 @@ describe('the options of a route', () => {
 
   it.each([5, [], null, true])('cannot be %s', async (rateLimit) => {
     const app = await limitedBy(two)
-
     const config = { rateLimit: rateLimit as never }
     expect(() => app.get('/', { config }, hello)).toThrow(
       /config\.rateLimit of GET \/ must be options, the name of a policy, or false/,

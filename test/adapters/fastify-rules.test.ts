@@ -23,7 +23,6 @@ describe('routes in the options of the plugin', () => {
 
   it('hold for unknown URLs too', async () => {
     const app = await limitedBy({ ...two, routes: { '/api/*': { ...two, limit: 1 } } })
-
     expect(await statuses(app, 2, '/api/nowhere')).toEqual([404, 429])
     expect(await statuses(app, 3, '/nowhere')).toEqual([404, 404, 429])
   })
@@ -32,7 +31,6 @@ describe('routes in the options of the plugin', () => {
     const app = await limitedBy({ global: false, routes: { '/own': { ...two, limit: 1 } } })
     app.get('/', hello)
     app.get('/own', hello)
-
     expect(await statuses(app, 2, '/own')).toEqual([200, 429])
     expect(await statuses(app, 5)).toEqual(Array(5).fill(200))
   })
@@ -71,7 +69,6 @@ describe('config.rateLimit', () => {
   it('cannot be added to nothing', async () => {
     const app = await limitedBy({ global: false })
     const own = { rateLimit: { ...two, combine: 'add' } } as const
-
     expect(() => app.get('/own', { config: own }, hello)).toThrow(/no policies for all requests/)
   })
 })

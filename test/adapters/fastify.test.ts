@@ -16,7 +16,6 @@ import { create, hello, limitedBy, two } from './fastify-app.ts'
 it("handler: 'throw' has the error handler of Fastify itself refuse", async () => {
   const app = await limitedBy({ limit: 0, window: '1m', handler: 'throw' })
   const answer = await app.inject('/')
-
   expect(answer.json()).toMatchObject({ statusCode: 429, code: 'SLUICE_REFUSED' })
 })
 

@@ -35,7 +35,6 @@ describe('a warning, once', () => {
 
   it('of a limiter that a request meets twice', async () => {
     const limit = rateLimit({ limit: 4, window: '1m' })
-
     expect(await ask([limit, limit], 3)).toEqual([200, 200, 429])
     expect(warned()).toEqual([expect.stringMatching(/met one limiter twice \(policy 'default'\)/)])
   })
@@ -111,28 +110,22 @@ describe('a warning, once', () => {
   it('of a tier that is not in the table, with its name', async () => {
     const limit = tiers({ free: 5, default: 3 }, () => 'premium')
     await ask([rateLimit({ limit, window: '1m' })], 2)
-
     expect(warned()).toEqual([expect.stringContaining("there is no tier 'premium'")])
   })
 })
 
 describe('no warning', () => {
   it('of two limiters, of a key that is there now and then, and of a limiter on two routes', async () => {
+    const many = { limit: 50, window: '1m' } as const
     let asked = 0
-    const key = user(() => {
-      asked += 1
-      return asked === 2 ? 'ada' : undefined
-    })
-    await ask(
-      [rateLimit({ limit: 50, window: '1m', key }), rateLimit({ limit: 50, window: '1m' })],
-      8,
-    )
-    const limit = rateLimit({ limit: 50, window: '1m' })
+    const key = user(() => (++asked === 2 ? 'ada' : undefined))
+    await ask([rateLimit({ ...many, key }), rateLimit(many)], 8)
+    const limit = rateLimit(many)
     const app = express()
-    app.get('/a', limit, (_request, response) => void response.send('a'))
-    app.get('/b', limit, (_request, response) => void response.send('b'))
-    await request(app).get('/a')
-    await request(app).get('/b')
+    for (const path of ['/a', '/b']) {
+      app.get(path, limit, (_request, response) => void response.send('ok'))
+    }
+    for (const path of ['/a', '/b']) await request(app).get(path)
 
     expect(warned()).toEqual([])
   })

@@ -62,7 +62,7 @@ export async function start({
   }
 }
 
-/** A controller whose methods answer GET with their names, each under its decorators. */
+/** A controller whose methods answer GET with their names, each under its decorators, from the nearest on. */
 export function controllerOf(
   name: string,
   methods: Readonly<Record<string, readonly MethodDecorator[]>>,
@@ -71,8 +71,8 @@ export function controllerOf(
   const { [name]: made = Object } = { [name]: class {} }
   for (const [method, own] of Object.entries(methods)) {
     const descriptor = { value: () => method, configurable: true, writable: true }
-    Object.defineProperty(made.prototype, method, descriptor)
     for (const decorate of [Get(method), ...own]) decorate(made.prototype, method, descriptor)
+    Object.defineProperty(made.prototype, method, descriptor)
   }
   for (const decorate of [Controller(), ...decorators]) decorate(made)
   return made

@@ -30,15 +30,12 @@ describe('X-Forwarded-For', () => {
 
 describe('the decorators of @sluice/nest', () => {
   it('count a controller as one, a handler by itself, and the rest by the module', async () => {
-    const Limited = controllerOf(
-      'Limited',
-      { a: [], b: [], own: [RateLimit({ limit: 1 })] },
-      RateLimit({ limit: 2 }),
-    )
+    const methods = { a: [], b: [], own: [RateLimit({ limit: 1 }), Get(['own', 'alias'])] }
+    const Limited = controllerOf('Limited', methods, RateLimit({ limit: 2 }))
     const { ask, statuses } = await start({ controllers: [Limited, Cats] })
 
     expect(await statuses('/a', '/b', '/a')).toEqual([200, 200, 429])
-    expect(await statuses('/own', '/own')).toEqual([200, 429])
+    expect(await statuses('/own', '/alias')).toEqual([200, 429])
     expect(await statuses('/', '/')).toEqual([200, 429])
     const policy = async (path: string) => (await ask(path)).headers.get('ratelimit-policy')
     expect(await policy('/a')).toBe('"default-Limited";q=2;w=60')
@@ -103,27 +100,11 @@ describe('the decorators of @sluice/nest', () => {
   })
 
   it('count methods apart that another decorator has replaced', async () => {
-    const traced = (_target: object, _name: string, descriptor: PropertyDescriptor) => {
-      descriptor.value = (
-        () => () =>
-          'traced'
-      )()
+    const traced: MethodDecorator = (_target, _name, descriptor) => {
+      descriptor.value = (() => 'traced') as never
     }
-    @Controller()
-    class Traced {
-      @Get('a')
-      @RateLimit(one)
-      @traced
-      a(): string {
-        return 'a'
-      }
-      @Get('b')
-      @RateLimit(one)
-      @traced
-      b(): string {
-        return 'b'
-      }
-    }
+    const own = [traced, RateLimit(one)]
+    const Traced = controllerOf('Traced', { a: [...own, Get('a')], b: [...own, Get('b')] })
     const { statuses } = await start({ controllers: [Traced] })
 
     expect(await statuses('/a', '/b', '/a', '/b')).toEqual([200, 200, 429, 429])
@@ -186,7 +167,6 @@ describe('RateLimitModule', () => {
     const Login = controllerOf('Login', { login: [RateLimit(one)] })
     const limits = RateLimitModule.forRoot({ global: false })
     const { statuses } = await start({ limits, controllers: [Login, Cats] })
-
     expect(await statuses('/', '/', '/')).toEqual([200, 200, 200])
     expect(await statuses('/login', '/login')).toEqual([200, 429])
   })
@@ -217,7 +197,6 @@ describe('RateLimitModule', () => {
     const Guarded = controllerOf('Guarded', { all: [guards] }, guards)
     const limits = RateLimitModule.forRoot({ ...one, limit: 2 })
     const { statuses } = await start({ limits, controllers: [Guarded] })
-
     expect(await statuses('/all', '/all', '/all')).toEqual([200, 200, 429])
   })
 

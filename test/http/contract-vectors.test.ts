@@ -83,7 +83,6 @@ describe('a guard sends the lines of the contract, which an independent parser o
 
   it('in draft-7 as a dictionary, with a list of integers for its policies', () => {
     const { fields } = fieldsOf({ limit: 9, window: '1m', headers: ['draft-7'] })
-
     const state = [...parseDictionary(fields.ratelimit ?? '')].map(([key, [value]]) => [key, value])
     expect(Object.fromEntries(state)).toEqual({ limit: 9, remaining: 8, reset: 60 })
     expect(parseList(fields['ratelimit-policy'] ?? '')).toEqual([[9, new Map([['w', 60]])]])

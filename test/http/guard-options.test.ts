@@ -167,7 +167,6 @@ describe('options that a guard is made of', () => {
   ])('undefined is as if the option were not there: %#', async (options, limits) => {
     const guard = create(options as Options)
     const { verdict } = await guard.check(exchange())
-
     expect(guard.limiter.policies[0]?.name).toBe('default')
     expect(verdict.fields.length > 0 ? 1 : 0).toBe(limits)
   })
@@ -176,7 +175,6 @@ describe('options that a guard is made of', () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     create({ ...good, name: 'per user' })
     create({ ...good, name: 'per user' })
-
     expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining(`'per user' is legal`))
     warn.mockRestore()
   })

@@ -13,9 +13,7 @@ const good = { limit: 5, window: '1m' } as const
 describe('a guard', () => {
   it('answers at once where nothing is async', () => {
     const guard = guardOf({ ...good, key: () => 'ada', cost: () => 2, skip: () => false })
-
     const { decision, verdict } = now(guard.check(exchange()))
-
     expect(verdict.action).toBe('pass')
     expect(decision?.outcomes[0]?.remaining).toBe(3)
   })
@@ -27,7 +25,6 @@ describe('a guard', () => {
     { limit: async () => 5, defaultLimit: 5 },
   ])('answers with a promise where a function is async: %o', async (options) => {
     const passage = guardOf({ ...good, ...options }).check(exchange())
-
     expect(passage).toBeInstanceOf(Promise)
     expect((await passage).decision?.allowed).toBe(true)
   })
@@ -297,7 +294,6 @@ describe('a refusal', () => {
     const random = vi.spyOn(Math, 'random').mockReturnValue(0.8)
     const { fields } = refused({ ...login, retryJitter: 0.1 })
     random.mockRestore()
-
     expect(fields).toMatchObject({ 'Retry-After': '33', RateLimit: '"login";r=0;t=30' })
   })
 
@@ -309,7 +305,6 @@ describe('a refusal', () => {
   it('lists visible policies beside a hidden one that denies, and names it nowhere', () => {
     const hidden = { name: 'secret', limit: 1, window: '1h', hidden: true } as const
     const { fields, text } = refused({ policies: [{ ...good, name: 'shown' }, hidden] })
-
     expect(JSON.stringify([fields, text])).not.toContain('secret')
     expect(fields).toMatchObject({ 'RateLimit-Policy': '"shown";q=5;w=60', 'Retry-After': '3600' })
   })
@@ -317,7 +312,6 @@ describe('a refusal', () => {
   it('names no policy with countDenied that had room, and tells its wait', () => {
     const attempts = { name: 'attempts', limit: 2, window: '1h', countDenied: true } as const
     const { fields, text } = refused({ policies: [login, attempts] })
-
     expect(text).toContain('"violated-policies":["login"]')
     expect(fields.RateLimit).toBe('"login";r=0;t=30, "attempts";r=0;t=3600')
     expect(fields['Retry-After']).toBe('3600')

@@ -57,7 +57,6 @@ describe.each([
     async (answer) => {
       const warn = vi.spyOn(console, 'warn').mockReturnValue()
       const { statuses } = clientsOf({ ...one, key: resolver({ verify: () => answer as true }) })
-
       expect(await statuses(1, with_('ada'))).toEqual([200])
       expect(await statuses(1, with_('bob'))).toEqual([429])
       warn.mockRestore()

@@ -267,7 +267,6 @@ describe('the key of a request', () => {
     const address = { ...one, name: 'address', limit: 2, key: ip() }
     const policies = [{ ...one, name: 'account', key: byUser }, address]
     const { ask, statuses } = clientsOf({ onMissingKey: 'skip', policies })
-
     expect((await ask()).fields['RateLimit-Policy']).toBe('"address";q=2;w=60')
     expect(await statuses(2)).toEqual([200, 429])
   })

@@ -53,7 +53,6 @@ describe('a passage with leases', () => {
     ['meets no such policy', { policies: [{ limit: 1, window: '1m' }] }],
   ])('holds none when it %s', (_, options) => {
     const { check } = guarded(options)
-
     expect(check().hold).toBeUndefined()
     expect(vi.getTimerCount()).toBe(0)
   })
@@ -153,7 +152,6 @@ describe('renewal', () => {
     const { check, asked } = guarded({ lease: '3650d' })
     check()
     await vi.advanceTimersByTimeAsync(60_000)
-
     expect(asked('renew')).toBe(0)
   })
 
@@ -177,7 +175,6 @@ describe('renewal', () => {
     check()
     change.mockImplementation(() => new Promise(() => undefined) as never)
     await vi.advanceTimersByTimeAsync(100_000)
-
     expect(asked('renew')).toBe(3)
   })
 })

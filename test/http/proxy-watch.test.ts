@@ -31,7 +31,6 @@ describe('what is known of proxies', () => {
   it('is said once where X-Forwarded-For arrives and none is trusted', () => {
     const { advice, proxies } = watch()
     for (let i = 0; i < 1_000; i += 1) proxies.see(fake(i), '10.0.0.1', false)
-
     expect(warn.mock.calls).toEqual([[`sluice: ${advice.untrusted}`]])
   })
 
@@ -40,7 +39,6 @@ describe('what is known of proxies', () => {
     for (let i = 0; i < 499; i += 1) proxies.see(fake(i), '10.0.0.2', 2)
     expect(warn).not.toHaveBeenCalled()
     for (let i = 0; i < 5_000; i += 1) proxies.see(fake(i), '10.0.0.2', 2)
-
     expect(warn.mock.calls).toEqual([[`sluice: ${advice.oneAddress}`]])
   })
 
@@ -62,7 +60,6 @@ describe('what is known of proxies', () => {
     const { proxies } = watch()
     for (let i = 0; i < 5_000; i += 1) proxies.see(fake(i), `198.51.100.${i % 250}`, 2)
     for (let i = 0; i < 5_000; i += 1) proxies.see(fake(i % 19), '10.0.0.2', 2)
-
     expect(warn).not.toHaveBeenCalled()
   })
 

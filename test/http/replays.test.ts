@@ -85,7 +85,6 @@ describe('a retry', () => {
     const { post, used } = counted()
     await post(one)
     await post(other)
-
     expect(await used()).toBe(1)
   })
 
@@ -100,7 +99,6 @@ describe('a retry', () => {
     const { post, used } = counted()
     await post('k')
     await post(key, headers, view)
-
     expect((await used()) + (await used('bob'))).toBe(2)
   })
 
@@ -119,7 +117,6 @@ describe('a retry', () => {
     const idempotencyKey = async ({ headers }: Client) => headers.request
     const { post, used } = counted({ idempotencyKey })
     for (let i = 0; i < 3; i += 1) await post(undefined, { request: 'r1' })
-
     expect(await used()).toBe(1)
   })
 
@@ -166,7 +163,6 @@ describe('a guard with an idempotency key', () => {
     const apply = vi.spyOn(store, 'apply')
     const { guard } = guarded({ store })
     now(guard.check(exchange()))
-
     expect(apply).toHaveBeenCalledTimes(1)
   })
 
@@ -224,12 +220,6 @@ describe('a guard with an idempotency key', () => {
     expect(retry?.outcomes.map(({ remaining }) => remaining)).toEqual([5, 4])
     const seen = onShadow.mock.calls.map(([{ outcomes }]) => outcomes[0].remaining)
     expect(seen).toEqual([4, 5])
-  })
-
-  it('is switched off for a route', async () => {
-    const { guard } = guarded({ routes: { '/login': { idempotencyKey: false } } })
-    const login = () => now(guard.check(exchange({ ...withKey('k'), path: '/login' })))
-    expect([login(), login()].map(({ decision }) => decision?.remaining)).toEqual([7, 6])
   })
 
   it('takes a request of another cost for another request', () => {

@@ -41,6 +41,8 @@ const zero = { ...base, limit: 0 }
 type Seen = (around: Options, route: Override) => unknown
 const answered: Seen = (o, r) => [last(o, r).text, last(o, r).handler]
 const allowed: Seen = (o, r) => last(o, r).decision?.allowed
+/** What is left after two requests. */
+const left: Seen = (o, r) => last(o, r, 2).decision?.remaining
 const policy: Seen = (o, r) => {
   const { limit, windowMs, algorithm } = last(o, r).decision?.policy ?? {}
   return { limit, windowMs, algorithm }
@@ -69,6 +71,7 @@ const options: Record<string, [around: object, own: object, seen: Seen]> = {
   'handler over a message': [{ ...zero, message: 'a' }, { handler: theirs }, answered],
   chargeWhen: [{ chargeWhen: () => true }, { chargeWhen: () => false }, settled],
   'refundWhen over chargeWhen': [{ chargeWhen: () => true }, { refundWhen: () => true }, settled],
+  idempotencyKey: [{ key, idempotencyKey: () => 'k' }, { idempotencyKey: false }, left],
   allow: [{ allow: { ips: ['203.0.113.9'] } }, { allow: { ips: ['10.0.0.1'] } }, allowed],
   block: [{ block: { ips: ['203.0.113.9'] } }, { block: { ips: ['10.0.0.1'] } }, allowed],
   penalty: [
@@ -129,27 +132,23 @@ describe('a policy of a route that is not whole', () => {
     ['a name', base, { name: 'mine' }, { limit: 5, name: 'mine' }],
   ])('has the rest of the one around it: %s', (_, around, route, policy) => {
     const { decision } = last(around as Options, route)
-
     expect(decision?.policy).toMatchObject(policy)
   })
 
   it('is private, also where the one around it has a name', () => {
     const around = { ...base, name: 'api', key }
     const found = last(around, { limit: 2 }).decision?.policy
-
     expect([found?.named, found?.limit]).toEqual([false, 2])
   })
 
   it('is added with the window of the one around it', () => {
     const { decision } = last({ ...base, key }, { limit: 2, combine: 'add' })
-
     const policies = decision?.outcomes.map(({ policy }) => [policy.limit, policy.windowMs])
     expect(policies).toEqual([5, 2].map((limit) => [limit, 60_000]))
   })
 
   it('is refused with the reason where there are several', () => {
     const around: Options = { policies: [base, { limit: 50, window: '1h' }] }
-
     expect(() => guarded(around, { limit: 2 })).toThrow(
       "routes['/r']: window is left out, and there are 2 policies around it to take it from; give limit and window",
     )

@@ -43,7 +43,6 @@ describe('routes', () => {
     ['*', undefined],
   ])('as the router of a framework would find them: %s', (path, limit) => {
     const routes = { '/users/:id': of(1), '/users/me': of(2), '/files/*': of(3) }
-
     expect(limitOf(routes, { path })).toBe(limit)
   })
 
@@ -317,14 +316,12 @@ describe('routes', () => {
   it('hold as many requests as they say themselves', () => {
     const guard = guardOf({ ...queue, routes: { '/x': { maxWaiting: 0 } } })
     const ask = (path: string) => now(guard.check(exchange({ path }))).verdict.action
-
     expect([ask('/x'), ask('/x')]).toEqual(['pass', 'reject'])
   })
 
   it('hold as many requests as the limiter may, all together', () => {
     const guard = guardOf({ ...queue, maxWaiting: 1, routes: { '/x': queue } })
     const ask = (path: string) => now(guard.check(exchange({ path }))).verdict.action
-
     expect([ask('/'), ask('/x'), ask('/')]).toEqual(['pass', 'pass', 'delay'])
     expect(guard.waiting).toBe(1)
     expect(ask('/x')).toBe('reject')

@@ -190,7 +190,6 @@ describe('late costs', () => {
     [1, 'other', /charge\(\) names 'other', but this limiter has no such policy; it has p/],
   ])('cannot be %s of policy %s', async (units, name, message) => {
     const { check, used } = guarded()
-
     expect(() => check().decision?.charge(units, name)).toThrow(message)
     expect(await used()).toBe(1)
   })

@@ -52,7 +52,6 @@ describe('a policy in shadow', () => {
   it('is not named in a refusal, nor does a client wait for it', async () => {
     const policies = [{ ...shadow, limit: 0, window: '1h' } as const, { ...enforced, limit: 0 }]
     const { status, body, fields } = await clientsOf({ policies }).ask()
-
     expect([status, JSON.parse(body)['violated-policies']]).toEqual([429, ['default']])
     expect(fields).not.toHaveProperty('Retry-After')
   })
@@ -62,7 +61,6 @@ describe('a policy in shadow', () => {
     now(guardOf({ ...shadow, headers: ['draft-6'] }).check(rest))
     const later = now(guardOf({ ...enforced, headers: ['draft-7'] }).check(rest))
     setFields(rest.response, later.verdict.fields)
-
     expect(fields.get('RateLimit')).toBe('limit=100, remaining=99, reset=60')
   })
 
@@ -72,7 +70,6 @@ describe('a policy in shadow', () => {
       const keyless = { ...shadow, key: () => undefined }
       const policies = [keyless, { ...enforced, key: () => 'ada' }]
       const { fields } = await clientsOf({ policies, onMissingKey }).ask()
-
       expect(fields.RateLimit).toBe('"default";r=99;t=60')
     },
   )
@@ -82,7 +79,6 @@ describe('a policy in shadow', () => {
     const leases = { name: 'inflight', algorithm: 'concurrency', limit: 1 } as const
     const { ask } = clientsOf({ ...leases, mode: 'shadow', observers })
     for (let i = 0; i < 3; i += 1) await finish((await ask()).hold)
-
     expect(outcomes).toEqual(Array(3).fill('inflight true'))
   })
 

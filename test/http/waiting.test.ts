@@ -118,7 +118,6 @@ describe('the waiting room', () => {
   it('has 10,000 seats by default', () => {
     const guard = guardOf({ ...queue, limit: 1_000 })
     const passages = Array.from({ length: 10_002 }, () => now(guard.check(exchange())))
-
     expect(passages.at(-2)?.verdict.action).toBe('delay')
     expect(passages.at(-1)?.verdict).toMatchObject({ action: 'reject', status: 503 })
   })
@@ -170,7 +169,6 @@ describe('settleAfter', () => {
     settleAfter(response, undefined, hold)
     settleAfter(response, { destroyed: false }, hold)
     response.emit('close')
-
     expect(hold.abort).toHaveBeenCalledTimes(2)
   })
 })

@@ -101,11 +101,3 @@ app.register(rateLimitPlugin, {})
 app.register(rateLimitPlugin, { global: true })
 // @ts-expect-error No window.
 app.register(rateLimitPlugin, { limit: 3 })
-// @ts-expect-error
-app.get('/g', { config: { rateLimit: { limit: 3, window: '1 minute' } } }, () => 'ok')
-// @ts-expect-error
-app.get('/h', { config: { rateLimit: { limit: () => 3, window: '1m' } } }, () => 'ok')
-// @ts-expect-error
-app.get('/i', { config: { rateLimit: { limit: 3, policies: [minute] } } }, () => 'ok')
-// @ts-expect-error
-export const minutes: RouteRateLimitOptions = { limit: 3, window: '1 minute' }

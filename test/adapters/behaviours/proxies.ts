@@ -22,7 +22,6 @@ export const proxies: Behaviour = ({ driver, start }) => {
   it('believes a trusted proxy, and not what the client has put left of it', async () => {
     const app = await proxied()
     const spoofed = many(20, (i) => `10.${i}.0.1, 198.51.100.7`)
-
     expect(await statuses(app, spoofed)).toEqual([200, 200, ...Array(18).fill(429)])
     expect(await statuses(app, ['198.51.100.8'])).toEqual([200])
   })

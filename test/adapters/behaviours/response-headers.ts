@@ -25,7 +25,6 @@ export const responseHeaders: Behaviour = ({ driver, start }) => {
   it.skipIf(driver.refusesAlone)('H26: keeps a Retry-After that is longer', async () => {
     const app = await start({ limits: [fixed], before: { 'Retry-After': '60' } })
     await app.ask()
-
     expect((await app.ask()).field('retry-after')).toBe('60')
   })
 

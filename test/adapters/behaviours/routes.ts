@@ -8,7 +8,6 @@ const of = (limit: number) => ({ limit, window: '1m' }) as const
 export const routeRules: Behaviour = ({ start }) => {
   it('lets HEAD and GET share the quota of a route', async () => {
     const app = await start({ routes: [{ path: '/x', limits: { limit: 2, window: '1m' } }] })
-
     expect(await app.statuses(1, '/x', { method: 'HEAD' })).toEqual([200])
     expect(await app.statuses(2, '/x')).toEqual([200, 429])
     expect(await app.statuses(1, '/x', { method: 'HEAD' })).toEqual([429])

@@ -66,7 +66,6 @@ describe('a limit that denies while it is lower than in quiet times', () => {
     const fixed = await reduced({ message: 'You asked too often', statusCode: 420 })
     expect(fixed.status).toBe(503)
     expect(JSON.parse(fixed.body).title).toBe('Temporary Reduced Capacity')
-
     const found = await reduced({ message: (_, { retryAfterMs }) => `wait ${retryAfterMs}` })
     expect([found.status, found.body]).toEqual([503, 'wait 90000'])
   })
