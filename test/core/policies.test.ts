@@ -216,6 +216,27 @@ describe('options', () => {
     [{ ...good, store: Map }, 'store must be a store'],
     [{ ...good, failureMode: 'ignore' }, "failureMode must be one of 'fallback', 'open', 'closed'"],
     [{ ...good, observers: { onDecision: true } }, 'onDecision must be a function'],
+    [{ ...good, observers: 'all' }, 'observers must be an object with at least one of the methods'],
+    [{ ...good, observers: { onDecison: make } }, 'observers must be an object with at least one'],
+    [
+      { ...good, observers: [undefined] },
+      'observers[0] must be an object with at least one of the',
+    ],
+    [{ ...good, observers: [{}, {}] }, 'observers[0] must be'],
+    [{ ...good, observers: [{ onDecision: make }, { onDecison: make }] }, 'observers[1] must be'],
+    [
+      { ...good, observers: [{ onDecision: 5, onSkip: make }] },
+      'observers[0].onDecision must be a',
+    ],
+    [{ ...good, observers: [{ onDecision: make, onSkip: null }] }, 'observers[0].onSkip must be a'],
+    ...[1.1, Number.NaN, '0.5', undefined].map((share): [unknown, RegExp] => [
+      { ...good, enforce: { share } },
+      /^enforce\.share must be a number from 0 .*, but is /,
+    ]),
+    [{ ...good, enforce: 0.5 }, 'enforce must be a plain object, but is 0.5'],
+    [{ ...good, enforce: { part: 1 } }, "enforce: there is no option 'part'"],
+    [{ ...good, mode: 'dry-run' }, "mode must be one of 'enforce', 'shadow', but is 'dry-run'"],
+    [{ ...good, mode: 'shadow', enforce: { share: 0.5 } }, "enforce stands beside mode 'shadow'"],
     // What a process holds, or decides by itself.
     [
       { ...hot, prefetch: '7s' },
