@@ -47,19 +47,6 @@ describe('the option observers', () => {
     warn.mockRestore()
   })
 
-  it.each([
-    ['all', /observers must be an object with at least one of the methods/],
-    [{ onDecison: vi.fn() }, /observers must be an object with at least one of the methods/],
-    [[undefined], /observers\[0\] must be an object with at least one of the methods onDecision/],
-    [[{}, {}], /observers\[0\] must be/],
-    [[{ onDecision: vi.fn() }, { onDecison: vi.fn() }], /observers\[1\] must be/],
-    [[{ onDecision: 5, onSkip: vi.fn() }], /observers\[0\]\.onDecision must be a function/],
-    [[{ onDecision: vi.fn(), onSkip: null }], /observers\[0\]\.onSkip must be a function/],
-  ])('refuses %j', (observers, message) => {
-    const options = { limit: 1, window: '1m', observers } as const
-    expect(() => Reflect.apply(createLimiter, undefined, [options])).toThrow(message)
-  })
-
   it('tells an observer of several limiters on one store once of what the store does', async () => {
     const onResilience = vi.fn()
     const observer = { onResilience }

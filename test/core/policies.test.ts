@@ -5,6 +5,7 @@ import {
   memoryStore,
   unlimited,
 } from '@sluice/core'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 
 const good = { limit: 5, window: '1m' } as const
@@ -172,6 +173,10 @@ describe('options', () => {
       { ...bucket, burst },
       /^burst must be a whole number from 1 to 140737488355327,/,
     ]),
+    ...[-0.1, 0.51, Number.NaN, '0.1', null].map((headroom): [unknown, RegExp] => [
+      { ...good, headroom },
+      /^headroom must be a number from 0 to 0.5, .* but is /,
+    ]),
     [{ ...bucket, burst: 2 ** 40 }, 'burst (1099511627776) times the window'],
     ...[-1, 0.5, '5', null].map((units): [unknown, RegExp] => [
       { ...queue, queue: units },
@@ -211,6 +216,27 @@ describe('options', () => {
     [{ ...good, store: Map }, 'store must be a store'],
     [{ ...good, failureMode: 'ignore' }, "failureMode must be one of 'fallback', 'open', 'closed'"],
     [{ ...good, observers: { onDecision: true } }, 'onDecision must be a function'],
+    [{ ...good, observers: 'all' }, 'observers must be an object with at least one of the methods'],
+    [{ ...good, observers: { onDecison: make } }, 'observers must be an object with at least one'],
+    [
+      { ...good, observers: [undefined] },
+      'observers[0] must be an object with at least one of the',
+    ],
+    [{ ...good, observers: [{}, {}] }, 'observers[0] must be'],
+    [{ ...good, observers: [{ onDecision: make }, { onDecison: make }] }, 'observers[1] must be'],
+    [
+      { ...good, observers: [{ onDecision: 5, onSkip: make }] },
+      'observers[0].onDecision must be a',
+    ],
+    [{ ...good, observers: [{ onDecision: make, onSkip: null }] }, 'observers[0].onSkip must be a'],
+    ...[1.1, Number.NaN, '0.5', undefined].map((share): [unknown, RegExp] => [
+      { ...good, enforce: { share } },
+      /^enforce\.share must be a number from 0 .*, but is /,
+    ]),
+    [{ ...good, enforce: 0.5 }, 'enforce must be a plain object, but is 0.5'],
+    [{ ...good, enforce: { part: 1 } }, "enforce: there is no option 'part'"],
+    [{ ...good, mode: 'dry-run' }, "mode must be one of 'enforce', 'shadow', but is 'dry-run'"],
+    [{ ...good, mode: 'shadow', enforce: { share: 0.5 } }, "enforce stands beside mode 'shadow'"],
     // What a process holds, or decides by itself.
     [
       { ...hot, prefetch: '7s' },
@@ -272,4 +298,43 @@ describe('options', () => {
   it('never shows more of a value than it takes to recognise it', () => {
     expect(() => make({ ...good, name: `é${'s'.repeat(5_000)}` })).toThrow(/but is 'és{39}…'$/)
   })
+})
+
+describe('headroom', () => {
+  const enforced = (limit: number | typeof unlimited, headroom: number) =>
+    createLimiter({ limit, window: 1, headroom }).policies[0]?.limit
+
+  it('leaves a share of a limit, and unlimited as it is', () => {
+    expect(enforced(30, 1 / 3)).toBe(20)
+    expect(enforced(0, 0.5)).toBe(0)
+    expect(enforced(unlimited, 0.1)).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  it('is exact for shares of up to six decimals, whatever the limit', () => {
+    const [limits, shares] = [fc.integer({ min: 1, max: 2 ** 47 - 1 }), fc.nat(500_000)]
+    const law = fc.property(limits, shares, (limit, millionths) => {
+      const exact = (BigInt(limit) * BigInt(1_000_000 - millionths)) / 1_000_000n
+      expect(enforced(limit, millionths / 1_000_000)).toBe(Math.max(1, Number(exact)))
+    })
+    fc.assert(law)
+  })
+
+  it('is enforced and told', async () => {
+    const limiter = createLimiter({ limit: 10, window: '1m', headroom: 0.2 })
+    expect((await limiter.consume('k')).outcomes).toMatchObject([{ limit: 8, remaining: 7 }])
+    expect((await limiter.consume('k', { cost: 8 })).allowed).toBe(false)
+    expect((await limiter.consume('k', { cost: 7 })).allowed).toBe(true)
+  })
+
+  it.each([
+    [9, {}, false],
+    [8, {}, true],
+    [20, { burst: 20 }, true],
+  ])(
+    'is of the burst of a token bucket too, unless that is given: %i of %j',
+    async (cost, own, allowed) => {
+      const limiter = createLimiter({ ...bucket, limit: 10, headroom: 0.2, ...own })
+      expect((await limiter.consume('k', { cost })).allowed).toBe(allowed)
+    },
+  )
 })

