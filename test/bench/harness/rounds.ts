@@ -3,7 +3,7 @@ import type { Figures } from './figures.ts'
 import { note, progress } from './progress.ts'
 
 /** Who a subject is in comparisons: ratios are ours against each of the others, and the best one is a peer. */
-export type Role = 'ours' | 'peer' | 'reference'
+type Role = 'ours' | 'peer' | 'reference'
 
 export interface Contender {
   readonly name: string
