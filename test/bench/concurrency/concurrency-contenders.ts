@@ -26,10 +26,7 @@ function byClient(client: SluiceVariant['client'] & string): ConcurrencyContende
 
 export const contenders = {
   log: ours('sluice sliding-log', { algorithm: 'sliding-log' }),
-  window: {
-    ...ours('sluice fixed-window', { algorithm: 'fixed-window' }),
-    limit: unreachable,
-  },
+  window: { ...ours('sluice fixed-window', { algorithm: 'fixed-window' }), limit: unreachable },
   twoLogs: {
     ...ours('sluice sliding-log × 2', { algorithm: 'sliding-log', policies: 2 }),
     minInFlight: 16,
