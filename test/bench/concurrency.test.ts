@@ -41,5 +41,5 @@ async function opened(control: Redis) {
   const client = control.duplicate()
   onTestFinished(() => client.disconnect())
   const traffic = { traffic: 'allowed', clock: 'server', limit: 100, windowMs: 3_600_000 } as const
-  return contenders.log.open({ ...traffic, connect: async () => client })
+  return contenders.log.open({ ...traffic, prefix: 'bench', connect: async () => client })
 }

@@ -258,10 +258,7 @@ export async function runFleet(core: Core, kind: FleetKind, plan: Plan): Promise
   for (const each of plan.steps) await fleet.act(each)
   await fleet.close()
   const extraUnits = (kind.extraUnits ?? 0) + fleet.lostUnits
-  return {
-    lines: fleet.lines,
-    law: { limit: fleet.limit, windowMs, extraUnits },
-  }
+  return { lines: fleet.lines, law: { limit: fleet.limit, windowMs, extraUnits } }
 }
 
 class Fleet {

@@ -90,13 +90,7 @@ it.for([
   { name: 'sliding-log of Sluice', open: () => sluice('sliding-log'), rolling: [], own: [] },
   { name: 'fixed-window of Sluice', open: () => sluice('fixed-window'), rolling: edges, own: [] },
   { name: 'express-rate-limit', open: expressRateLimit, rolling: edges, own: [], maxCost: 1 },
-  {
-    name: 'rate-limiter-flexible',
-    open: rateLimiterFlexible,
-    rolling: edges,
-    own: [],
-    maxCost: 1,
-  },
+  { name: 'rate-limiter-flexible', open: rateLimiterFlexible, rolling: edges, own: [], maxCost: 1 },
   {
     // A denied request takes its units, so that a smaller one after it is denied too.
     ...{ name: 'rate-limiter-flexible with costs', open: rateLimiterFlexible },

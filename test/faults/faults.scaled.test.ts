@@ -28,9 +28,7 @@ const underGrants = scaled([], faultsUnderGrants).map((fault) => ({
 describe.concurrent('an API whose limits are counted in Redis', () => {
   it.for([...cells, ...underGrants])(
     'answers, limits and recovers: $name, fleet of $size',
-    {
-      timeout: 60_000,
-    },
+    { timeout: 60_000 },
     async ({ fault, size, prefetch }) => {
       const cell = await runCell({
         fault,

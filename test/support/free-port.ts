@@ -5,24 +5,22 @@ import { createServer } from 'node:net'
  * A port that is free on every address; whoever uses it must be ready to lose the race for it. It lies below those that systems give out
  * by themselves, so that hardly a connection or server of another test takes it before it is used.
  */
-export async function freePort(): Promise<number> {
-  for (let attempt = 1; attempt <= 50; attempt += 1) {
-    const port = 11_000 + Math.floor(Math.random() * 9_000)
-    if (await canListen(port)) return port
-  }
-  throw new Error('no port from 11000 to 19999 is free')
+export function freePort(): Promise<number> {
+  return firstOf(1, 11_000)
 }
 
-/**
- * The first of two adjacent ports that are free on every address, chosen as `freePort` does.
- */
-export async function freePortPair(): Promise<number> {
+/** The first of two adjacent ports that are free on every address. */
+export function freePortPair(): Promise<number> {
+  return firstOf(2, 20_000)
+}
+
+async function firstOf(count: 1 | 2, lowest: number): Promise<number> {
   for (let attempt = 1; attempt <= 50; attempt += 1) {
-    const port = 20_000 + 2 * Math.floor(Math.random() * 5_000)
-    const free = await Promise.all([canListen(port), canListen(port + 1)])
+    const port = lowest + count * Math.floor(Math.random() * 4_500)
+    const free = await Promise.all([canListen(port), count === 1 || canListen(port + 1)])
     if (free.every(Boolean)) return port
   }
-  throw new Error('no two adjacent ports from 20000 to 29999 are free')
+  throw new Error(`there are no ${count} free ports in a row from ${lowest} on`)
 }
 
 async function canListen(port: number): Promise<boolean> {

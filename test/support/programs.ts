@@ -26,10 +26,7 @@ const programs = {
     ...{ apt: 'postgresql', brew: 'postgresql', version: '13 or later' },
     elsewhere: () => newestFirst('/usr/lib/postgresql', 'bin/initdb'),
   },
-  pgbouncer: {
-    ...namedAlike('pgbouncer'),
-    elsewhere: () => ['/usr/sbin/pgbouncer'],
-  },
+  pgbouncer: { ...namedAlike('pgbouncer'), elsewhere: () => ['/usr/sbin/pgbouncer'] },
   rabbitmq: {
     ...{ variable: 'RABBITMQ_BIN', names: ['rabbitmq-server'] },
     ...{ apt: 'rabbitmq-server', brew: 'rabbitmq', version: '3.10 or later' },

@@ -56,11 +56,7 @@ export const sentinelClients: Makers<[ports: readonly number[], name: string]> =
 }
 
 export function itself(client: UserClient & { disconnect(): unknown }): RedisClient {
-  return {
-    client,
-    connect: async () => undefined,
-    close: async () => void client.disconnect(),
-  }
+  return { client, connect: async () => undefined, close: async () => void client.disconnect() }
 }
 
 interface Connecting {

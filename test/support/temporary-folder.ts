@@ -9,8 +9,5 @@ export interface TemporaryFolder extends Disposable {
 /** A new folder that is removed with all that is in it when its owner lets go of it. */
 export function temporaryFolder(name: string, parent: string = tmpdir()): TemporaryFolder {
   const path = realpathSync(mkdtempSync(join(parent, `sluice-${name}-`)))
-  return {
-    path,
-    [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
-  }
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
 }

@@ -279,15 +279,7 @@ it('writes numbers with their units', () => {
 function live(allowed: number, at: number): Live {
   const none = { queued: 0, skipped: 0, shed: 0, failed_open: 0, failed_closed: 0 }
   return {
-    ...{
-      instance: 'a',
-      scope: 'process',
-      processes: 1,
-      at,
-      since: 0,
-      policies: [],
-      latency: [],
-    },
+    ...{ instance: 'a', scope: 'process', processes: 1, at, since: 0, policies: [], latency: [] },
     requests: { allowed, denied: 10, shadow_denied: 0, ...none },
     store: {
       ...{ breaker: 'closed', fallback: false, keysOwed: 0, instances: 1 },

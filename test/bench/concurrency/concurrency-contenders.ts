@@ -1,10 +1,7 @@
 import type { Contender } from '../harness/rounds.ts'
 import { algorithmNames } from '../subjects/algorithm-policy.ts'
 import { rateLimitRedis } from '../subjects/rate-limit-redis.ts'
-import {
-  rateLimiterFlexibleBlocking,
-  rateLimiterFlexibleRedis,
-} from '../subjects/rate-limiter-flexible-redis.ts'
+import { rateLimiterFlexibleRedis } from '../subjects/rate-limiter-flexible-redis.ts'
 import type { OpenRedisSubject } from '../subjects/redis-subject.ts'
 import { type SluiceVariant, sluiceRedis } from '../subjects/sluice-redis.ts'
 
@@ -29,20 +26,17 @@ function byClient(client: SluiceVariant['client'] & string): ConcurrencyContende
 
 export const contenders = {
   log: ours('sluice sliding-log', { algorithm: 'sliding-log' }),
-  window: {
-    ...ours('sluice fixed-window', { algorithm: 'fixed-window' }),
-    limit: unreachable,
-  },
+  window: { ...ours('sluice fixed-window', { algorithm: 'fixed-window' }), limit: unreachable },
   twoLogs: {
     ...ours('sluice sliding-log × 2', { algorithm: 'sliding-log', policies: 2 }),
     minInFlight: 16,
   },
   rateLimitRedis: { name: 'rate-limit-redis', role: 'peer', open: rateLimitRedis },
-  flexible: { name: 'rate-limiter-flexible', role: 'peer', open: rateLimiterFlexibleRedis },
+  flexible: { name: 'rate-limiter-flexible', role: 'peer', open: rateLimiterFlexibleRedis() },
   flexibleBlocking: {
     name: 'rate-limiter-flexible (inMemoryBlock)',
     role: 'reference',
-    open: rateLimiterFlexibleBlocking,
+    open: rateLimiterFlexibleRedis({ inMemoryBlockOnConsumed: 1 }),
   },
   iovalkey: byClient('iovalkey'),
   nodeRedis: byClient('node-redis'),
@@ -54,6 +48,11 @@ export const contenders = {
     open: sluiceRedis({ algorithm: 'sliding-log', resilience: false }),
   },
 } satisfies Record<string, ConcurrencyContender>
+
+/** What all keys of a contender begin with. */
+export function prefixOf({ name }: Contender): string {
+  return `bench.${name.replaceAll(/[^a-zA-Z0-9-]+/g, '-')}`
+}
 
 /** The other algorithms, whose states have room, and more policies in one request. */
 export const more: readonly ConcurrencyContender[] = [

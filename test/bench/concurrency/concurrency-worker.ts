@@ -6,7 +6,7 @@ import type { Figures } from '../harness/figures.ts'
 import { checkOnce, fillKeys } from '../harness/fill-keys.ts'
 import { measureRedis } from '../harness/measure-redis.ts'
 import type { RedisSubject } from '../subjects/redis-subject.ts'
-import { contenderNamed } from './concurrency-contenders.ts'
+import { contenderNamed, prefixOf } from './concurrency-contenders.ts'
 import { SteadyLogs } from './steady-logs.ts'
 
 export interface ConcurrencySetting {
@@ -59,9 +59,7 @@ answerParent<ConcurrencyProtocol>({
     // A subject that fails says so by its answers; without a listener ioredis prints the same again.
     client.on('error', () => undefined)
     const subject = await contender.open({
-      connect: async () => client,
-      traffic,
-      clock: 'server',
+      ...{ connect: async () => client, prefix: prefixOf(contender), traffic, clock: 'server' },
       limit: contender.limit ?? setting.limit,
       windowMs,
     })

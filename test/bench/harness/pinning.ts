@@ -1,35 +1,27 @@
 import { execFileSync } from 'node:child_process'
 
-/** Keeps processes on cores of their own. Unpinned, the throughput of one subject varies twofold between runs. */
-export interface Pinning<Side extends string> {
-  readonly note: string
-  pin(side: Side, pid: number): void
-  /** Lets a process use all cores again that this one might use at first. */
-  release(pid: number): void
-}
-
-/** Chooses two of the cores that this process may use. Pins nothing, and says so, where `taskset` or a second core is missing. */
-export function choosePinning<Side extends string>(first: Side, second: Side): Pinning<Side> {
+/**
+ * Keeps all threads of processes on cores of their own: unpinned, the throughput of one subject varies twofold between runs. Chooses two of
+ * the cores that this process may use. Pins nothing, and says so, where `taskset` or a second core is missing.
+ */
+export function choosePinning<Side extends string>(first: Side, second: Side) {
   const cores = allowedCores()
   const [core, otherCore] = cores
-  if (core === undefined || otherCore === undefined) {
-    const reason =
-      cores.length === 0 ? 'there is no `taskset`' : 'this process may use one core only'
-    return {
-      note: `${first} and ${second} were not pinned to cores, since ${reason}: figures vary more.`,
-      pin: () => undefined,
-      release: () => undefined,
-    }
-  }
-  const pinTo = (list: readonly number[], pid: number): void => {
-    taskset('-a', '-c', '-p', list.join(','), `${pid}`)
+  const isPinned = otherCore !== undefined
+  const pinTo = (list: readonly unknown[], pid: number): void => {
+    if (isPinned) taskset('-a', '-c', '-p', list.join(','), `${pid}`)
   }
   return {
-    note: `Pinned: ${first} to core ${core}, ${second} to core ${otherCore}.`,
-    pin: (side, pid) => pinTo([side === first ? core : otherCore], pid),
-    release: (pid) => pinTo(cores, pid),
+    note: isPinned
+      ? `Pinned: ${first} to core ${core}, ${second} to core ${otherCore}.`
+      : `${first} and ${second} were not pinned to cores, since there is ${core === undefined ? 'no `taskset`' : 'one core only'}: figures vary more.`,
+    pin: (side: Side, pid: number) => pinTo([side === first ? core : otherCore], pid),
+    /** Lets a process use all cores again that this one might use at first. */
+    release: (pid: number) => pinTo(cores, pid),
   }
 }
+
+export type Pinning<Side extends string> = ReturnType<typeof choosePinning<Side>>
 
 /** None without `taskset`, which Linux has in util-linux. */
 function allowedCores(): readonly number[] {

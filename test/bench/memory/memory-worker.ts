@@ -17,7 +17,7 @@ export type MemoryProtocol = {
 }
 
 const [name] = process.argv.slice(2)
-const all = [...memoryContenders, ...Object.values(observeContenders)]
+const all = [...memoryContenders, ...observeContenders]
 const contender = all.find((one) => one.name === name)
 const slack = 1.05
 const realNow = Date.now

@@ -8,11 +8,15 @@ import {
 } from '../subjects/algorithm-policy.ts'
 import type { MemoryContender, MemorySetting } from './memory-subject.ts'
 
-export function sluiceMemory(algorithm: AlgorithmName, policies = 1): MemoryContender {
+export function sluiceMemory(
+  algorithm: AlgorithmName,
+  policies = 1,
+  observersOf: () => readonly Metrics[] = () => [],
+): MemoryContender {
   return {
     ...describe(algorithm, policies),
     open(setting) {
-      const limiter = open(algorithm, policies, setting)
+      const limiter = open(algorithm, policies, setting, observersOf())
       const gives = holdsLeases(algorithm) && setting.traffic === 'allowed'
       return {
         check: async (key) => {
@@ -25,22 +29,13 @@ export function sluiceMemory(algorithm: AlgorithmName, policies = 1): MemoryCont
   }
 }
 
-export const observeContenders = {
-  with: { ...observed('with metrics and the busiest keys', true), role: 'ours' },
-  without: { ...observed('without metrics', false), role: 'reference' },
-} as const satisfies Record<string, MemoryContender>
-
-function observed(name: string, hasMetrics: boolean): MemoryContender {
-  return {
-    ...describe('sliding-log', 1),
-    name,
-    open(setting) {
-      const observers = hasMetrics ? [collectMetrics()] : []
-      const limiter = open('sliding-log', 1, setting, observers)
-      return { check: async (key) => (await limiter.consume(key)).allowed }
-    },
-  }
-}
+export const observeContenders: readonly MemoryContender[] = [
+  {
+    ...sluiceMemory('sliding-log', 1, () => [collectMetrics()]),
+    name: 'with metrics and the busiest keys',
+  },
+  { ...sluiceMemory('sliding-log'), name: 'without metrics', role: 'reference' },
+]
 
 /** Sluice as its adapters call it: the answer is there at once, without a promise. */
 export function sluiceDecide(algorithm: AlgorithmName): MemoryContender {

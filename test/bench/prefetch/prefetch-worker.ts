@@ -35,8 +35,9 @@ answerParent<PrefetchProtocol>({
     const redis = new Redis(redisPort)
     await redis.ping()
     if (subject === 'rate-limit-redis') {
-      const setting = { traffic: 'allowed', clock: 'server', limit, windowMs } as const
-      const subject = await rateLimitRedis({ connect: async () => redis, ...setting })
+      const setting = { prefix: 'peer', traffic: 'allowed', clock: 'server' } as const
+      const connect = async () => redis
+      const subject = await rateLimitRedis({ ...setting, connect, limit, windowMs })
       check = async (key) => subject.check(key)
       return undefined
     }

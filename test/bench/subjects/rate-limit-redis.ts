@@ -4,19 +4,13 @@ import { RedisStore, type SendCommandFn } from 'rate-limit-redis'
 import type { OpenRedisSubject } from './redis-subject.ts'
 
 /** rate-limit-redis, the store of express-rate-limit: a fixed window by PTTL and INCR, in one script call a request. */
-export const rateLimitRedis: OpenRedisSubject = async ({ connect, traffic, windowMs }) => {
-  const prefix = 'bench.rate-limit-redis'
+export const rateLimitRedis: OpenRedisSubject = async ({ connect, prefix, traffic, windowMs }) => {
   const limit = traffic === 'denied' ? 0 : Number.MAX_SAFE_INTEGER
   const store = new RedisStore({ prefix: `${prefix}:`, sendCommand: sendBy(await connect()) })
   // The middleware is what tells its store the window.
   rateLimit({ windowMs, limit, store })
   await store.incrementScriptSha
-  return {
-    name: 'rate-limit-redis',
-    role: 'peer',
-    prefix,
-    check: async (key) => (await store.increment(key)).totalHits <= limit,
-  }
+  return { prefix, check: async (key) => (await store.increment(key)).totalHits <= limit }
 }
 
 /** As its documentation says, cast included. */

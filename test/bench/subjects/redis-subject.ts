@@ -1,10 +1,9 @@
 import type { MaybePromise } from '@sluice/core'
 import type { Redis } from 'ioredis'
-import type { Contender } from '../harness/rounds.ts'
 import type { SimulatedClock } from '../harness/simulated-clock.ts'
 import type { Quota } from './algorithm-policy.ts'
 
-export interface RedisSubject extends Contender {
+export interface RedisSubject {
   check(key: string): MaybePromise<boolean>
   readonly prefix: string
   /** Fills one key as far as its traffic wants; nothing for those that are measured as well when nearly empty. */
@@ -23,6 +22,7 @@ export interface RedisSubject extends Contender {
 }
 
 export interface RedisSetting extends Quota {
+  readonly prefix: string
   /** Where it connects; each subject has a connection of its own. */
   connect(): Promise<Redis>
   /** `allowed`: full logs, in which every admission expires an entry. `denied`: full ones in which nothing expires. */

@@ -1,4 +1,4 @@
-import { createLimiter, type Decision, type Limiter, type Outcome } from '@sluice/core'
+import { createLimiter, type Decision, type Limiter } from '@sluice/core'
 import { redisStore, type UserClient } from '@sluice/redis'
 import { GlideClient } from '@valkey/valkey-glide'
 import { Redis as Iovalkey } from 'iovalkey'
@@ -37,10 +37,8 @@ const clients = {
 
 export function sluiceRedis(variant: SluiceVariant): OpenRedisSubject {
   const { algorithm, policies = 1, client: library } = variant
-  const name = `sluice ${nameOf(variant)}`
-  const prefix = `bench.${nameOf(variant).replaceAll(/[^a-z0-9-]+/g, '-')}`
-
   return async (setting) => {
+    const { prefix } = setting
     const ioredis = await setting.connect()
     const { port = 6379 } = ioredis.options
     const client = library ? await clients[library](port) : ioredis
@@ -48,25 +46,12 @@ export function sluiceRedis(variant: SluiceVariant): OpenRedisSubject {
       redisStore(client, { prefix, clock, heartbeatMs: 0 }),
     )
     return {
-      name,
-      role: 'ours',
-      prefix,
-      ...subject,
-      // bench.x:{tag}:policy:digest
+      ...{ prefix, ...subject },
+      // prefix:{tag}:policy:digest
       kindOf: (redisKey) => redisKey.split(':')[2] ?? '',
-      ...(algorithm === 'sliding-log' ? { recordedUnits: setting.limit * policies } : {}),
+      ...(algorithm === 'sliding-log' && { recordedUnits: setting.limit * policies }),
     }
   }
-}
-
-function nameOf(variant: SluiceVariant): string {
-  const { algorithm, policies = 1, resilience = true, client } = variant
-  const special = [
-    client ? ` by ${client}` : '',
-    resilience ? '' : ' (store.apply)',
-    policies > 1 ? ` × ${policies}` : '',
-  ]
-  return `${algorithm}${special.join('')}`
 }
 
 type MakeStore = (clock: 'server' | (() => number)) => ReturnType<typeof redisStore>
@@ -131,7 +116,7 @@ function limiterOf(
       cost: 1,
       limit: known.limit,
     }))
-    return (await store.apply('consume', checks)).every(isAllowed)
+    return (await store.apply('consume', checks)).every(({ allowed }) => allowed)
   }
 
   const steadyClock = new SimulatedClock()
@@ -169,10 +154,6 @@ function limiterOf(
     fill,
     ...(algorithm === 'sliding-log' ? { fillSteadily } : {}),
   }
-}
-
-function isAllowed({ allowed }: Outcome): boolean {
-  return allowed
 }
 
 /** Where requests are to be denied units lie close together, so that none expires while that is measured. */

@@ -22,9 +22,8 @@ redis.call('PEXPIRE', key, window)
 `
 
 export const sortedSet: OpenRedisSubject = async (setting) => {
-  const { clock, limit, windowMs } = setting
+  const { clock, limit, prefix, windowMs } = setting
   const client = await setting.connect()
-  const prefix = 'bench.sorted-set'
   client.defineCommand('consumeFromLog', { numberOfKeys: 1, lua: consumeScript })
   const run = scriptOf(client, 'consumeFromLog')
   let unique = 0
@@ -36,12 +35,7 @@ export const sortedSet: OpenRedisSubject = async (setting) => {
   const keyOf = (identity: string): string => `${prefix}:${identity}`
 
   return {
-    name: 'sorted set',
-    role: 'peer',
-    prefix,
-    recordedUnits: limit,
-
-    keyOf,
+    ...{ prefix, recordedUnits: limit, keyOf },
 
     async check(key) {
       if (clock !== 'server') clock.tick()

@@ -1,3 +1,4 @@
+import { contenders, prefixOf } from '../concurrency/concurrency-contenders.ts'
 import type { Bench, Suite } from '../harness/bench.ts'
 import { type BenchRedis, startBenchRedis } from '../harness/bench-redis.ts'
 import { checkTraffic } from '../harness/check-traffic.ts'
@@ -6,15 +7,16 @@ import type { Figures } from '../harness/figures.ts'
 import { bytesPerIdentity, fillKeys } from '../harness/fill-keys.ts'
 import { measureRedis } from '../harness/measure-redis.ts'
 import { progress } from '../harness/progress.ts'
-import { interleave, leaveOut } from '../harness/rounds.ts'
+import { type Contender, interleave, leaveOut } from '../harness/rounds.ts'
 import { SimulatedClock } from '../harness/simulated-clock.ts'
-import { rateLimitRedis } from '../subjects/rate-limit-redis.ts'
 import type { OpenRedisSubject, RedisSubject } from '../subjects/redis-subject.ts'
-import { sluiceRedis } from '../subjects/sluice-redis.ts'
 import { sortedSet } from '../subjects/sorted-set.ts'
 
 const suite = 'growth'
-const subjects = [sluiceRedis({ algorithm: 'sliding-log' }), rateLimitRedis, sortedSet]
+const subjects: readonly (Contender & { readonly open: OpenRedisSubject })[] = [
+  ...[contenders.log, contenders.rateLimitRedis],
+  { name: 'sorted set', role: 'peer', open: sortedSet },
+]
 const inFlight = 64
 /** Logs are filled and emptied in this time; no key may expire while the subjects take turns. */
 const windowMs = 3_600_000
@@ -43,26 +45,27 @@ async function runLimit(
   await control.flushall()
   // As many as are in flight at least, so that no request finds the key that one of the same call has just read.
   const keys = clientKeys(Math.max(inFlight, Math.min(1_000, 100_000 / limit)))
-  const nextKeys = new Map<RedisSubject, () => string>()
-  const bytes = new Map<RedisSubject, Figures>()
-  for (const open of subjects) {
-    progress(`${suite} · ${name} · filling subject ${nextKeys.size + 1}`)
+  const opened = new Map<Contender, { subject: RedisSubject; nextKey(): string; bytes: Figures }>()
+  for (const contender of subjects) {
+    progress(`${suite} · ${name} · filling ${contender.name}`)
     try {
-      const subject = await filled(open, redis, { limit, keys })
-      bytes.set(subject, await bytesOf(subject, redis, keys.length))
-      nextKeys.set(subject, inTurn(keys))
+      const subject = await filled(contender, redis, { limit, keys })
+      const bytes = await bytesOf(subject, redis, keys.length)
+      opened.set(contender, { subject, nextKey: inTurn(keys), bytes })
     } catch (error) {
-      leaveOut(report, { suite, case: name, subject: 'a subject that could not be filled', error })
+      leaveOut(report, { suite, case: name, subject: contender.name, error })
     }
   }
   const series = await interleave(report, {
     ...(quick ? { rounds: 3, roundMs: 100 } : { rounds: 5, roundMs: 200 }),
-    ...{ suite, name, contenders: [...nextKeys.keys()] },
-    measure: async (subject, durationMs) => {
-      const nextKey = nextKeys.get(subject) ?? inTurn(keys)
+    ...{ suite, name, contenders: [...opened.keys()] },
+    measure: async (contender, durationMs) => {
+      const own = opened.get(contender)
+      if (!own) throw new Error('it was not filled')
+      const { subject, nextKey, bytes } = own
       const figures = await measureRedis(control, subject, { inFlight, durationMs, nextKey })
       checkTraffic('allowed', figures.allowedShare)
-      return { ...figures, ...bytes.get(subject) }
+      return { ...figures, ...bytes }
     },
   })
   report.add(suite, name, series)
@@ -70,12 +73,14 @@ async function runLimit(
 
 /** A subject whose keys are full, on a clock by which every request finds one unit that has just expired. */
 async function filled(
-  open: OpenRedisSubject,
+  contender: (typeof subjects)[number],
   { connect, control }: BenchRedis,
   { limit, keys }: { limit: number; keys: readonly string[] },
 ): Promise<RedisSubject> {
   const clock = new SimulatedClock()
-  const subject = await open({ connect, traffic: 'allowed', clock, limit, windowMs })
+  const prefix = prefixOf(contender)
+  const setting = { connect, prefix, traffic: 'allowed', clock, limit, windowMs } as const
+  const subject = await contender.open(setting)
   await fillKeys(control, subject, keys)
   clock.advance(windowMs / limit)
   clock.stepMs = (windowMs / (limit * keys.length)) * slack

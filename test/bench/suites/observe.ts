@@ -12,7 +12,7 @@ export const observe: Suite = {
       ['a decision, 10,000 keys in turn', 10_000, 10],
     ] as const) {
       if (!bench.isChosen(name)) continue
-      const workers = startWorkers(bench, Object.values(observeContenders))
+      const workers = startWorkers(bench, observeContenders)
       const setting = { keys, limit, windowMs: 3_600_000, traffic: 'allowed' } as const
       const rounds = bench.quick ? 9 : 25
       await runMemoryCase(bench, workers, { suite: 'observe', name, setting, rounds })

@@ -110,10 +110,7 @@ async function measure(
   const total = weights.reduce((sum, weight) => sum + weight, 0)
   const rounds: readonly RoundOutput[] = await Promise.all(
     fleet.map((child, index) =>
-      child.ask('round', {
-        durationMs,
-        perSecond: (perSecond * (weights[index] ?? 0)) / total,
-      }),
+      child.ask('round', { durationMs, perSecond: (perSecond * (weights[index] ?? 0)) / total }),
     ),
   )
   const after = await readRedis(redis.control)

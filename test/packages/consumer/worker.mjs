@@ -50,9 +50,7 @@ let opened = 0
 function openObject(clock) {
   opened += 1
   const name = `object ${opened}`
-  return {
-    store: durableObjectStore(env.COUNTS, { clock, denialTtlMs: 0, objectOf: () => name }),
-  }
+  return { store: durableObjectStore(env.COUNTS, { clock, denialTtlMs: 0, objectOf: () => name }) }
 }
 const kitOver = (open) => runKit((runner) => storeConformance({ ...runner, open }))
 
