@@ -131,9 +131,8 @@ describe('the document of a refusal', () => {
     ])('is waited for all the same where %s', async (_, script) => {
       const refusal = { status: 429, headers: full, body: naming('points'), ...script }
       const api = scriptedApi(refusal, {})
-      expect((await settled(createFetch({ fetch: api.fetch })(`${origin}/graphql`))).status).toBe(
-        200,
-      )
+      const call = createFetch({ fetch: api.fetch })(`${origin}/graphql`)
+      expect((await settled(call)).status).toBe(200)
       expect(api.times()).toEqual([0, 60_000])
     })
   })

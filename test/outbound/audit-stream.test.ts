@@ -72,7 +72,6 @@ it('keeps no more in memory than it may while Redis is frozen, counts what is lo
 })
 
 it('refuses a bound that cannot be meant', () => {
-  expect(() => auditStream({ client: { call: () => undefined }, maxPending: 0 })).toThrow(
-    /^maxPending must be/,
-  )
+  const make = () => auditStream({ client: { call: () => undefined }, maxPending: 0 })
+  expect(make).toThrow(/^maxPending must be/)
 })

@@ -88,41 +88,40 @@ describe('a worker', () => {
   })
 
   it('never starts more runs than the limit in any window, whoever runs them, retries included', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.record({
-          limit: fc.integer({ min: 1, max: 5 }),
-          windowMs: fc.integer({ min: 50, max: 500 }),
-          jobs: fc.integer({ min: 1, max: 30 }),
-          concurrency: fc.integer({ min: 1, max: 8 }),
-          failing: fc.integer({ min: 1, max: 5 }),
-        }),
-        async ({ limit, windowMs, jobs, concurrency, failing }) => {
-          broker = memoryBroker()
-          const starts: number[] = []
-          let runs = 0
-          const worker = start({
-            limit,
-            window: windowMs,
-            concurrency,
-            backoff: { base: 10, max: 100 },
-            attempts: 3,
-            handler: () => {
-              starts.push(Date.now())
-              runs += 1
-              if (runs % failing === 0) throw new Error('now and then')
-            },
-          })
-          for (let i = 0; i < jobs; i += 1) await enqueue()
-          await vi.advanceTimersByTimeAsync(60_000)
-          await worker.close()
-          expect(mostWithin(starts, windowMs)).toBeLessThanOrEqual(limit)
-          expect((await broker.depth()).depth).toBe(0)
-          expect(starts.length).toBeGreaterThanOrEqual(jobs)
-        },
-      ),
-      { numRuns: 30 },
+    const cases = fc.record({
+      limit: fc.integer({ min: 1, max: 5 }),
+      windowMs: fc.integer({ min: 50, max: 500 }),
+      jobs: fc.integer({ min: 1, max: 30 }),
+      concurrency: fc.integer({ min: 1, max: 8 }),
+      failing: fc.integer({ min: 1, max: 5 }),
+    })
+    const property = fc.asyncProperty(
+      cases,
+      async ({ limit, windowMs, jobs, concurrency, failing }) => {
+        broker = memoryBroker()
+        const starts: number[] = []
+        let runs = 0
+        const worker = start({
+          limit,
+          window: windowMs,
+          concurrency,
+          backoff: { base: 10, max: 100 },
+          attempts: 3,
+          handler: () => {
+            starts.push(Date.now())
+            runs += 1
+            if (runs % failing === 0) throw new Error('now and then')
+          },
+        })
+        for (let i = 0; i < jobs; i += 1) await enqueue()
+        await vi.advanceTimersByTimeAsync(60_000)
+        await worker.close()
+        expect(mostWithin(starts, windowMs)).toBeLessThanOrEqual(limit)
+        expect((await broker.depth()).depth).toBe(0)
+        expect(starts.length).toBeGreaterThanOrEqual(jobs)
+      },
     )
+    await fc.assert(property, { numRuns: 30 })
   })
 
   it('uses the whole rate', async () => {
