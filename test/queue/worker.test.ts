@@ -2,6 +2,7 @@ import { memoryStore } from '@sluice/core'
 import {
   type Broker,
   createWorker,
+  type JobHandler,
   type JobStatus,
   memoryBroker,
   PermanentError,
@@ -15,7 +16,7 @@ import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { mostWithin } from '../support/most-within.ts'
 import { goneStore } from '../support/store-through.ts'
-import { fakeTime, newJob, roomy } from './broker-bench.ts'
+import { fakeTime, newJob, roomy, untilAborted } from './broker-bench.ts'
 
 const throwing = () => {
   throw Object.create(null)
@@ -63,6 +64,9 @@ describe('a worker', () => {
     await vi.advanceTimersByTimeAsync(ms)
     return broker.status(id)
   }
+
+  /** Takes a second. */
+  const finished = () => new Promise((resolve) => setTimeout(() => resolve('finished'), 1_000))
 
   const typesOf = (id: string): string[] =>
     events.flatMap((event) => ('id' in event && event.id === id ? [event.type] : []))
@@ -192,16 +196,13 @@ describe('a worker', () => {
   it('aborts a run whose time is over, and counts it as failed', async () => {
     const id = await enqueue()
     let reason: unknown
-    start({
-      timeout: '2s',
-      attempts: 1,
-      handler: (_job, { signal }) =>
-        new Promise((_resolve) => {
-          signal.addEventListener('abort', () => {
-            reason = signal.reason
-          })
-        }),
-    })
+    const handler: JobHandler = (_job, { signal }) => {
+      signal.addEventListener('abort', () => {
+        reason = signal.reason
+      })
+      return new Promise(() => undefined)
+    }
+    start({ timeout: '2s', attempts: 1, handler })
     expect(await after(1_999, id)).toMatchObject({ state: 'running' })
     expect(await after(10, id)).toMatchObject({ state: 'failed', error: /longer than 2000 ms/ })
     expect(reason).toMatchObject({ name: 'TimeoutError' })
@@ -245,10 +246,7 @@ describe('a worker', () => {
     const goesOn = await enqueue({ payload: 'goes on' })
     start({
       handler: ({ payload }, { signal }) =>
-        new Promise((resolve, reject) => {
-          if (payload === 'obeys') signal.addEventListener('abort', () => reject(signal.reason))
-          setTimeout(() => resolve('finished'), 1_000)
-        }),
+        payload === 'obeys' ? untilAborted(signal) : finished(),
     })
     await vi.advanceTimersByTimeAsync(10)
     await broker.cancel(obeys)
@@ -272,11 +270,7 @@ describe('a worker', () => {
   })
 
   it('waits for what runs when it closes, and returns what waits for the rate', async () => {
-    const worker = start({
-      limit: 1,
-      window: '10s',
-      handler: () => new Promise((resolve) => setTimeout(() => resolve('finished'), 1_000)),
-    })
+    const worker = start({ limit: 1, window: '10s', handler: finished })
     const runs = await enqueue()
     const waits = await enqueue()
     await vi.advanceTimersByTimeAsync(10)
@@ -292,9 +286,7 @@ describe('a worker', () => {
   it('returns what does not end in time, whether it listens or not', async () => {
     const worker = start({
       handler: ({ payload }, { signal }) =>
-        new Promise((_resolve, reject) => {
-          if (payload === 'listens') signal.addEventListener('abort', () => reject(signal.reason))
-        }),
+        payload === 'listens' ? untilAborted(signal) : new Promise(() => undefined),
     })
     const listens = await enqueue({ payload: 'listens' })
     const ignores = await enqueue({ payload: 'ignores' })
