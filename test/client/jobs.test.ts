@@ -71,7 +71,6 @@ describe('a queue and its client', () => {
   it.concurrent('go on when a poll is refused by the policy of the monitor', async () => {
     const poll = { limit: 1, window: '3s' } as const
     const { accepted, monitor, fetch, polls } = await order({ handler: () => 'done', poll })
-    await new Promise((resolve) => setTimeout(resolve, 1000))
     expect((await globalThis.fetch(monitor, { headers })).status).toBe(200)
     const result = await waitFor(accepted, { fetch, headers })
     expect(await result.json()).toMatchObject({ status: 'done' })
