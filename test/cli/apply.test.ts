@@ -88,15 +88,11 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
       ', enforce: { share: 0.5 }': '',
     }
     await apply(swapped, '--yes')
-    expect(policies.file.policies?.slice(2)).toMatchObject([
-      { enforce: { share: 0.2 } },
-      { mode: 'enforce' },
-    ])
+    const there = [{ enforce: { share: 0.2 } }, { mode: 'enforce' }]
+    expect(policies.file.policies?.slice(2)).toMatchObject(there)
     await apply({}, '--yes')
-    expect(policies.file.policies?.slice(2)).toMatchObject([
-      { mode: 'shadow' },
-      { enforce: { share: 0.5 } },
-    ])
+    const back = [{ mode: 'shadow' }, { enforce: { share: 0.5 } }]
+    expect(policies.file.policies?.slice(2)).toMatchObject(back)
   })
 
   it('leaves overrides that were made at run time, and says so', async () => {

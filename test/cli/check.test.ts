@@ -4,10 +4,8 @@ import { testFiles } from './test-files.ts'
 
 const { at, write } = testFiles('check')
 const right = write('right.yaml', 'policies:\n  - { name: burst, limit: 5, window: 1s }\n')
-const wrong = write(
-  'wrong.yaml',
-  'policies:\n  - { name: burst, limit: -5, window: 1s }\nroutes:\n  /health: 5\n',
-)
+const mistakes = 'policies:\n  - { name: burst, limit: -5, window: 1s }\nroutes:\n  /health: 5\n'
+const wrong = write('wrong.yaml', mistakes)
 
 describe('sluice check', () => {
   it('says that a file is right', async () => {

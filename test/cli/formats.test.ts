@@ -6,6 +6,7 @@ import { testFiles } from './test-files.ts'
 
 const { write: fileOf } = testFiles('formats')
 const policies = fileOf('sluice.yaml', 'policies: [{ name: one, limit: 1, window: 1h }]\n')
+const none = 'policies: [{ name: one, limit: 0, window: 1h }]\n'
 const started = Date.parse('2026-11-21T10:00:00.250Z')
 
 const combined = '192.0.2.7 - - [21/Nov/2026:10:00:00 +0000] "GET /a HTTP/1.1" 200 12 "-" "curl"'
@@ -17,14 +18,9 @@ describe('a log', () => {
     const format = `$remote_addr [$time_iso8601] "$request_method $request_uri" $status ${duration} "$http_x_tenant"`
     const line = '192.0.2.7 [2026-11-21T10:00:01+00:00] "POST /a" 201 0.750s "\\x22acme\\x22"'
     const file = fileOf('nginx.log', `${line}\n`)
-    const keyed = fileOf(
-      'tenant.yaml',
-      'key: tenant\npolicies: [{ name: one, limit: 0, window: 1h }]\n',
-    )
-    const report = await simulated(
-      [file],
-      [...['-p', keyed, '--format', format, '--key', 'tenant=header:x-tenant']],
-    )
+    const keyed = fileOf('tenant.yaml', `key: tenant\n${none}`)
+    const args = ['-p', keyed, '--format', format, '--key', 'tenant=header:x-tenant']
+    const report = await simulated([file], args)
     expect(report.log).toMatchObject({ format: 'nginx', fromMs: started })
     expect(report.deniedClients[0]?.client).toBe('@header/x-tenant/"acme"')
   })
@@ -35,14 +31,18 @@ describe('a log', () => {
       ...{ http: { method: 'GET' }, url: '/a', user: { id: 42 } },
     })
     const fields = 'time=@timestamp,ip=client.ip,method=http.method,path=url,duration=took:s'
-    const keyed = fileOf(
-      'user.yaml',
-      'key: user\npolicies: [{ name: one, limit: 0, window: 1h }]\n',
-    )
-    const report = await simulated(
-      [fileOf('own.log', line)],
-      [...['-p', keyed, '--format', 'json', '--fields', fields, '--key', 'user=field:user.id']],
-    )
+    const keyed = fileOf('user.yaml', `key: user\n${none}`)
+    const args = [
+      '-p',
+      keyed,
+      '--format',
+      'json',
+      '--fields',
+      fields,
+      '--key',
+      'user=field:user.id',
+    ]
+    const report = await simulated([fileOf('own.log', line)], args)
     expect(report.log).toMatchObject({ format: 'json', fromMs: started })
     expect(report.deniedClients[0]?.client).toBe('@user/42')
   })

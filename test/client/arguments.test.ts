@@ -46,9 +46,8 @@ describe('the arguments of fetch', () => {
     await request.text()
     const onWait = vi.fn()
     const api = scriptedApi({})
-    await expect(createFetch({ fetch: api.fetch, observers: { onWait } })(request)).rejects.toThrow(
-      TypeError,
-    )
+    const call = createFetch({ fetch: api.fetch, observers: { onWait } })(request)
+    await expect(call).rejects.toThrow(TypeError)
     expect(onWait).not.toHaveBeenCalled()
     expect(api.sent).toEqual([])
   })

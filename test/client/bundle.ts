@@ -5,13 +5,8 @@ import { root } from '../support/workspace.ts'
 export async function bundleForPages(names = '*'): Promise<Uint8Array> {
   const { outputFiles } = await build({
     stdin: { contents: `export ${names} from '@sluice/client'`, resolveDir: `${root}test` },
-    bundle: true,
-    minify: true,
-    write: false,
-    format: 'iife',
-    globalName: 'sluice',
-    platform: 'browser',
-    target: 'es2022',
+    ...({ bundle: true, minify: true, write: false, format: 'iife' } as const),
+    ...({ globalName: 'sluice', platform: 'browser', target: 'es2022' } as const),
     conditions: ['@sluice/source'],
     absWorkingDir: root,
   })

@@ -17,17 +17,20 @@ const told = { ...headers, 'Retry-After': '30' }
 const short = { ...told, 'Content-Length': '60' }
 const naming = (...names: string[]): string => JSON.stringify({ 'violated-policies': names })
 
-/** A `fetch` that refuses the first request with a body of its own, and notes when requests came. */
-function refusing(body: () => ReadableStream, refusal: Record<string, string> = short) {
+/** A `fetch` that gives these answers in turn, and notes when requests came. */
+function answering(...answers: (() => Response)[]) {
   const timesMs: number[] = []
   const startMs = performance.now()
   const fetch: typeof globalThis.fetch = async () => {
     timesMs.push(performance.now() - startMs)
-    return timesMs.length === 1
-      ? new Response(body(), { status: 429, headers: refusal })
-      : new Response()
+    return answers.shift()?.() ?? new Response()
   }
   return { fetch, timesMs }
+}
+
+/** A `fetch` that refuses the first request with a body of its own. */
+function refusing(body: () => ReadableStream, headers: Record<string, string> = short) {
+  return answering(() => new Response(body(), { status: 429, headers }))
 }
 
 describe('the document of a refusal', () => {
@@ -131,9 +134,8 @@ describe('the document of a refusal', () => {
     ])('is waited for all the same where %s', async (_, script) => {
       const refusal = { status: 429, headers: full, body: naming('points'), ...script }
       const api = scriptedApi(refusal, {})
-      expect((await settled(createFetch({ fetch: api.fetch })(`${origin}/graphql`))).status).toBe(
-        200,
-      )
+      const call = createFetch({ fetch: api.fetch })(`${origin}/graphql`)
+      expect((await settled(call)).status).toBe(200)
       expect(api.times()).toEqual([0, 60_000])
     })
   })
@@ -148,17 +150,10 @@ describe('the document of a refusal', () => {
             controller.close()
           }, 500),
       })
-    const answers = [
+    const { fetch: send, timesMs } = answering(
       () => new Response('', { headers: { RateLimit: '"burst";r=9;t=1' } }),
       () => new Response(late(), { status: 429, headers: told }),
-      () => new Response(),
-    ]
-    const timesMs: number[] = []
-    const startMs = performance.now()
-    const send: typeof globalThis.fetch = async () => {
-      timesMs.push(performance.now() - startMs)
-      return (answers.shift() ?? (() => new Response()))()
-    }
+    )
     const fetch = createFetch({ fetch: send, retries: 0 })
     await fetch(`${origin}/cheap`)
     const refused = fetch(`${origin}/costly`)

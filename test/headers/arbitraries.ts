@@ -44,21 +44,15 @@ const anyNumber = fc.oneof(
 )
 const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined })
 
+const maybeNumber = maybe(anyNumber)
+
 /** Everything that the type lets through. */
 export const hostileStates: fc.Arbitrary<PolicyState[]> = fc.array(
   fc.record({
-    name: anyText,
-    limit: anyNumber,
-    windowMs: maybe(anyNumber),
-    remaining: maybe(anyNumber),
-    resetMs: maybe(anyNumber),
-    retryAfterMs: maybe(anyNumber),
-    denied: maybe(fc.boolean()),
-    cost: maybe(anyNumber),
-    hidden: maybe(fc.boolean()),
-    unit: maybe(anyText),
-    pk: maybe(fc.uint8Array()),
-    vendor: maybe(anyText),
+    ...{ name: anyText, limit: anyNumber, windowMs: maybeNumber, remaining: maybeNumber },
+    ...{ resetMs: maybeNumber, retryAfterMs: maybeNumber, cost: maybeNumber },
+    ...{ denied: maybe(fc.boolean()), hidden: maybe(fc.boolean()), pk: maybe(fc.uint8Array()) },
+    ...{ unit: maybe(anyText), vendor: maybe(anyText) },
   }),
   { maxLength: 4 },
 )

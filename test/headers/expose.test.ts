@@ -33,9 +33,8 @@ describe('an existing Access-Control-Expose-Headers', () => {
   })
 
   it('H24: does not repeat a name in another case', () => {
-    expect(mergeExposed('etag,ratelimit-POLICY , retry-after', names)).toBe(
-      'etag, ratelimit-POLICY, retry-after, RateLimit',
-    )
+    const merged = mergeExposed('etag,ratelimit-POLICY , retry-after', names)
+    expect(merged).toBe('etag, ratelimit-POLICY, retry-after, RateLimit')
   })
 
   it.each([undefined, '', ' , '])('is ours alone when it was %j', (existing) => {

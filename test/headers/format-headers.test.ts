@@ -15,6 +15,13 @@ function format(states: readonly PolicyState[], options: Partial<FormatOptions> 
   return lines.map(([name, value]) => `${name}: ${value}`)
 }
 
+const listed = 'RateLimit-Policy: "default";q=100;w=60'
+const legacy = [
+  'X-RateLimit-Limit: 100',
+  'X-RateLimit-Remaining: 50',
+  'X-RateLimit-Reset: 1795195831',
+]
+
 describe('of several policies with one number', () => {
   const second = { name: 's', limit: 10, windowMs: 1_000, remaining: 9, resetMs: 1_000 }
   const minute = { name: 'm', limit: 10, windowMs: 60_000, remaining: 8, resetMs: 60_000 }
@@ -49,7 +56,7 @@ describe('the list of policies', () => {
 
   it('lists the first of two equal items of a name', () => {
     const longer = { ...perMinute, windowMs: 120_000 }
-    expect(format([perMinute, longer])[0]).toBe('RateLimit-Policy: "default";q=100;w=60')
+    expect(format([perMinute, longer])[0]).toBe(listed)
   })
 
   it('does not let a hidden or unlimited policy stand in for a visible one of its name', () => {
@@ -71,17 +78,14 @@ describe('the list of policies', () => {
     expect(format([{ ...perMinute, vendor }])).toEqual(format([perMinute]))
   })
 
-  it.each(['naïve', 'tab\there', 'x\r\ny', '', '\u007f', 'snow ☃'])(
-    'leaves a policy called %j out of the fields that carry names, and keeps its numbers elsewhere',
+  const badNames = ['naïve', 'tab\there', 'x\r\ny', '', '\u007f', 'snow ☃']
+  it.each(badNames)(
+    'leaves a policy called %j out of fields that carry names, and of no others',
     (name) => {
       const state = { ...perMinute, name }
       expect(format([state])).toEqual([])
-      expect(format([state], { dialects: ['legacy-github'] })).toEqual([
-        'X-RateLimit-Limit: 100',
-        'X-RateLimit-Remaining: 50',
-        'X-RateLimit-Reset: 1795195831',
-        'X-RateLimit-Used: 50',
-      ])
+      const lines = format([state], { dialects: ['legacy-github'] })
+      expect(lines).toEqual([...legacy, 'X-RateLimit-Used: 50'])
     },
   )
 
@@ -118,29 +122,21 @@ describe('the one policy of the older dialects', () => {
 
   it('tells the truth about a visible policy when only a hidden one denies', () => {
     const hidden = { ...daily, hidden: true, denied: true, retryAfterMs: 600_000 }
-    expect(format([perMinute, hidden], { dialects: ['legacy'] })).toEqual([
-      'X-RateLimit-Limit: 100',
-      'X-RateLimit-Remaining: 50',
-      'X-RateLimit-Reset: 1795195831',
-      'Retry-After: 600',
-    ])
+    const lines = format([perMinute, hidden], { dialects: ['legacy'] })
+    expect(lines).toEqual([...legacy, 'Retry-After: 600'])
   })
 
   it('has no RateLimit-Policy when no window is known', () => {
-    expect(format([{ ...perMinute, windowMs: undefined }], { dialects: ['draft-7'] })).toEqual([
-      'RateLimit: limit=100, remaining=50, reset=30',
-    ])
+    const lines = format([{ ...perMinute, windowMs: undefined }], { dialects: ['draft-7'] })
+    expect(lines).toEqual(['RateLimit: limit=100, remaining=50, reset=30'])
   })
 })
 
 describe('GitHub’s extra fields', () => {
   it('H31: tell what is used, and of which policy', () => {
-    const states = statesOf(vectorOf('V02'))
-    expect(format(states, { dialects: ['legacy-github'] })).toEqual([
-      ...vectorOf('V02')['legacy-epoch'],
-      'X-RateLimit-Used: 50',
-      'X-RateLimit-Resource: default',
-    ])
+    const lines = format([perMinute], { dialects: ['legacy-github'] })
+    const extra = ['X-RateLimit-Used: 50', 'X-RateLimit-Resource: default']
+    expect(lines).toEqual([...legacy, ...extra])
   })
 
   it('add up with what the remaining says', () => {
@@ -154,11 +150,8 @@ describe('Retry-After', () => {
 
   it('H32: is jittered alone, upwards', () => {
     const options = { retryJitterMs: 2400 }
-    expect(format(statesOf(vectorOf('V08')), options)).toEqual([
-      'RateLimit-Policy: "default";q=100;w=60',
-      'RateLimit: "default";r=0;t=30',
-      'Retry-After: 33',
-    ])
+    const lines = format([denied], options)
+    expect(lines).toEqual([listed, 'RateLimit: "default";r=0;t=30', 'Retry-After: 33'])
   })
 
   it.each([-5000, Number.NaN, Number.NEGATIVE_INFINITY])('ignores a jitter of %d', (jitter) => {
@@ -175,10 +168,8 @@ describe('Retry-After', () => {
   })
 
   it('is not sent when the request passes all the same', () => {
-    expect(format([denied], { rejected: false })).toEqual([
-      'RateLimit-Policy: "default";q=100;w=60',
-      'RateLimit: "default";r=0;t=30',
-    ])
+    const lines = format([denied], { rejected: false })
+    expect(lines).toEqual([listed, 'RateLimit: "default";r=0;t=30'])
   })
 
   it('is not sent when no violated policy knows how long', () => {
@@ -196,9 +187,8 @@ describe('numbers that a header cannot carry', () => {
     ['a fractional limit', { limit: 2.9 }, 'q=2'],
     ['a limit of -0', { limit: -0 }, 'q=0'],
   ])('rounds %s', (_, change, expected) => {
-    expect(format([{ ...perMinute, ...change }])[0]).toBe(
-      `RateLimit-Policy: "default";${expected};w=60`,
-    )
+    const [line] = format([{ ...perMinute, ...change }])
+    expect(line).toBe(`RateLimit-Policy: "default";${expected};w=60`)
   })
 
   it.each([Number.NaN, Number.POSITIVE_INFINITY, 1e15, 1e21])('shows no limit of %d', (limit) => {
@@ -219,16 +209,13 @@ describe('numbers that a header cannot carry', () => {
 
   it.each([Number.NaN, Number.POSITIVE_INFINITY, 1e18])('leaves out a time of %d ms', (timeMs) => {
     const state = { ...perMinute, windowMs: timeMs, resetMs: timeMs }
-    expect(format([state], { dialects: ['draft-11', 'legacy'] })).toEqual([
-      'RateLimit-Policy: "default";q=100',
-      'RateLimit: "default";r=50',
-      'X-RateLimit-Limit: 100',
-      'X-RateLimit-Remaining: 50',
-    ])
+    const draft = ['RateLimit-Policy: "default";q=100', 'RateLimit: "default";r=50']
+    const lines = format([state], { dialects: ['draft-11', 'legacy'] })
+    expect(lines).toEqual([...draft, ...legacy.slice(0, 2)])
   })
 
   it.each([Number.NaN, Number.POSITIVE_INFINITY, -1e15])('sends no epoch at a now of %d', (now) => {
     const lines = format([perMinute], { dialects: ['legacy'], nowMs: now })
-    expect(lines).toEqual(['X-RateLimit-Limit: 100', 'X-RateLimit-Remaining: 50'])
+    expect(lines).toEqual(legacy.slice(0, 2))
   })
 })

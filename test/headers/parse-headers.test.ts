@@ -173,10 +173,6 @@ describe('the legacy fields', () => {
     expect(resetMs(value)).toBeUndefined()
   })
 
-  it('are not there when only a name is', () => {
-    expect(parseHeaders({ 'x-ratelimit-resource': 'search' }).policies).toEqual([])
-  })
-
   it('mean the stricter of two lines', () => {
     const source = {
       'X-RateLimit-Limit': '100, 10',
@@ -189,10 +185,15 @@ describe('the legacy fields', () => {
     expect(resetMs('10, 1795195831')).toBe(30_750)
   })
 
-  it('floor numbers with a fraction, as Reddit sends them', () => {
-    expect(parseHeaders({ 'x-ratelimit-remaining': '98.7' }).policies).toEqual([
-      { name: undefined, remaining: 98 },
-    ])
+  it.each<[string, Fields, object[]]>([
+    ['are not there when only a name is', { 'x-ratelimit-resource': 'search' }, []],
+    [
+      'are floored, as Reddit has fractions',
+      { 'x-ratelimit-remaining': '98.7' },
+      [{ remaining: 98 }],
+    ],
+  ])('%s', (_, fields, policies) => {
+    expect(parseHeaders(fields).policies).toEqual(policies)
   })
 
   it('read times against the system clock unless told otherwise', () => {

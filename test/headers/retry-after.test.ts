@@ -33,31 +33,15 @@ describe('parsing Retry-After', () => {
     ['soon, 30', 30_000],
     ['30, Fri, 20 Nov 2026 12:00:10 GMT', 30_000],
     ['Fri, 20 Nov 2026 12:00:30 GMT, 5', 29_750],
-  ])('reads %j as %d ms', (text, expected) => {
-    expect(parseRetryAfter(text, nowMs)).toBe(expected)
-  })
-
-  it.each([
-    'Fri, 20 Nov 2026 12:00:30 GMT',
-    'Friday, 20-Nov-26 12:00:30 GMT',
-    'Fri Nov 20 12:00:30 2026',
-  ])('reads the date %j', (text) => {
-    expect(parseRetryAfter(text, nowMs)).toBe(29_750)
-  })
-
-  it.each([
     ['Fri, 20 Nov 2026 12:00:30 GMT, Fri, 20 Nov 2026 12:01:00 GMT', 59_750],
     ['Friday, 20-Nov-26 12:01:00 GMT,Fri Nov 20 12:00:30 2026', 59_750],
-  ])('takes the later of two lines with dates: %j', (text, expected) => {
+    ['Fri, 20 Nov 2026 12:00:30 GMT', 29_750],
+    ['Friday, 20-Nov-26 12:00:30 GMT', 29_750],
+    ['Fri Nov 20 12:00:30 2026', 29_750],
+    ['Sun Dec  6 12:00:00 2026', 1_382_399_750],
+    ['Sun, 06 Nov 1994 08:49:37 GMT', 0],
+  ])('reads %j as %d ms', (text, expected) => {
     expect(parseRetryAfter(text, nowMs)).toBe(expected)
-  })
-
-  it('reads a day of one digit in the asctime form', () => {
-    expect(parseRetryAfter('Sun Dec  6 00:00:00 2026', Date.UTC(2026, 11, 5))).toBe(86_400_000)
-  })
-
-  it('never answers a negative wait for a date that has passed', () => {
-    expect(parseRetryAfter('Sun, 06 Nov 1994 08:49:37 GMT', nowMs)).toBe(0)
   })
 
   it('takes two digits of a year for the past when they seem more than 50 years ahead', () => {

@@ -83,17 +83,17 @@ it('no identity, key or secret is in metrics, logs, traces or Redis', async ({ c
   })
   denials.flush()
 
+  const told = spans
+    .getFinishedSpans()
+    .map(({ name, attributes, events }) => [name, attributes, events])
+  const names = ['by-address', 'by-key', 'by-user', 'by-tenant']
   const outputs = {
     page: await scraped(metrics),
     openMetrics: await scraped(metrics, 'application/openmetrics-text'),
     promClient: await registry.metrics(),
     openTelemetry: JSON.stringify(await exported()),
-    spans: JSON.stringify(
-      spans.getFinishedSpans().map(({ name, attributes, events }) => [name, attributes, events]),
-    ),
-    topKeys: JSON.stringify(
-      ['by-address', 'by-key', 'by-user', 'by-tenant'].map((policy) => metrics.topKeys({ policy })),
-    ),
+    spans: JSON.stringify(told),
+    topKeys: JSON.stringify(names.map((policy) => metrics.topKeys({ policy }))),
     log: JSON.stringify(log),
     redis: await allOfRedis(client),
   }

@@ -31,16 +31,8 @@ async function decided() {
   return (key: string) => ({
     decision,
     checks: [{ policy, key, cost: 1, limit: 1e9 }],
-    request: undefined,
-    route: 'GET /items',
-    method: 'GET',
-    policy,
-    key,
-    digest: undefined,
-    answeredBy: 'memory',
-    atMs,
-    durationMs: 0.01,
-    isQueued: false,
+    ...{ request: undefined, route: 'GET /items', method: 'GET', policy, key, digest: undefined },
+    ...{ answeredBy: 'memory', atMs, durationMs: 0.01, isQueued: false },
   })
 }
 

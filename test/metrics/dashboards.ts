@@ -30,10 +30,8 @@ export interface Dashboard {
 }
 
 /** The dashboards that the package ships. */
-export const dashboards: readonly Dashboard[] = filesUnder(
-  'packages/metrics/dashboards',
-  '.json',
-).map((file) => JSON.parse(readText(file)))
+const files = filesUnder('packages/metrics/dashboards', '.json')
+export const dashboards: readonly Dashboard[] = files.map((file) => JSON.parse(readText(file)))
 
 /** Marks in every panel, which all dashboards share: what happened to the policies. */
 export const annotations = dashboards[0]?.annotations.list ?? []

@@ -52,22 +52,16 @@ afterAll(() => example?.stop())
 describe('two processes of an API whose Redis is frozen for ten seconds', () => {
   it('raise the alerts of an outage, which Alertmanager shows and lets go', async () => {
     const seen = new Set<string>()
-    await until(
-      `Alertmanager shows ${outage}`,
-      async () => {
-        for (const name of await alertsShown()) seen.add(name)
-        return outage.every((name) => seen.has(name))
-      },
-      { timeoutMs: 60_000 },
-    )
-    await until(
-      `Alertmanager shows ${outage} no more`,
-      async () => {
-        const shown = await alertsShown()
-        return outage.every((name) => !shown.includes(name))
-      },
-      { timeoutMs: 60_000 },
-    )
+    const allShown = async () => {
+      for (const name of await alertsShown()) seen.add(name)
+      return outage.every((name) => seen.has(name))
+    }
+    await until(`Alertmanager shows ${outage}`, allShown, { timeoutMs: 60_000 })
+    const noneShown = async () => {
+      const shown = await alertsShown()
+      return outage.every((name) => !shown.includes(name))
+    }
+    await until(`Alertmanager shows ${outage} no more`, noneShown, { timeoutMs: 60_000 })
     const printed = await example.printed(/^resolved: SluiceFallbackActive/m)
     for (const name of outage) expect(printed).toMatch(new RegExp(`^firing: ${name}: `, 'm'))
   }, 130_000)

@@ -13,9 +13,8 @@ describe('openTelemetry() with the SDK', () => {
     const { metrics, limiter } = limited({ limit: 1 })
     openTelemetry(metrics, { meter })
     openTelemetry(metrics, { meter })
-    expect(() => openTelemetry(collectMetrics(), { meter })).toThrow(
-      /meter: it reads other metrics/,
-    )
+    const others = () => openTelemetry(collectMetrics(), { meter })
+    expect(others).toThrow(/meter: it reads other metrics/)
     for (let i = 0; i < 3; i += 1) await limiter.consume('a')
     const exported = await read()
     const pointsOf = (name: string) =>
@@ -49,9 +48,8 @@ describe('openTelemetry() with the SDK', () => {
   })
 
   it.each([[{}], [{ meter: {} }]])('refuses %j', (options) => {
-    expect(() => Reflect.apply(openTelemetry, undefined, [collectMetrics(), options])).toThrow(
-      /meter must be a meter/,
-    )
+    const connect = () => Reflect.apply(openTelemetry, undefined, [collectMetrics(), options])
+    expect(connect).toThrow(/meter must be a meter/)
   })
 })
 

@@ -78,10 +78,8 @@ describe('topKeys', () => {
     const guard = guardOf({ ...options, routes: { '/login': { limit: 5, window: '1m' } } })
     guard.check(exchange({}, '/admin'))
     guard.check(exchange({ path: '/login' }))
-    const names = ['default-9-60s', 'default-5-60s'].map(
-      (policy) => metrics.topKeys({ policy })?.keys[0]?.name,
-    )
-    expect(names).toEqual(['ME', 'ME'])
+    const nameOf = (policy: string) => metrics.topKeys({ policy })?.keys[0]?.name
+    expect(['default-9-60s', 'default-5-60s'].map(nameOf)).toEqual(['ME', 'ME'])
     expect(reveal.mock.calls.flat()).toEqual(['me', 'me'])
   })
 

@@ -6,15 +6,8 @@ import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
 const event: OutboundEvent = {
-  outbound: 'crm',
-  by: 'process-1',
-  type: 'call',
-  label: 'sync',
-  cost: 1,
-  startedAt: 0,
-  waitMs: 0,
-  runMs: 1,
-  answer: 200,
+  ...({ outbound: 'crm', by: 'process-1', type: 'call', label: 'sync', cost: 1 } as const),
+  ...{ startedAt: 0, waitMs: 0, runMs: 1, answer: 200 },
 }
 
 const libraries = ['ioredis', 'node-redis']
@@ -41,11 +34,7 @@ it.for(libraries)('has who called what, and is capped: %s', async (library, { re
   const fields = entry?.[1] ?? []
   const pairs = fields.flatMap((field, i) => (i % 2 === 0 ? [[field, fields[i + 1]]] : []))
   expect(Object.fromEntries(pairs)).toMatchObject({
-    outbound: 'crm',
-    by: 'process-1',
-    label: 'sync',
-    cost: '1',
-    answer: 'ok',
+    ...{ outbound: 'crm', by: 'process-1', label: 'sync', cost: '1', answer: 'ok' },
   })
   await outbound.close()
 })
@@ -72,7 +61,6 @@ it('keeps no more in memory than it may while Redis is frozen, counts what is lo
 })
 
 it('refuses a bound that cannot be meant', () => {
-  expect(() => auditStream({ client: { call: () => undefined }, maxPending: 0 })).toThrow(
-    /^maxPending must be/,
-  )
+  const make = () => auditStream({ client: { call: () => undefined }, maxPending: 0 })
+  expect(make).toThrow(/^maxPending must be/)
 })

@@ -1,5 +1,6 @@
 import type { CallContext, Outbound } from '@sluice/outbound'
 import { describe, expect, it, vi } from 'vitest'
+import { untilAborted } from '../queue/broker-bench.ts'
 import { fakeTime, observed } from './faked-time.ts'
 
 const never = (): Promise<never> => new Promise(() => undefined)
@@ -10,10 +11,7 @@ describe('a call of an outbound', () => {
 
   /** How long after the end of `first` the next call is made. */
   async function nextAfter(outbound: Outbound, first: Promise<unknown>): Promise<number> {
-    const ends = first.then(
-      () => Date.now(),
-      () => Date.now(),
-    )
+    const ends = first.catch(() => undefined).then(() => Date.now())
     const next = outbound.schedule(async () => Date.now())
     await vi.advanceTimersByTimeAsync(100_000)
     return (await next) - (await ends)
@@ -54,13 +52,8 @@ describe('a call of an outbound', () => {
   it('is told when its own signal is aborted', async () => {
     const outbound = make()
     const controller = new AbortController()
-    const call = outbound.schedule(
-      ({ signal }) =>
-        new Promise((_resolve, reject) => {
-          signal.addEventListener('abort', () => reject(signal.reason))
-        }),
-      { signal: controller.signal },
-    )
+    const own = { signal: controller.signal }
+    const call = outbound.schedule(({ signal }) => untilAborted(signal), own)
     await vi.advanceTimersByTimeAsync(100)
     controller.abort(new Error('the user left'))
     await expect(call).rejects.toThrow('the user left')

@@ -19,6 +19,11 @@ const { events, make } = observed({ limits: [{ limit: 100, window: '1s' }], maxW
 const refusal = (retryAfter: string, status = 429): Response =>
   new Response('', { status, headers: { 'Retry-After': retryAfter } })
 
+async function refuse(outbound: Outbound, retryAfter: string): Promise<void> {
+  answers = [refusal(retryAfter)]
+  await outbound.fetch('https://crm.example/')
+}
+
 async function waitOf(outbound: Outbound): Promise<number> {
   const askedAt = Date.now()
   await outbound.fetch('https://crm.example/')
@@ -63,8 +68,7 @@ describe('a pause', () => {
   })
 
   it('outlives the process that was told, whether it is closed or dies', async () => {
-    answers = [refusal('600')]
-    await told.fetch('https://crm.example/')
+    await refuse(told, '600')
     await told.close()
     const waits = waitOf(other)
     await vi.advanceTimersByTimeAsync(610_000)
@@ -73,8 +77,7 @@ describe('a pause', () => {
   })
 
   it('is what the last of several answers says that asks for most', async () => {
-    answers = [refusal('60')]
-    await told.fetch('https://crm.example/')
+    await refuse(told, '60')
     await vi.advanceTimersByTimeAsync(10)
     const again = make({ store })
     // A second process was told less, at the same time.
@@ -99,8 +102,7 @@ describe('a pause', () => {
   })
 
   it('is told again to a store that has lost its data', async () => {
-    answers = [refusal('60')]
-    await told.fetch('https://crm.example/')
+    await refuse(told, '60')
     await vi.advanceTimersByTimeAsync(1_000)
     store.loseAll()
     const waits = waitOf(other)
@@ -132,11 +134,9 @@ describe('a pause', () => {
   })
 
   it('does not end sooner or later because a clock is set', async () => {
-    answers = [refusal('60')]
-    await told.fetch('https://crm.example/')
+    await refuse(told, '60')
     const memory = make({ store: memoryStore() })
-    answers = [refusal('60')]
-    await memory.fetch('https://crm.example/')
+    await refuse(memory, '60')
     const startedAt = performance.now()
     vi.setSystemTime(Date.now() + 3_600_000)
     const ends = told.fetch('https://crm.example/').then(() => performance.now() - startedAt)

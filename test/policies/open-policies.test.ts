@@ -52,10 +52,8 @@ describe('openPolicies', () => {
     const before = policies.version
     await change(`policies: [{ name: burst, limit: 1, window: 2h }]`)
     expect([await ask(), await ask()]).toEqual([200, 429])
-    const differences = await policies.diff(before)
-    expect(differences).toEqual([
-      { path: 'policies.burst.window', from: '1h', to: '2h', newCount: true },
-    ])
+    const window = { path: 'policies.burst.window', from: '1h', to: '2h', newCount: true }
+    expect(await policies.diff(before)).toEqual([window])
   })
 
   it('limits by tier, and has overrides for identities and patterns', async () => {
@@ -98,9 +96,8 @@ routes:
     const before = policies.version
     await spoil(burst(-1))
     expect(policies.version).toBe(before)
-    expect((await policies.status()).refused?.message).toContain(
-      'policies.yaml:1:34: policies[0].limit',
-    )
+    const { refused } = await policies.status()
+    expect(refused?.message).toContain('policies.yaml:1:34: policies[0].limit')
     await spoil(`policies: [{ name: burst, limit: 5, window: 1h, key: nobody }]`)
     expect((await policies.status()).refused?.message).toContain('nobody')
     expect([await ask(), await ask()]).toEqual([200, 429])
@@ -115,11 +112,8 @@ routes:
     await policies.rollback(first, { author: 'bob', reason: 'too many' })
     expect([await ask(), await ask()]).toEqual([200, 429])
     const history = await policies.history()
-    expect(history.map(({ kind, number, author }) => [kind, number, author])).toEqual([
-      ['rollback', 2, 'bob'],
-      ['change', 1, 'ada'],
-      ['file', 0, 'file'],
-    ])
+    const told = history.map(({ kind, number, author }) => `${number}: ${kind} by ${author}`)
+    expect(told).toEqual(['2: rollback by bob', '1: change by ada', '0: file by file'])
   })
 
   it('takes an author and a reason that people can read, and nothing else', async () => {
@@ -161,9 +155,8 @@ routes:
   })
 
   it('refuses names that the code does not give, and options that belong into the file', async () => {
-    const file = await policyFolder(
-      `policies: [{ name: a, limit: { by: size, default: 1 }, window: 1s, key: device }]`,
-    )
+    const policy = '{ name: a, limit: { by: size, default: 1 }, window: 1s, key: device }'
+    const file = await policyFolder(`policies: [${policy}]`)
     const store = memoryStore()
     const policies = await openPolicies({ file, store })
     onTestFinished(() => policies.close())

@@ -46,8 +46,7 @@ describe('docs/policies.md', () => {
   it('shows a message as it is', () => {
     const [shown = ''] = blocksOf('')
     const [problem] = policyFileProblems('policies:\n  - { name: burst, limit: -5, window: 1s }')
-    expect(`sluice.yaml:${problem?.line}:${problem?.column}: ${problem?.message}`).toBe(
-      shown.trim(),
-    )
+    const { line, column, message } = problem ?? {}
+    expect(`sluice.yaml:${line}:${column}: ${message}`).toBe(shown.trim())
   })
 })

@@ -102,10 +102,8 @@ describe('the file of policies', () => {
     const warnings = () => warn.mock.calls.map(([line]) => String(line))
     const spoil = async (text: string, problem: string, times: number) => {
       await writeFile(file, text)
-      await until(
-        `the refusal of ${problem} is known`,
-        () => policies.state.refused?.message.includes(problem) === true,
-      )
+      const isKnown = () => policies.state.refused?.message.includes(problem) === true
+      await until(`the refusal of ${problem} is known`, isKnown)
       expect(warnings().filter((line) => line.includes(problem))).toHaveLength(times)
     }
     await spoil(burst(-3), ':1:34: policies[0].limit', 1)
@@ -126,17 +124,10 @@ describe('a new value of the file that a change hides', () => {
       `${burst(limit)}\noverrides: [{ policy: burst, key: { ip: '1.2.3.4' }, limit: ${own} }]\n${more}`
     const { policies, change } = await openInTest(file(5, 50))
     const override = { key: { ip: '1.2.3.4' }, limit: 60 }
-    await policies.set(
-      [
-        { policy: 'burst', field: 'limit', value: 9 },
-        { policy: 'burst', field: 'override', value: override },
-      ],
-      note,
-    )
-    await policies.set(
-      { policy: 'burst', field: 'mode', value: 'shadow' },
-      { ...note, author: 'bob' },
-    )
+    const limit = { policy: 'burst', field: 'limit', value: 9 } as const
+    await policies.set([limit, { policy: 'burst', field: 'override', value: override }], note)
+    const shadow = { policy: 'burst', field: 'mode', value: 'shadow' } as const
+    await policies.set(shadow, { ...note, author: 'bob' })
     await change(file(5, 50, 'statusCode: 420'))
     expect(warn).not.toHaveBeenCalled()
     await change(file(7, 70))
@@ -237,19 +228,18 @@ describe('processes on one store', () => {
     const store = memoryStore()
     const editors = [await openInTest(burst(1), store), await openInTest(burst(1), store)]
     const entry = { policy: 'burst', field: 'limit', value: 7 } as const
-    const change = (number?: number) =>
-      Promise.allSettled(
-        editors.map(({ policies }) =>
-          policies.set(entry, number === undefined ? note : { ...note, number }),
-        ),
-      )
+    const change = (own = {}) =>
+      Promise.allSettled(editors.map(({ policies }) => policies.set(entry, { ...note, ...own })))
     const lost = (results: readonly PromiseSettledResult<string>[]) =>
       results.flatMap((each) => (each.status === 'rejected' ? [each.reason.code] : []))
     expect(lost(await change())).toEqual(['SLUICE_POLICY_CHANGED'])
     await until('both know the winner', () =>
       editors.every(({ policies }) => policies.version.endsWith('.1')),
     )
-    expect(lost(await change(0))).toEqual(['SLUICE_POLICY_CHANGED', 'SLUICE_POLICY_CHANGED'])
+    expect(lost(await change({ number: 0 }))).toEqual([
+      'SLUICE_POLICY_CHANGED',
+      'SLUICE_POLICY_CHANGED',
+    ])
     expect(await editors[0]?.policies.history()).toHaveLength(2)
   })
 

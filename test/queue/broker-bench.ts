@@ -9,6 +9,13 @@ export function fakeTime(): void {
 
 export { done, newJob, roomy } from '../../packages/testing/src/conformance/broker/broker-bench.ts'
 
+/** Rejects when a run is to stop. */
+export function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason))
+  })
+}
+
 /** The bench of the kit for one test, with a worker of whatever options. Both end with the test. */
 export class TestBench extends BrokerBench {
   constructor(broker: Broker, openTwin?: () => Broker, waitMs = 20_000) {

@@ -15,10 +15,8 @@ let count = 0
 function open({ url }: RedisServer) {
   count += 1
   const name = `queue-${count}`
-  const bench = new TestBench(
-    bullmqBroker({ connection: url, name, observers, deadlineMs: 15_000 }),
-  )
-  return { bench, key: (part: string) => `bull:${name}:${part}` }
+  const broker = bullmqBroker({ connection: url, name, observers, deadlineMs: 15_000 })
+  return { bench: new TestBench(broker), key: (part: string) => `bull:${name}:${part}` }
 }
 
 const never = (): Promise<never> => new Promise(() => undefined)

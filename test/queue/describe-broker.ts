@@ -4,7 +4,7 @@ import type { JobHandler, QueueEvent, Settlement } from '@sluice/queue'
 import { brokerConformance } from '@sluice/testing'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { until } from '../support/until.ts'
-import { done, newJob, roomy, TestBench } from './broker-bench.ts'
+import { done, newJob, roomy, TestBench, untilAborted } from './broker-bench.ts'
 import type { BrokerDriver, BrokerLimits } from './broker-drivers.ts'
 
 const dead: Settlement = { outcome: 'dead', error: 'no' }
@@ -202,12 +202,7 @@ export function describeBroker(driver: BrokerDriver): void {
       const bench = open()
       const elsewhere = await bench.twin()
       const { id } = await bench.enqueued()
-      const worker = bench.worker({
-        handler: (_job, { signal }) =>
-          new Promise((_resolve, reject) => {
-            signal.addEventListener('abort', () => reject(signal.reason))
-          }),
-      })
+      const worker = bench.worker({ handler: (_job, { signal }) => untilAborted(signal) })
       await until('it runs', () => worker.running === 1)
       expect(await elsewhere.cancel(id)).toBe('cancelling')
       await bench.reaches(id, 'cancelled')

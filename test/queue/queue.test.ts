@@ -159,9 +159,8 @@ describe('a queue', () => {
     leaving.abort()
     expect(await waits).toMatchObject({ state: 'pending' })
     expect(vi.getTimerCount()).toBe(0)
-    expect(
-      await queue.settled(id, 'a', { timeoutMs: 60_000, signal: AbortSignal.abort() }),
-    ).toMatchObject({ state: 'pending' })
+    const left = { timeoutMs: 60_000, signal: AbortSignal.abort() }
+    expect(await queue.settled(id, 'a', left)).toMatchObject({ state: 'pending' })
   })
 
   it('hands on what JSON makes of a payload', async () => {

@@ -41,14 +41,8 @@ export function sampleReport(): SimulationReport {
     },
     policies: [
       {
-        ...{
-          name: 'sustained',
-          algorithm: 'sliding-log',
-          limit: 600,
-          windowMs: 60_000,
-          calendar: null,
-        },
-        counts: 'units',
+        ...{ name: 'sustained', algorithm: 'sliding-log', limit: 600, windowMs: 60_000 },
+        ...{ calendar: null, counts: 'units' },
         ...{ mode: 'enforce', checked: 500_500, denied: 100_500, identitiesDenied: 400 },
         ...{ nearMisses: 99, firstDenialMs: fromMs + 5_000, longestDenialMs: 61_000 },
       },

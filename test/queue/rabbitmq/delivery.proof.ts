@@ -3,7 +3,7 @@ import type { QueueEvent } from '@sluice/queue'
 import { connect } from 'amqplib'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { until } from '../../support/until.ts'
-import { done, newJob } from '../broker-bench.ts'
+import { done, newJob, untilAborted } from '../broker-bench.ts'
 import { expectPoisonGivenUp } from '../proofs/poison-run.ts'
 import { alone, rabbitmqBench } from './bench.ts'
 
@@ -115,9 +115,7 @@ describe('a run that outlasts the consumer_timeout of RabbitMQ', () => {
       handler: (_job, { signal }) => {
         signals.push(signal)
         if (signals.length > 1) return 'second'
-        return new Promise((_resolve, reject) => {
-          signal.addEventListener('abort', () => reject(signal.reason))
-        })
+        return untilAborted(signal)
       },
       observers: { onEvent: (event) => events.push(event) },
     })

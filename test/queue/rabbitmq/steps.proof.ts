@@ -20,11 +20,11 @@ function storeWith(wrap: (run: () => Promise<unknown>, text: string) => Promise<
 describe('a job that waits long for its rate', () => {
   it('is put back at once, which is no run and no redelivery of it', async () => {
     const broker = bench.open()
-    const attempts: [unknown, number][] = []
+    const attempts: string[] = []
     const options = {
       ...({ broker, store: redisStore(bench.newClient()), limit: 1, window: '11s' } as const),
       handler: async ({ payload, attempt }: { payload: unknown; attempt: number }) => {
-        attempts.push([payload, attempt])
+        attempts.push(`${payload}: attempt ${attempt}`)
       },
     } as const
     const idempotency = { key: 'second', fingerprint: 'f' }
@@ -63,18 +63,12 @@ describe('a job that waits long for its rate', () => {
       expect(message.properties.headers?.['x-delivery-count'] ?? 0).toBe(0)
     }
     await connection.close()
-    expect(delivered).toEqual([
-      { id: late.id, number: 1 },
-      { id: second.id, number: 2 },
-      { id: third.id, number: 2 },
-    ])
+    const put = [second, third].map(({ id }) => ({ id, number: 2 }))
+    expect(delivered).toEqual([{ id: late.id, number: 1 }, ...put])
     const other = createWorker(options)
     await until('it is done', async () => (await broker.status(second.id))?.state === 'done')
     await other.close()
-    expect(attempts).toEqual([
-      [1, 1],
-      [2, 1],
-    ])
+    expect(attempts).toEqual(['1: attempt 1', '2: attempt 1'])
   }, 60_000)
 })
 

@@ -18,19 +18,15 @@ describe('a broker without RabbitMQ', () => {
       ...{ connection: `amqp://ada:secret@127.0.0.1:${port}`, store, ...quiet },
     })
     const error: unknown = await broker.enqueue(newJob(), roomy).catch((reason) => reason)
-    expect(error).toMatchObject({
-      code: 'SLUICE_BROKER_FAILED',
-      message: expect.stringMatching(
-        /RabbitMQ at amqp:\/\/127.0.0.1:\d+: .*ECONNREFUSED.*is the server there\?/,
-      ),
-    })
+    expect(error).toMatchObject({ code: 'SLUICE_BROKER_FAILED' })
+    const what = /RabbitMQ at amqp:\/\/127.0.0.1:\d+: .*ECONNREFUSED.*is the server there\?/
+    expect(String(error)).toMatch(what)
     expect(String(error)).not.toContain('secret')
     const worker = createWorker({ broker, handler: () => 'done' })
     await worker.close({ grace: 1 })
     await broker.close()
-    await expect(broker.enqueue(newJob(), roomy)).rejects.toMatchObject({
-      code: 'SLUICE_BROKER_CLOSED',
-    })
+    const late = broker.enqueue(newJob(), roomy)
+    await expect(late).rejects.toMatchObject({ code: 'SLUICE_BROKER_CLOSED' })
   })
 
   it('says so if its function makes no connection', async () => {
