@@ -83,7 +83,7 @@ describe('sluice suggest', { timeout: 60_000 }, () => {
     expect(found).toMatchObject({ pair: { sustained: { limit: 30 }, touched: 0 }, outlierCount: 1 })
     expect(found.outliers).toMatchObject([{ client: '@ip/10.0.0.0' }])
     expect((await runSluice(['suggest', ...group])).stdout).toContain(
-      '0 of 900 (0 %), not counting 1 left out',
+      '0 of 900 (0%), not counting 1 left out',
     )
   })
 

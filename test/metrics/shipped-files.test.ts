@@ -96,7 +96,7 @@ describe.each(dashboards)('the dashboard $uid', ({ uid, panels, templating, link
     const own = [
       'On the fallback',
       'Processes',
-      'Latency of the backend (99 %)',
+      'Latency of the backend (99%)',
       'Limits and modes',
     ]
     for (const { title, description, targets } of panels) {
