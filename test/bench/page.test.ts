@@ -120,7 +120,7 @@ describe('a figure', () => {
     ['the wait for Redis', /waits longer than (\d+ m?s) for Redis/g],
     ['keys of a memory store', /([\d,]+) keys (?:by default|for all routes together)/g],
     ['failures that open the breaker', /after (\w+) failures/g],
-    ['the prefix of an IPv6', /IPv6 (?:counts )?by (?:its )?(\/\d+)/g],
+    ['the prefix of an IPv6', /IPv6 \w+ are counted by (?:their )?(\/\d+)/g],
   ])('stands on all pages with one value: %s', (_, figure) => {
     const found = [...text.matchAll(figure)].map(([, value]) => value)
     expect(found.length).toBeGreaterThan(1)

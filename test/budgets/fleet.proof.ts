@@ -132,7 +132,7 @@ it('a fleet produces the limit in no window, and uses it', { timeout: 20 * windo
     const law = { tokens: { limit, windowMs } }
     const { fullest, findings, bound } = checkHistory(all, law)
     console.info(
-      `${limit} units in ${windowMs / 1_000} s: ${(100 * used).toFixed(1)} % used, at most ${fullest} in a window (${bound}), ` +
+      `${limit} units in ${windowMs / 1_000} s: ${(100 * used).toFixed(1)}% used, at most ${fullest} in a window (${bound}), ` +
         `${perHundred.toFixed(2)} calls for 100 units, ${usPerCall.toFixed(0)} µs each; ` +
         `${fitting} of ${refused} refused streams would have fitted; ` +
         `a killed process held ${held} units, of which at least ${stranded} are stranded`,

@@ -226,7 +226,7 @@ describe('sluice simulate', () => {
 
   it('shows a progress bar on a terminal alone', async () => {
     const shown = await run({ policies: [one] }, atTimes(0), [], true)
-    expect(shown.stderr).toMatch(/100 % of \d+ B/)
+    expect(shown.stderr).toMatch(/100% of \d+ B/)
     expect(shown.stderr.endsWith('\r\u001b[2K')).toBe(true)
     expect((await run({ policies: [one] }, atTimes(0))).stderr).toBe('')
   })

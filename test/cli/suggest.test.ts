@@ -83,7 +83,7 @@ describe('sluice suggest', { timeout: 60_000 }, () => {
     expect(found).toMatchObject({ pair: { sustained: { limit: 30 }, touched: 0 }, outlierCount: 1 })
     expect(found.outliers).toMatchObject([{ client: '@ip/10.0.0.0' }])
     const { stdout } = await runSluice(['suggest', ...group])
-    expect(stdout).toContain('0 of 900 (0 %), not counting 1 left out')
+    expect(stdout).toContain('0 of 900 (0%), not counting 1 left out')
   })
 
   it('finds who guesses passwords, at a rate that others have too', async () => {

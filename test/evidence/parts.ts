@@ -35,7 +35,7 @@ export const parts: Readonly<Record<string, Part>> = {
   },
   fleets: {
     claim: 'No fleet exceeds its bound, and no answer contradicts another',
-    how: 'Three processes in [virtual time](../test/evidence/fleet.ts): messages are late, lost or duplicated, processes crash or stop, clocks jump, Redis fails over',
+    how: 'Three processes in [virtual time](../test/evidence/fleet.ts): messages are late, lost or duplicated; processes crash or stop; clocks jump; Redis fails over',
     ...{ files: ['evidence/fleets'], times: 2, size: ['fleets', 'requests'] },
   },
   witnesses: {

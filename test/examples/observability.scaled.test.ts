@@ -64,7 +64,7 @@ describe('from nothing to an alert in five minutes', () => {
       'prometheus.yml',
     ])
     expect(block(3)).toMatch(/^node api\.mjs\n/)
-    expect(steps[7]).toContain(`${expected} fires`)
+    expect(steps[7]).toContain(`The ${expected} alert fires`)
     expect(block(6).trim()).toBe('prometheus --config.file=prometheus.yml')
     const paths = [...section.matchAll(/`(node_modules\/\S+)`/g)].map(([, path = '']) => path)
     expect(paths).toHaveLength(2)

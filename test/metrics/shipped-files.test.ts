@@ -93,12 +93,7 @@ describe.each(dashboards)('the dashboard $uid', ({ uid, panels, templating, link
   })
 
   it('says in each panel what its metrics mean, or words of its own', () => {
-    const own = [
-      'On the fallback',
-      'Processes',
-      'Latency of the backend (99 %)',
-      'Limits and modes',
-    ]
+    const own = ['On the fallback', 'Processes', 'Latency of the backend (99%)', 'Limits and modes']
     for (const { title, description, targets } of panels) {
       const asked = targets.map(({ expr }) => expr).join(' ')
       const known = Object.entries(instruments).filter(([name]) =>

@@ -67,7 +67,7 @@ function pageOf({ files }: Report): string {
       of(mutants, 'Survived', 'NoCoverage'),
     ]
     const all = found.length + missed.length
-    return `| ${name} | ${all} | ${found.length} | ${((100 * found.length) / all).toFixed(1)} % |`
+    return `| ${name} | ${all} | ${found.length} | ${((100 * found.length) / all).toFixed(1)}% |`
   }
   const entries = Object.entries(files)
   const survivors = entries.map(([name, { source, mutants }]) => {

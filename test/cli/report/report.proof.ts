@@ -32,7 +32,7 @@ describe('the report in a browser', { timeout: 60_000 }, () => {
   it('moves the limit by a slider, and tells who would be caught', async () => {
     const { page, faults, asked } = await open()
     const verdict = page.locator('.verdict')
-    const first = 'A limit of 600 in 1m would catch 400 of 1,000 clients (40 %).'
+    const first = 'A limit of 600 in 1m would catch 400 of 1,000 clients (40%).'
     expect(await verdict.textContent()).toBe(first)
     const caught = page.getByRole('table', { name: 'Clients that would be caught' })
     expect(await caught.getByRole('row').count()).toBe(101)
@@ -44,7 +44,7 @@ describe('the report in a browser', { timeout: 60_000 }, () => {
     expect(await verdict.textContent()).toContain('would catch 0 of 1,000')
     expect(await caught.count()).toBe(0)
     await page.keyboard.press('Home')
-    const lowest = 'A limit of 1 in 1m would catch 999 of 1,000 clients (99.9 %).'
+    const lowest = 'A limit of 1 in 1m would catch 999 of 1,000 clients (99.9%).'
     expect(await verdict.textContent()).toBe(lowest)
     const box = await slider.boundingBox()
     if (!box) throw new Error('the slider is not shown')
@@ -55,7 +55,7 @@ describe('the report in a browser', { timeout: 60_000 }, () => {
     expect(await verdict.textContent()).toContain(`would catch ${1_000 - middle} of 1,000`)
 
     await page.getByLabel('Limit', { exact: true }).fill('990')
-    expect(await verdict.textContent()).toContain('would catch 10 of 1,000 clients (1 %)')
+    expect(await verdict.textContent()).toContain('would catch 10 of 1,000 clients (1%)')
     expect(await caught.getByRole('row').count()).toBe(11)
     await page.getByLabel('requests in').selectOption({ label: '1s' })
     expect(await verdict.textContent()).toContain('in 1s would catch')

@@ -5,11 +5,11 @@ export function countText(count: number): string {
   return count.toLocaleString('en-US')
 }
 
-/** A share in percent: `0.4 %`, and `<0.1 %` for a share just above zero. */
+/** A share in percent: `0.4%`, and `<0.1%` for a share just above zero. */
 export function shareText(part: number, all: number): string {
-  if (part === 0 || all === 0) return '0 %'
+  if (part === 0 || all === 0) return '0%'
   const percent = (part / all) * 100
-  return percent < 0.1 ? '<0.1 %' : `${Number(percent.toFixed(1))} %`
+  return percent < 0.1 ? '<0.1%' : `${Number(percent.toFixed(1))}%`
 }
 
 /** `944 KiB` */

@@ -92,7 +92,7 @@ export interface PolicyReport {
   readonly denied: number
   /** Identities by its own key. */
   readonly identitiesDenied: number
-  /** Allowed requests that left over 90 % of its limit used. */
+  /** Allowed requests that left over 90% of its limit used. */
   readonly nearMisses: number
   readonly firstDenialMs: number | null
   /** The longest time in which it denied every request of one identity. */

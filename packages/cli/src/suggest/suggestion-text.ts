@@ -22,7 +22,7 @@ export function suggestionText(suggestion: Suggestion, style: Style): string {
     `${countText(log.requests)} requests from ${countText(identities)} identities (${key}), ${timeText(log.fromMs)} to ${timeText(log.toMs)} UTC`,
     ...part('Most requests by one identity in any window', [
       ...table(
-        ['window', '>half', '>90 %', '>99 %', '>99.9 %', '>all'],
+        ['window', '>half', '>90%', '>99%', '>99.9%', '>all'],
         quantiles.map(({ windowMs, p50, p90, p99, p999, max }) => [
           durationText(windowMs),
           ...[p50, p90, p99, p999, max].map(countText),

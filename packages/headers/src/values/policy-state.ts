@@ -93,7 +93,7 @@ export function wholeSeconds(durationMs: number | undefined): number | undefined
 
 /**
  * 20 days. Node's timers overflow at 2^31 ms (24.8 days) and then fire at once; axios-retry adds up
- * to 20 % before it sets one.
+ * to 20% before it sets one.
  */
 const maxRetryAfterMs = 1_728_000_000
 

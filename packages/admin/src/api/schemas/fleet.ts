@@ -62,7 +62,7 @@ export const liveAnswer = open(
         shadowAllowed: count('Checks in shadow that would have been allowed.'),
         shadowDenied: count('Checks in shadow that would have been denied.'),
         fallback: count('Those of them that the failure mode decided.'),
-        nearMisses: count('Allowed requests that left over 90 % of the limit used.'),
+        nearMisses: count('Allowed requests that left over 90% of the limit used.'),
         limit: optional(Type.Number()),
         windowSeconds: optional(Type.Number()),
         hotKeyShare: optional(Type.Number()),
@@ -100,7 +100,7 @@ const rates = {
   checks: count('Checks of the policy.'),
   denied: count('Checks that were denied.'),
   shadowDenied: count('Checks in shadow that would have been denied.'),
-  nearMisses: count('Allowed requests that left over 90 % of the limit used.'),
+  nearMisses: count('Allowed requests that left over 90% of the limit used.'),
   fallback: count('Those of them that the failure mode decided.'),
 }
 
