@@ -1,4 +1,4 @@
-import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
+import type { CanActivate, ExecutionContext } from '@nestjs/common'
 import { APP_GUARD } from '@nestjs/core'
 import { rateLimit as expressLimit } from '@sluice/express'
 import { rateLimitPlugin } from '@sluice/fastify'
@@ -14,7 +14,7 @@ import Koa from 'koa'
 import { expect, it, onTestFinished } from 'vitest'
 import { ask } from './ask.ts'
 import { runningOn } from './drivers/driver.ts'
-import { Cats, everywhere, start } from './nest-app.ts'
+import { everywhere, start } from './nest-app.ts'
 
 /** Asks an application behind a limiter, or peeks at what the same request would get. */
 type Ask = (what: '/' | '/quota', headers: Record<string, string>) => Promise<unknown>
@@ -27,6 +27,8 @@ const table = { pro: 100, default: 10 }
 const limit = tiers(table, ({ headers }: WithHeaders) => headers['x-plan']?.toString())
 /** Without a name, so that the place of the limiter is part of the key. */
 const options = { limit, window: '1h' } as const
+
+const info = { remoteAddress: '203.0.113.9' }
 
 async function served(server: Parameters<typeof runningOn>[0]): Promise<Ask> {
   const { port, close } = await runningOn(server)
@@ -77,7 +79,7 @@ const apps: Readonly<Record<string, () => Promise<Ask>>> = {
     const limited = honoLimit({ ...options, limit })
     app.get('/quota', async (context) => context.json(await limited.peek(context)))
     app.use(limited).get('/', (context) => context.text('hello'))
-    const env = { incoming: { socket: { remoteAddress: '203.0.113.9' } } }
+    const env = { incoming: { socket: info } }
     return async (path, headers) => {
       const response = await app.request(path, { headers }, env)
       return path === '/' ? undefined : response.json()
@@ -88,7 +90,6 @@ const apps: Readonly<Record<string, () => Promise<Ask>>> = {
     const limit = tiers(table, (request: Request) => request.headers.get('x-plan'))
     const limited = fetchLimit({ ...options, limit })
     const handler = limited(async () => new Response('hello'))
-    const info = { remoteAddress: '203.0.113.9' }
     return async (path, headers) => {
       const request = new Request('http://localhost/', { headers })
       if (path === '/') await handler(request, info)
@@ -98,23 +99,17 @@ const apps: Readonly<Record<string, () => Promise<Ask>>> = {
 
   async nest() {
     let peeked: Peeked | undefined
-    class PeekFirst implements CanActivate {
-      readonly #guard: RateLimitGuard
-      constructor(guard: RateLimitGuard) {
-        this.#guard = guard
-      }
-      async canActivate(context: ExecutionContext): Promise<boolean> {
-        peeked = await this.#guard.peek(context)
+    const peekFirst = (guard: RateLimitGuard): CanActivate => ({
+      async canActivate(context) {
+        peeked = await guard.peek(context)
         return context.switchToHttp().getRequest().headers['x-quota'] === undefined
-      }
-    }
-    Inject(RateLimitGuard)(PeekFirst, undefined, 0)
-    Injectable()(PeekFirst)
+      },
+    })
+    const first = { provide: APP_GUARD, useFactory: peekFirst, inject: [RateLimitGuard] }
     const plan = (context: ExecutionContext) =>
       context.switchToHttp().getRequest().headers['x-plan']
     const limits = RateLimitModule.forRoot({ ...options, limit: nestTiers(table, plan) })
-    const providers = [{ provide: APP_GUARD, useClass: PeekFirst }, everywhere]
-    const app = await start({ limits, providers, controllers: [Cats] })
+    const app = await start({ limits, providers: [first, everywhere] })
     return async (path, headers) => {
       await app.ask('/', { headers: path === '/' ? headers : { ...headers, 'x-quota': '1' } })
       return peeked
@@ -122,17 +117,13 @@ const apps: Readonly<Record<string, () => Promise<Ask>>> = {
   },
 }
 
-it.each(Object.keys(apps))(
-  'a limiter of %s peeks at a request as it would count it',
-  async (name) => {
-    const visit = await apps[name]?.()
-    if (!visit) throw new Error(name)
-    const pro = { 'x-plan': 'pro' }
-    for (let i = 0; i < 12; i += 1) await visit('/', pro)
-    for (let i = 0; i < 2; i += 1) {
-      const found = { allowed: true, outcomes: [{ limit: 100, used: 12, remaining: 88 }] }
-      expect(await visit('/quota', pro)).toMatchObject(found)
-    }
-    expect(await visit('/quota', {})).toMatchObject({ allowed: false, outcomes: [{ limit: 10 }] })
-  },
-)
+it.each(Object.entries(apps))('a limiter of %s peeks as it would count', async (_, open) => {
+  const visit = await open()
+  const pro = { 'x-plan': 'pro' }
+  for (let i = 0; i < 12; i += 1) await visit('/', pro)
+  for (let i = 0; i < 2; i += 1) {
+    const found = { allowed: true, outcomes: [{ limit: 100, used: 12, remaining: 88 }] }
+    expect(await visit('/quota', pro)).toMatchObject(found)
+  }
+  expect(await visit('/quota', {})).toMatchObject({ allowed: false, outcomes: [{ limit: 10 }] })
+})

@@ -89,16 +89,7 @@ export async function runningOn(server: Server): Promise<RunningApp> {
 
 /** How the behaviours are tried on a framework. */
 export interface Driver {
-  readonly name:
-    | 'Express 4'
-    | 'Express 5'
-    | 'Fastify 5'
-    | 'Koa 2'
-    | 'Koa 3'
-    | 'fetch'
-    | 'Hono'
-    | 'Nest on Express'
-    | 'Nest on Fastify'
+  readonly name: string
   /** Whether the framework trusts a number of proxies, and not their addresses, so that any peer counts as one. @default false */
   readonly trustsAnyPeer?: boolean
   /** Whether a refusal is a response of its own, on which nobody has put fields before. @default false */

@@ -59,10 +59,9 @@ function addRoute(app: FastifyInstance, route: Route): void {
   })
 }
 
-function pluginOptions({
-  reply,
-  ...options
-}: Limits): RateLimitPluginOptions & RouteRateLimitOptions {
+type Options = RateLimitPluginOptions & RouteRateLimitOptions
+
+function pluginOptions({ reply, ...options }: Limits): Options {
   const handler: RateLimitHandler = async (_request, response, decision) => {
     await response.code(418).send(await reply?.(decision))
   }

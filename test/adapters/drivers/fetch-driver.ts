@@ -77,11 +77,8 @@ function handlerOf(route: Route, setup: AppSetup): FetchHandler<FetchInfo> {
   const handler: FetchHandler<FetchInfo> = async (request, _info, decision) => {
     const native = Object.assign(request, { rateLimit: decision }) as never as NativeRequest
     const headers = headersOf(setup.before)
-    if (streams)
-      return new Response(
-        streamed(() => reached?.(native)),
-        { headers },
-      )
+    const run = () => reached?.(native)
+    if (streams) return new Response(streamed(run), { headers })
     await reached?.(native)
     for (const [name, value] of Object.entries(answer.fields ?? {})) headers.set(name, value)
     const status = statusOf(route, native)

@@ -62,18 +62,11 @@ const settings = { logger: ['fatal' as const], forceCloseConnections: true, abor
 
 export const onExpress: Platform = {
   wildcard: '{*rest}',
-  async create(
-    module,
-    { before = {}, startsEarly, trustProxy = false, mounts = [], parsesBodies = false },
-  ) {
-    const app = await NestFactory.create<NestExpressApplication>(
-      module as never,
-      new ExpressAdapter(),
-      {
-        ...settings,
-        bodyParser: parsesBodies,
-      },
-    )
+  async create(module, setup) {
+    const { before = {}, startsEarly, trustProxy = false, mounts = [] } = setup
+    const options = { ...settings, bodyParser: setup.parsesBodies ?? false }
+    const adapter = new ExpressAdapter()
+    const app: NestExpressApplication = await NestFactory.create(module as never, adapter, options)
     app.set('trust proxy', trustProxy)
     app.use((_request: IncomingMessage, response: ServerResponse, next: () => void) => {
       for (const [field, value] of Object.entries(before)) response.setHeader(field, value)
@@ -91,10 +84,9 @@ export const onExpress: Platform = {
 
 export const onFastify: Platform = {
   wildcard: '*',
-  async create(
-    module,
-    { before = {}, startsEarly, trustProxy = false, mounts = [], parsesBodies = false },
-  ) {
+  async create(module, setup) {
+    const { before = {}, startsEarly, trustProxy = false, mounts = [] } = setup
+    const { parsesBodies = false } = setup
     const adapter = new FastifyAdapter({ trustProxy, forceCloseConnections: true })
     const fastify = adapter.getInstance()
     fastify.addHook('onRequest', async (_request, reply) => {
@@ -165,9 +157,7 @@ function controllerOf(routes: readonly Route[], platform: Platform): new () => o
   Controller()(App)
   const verbs = { GET: Get, POST: Post, ALL: All, OPTIONS: Options }
   const methods = ['GET', 'POST', 'OPTIONS'] as const
-  const unknown = methods.map(
-    (method): Handled => ({ method, path: '/*', answer: { status: 404 } }),
-  )
+  const unknown = methods.map((method) => ({ method, path: '/*', answer: { status: 404 } }))
   const handled: readonly Handled[] = [...routes, ...unknown]
   for (const route of handled) {
     const name = `${route.method ?? 'GET'} ${route.path}`
@@ -177,11 +167,8 @@ function controllerOf(routes: readonly Route[], platform: Platform): new () => o
     const descriptor = Object.getOwnPropertyDescriptor(App.prototype, name) as PropertyDescriptor
     Req()(App.prototype, name, 0)
     Res()(App.prototype, name, 1)
-    verbs[route.method ?? 'GET'](route.path.replace(/\*$/, platform.wildcard))(
-      App.prototype,
-      name,
-      descriptor,
-    )
+    const at = verbs[route.method ?? 'GET'](route.path.replace(/\*$/, platform.wildcard))
+    at(App.prototype, name, descriptor)
     if (route.limits) RateLimit(routeOptions(route.limits))(App.prototype, name, descriptor)
   }
   return App
