@@ -182,7 +182,10 @@ describe('the views of the admin API', () => {
   it('count what a failure mode denied among the denials of its policy', async () => {
     const { call, metrics } = await startAdmin()
     const code = { store: goneStore(memoryStore()), name: 'code', limit: 1, window: '1h' } as const
-    const limiter = createLimiter({ ...code, observers: { ...metrics, onStoreError: () => {} } })
+    const limiter = createLimiter({
+      ...code,
+      observers: { ...metrics, onStoreError: () => undefined },
+    })
     for (let i = 0; i < 3; i += 1) await limiter.consume('k')
     const { policies } = (await call('GET', 'live')).body
     const own = policies.find((each: { policy: string }) => each.policy === 'code')
