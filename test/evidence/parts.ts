@@ -29,7 +29,7 @@ export const parts: Readonly<Record<string, Part>> = {
   },
   others: {
     claim: 'The checker is impartial',
-    how: 'It judges [express-rate-limit and rate-limiter-flexible](../test/evidence/other-limiters.test.ts) as it judges Sluice',
+    how: 'The checker judges [express-rate-limit and rate-limiter-flexible](../test/evidence/other-limiters.test.ts) as it judges Sluice',
     ...{ files: ['evidence/other-limiters'], project: 'tests', size: ['lines'] },
     result: () => 'see below',
   },
@@ -39,7 +39,7 @@ export const parts: Readonly<Record<string, Part>> = {
     ...{ files: ['evidence/fleets'], times: 2, size: ['fleets', 'requests'] },
   },
   witnesses: {
-    claim: 'The same is true of real processes and a real Redis',
+    claim: 'Real processes with a real Redis keep the same promise',
     how: '[Witnesses](../test/oracle/oracle.proof.ts) write a history while processes are killed and stopped, and the network fails',
     ...{ files: ['oracle/oracle'], times: 2, size: ['admittedUnits', 'kills'] },
   },
@@ -55,7 +55,7 @@ export const parts: Readonly<Record<string, Part>> = {
   },
   fuzz: {
     claim: 'No input breaks a parser',
-    how: '[A table](../test/evidence/fuzz.scaled.test.ts) of header fields, policy files, logs, admin bodies, keys, and Redis replies',
+    how: '[Random variants](../test/evidence/fuzz.scaled.test.ts) of header fields, policy files, logs, admin bodies, keys and Redis replies are parsed',
     ...{ files: ['evidence/fuzz', 'redis/garbage', 'policies/schema'], times: 3, size: ['inputs'] },
   },
 }
