@@ -1,4 +1,4 @@
-import { rateLimitPlugin, user } from '@sluice/fastify'
+import { type Decision, rateLimitPlugin, user } from '@sluice/fastify'
 import type { FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { describe, expect, it, vi } from 'vitest'
 import { create, hello, limitedBy, statuses, two } from './fastify-app.ts'
@@ -144,7 +144,8 @@ describe('a handler of refusals', () => {
     redirect(url: string): unknown
     send(body: unknown): unknown
   }
-  async function refusedBy(handler: (request: never, reply: Reply) => unknown) {
+  type Handler = (request: never, reply: Reply, decision: Decision) => unknown
+  async function refusedBy(handler: Handler) {
     const app = await limitedBy({ limit: 0, window: '1m', handler: handler as never })
     return app.inject('/')
   }
@@ -160,7 +161,8 @@ describe('a handler of refusals', () => {
     expect([answer.statusCode, answer.headers.location]).toEqual([302, '/slow-down'])
   })
 
-  it.each<[string, (request: never, reply: Reply) => unknown, number, object]>([
+  it.each<[string, Handler, number, object]>([
+    ['returns the body', async (_, _reply, { outcomes }) => [outcomes.length], 429, [1]],
     ['replies with the status', (_, reply) => reply.send([reply.statusCode]), 429, [429]],
     ['throws a plain object, which is the body', throwing(body), 429, body],
     ['rejects with a plain object', async () => throwing(body)(), 429, body],

@@ -107,10 +107,6 @@ describe('the address of a client', () => {
 
     expect(found.map(({ status }) => status)).toEqual(statuses)
   })
-
-  it('is found by addressOf, which is a function', () => {
-    expect(() => rateLimit({ ...one, addressOf: 'x-real-ip' as never })).toThrow(/^addressOf /)
-  })
 })
 
 describe('a response of fetch', () => {
@@ -287,6 +283,7 @@ describe('the options of rateLimit', () => {
 
   it('name what is not known, and what a router is needed for', () => {
     expect(() => rateLimit({ ...one, adressOf: () => '' } as never)).toThrow(/addressOf/)
+    expect(() => rateLimit({ ...one, addressOf: 'x-real-ip' as never })).toThrow(/^addressOf /)
     expect(() => rateLimit({ routes: { '/a': one } })).toThrow(/^routes needs the option router/)
   })
 

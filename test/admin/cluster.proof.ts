@@ -1,36 +1,17 @@
 import { redisStore } from '@sluice/redis'
-import { Cluster, Redis } from 'ioredis'
-import { createCluster } from 'redis'
-import { afterAll, beforeAll, describe, expect } from 'vitest'
-import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
+import { Redis } from 'ioredis'
+import { describe, expect } from 'vitest'
+import { clusterClients } from '../support/redis-clients.ts'
 import { it } from '../support/redis-test.ts'
 import { startAdmin } from './admin-server.ts'
 
-describe('the admin API on a Cluster', () => {
-  let cluster: RedisCluster
-  beforeAll(async () => {
-    cluster = await startRedisCluster()
-  })
-  afterAll(() => cluster.stop())
-
-  const ioredis = async () => {
-    const client = new Cluster(cluster.ports.map((port) => ({ host: '127.0.0.1', port })))
-    return { client, end: () => client.disconnect() }
-  }
-  const nodeRedis = async () => {
-    const rootNodes = cluster.ports.map((port) => ({ url: `redis://127.0.0.1:${port}` }))
-    const client = createCluster({ rootNodes })
-    client.on('error', () => undefined)
-    await client.connect()
-    return { client, end: () => void client.destroy() }
-  }
-
-  it.each([
-    ['ioredis', ioredis],
-    ['node-redis', nodeRedis],
-  ])('changes limits, blocks, and unlocks everybody, by %s', async (name, open) => {
-    const { client, end } = await open()
-    const store = redisStore(client, { prefix: name })
+it.for(['ioredis 6', 'node-redis 6'])(
+  'on a Cluster the admin API changes limits, blocks, and unlocks everybody, by %s',
+  async (library, { cluster }) => {
+    const { client, connect, close } = clusterClients[library]?.(cluster.ports) ?? {}
+    if (!client) throw new Error(`there is no ${library}`)
+    await connect?.()
+    const store = redisStore(client, { prefix: library.replace(' ', '-') })
     const { call, act, look, change, visit, policies } = await startAdmin({ store })
     const users = Array.from({ length: 40 }, (_, index) => `user-${index}`)
     for (const user of users) for (let i = 0; i < 6; i += 1) await visit(user)
@@ -53,9 +34,9 @@ describe('the admin API on a Cluster', () => {
     expect(audit.records.map(({ action }: { action: string }) => action)).toContain('keys.unlock')
     expect([await visit('user-9'), await visit('user-9')]).toEqual([200, 429])
     await policies.close()
-    end()
-  })
-})
+    await close?.()
+  },
+)
 
 describe('bulk unlock of many keys', () => {
   it('goes on from its cursor, and leaves all other keys alone', async ({ client }) => {

@@ -41,11 +41,8 @@ const wrong = { name: 'ada', password: 'guess' }
 function signed(secret: string): Asked {
   const body = '{"order":"7"}'
   const signature = createHmac('sha256', secret).update(body).digest('hex')
-  return {
-    method: 'POST',
-    body,
-    headers: { 'content-type': 'text/plain', 'x-signature': signature },
-  }
+  const headers = { 'content-type': 'text/plain', 'x-signature': signature }
+  return { method: 'POST', body, headers }
 }
 
 describe.each([

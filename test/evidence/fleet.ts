@@ -13,7 +13,13 @@ import type {
   Receipt,
   Store,
 } from '@sluice/core'
-import type { FindingKind, HistoryLaw, HistoryLine } from '@sluice/testing/histories'
+import {
+  checkHistory,
+  type Finding,
+  type FindingKind,
+  type HistoryLaw,
+  type HistoryLine,
+} from '@sluice/testing/histories'
 import fc from 'fast-check'
 import { weighted } from '../support/weighted.ts'
 import { type VirtualProcess, VirtualTime } from './virtual-time.ts'
@@ -249,6 +255,12 @@ interface Process extends VirtualProcess {
 export interface FleetRun {
   readonly lines: readonly HistoryLine[]
   readonly law: HistoryLaw
+}
+
+/** The findings in a run that break what its kind promises. */
+export function brokenBy({ promises }: FleetKind, { lines, law }: FleetRun): readonly Finding[] {
+  const { findings } = checkHistory(lines, { a: law })
+  return findings.filter(({ kind }) => kind === 'over-limit' || promises?.includes(kind))
 }
 
 /** Runs a plan in virtual time. All of core is the product's own; the network is simulated. */

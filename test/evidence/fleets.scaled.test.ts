@@ -1,10 +1,9 @@
 import * as core from '@sluice/core'
-import { checkHistory } from '@sluice/testing/histories'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { scaled } from '../support/scale.ts'
 import { keepHistory, note, replayed, times } from './figures.ts'
-import { fleetKinds, plans, runFleet } from './fleet.ts'
+import { brokenBy, fleetKinds, plans, runFleet } from './fleet.ts'
 
 describe.each(Object.entries(fleetKinds))('a fleet that decides by %s', (name, kind) => {
   it('keeps its word, whatever its network, clocks and processes do', {
@@ -13,14 +12,11 @@ describe.each(Object.entries(fleetKinds))('a fleet that decides by %s', (name, k
     let [fleets, requests] = [0, 0]
     await fc.assert(
       fc.asyncProperty(plans, async (plan) => {
-        const { lines, law } = await runFleet(core, kind, plan)
-        const { findings } = checkHistory(lines, { a: law })
-        const broken = findings.filter(
-          ({ kind: found }) => found === 'over-limit' || kind.promises?.includes(found),
-        )
+        const run = await runFleet(core, kind, plan)
+        const broken = brokenBy(kind, run)
         fleets += 1
-        requests += lines.length
-        if (broken.length > 0) keepHistory(`fleet ${name}`, lines)
+        requests += run.lines.length
+        if (broken.length > 0) keepHistory(`fleet ${name}`, run.lines)
         expect(broken).toEqual([])
       }),
       {

@@ -52,11 +52,6 @@ const machine = `${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.
 const page = join(root, 'docs/evidence.md')
 writeFileSync(page, evidencePage(readFileSync(page, 'utf8'), results, machine))
 
-interface Ran {
-  readonly figures: Readonly<Record<string, number>>
-  readonly failures: readonly string[]
-}
-
 interface Assertion {
   readonly fullName: string
   readonly status: string
@@ -64,7 +59,7 @@ interface Assertion {
   readonly meta: { readonly figures?: Readonly<Record<string, number>> }
 }
 
-async function runTests({ files, project = 'proofs', times = 1 }: Part): Promise<Ran> {
+async function runTests({ files, project = 'proofs', times = 1 }: Part) {
   using folder = temporaryFolder('evidence')
   const output = join(folder.path, 'results.json')
   const vitest = join(root, 'node_modules/vitest/vitest.mjs')
@@ -82,10 +77,10 @@ async function runTests({ files, project = 'proofs', times = 1 }: Part): Promise
     },
   })
   const [code] = await once(child, 'exit')
-  if (!existsSync(output)) return { figures: {}, failures: ['vitest wrote no results'] }
-  const { testResults } = JSON.parse(readFileSync(output, 'utf8'))
   const figures: Record<string, number> = {}
   const failures: string[] = []
+  if (!existsSync(output)) return { figures, failures: ['vitest wrote no results'] }
+  const { testResults } = JSON.parse(readFileSync(output, 'utf8'))
   for (const { assertionResults, message, status } of testResults) {
     const tests: readonly Assertion[] = assertionResults
     if (status === 'failed' && tests.length === 0) failures.push(message)

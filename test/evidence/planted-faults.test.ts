@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, vi } from 'vitest'
 import { it } from '../support/redis-test.ts'
 import { note } from './figures.ts'
-import { type Core, fleetKinds, plans, runFleet } from './fleet.ts'
+import { brokenBy, type Core, fleetKinds, plans, runFleet } from './fleet.ts'
 import { plant, plantedFaults } from './planted-faults.ts'
 import { runSequence, sequences } from './sequence.ts'
 
@@ -24,11 +24,7 @@ async function findingsOf(
 ): Promise<readonly Finding[]> {
   const kind = fleetKinds[shownBy]
   for (const plan of kind ? fc.sample(plans, { numRuns: 15, seed: 1 }) : []) {
-    const { lines, law } = await runFleet(some, kind ?? {}, plan)
-    const { findings } = checkHistory(lines, { a: law })
-    const broken = findings.filter(
-      (found) => found.kind === 'over-limit' || kind?.promises?.includes(found.kind),
-    )
+    const broken = brokenBy(kind ?? {}, await runFleet(some, kind ?? {}, plan))
     if (broken.length > 0) return broken
   }
   const [algorithm = '', onRedis] = shownBy.split(' on ')

@@ -3,8 +3,21 @@ import { isProof } from '../support/scale.ts'
 import { until } from '../support/until.ts'
 import { readText } from '../support/workspace.ts'
 import { type Answer, type Ask, ExampleRunner } from './example-runner.ts'
-import { codeIn, namesIn, page, sectionOf, sections } from './migrating-page.ts'
 import { bench, majorOf, namesOf, peers } from './peers.ts'
+
+const page = readText('docs/migrating.md')
+
+/** What the page says of each peer. */
+const sections = page
+  .split(/^## From /m)
+  .slice(1)
+  .map((text) => ({
+    // As it stands in the heading: `express-rate-limit 8`.
+    title: text.slice(0, text.indexOf('\n')),
+    before: example(text, 'Before'),
+    after: example(text, 'After'),
+    rows: rowsOf(text),
+  }))
 
 /** In the column of ours, and no options: a method of stores, and what stands for a thing of the reader's own. */
 const placeholders = ['apply', 'address', 'duration', 'search', 'fn', 'JSON']
@@ -211,4 +224,34 @@ describe.runIf(isProof)('the examples without HTTP', { timeout: 60_000 }, () => 
 
 function many(count: number, ask: Ask): readonly Ask[] {
   return Array.from({ length: count }, () => ask)
+}
+
+function sectionOf(peer: string) {
+  const section = sections.find(({ title }) => title.startsWith(`${peer} `))
+  if (!section) throw new Error(`docs/migrating.md has no section for ${peer}`)
+  return section
+}
+
+/** What a piece of code names: options, functions and fields, but no texts, and nothing that it only reads of a value. */
+function namesIn(code: string): readonly string[] {
+  const bare = code.replace(/'[^']*'/g, '')
+  return bare.match(/(?<![.\w])[A-Za-z][\w-]*/g) ?? []
+}
+
+function example(text: string, when: 'Before' | 'After'): string {
+  return new RegExp(`^${when}:\\n\\n\`\`\`ts\\n(.*?)^\`\`\``, 'ms').exec(text)?.[1] ?? ''
+}
+
+function rowsOf(text: string) {
+  const lines = text.split('\n').filter((line) => line.startsWith('| ') && !/^\| -+ \|/.test(line))
+  return lines.map((line) => {
+    const [, theirs = '', ours = ''] = line.split('|')
+    return { theirs: codeIn(theirs), ours: codeIn(ours) }
+  })
+}
+
+/** The code in a text, each piece as it stands between its marks, and each block. */
+function codeIn(cell: string): readonly string[] {
+  const marked = cell.matchAll(/```\w*\n([\s\S]*?)```|`([^`]+)`/g)
+  return [...marked].map(([, block, code = '']) => block ?? code)
 }

@@ -93,6 +93,11 @@ describe('from nothing to an alert in five minutes', () => {
   }, 200_000)
 })
 
+interface Alert {
+  readonly state: string
+  readonly labels: { readonly alertname: string; readonly job?: string }
+}
+
 /** Runs Prometheus as the page does, and waits until the alert fires where the page says. */
 async function firesWhile(asks: () => Promise<unknown>): Promise<void> {
   const address = `--web.listen-address=127.0.0.1:${ports[1]}`
@@ -104,23 +109,16 @@ async function firesWhile(asks: () => Promise<unknown>): Promise<void> {
     await until('Prometheus answers', async () => (await fetch(`${link}/-/ready`)).ok)
     await asks()
     await until('the alert fires', async () => {
-      const { data }: Alerts = JSON.parse(await (await fetch(`${link}/api/v1/alerts`)).text())
-      const found = data.alerts.find(({ labels }) => labels.alertname === expected)
-      return found?.state === 'firing' && found.labels.job === 'api'
+      const { data } = JSON.parse(await (await fetch(`${link}/api/v1/alerts`)).text())
+      return data.alerts.some(
+        ({ state, labels: { alertname, job } }: Alert) =>
+          alertname === expected && state === 'firing' && job === 'api',
+      )
     })
   } finally {
     const ended = once(prometheus, 'exit')
     prometheus.kill()
     await ended
     release()
-  }
-}
-
-interface Alerts {
-  readonly data: {
-    readonly alerts: readonly {
-      readonly state: string
-      readonly labels: { readonly alertname: string; readonly job?: string }
-    }[]
   }
 }

@@ -30,32 +30,18 @@ function sections(page: string): readonly { heading: string; blocks: readonly st
     }))
 }
 
-/** Modules written to files, in the folder of the tests, where their imports resolve as a user's do. */
-export interface WrittenModules {
-  readonly folder: string
-  pathOf(heading: string): string
-  remove(): Promise<void>
-}
-
-export async function writeModules(modules: readonly PageModule[]): Promise<WrittenModules> {
+/** Writes modules to files in the folder of the tests, where their imports resolve as a user's do. */
+export async function writeModules(modules: readonly PageModule[]) {
   const folder = await mkdtemp(join(root, 'test/examples/.page-'))
   const pathOf = (heading: string) => join(folder, `${slug(heading)}.ts`)
   for (const { heading, code } of modules) await writeFile(pathOf(heading), code)
   return { folder, pathOf, remove: () => rm(folder, { recursive: true }) }
 }
 
-/** The modules of a page under test, and the headings of those that were tried. */
-export interface TriedModules {
-  readonly tried: ReadonlySet<string>
-  readonly folder: string
-  /** Loads the module under a heading, made anew. */
-  load<Exports>(heading: string): Promise<Exports>
-}
-
 /** Writes modules for the tests of a file, each of which begins at the moment of the contract's vectors. */
-export function tryModules(modules: readonly PageModule[]): TriedModules {
+export function tryModules(modules: readonly PageModule[]) {
   const tried = new Set<string>()
-  let written: WrittenModules
+  let written: Awaited<ReturnType<typeof writeModules>>
   beforeAll(async () => {
     written = await writeModules(modules)
     return () => written.remove()
@@ -67,11 +53,13 @@ export function tryModules(modules: readonly PageModule[]): TriedModules {
   })
   afterAll(() => vi.resetModules())
   return {
-    tried,
+    /** The headings of those that were tried. */
+    tried: tried as ReadonlySet<string>,
     get folder() {
       return written.folder
     },
-    async load(heading) {
+    /** Loads the module under a heading, made anew. */
+    async load<Exports>(heading: string): Promise<Exports> {
       tried.add(heading)
       return await import(/* @vite-ignore */ written.pathOf(heading))
     },

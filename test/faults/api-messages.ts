@@ -1,6 +1,6 @@
 import type { FailureMode, PolicyOptions, ResilienceEvent } from '@sluice/core'
 import type { SteppedClock } from './fault.ts'
-import type { LoopDelay } from './loop-delays.ts'
+import type { LoopDelay } from './timing.ts'
 
 export type Framework = 'express' | 'fastify'
 

@@ -9,8 +9,7 @@ import type { ApiProtocol, ApiSettings, ApiTold, RequestTimes } from './api-mess
 import { type ApiWatch, startApi } from './api-servers.ts'
 import type { SteppedClock } from './fault.ts'
 import { hotKey } from './load.ts'
-import { watchLoop } from './loop-delays.ts'
-import { monotonicMs } from './timing.ts'
+import { monotonicMs, watchLoop } from './timing.ts'
 
 /** More often than by default, so that a fleet has counted itself before a fault begins. */
 const HEARTBEAT_MS = 1_000

@@ -5,9 +5,8 @@ import type { ApiReport, Framework, Route } from './api-messages.ts'
 import type { EndFault, Fault } from './fault.ts'
 import { type Api, type Fleet, startFleet } from './fleet.ts'
 import { ask, type Sample, type Stream, startLoad } from './load.ts'
-import { type LoopDelay, watchLoop } from './loop-delays.ts'
 import { type RunningRig, startRig } from './rig.ts'
-import { monotonicMs } from './timing.ts'
+import { type LoopDelay, monotonicMs, watchLoop } from './timing.ts'
 
 /** What all APIs are limited by: one window that fills, and one that tells in the end how much was taken in all. */
 export const limit = 80

@@ -1,7 +1,6 @@
 import { quantile } from '../bench/harness/figures.ts'
 import { mostWithin } from '../support/most-within.ts'
 import { type CellRun, type FleetRun, limit, windowMs } from './cell.ts'
-import type { Fault } from './fault.ts'
 import { hotKey } from './load.ts'
 import {
   awayTimes,
@@ -107,7 +106,10 @@ export function judge(cell: CellRun, fleet: FleetRun, bounds: WaitBounds = stric
     ...answerProblems(verdict, requests, alone),
     ...(p99 > openP99Ms ? [`p99 ${p99.toFixed(2)} ms while the breaker was open`] : []),
     ...tooLong(cell, meanwhile, cell.deadlineMs + bounds.overDeadlineMs),
-    ...(wasLateAnyway(cell, fleet, bounds) ? [] : admissionProblems(cell, fleet, verdict)),
+    // What is admitted tells of the machine where a breaker opened without a fault.
+    ...(unexpectedOpenings(cell, fleet).some(({ isHeldUp }) => bounds.isBusy || isHeldUp)
+      ? []
+      : admissionProblems(cell, fleet, verdict)),
     ...chargeProblems(cell, verdict, { hot, reports: fleet.reports }),
     ...eventProblems(cell, fleet, { figures: verdict, isBusy: bounds.isBusy }),
   ]
@@ -200,11 +202,6 @@ function tooLong({ marks }: CellRun, requests: readonly Measured[], longestMs: n
   )
 }
 
-/** Whether a breaker opened without a fault, so that what is admitted tells of the machine. */
-function wasLateAnyway(cell: CellRun, fleet: FleetRun, { isBusy }: WaitBounds): boolean {
-  return unexpectedOpenings(cell, fleet).some(({ isHeldUp }) => isBusy || isHeldUp)
-}
-
 /** A check that was not answered in time, which happens on a busy machine too, was decided without the store: each may be one more. */
 function admissionProblems(
   { fault, marks }: CellRun,
@@ -215,8 +212,9 @@ function admissionProblems(
   const share = fault.admits ?? (fault.store === 'works' ? 1 : 1 + cutOffShare)
   const errors = apis.flatMap((api) => api.storeErrors)
   const lateAfter = errors.filter(({ at }) => at >= marks.recovered - windowMs).length
-  // Where all processes lose the store, what is late is what the bound is about.
-  const late = fault.store === 'works' ? errors.length : lateBeside(fault, apis)
+  // Where all processes lose the store, what is late is what the bound is about. Every second one of a split fleet keeps it.
+  const keep = fault.splitsFleet ? apis.filter((_, instance) => instance % 2 === 0) : []
+  const late = (fault.store === 'works' ? apis : keep).flatMap((api) => api.storeErrors).length
   return [
     ...(after > limit + lateAfter
       ? [`${after} of ${limit} admitted after the recovery, ${lateAfter} checks late`]
@@ -224,14 +222,6 @@ function admissionProblems(
     ...(cutOff > cutOffShare * limit ? [`${cutOff} of ${limit} admitted while cut off`] : []),
     ...(most > share * limit + late ? [`${most} of ${limit} admitted in a window`] : []),
   ]
-}
-
-/** Checks that were late in the processes of a split fleet that have the store all the time. */
-function lateBeside({ splitsFleet = false }: Fault, apis: FleetRun['apis']): number {
-  if (!splitsFleet) return 0
-  return apis
-    .filter((_, instance) => instance % 2 === 0)
-    .reduce((sum, api) => sum + api.storeErrors.length, 0)
 }
 
 /** What was admitted, the store has to know, or more: a reply that is lost may have charged what nobody was told of. */

@@ -59,11 +59,6 @@ describe(`${CYCLES} faults, one after the other`, () => {
 })
 
 describe('a process whose limiter and client are closed', () => {
-  it.runIf(isProof)('ends by itself while Redis answers', async () => {
-    await ask()
-    expect(await close()).toBe(0)
-  })
-
   it('ends by itself while Redis is frozen and the breaker open', async () => {
     await ask()
     redis.pause()

@@ -26,11 +26,6 @@ export interface Stream {
   readonly perSecond: number
 }
 
-export interface Load {
-  readonly samples: readonly Sample[]
-  stop(): Promise<void>
-}
-
 let lastId = 0
 
 export function hotKey(route: Route): string {
@@ -38,7 +33,7 @@ export function hotKey(route: Route): string {
 }
 
 /** Sends requests at fixed rates, whether the ones before were answered or not, to the processes of each fleet in turn. */
-export function startLoad(streams: readonly Stream[]): Load {
+export function startLoad(streams: readonly Stream[]) {
   const samples: Sample[] = []
   const underWay = new Set<Promise<void>>()
   const agent = new Agent({ keepAlive: true, maxSockets: 256 })

@@ -1,7 +1,7 @@
 import { type CellRun, type FleetRun, windowMs } from './cell.ts'
 import type { TimedEvent } from './fleet.ts'
 import type { Sample } from './load.ts'
-import { delayWithin } from './loop-delays.ts'
+import { delayWithin } from './timing.ts'
 
 /** A request with what its process says of it. */
 export interface Measured extends Sample {

@@ -42,7 +42,9 @@ function spellings(groups: readonly number[]): string[] {
 }
 
 describe('ip()', () => {
-  it.each([
+  const noAddresses =
+    '::ffff:010.0.0.1 ::ffff:10.0.0.01 ::010.0.0.1 64:ff9b::0x7f.0.0.1 ::ffff:256.0.0.1 ::ffff:1.2.3 1.2.3.4:: ::1.2.3.4:5 1 010.0.0.1 0x7f.1 256.1.1.1 1.2.3 unknown'
+  it.each<[string, string]>([
     ['203.0.113.9', '@ip/203.0.113.9'],
     ['203.0.113.9:5555', '@ip/203.0.113.9'],
     ['0:0:0:0:0:FFFF:203.0.113.9', '@ip/203.0.113.9'],
@@ -55,27 +57,16 @@ describe('ip()', () => {
     ['64:ff9b::', '@ip/64:ff9b::/64'],
     ['64:ff9b:2::203.0.113.9', '@ip/64:ff9b:2::/64'],
     ['::', '@ip/::/64'],
-    ['::ffff:010.0.0.1', '@ip/invalid'],
-    ['::ffff:10.0.0.01', '@ip/invalid'],
-    ['::010.0.0.1', '@ip/invalid'],
-    ['64:ff9b::0x7f.0.0.1', '@ip/invalid'],
-    ['::ffff:256.0.0.1', '@ip/invalid'],
-    ['::ffff:1.2.3', '@ip/invalid'],
-    ['1.2.3.4::', '@ip/invalid'],
-    ['::1.2.3.4:5', '@ip/invalid'],
     ['2001:db8::1.2.3.4', '@ip/2001:db8::/64'],
     ['[2001:DB8:1:2::1]:443', '@ip/2001:db8:1:2::/64'],
     ['::1', '@ip/::/64'],
-    ['1', '@ip/invalid'],
-    ['010.0.0.1', '@ip/invalid'],
-    ['0x7f.1', '@ip/invalid'],
-    ['256.1.1.1', '@ip/invalid'],
-    ['1.2.3', '@ip/invalid'],
-    ['', '@ip/invalid'],
-    ['unknown', '@ip/invalid'],
-    ['203.0.113.9, 10.0.0.1', '@ip/invalid'],
-    ['1.2.3.4\r\nX: y', '@ip/invalid'],
-    [':'.repeat(1_000_000), '@ip/invalid'],
+    ...[
+      ...noAddresses.split(' '),
+      '',
+      '203.0.113.9, 10.0.0.1',
+      '1.2.3.4\r\nX: y',
+      ':'.repeat(1_000_000),
+    ].map((text): [string, string] => [text, '@ip/invalid']),
   ])('counts %s as %s', (address, key) => {
     expect(keyOf(ip(), { ip: address })).toBe(key)
     expect(ipKey(address)).toBe(key)
@@ -93,9 +84,8 @@ describe('ip()', () => {
   it('gives one key for all ways to write an address, and for all of its prefix', () => {
     fc.assert(
       fc.property(ipv6, ipv6, ([a, b, c, d, ...low], [, , , , ...other]) => {
-        const keys = [...spellings([a, b, c, d, ...low]), ...spellings([a, b, c, d, ...other])].map(
-          (text) => ipKey(text),
-        )
+        const texts = [low, other].flatMap((rest) => spellings([a, b, c, d, ...rest]))
+        const keys = texts.map((text) => ipKey(text))
         const isMapped = [a, b, c, d].every((value) => value === 0)
         if (!isMapped) expect(new Set(keys).size).toBe(1)
       }),

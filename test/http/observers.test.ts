@@ -24,11 +24,8 @@ describe('observers of a guard', () => {
     }
     expect(decisions).toHaveLength(2)
     expect(decisions[1]).toMatchObject({
-      method: 'POST',
-      route: 'POST /items/:id',
-      policy: { name: 'all' },
-      answeredBy: 'memory',
-      isQueued: false,
+      ...{ method: 'POST', route: 'POST /items/:id', policy: { name: 'all' } },
+      ...{ answeredBy: 'memory', isQueued: false },
     })
     expect(decisions[1]?.digest).toMatch(/^[\w-]{22}$/)
     expect(skips).toEqual([])

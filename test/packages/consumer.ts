@@ -10,19 +10,8 @@ import { packAll, type Tarball } from './tarballs.ts'
  * `content-disposition` 2, and do not fit to it.
  */
 const PEERS = [
-  '@nestjs/common',
-  '@nestjs/core',
-  '@nestjs/platform-express',
-  'express',
-  'fastify',
-  'hono',
-  'ioredis',
-  'koa',
-  'redis',
-  'reflect-metadata',
-  'rxjs',
-  '@types/express',
-  '@types/node',
+  ...['@nestjs/common', '@nestjs/core', '@nestjs/platform-express', 'reflect-metadata', 'rxjs'],
+  ...['express', 'fastify', 'hono', 'ioredis', 'koa', 'redis', '@types/express', '@types/node'],
 ]
 
 /** With it Node cannot `require` an ES module, so that the CommonJS builds are loaded, as in Jest and in older bundlers. */

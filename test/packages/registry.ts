@@ -13,20 +13,12 @@ export const registryTools = {
   overrides: { 'node-fetch': '^2.7.0' },
 }
 
-export interface Registry extends AsyncDisposable {
-  readonly url: string
-}
-
 /**
  * Starts a package registry that has our packages, published as a release does it, and asks npm's registry for all others.
  * @param folder where `registryTools` are installed
  * @param node of version 22 or later
  */
-export async function startRegistry(
-  folder: string,
-  node: string,
-  tarballs: readonly Tarball[],
-): Promise<Registry> {
+export async function startRegistry(folder: string, node: string, tarballs: readonly Tarball[]) {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}/`
   const upstream = (await run('npm', ['config', 'get', 'registry'], { cwd: folder })).trim()

@@ -27,11 +27,6 @@ interface Answer {
   readonly error?: string
 }
 
-interface Waiting {
-  resolve(output: unknown): void
-  reject(error: Error): void
-}
-
 export interface ChildOptions<Told> {
   /** Ends the child in any case. */
   readonly cleanups?: { add(task: () => unknown): void }
@@ -58,7 +53,8 @@ export function startChild<P extends Protocol, Told = never>(
     serialization: 'advanced',
     env: { ...process.env, ...options.env },
   })
-  const waiting = new Map<number, Waiting>()
+  type Settle = { resolve(output: unknown): void; reject(error: Error): void }
+  const waiting = new Map<number, Settle>()
   let number = 0
 
   child.on('message', (answer: Answer | { readonly told: Told }) => {

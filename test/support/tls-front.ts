@@ -7,13 +7,8 @@ import { createServer } from 'node:tls'
 import { findOrInstall } from './programs.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
-export interface TlsFront extends AsyncDisposable {
-  readonly port: number
-  readonly ca: string
-}
-
 /** A port that speaks TLS, and passes what it reads to a port that does not. */
-export async function tlsFront(target: number): Promise<TlsFront> {
+export async function tlsFront(target: number) {
   const { key, cert } = certificate()
   const server = createServer({ key, cert }, (outside) => {
     const inside = connect(target, '127.0.0.1')

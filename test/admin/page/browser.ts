@@ -10,14 +10,7 @@ export async function startBrowser(): Promise<Browser | undefined> {
   return chromium.launch({ executablePath, args: ['--no-sandbox'] })
 }
 
-export interface WatchedPage {
-  readonly page: Page
-  /** Violations of the policy of contents, errors of scripts, and requests to other origins. */
-  readonly faults: readonly string[]
-  /** Answers of the API, as `GET session 200`. */
-  readonly calls: readonly string[]
-  readonly asked: readonly string[]
-}
+export type WatchedPage = Awaited<ReturnType<typeof openPage>>
 
 interface PageOptions {
   readonly width?: number
@@ -28,7 +21,7 @@ export async function openPage(
   browser: Browser,
   url: string,
   { width = 1280, scheme = 'light' }: PageOptions = {},
-): Promise<WatchedPage> {
+) {
   const page = await browser.newPage({
     viewport: { width, height: 800 },
     colorScheme: scheme,
@@ -37,7 +30,9 @@ export async function openPage(
     reducedMotion: 'reduce',
   })
   const { origin } = new URL(url)
+  /** What it must not do: violations of the policy of contents, errors of scripts, and requests to other origins. */
   const faults: string[] = []
+  /** Answers of the API, as `GET session 200`. */
   const calls: string[] = []
   const asked: string[] = []
   page.on('pageerror', (error) => faults.push(`error: ${error.message}`))

@@ -2,7 +2,7 @@ import { request } from 'node:http'
 import { createAdmin } from '@sluice/admin'
 import { mount, rateLimit, tenant, user } from '@sluice/express'
 import { collectMetrics } from '@sluice/metrics'
-import { openPolicies, type Policies } from '@sluice/policies'
+import { openPolicies } from '@sluice/policies'
 import { createQueue, createWorker, memoryBroker } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
 import express, { type Request } from 'express'
@@ -26,19 +26,10 @@ overrides:
   - { policy: sustained, key: { user: batch }, limit: 20000, until: 2096-12-31T23:59:59Z, reason: nightly import }
 `
 
-export interface LimitedApi extends AsyncDisposable {
-  readonly origin: string
-  readonly page: string
-  readonly policies: Policies
-  /** Sends a request as somebody. @returns the status */
-  ask(method: string, path: string, headers?: Record<string, string>): Promise<number>
-  /** Stops listening, and cuts connections: the page is offline. */
-  leave(): Promise<void>
-  comeBack(): Promise<void>
-}
+export type LimitedApi = Awaited<ReturnType<typeof startLimitedApi>>
 
 /** Starts an API on Redis with the admin in front of its limits. @param path of the mount */
-export async function startLimitedApi(redisUrl: string, path = '/limits'): Promise<LimitedApi> {
+export async function startLimitedApi(redisUrl: string, path = '/limits') {
   const redis = new Redis(redisUrl)
   const store = redisStore(redis)
   const metrics = collectMetrics({
@@ -70,11 +61,13 @@ export async function startLimitedApi(redisUrl: string, path = '/limits'): Promi
   let server = await serve(app)
   const { port } = server
   const origin = `http://127.0.0.1:${port}`
+  /** Stops listening, and cuts connections: the page is offline. */
   const leave = (): Promise<void> => server.close()
   return {
     ...{ origin, policies, leave },
     page: `${origin}${path === '/' ? '' : path}/`,
-    async ask(method, path, headers = {}) {
+    /** Sends a request as somebody. @returns the status */
+    async ask(method: string, path: string, headers: Record<string, string> = {}) {
       const { status } = await fetch(origin + path, { method, headers })
       return status
     },

@@ -17,15 +17,17 @@ import {
 type Live = Parameters<TrafficHistory['note']>[0]
 
 describe('the traffic', () => {
-  it('is the difference of two samples, as rates per second', () => {
+  /** What is known after samples, each at its time. */
+  function trafficOf(...samples: readonly (readonly [allowed: number, at: number])[]) {
     const history = new TrafficHistory()
-    for (const [allowed, at] of [
-      [90, 1_000],
-      [130, 6_000],
-    ] as const)
-      history.note(live(allowed, at))
-    expect(history.traffic).toMatchObject({ spanMs: 5_000, requests: 40, denied: 0 })
-    expect(history.traffic?.points).toEqual([[6, 8, 0, 0, 0]])
+    for (const [allowed, at] of samples) history.note(live(allowed, at))
+    return history.traffic
+  }
+
+  it('is the difference of two samples, as rates per second', () => {
+    const traffic = trafficOf([90, 1_000], [130, 6_000])
+    expect(traffic).toMatchObject({ spanMs: 5_000, requests: 40, denied: 0 })
+    expect(traffic?.points).toEqual([[6, 8, 0, 0, 0]])
   })
 
   it('lists the ten policies that refuse most, of 1,000', () => {
@@ -44,23 +46,15 @@ describe('the traffic', () => {
   })
 
   it('has a minute for its numbers and 15 for the lines', () => {
-    const history = new TrafficHistory()
-    for (let turn = 0; turn < 400; turn += 1) history.note(live(turn, turn * 5_000))
-    expect(history.traffic?.points).toHaveLength(180)
-    expect(history.traffic?.spanMs).toBe(60_000)
+    const traffic = trafficOf(...Array.from({ length: 400 }, (_, i) => [i, i * 5_000] as const))
+    expect(traffic?.points).toHaveLength(180)
+    expect(traffic?.spanMs).toBe(60_000)
   })
 
   it('begins anew when the clock is set back', () => {
-    const history = new TrafficHistory()
-    for (const [allowed, at] of [
-      [90, 100_000],
-      [130, 105_000],
-      [170, 50_000],
-      [210, 55_000],
-    ] as const)
-      history.note(live(allowed, at))
-    expect(history.traffic).toMatchObject({ spanMs: 5_000, requests: 40 })
-    expect(history.traffic?.points).toEqual([[55, 8, 0, 0, 0]])
+    const traffic = trafficOf([90, 100_000], [130, 105_000], [170, 50_000], [210, 55_000])
+    expect(traffic).toMatchObject({ spanMs: 5_000, requests: 40 })
+    expect(traffic?.points).toEqual([[55, 8, 0, 0, 0]])
   })
 
   it('has a gap where a part of the fleet is not visible, instead of half the requests', () => {

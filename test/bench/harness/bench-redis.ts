@@ -2,20 +2,14 @@ import { Redis } from 'ioredis'
 import { startRedis } from '../../support/redis-server.ts'
 import type { Bench } from './bench.ts'
 
-export interface BenchRedis {
-  readonly port: number
-  readonly pid: number
-  /** For metering and preparing; no subject uses it. */
-  readonly control: Redis
-  /** A client as users get it: default settings, one connection. */
-  connect(): Promise<Redis>
-  stop(): Promise<void>
-}
+export type BenchRedis = Awaited<ReturnType<typeof startBenchRedis>>
 
-export async function startBenchRedis({ cleanups, report }: Bench): Promise<BenchRedis> {
+/** Starts a server. Its `control` is for metering and preparing, and no subject uses it. */
+export async function startBenchRedis({ cleanups, report }: Bench) {
   const server = await startRedis()
   const clients: Redis[] = []
 
+  /** A client as users get it: default settings, one connection. */
   async function connect(): Promise<Redis> {
     const client = new Redis(server.port)
     clients.push(client)

@@ -1,18 +1,5 @@
 import type { MaybePromise } from '@sluice/core'
 
-export interface LoopOptions {
-  readonly inFlight: number
-  readonly durationMs: number
-  check(): MaybePromise<boolean>
-}
-
-export interface LoopResult {
-  readonly checks: number
-  readonly allowed: number
-  readonly elapsedMs: number
-  readonly latenciesMs: readonly number[]
-}
-
 /** How much longer than its duration a round may take before it counts as hung. */
 const patienceMs = 10_000
 
@@ -21,7 +8,12 @@ export async function closedLoop({
   inFlight,
   durationMs,
   check,
-}: LoopOptions): Promise<LoopResult> {
+}: {
+  inFlight: number
+  durationMs: number
+  /** Resolves to whether it was allowed. */
+  check(): MaybePromise<boolean>
+}) {
   const latenciesMs: number[] = []
   let allowed = 0
   const startedAt = performance.now()

@@ -1,9 +1,9 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { answerParent } from '../../support/child.ts'
 import { checkTraffic } from '../harness/check-traffic.ts'
 import { clientKeys, inTurn } from '../harness/client-keys.ts'
 import type { Figures } from '../harness/figures.ts'
 import { SimulatedClock } from '../harness/simulated-clock.ts'
-import { churn } from './churn.ts'
 import { memoryContenders } from './memory-contenders.ts'
 import type { MemoryContender, MemorySetting, MemorySubject } from './memory-subject.ts'
 import { observeContenders } from './sluice-memory.ts'
@@ -21,6 +21,8 @@ const all = [...memoryContenders, ...observeContenders]
 const contender = all.find((one) => one.name === name)
 const slack = 1.05
 const realNow = Date.now
+/** How long (ms) the last keys of a churn have been expired in the end. */
+const afterwardsMs = 400
 
 interface Opened {
   readonly subject: MemorySubject
@@ -113,4 +115,41 @@ function close(): void {
 function found<T>(value: T | undefined): T {
   if (value === undefined) throw new Error(`the worker of '${name}' has nothing to measure`)
   return value
+}
+
+/**
+ * So many fresh keys, and then a trickle of others while those expire: the longest time that the event loop was held up, by
+ * collecting garbage, growing tables, sweeping, or timers that all come due.
+ */
+async function churn(contender: MemoryContender, setting: MemorySetting): Promise<Figures> {
+  const subject = contender.open(setting)
+  let number = 0
+  let longestPauseMs = 0
+  let turnStartedAt = performance.now()
+
+  async function turn(): Promise<void> {
+    for (let i = 0; i < 200; i++) {
+      number += 1
+      const passes = subject.check(`client-${number}`)
+      if (typeof passes !== 'boolean') await passes
+    }
+    await nextTurn()
+    const now = performance.now()
+    longestPauseMs = Math.max(longestPauseMs, now - turnStartedAt)
+    turnStartedAt = now
+  }
+
+  const startedAt = performance.now()
+  while (number < setting.keys) await turn()
+  const fillMs = performance.now() - startedAt
+  const endsAt = performance.now() + setting.windowMs + afterwardsMs
+  while (performance.now() < endsAt) {
+    await turn()
+    const wokenAt = performance.now() + 5
+    await sleep(5)
+    // Being late is a pause too; the sleep itself is none.
+    turnStartedAt = Math.min(performance.now(), wokenAt)
+  }
+  subject.close?.()
+  return { freshPerSecond: (setting.keys / fillMs) * 1000, longestPauseMs }
 }
