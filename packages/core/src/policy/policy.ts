@@ -66,7 +66,7 @@ class PolicyTable {
   countDenied?: Option<boolean, boolean> = flagOption(false)
   /**
    * Lifetime of a grant. For hot keys, a process takes grants of units from the store and spends
-   * them without calling it. At most a tenth of the window; `sliding-log` only. See
+   * them without further calls. At most a tenth of the window; `sliding-log` only. See
    * docs/prefetch.md for its cost.
    * @default none: every request calls the store
    */
@@ -106,8 +106,8 @@ class PolicyTable {
   /** Unit that clients see. @default 'requests'; 'concurrent-requests' for `concurrency` */
   unit?: Option<QuotaUnit> = optionalChoice(['requests', 'content-bytes', 'concurrent-requests'])
   /**
-   * Mode for requests under this policy while the store is failing. If a request has several, the
-   * strictest mode applies: 'closed', then 'fallback', then 'open'. @default the limiter's
+   * How to answer requests under this policy while the store is failing. If a request has several,
+   * the strictest mode applies: 'closed', then 'fallback', then 'open'. @default the limiter's
    */
   failureMode?: Option<FailureMode> = optionalChoice(failureModes)
 }

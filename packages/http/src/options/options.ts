@@ -20,7 +20,7 @@ export interface HttpPolicyFields<Native>
     OptionsOf<SharedTable<Native>> {
   /**
    * Units that one key may take in any window: a whole number ≥ 0, `unlimited`, or a function that
-   * returns one of them. `tiers(…)`, `schedule(…)` and `adaptive(…)` are limits that change by
+   * returns either. `tiers(…)`, `schedule(…)` and `adaptive(…)` are limits that change by
    * themselves.
    */
   limit: LimitOption<Native>
@@ -95,8 +95,8 @@ export class AppTable<Native, Handler> extends GuardTable<Native, Handler> {
    */
   routes?: Option<Routes<Native, Handler>> = checkedElsewhere
   /**
-   * Policies by name, which apply only to routes that name them. Each is one quota for all these
-   * routes. @default none
+   * Policies by name, which apply only to routes that name them. Each policy is one quota for all
+   * these routes. @default none
    */
   profiles?: Option<Profiles<Native>> = checkedElsewhere
 }
