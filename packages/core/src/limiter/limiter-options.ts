@@ -63,7 +63,7 @@ export type LimiterOptions = LimiterSettings &
   (
     | (PolicyOptions & Without<'policies'>)
     | ({
-        /** Quotas for every request. They are decided together, all or nothing. */
+        /** Quotas for every request. They are enforced together, all or nothing. */
         policies: readonly PolicyOptions[]
       } & Without<Shorthand>)
     | ({ penalty: PenaltyOptions } & Without<Shorthand | 'policies'>)

@@ -106,7 +106,7 @@ class PolicyTable {
   /** Unit that clients see. @default 'requests'; 'concurrent-requests' for `concurrency` */
   unit?: Option<QuotaUnit> = optionalChoice(['requests', 'content-bytes', 'concurrent-requests'])
   /**
-   * How to answer requests under this policy while the store is failing. If a request has several,
+   * Handling of requests under this policy while the store is failing. If policies differ,
    * the strictest mode applies: 'closed', then 'fallback', then 'open'. @default the limiter's
    */
   failureMode?: Option<FailureMode> = optionalChoice(failureModes)

@@ -17,8 +17,8 @@ export interface RegionalStoreOptions {
   /** Store of all regions, for the pool, policies with reach `global`, and the control plane. */
   global: Store
   /**
-   * Guaranteed share of each limit by region, a multiple of one millionth. The regions borrow the
-   * rest. All processes of all regions need the same shares.
+   * Guaranteed share of each limit by region, in multiples of one millionth. The regions borrow
+   * the rest. All processes of all regions need the same shares.
    */
   shares: Readonly<Record<string, number>>
   /**

@@ -63,7 +63,7 @@ export interface PolicyGuardOptions<Native, Handler = never>
   extends Optional<HttpPolicyFields<Native>>,
     OfLimiters<Native>,
     OptionsOf<GuardTable<Native, Handler>> {
-  /** Quotas for every request. They are decided together, all or nothing. */
+  /** Quotas for every request. They are enforced together, all or nothing. */
   policies?: readonly HttpPolicyOptions<Native>[] | undefined
 }
 
@@ -78,7 +78,7 @@ export type Profile<Native> = HttpPolicyOptions<Native> & Without<'name'>
 /** The options of a route. */
 class RouteTable<Native, Handler> extends GuardTable<Native, Handler> {
   /**
-   * Replaces the surrounding policies with those given here, or decides both together, all or
+   * Replaces the surrounding policies with those given here, or enforces both together, all or
    * nothing.
    * @default 'replace'
    */
@@ -143,7 +143,7 @@ export type NoPolicies = Without<Shorthand | 'policies'>
 type GuardPolicies<Native> =
   | (HttpPolicyOptions<Native> & Without<'policies'>)
   | ({
-      /** Quotas for every request. They are decided together, all or nothing. */
+      /** Quotas for every request. They are enforced together, all or nothing. */
       policies: readonly HttpPolicyOptions<Native>[]
     } & Without<Shorthand>)
 

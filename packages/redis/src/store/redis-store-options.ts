@@ -61,9 +61,9 @@ export interface RedisStoreOptions {
    */
   denialTtlMs?: number | undefined
   /**
-   * Interval (ms) at which a process reports that it is running, 1,000 to 60,000. From the reports,
-   * each process knows its share of the limits when Redis is down. With 0 it never reports; then
-   * set `instances` of the limiter. The clock is compared as often.
+   * Interval (ms) at which a process reports that it is running, 1,000 to 60,000. So each
+   * process knows its share of the limits when Redis is down. With 0 it never reports; then set
+   * `instances` of the limiter. The clock is compared as often.
    * @default 5_000
    */
   heartbeatMs?: number | undefined
