@@ -90,7 +90,7 @@ class PolicyTable {
    * @default 'region'
    */
   reach?: Option<Reach, Reach> = choiceOption('region', ['region', 'global'])
-  /** Enforces the policy, but never lists, names or counts it in a response. @default false */
+  /** Enforces the policy, but never shows it in a response. @default false */
   hidden?: Option<boolean, boolean> = flagOption(false)
   /**
    * `'shadow'` evaluates and counts the policy and reports it to `onShadow`, but never enforces it.

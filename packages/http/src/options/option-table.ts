@@ -115,8 +115,8 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
    */
   block?: Option<AccessListOptions, AccessList | undefined> = readList
   /**
-   * Blocks keys passed to `limiter.block`, and clients that are denied too often, longer each time.
-   * Applies to all routes of the guard, except those with their own or `false`.
+   * Blocks keys passed to `limiter.block`, and clients that are denied too often, for longer each
+   * time. Applies to all routes of the guard, except those with their own or `false`.
    * @default none
    */
   penalty?: Option<GuardPenalty<Native> | false> = (value, option) => {
