@@ -58,12 +58,12 @@ const rows = {
   sluice_used_ratio: {
     by: ['policy'],
     buckets: 'share',
-    help: 'Share of the limit that is used after an allowed request: near misses',
+    help: 'Share of the limit in use after an allowed request, to show near misses',
   },
   sluice_decision_seconds: {
     by: ['answered_by'],
     buckets: 'decision',
-    help: 'Time from the check to the decision, by who answered',
+    help: 'Time from the check to the decision, by source of the answer',
   },
   sluice_policy_limit: { unit: '{unit}', by: ['policy'], help: 'Declared limit of the policy' },
   sluice_policy_window_seconds: { by: ['policy'], help: 'Window of the policy' },
@@ -95,7 +95,7 @@ const rows = {
     help: 'Units that were admitted without the store and reported to it later',
   },
   sluice_breaker_state: { help: 'Circuit breaker of the store: 0 closed, 1 half-open, 2 open' },
-  sluice_fallback_active: { help: '1 while failure modes decide at least some requests, else 0' },
+  sluice_fallback_active: { help: '1 while some decisions come from a failure mode, else 0' },
   sluice_keys_owed: {
     unit: '{key}',
     aggregator: 'sum',
@@ -140,7 +140,7 @@ const rows = {
     unit: '{unit}',
     by: ['region'],
     aggregator: 'sum',
-    help: 'Units of the pool that this process holds unspent',
+    help: 'Unspent units of the pool that this process holds',
   },
   sluice_region_bound_units: {
     unit: '{unit}',

@@ -45,7 +45,7 @@ export class OutboundTable {
   /** Longest time that a call waits. @default '1m' */
   maxWait?: Option<Duration, number> = durationOption('1m', waitBoundMs)
   /**
-   * Longest time that a call may take once made. After that, its signal is aborted and it fails.
+   * Longest time that a call may run. After that, its signal is aborted and the call fails.
    * @default '1m'
    */
   timeout?: Option<Duration, number> = durationOption('1m', waitBoundMs)
@@ -91,7 +91,7 @@ export class CallTable {
   }
   /** Cancels the waiting call, or aborts the signal of the running one. @default none */
   signal?: Option<AbortSignal> = checkedElsewhere
-  /** Longest time that the call may take once made. @default the `timeout` of `createOutbound` */
+  /** Longest time that the call may run. @default the `timeout` of `createOutbound` */
   timeout?: Option<Duration, number>
   /** Name of the call in the audit trail. @default 'call' */
   label?: Option<string, string> = (label = 'call') => label

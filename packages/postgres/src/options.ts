@@ -47,7 +47,7 @@ class PostgresTable {
   }
   /**
    * Makes each connection prepare its statements, which saves Postgres a third of the CPU of a
-   * small call. Leave it out behind PgBouncer before 1.21.
+   * small call. Leave it unset behind PgBouncer before 1.21.
    * @default false
    */
   prepare?: Option<boolean, boolean> = flagOption(false)

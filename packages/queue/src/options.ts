@@ -56,7 +56,7 @@ class QueueTable<Native> extends QueueObserverTable {
     return secret
   }
   /**
-   * Returns the URL of a finished job's result. The monitor redirects clients there with 303.
+   * Returns the URL of a finished job's result. The monitor redirects clients to it with 303.
    * @default the result itself, with 200
    */
   resultUrl?: Option<FindResultUrl> = functionOption('a function of the job')

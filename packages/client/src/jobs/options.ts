@@ -22,8 +22,8 @@ export class WaitForTable {
   /** Cancels the wait. @default none */
   signal?: Option<AbortSignal> = (signal) => signal
   /**
-   * Wait (ms) before each poll if the server does not send one. It grows by half each time, up to
-   * 30 s. @default 1000
+   * Wait (ms) before each poll if the server does not send one. The wait grows by half each time,
+   * up to 30 s. @default 1000
    */
   intervalMs?: Option<number, number> = msOption(1000)
   /** Longest total wait (ms), including polls, before a `StillPendingError`. @default 600,000 */
@@ -38,7 +38,7 @@ export class WaitForTable {
    * 'pending' or 'running'
    */
   isPending?: Option<(response: Response) => boolean | Promise<boolean>> = functionOption
-  /** Called with each response for a job that is not done. Its body is cancelled afterwards. */
+  /** Called with each response for a job that is not done. The body is cancelled afterwards. */
   onPending?: Option<(response: Response) => void> = functionOption
 }
 

@@ -29,7 +29,7 @@ export interface ReserveOptions extends CostOptions {
 export interface PeekOptions extends CostOptions {
   /**
    * Limits by policy name, for limits that depend on the request: whole numbers ≥ 0, or
-   * `unlimited`. @default the policy's limit; if it depends on the request, the one for the last
+   * `unlimited`. @default the policy's limit; if it depends on the request, the limit of the last
    * request for the key
    */
   limits?: Readonly<Record<string, number | typeof unlimited>>

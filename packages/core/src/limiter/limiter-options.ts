@@ -27,7 +27,7 @@ export interface LimiterSettings extends ObserverOptions {
   /** The mode while the store is failing. @default 'fallback' */
   failureMode?: FailureMode | undefined
   /**
-   * Longest time (ms) that a request waits for the store before the failure mode decides: 1 to
+   * Longest time (ms) that a request waits for the store before the failure mode applies: 1 to
    * 60,000.
    * @default 100
    */
@@ -39,8 +39,8 @@ export interface LimiterSettings extends ObserverOptions {
    */
   fallback?: MemoryStore | undefined
   /**
-   * Number of processes that share the limits, 1 to 1,000,000. Each enforces its share while the
-   * store is failing.
+   * Number of processes that share the limits, 1 to 1,000,000. Each process enforces its share
+   * while the store is failing.
    * @default as many as the store has seen, initially 1
    */
   instances?: number | undefined
@@ -63,7 +63,7 @@ export type LimiterOptions = LimiterSettings &
   (
     | (PolicyOptions & Without<'policies'>)
     | ({
-        /** Quotas for every request. They are decided together, all or nothing. */
+        /** Quotas for every request. They are enforced together, all or nothing. */
         policies: readonly PolicyOptions[]
       } & Without<Shorthand>)
     | ({ penalty: PenaltyOptions } & Without<Shorthand | 'policies'>)

@@ -181,8 +181,7 @@ export interface Observers<Request = unknown> {
 /** Observers as options. */
 export interface ObserverOptions<Request = unknown> {
   /**
-   * An object with methods such as `onDecision`, or a list of such objects. Each object gets the
-   * events that it has a method for.
+   * An object with methods such as `onDecision`, or a list of such objects.
    * @default none
    */
   observers?: Observers<Request> | readonly Observers<Request>[] | undefined

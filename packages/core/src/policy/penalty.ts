@@ -24,8 +24,8 @@ export interface AutomaticPenalty extends NamedPenalty {
    */
   after: number
   /**
-   * Window in which denials are counted. It starts at the first denial, and restarts at the first
-   * one after it ends.
+   * Window in which denials are counted. It starts at the first denial, and again at the first
+   * denial after its end.
    */
   within: Duration
   /** Duration of the first block. */
@@ -37,7 +37,7 @@ export interface AutomaticPenalty extends NamedPenalty {
    * @default 2
    */
   factor?: number | undefined
-  /** Longest block, at least `for`. @default '1d', or `for` if that is longer */
+  /** Duration of the longest block, at least `for`. @default '1d', or `for` if that is longer */
   max?: Duration | undefined
   /**
    * Resets the policies that count the blocked key, so that it has its full quota after the block.

@@ -66,7 +66,7 @@ class PolicyTable {
   countDenied?: Option<boolean, boolean> = flagOption(false)
   /**
    * Lifetime of a grant. For hot keys, a process takes grants of units from the store and spends
-   * them without calling it. At most a tenth of the window; `sliding-log` only. See
+   * them without further calls. At most a tenth of the window; `sliding-log` only. See
    * docs/prefetch.md for its cost.
    * @default none: every request calls the store
    */
@@ -90,7 +90,7 @@ class PolicyTable {
    * @default 'region'
    */
   reach?: Option<Reach, Reach> = choiceOption('region', ['region', 'global'])
-  /** Enforces the policy, but never lists, names or counts it in a response. @default false */
+  /** Enforces the policy, but never shows it in a response. @default false */
   hidden?: Option<boolean, boolean> = flagOption(false)
   /**
    * `'shadow'` evaluates and counts the policy and reports it to `onShadow`, but never enforces it.
@@ -106,8 +106,8 @@ class PolicyTable {
   /** Unit that clients see. @default 'requests'; 'concurrent-requests' for `concurrency` */
   unit?: Option<QuotaUnit> = optionalChoice(['requests', 'content-bytes', 'concurrent-requests'])
   /**
-   * Mode for requests under this policy while the store is failing. If a request has several, the
-   * strictest mode applies: 'closed', then 'fallback', then 'open'. @default the limiter's
+   * Handling of requests under this policy while the store is failing. If policies differ,
+   * the strictest mode applies: 'closed', then 'fallback', then 'open'. @default the limiter's
    */
   failureMode?: Option<FailureMode> = optionalChoice(failureModes)
 }

@@ -17,7 +17,7 @@ export interface RegionalStoreOptions {
   /** Store of all regions, for the pool, policies with reach `global`, and the control plane. */
   global: Store
   /**
-   * Guaranteed share of each limit by region, in steps of at least a millionth. The regions borrow
+   * Guaranteed share of each limit by region, in multiples of one millionth. The regions borrow
    * the rest. All processes of all regions need the same shares.
    */
   shares: Readonly<Record<string, number>>

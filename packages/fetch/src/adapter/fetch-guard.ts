@@ -5,7 +5,7 @@ import { createGuard, invalid, laxRouting, warnOnce } from '@sluice/http'
 export interface FetchOptions<Asked extends readonly unknown[]> {
   /**
    * Returns the client's address, for example from a header that your proxy sets. If there is none,
-   * `onMissingKey` decides. With 'ip' the request is an error, because it would share a key.
+   * `onMissingKey` applies. With 'ip' the request is an error, because it would share a key.
    * @default the address of the connection
    */
   addressOf?: ((...asked: Asked) => string | undefined) | undefined

@@ -18,7 +18,7 @@ import type { Report } from '../request/user-functions.ts'
 import { type Reading, SignalTable, smoothed } from './signal.ts'
 
 class ShedTable<Native> extends SignalTable {
-  /** Classes, least important first: `['batch', 'critical']`. The last is never refused. */
+  /** Classes, least important first: `['batch', 'critical']`. The last class is never refused. */
   classes: RequiredOption<readonly string[]> = classesOf
   /**
    * Returns the class of a request. A request with no class or an unknown one is in the least

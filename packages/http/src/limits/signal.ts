@@ -30,8 +30,8 @@ export interface Signal {
 /** A signal, and the way it is watched. */
 export class SignalTable {
   /**
-   * `eventLoopDelay()`, `eventLoopUtilization()`, `cpu()`, or a function that returns a number ≥ 0,
-   * which needs `low` and `high`.
+   * `eventLoopDelay()`, `eventLoopUtilization()`, `cpu()`, or, with `low` and `high`, a function
+   * that returns a number ≥ 0.
    */
   signal: RequiredOption<Signal | (() => MaybePromise<number>)> = (signal, option) => {
     if (isSignal(signal) || typeof signal === 'function') return signal
@@ -39,15 +39,15 @@ export class SignalTable {
       'eventLoopDelay(), eventLoopUtilization(), cpu() or a function that finds a number'
     throw invalid({ option }, signal, legal)
   }
-  /** Value below which there is room for more: a number ≥ 0. @default the signal's own */
+  /** Signal value below which there is room for more: a number ≥ 0. @default the signal's own */
   low?: Option<number> = checkedElsewhere
-  /** Value above which the load is too high: more than `low`. @default the signal's own */
+  /** Signal value above which the load is too high: more than `low`. @default the signal's own */
   high?: Option<number> = checkedElsewhere
-  /** Shortest time between two samples. Only requests trigger them. @default '1s' */
+  /** Shortest time between two samples, which only requests trigger. @default '1s' */
   interval?: Option<Duration, number> = durationOption('1s', durationMs)
   /**
-   * Time over which older values fade from the average of the signal. After a change, the next one
-   * waits just as long, so that the effect shows first.
+   * Time over which older values fade from the average of the signal. Two changes are at least this
+   * far apart, so that the first shows its effect.
    * @default three intervals
    */
   smoothing?: Option<Duration> = checkedElsewhere

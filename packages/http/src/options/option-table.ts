@@ -63,7 +63,7 @@ export class SharedTable<Native> {
     return wholeNumber(value, { option, code: 'SLUICE_COST_INVALID' }, { min: 0 })
   }
   /**
-   * Holds units while a request runs. Its handler spends them: `request.rateLimit.spend(n)`. A
+   * Holds units while a request runs. The handler spends them: `request.rateLimit.spend(n)`. A
    * function returns how many to hold; `true` holds the `cost`. For `sliding-log` and
    * `fixed-window`. See docs/budgets.md.
    * @default false
@@ -73,8 +73,8 @@ export class SharedTable<Native> {
     throw invalid({ option }, value, 'true, or a function that finds the units')
   }
   /**
-   * Limit if a limit function returns neither a whole number ≥ 0 nor `unlimited`. Required with
-   * such a function.
+   * Limit if a limit function returns neither a whole number ≥ 0 nor `unlimited`. Required with a
+   * limit function.
    */
   defaultLimit?: Option<number> = checkedElsewhere
   /**
@@ -93,8 +93,8 @@ export class SharedTable<Native> {
     'a function of the request and its response',
   )
   /**
-   * Clients that the policy is enforced for: a share of the keys, or a function of the request. It
-   * is in shadow mode for all others.
+   * Clients that the policy is enforced for: a share of the keys, or a function of the request. For
+   * others, the policy is in shadow mode.
    * @default everybody
    */
   enforce?: Option<EnforcedShare | ((native: Native) => MaybePromise<boolean>)> = checkedElsewhere
@@ -115,8 +115,8 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
    */
   block?: Option<AccessListOptions, AccessList | undefined> = readList
   /**
-   * Blocks clients that are denied too often, longer each time, and keys passed to
-   * `limiter.block`. Applies to all routes of the guard, except those with their own or `false`.
+   * Blocks keys passed to `limiter.block`, and clients that are denied too often, for longer each
+   * time. Applies to all routes of the guard, except those with their own or `false`.
    * @default none
    */
   penalty?: Option<GuardPenalty<Native> | false> = (value, option) => {
@@ -131,7 +131,7 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
   /** Action for requests without a key. @default 'ip' */
   onMissingKey?: Option<MissingKey, MissingKey> = choiceOption('ip', missingKeyModes)
   /**
-   * Key that a client repeats in a retry, so that the two are charged as one: `true` for the
+   * Key that a client repeats in a retry, so that both requests are charged as one: `true` for the
    * Idempotency-Key header, or a resolver. A retry has the same key, method, path, cost and
    * identity as the request before it. In the longest window of the policies, three retries are
    * free. `false`: none, for a route.

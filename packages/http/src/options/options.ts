@@ -20,7 +20,7 @@ export interface HttpPolicyFields<Native>
     OptionsOf<SharedTable<Native>> {
   /**
    * Units that one key may take in any window: a whole number ≥ 0, `unlimited`, or a function that
-   * returns one of them. `tiers(…)`, `schedule(…)` and `adaptive(…)` are limits that change by
+   * returns either. `tiers(…)`, `schedule(…)` and `adaptive(…)` are limits that change by
    * themselves.
    */
   limit: LimitOption<Native>
@@ -63,7 +63,7 @@ export interface PolicyGuardOptions<Native, Handler = never>
   extends Optional<HttpPolicyFields<Native>>,
     OfLimiters<Native>,
     OptionsOf<GuardTable<Native, Handler>> {
-  /** Quotas for every request. They are decided together, all or nothing. */
+  /** Quotas for every request. They are enforced together, all or nothing. */
   policies?: readonly HttpPolicyOptions<Native>[] | undefined
 }
 
@@ -78,7 +78,7 @@ export type Profile<Native> = HttpPolicyOptions<Native> & Without<'name'>
 /** The options of a route. */
 class RouteTable<Native, Handler> extends GuardTable<Native, Handler> {
   /**
-   * Replaces the surrounding policies with those given here, or decides both together, all or
+   * Replaces the surrounding policies with those given here, or enforces both together, all or
    * nothing.
    * @default 'replace'
    */
@@ -95,8 +95,8 @@ export class AppTable<Native, Handler> extends GuardTable<Native, Handler> {
    */
   routes?: Option<Routes<Native, Handler>> = checkedElsewhere
   /**
-   * Policies by name, which apply only to routes that name them. Each is one quota for all these
-   * routes. @default none
+   * Policies by name, which apply only to routes that name them. Each policy is one quota for all
+   * these routes. @default none
    */
   profiles?: Option<Profiles<Native>> = checkedElsewhere
 }
@@ -143,7 +143,7 @@ export type NoPolicies = Without<Shorthand | 'policies'>
 type GuardPolicies<Native> =
   | (HttpPolicyOptions<Native> & Without<'policies'>)
   | ({
-      /** Quotas for every request. They are decided together, all or nothing. */
+      /** Quotas for every request. They are enforced together, all or nothing. */
       policies: readonly HttpPolicyOptions<Native>[]
     } & Without<Shorthand>)
 

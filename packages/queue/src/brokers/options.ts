@@ -20,8 +20,8 @@ export class KeptTable {
    */
   maxDeadLetters?: Option<number, number> = countOption(10_000, { min: 0 })
   /**
-   * Maximum number of other outcomes, which are kept for `retention`. The oldest are dropped
-   * first, with their idempotency keys.
+   * Maximum number of outcomes kept for `retention`, not counting dead letters. The oldest are
+   * dropped first, with their idempotency keys.
    * @default 100_000
    */
   maxKept?: Option<number, number> = countOption(100_000, { min: 0 })

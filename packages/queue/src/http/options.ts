@@ -43,7 +43,7 @@ class AdmissionTable<Native> {
    */
   admit?: Option<Admit, Admit> = choiceOption('always', ['always', 'overflow', 'preferred'])
   /**
-   * Names of the soft policies. A request that exceeds only these is queued; any other
+   * Names of the soft policies. A request that exceeds only soft policies is queued; any other
    * excess is refused. `overflow` only.
    * @default all
    */
@@ -80,7 +80,7 @@ class AdmissionTable<Native> {
   /** Longest time that a request is held for `Prefer: wait`. @default '30s' */
   maxWait?: Option<Duration, number> = durationOption('30s', waitBoundMs)
   /**
-   * Maximum number of requests that this process holds for `Prefer: wait`. Further ones are
+   * Maximum number of requests that this process holds for `Prefer: wait`. Further requests are
    * answered immediately.
    * @default 1_000
    */

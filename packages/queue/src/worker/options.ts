@@ -43,12 +43,12 @@ class WorkerTable<Payload, Result> extends QueueObserverTable {
    */
   backoff?: Option<OptionsOf<BackoffTable>, Backoff> = backoffOf
   /**
-   * Longest time that a run may take. After that, its signal is aborted and it fails.
+   * Longest time that a run may take. Then the run's signal is aborted and the run fails.
    * @default '5m'
    */
   timeout?: Option<Duration, number> = durationOption('5m', timerMs)
   /**
-   * Time after which a silent worker's job runs elsewhere; may take twice as long. At least a
+   * Time after which a silent worker's job runs elsewhere; this may take twice as long. At least a
    * second. Shared brokers only.
    * @default '30s'
    */
@@ -77,10 +77,7 @@ interface RateOptions {
    * @default no limit
    */
   limit: number
-  /**
-   * Window of `limit`: milliseconds, or a string such as `'1s'`. For a steady pace, make it short:
-   * 1 in `'50ms'`, not 20 in `'1s'`.
-   */
+  /** Window of `limit`. For a steady pace, make it short: 1 in `'50ms'`, not 20 in `'1s'`. */
   window: Duration
   /**
    * Store that counts `limit`. A broker shared by several processes needs the Redis store.

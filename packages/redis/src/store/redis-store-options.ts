@@ -61,8 +61,8 @@ export interface RedisStoreOptions {
    */
   denialTtlMs?: number | undefined
   /**
-   * Interval (ms) at which a process reports that it is running, 1,000 to 60,000. This tells each
-   * process its share of the limits when Redis is down. With 0 it never reports; then set
+   * Interval (ms) at which a process reports that it is running, 1,000 to 60,000. So each
+   * process knows its share of the limits when Redis is down. With 0 it never reports; then set
    * `instances` of the limiter. The clock is compared as often.
    * @default 5_000
    */

@@ -40,7 +40,7 @@ class RabbitmqTable extends SharedTable {
     "1 to 100 letters, digits, '.', '_' and '-'",
   )
   /**
-   * The server's `consumer_timeout`, after which it takes a job back from a worker.
+   * The server's `consumer_timeout`, after which the server takes a job back from a worker.
    * @default '30m', as on the server
    */
   consumerTimeout?: Option<Duration, number> = durationOption('30m', durationMs)
