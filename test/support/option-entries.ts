@@ -125,7 +125,9 @@ export function optionEntries(program: ts.Program): OptionEntries {
     if (type.isStringLiteral()) return code(`'${type.value}'`)
     if (checker.isArrayType(type)) {
       const [element] = checker.getTypeArguments(type as ts.TypeReference)
-      return element ? `list of ${typeOf(element)}` : 'list'
+      return element
+        ? `list of ${typeOf(element).replace(/^(string|number|object)$/, '$1s')}`
+        : 'list'
     }
     if (type.getCallSignatures().length > 0) return 'function'
     const text = checker.typeToString(type).replace(/<.*>/gs, '')
