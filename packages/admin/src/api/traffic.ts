@@ -67,10 +67,12 @@ export class TrafficHistory {
 
   /** The counts of the span, and the points of all that is kept. */
   get traffic(): Traffic | undefined {
-    const live = this.#samples.at(-1)
+    const processes = this.#samples.at(-1)?.processes
     // Counts of another number of processes cannot be compared, nor first reports after an outage.
-    const other = this.#samples.findLastIndex((each) => each.processes !== live?.processes)
-    const base = other < 0 ? this.#samples[0] : (this.#samples[other + 3] ?? live)
+    const other = this.#samples.findLastIndex((each) => each.processes !== processes)
+    const isEarly = other >= 0 && this.#samples.length < other + 5
+    const base = this.#samples[isEarly || other < 0 ? 0 : other + 3]
+    const live = isEarly ? this.#samples[other] : this.#samples.at(-1)
     if (!base || !live) return undefined
     const policies = live.policies.map((policy) => ratesOf(policy, base))
     return {

@@ -13,11 +13,7 @@ export function Numbers({ traffic, audit }: { traffic: Rates; audit: Audit | und
   const { requests, denied, shadowDenied, nearMisses, p50Ms, p99Ms } = traffic
   const share = requests === 0 ? 0 : denied / requests
   const tiles: readonly (readonly [label: string, value: string, note: string, tone?: Tone])[] = [
-    [
-      'Requests',
-      traffic.spanMs > 0 ? `${brief(requests / seconds)}/s` : '–',
-      `${count(requests)} in all`,
-    ],
+    ['Requests', `${brief(requests / seconds)}/s`, `${count(requests)} in all`],
     ['Denied', percent(share), `${count(denied)} requests`, denied > 0 ? 'deny' : 'none'],
     [
       'Near misses',
