@@ -45,11 +45,11 @@ export const parts: Readonly<Record<string, Part>> = {
   },
   models: {
     claim: 'Grants and reservations never exceed a limit, whatever the message order',
-    how: '[Models](#the-models) go through every state that two processes can reach',
+    how: '[Models](#the-models) visit every state that two processes can reach',
     ...{ files: ['prefetch/model', 'budgets/model'], size: ['worlds'] },
   },
   twins: {
-    claim: 'Memory, Redis and Postgres decide alike',
+    claim: 'Memory, Redis and Postgres make the same decisions',
     how: 'Random traces run on each store and on a [naive implementation](../test/stores/oracle/oracle.ts)',
     ...{ files: ['stores/differential'], size: ['traces'] },
   },
