@@ -19,7 +19,7 @@ class ClientTable {
   fetch?: Option<Fetch> = functionOption
   /** Maximum number of retries of a call: 0 or more. @default 4 */
   retries?: Option<number, number> = countOption(4)
-  /** Longest single wait (ms). A call that would wait longer gets its response. @default 60,000 */
+  /** Longest single wait (ms). Beyond that, the call returns the response. @default 60,000 */
   maxWaitMs?: Option<number, number> = boundOption(60_000)
   /** Longest total wait of a call (ms), not counting the requests themselves. @default 180,000 */
   maxTotalWaitMs?: Option<number, number> = boundOption(180_000)
@@ -29,7 +29,7 @@ class ClientTable {
   maxBackoffMs?: Option<number, number> = msOption(30_000)
   /**
    * Maximum random time (ms) added to a wait that the server sends, or a tenth of that wait if
-   * longer. Each further refusal of the call doubles it.
+   * longer. Each further refusal doubles the maximum.
    * @default 250
    */
   jitterMs?: Option<number, number> = msOption(250)

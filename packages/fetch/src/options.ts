@@ -19,8 +19,8 @@ export type RateLimitHandler<Info = FetchInfo> = FetchHandler<Info, RequestDecis
 export type RateLimitOptions<Info = FetchInfo> = GuardOptions<Request, RateLimitHandler<Info>> &
   FetchOptions<[request: Request, info: Info]> & {
     /**
-     * Route of the handler, such as `POST /login`. Policies without a name count separately for it,
-     * and `route()` returns it. @default the whole application
+     * Route of the handler, such as `POST /login`. Policies without a name count separately for
+     * this route, and the key `route()` returns it. @default the whole application
      */
     route?: string | undefined
   }

@@ -33,7 +33,7 @@ import {
 /** The options of `collectMetrics`. */
 class MetricsTable {
   /**
-   * Store of the limiters. Key digests then match those in the store, and the fleet adds up counts
+   * Store of the limiters. Key digests match those in the store, and the processes exchange counts
    * and busiest keys every few seconds.
    * @default none: this process alone, and digests without a secret
    */

@@ -114,7 +114,7 @@ const rows = {
   sluice_uncounted_units: {
     unit: '{unit}',
     aggregator: 'sum',
-    help: 'Units that policies with async have admitted and the store has not confirmed',
+    help: 'Units that policies with async admitted and that the store has not confirmed',
   },
   sluice_uncounted_bound_units: {
     unit: '{unit}',
@@ -140,7 +140,7 @@ const rows = {
     unit: '{unit}',
     by: ['region'],
     aggregator: 'sum',
-    help: 'Unspent units of the pool that this process holds',
+    help: 'Unspent units that this process holds from the pool',
   },
   sluice_region_bound_units: {
     unit: '{unit}',
@@ -212,7 +212,7 @@ const rows = {
   sluice_series_overflow_total: {
     unit: '{series}',
     by: ['metric'],
-    help: 'Number of times a label value became other for lack of room',
+    help: 'Number of times a label value was recorded as other for lack of room',
   },
 } as const
 

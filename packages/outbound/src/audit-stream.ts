@@ -20,8 +20,8 @@ class AuditStreamTable {
   /** Approximate number of latest entries to keep: a whole number ≥ 1. @default 100_000 */
   maxKept?: Option<number, number> = countOption(100_000, { min: 1 })
   /**
-   * Entries that may be on their way to Redis at once: a whole number ≥ 1. While Redis does not
-   * answer, further entries are dropped.
+   * Entries that may be on their way to Redis at once: a whole number ≥ 1. Further entries are
+   * dropped until Redis answers.
    * @default 10_000
    */
   maxPending?: Option<number, number> = countOption(10_000, { min: 1 })

@@ -26,7 +26,7 @@ import type { Quota } from './fleet/quota-units.ts'
 /** The options of `createOutbound`. */
 export class OutboundTable {
   /**
-   * Name of the third party. Processes with the same name and store share its quotas. Letters,
+   * Name of the third party. Processes with the same name and store share the quotas. Letters,
    * digits, `.`, `_` and `-`.
    */
   name: RequiredOption<string> = (name, option) => {
@@ -50,8 +50,8 @@ export class OutboundTable {
    */
   timeout?: Option<Duration, number> = durationOption('1m', waitBoundMs)
   /**
-   * Time in which a failed call may still reach the third party. The call holds its units for that
-   * time plus one window.
+   * Time during which a failed call may still reach the third party. The call holds its units for
+   * that time plus one window.
    * @default '5s'
    */
   lateArrival?: Option<Duration, number> = durationOption('5s', waitBoundMs)

@@ -32,7 +32,7 @@ class QueueTable<Native> extends QueueObserverTable {
   maxDepthPerIdentity?: Option<number> = checkedElsewhere
   /** Longest time that a job waits before it expires. @default '1h' */
   maxAge?: Option<Duration, number> = durationOption('1h', windowMsOf)
-  /** Time for which a job's outcome and idempotency key are kept after its end. @default '1h' */
+  /** Time for which the outcome and idempotency key of a finished job are kept. @default '1h' */
   retention?: Option<Duration, number> = durationOption('1h', windowMsOf)
   /** Maximum size of a job as JSON, in bytes. @default 100_000 */
   maxJobBytes?: Option<number, number> = countOption(100_000, { min: 100, max: 100_000_000 })
@@ -48,7 +48,7 @@ class QueueTable<Native> extends QueueObserverTable {
   }
   /**
    * Secret for the digests of identities in jobs, so that nobody can guess the identities. All
-   * processes need the same one.
+   * processes need the same secret.
    * @default none
    */
   secret?: Option<string> = (secret) => {

@@ -10,8 +10,8 @@ export interface ConcurrencyOptions {
    */
   lease?: Duration | undefined
   /**
-   * `concurrency` only: the wait sent to a refused client, because nobody knows when a request will
-   * end.
+   * `concurrency` only: the wait to send to a refused client, since nobody knows when a running
+   * request will end.
    * @default '1s'
    */
   retryAfter?: Duration | undefined

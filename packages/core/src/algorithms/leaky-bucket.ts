@@ -7,7 +7,7 @@ import { checkUnits, wholeUnits } from './max-units.ts'
 
 export interface LeakyBucketOptions {
   /**
-   * `leaky-bucket` only: maximum number of units that wait for their turn, a whole number ≥ 0.
+   * `leaky-bucket` only: maximum number of units that may wait, a whole number ≥ 0.
    * @default as many as `maxDelay` allows
    */
   queue?: number | undefined

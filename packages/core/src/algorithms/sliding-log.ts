@@ -12,8 +12,8 @@ import { plainWindow } from './flat-codec.ts'
 
 export interface SlidingLogOptions {
   /**
-   * `sliding-log` only: recorded times are rounded up to multiples of this, which limits a key to
-   * `window / resolution + 1` entries and never admits extra requests. @default 1 ms: exact
+   * `sliding-log` only: recorded times are rounded up to multiples of this duration, which limits a
+   * key to `window / resolution + 1` entries and never admits extra requests. @default 1 ms: exact
    */
   resolution?: Duration | undefined
 }

@@ -33,8 +33,8 @@ export interface LimiterSettings extends ObserverOptions {
    */
   deadlineMs?: number | undefined
   /**
-   * Memory store used while the store is unavailable, shared by all limiters of the store.
-   * `memoryStore({ maxKeys })` changes its bound of 100,000 keys.
+   * Memory store used while the store is unavailable. All limiters of the store share it.
+   * `memoryStore({ maxKeys })` changes the bound of 100,000 keys.
    * @default memoryStore()
    */
   fallback?: MemoryStore | undefined

@@ -9,7 +9,7 @@ interface NamedPenalty {
   /**
    * Name that blocked clients see. Penalties with the same name and `within` on one store are the
    * same penalty. A key that is blocked in one place is blocked in all of them.
-   * @default none: private to its limiter, shown as `penalty`
+   * @default none: private to its limiter and shown as `penalty`
    */
   name?: string | undefined
   /** Enforces the penalty, but never names it in a response. @default false */
@@ -24,8 +24,8 @@ export interface AutomaticPenalty extends NamedPenalty {
    */
   after: number
   /**
-   * Window in which denials are counted. It starts at the first denial, and again at the first
-   * denial after its end.
+   * Window in which denials are counted. The first denial starts it, and the first denial after its
+   * end starts the next one.
    */
   within: Duration
   /** Duration of the first block. */
@@ -40,7 +40,7 @@ export interface AutomaticPenalty extends NamedPenalty {
   /** Duration of the longest block, at least `for`. @default '1d', or `for` if that is longer */
   max?: Duration | undefined
   /**
-   * Resets the policies that count the blocked key, so that it has its full quota after the block.
+   * Resets the policies that count the blocked key, so that the key has its full quota afterwards.
    * Without it, a client whose block is shorter than a window stays out until the window ends. It
    * requires a `for` of at least a second, and no policy with `countDenied`.
    * @default false

@@ -39,7 +39,7 @@ class PolicyTable {
    * Name of the quota in headers, metrics and keys. All policies with the same name on one store
    * share one count for each key, in all limiters, routes and processes, so they should have one
    * limit too. Printable ASCII; best is `^[A-Za-z][A-Za-z0-9._-]{0,63}$`.
-   * @default none: the policy is private to its limiter, shown as `default`
+   * @default none: the policy is private to its limiter and shown as `default`
    */
   name?: Option<string> = (value, option) =>
     value === undefined ? undefined : policyName(value, option)
@@ -49,7 +49,7 @@ class PolicyTable {
    */
   limit: RequiredOption<number | typeof unlimited, number> = policyLimit
   /**
-   * Share of the limit that is left unused, 0 to 0.5: `limit: 100, headroom: 0.1` allows 90, and
+   * Share of the limit to leave unused, 0 to 0.5: `limit: 100, headroom: 0.1` allows 90, and
    * clients see 90. For the quota of an upstream that others use too, or that counts slightly
    * differently. @default 0
    */
@@ -79,7 +79,7 @@ class PolicyTable {
   reserve?: Option<boolean> = checkedElsewhere
   /**
    * Decides from the last known state of a key, and updates the store afterwards. A key may exceed
-   * its limit by `maxUncounted` units per process. Not for buckets and `concurrency`. See
+   * its limit by up to `maxUncounted` units per process. Not for buckets and `concurrency`. See
    * docs/prefetch.md.
    * @default none: the store decides every request
    */
@@ -93,7 +93,7 @@ class PolicyTable {
   /** Enforces the policy, but never shows it in a response. @default false */
   hidden?: Option<boolean, boolean> = flagOption(false)
   /**
-   * `'shadow'` evaluates and counts the policy and reports it to `onShadow`, but never enforces it.
+   * `'shadow'` evaluates the policy, counts its units and calls `onShadow`, but refuses nothing.
    * @default 'enforce'
    */
   mode?: Option<PolicyMode, PolicyMode> = choiceOption('enforce', ['enforce', 'shadow'])

@@ -12,13 +12,13 @@ import { Shares } from './shares.ts'
 export interface RegionalStoreOptions {
   /** Region of this process, one of those in `shares`. */
   region: string
-  /** Store of this region. It decides everything that it can. */
+  /** Store of this region. It makes every decision that it can make alone. */
   local: Store
   /** Store of all regions, for the pool, policies with reach `global`, and the control plane. */
   global: Store
   /**
-   * Guaranteed share of each limit by region, in multiples of one millionth. The regions borrow
-   * the rest. All processes of all regions need the same shares.
+   * Guaranteed share of each limit by region, in multiples of one millionth. The regions borrow the
+   * rest from a pool. All processes of all regions need the same shares.
    */
   shares: Readonly<Record<string, number>>
   /**

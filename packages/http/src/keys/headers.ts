@@ -49,7 +49,7 @@ function headerName(name: unknown, option: string): string {
 /** Options of `bearer`, and of other keys that a client sends. */
 export interface CredentialOptions<Native = unknown> {
   /**
-   * Returns whether you issued this credential; may be async. Only `true` counts. Otherwise the
+   * Returns whether you issued this credential; may be async. Only `true` means yes. Otherwise the
    * request has no such key, and the next resolver of `firstOf`, or `onMissingKey`, decides.
    * **Without `verify`, each made-up credential gets a full limit.** `false` means that something
    * before the limiter has refused those, so nothing is verified here.

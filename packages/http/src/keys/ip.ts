@@ -3,7 +3,7 @@ import { canonicalIp, type IpPrefixes, remember } from './canonical-ip.ts'
 import { defineIdentity, type IdentityResolver } from './resolver.ts'
 
 class IpTable {
-  /** Length of the IPv6 prefix, 1 to 128. A customer has a /64 or more. @default 64 */
+  /** Length of the IPv6 prefix, 1 to 128. Each customer has at least a /64. @default 64 */
   prefix6?: Option<number, number> = countOption(64, { min: 1, max: 128 })
   /** Length of the IPv4 prefix, 1 to 32. @default 32 */
   prefix4?: Option<number, number> = countOption(32, { min: 1, max: 32 })

@@ -3,7 +3,7 @@ import { invalid, type Option, type OptionsOf, objectOption, orDefault } from '@
 import type { Signal } from './signal.ts'
 
 class CpuTable {
-  /** Number of cores that the process may use: more with threads, less in containers. @default 1 */
+  /** Cores the process may use: over 1 with threads, under 1 in small containers. @default 1 */
   cores?: Option<number, number> = (given, option) => {
     const cores = orDefault(given, 1)
     if (typeof cores === 'number' && Number.isFinite(cores) && cores > 0) return cores

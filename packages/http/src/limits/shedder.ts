@@ -21,8 +21,8 @@ class ShedTable<Native> extends SignalTable {
   /** Classes, least important first: `['batch', 'critical']`. The last class is never refused. */
   classes: RequiredOption<readonly string[]> = classesOf
   /**
-   * Returns the class of a request. A request with no class or an unknown one is in the least
-   * important class. Called only under load.
+   * Returns the class of a request. A request with no class or an unknown class is in the least
+   * important one. Called only under load.
    */
   priority: RequiredOption<(native: Native) => MaybePromise<string | null | undefined>> = (
     priority,

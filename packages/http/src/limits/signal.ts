@@ -43,11 +43,11 @@ export class SignalTable {
   low?: Option<number> = checkedElsewhere
   /** Signal value above which the load is too high: more than `low`. @default the signal's own */
   high?: Option<number> = checkedElsewhere
-  /** Shortest time between two samples, which only requests trigger. @default '1s' */
+  /** Shortest time between two samples. Only requests trigger a sample. @default '1s' */
   interval?: Option<Duration, number> = durationOption('1s', durationMs)
   /**
-   * Time over which older values fade from the average of the signal. Two changes are at least this
-   * far apart, so that the first shows its effect.
+   * Time over which older values fade from the average of the signal. Changes are at least this far
+   * apart, so that each takes effect before the next.
    * @default three intervals
    */
   smoothing?: Option<Duration> = checkedElsewhere

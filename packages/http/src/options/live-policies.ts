@@ -11,8 +11,8 @@ export interface NamedCode<Native> {
    */
   keys?: Readonly<Record<string, KeyResolver<Native>>> | undefined
   /**
-   * Functions of the request and self-adjusting limits, by the names that policies use:
-   * `{ plan: (req) => req.user?.plan }`. @default none
+   * Self-adjusting limits and functions of the request, by the names that policies use: `{ plan:
+   * (req) => req.user?.plan }`. @default none
    */
   values?: Readonly<Record<string, NamedValue<Native>>> | undefined
 }

@@ -41,7 +41,7 @@ export type Message = string | object
 export type Preflights = 'pass' | 'count'
 
 interface KeyedPenalty<Native> {
-  /** Identifies the client that collects strikes and is blocked. @default the guard's `key` */
+  /** Identifies the client whose denials count and who is blocked. @default the guard's `key` */
   key?: KeyResolver<Native> | undefined
 }
 
@@ -73,12 +73,12 @@ export class SharedTable<Native> {
     throw invalid({ option }, value, 'true, or a function that finds the units')
   }
   /**
-   * Limit if a limit function returns neither a whole number ≥ 0 nor `unlimited`. Required with a
-   * limit function.
+   * Limit to use if a limit function returns neither a whole number ≥ 0 nor `unlimited`. Required
+   * with a limit function.
    */
   defaultLimit?: Option<number> = checkedElsewhere
   /**
-   * Gives back the units of a request unless this returns true for its response:
+   * Gives back the units of a request unless this function returns true for the response:
    * `(req, { status }) => status === 401` counts failed logins. A client that disconnects early is
    * charged. @default every response counts
    */
@@ -86,7 +86,7 @@ export class SharedTable<Native> {
     'a function of the request and its response',
   )
   /**
-   * Gives back the units of a request if this returns true for its response:
+   * Gives back the units of a request if this function returns true for the response:
    * `(req, { status }) => status >= 500`. @default never
    */
   refundWhen?: Option<ResponseCondition<Native>> = functionOption(
@@ -115,8 +115,8 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
    */
   block?: Option<AccessListOptions, AccessList | undefined> = readList
   /**
-   * Blocks keys passed to `limiter.block`, and clients that are denied too often, for longer each
-   * time. Applies to all routes of the guard, except those with their own or `false`.
+   * Blocks clients that are denied too often, for longer each time, and keys passed to
+   * `limiter.block`. Applies to all routes of the guard, except those with their own or `false`.
    * @default none
    */
   penalty?: Option<GuardPenalty<Native> | false> = (value, option) => {
@@ -149,16 +149,16 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
   }
   /**
    * Counts CORS preflights (OPTIONS with `Origin` and `Access-Control-Request-Method`) like other
-   * requests, or lets them pass. With `'pass'`, whatever runs for OPTIONS behind the limiter is not
-   * limited: any client can send requests of that shape. Blocked clients are still refused. Put
-   * CORS middleware before the limiter instead, so that it answers preflights first.
+   * requests, or lets them pass uncounted. With `'pass'`, whatever runs for OPTIONS behind the
+   * limiter is not limited: any client can send requests of that shape. Blocked clients are still
+   * refused. Put CORS middleware before the limiter instead, so that it answers preflights first.
    * @default 'count', with a warning at the first preflight
    */
   preflights?: Option<Preflights> = (value, option) =>
     value === undefined
       ? value
       : choiceOption<Preflights>('count', ['pass', 'count'])(value, option)
-  /** Queue that requests enter before the application, or instead of a refusal. @default none */
+  /** Queue for requests, before the application sees them or instead of a refusal. @default none */
   admission?: Option<Admission<Native>> = (value, option) => {
     if (value === undefined || typeof Object(value).take === 'function') return value
     throw invalid({ option }, value, 'what createAdmission({ queue, … }) makes')
@@ -173,13 +173,13 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
    * @default ['draft-11', 'legacy']
    */
   headers?: Option<readonly Dialect[], readonly Dialect[]> = dialects
-  /** Lists the headers in Access-Control-Expose-Headers, for other origins. @default false */
+  /** Lists the headers in Access-Control-Expose-Headers for cross-origin scripts. @default false */
   exposeHeaders?: Option<boolean, boolean> = flagOption(false)
-  /** Removes the headers from redirects: some clients wait before following. @default false */
+  /** Removes the headers from redirects: some clients wait before following one. @default false */
   hideOnRedirect?: Option<boolean, boolean> = flagOption(false)
   /**
-   * Adds a random time to Retry-After, up to this share of the wait, so that clients do not all
-   * come back at once: 0 to 1.
+   * Adds a random time to Retry-After, so that clients do not all come back at once: up to this
+   * share of the wait, 0 to 1.
    * @default 0
    */
   retryJitter?: Option<number, number> = (value, option) => {

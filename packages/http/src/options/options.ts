@@ -88,9 +88,9 @@ class RouteTable<Native, Handler> extends GuardTable<Native, Handler> {
 /** The options of a guard. */
 export class AppTable<Native, Handler> extends GuardTable<Native, Handler> {
   /**
-   * Limits by method and path, which replace the policies above or are added to them:
-   * `'POST /login'`, `'GET /search/:q'`, `'/files/*'`. `false` exempts exactly the written path,
-   * and no alias of it. The most specific key counts.
+   * Limits by method and path, which replace the guard's policies or are added to them: `'POST
+   * /login'`, `'GET /search/:q'`, `'/files/*'`. `false` exempts exactly the written path, and no
+   * alias of it. The most specific key counts.
    * @default none
    */
   routes?: Option<Routes<Native, Handler>> = checkedElsewhere

@@ -26,9 +26,9 @@ export class KeptTable {
    */
   maxKept?: Option<number, number> = countOption(100_000, { min: 0 })
   /**
-   * Maximum bytes of all outcomes, and separately of all dead letters: results, errors, payloads of
-   * dead letters, and about 2,000 per job. The oldest are dropped first. A single longer one is not
-   * kept. A whole number ≥ 0.
+   * Maximum size of all outcomes, and separately of all dead letters: results, errors, payloads of
+   * dead letters, and about 2,000 bytes per job. The oldest are dropped first. A single longer one
+   * is not kept. A whole number ≥ 0.
    * @default 50_000_000
    */
   maxKeptBytes?: Option<number, number> = countOption(50_000_000, { min: 0 })

@@ -58,7 +58,7 @@ class AdmissionTable<Native> {
       name.toLowerCase(),
     )
   /**
-   * Maximum size of a body in bytes; a larger one gets a 413. Without `toJob`, at most three
+   * Maximum size of a body in bytes; larger bodies get a 413. Without `toJob`, at most three
    * quarters of the queue's `maxJobBytes`, because bytes become base64.
    * @default 65_536, or as much as the queue takes
    */
@@ -96,7 +96,7 @@ class IdempotencyTable {
    */
   strict?: Option<boolean, boolean> = flagOption(false)
   /**
-   * Response to a repeated request before its job has ended: that job (202), or a 409.
+   * Response to a repeated request before the job has ended: that job (202), or a 409.
    * @default 'same'
    */
   whileRunning?: Option<'same' | 'conflict', 'same' | 'conflict'> = choiceOption('same', [

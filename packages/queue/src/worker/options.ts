@@ -43,13 +43,13 @@ class WorkerTable<Payload, Result> extends QueueObserverTable {
    */
   backoff?: Option<OptionsOf<BackoffTable>, Backoff> = backoffOf
   /**
-   * Longest time that a run may take. Then the run's signal is aborted and the run fails.
+   * Longest time that a run may take. After that, the run's signal is aborted and the run fails.
    * @default '5m'
    */
   timeout?: Option<Duration, number> = durationOption('5m', timerMs)
   /**
-   * Time after which a silent worker's job runs elsewhere; this may take twice as long. At least a
-   * second. Shared brokers only.
+   * Time after which the job of a silent worker runs elsewhere; up to twice that in practice. At
+   * least a second. Shared brokers only.
    * @default '30s'
    */
   lease?: Option<Duration, number> = durationOption('30s', leaseMsOf)

@@ -41,9 +41,9 @@ export interface RedisStoreOptions {
    */
   digest?: boolean | undefined
   /**
-   * Format of `sliding-log` in Redis: 'packed', or 'sorted-set', which redis-cli can read, with one
-   * member per unit. A member takes Redis about 2 µs to write, so sorted sets take limits of 10,000
-   * at most.
+   * Format of `sliding-log` in Redis: 'packed', or 'sorted-set' with one member per unit, readable
+   * in redis-cli. A member takes Redis about 2 µs to write, so sorted sets take limits of 10,000 at
+   * most.
    * @default 'packed'
    */
   encoding?: Encoding | undefined
@@ -61,15 +61,15 @@ export interface RedisStoreOptions {
    */
   denialTtlMs?: number | undefined
   /**
-   * Interval (ms) at which a process reports that it is running, 1,000 to 60,000. So each
+   * Interval (ms) at which a process reports that it is running, 1,000 to 60,000. Thus, each
    * process knows its share of the limits when Redis is down. With 0 it never reports; then set
    * `instances` of the limiter. The clock is compared as often.
    * @default 5_000
    */
   heartbeatMs?: number | undefined
   /**
-   * An object with `onInvalid`, or a list of such objects. `onInvalid` is called for stored
-   * values that cannot be read and count as empty.
+   * An object with `onInvalid`, or a list of such objects. `onInvalid` is called for stored values
+   * that cannot be read; they count as empty.
    * @default none
    */
   observers?: StoreObservers | readonly StoreObservers[] | undefined
