@@ -80,7 +80,7 @@ interface RateOptions {
   /** Window of `limit`. For a steady pace, make it short: 1 in `'50ms'`, not 20 in `'1s'`. */
   window: Duration
   /**
-   * Store that counts `limit`. A broker shared by several processes needs the Redis store.
+   * Store of the counts. A broker shared by several processes needs the Redis store.
    * @default memoryStore(), for a single-process broker
    */
   store?: Store | undefined
