@@ -58,13 +58,16 @@ function nameModules({ children = [] }: ProjectReflection): void {
   }
 }
 
-/** Each adapter exports the keys of `requestKeys` one by one, without their docstrings. */
+/** Each adapter exports the keys of `requestKeys` one by one, without the docstrings of the functions. */
 function describeKeys(all: ProjectReflection): void {
-  const keys = symbolsOf(all).find(({ name }) => name === 'RequestKeys')
-  for (const symbol of symbolsOf(all)) {
+  const symbols = symbolsOf(all)
+  const keys = symbols.find(({ name }) => name === 'RequestKeys')
+  for (const symbol of symbols) {
     const key = keys?.getChildByName([symbol.name])
-    const comment = key?.isDeclaration() ? (key.comment ?? key.signatures?.[0]?.comment) : undefined
-    if (comment && symbol.kind === ReflectionKind.Variable) symbol.comment ??= comment.clone()
+    if (!key?.isDeclaration() || symbol.kind !== ReflectionKind.Variable) continue
+    const functions = [key, ...symbols.filter(({ name }) => name === symbol.name)]
+    const comment = functions.flatMap(({ signatures = [] }) => signatures[0]?.comment ?? [])[0]
+    if (comment) symbol.comment ??= comment.clone()
   }
 }
 
