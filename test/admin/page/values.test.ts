@@ -256,6 +256,11 @@ it('has a verdict of one span, without a sum, whose cause is first, and tells wh
   // Of a penalty that only blocks by hand.
   const { retryAfterMs: _, withinMs: __, ...forEver } = penalty
   expect(words(forEver)).toMatch(/^Blocked by penalty, and waiting cannot help\. Denials within/)
+  const unknown = policies.map(({ used: _, limit: __, allowed: ___, ...of }) => of)
+  const away = { digest: '', found: true, isAway: true, inCode: [], policies: unknown }
+  expect(verdictOn(away).words).toMatch(
+    /^Denied most by penalty lately\. .* The store is away, and/,
+  )
   const inCode = [{ policy: 'reports', denied: 35 }]
   expect(verdictOn({ digest: '', found: true, inCode, policies: policies.slice(0, 1) })).toEqual({
     tone: 'near',

@@ -58,8 +58,10 @@ export function verdictOn({ policies, isAway, inCode }: Lookup): {
   const also =
     byCode && ` Policies set in the application’s code denied it within eleven minutes: ${byCode}.`
   if (isAway && policies.every(({ used, limit }) => (used ?? limit) === undefined)) {
-    const denials = because || ' There are no denials among the busiest keys.'
-    return { tone: 'near', words: `The store is away, and what it counts is unknown.${denials}` }
+    const [first] = byCause(policies)
+    const most = because && `Denied most by ${first?.policy} lately.${because}`
+    const known = most || 'There are no denials among the busiest keys.'
+    return { tone: 'near', words: `${known} The store is away, and what it counts is unknown.` }
   }
   const sorted = byCause(policies).filter(({ mode }) => mode === 'enforce')
   const [denying, ...others] = sorted.filter(({ allowed }) => allowed === false)
