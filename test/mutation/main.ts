@@ -48,7 +48,7 @@ async function mutated(mutate: readonly string[]): Promise<Report> {
       vitest: { configFile: 'test/mutation/vitest.config.ts', related: false },
       plugins: ['@stryker-mutator/vitest-runner'],
       ...{ coverageAnalysis: 'perTest', ignoreStatic: true, disableTypeChecks: false },
-      ...{ timeoutMS: 20_000, reporters: ['json'], jsonReporter: { fileName: output } },
+      ...{ timeoutMS: 6_000, reporters: ['json'], jsonReporter: { fileName: output } },
     }
     writeFileSync(join(cwd, 'stryker.config.json'), JSON.stringify(options))
     await run('npx', ['stryker', 'run'], { cwd, timeoutMs: 4 * hours })

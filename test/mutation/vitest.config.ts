@@ -6,13 +6,14 @@ const { projects: _, globalSetup: __, sequence: ___, ...test } = base.test ?? {}
 /** The suites that need no server, in one project, since the runner of the mutations knows no projects. */
 export default mergeConfig({ ...base, test } satisfies ViteUserConfig, {
   test: {
+    isolate: false,
     env: { TEST_SCALE: 'short', STORES: 'memory' },
     include: [
       'async/*.test.ts',
-      'budgets/{model,reserve}*.test.ts',
+      'budgets/reserve.test.ts',
       'core/!(releases|errors|turn-queue|algorithm-pictures).test.ts',
       'core/resilience/*.test.ts',
-      'prefetch/*.test.ts',
+      'prefetch/!(model).test.ts',
       'stores/{calendar,conformance,differential,grants,penalties,properties,refunds}*.test.ts',
     ],
   },
