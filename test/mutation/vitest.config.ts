@@ -3,7 +3,7 @@ import base from '../vitest.config.ts'
 
 const { projects: _, globalSetup: __, sequence: ___, ...test } = base.test ?? {}
 
-/** The suites that need no server, in one project, since the runner of the mutations knows no projects. */
+/** The suites that need no server but one Redis for the keys, in one project, since the runner of the mutations knows no projects. */
 export default mergeConfig({ ...base, test } satisfies ViteUserConfig, {
   test: {
     isolate: false,
@@ -14,6 +14,7 @@ export default mergeConfig({ ...base, test } satisfies ViteUserConfig, {
       'core/!(releases|errors|turn-queue|algorithm-pictures).test.ts',
       'core/resilience/*.test.ts',
       'prefetch/!(model).test.ts',
+      'redis/keys.test.ts',
       'stores/{calendar,conformance,differential,grants,penalties,properties,refunds}*.test.ts',
     ],
   },
