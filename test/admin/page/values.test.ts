@@ -251,8 +251,11 @@ it('has a verdict of one span, without a sum, whose cause is first, and tells wh
       policies: [...policies.slice(0, 2), ...changed],
     }).words
   expect(words(penalty)).toBe(
-    'Blocked by penalty, for 4 min more: it blocks after 20 denied requests in 1 min. login denies it for 14 min more. Denials within eleven minutes: penalty 2,788, login 408.',
+    'Blocked by penalty, for 4 min more: it blocks after 20 denied requests in 1 min. login denies it, for 14 min more. Denials within eleven minutes: penalty 2,788, login 408.',
   )
+  const never: KeyPolicy = { ...of, policy: 'login', allowed: false, denied: {} }
+  const both = { digest: '', found: true, inCode: [], policies: [penalty, never] }
+  expect(verdictOn(both).words).toContain(' login denies it, and waiting cannot help.')
   // Of a penalty that only blocks by hand.
   const { retryAfterMs: _, withinMs: __, ...forEver } = penalty
   expect(words(forEver)).toMatch(/^Blocked by penalty, and waiting cannot help\. Denials within/)

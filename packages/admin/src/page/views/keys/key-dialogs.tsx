@@ -14,7 +14,6 @@ interface KeyDialogProps {
   readonly lookup: Lookup
   /** Writes the window of a policy as part of its limit: ` / 1m`. */
   readonly windowOf: (policy: string) => string
-  /** Called after the state of the key has changed. */
   readonly onDone: () => void
   readonly onClose: () => void
 }

@@ -5,7 +5,6 @@ import { denialsIn, shareUsed } from './verdict.ts'
 
 interface StatesProps {
   readonly policies: readonly KeyPolicy[]
-  /** Writes the window of a policy as part of its limit: ` / 1m`. */
   readonly windowOf: (policy: string) => string
 }
 

@@ -66,10 +66,12 @@ export function verdictOn({ policies, isAway, inCode }: Lookup): {
   const sorted = byCause(policies).filter(({ mode }) => mode === 'enforce')
   const [denying, ...others] = sorted.filter(({ allowed }) => allowed === false)
   if (denying) {
-    const { policy, isPenalty, retryAfterMs = Number.POSITIVE_INFINITY } = denying
-    const longer = others.find((other) => (other.retryAfterMs ?? 0) > retryAfterMs)
+    const { policy, isPenalty } = denying
+    const waitMs = ({ retryAfterMs = Number.POSITIVE_INFINITY }: KeyPolicy) => retryAfterMs
+    const [longest = denying] = others.toSorted((one, other) => waitMs(other) - waitMs(one))
     const until = `${policy}, ${waitOf(denying)}${because && !isPenalty ? '' : causeOf(denying)}.`
-    const then = longer ? ` ${longer.policy} denies it ${waitOf(longer)}.` : ''
+    const isLonger = waitMs(longest) > waitMs(denying)
+    const then = isLonger ? ` ${longest.policy} denies it, ${waitOf(longest)}.` : ''
     return {
       tone: 'deny',
       words: `${isPenalty ? 'Blocked' : 'Denied'} by ${until}${then}${because}${also}`,
