@@ -9,8 +9,7 @@ import { root } from '../support/workspace.ts'
 
 const files = [
   'packages/core/src/algorithms/*.ts',
-  // The states of backends that load them are tested on Postgres.
-  'packages/core/src/engine/!(working-set).ts',
+  'packages/core/src/engine/*.ts',
   'packages/core/src/ledger/*.ts',
   'packages/redis/src/keys/*.ts',
 ]

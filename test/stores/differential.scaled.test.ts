@@ -6,6 +6,7 @@ import { changeOf } from '../support/store-through.ts'
 import type { Expected } from './oracle/life.ts'
 import { Oracle, type OracleReceipt } from './oracle/oracle.ts'
 import {
+  mapDriver,
   memoryDriver,
   packedDriver,
   postgresDriver,
@@ -26,6 +27,7 @@ interface Taken {
 
 describe.each([
   { driver: memoryDriver, server: 0 },
+  { driver: mapDriver, server: 0 },
   { driver: postgresDriver, server: 30 },
   { driver: packedDriver, server: 300 },
   { driver: sortedSetDriver, server: 300 },

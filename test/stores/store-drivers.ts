@@ -4,6 +4,7 @@ import { type RedisStoreOptions, redisStore, type UserClient } from '@sluice/red
 import { Redis } from 'ioredis'
 import { Pool } from 'pg'
 import { afterAll, beforeAll, beforeEach, vi } from 'vitest'
+import { mapStore } from '../../examples/store/map-store.ts'
 import { redisByHttp } from '../redis/redis-by-http.ts'
 import { GlideClient } from '../support/glide.ts'
 import { startPostgres } from '../support/postgres-server.ts'
@@ -71,7 +72,7 @@ export class AskedStores {
 /** Starts what a driver needs before the tests of the enclosing block, and stops it after them. */
 export function serverOf(driver: StoreDriver): Pick<StoreServer, 'open'> {
   let server: StoreServer
-  if (process.env.STORES === 'memory' && driver !== memoryDriver) beforeEach(({ skip }) => skip())
+  if (process.env.STORES === 'memory' && !local.has(driver)) beforeEach(({ skip }) => skip())
   else {
     beforeAll(async () => {
       server = await driver.start()
@@ -143,6 +144,22 @@ export const memoryDriver: StoreDriver = {
   }),
 }
 
+/** Writes each state down as a text, and reads it for the next request, as Postgres does. */
+export const mapDriver: StoreDriver = {
+  name: 'Map of texts',
+  start: async () => ({
+    open: async (clock) => ({
+      store: mapStore({ clock }),
+      storedKeys: undefined,
+      close: async () => undefined,
+    }),
+    stop: async () => undefined,
+  }),
+}
+
+/** The stores without a server. */
+const local: ReadonlySet<StoreDriver> = new Set([memoryDriver, mapDriver])
+
 export const postgresDriver: StoreDriver = {
   name: 'Postgres',
   async start() {
@@ -184,7 +201,7 @@ export function runsOf(
   driver: StoreDriver,
   { memory, server }: { memory: number; server: number },
 ): number {
-  const runs = driver === memoryDriver ? memory : server * Number(process.env.STORE_RUNS ?? 1)
+  const runs = local.has(driver) ? memory : server * Number(process.env.STORE_RUNS ?? 1)
   return Math.ceil(scaled(runs / 6, runs))
 }
 
