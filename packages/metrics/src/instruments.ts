@@ -140,7 +140,7 @@ const rows = {
     unit: '{unit}',
     by: ['region'],
     aggregator: 'sum',
-    help: 'Unspent units that this process holds from the pool',
+    help: 'Unspent units that this process has taken from the pool',
   },
   sluice_region_bound_units: {
     unit: '{unit}',

@@ -93,8 +93,8 @@ export class SharedTable<Native> {
     'a function of the request and its response',
   )
   /**
-   * Clients that the policy is enforced for: a share of the keys, or a function of the request. For
-   * others, the policy is in shadow mode.
+   * Clients against which the policy is enforced: a share of the keys, or a function of the
+   * request. For others, the policy is in shadow mode.
    * @default everybody
    */
   enforce?: Option<EnforcedShare | ((native: Native) => MaybePromise<boolean>)> = checkedElsewhere
@@ -178,8 +178,8 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
   /** Removes the headers from redirects: some clients wait before following one. @default false */
   hideOnRedirect?: Option<boolean, boolean> = flagOption(false)
   /**
-   * Adds a random time to Retry-After, so that clients do not all come back at once: up to this
-   * share of the wait, 0 to 1.
+   * Adds a random time to Retry-After, up to this share (0 to 1) of the wait, so that clients do
+   * not all come back at once.
    * @default 0
    */
   retryJitter?: Option<number, number> = (value, option) => {
