@@ -47,7 +47,7 @@ class PostgresTable {
   }
   /**
    * Prepares statements on each connection, which saves Postgres a third of the CPU time of a small
-   * call. Leave it unset behind PgBouncer before 1.21.
+   * call. Leave it unset with PgBouncer below 1.21.
    * @default false
    */
   prepare?: Option<boolean, boolean> = flagOption(false)
