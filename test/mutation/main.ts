@@ -4,8 +4,8 @@ import { run } from '../support/run.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { root } from '../support/workspace.ts'
 
-// `npm run mutation`: makes one small mistake after the other in a copy of the last commit, and looks whether the suites that need no
-// server notice it. Writes results.md. `-- <paths>` tries some files alone, and only prints.
+// `npm run mutation`: makes one small mistake after the other in a copy of the last commit, and looks whether the suites of memory
+// and of one Redis notice it. Writes results.md. `-- <paths>` tries some files alone, and only prints.
 
 const files = [
   'packages/core/src/algorithms/*.ts',

@@ -3,11 +3,11 @@ import base from '../vitest.config.ts'
 
 const { projects: _, globalSetup: __, sequence: ___, ...test } = base.test ?? {}
 
-/** The suites that need no server but one Redis for the keys, in one project, since the runner of the mutations knows no projects. */
+/** The suites of memory and of one Redis, in one project, since the runner of the mutations knows no projects. */
 export default mergeConfig({ ...base, test } satisfies ViteUserConfig, {
   test: {
     isolate: false,
-    env: { TEST_SCALE: 'short', STORES: 'memory' },
+    env: { TEST_SCALE: 'short', STORES: '^memory|^Map|ioredis' },
     include: [
       'async/*.test.ts',
       'budgets/reserve.test.ts',
@@ -15,7 +15,7 @@ export default mergeConfig({ ...base, test } satisfies ViteUserConfig, {
       'core/resilience/*.test.ts',
       'prefetch/!(model).test.ts',
       'redis/keys.test.ts',
-      'stores/{calendar,conformance,differential,grants,penalties,properties,refunds}*.test.ts',
+      'stores/{calendar,conformance,denials,differential,grants,penalties,properties,refunds}*.test.ts',
     ],
   },
 })

@@ -69,10 +69,13 @@ export class AskedStores {
   }
 }
 
+/** The names of the stores that are tried. */
+const tried = new RegExp(process.env.STORES ?? '')
+
 /** Starts what a driver needs before the tests of the enclosing block, and stops it after them. */
 export function serverOf(driver: StoreDriver): Pick<StoreServer, 'open'> {
   let server: StoreServer
-  if (process.env.STORES === 'memory' && !local.has(driver)) beforeEach(({ skip }) => skip())
+  if (!tried.test(driver.name)) beforeEach(({ skip }) => skip())
   else {
     beforeAll(async () => {
       server = await driver.start()
@@ -157,9 +160,6 @@ export const mapDriver: StoreDriver = {
   }),
 }
 
-/** The stores without a server. */
-const local: ReadonlySet<StoreDriver> = new Set([memoryDriver, mapDriver])
-
 export const postgresDriver: StoreDriver = {
   name: 'Postgres',
   async start() {
@@ -201,7 +201,8 @@ export function runsOf(
   driver: StoreDriver,
   { memory, server }: { memory: number; server: number },
 ): number {
-  const runs = local.has(driver) ? memory : server * Number(process.env.STORE_RUNS ?? 1)
+  const isLocal = driver === memoryDriver || driver === mapDriver
+  const runs = isLocal ? memory : server * Number(process.env.STORE_RUNS ?? 1)
   return Math.ceil(scaled(runs / 6, runs))
 }
 
