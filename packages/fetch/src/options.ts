@@ -20,7 +20,7 @@ export type RateLimitOptions<Info = FetchInfo> = GuardOptions<Request, RateLimit
   FetchOptions<[request: Request, info: Info]> & {
     /**
      * Route of the handler, such as `POST /login`. Policies without a name count separately for
-     * this route, and the key `route()` returns it. @default the whole application
+     * this route, which the key `route()` returns. @default the whole application
      */
     route?: string | undefined
   }

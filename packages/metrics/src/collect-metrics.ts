@@ -41,7 +41,7 @@ class MetricsTable {
     if (typeof store === 'object' && store !== null) return store
     throw invalid({ option }, store, 'a store, such as redisStore(client)')
   }
-  /** Names an identity among the top keys, such as a customer. @default only its digest */
+  /** Names an identity, such as a customer, among the top keys. @default only its digest */
   reveal?: Option<(key: string) => string | undefined> = functionOption(
     'a function of the identity',
   )

@@ -76,7 +76,7 @@ class DenialLogTable<Request> {
   /** Returns the trace id of the request, synchronously. @default none */
   traceId?: Option<(request: Request | undefined) => string | undefined> = ofRequest
   /**
-   * Rate (denials per second) up to which all denials of a policy are recorded: 1 to 1,000. Beyond
+   * Rate (denials per second) up to which all denials by a policy are recorded: 1 to 1,000. Beyond
    * that, fewer and fewer are recorded. @default 5
    */
   perSecond?: Option<number, number> = countOption(5, { min: 1, max: 1_000 })

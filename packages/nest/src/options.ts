@@ -28,8 +28,8 @@ interface ModuleSettings {
    */
   global?: boolean | undefined
   /**
-   * Finds the HTTP request behind another kind of context, such as GraphQL's. Sluice needs the
-   * address, the headers and the end of the response. @default none: only keys are available
+   * Finds the HTTP request behind another kind of context, such as GraphQL's. Sluice needs its
+   * address and headers, and the end of the response. @default none: only keys are available
    */
   exchangeOf?: ((context: ExecutionContext) => HttpExchange | undefined) | undefined
 }

@@ -82,7 +82,7 @@ export interface OutboundLimit {
 
 /** The options of a call. */
 export class CallTable {
-  /** Units of every quota that the call takes: a whole number ≥ 1. @default 1 */
+  /** Units that the call takes from every quota: a whole number ≥ 1. @default 1 */
   cost?: Option<number, number>
   /** Calls with a higher priority go first. @default 0 */
   priority?: Option<number, number> = (priority = 0, option) => {

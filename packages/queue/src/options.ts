@@ -38,7 +38,7 @@ class QueueTable<Native> extends QueueObserverTable {
   maxJobBytes?: Option<number, number> = countOption(100_000, { min: 100, max: 100_000_000 })
   /**
    * Resolves the owner of the jobs that a request creates, reads or cancels. `createAdmission` and
-   * `statusMonitor` need it: use the `key` of the limits. A request without a key has no jobs. With
+   * `statusMonitor` need it: use the limits' `key`. A request without a key has no jobs. With
    * `firstOf(apiKey({ verify }), ip())` it has those of its address, which many users may share.
    * @default none
    */

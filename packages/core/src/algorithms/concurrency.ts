@@ -10,7 +10,7 @@ export interface ConcurrencyOptions {
    */
   lease?: Duration | undefined
   /**
-   * `concurrency` only: the wait to send to a refused client, since nobody knows when a running
+   * `concurrency` only: the wait sent to refused clients, since nobody knows when a running
    * request will end.
    * @default '1s'
    */

@@ -25,7 +25,7 @@ const keysWithoutPause = 1_000
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
-   * Maximum number of keys. At the cap, expired keys are evicted first, then the least used key of
+   * Maximum number of keys. At the cap, expired keys are evicted first, then the least-used key in
    * a sample. An exhausted key is never evicted. When a whole sample is exhausted, new keys share
    * 64 overflow buckets.
    * @default 100_000

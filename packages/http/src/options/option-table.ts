@@ -107,7 +107,7 @@ export class SharedTable<Native> {
  * @typeParam Handler the function by which users of the framework reply
  */
 export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
-  /** Addresses, networks and keys that pass uncounted and without headers. @default nobody */
+  /** Clients whose requests pass uncounted and without headers. @default nobody */
   allow?: Option<AccessListOptions, AccessList | undefined> = readList
   /**
    * Clients that are refused with 403, without a call to the store, even if `allow` lists them.
@@ -115,8 +115,8 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
    */
   block?: Option<AccessListOptions, AccessList | undefined> = readList
   /**
-   * Blocks clients that are denied too often, for longer each time, and keys passed to
-   * `limiter.block`. Applies to all routes of the guard, except those with their own or `false`.
+   * Blocks keys passed to `limiter.block`, and clients that are denied too often, for longer each
+   * time. Applies to all routes of the guard, except those with their own or `false`.
    * @default none
    */
   penalty?: Option<GuardPenalty<Native> | false> = (value, option) => {
@@ -158,7 +158,7 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
     value === undefined
       ? value
       : choiceOption<Preflights>('count', ['pass', 'count'])(value, option)
-  /** Queue for requests, before the application sees them or instead of a refusal. @default none */
+  /** Queues requests before the application sees them or instead of refusing them. @default none */
   admission?: Option<Admission<Native>> = (value, option) => {
     if (value === undefined || typeof Object(value).take === 'function') return value
     throw invalid({ option }, value, 'what createAdmission({ queue, … }) makes')
@@ -175,7 +175,7 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
   headers?: Option<readonly Dialect[], readonly Dialect[]> = dialects
   /** Lists the headers in Access-Control-Expose-Headers for cross-origin scripts. @default false */
   exposeHeaders?: Option<boolean, boolean> = flagOption(false)
-  /** Removes the headers from redirects: some clients wait before following one. @default false */
+  /** Removes the headers from redirects: some clients wait before following them. @default false */
   hideOnRedirect?: Option<boolean, boolean> = flagOption(false)
   /**
    * Adds a random time to Retry-After, up to this share (0 to 1) of the wait, so that clients do
@@ -194,7 +194,7 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
    */
   maxWaiting?: Option<number, number> = countOption(10_000, { min: 0 })
   /**
-   * Under load, refuses less important classes of requests first, with an uncounted 503.
+   * Under load, refuses less important classes of requests first, with 503 and no charge.
    * @default none
    */
   shed?: Option<ShedOptions<Native>, ShedSettings<Native> | undefined> = shedSettings

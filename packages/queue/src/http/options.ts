@@ -88,7 +88,7 @@ class AdmissionTable<Native> {
 }
 
 class IdempotencyTable {
-  /** Answers 400 to a request without a key. @default false */
+  /** Requests without a key get a 400. @default false */
   required?: Option<boolean, boolean> = flagOption(false)
   /**
    * Requires quotes around the key, as the draft does; many clients leave them out.

@@ -77,7 +77,7 @@ interface RateOptions {
    * @default no limit
    */
   limit: number
-  /** Window of `limit`. For a steady pace, make it short: 1 in `'50ms'`, not 20 in `'1s'`. */
+  /** Window of `limit`. For a steady pace, use a short window: 1 in `'50ms'`, not 20 in `'1s'`. */
   window: Duration
   /**
    * Store of the counts. A broker shared by several processes needs the Redis store.

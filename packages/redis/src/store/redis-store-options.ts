@@ -61,8 +61,8 @@ export interface RedisStoreOptions {
    */
   denialTtlMs?: number | undefined
   /**
-   * Interval (ms) at which a process reports that it is running, 1,000 to 60,000. Thus, each
-   * process knows its share of the limits when Redis is down. With 0 it never reports; then set
+   * Interval (ms) at which a process reports that it is running, 1,000 to 60,000. So each process
+   * knows its share of the limits when Redis is down. With 0 it never reports; then set
    * `instances` of the limiter. The clock is compared as often.
    * @default 5_000
    */
@@ -91,8 +91,8 @@ export interface BatchOptions {
   /** Maximum bytes of keys in a call: 1,024 to 1,048,576. @default 65_536 */
   maxBytes?: number | undefined
   /**
-   * Maximum number of calls in flight: 1 to 64. A slow call delays only the calls in flight with
-   * it. @default 4
+   * Maximum number of calls in flight: 1 to 64. A slow call delays only the other calls in
+   * flight. @default 4
    */
   maxInFlight?: number | undefined
 }
