@@ -32,15 +32,21 @@ export interface Trace {
 
 /** What the policies of a trace are drawn from. */
 const usual = {
+  policies: 3,
+  keys: ['a', 'a', 'b', 'c'],
   limits: [0, 1, 2, 3, 5, 10, 50, 200, 1_000],
   windows: [1, 2, 7, 10, 100, 1_000, 60_000, 3_600_000, 60 * 86_400_000],
 }
 
 /** Around the edges of what stored values hold: running totals of 24 and of 48 bits, and products of 53. */
 const huge: typeof usual = {
+  ...usual,
   limits: [1, 128, 2 ** 23 - 1, 2 ** 23, 2 ** 40, 2 ** 47 - 1],
   windows: [1, 2, 7, 64],
 }
+
+/** One key that much happens to. */
+const busy: typeof usual = { policies: 1, keys: ['a'], limits: [3, 10, 50], windows: [10, 100] }
 
 function policyOptions(
   index: number,
@@ -126,20 +132,20 @@ function largeCosts(policy: Policy): readonly number[] {
 }
 
 /** One strike, or, by a charge, several. */
-function penaltyCheckOf(policy: Policy): fc.Arbitrary<Check> {
+function penaltyCheckOf(policy: Policy, { keys }: typeof usual): fc.Arbitrary<Check> {
   return fc
     .record({
-      key: fc.constantFrom('a', 'a', 'b', 'c'),
+      key: fc.constantFrom(...keys),
       cost: weighted([6, fc.constant(1)], [1, fc.integer({ min: 0, max: policy.limit })]),
     })
     .map((rest) => ({ policy, limit: policy.limit, ...rest }))
 }
 
-function checkOf(policy: Policy): fc.Arbitrary<Check> {
-  if (policy.algorithm === 'penalty') return penaltyCheckOf(policy)
+function checkOf(policy: Policy, sizes: typeof usual): fc.Arbitrary<Check> {
+  if (policy.algorithm === 'penalty') return penaltyCheckOf(policy, sizes)
   return fc
     .record({
-      key: fc.constantFrom('a', 'a', 'b', 'c'),
+      key: fc.constantFrom(...sizes.keys),
       cost: weighted(
         [6, fc.constant(1)],
         [3, fc.integer({ min: 0, max: policy.limit + 1 })],
@@ -166,7 +172,7 @@ function blockOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
     }))
 }
 
-function requestOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
+function requestOf(policies: readonly Policy[], sizes: typeof usual): fc.Arbitrary<Request> {
   const other: fc.Arbitrary<Request> = fc.record({
     op: fc.constantFrom<StoreOp>(
       ...(['consume', 'consume', 'consume', 'consume', 'peek', 'charge', 'reset'] as const),
@@ -176,7 +182,7 @@ function requestOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
     share: fc.constantFrom(1, 1, 1, 0.3, 0.7),
     checks: fc
       .subarray([...policies], { minLength: 1 })
-      .chain((some) => fc.tuple(...some.map(checkOf))),
+      .chain((some) => fc.tuple(...some.map((policy) => checkOf(policy, sizes)))),
   })
   const hasPenalty = policies.some(({ algorithm }) => algorithm === 'penalty')
   return hasPenalty ? weighted([12, other], [1, blockOf(policies)]) : other
@@ -188,7 +194,7 @@ function requestOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
  */
 function tracesOf(sizes: typeof usual): fc.Arbitrary<Trace> {
   return fc
-    .array(fc.nat(), { minLength: 1, maxLength: 3 })
+    .array(fc.nat(), { minLength: 1, maxLength: sizes.policies })
     .chain((seeds) =>
       fc.tuple(fc.tuple(...seeds.map((_seed, index) => policyOptions(index, sizes))), penalties),
     )
@@ -198,8 +204,8 @@ function tracesOf(sizes: typeof usual): fc.Arbitrary<Trace> {
         fc.record({
           elapsedMs: elapsed(windowMs),
           requests: weighted(
-            [2, fc.tuple(requestOf(policies))],
-            [1, fc.array(requestOf(policies), { minLength: 2, maxLength: 6 })],
+            [2, fc.tuple(requestOf(policies, sizes))],
+            [1, fc.array(requestOf(policies, sizes), { minLength: 2, maxLength: 6 })],
           ),
         }),
       )
@@ -211,7 +217,7 @@ function tracesOf(sizes: typeof usual): fc.Arbitrary<Trace> {
     })
 }
 
-export const traces: fc.Arbitrary<Trace> = tracesOf(usual)
+export const traces: fc.Arbitrary<Trace> = weighted([2, tracesOf(usual)], [1, tracesOf(busy)])
 
 /** The same for limits that nobody can count one by one. */
 export const hugeTraces: fc.Arbitrary<Trace> = tracesOf(huge)
