@@ -30,6 +30,8 @@ export function mapStore({ clock = () => Date.now() }: MapStoreOptions = {}): St
   return {
     apply: (op, checks) =>
       transaction(checks.map(stateKey), (states, now) => engine[op](states, checks, now)),
+    grant: (checks) =>
+      transaction(checks.map(stateKey), (states, now) => engine.grant(states, checks, now)),
     change: (change) =>
       transaction(change.checks.map(stateKey), (states, now) => engine.change(states, change, now)),
   }

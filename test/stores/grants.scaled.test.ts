@@ -11,7 +11,14 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type AnyCheck, type AnyOp, changeOf } from '../support/store-through.ts'
 import { type Drawn, weighted } from '../support/weighted.ts'
-import { memoryDriver, type OpenedStore, packedDriver, runsOf, serverOf } from './store-drivers.ts'
+import {
+  mapDriver,
+  memoryDriver,
+  type OpenedStore,
+  packedDriver,
+  runsOf,
+  serverOf,
+} from './store-drivers.ts'
 
 /** Operations on keys of a policy with grants, and sometimes on one without. */
 const traces = fc
@@ -69,8 +76,8 @@ interface OpenGrant {
   units: number
 }
 
-describe('grants in memory and in Redis', () => {
-  const memory = serverOf(memoryDriver)
+describe.each([memoryDriver, mapDriver])('grants in Redis and in: $name', (driver) => {
+  const memory = serverOf(driver)
   const redis = serverOf(packedDriver)
 
   it('are decided alike, and no key outlives what counts', { timeout: 120_000 }, async () => {
@@ -88,7 +95,7 @@ describe('grants in memory and in Redis', () => {
           await inMemory.close()
         }
       }),
-      { numRuns: runsOf(packedDriver, { memory: 0, server: 120 }) },
+      { numRuns: runsOf(packedDriver, { memory: 0, server: 240 }) },
     )
   })
 })

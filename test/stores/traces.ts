@@ -221,3 +221,14 @@ export const traces: fc.Arbitrary<Trace> = weighted([2, tracesOf(usual)], [1, tr
 
 /** The same for limits that nobody can count one by one. */
 export const hugeTraces: fc.Arbitrary<Trace> = tracesOf(huge)
+
+/** Units that together leave the whole numbers which doubles hold, in a log that is never empty. */
+export function endlessTrace(): Trace {
+  const policy = policyOf({ name: 'p', limit: 2 ** 47 - 1, window: 64 })
+  const checks = [{ policy, key: 'a', cost: 2 ** 46, limit: policy.limit }]
+  const step = {
+    elapsedMs: 21,
+    requests: [{ op: 'charge', settles: 0, share: 1, checks }],
+  } as const
+  return { startMs: 1_795_195_800_000, policies: [policy], steps: Array(160).fill(step) }
+}
