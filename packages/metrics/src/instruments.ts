@@ -114,7 +114,7 @@ const rows = {
   sluice_uncounted_units: {
     unit: '{unit}',
     aggregator: 'sum',
-    help: 'Units that policies with async admitted and that the store has not confirmed',
+    help: 'Units admitted with async that the store has not confirmed',
   },
   sluice_uncounted_bound_units: {
     unit: '{unit}',
