@@ -158,7 +158,10 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
     value === undefined
       ? value
       : choiceOption<Preflights>('count', ['pass', 'count'])(value, option)
-  /** Queues requests before the application sees them or instead of refusing them. @default none */
+  /**
+   * Puts requests in a queue, before the application sees them or instead of a refusal.
+   * @default none
+   */
   admission?: Option<Admission<Native>> = (value, option) => {
     if (value === undefined || typeof Object(value).take === 'function') return value
     throw invalid({ option }, value, 'what createAdmission({ queue, … }) makes')
