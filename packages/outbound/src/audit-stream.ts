@@ -17,7 +17,7 @@ class AuditStreamTable {
   client: RequiredOption<object, Send> = senderOf
   /** Key of the stream. @default 'sluice:outbound' */
   key?: Option<string, string> = textOption('sluice:outbound', /./, 'a text')
-  /** Approximate number of latest entries to keep: a whole number ≥ 1. @default 100_000 */
+  /** Approximate number of entries to keep: a whole number ≥ 1. @default 100_000 */
   maxKept?: Option<number, number> = countOption(100_000, { min: 1 })
   /**
    * Entries that may be on their way to Redis at once: a whole number ≥ 1. Further entries are
