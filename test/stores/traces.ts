@@ -33,6 +33,9 @@ export interface Trace {
 /** What the policies of a trace are drawn from. */
 const usual = {
   policies: 3,
+  steps: { minLength: 1, maxLength: 40 },
+  /** Steps in a window, or in what else lasts. */
+  pace: 1,
   keys: ['a', 'a', 'b', 'c'],
   limits: [0, 1, 2, 3, 5, 10, 50, 200, 1_000],
   windows: [1, 2, 7, 10, 100, 1_000, 60_000, 3_600_000, 60 * 86_400_000],
@@ -46,7 +49,14 @@ const huge: typeof usual = {
 }
 
 /** One key that much happens to. */
-const busy: typeof usual = { policies: 1, keys: ['a'], limits: [3, 10, 50], windows: [10, 100] }
+const busy: typeof usual = {
+  policies: 1,
+  steps: { minLength: 30, maxLength: 60 },
+  pace: 8,
+  keys: ['a'],
+  limits: [3, 10, 50],
+  windows: [10, 100],
+}
 
 function policyOptions(
   index: number,
@@ -200,9 +210,9 @@ function tracesOf(sizes: typeof usual): fc.Arbitrary<Trace> {
     )
     .map(([options, penalty]) => [...policiesOf(options), ...penaltyPolicies(penalty)])
     .chain((policies) => {
-      const step = fc.constantFrom(...policies.flatMap(lastingMs)).chain((windowMs) =>
+      const step = fc.constantFrom(...policies.flatMap(lastingMs)).chain((ms) =>
         fc.record({
-          elapsedMs: elapsed(windowMs),
+          elapsedMs: elapsed(Math.ceil(ms / sizes.pace)),
           requests: weighted(
             [2, fc.tuple(requestOf(policies, sizes))],
             [1, fc.array(requestOf(policies, sizes), { minLength: 2, maxLength: 6 })],
@@ -212,7 +222,7 @@ function tracesOf(sizes: typeof usual): fc.Arbitrary<Trace> {
       return fc.record({
         startMs: fc.integer({ min: 1_795_195_800_000, max: 1_795_199_400_000 }),
         policies: fc.constant(policies),
-        steps: fc.array(step, { minLength: 1, maxLength: 40 }),
+        steps: fc.array(step, sizes.steps),
       })
     })
 }
