@@ -111,7 +111,7 @@ export class ShadowRun {
   #known: readonly Decision[] = []
 
   constructor(decisions: readonly MaybePromise<Decision>[]) {
-    this.decisions = isAllKnown(decisions)
+    this.decisions = decisions.every((decision): decision is Decision => !isPromise(decision))
       ? this.#learn(decisions)
       : Promise.all(decisions).then((known) => this.#learn(known))
   }
@@ -130,12 +130,6 @@ export class ShadowRun {
     this.#known = known
     return known
   }
-}
-
-function isAllKnown(
-  decisions: readonly MaybePromise<Decision>[],
-): decisions is readonly Decision[] {
-  return !decisions.some(isPromise)
 }
 
 /**

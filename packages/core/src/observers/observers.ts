@@ -6,7 +6,7 @@ import type { ResilienceEvent } from '../model/resilience-event.ts'
 import type { Outcome, StoreCall, StoreOp } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
 import type { ErrorCode, SluiceError } from '../options/errors.ts'
-import type { Option } from '../options/option-table.ts'
+import { functionOption, type Option } from '../options/option-table.ts'
 import { invalid } from '../options/options.ts'
 import type { PolicySetVersion } from '../policy/policy-registry.ts'
 
@@ -227,6 +227,8 @@ export function observersOption<Observer extends object>(
   }
 }
 
+const checkMethod = functionOption('a function')
+
 function checkObserver<T>(observer: T, option: string, methods: readonly string[]): T {
   const isObject = typeof observer === 'object' && observer !== null
   const present = isObject
@@ -236,11 +238,6 @@ function checkObserver<T>(observer: T, option: string, methods: readonly string[
     const legal = `an object with at least one of the methods ${methods.join(', ')}`
     throw invalid({ option }, observer, legal)
   }
-  for (const method of present) {
-    const found: unknown = Reflect.get(observer, method)
-    if (typeof found !== 'function') {
-      throw invalid({ option: `${option}.${method}` }, found, 'a function')
-    }
-  }
+  for (const method of present) checkMethod(Reflect.get(observer, method), `${option}.${method}`)
   return observer
 }

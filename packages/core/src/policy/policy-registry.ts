@@ -115,9 +115,7 @@ export class Registrations implements PolicySetVersion {
   resume(): void {
     this.#isInForce = true
     for (const { registry, policy, number } of this.#registrations) {
-      const known = registry.get(policy.id) ?? { policy, numbers: new Set() }
-      registry.set(policy.id, known)
-      known.numbers.add(number)
+      registered(policy, registry).numbers.add(number)
     }
   }
 }
@@ -143,9 +141,14 @@ export function registerPolicies(store: Store, given: readonly Policy[]): readon
   return distinctNames(policies.map((policy) => register(policy, registry)))
 }
 
-function register(policy: Policy, registry: Map<string, Registered>): Policy {
+function registered(policy: Policy, registry: Map<string, Registered>): Registered {
   const known = registry.get(policy.id) ?? { policy, numbers: new Set() }
   registry.set(policy.id, known)
+  return known
+}
+
+function register(policy: Policy, registry: Map<string, Registered>): Policy {
+  const known = registered(policy, registry)
   // A penalty by hand does not say what strikes lead to.
   if (!known.policy.penalty) known.policy = policy
   let number = known.numbers.size + 1
@@ -175,9 +178,8 @@ function checkName(policy: Policy, registry: Map<string, Registered>): void {
  * with every check.
  */
 function areOne(one: Policy, other: Policy): boolean {
-  const { agrees } = algorithmOf(one)
+  const { agrees, describe: kind } = algorithmOf(one)
   if (one.counting !== other.counting || one.reach !== other.reach) return false
-  const { describe: kind } = algorithmOf(one)
   return agrees ? agrees(one, other) : kind(one) === kind(other)
 }
 

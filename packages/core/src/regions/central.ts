@@ -18,11 +18,6 @@ import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { centralPolicy } from './regional-policies.ts'
 import type { RegionStores, Shares } from './shares.ts'
 
-/** Gives back units that the global store has counted. Never rejects. */
-export async function refundCentral(held: Held): Promise<boolean> {
-  return (await held.receipt.home?.giveBack(held, async () => false)) ?? false
-}
-
 /** Units that the global store has counted. A class: then a copy of their receipt can be made. */
 class CentralUnits implements Home {
   readonly #receipt: Receipt
