@@ -3,16 +3,10 @@ import { fractionOf } from '../runtime/hash.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Policy } from './policy.ts'
 
-/**
- * The longest key, in characters: a request must not be able to hold the process up with the digest
- * of one. Headers of Node end there too.
- */
+/** The longest key, in characters, as of Node's headers: a digest must not hold up the process. */
 export const maxKeyLength = 16_384
 
-/**
- * One policy applied to one key at one cost. The policy travels with every check, so a store needs
- * no set-up.
- */
+/** One policy applied to one key at one cost. It carries the policy, so a store needs no set-up. */
 export interface Check {
   readonly policy: Policy
   /** The identity that is counted: a non-empty string of at most `maxKeyLength`, as resolved. */

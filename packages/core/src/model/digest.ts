@@ -41,10 +41,7 @@ const valueOfCode = Array.from({ length: 128 }, (_, code) =>
   Math.max(0, alphabet.indexOf(String.fromCharCode(code))),
 )
 
-/**
- * Returns the text that stands for a key in logs and metrics. It is the store's own, so that it
- * agrees with the keys in Redis.
- */
+/** Returns the text that stands for a key in logs and metrics: the store's own, as in Redis. */
 export function digestOf(key: string, store: Pick<Store, 'keys'>): string {
   return store.keys?.digestOf?.(key) ?? digestIdentity(key)
 }

@@ -1,6 +1,4 @@
-/**
- * `closed`: the store is asked. `open`: it is not. `half-open`: one request asks it, to find out.
- */
+/** `closed`: the store is asked. `open`: it is not. `half-open`: one request asks it as a probe. */
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /** An event between a limiter and a store that is slow, gone, or back. Times are milliseconds. */
@@ -56,10 +54,7 @@ export interface ReconciledEvent {
   readonly units: number
 }
 
-/**
- * The clocks of this process and of the store differ by more than they should: above 0 where the
- * store is ahead.
- */
+/** The clocks of this process and of the store differ too much: above 0 if the store is ahead. */
 export interface ClockSkewEvent {
   readonly type: 'clock-skew'
   readonly skewMs: number

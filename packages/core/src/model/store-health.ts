@@ -11,10 +11,7 @@ export interface StoreHealth {
   readonly clockSkewMs: number
   /** Keys with units that were admitted without the store, and that it has not counted. */
   readonly keysOwed: number
-  /**
-   * Units that this process admitted for policies with `async`, and that the store has not
-   * confirmed.
-   */
+  /** Units that this process admitted for `async` policies and that the store has not confirmed. */
   readonly uncountedUnits: number
   /**
    * Units by which a key of such a policy may be over its limit: `maxUncounted` for each process. 0

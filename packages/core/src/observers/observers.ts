@@ -19,20 +19,14 @@ export interface EventSource<Request = unknown> {
    * no route is matched.
    */
   readonly route: string | undefined
-  /**
-   * The method of the request, as the client sent it; `undefined` where code called a limiter
-   * itself.
-   */
+  /** The method of the request, as sent; `undefined` where code called a limiter itself. */
   readonly method?: string | undefined
 }
 
 /** A request that was decided. */
 export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
   readonly decision: Decision
-  /**
-   * The policies that were asked, each with its key, in the order of the outcomes. Redact keys
-   * before they reach a log.
-   */
+  /** The checks, in the order of the outcomes. Redact their keys before they reach a log. */
   readonly checks: readonly Check[]
   /**
    * The policy that denies for the longest; if none denies, the one that lets the fewest requests
@@ -44,10 +38,7 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
    * Redact it before it reaches a log.
    */
   readonly key: string | undefined
-  /**
-   * Stands for the key in logs and metrics, and in the keys of Redis: 22 characters. It is computed
-   * when it is first read.
-   */
+  /** Stands for the key in logs, metrics and Redis keys: 22 characters, computed when read. */
   readonly digest: string | undefined
   /**
    * Source of the answer: the name of the store (`memory`, `redis`), the failure mode (`fallback`,
@@ -110,10 +101,7 @@ export interface ShadowEvent<Request = unknown> extends EventSource<Request> {
    * before they reach a log.
    */
   readonly checks: readonly Check[]
-  /**
-   * Stand for the keys in logs and metrics, in the order of the outcomes. They are computed when
-   * they are read.
-   */
+  /** Stand for the keys in logs and metrics, in the order of the outcomes. Computed when read. */
   readonly digests: readonly string[]
 }
 
@@ -133,10 +121,7 @@ export interface InvalidEvent {
 /** A method: observers of any framework's requests fit every limiter. */
 type Observe<Event> = { observe(event: Event): void }['observe']
 
-/**
- * Called as things happen. An exception of an observer is reported once as a warning, and changes
- * no decision.
- */
+/** Called as things happen. An exception is reported once as a warning, and changes no decision. */
 export interface Observers<Request = unknown> {
   /**
    * Called once for each decision, allowed or denied, with the request, its route, the policy that
@@ -147,10 +132,7 @@ export interface Observers<Request = unknown> {
    * }
    */
   onDecision?: Observe<DecisionEvent<Request>> | undefined
-  /**
-   * Called once for each request with policies in shadow, when it is known what they would have
-   * done.
-   */
+  /** Called once for each request with policies in shadow, when it is known what they would do. */
   onShadow?: Observe<ShadowEvent<Request>> | undefined
   /**
    * Called for each check that the store failed, with an error whose `code` says why. Without it
@@ -169,10 +151,7 @@ export interface Observers<Request = unknown> {
   onResilience?: Observe<ResilienceEvent> | undefined
   /** Called once for each HTTP request that a guard lets pass uncounted. */
   onSkip?: Observe<SkipEvent<Request>> | undefined
-  /**
-   * Called for each call to a store that is not in this process: one call carries the checks of
-   * many requests.
-   */
+  /** Called for each call to a store outside this process: it carries checks of many requests. */
   onStoreCall?: Observe<StoreCall> | undefined
   /** Called once when a limiter is made, with functions to ask it later. */
   onLimiter?: Observe<LimiterEvent> | undefined

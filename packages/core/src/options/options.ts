@@ -55,10 +55,7 @@ export function isWholeNumber(
   return Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max
 }
 
-/**
- * Returns `value` when it is a whole number in `range`, else throws an error that names the option
- * and the fix.
- */
+/** Returns a whole number in `range`; else throws an error that names the option and the fix. */
 export function wholeNumber(value: unknown, label: OptionLabel, range: Range): number {
   if (isWholeNumber(value, range)) return value
   const { min, max = Number.MAX_SAFE_INTEGER } = range
@@ -109,10 +106,7 @@ function isOfOtherRealm(prototype: object): boolean {
   return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf')
 }
 
-/**
- * Throws when `options` is no plain object, or has a field outside of `known`; a near miss is
- * proposed.
- */
+/** Throws if `options` is no plain object, or has a field outside `known`; proposes a near miss. */
 export function knownFields(options: unknown, where: string, known: readonly string[]): void {
   if (!isOptions(options)) {
     throw invalid({ option: where }, options, 'a plain object')

@@ -173,10 +173,7 @@ function checkName(policy: Policy, registry: Map<string, Registered>): void {
   )
 }
 
-/**
- * Tells whether two policies can share a name. Their limits may differ, since the limit travels
- * with every check.
- */
+/** Tells whether two policies can share a name. Limits may differ: they travel with every check. */
 function areOne(one: Policy, other: Policy): boolean {
   const { agrees, describe: kind } = algorithmOf(one)
   if (one.counting !== other.counting || one.reach !== other.reach) return false
@@ -190,9 +187,7 @@ function describe(policy: Policy): string {
   return `${described} with ${policy.prefetchMs > 0 ? 'prefetch' : 'reserve'}${reach}`
 }
 
-/**
- * Unnamed policies are all shown as `default`; in one response each item needs a name of its own.
- */
+/** Numbers the unnamed policies, all shown as `default`: a response needs distinct names. */
 function distinctNames(policies: readonly Policy[]): readonly Policy[] {
   const taken = new Set(policies.filter(({ named }) => named).map(({ name }) => name))
   return policies.map((policy) => {

@@ -126,10 +126,7 @@ export type WindowForm =
 /** Options of a policy. `concurrency` has no window, and all other algorithms need one. */
 export type PolicyOptions = Omit<PolicyFields, keyof WindowForm> & WindowForm
 
-/**
- * The fields that may stand at the top level of a limiter's options. `failureMode` is the limiter's
- * there.
- */
+/** The fields that may stand at the top of a limiter's options; `failureMode` is the limiter's. */
 export const policyFields: readonly string[] = [
   ...Object.keys(new PolicyTable()).filter((field) => field !== 'failureMode'),
   ...algorithmFields,
@@ -197,10 +194,7 @@ function policyName(value: unknown, option: string): string | undefined {
   )
 }
 
-/**
- * The id of a named policy: injective, and never equal to the id of an unnamed policy, which begins
- * with a tilde.
- */
+/** The id of a named policy: injective, and never that of an unnamed one, which begins with `~`. */
 function escapeName(name: string): string {
   return name.replace(
     /[^A-Za-z0-9._-]/g,
@@ -264,10 +258,7 @@ function headroomOf(value: unknown, option: string): number {
   )
 }
 
-/**
- * Returns a limit without its headroom, rounded down: at least 1, unless the limit is 0. `Infinity`
- * stays as it is.
- */
+/** Returns a limit without its headroom, rounded down: at least 1, unless the limit is 0. */
 export function withoutHeadroom(limit: number, headroom: number): number {
   if (headroom === 0 || limit === 0 || limit === Number.POSITIVE_INFINITY) return limit
   return Math.max(1, partOf(limit, million - Math.round(headroom * million)))

@@ -157,10 +157,7 @@ export class SpaceSaving {
   }
 }
 
-/**
- * Joins the counts of several sketches. A count stays at or above the true one, and its error
- * bounds the difference.
- */
+/** Joins several sketches. Each count stays at or above the true one, within its error. */
 export function mergeHotKeys(parts: readonly HotKeys[], most: number): HotKeys {
   const floor = parts.reduce((sum, part) => sum + part.floor, 0)
   const total = parts.reduce((sum, part) => sum + part.total, 0)
