@@ -26,7 +26,7 @@ export interface Decision {
   /** The ms to hold an allowed request before it continues: the longest of its outcomes. */
   readonly delayMs: number
   readonly source: DecisionSource
-  /** Opaque: what policies in shadow took for an allowed request, and a refund gives back. */
+  /** Opaque: units that policies in shadow took for an allowed request. A refund gives them back. */
   readonly shadow?: ShadowRun | undefined
 }
 

@@ -27,7 +27,6 @@ export class DecisionNotifier<Request = unknown> {
   readonly isObserved: boolean
   readonly #observers: JoinedObservers<Request>
   readonly store: Store
-  readonly #name: string
   readonly #isRemote: boolean
   readonly #timer: SharedTimer | undefined
 
@@ -36,7 +35,6 @@ export class DecisionNotifier<Request = unknown> {
     this.isObserved = [onDecision, countDecision, onShadow].some((each) => each !== undefined)
     this.#observers = observers
     this.store = store
-    this.#name = store.name ?? 'store'
     this.#isRemote = store.submit !== undefined || store.denials !== undefined
     this.#timer = isMemoryStore(store) ? new SharedTimer() : undefined
   }
@@ -90,7 +88,7 @@ export class DecisionNotifier<Request = unknown> {
   answererOf({ allowed, outcomes, source }: Decision, timing: DecisionTiming | undefined): string {
     if (source !== 'store') return source
     if (timing === undefined) return 'guard'
-    if (!this.#isRemote || !timing.isImmediate) return this.#name
+    if (!this.#isRemote || !timing.isImmediate) return this.store.name ?? 'store'
     if (!allowed) return 'denial-cache'
     if (outcomes.some(({ policy }) => policy.maxUncounted > 0)) return 'async'
     return outcomes.some(isLimited) ? 'prefetch' : 'guard'

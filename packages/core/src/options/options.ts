@@ -95,14 +95,8 @@ export function flag(value: unknown, label: OptionLabel, otherwise: boolean): bo
 export function isOptions(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
   const prototype: object | null = Object.getPrototypeOf(value)
-  return prototype === null || prototype === Object.prototype || isOfOtherRealm(prototype)
-}
-
-/**
- * Tells whether a prototype is the `Object.prototype` of another context of the process, such as
- * the one that Jest runs tests in.
- */
-function isOfOtherRealm(prototype: object): boolean {
+  if (prototype === null || prototype === Object.prototype) return true
+  // The `Object.prototype` of another context of the process, as Jest has one for tests.
   return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf')
 }
 

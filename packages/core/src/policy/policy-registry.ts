@@ -50,20 +50,16 @@ export interface SetTraits extends Partial<Pick<PolicySetVersion, 'id' | 'kill'>
  * another one may then use its names for something else.
  */
 export class Registrations implements PolicySetVersion {
-  readonly #traits: SetTraits
+  readonly id: string
+  readonly kill: NonNullable<PolicySetVersion['kill']>
+  readonly #suffixes: SetTraits['suffixes']
   readonly #registrations: Registration[] = []
   #isInForce = true
 
-  constructor(traits: SetTraits = {}) {
-    this.#traits = traits
-  }
-
-  get id(): string {
-    return this.#traits.id ?? ''
-  }
-
-  get kill(): NonNullable<PolicySetVersion['kill']> {
-    return this.#traits.kill ?? 'none'
+  constructor({ id = '', kill = 'none', suffixes }: SetTraits = {}) {
+    this.id = id
+    this.kill = kill
+    this.#suffixes = suffixes
   }
 
   get isInForce(): boolean {
@@ -89,7 +85,7 @@ export class Registrations implements PolicySetVersion {
 
   /** A policy as it is in this set. */
   adapt(policy: Policy): Policy {
-    const suffix = policy.named ? this.#traits.suffixes?.get(policy.name) : undefined
+    const suffix = policy.named ? this.#suffixes?.get(policy.name) : undefined
     return {
       ...policy,
       ...(suffix === undefined ? {} : { id: `${policy.id}~${suffix}` }),
