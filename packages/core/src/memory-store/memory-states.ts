@@ -7,10 +7,7 @@ import type { Policy } from '../model/policy.ts'
 import { fnv1a } from '../runtime/hash.ts'
 import { ShardedMap } from './sharded-map.ts'
 
-/**
- * The keys of one policy, each with its state. The state object itself stands for the incarnation
- * of its key. Keys are many, so each costs its state and its place in the map, and nothing else.
- */
+/** The keys of one policy. They are many, so a state stands for the incarnation of its key too. */
 interface Table {
   readonly policy: Policy
   readonly algorithm: Algorithm<KeyState>
@@ -26,7 +23,6 @@ export class MemoryStates implements States {
   readonly #maxKeys: number
   readonly #tables = new Map<string, Table>()
   readonly #overflow = new Map<string, KeyState>()
-  /** The tables that `#nextTable` goes through, in turn. */
   readonly #round: Table[] = []
   /** The table that was used last: most stores have one. */
   #latest: Table | undefined
@@ -102,7 +98,6 @@ export class MemoryStates implements States {
     return state
   }
 
-  /** Returns whether the key was held. */
   delete(check: Check): boolean {
     const table = this.#known(check)
     const key = boundedKey(check.key)

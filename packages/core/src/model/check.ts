@@ -25,20 +25,14 @@ export interface Check {
   readonly cost: number
   /** The limit in force for this request: a whole number ≥ 0. */
   readonly limit: number
-  /**
-   * True when the policy is in shadow for this request.
-   * @default by the policy's share of enforced keys
-   */
+  /** True when the policy is in shadow for this request. @default by its share of enforced keys */
   readonly shadow?: boolean
 }
 
 /** The key of one policy. */
 export type CountedKey = Pick<Check, 'policy' | 'key' | 'digest'>
 
-/**
- * The proof of units that were taken, for refunds. Opaque to users; a store reads only the receipts
- * that it wrote itself.
- */
+/** Proof of units that were taken, for refunds. Opaque: a store reads only its own receipts. */
 export class Receipt {
   readonly check: Check
   /** The time that the units are recorded under, or the number of their lease. */

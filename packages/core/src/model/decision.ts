@@ -26,7 +26,7 @@ export interface Decision {
   /** The ms to hold an allowed request before it continues: the longest of its outcomes. */
   readonly delayMs: number
   readonly source: DecisionSource
-  /** Opaque: units that policies in shadow took for an allowed request. A refund gives them back. */
+  /** Opaque: units that policies in shadow took for an allowed request. A refund returns them. */
   readonly shadow?: ShadowRun | undefined
 }
 

@@ -13,7 +13,6 @@ interface NativeCrypto {
 
 interface Bytes extends Uint8Array {
   write(text: string, offset: number, encoding: 'utf16le' | 'hex'): number
-  subarray(from: number, to: number): Bytes
 }
 
 interface NativeBuffer {

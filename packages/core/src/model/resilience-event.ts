@@ -38,10 +38,7 @@ export interface FallbackLeftEvent {
   readonly decisions: number
 }
 
-/**
- * An answer that came after its deadline. Its units are kept if the request has passed meanwhile,
- * and given back if the request was refused.
- */
+/** An answer after its deadline. Its units are kept if the request has passed, else given back. */
 export interface LateReplyEvent {
   readonly type: 'late-reply'
   readonly charge: 'kept' | 'refunded'

@@ -132,10 +132,7 @@ export interface Forgotten {
 
 /** Denials of a store that answers later, which this process may repeat. */
 export interface StoreDenials {
-  /**
-   * The longest time (ms) that a denial is answered from memory. Changes by other processes take
-   * effect within that time.
-   */
+  /** Longest time (ms) that a denial is answered from memory, whatever other processes change. */
   readonly ttlMs: number
   /** The clock of a simulation, in ms. @default a clock that never steps */
   readonly clock?: (() => number) | undefined
@@ -171,10 +168,7 @@ export interface StoreKeys {
 
 /** News of a store. */
 export interface StoreTelemetry {
-  /**
-   * Why the store may not answer: the last failure of its connection, unless it has answered since.
-   * Its message goes to logs.
-   */
+  /** Last failure of the connection, unless the store answered since. Its message goes to logs. */
   readonly lastFailure?: Error | undefined
   /** Tells of each call to where the counts are, for a store that makes calls. */
   observeCalls?(observer: (call: StoreCall) => void): void

@@ -33,10 +33,7 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
    * pass. `undefined` if no policy was asked, or the failure mode `open` or `closed` answered.
    */
   readonly policy: Policy | undefined
-  /**
-   * The key that `policy` counted, as its resolver found it: an address, an API key or a user.
-   * Redact it before it reaches a log.
-   */
+  /** The key that `policy` counted, as resolved: an address, API key or user. Redact it in logs. */
   readonly key: string | undefined
   /** Stands for the key in logs, metrics and Redis keys: 22 characters, computed when read. */
   readonly digest: string | undefined
@@ -51,10 +48,7 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
    * spares observers a look at the clock. With the memory store, it may be 50 ms early.
    */
   readonly atMs?: number | undefined
-  /**
-   * Duration of the decision, in ms. With the memory store, one measurement is used for up to 16
-   * decisions in a row.
-   */
+  /** Duration of the decision, in ms. The memory store measures one in up to 16 decisions. */
   readonly durationMs: number
   /** True if a queue took the request over. */
   readonly isQueued: boolean
@@ -96,10 +90,7 @@ export interface ShadowEvent<Request = unknown> extends EventSource<Request> {
    * out where the store failed.
    */
   readonly outcomes: readonly Outcome[]
-  /**
-   * The checks, in the order of the outcomes. The keys are the identities themselves: redact them
-   * before they reach a log.
-   */
+  /** The checks, in the order of the outcomes. Redact their keys before they reach a log. */
   readonly checks: readonly Check[]
   /** Stand for the keys in logs and metrics, in the order of the outcomes. Computed when read. */
   readonly digests: readonly string[]

@@ -62,10 +62,7 @@ export function wholeNumber(value: unknown, label: OptionLabel, range: Range): n
   throw invalid(label, value, `a whole number from ${min} to ${max}`)
 }
 
-/**
- * Returns an option, or its default where it was left out. Null is not left out: it may be a
- * setting that could not be read.
- */
+/** Returns an option, or its default if left out. Null counts as given: it may be a failed read. */
 export function orDefault<T, D>(value: T | undefined, otherwise: D): T | D {
   return value === undefined ? otherwise : value
 }
@@ -166,10 +163,7 @@ const misnomers: ReadonlyMap<string, string> = new Map([
   ['blacklist', 'block'],
 ])
 
-/**
- * Tells whether two names begin alike and are about as long, have the same letters in another
- * order, or differ in one letter.
- */
+/** Tells whether two names begin alike, have the same letters, or differ in one letter. */
 function isNear(name: string, field: string): boolean {
   const [a, b] = [name.toLowerCase(), field.toLowerCase()]
   const lettersOf = (text: string): string => [...text].sort().join('')

@@ -45,10 +45,7 @@ export interface SetTraits extends Partial<Pick<PolicySetVersion, 'id' | 'kill'>
   readonly suffixes?: ReadonlyMap<string, string>
 }
 
-/**
- * The registrations of a set of policies, which end with the set. A set that takes the place of
- * another one may then use its names for something else.
- */
+/** The registrations of a set of policies. When the set ends, its names are free for others. */
 export class Registrations implements PolicySetVersion {
   readonly id: string
   readonly kill: NonNullable<PolicySetVersion['kill']>

@@ -134,8 +134,7 @@ export const policyFields: readonly string[] = [
 
 /**
  * Checks the options of one policy.
- * @param where how the user reaches the options, for messages: `policies[0]`, or '' at the top
- * level
+ * @param where the place of the options, for messages: `policies[0]`, or '' at the top level
  * @throws SluiceError that names the option, its value and the legal range
  */
 export function definePolicy(options: PolicyFields, where: string): Policy {
@@ -244,10 +243,6 @@ function enforcedShare(
 /** Shares count in millionths, since 100 · (1 − 0.07) is 92.99999999999999 in doubles. */
 export const million = 1_000_000
 
-/**
- * Checks the share of a limit that is left to others.
- * @throws SluiceError when it is no number from 0 to 0.5
- */
 function headroomOf(value: unknown, option: string): number {
   const headroom = orDefault(value, 0)
   if (typeof headroom === 'number' && headroom >= 0 && headroom <= 0.5) return headroom

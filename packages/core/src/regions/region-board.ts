@@ -21,7 +21,6 @@ const maxNotices = 200
  */
 export class RegionBoard {
   readonly #stores: RegionStores
-  /** Returns the usage of this process. */
   readonly #usage: () => RegionUse
   readonly #member = randomText()
   /** Each notice is done by one process of a region: the one that takes the only unit. */
@@ -70,7 +69,6 @@ export class RegionBoard {
     void this.#share()
   }
 
-  /** The regions, as their processes have reported within ten seconds. */
   reports(): readonly RegionReport[] {
     const { region } = this.#stores.shares
     const now = monotonicMs()
@@ -162,15 +160,9 @@ export class RegionBoard {
       const { local } = this.#stores
       const own = { policy: this.#once, key: id, cost: 1, limit: 1 }
       const [claim] = await local.apply('consume', [own])
-      const place = { policy, key: identity, limit: policy.limit }
+      const place = { policy, key: identity, limit: policy.limit, cost: 1, blockMs: left }
       const check = digest === undefined ? place : { ...place, digest }
-      if (claim?.allowed) {
-        await local.change(
-          op === 'block'
-            ? { op, checks: [{ ...check, blockMs: left }] }
-            : { op, checks: [{ ...check, cost: 1 }] },
-        )
-      }
+      if (claim?.allowed) await local.change({ op, checks: [check] })
     }
     this.#seen.add(id)
   }
@@ -200,7 +192,6 @@ interface Post {
   readonly region: string
   readonly shares: string
   readonly member: string
-  /** Number that grows with each post. */
   readonly sequence: number
   readonly usage: RegionUse
   readonly notices: readonly AgedNotice[]

@@ -108,20 +108,15 @@ function isGlobal(check: Check): boolean {
   return !isHere(check)
 }
 
-/** Returns the check as the local store decides it. */
 function localCheck<C extends Check>(check: C, { shares }: Region): C {
   return isDivided(check.policy) ? { ...check, limit: shares.guaranteed(check.limit) } : check
 }
 
-/** Returns the outcome of a local check as that of the check of the limiter. */
 function fromLocal({ policy, limit }: Check, outcome: Outcome): Outcome {
   return { ...outcome, policy, limit }
 }
 
-/**
- * Decides the checks of one request, all or nothing: by the shares of this region first, then by
- * units of the pool for those that their share refuses.
- */
+/** Decides all or nothing: by the shares of this region, then by the pool for those that refuse. */
 async function decideInRegion(
   op: 'consume' | 'peek',
   checks: readonly Check[],

@@ -66,15 +66,11 @@ export function centralPolicy(policy: Policy): Policy {
   return { ...own, id: `${policy.id}~pool`, counting, prefetchMs }
 }
 
-/**
- * Tells whether the limit of a policy is divided among the regions. Other policies of reach
- * `region` are counted in each region, at their whole limit.
- */
+/** Tells whether the regions divide a limit. Others of reach `region` are whole in each region. */
 export function isDivided({ algorithm, reach }: Policy): boolean {
   return reach === 'region' && besideGrants[algorithm] !== undefined
 }
 
-/** Returns the parts that the limit of a policy has, in units. */
 export function boundsOf(policy: Policy, shares: Shares): readonly RegionBound[] {
   const { limit, reach } = policy
   if (!isDivided(policy)) return [{ part: reach, units: limit }]

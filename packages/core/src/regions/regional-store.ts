@@ -119,8 +119,7 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
 }
 
 /**
- * Checks the store of a part of an application that needs all counts in one place. Returns the
- * store.
+ * Returns the store of a part of an application that needs all counts in one place.
  * @throws SluiceError when it is a store of a region
  */
 export function withoutRegions<S extends Store | undefined>(store: S, option = 'store'): S {
