@@ -11,15 +11,9 @@ export interface Check {
   readonly policy: Policy
   /** The identity that is counted: a non-empty string of at most `maxKeyLength`, as resolved. */
   readonly key: string
-  /**
-   * The key as its resolver found it, where `key` says more, such as the place of a private policy.
-   * @default key
-   */
+  /** The key as resolved, where `key` says more, such as a private policy's place. @default key */
   readonly identity?: string
-  /**
-   * Digest of the key, as `StoreKeys.keyFor` returned it, for a store that finds a key by its
-   * digest. The key itself is unknown then.
-   */
+  /** Digest of the key, as `StoreKeys.keyFor` returned it. The key itself is unknown then. */
   readonly digest?: string
   /** Units, a whole number ≥ 0. */
   readonly cost: number

@@ -13,10 +13,7 @@ export interface StoreHealth {
   readonly keysOwed: number
   /** Units that this process admitted for `async` policies and that the store has not confirmed. */
   readonly uncountedUnits: number
-  /**
-   * Units by which a key of such a policy may be over its limit: `maxUncounted` for each process. 0
-   * while no key is decided so.
-   */
+  /** Most units of such a key over its limit: `maxUncounted` a process, 0 without such keys. */
   readonly uncountedBound: number
   readonly counters: Readonly<ResilienceCounters>
   /** Units of grants, for policies with `prefetch`, and of the pool of regions. */

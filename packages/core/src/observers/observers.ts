@@ -14,10 +14,7 @@ import type { PolicySetVersion } from '../policy/policy-registry.ts'
 export interface EventSource<Request = unknown> {
   /** The framework's request; `undefined` where code called a limiter itself. */
   readonly request: Request | undefined
-  /**
-   * Method and pattern of its route, `GET /users/:id`, or its rule in `routes`; `undefined` while
-   * no route is matched.
-   */
+  /** Method and pattern of the route, `GET /users/:id`, or its rule; `undefined` if unmatched. */
   readonly route: string | undefined
   /** The method of the request, as sent; `undefined` where code called a limiter itself. */
   readonly method?: string | undefined

@@ -61,8 +61,7 @@ interface Counted extends Pick<Policy, 'windowMs' | 'limit'> {
 const besideCountDenied = 'left out beside countDenied, which charges every denial at once'
 
 /**
- * Checks the options of units that processes admit before the store counts them: `prefetch`,
- * `reserve` and `async`.
+ * Checks `prefetch`, `reserve` and `async`: units that are admitted before the store counts them.
  * @throws SluiceError when one is out of range, or the policy cannot have it
  */
 export function ledgerSettings(
