@@ -7,19 +7,11 @@ import type { Policy } from '../model/policy.ts'
 import { fnv1a } from '../runtime/hash.ts'
 import { ShardedMap } from './sharded-map.ts'
 
-/**
- * The keys of one policy, each with its state. The state object itself stands for the incarnation
- * of its key. Keys are many, so each costs its state and its place in the map, and nothing else.
- */
+/** The keys of one policy. They are many, so a state stands for the incarnation of its key too. */
 interface Table {
   readonly policy: Policy
   readonly algorithm: Algorithm<KeyState>
   readonly states: ShardedMap<KeyState>
-}
-
-interface Entry {
-  readonly table: Table
-  readonly key: string
 }
 
 const sampleSize = 16
@@ -31,13 +23,13 @@ export class MemoryStates implements States {
   readonly #maxKeys: number
   readonly #tables = new Map<string, Table>()
   readonly #overflow = new Map<string, KeyState>()
-  /** The tables that `#nextTable` goes through, in turn. */
   readonly #round: Table[] = []
   /** The table that was used last: most stores have one. */
   #latest: Table | undefined
   #turn = 0
   #size = 0
-  #changes = 0
+  /** Changes with every key that is dropped or begins. */
+  changes = 0
 
   constructor(maxKeys: number) {
     this.#maxKeys = maxKeys
@@ -59,7 +51,6 @@ export class MemoryStates implements States {
     return this.#tables.get(policy.id)?.states.get(boundedKey(key))?.limit
   }
 
-  /** Number of keys of a policy. */
   sizeOf(policyId: string): number {
     return this.#tables.get(policyId)?.states.size ?? 0
   }
@@ -73,20 +64,12 @@ export class MemoryStates implements States {
     if (!table) return 0
     const { size } = table.states
     this.#size -= size
-    this.#changes += size
+    this.changes += size
     this.#dropTable(table)
     return size
   }
 
-  /** Changes with every key that is dropped or begins. */
-  get changes(): number {
-    return this.#changes
-  }
-
-  /**
-   * Returns the state that counts for a check: that of its key. When no room can be made for the
-   * key, it is that of an overflow bucket.
-   */
+  /** Returns the state of a check's key, or of an overflow bucket if there is no room for it. */
   get(check: Check, now: number): KeyState | undefined {
     const own = this.#known(check)?.states.get(boundedKey(check.key))
     if (own !== undefined || this.#size < this.#maxKeys || this.#dispensable(now)) return own
@@ -98,7 +81,7 @@ export class MemoryStates implements States {
     const table = this.#table(check)
     const key = boundedKey(check.key)
     const state = table.algorithm.create()
-    this.#changes += 1
+    this.changes += 1
     if (table.states.get(key)) {
       table.states.set(key, state)
       return state
@@ -107,7 +90,7 @@ export class MemoryStates implements States {
     if (this.#size >= this.#maxKeys) {
       const victim = this.#dispensable(now)
       if (!victim) return this.#overflowState(check, table.algorithm)
-      this.#drop(victim.table, victim.key)
+      this.#drop(...victim)
     }
     this.#size += 1
     // Sweeping may have dropped the table with its last key.
@@ -115,7 +98,6 @@ export class MemoryStates implements States {
     return state
   }
 
-  /** Returns whether the key was held. */
   delete(check: Check): boolean {
     const table = this.#known(check)
     const key = boundedKey(check.key)
@@ -129,10 +111,7 @@ export class MemoryStates implements States {
     return state
   }
 
-  /**
-   * Looks at two keys for every new one, so that expired keys are dropped without a timer and
-   * without a pause.
-   */
+  /** Looks at two keys for each new one, so expired keys are dropped without a timer or a pause. */
   #sweep(now: number): void {
     for (let i = 0; i < sweptPerAdd; i += 1) {
       const table = this.#nextTable()
@@ -143,12 +122,9 @@ export class MemoryStates implements States {
     }
   }
 
-  /**
-   * Returns an expired key of the next few, else the least used one; none when all of them are
-   * exhausted.
-   */
-  #dispensable(now: number): Entry | undefined {
-    let least: Entry | undefined
+  /** Returns an expired key of a few, else the least used one; none if they are all exhausted. */
+  #dispensable(now: number): readonly [Table, string] | undefined {
+    let least: readonly [Table, string] | undefined
     let leastShare = 1
     for (let i = 0; i < sampleSize; i += 1) {
       const table = this.#nextTable()
@@ -156,10 +132,10 @@ export class MemoryStates implements States {
       if (!table || key === undefined) break
       const state = table.states.get(key)
       if (!state) continue
-      if (hasExpired(table, state, now)) return { table, key }
+      if (hasExpired(table, state, now)) return [table, key]
       const share = shareOf(table, state, now)
       if (share < leastShare) {
-        least = { table, key }
+        least = [table, key]
         leastShare = share
       }
     }
@@ -176,7 +152,7 @@ export class MemoryStates implements States {
   #drop(table: Table, key: string): void {
     table.states.delete(key)
     this.#size -= 1
-    this.#changes += 1
+    this.changes += 1
     if (table.states.size === 0) this.#dropTable(table)
   }
 
@@ -195,11 +171,7 @@ export class MemoryStates implements States {
     const known = this.#known(check)
     if (known) return known
     const { policy } = check
-    const table = {
-      policy,
-      algorithm: algorithmOf(policy),
-      states: new ShardedMap<KeyState>(),
-    }
+    const table = { policy, algorithm: algorithmOf(policy), states: new ShardedMap<KeyState>() }
     this.#tables.set(policy.id, table)
     this.#round.push(table)
     return table
@@ -218,16 +190,12 @@ function hasExpired({ algorithm, policy }: Table, state: KeyState, now: number):
   return algorithm.endsAt(state, { policy, cost: 0, limit: state.limit }) <= now
 }
 
-/** The part of its capacity that a key uses. */
 function shareOf({ algorithm, policy }: Table, state: KeyState, now: number): number {
   const check = { policy, cost: 0, limit: state.limit }
   return algorithm.used(state, check, now) / algorithm.capacity(check)
 }
 
-/**
- * Strikes have no overflow bucket: the strikes of one key must not block another. If there is no
- * room, they are not counted.
- */
+/** Not strikes: those of one key must not block another. Without room, they are not counted. */
 function sharesBuckets({ policy }: Check): boolean {
   return algorithmOf(policy).counts !== 'strikes'
 }
@@ -237,10 +205,7 @@ function overflowKey({ policy, key }: Check): string {
   return `${policy.id} ${fnv1a(boundedKey(key)) % overflowBuckets}`
 }
 
-/**
- * The key itself up to 256 characters, else its digest, padded to 257. So a long key takes bounded
- * memory and never equals a short one.
- */
+/** Long keys are kept as digests, padded to 257 characters: they never equal a short key. */
 function boundedKey(key: string): string {
   if (key.length < longKeyLength) return key
   return digestIdentity(key).padStart(longKeyLength, '#')

@@ -13,7 +13,7 @@ import type {
   Store,
   StoreKeys,
 } from '../model/store.ts'
-import { knownFields, orDefault, wholeNumber } from '../options/options.ts'
+import { knownFields, wholeNumber } from '../options/options.ts'
 import { processWide } from '../runtime/process-wide.ts'
 import { sleep } from '../waiting/timers.ts'
 import { memoryDocuments } from './memory-documents.ts'
@@ -55,23 +55,19 @@ export interface MemoryStore extends Store {
   readonly size: number
 }
 
-/**
- * Creates a store that counts in memory. The clock is `Date.now()`, read at each call, so that a
- * fake clock works.
- */
+/** Creates a store that counts in memory. It reads `Date.now()` at each call: fake clocks work. */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   knownFields(options, 'memoryStore', ['maxKeys'])
-  const states = new MemoryStates(
-    wholeNumber(orDefault(options.maxKeys, 100_000), { option: 'maxKeys' }, { min: 1 }),
-  )
-  const store = {
+  const { maxKeys = 100_000 } = options
+  const states = new MemoryStates(wholeNumber(maxKeys, { option: 'maxKeys' }, { min: 1 }))
+  const store: MemoryStore = {
     name: 'memory',
     documents: memoryDocuments(),
-    apply: (op: DecidingOp, checks: readonly Check[]) => engine[op](states, checks, Date.now()),
-    change: (change: Change) => engine.change(states, change, Date.now()),
-    grant: (checks: readonly GrantCheck[]) => engine.grant(states, checks, Date.now()),
+    apply: (op, checks) => engine[op](states, checks, Date.now()),
+    change: (change) => engine.change(states, change, Date.now()),
+    grant: (checks) => engine.grant(states, checks, Date.now()),
     keys: {
-      async keyFor(digest: string, ofStore: Pick<Store, 'keys'> = {}) {
+      async keyFor(digest, ofStore = {}) {
         let looked = 0
         for (const key of states.keys()) {
           if (digestOf(key, ofStore) === digest) return { key }
@@ -80,8 +76,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
         }
         return undefined
       },
-      limitOf: (check: Pick<Check, 'policy' | 'key'>) => states.limitOf(check),
-      forgetPolicy: ({ id }: Policy, { dryRun = false }: ForgetOptions) => ({
+      limitOf: (check) => states.limitOf(check),
+      forgetPolicy: ({ id }, { dryRun = false }) => ({
         keys: dryRun ? states.sizeOf(id) : states.forget(id),
       }),
     },

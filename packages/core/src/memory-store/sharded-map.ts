@@ -2,10 +2,7 @@ import { fnv1a } from '../runtime/hash.ts'
 
 const maxUndivided = 16_384
 const shards = 64
-/**
- * Number of characters at the end that choose the shard: addresses, numbers and digests differ
- * there.
- */
+/** Characters at the end that choose the shard: addresses, numbers and digests differ there. */
 const significant = 8
 
 /**
@@ -49,10 +46,7 @@ export class ShardedMap<Value> {
     for (const shard of this.#shards) yield* shard.keys()
   }
 
-  /**
-   * Returns another key with each call, and starts again after the last; `undefined` when the map
-   * is empty.
-   */
+  /** Returns another key with each call, starting again after the last; `undefined` if empty. */
   nextKey(): string | undefined {
     if (this.#size === 0) return undefined
     for (;;) {

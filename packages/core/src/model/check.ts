@@ -3,48 +3,30 @@ import { fractionOf } from '../runtime/hash.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Policy } from './policy.ts'
 
-/**
- * The longest key, in characters: a request must not be able to hold the process up with the digest
- * of one. Headers of Node end there too.
- */
+/** The longest key, in characters, as of Node's headers: a digest must not hold up the process. */
 export const maxKeyLength = 16_384
 
-/**
- * One policy applied to one key at one cost. The policy travels with every check, so a store needs
- * no set-up.
- */
+/** One policy applied to one key at one cost. It carries the policy, so a store needs no set-up. */
 export interface Check {
   readonly policy: Policy
   /** The identity that is counted: a non-empty string of at most `maxKeyLength`, as resolved. */
   readonly key: string
-  /**
-   * The key as its resolver found it, where `key` says more, such as the place of a private policy.
-   * @default key
-   */
+  /** The key as resolved, where `key` says more, such as a private policy's place. @default key */
   readonly identity?: string
-  /**
-   * Digest of the key, as `StoreKeys.keyFor` returned it, for a store that finds a key by its
-   * digest. The key itself is unknown then.
-   */
+  /** Digest of the key, as `StoreKeys.keyFor` returned it. The key itself is unknown then. */
   readonly digest?: string
   /** Units, a whole number ≥ 0. */
   readonly cost: number
   /** The limit in force for this request: a whole number ≥ 0. */
   readonly limit: number
-  /**
-   * True when the policy is in shadow for this request.
-   * @default by the policy's share of enforced keys
-   */
+  /** True when the policy is in shadow for this request. @default by its share of enforced keys */
   readonly shadow?: boolean
 }
 
 /** The key of one policy. */
 export type CountedKey = Pick<Check, 'policy' | 'key' | 'digest'>
 
-/**
- * The proof of units that were taken, for refunds. Opaque to users; a store reads only the receipts
- * that it wrote itself.
- */
+/** Proof of units that were taken, for refunds. Opaque: a store reads only its own receipts. */
 export class Receipt {
   readonly check: Check
   /** The time that the units are recorded under, or the number of their lease. */

@@ -23,22 +23,14 @@ export interface Decision {
   readonly outcomes: readonly Outcome[]
   /** 0 when allowed; else the longest wait of the outcomes. `Infinity`: waiting cannot help. */
   readonly retryAfterMs: number
-  /**
-   * The ms that an allowed request has to be held before it continues: the longest of its outcomes.
-   */
+  /** The ms to hold an allowed request before it continues: the longest of its outcomes. */
   readonly delayMs: number
   readonly source: DecisionSource
-  /**
-   * Opaque: the units that policies in shadow took for an allowed request, so that a refund gives
-   * them back too.
-   */
+  /** Opaque: units that policies in shadow took for an allowed request. A refund returns them. */
   readonly shadow?: ShadowRun | undefined
 }
 
-/**
- * A request is allowed when every policy allows it, and has to wait for the slowest of those that
- * do not.
- */
+/** A request is allowed if every policy allows it, and waits for the slowest that does not. */
 export function decisionOf(
   outcomes: readonly Outcome[],
   checks: readonly Pick<Check, 'cost'>[],
@@ -92,26 +84,20 @@ function passesOf({ policy, remaining }: Outcome, check: Pick<Check, 'cost'> | u
   return isUnbounded ? Number.MAX_VALUE : Math.floor(remaining / Math.max(1, check?.cost ?? 1))
 }
 
-/**
- * The same decision, with the units that policies in shadow took. Written out, since a spread would
- * cost more than the check.
- */
+/** The same decision, with the units that policies in shadow took. A spread would cost more. */
 export function withShadow(decision: Decision, shadow: ShadowRun): Decision {
   const { allowed, limit, remaining, outcomes, retryAfterMs, delayMs, source } = decision
   return { allowed, limit, remaining, outcomes, retryAfterMs, delayMs, source, shadow }
 }
 
-/**
- * The decisions of the policies in shadow for one request, each decided alone. They may come later
- * than the request's own decision.
- */
+/** The decision of each policy in shadow for one request. They may come after the request's own. */
 export class ShadowRun {
   /** Never rejects. */
   readonly decisions: MaybePromise<readonly Decision[]>
   #known: readonly Decision[] = []
 
   constructor(decisions: readonly MaybePromise<Decision>[]) {
-    this.decisions = isAllKnown(decisions)
+    this.decisions = decisions.every((decision): decision is Decision => !isPromise(decision))
       ? this.#learn(decisions)
       : Promise.all(decisions).then((known) => this.#learn(known))
   }
@@ -130,12 +116,6 @@ export class ShadowRun {
     this.#known = known
     return known
   }
-}
-
-function isAllKnown(
-  decisions: readonly MaybePromise<Decision>[],
-): decisions is readonly Decision[] {
-  return !decisions.some(isPromise)
 }
 
 /**

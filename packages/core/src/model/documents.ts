@@ -25,10 +25,7 @@ export interface FleetMember {
   readonly text: string
 }
 
-/**
- * Documents with versions, each with a bounded log. A store keeps them beside its counts. A change
- * and its record are one step.
- */
+/** Documents with versions, each with a bounded log. A change and its record are one step. */
 export interface Documents {
   /** Returns the revision of a document, 0 where there is none. It costs one small read. */
   revision(name: string): MaybePromise<number>

@@ -16,10 +16,7 @@ export type Reach = 'region' | 'global'
 
 /** A checked policy, as limiters and stores use it. */
 export interface Policy extends AlgorithmSettings {
-  /**
-   * Identity of the quota within a store: URL-safe text, equal in every process that runs the same
-   * code.
-   */
+  /** Identity of the quota in a store: URL-safe, the same in all processes of the same code. */
   readonly id: string
   /** The name in headers, metrics and errors. */
   readonly name: string

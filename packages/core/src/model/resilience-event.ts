@@ -1,6 +1,4 @@
-/**
- * `closed`: the store is asked. `open`: it is not. `half-open`: one request asks it, to find out.
- */
+/** `closed`: the store is asked. `open`: it is not. `half-open`: one request asks it as a probe. */
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /** An event between a limiter and a store that is slow, gone, or back. Times are milliseconds. */
@@ -40,10 +38,7 @@ export interface FallbackLeftEvent {
   readonly decisions: number
 }
 
-/**
- * An answer that came after its deadline. Its units are kept if the request has passed meanwhile,
- * and given back if the request was refused.
- */
+/** An answer after its deadline. Its units are kept if the request has passed, else given back. */
 export interface LateReplyEvent {
   readonly type: 'late-reply'
   readonly charge: 'kept' | 'refunded'
@@ -56,10 +51,7 @@ export interface ReconciledEvent {
   readonly units: number
 }
 
-/**
- * The clocks of this process and of the store differ by more than they should: above 0 where the
- * store is ahead.
- */
+/** The clocks of this process and of the store differ too much: above 0 if the store is ahead. */
 export interface ClockSkewEvent {
   readonly type: 'clock-skew'
   readonly skewMs: number

@@ -11,15 +11,9 @@ export interface StoreHealth {
   readonly clockSkewMs: number
   /** Keys with units that were admitted without the store, and that it has not counted. */
   readonly keysOwed: number
-  /**
-   * Units that this process admitted for policies with `async`, and that the store has not
-   * confirmed.
-   */
+  /** Units that this process admitted for `async` policies and that the store has not confirmed. */
   readonly uncountedUnits: number
-  /**
-   * Units by which a key of such a policy may be over its limit: `maxUncounted` for each process. 0
-   * while no key is decided so.
-   */
+  /** Most units of such a key over its limit: `maxUncounted` a process, 0 without such keys. */
   readonly uncountedBound: number
   readonly counters: Readonly<ResilienceCounters>
   /** Units of grants, for policies with `prefetch`, and of the pool of regions. */

@@ -50,10 +50,7 @@ export interface Outcome {
    * policy has counted a denial (`countDenied`) and is full now.
    */
   readonly retryAfterMs: number
-  /**
-   * The ms that the request has to be held before it continues; above 0 only for an allowed
-   * `leaky-bucket`.
-   */
+  /** The ms to hold the request before it continues; above 0 only for an allowed `leaky-bucket`. */
   readonly delayMs: number
   /** Opaque: the units that a refund gives back. `undefined` when nothing was taken. */
   readonly receipt: Receipt | undefined
@@ -77,10 +74,7 @@ export interface Cancellation {
   readonly control?: ControlCall | undefined
 }
 
-/**
- * One request's checks on their way through a store that answers later. It is the item of the
- * store's own queue.
- */
+/** One request's checks on their way through a store that answers later: an item of its queue. */
 export interface Ask extends Cancellation {
   readonly op: DecidingOp
   /** A store that cannot hold a limit puts checks of a smaller one in their place. */
@@ -138,10 +132,7 @@ export interface Forgotten {
 
 /** Denials of a store that answers later, which this process may repeat. */
 export interface StoreDenials {
-  /**
-   * The longest time (ms) that a denial is answered from memory. Changes by other processes take
-   * effect within that time.
-   */
+  /** Longest time (ms) that a denial is answered from memory, whatever other processes change. */
   readonly ttlMs: number
   /** The clock of a simulation, in ms. @default a clock that never steps */
   readonly clock?: (() => number) | undefined
@@ -169,10 +160,7 @@ export interface StoreKeys {
    * its digest, or `undefined` if it holds nothing of it.
    */
   keyFor?(digest: string): MaybePromise<Pick<Check, 'key' | 'digest'> | undefined>
-  /**
-   * Returns the limit of the last request of a key that holds units. Left out by a store that keeps
-   * counts alone.
-   */
+  /** Returns the limit of a key's last request. Left out by a store that keeps counts alone. */
   limitOf?(check: Pick<Check, 'policy' | 'key'>): number | undefined
   /** Forgets what all keys have taken of a policy, a bounded number of keys at a time. */
   forgetPolicy?(policy: Policy, options: ForgetOptions): MaybePromise<Forgotten>
@@ -180,10 +168,7 @@ export interface StoreKeys {
 
 /** News of a store. */
 export interface StoreTelemetry {
-  /**
-   * Why the store may not answer: the last failure of its connection, unless it has answered since.
-   * Its message goes to logs.
-   */
+  /** Last failure of the connection, unless the store answered since. Its message goes to logs. */
   readonly lastFailure?: Error | undefined
   /** Tells of each call to where the counts are, for a store that makes calls. */
   observeCalls?(observer: (call: StoreCall) => void): void
@@ -210,10 +195,7 @@ export function isStore(value: unknown): value is Store {
   return ['apply', 'change'].every((call) => typeof Reflect.get(value, call) === 'function')
 }
 
-/**
- * All that a backend must do. One call carries one request's checks, and decides them in one atomic
- * step.
- */
+/** All that a backend must do. One call decides one request's checks in one atomic step. */
 export interface Store {
   /**
    * The object that identifies where the store counts. Stores that count in one place, such as one
@@ -248,10 +230,7 @@ export interface Store {
    * @throws SluiceError that names the policy and the fix
    */
   accept?(policies: readonly Policy[], deadlineMs: number): void
-  /**
-   * The same without a promise of its own, for stores that answer later: settles the ask, or fails
-   * it.
-   */
+  /** The same without a promise, for stores that answer later: settles the ask, or fails it. */
   submit?(ask: Ask): void
   /** Name of the store in events and metrics: `memory`, `redis`. @default 'store' */
   readonly name?: string
@@ -269,8 +248,6 @@ export interface Store {
   readonly scripts?: StoreScripts
   /** Region of a store that shares limits with other regions. Left out by all others. */
   readonly region?: StoreRegion
-  /**
-   * Settles what is under way and lets go of timers. The clients that users passed in stay theirs.
-   */
+  /** Settles what is under way and stops timers. The clients that users passed in stay theirs. */
   close?(): Promise<void>
 }

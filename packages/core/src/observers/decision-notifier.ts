@@ -1,6 +1,6 @@
 import { isMemoryStore } from '../memory-store/memory-store.ts'
 import { type Check, divideChecks, isLimited } from '../model/check.ts'
-import { bindingIndex, type Decision } from '../model/decision.ts'
+import { bindingIndex, type Decision, type ShadowRun } from '../model/decision.ts'
 import { digestOf } from '../model/digest.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Store } from '../model/store.ts'
@@ -21,27 +21,20 @@ export interface ObservedDecision<Request> extends EventSource<Request> {
   readonly isQueued?: boolean | undefined
 }
 
-type DecisionObservers<Request> = Pick<
-  JoinedObservers<Request>,
-  'onDecision' | 'countDecision' | 'onShadow'
->
-
 /** Notifies observers of the decisions of one limiter. */
 export class DecisionNotifier<Request = unknown> {
   /** Tells whether somebody observes decisions. */
   readonly isObserved: boolean
-  readonly #observers: DecisionObservers<Request>
+  readonly #observers: JoinedObservers<Request>
   readonly store: Store
-  readonly #name: string
   readonly #isRemote: boolean
   readonly #timer: SharedTimer | undefined
 
-  constructor(observers: DecisionObservers<Request>, store: Store) {
+  constructor(observers: JoinedObservers<Request>, store: Store) {
     const { onDecision, countDecision, onShadow } = observers
     this.isObserved = [onDecision, countDecision, onShadow].some((each) => each !== undefined)
     this.#observers = observers
     this.store = store
-    this.#name = store.name ?? 'store'
     this.#isRemote = store.submit !== undefined || store.denials !== undefined
     this.#timer = isMemoryStore(store) ? new SharedTimer() : undefined
   }
@@ -72,14 +65,30 @@ export class DecisionNotifier<Request = unknown> {
     const { onDecision, countDecision, onShadow } = this.#observers
     if (countDecision) countDecision(new DecisionSummary(observed, this))
     if (onDecision) notify(onDecision, new LoggedDecision(observed, this))
-    if (onShadow) notifyShadow(onShadow, observed, this.store)
+    if (onShadow && observed.decision.shadow) this.#notifyShadow(observed, observed.decision.shadow)
+  }
+
+  #notifyShadow(observed: ObservedDecision<Request>, run: ShadowRun): void {
+    const { decision, checks: all, request, route, method } = observed
+    const { store } = this
+    void andThen(run.decisions, (decisions) => {
+      const { shadows } = divideChecks(all)
+      const checks = shadows.filter((_, index) => decisions[index]?.outcomes.length === 1)
+      if (checks.length === 0) return
+      notify(this.#observers.onShadow, {
+        ...{ decision, outcomes: run.outcomes, checks, request, route, method },
+        get digests() {
+          return checks.map(({ key }) => digestOf(key, store))
+        },
+      })
+    })
   }
 
   /** The source of an answer, as events name it. */
   answererOf({ allowed, outcomes, source }: Decision, timing: DecisionTiming | undefined): string {
     if (source !== 'store') return source
     if (timing === undefined) return 'guard'
-    if (!this.#isRemote || !timing.isImmediate) return this.#name
+    if (!this.#isRemote || !timing.isImmediate) return this.store.name ?? 'store'
     if (!allowed) return 'denial-cache'
     if (outcomes.some(({ policy }) => policy.maxUncounted > 0)) return 'async'
     return outcomes.some(isLimited) ? 'prefetch' : 'guard'
@@ -176,26 +185,6 @@ class LoggedDecision<Request> implements DecisionEvent<Request> {
   }
 }
 
-function notifyShadow<Request>(
-  onShadow: NonNullable<JoinedObservers<Request>['onShadow']>,
-  { decision, checks: all, request, route, method }: ObservedDecision<Request>,
-  store: Store,
-): void {
-  const run = decision.shadow
-  if (!run) return
-  void andThen(run.decisions, (decisions) => {
-    const { shadows } = divideChecks(all)
-    const checks = shadows.filter((_, index) => decisions[index]?.outcomes.length === 1)
-    if (checks.length === 0) return
-    notify(onShadow, {
-      ...{ decision, outcomes: run.outcomes, checks, request, route, method },
-      get digests() {
-        return checks.map(({ key }) => digestOf(key, store))
-      },
-    })
-  })
-}
-
 /** The most decisions in a row that have one timing. */
 const decisionsATiming = 16
 /** The longest time (ms) for which a timing stands for further decisions. */
@@ -224,27 +213,23 @@ export class DecisionTiming {
  * Times the decisions of a memory store. Two looks at the clock cost as much as such a decision. So
  * the timing of one decision stands for the next 15 too, if they come within 50 ms.
  */
-export class SharedTimer {
-  #latest: DecisionTiming | undefined
+class SharedTimer {
+  #latest = new DecisionTiming()
   #left = 0
   #isAging = false
 
   /** Begins the timing of a decision that is answered at once. */
   begin(): DecisionTiming {
-    if (this.#latest === undefined || this.#left === 0) return this.#renew()
-    this.#left -= 1
+    if (this.#left > 0) this.#left -= 1
+    else this.#renew()
     return this.#latest
   }
 
-  #renew(): DecisionTiming {
+  #renew(): void {
     this.#latest = new DecisionTiming()
     this.#left = decisionsATiming - 1
-    if (!this.#isAging) this.#age()
-    return this.#latest
-  }
-
-  /** One timer for all timings of its time: the next one may be renewed early. */
-  #age(): void {
+    // One timer for all timings of its time: the next one may be renewed early.
+    if (this.#isAging) return
     this.#isAging = true
     startQuietTimer(() => {
       this.#isAging = false

@@ -28,10 +28,7 @@ const counters = processWide(
   () => new WeakMap<object, DecisionCounter>(),
 )
 
-/**
- * Has limiters call `count` in place of this function `onDecision`. An event for each decision
- * would cost more than counting it.
- */
+/** Has limiters call `count` in place of `onDecision`, as an event costs more than counting. */
 export function countInstead(
   onDecision: NonNullable<Observers['onDecision']>,
   count: DecisionCounter,

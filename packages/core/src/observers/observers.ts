@@ -6,7 +6,7 @@ import type { ResilienceEvent } from '../model/resilience-event.ts'
 import type { Outcome, StoreCall, StoreOp } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
 import type { ErrorCode, SluiceError } from '../options/errors.ts'
-import type { Option } from '../options/option-table.ts'
+import { functionOption, type Option } from '../options/option-table.ts'
 import { invalid } from '../options/options.ts'
 import type { PolicySetVersion } from '../policy/policy-registry.ts'
 
@@ -14,40 +14,25 @@ import type { PolicySetVersion } from '../policy/policy-registry.ts'
 export interface EventSource<Request = unknown> {
   /** The framework's request; `undefined` where code called a limiter itself. */
   readonly request: Request | undefined
-  /**
-   * Method and pattern of its route, `GET /users/:id`, or its rule in `routes`; `undefined` while
-   * no route is matched.
-   */
+  /** Method and pattern of the route, `GET /users/:id`, or its rule; `undefined` if unmatched. */
   readonly route: string | undefined
-  /**
-   * The method of the request, as the client sent it; `undefined` where code called a limiter
-   * itself.
-   */
+  /** The method of the request, as sent; `undefined` where code called a limiter itself. */
   readonly method?: string | undefined
 }
 
 /** A request that was decided. */
 export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
   readonly decision: Decision
-  /**
-   * The policies that were asked, each with its key, in the order of the outcomes. Redact keys
-   * before they reach a log.
-   */
+  /** The checks, in the order of the outcomes. Redact their keys before they reach a log. */
   readonly checks: readonly Check[]
   /**
    * The policy that denies for the longest; if none denies, the one that lets the fewest requests
    * pass. `undefined` if no policy was asked, or the failure mode `open` or `closed` answered.
    */
   readonly policy: Policy | undefined
-  /**
-   * The key that `policy` counted, as its resolver found it: an address, an API key or a user.
-   * Redact it before it reaches a log.
-   */
+  /** The key that `policy` counted, as resolved: an address, API key or user. Redact it in logs. */
   readonly key: string | undefined
-  /**
-   * Stands for the key in logs and metrics, and in the keys of Redis: 22 characters. It is computed
-   * when it is first read.
-   */
+  /** Stands for the key in logs, metrics and Redis keys: 22 characters, computed when read. */
   readonly digest: string | undefined
   /**
    * Source of the answer: the name of the store (`memory`, `redis`), the failure mode (`fallback`,
@@ -60,10 +45,7 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
    * spares observers a look at the clock. With the memory store, it may be 50 ms early.
    */
   readonly atMs?: number | undefined
-  /**
-   * Duration of the decision, in ms. With the memory store, one measurement is used for up to 16
-   * decisions in a row.
-   */
+  /** Duration of the decision, in ms. The memory store measures one in up to 16 decisions. */
   readonly durationMs: number
   /** True if a queue took the request over. */
   readonly isQueued: boolean
@@ -105,15 +87,9 @@ export interface ShadowEvent<Request = unknown> extends EventSource<Request> {
    * out where the store failed.
    */
   readonly outcomes: readonly Outcome[]
-  /**
-   * The checks, in the order of the outcomes. The keys are the identities themselves: redact them
-   * before they reach a log.
-   */
+  /** The checks, in the order of the outcomes. Redact their keys before they reach a log. */
   readonly checks: readonly Check[]
-  /**
-   * Stand for the keys in logs and metrics, in the order of the outcomes. They are computed when
-   * they are read.
-   */
+  /** Stand for the keys in logs and metrics, in the order of the outcomes. Computed when read. */
   readonly digests: readonly string[]
 }
 
@@ -133,10 +109,7 @@ export interface InvalidEvent {
 /** A method: observers of any framework's requests fit every limiter. */
 type Observe<Event> = { observe(event: Event): void }['observe']
 
-/**
- * Called as things happen. An exception of an observer is reported once as a warning, and changes
- * no decision.
- */
+/** Called as things happen. An exception is reported once as a warning, and changes no decision. */
 export interface Observers<Request = unknown> {
   /**
    * Called once for each decision, allowed or denied, with the request, its route, the policy that
@@ -147,10 +120,7 @@ export interface Observers<Request = unknown> {
    * }
    */
   onDecision?: Observe<DecisionEvent<Request>> | undefined
-  /**
-   * Called once for each request with policies in shadow, when it is known what they would have
-   * done.
-   */
+  /** Called once for each request with policies in shadow, when it is known what they would do. */
   onShadow?: Observe<ShadowEvent<Request>> | undefined
   /**
    * Called for each check that the store failed, with an error whose `code` says why. Without it
@@ -169,10 +139,7 @@ export interface Observers<Request = unknown> {
   onResilience?: Observe<ResilienceEvent> | undefined
   /** Called once for each HTTP request that a guard lets pass uncounted. */
   onSkip?: Observe<SkipEvent<Request>> | undefined
-  /**
-   * Called for each call to a store that is not in this process: one call carries the checks of
-   * many requests.
-   */
+  /** Called for each call to a store outside this process: it carries checks of many requests. */
   onStoreCall?: Observe<StoreCall> | undefined
   /** Called once when a limiter is made, with functions to ask it later. */
   onLimiter?: Observe<LimiterEvent> | undefined
@@ -227,6 +194,8 @@ export function observersOption<Observer extends object>(
   }
 }
 
+const checkMethod = functionOption('a function')
+
 function checkObserver<T>(observer: T, option: string, methods: readonly string[]): T {
   const isObject = typeof observer === 'object' && observer !== null
   const present = isObject
@@ -236,11 +205,6 @@ function checkObserver<T>(observer: T, option: string, methods: readonly string[
     const legal = `an object with at least one of the methods ${methods.join(', ')}`
     throw invalid({ option }, observer, legal)
   }
-  for (const method of present) {
-    const found: unknown = Reflect.get(observer, method)
-    if (typeof found !== 'function') {
-      throw invalid({ option: `${option}.${method}` }, found, 'a function')
-    }
-  }
+  for (const method of present) checkMethod(Reflect.get(observer, method), `${option}.${method}`)
   return observer
 }

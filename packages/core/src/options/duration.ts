@@ -23,10 +23,7 @@ const unitMs = new Map([
   ['w', 604_800_000],
 ])
 
-/**
- * Returns the milliseconds of a duration, a whole number ≥ 1. Throws an error that names `option`
- * otherwise.
- */
+/** Returns a duration in ms, a whole number ≥ 1. Throws an error that names `option` otherwise. */
 export function durationMs(value: unknown, option: string): number {
   const valueMs = typeof value === 'string' ? textMs(value) : value
   if (isWholeNumber(valueMs, { min: 1 })) return valueMs

@@ -88,10 +88,7 @@ export class SluiceError extends Error {
 
 const maxTextLength = 1_024
 
-/**
- * Returns the message of a thrown value, 1,024 characters at most. The value can be anything, even
- * one that cannot become a text.
- */
+/** Returns the message of a thrown value, which can be anything: 1,024 characters at most. */
 export function errorText(error: unknown): string {
   const text = textOf(error)
   if (text.length <= maxTextLength) return text

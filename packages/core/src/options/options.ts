@@ -55,20 +55,14 @@ export function isWholeNumber(
   return Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max
 }
 
-/**
- * Returns `value` when it is a whole number in `range`, else throws an error that names the option
- * and the fix.
- */
+/** Returns a whole number in `range`; else throws an error that names the option and the fix. */
 export function wholeNumber(value: unknown, label: OptionLabel, range: Range): number {
   if (isWholeNumber(value, range)) return value
   const { min, max = Number.MAX_SAFE_INTEGER } = range
   throw invalid(label, value, `a whole number from ${min} to ${max}`)
 }
 
-/**
- * Returns an option, or its default where it was left out. Null is not left out: it may be a
- * setting that could not be read.
- */
+/** Returns an option, or its default if left out. Null counts as given: it may be a failed read. */
 export function orDefault<T, D>(value: T | undefined, otherwise: D): T | D {
   return value === undefined ? otherwise : value
 }
@@ -98,21 +92,12 @@ export function flag(value: unknown, label: OptionLabel, otherwise: boolean): bo
 export function isOptions(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
   const prototype: object | null = Object.getPrototypeOf(value)
-  return prototype === null || prototype === Object.prototype || isOfOtherRealm(prototype)
-}
-
-/**
- * Tells whether a prototype is the `Object.prototype` of another context of the process, such as
- * the one that Jest runs tests in.
- */
-function isOfOtherRealm(prototype: object): boolean {
+  if (prototype === null || prototype === Object.prototype) return true
+  // The `Object.prototype` of another context of the process, as Jest has one for tests.
   return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf')
 }
 
-/**
- * Throws when `options` is no plain object, or has a field outside of `known`; a near miss is
- * proposed.
- */
+/** Throws if `options` is no plain object, or has a field outside `known`; proposes a near miss. */
 export function knownFields(options: unknown, where: string, known: readonly string[]): void {
   if (!isOptions(options)) {
     throw invalid({ option: where }, options, 'a plain object')
@@ -178,10 +163,7 @@ const misnomers: ReadonlyMap<string, string> = new Map([
   ['blacklist', 'block'],
 ])
 
-/**
- * Tells whether two names begin alike and are about as long, have the same letters in another
- * order, or differ in one letter.
- */
+/** Tells whether two names begin alike, have the same letters, or differ in one letter. */
 function isNear(name: string, field: string): boolean {
   const [a, b] = [name.toLowerCase(), field.toLowerCase()]
   const lettersOf = (text: string): string => [...text].sort().join('')

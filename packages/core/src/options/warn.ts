@@ -23,13 +23,10 @@ export function warn(message: string): void {
 /** Version of this package. The build writes it; the sources have none. */
 declare const SLUICE_VERSION: string | undefined
 
-interface Release {
-  readonly name: string
-  readonly version: string
-}
-
-/** The first release that this process made something of. */
-const first = processWide('@sluice/core/release/1', (): { known?: Release } => ({}))
+/** The package and version that this process made something of first. */
+const first = processWide('@sluice/core/release/1', () => ({
+  known: undefined as { readonly name: string; readonly version: string } | undefined,
+}))
 
 /**
  * Notes that a package made something, and warns once if another one of another release did. All
@@ -40,12 +37,11 @@ export function noteRelease(name: string): void {
   if (version === undefined) return
   const { known } = first
   if (known === undefined) first.known = { name, version }
-  else if (known.version !== version) warnOnce(mixed(known, { name, version }), 'mixed releases')
-}
-
-function mixed(known: Release, other: Release): string {
-  return (
-    `${known.name} ${known.version} and ${other.name} ${other.version} have different versions, and may misread the data that they share: ` +
-    `give all packages of @sluice one version in package.json, and see npm ls @sluice/core for the package that brings each version`
-  )
+  else if (known.version !== version) {
+    warnOnce(
+      `${known.name} ${known.version} and ${name} ${version} have different versions, and may misread the data that they share: ` +
+        'give all packages of @sluice one version in package.json, and see npm ls @sluice/core for the package that brings each version',
+      'mixed releases',
+    )
+  }
 }

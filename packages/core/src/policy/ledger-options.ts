@@ -61,77 +61,62 @@ interface Counted extends Pick<Policy, 'windowMs' | 'limit'> {
 const besideCountDenied = 'left out beside countDenied, which charges every denial at once'
 
 /**
- * Checks the options of units that processes admit before the store counts them: `prefetch`,
- * `reserve` and `async`.
+ * Checks `prefetch`, `reserve` and `async`: units that are admitted before the store counts them.
  * @throws SluiceError when one is out of range, or the policy cannot have it
  */
 export function ledgerSettings(
   options: LedgerOptions,
-  counted: Counted,
+  { algorithm, windowMs, limit }: Counted,
   at: (field: string) => string,
 ): Pick<Policy, 'counting' | 'prefetchMs' | 'reserveMs' | 'maxUncounted'> {
-  const { algorithm } = counted
-  const prefetchMs = prefetchMsOf(options, counted, at('prefetch'))
-  const reserveMs = reserveMsOf(options, counted, at('reserve'))
-  const maxUncounted = maxUncountedOf(options, counted, at('async'))
+  const { prefetch, reserve, async, countDenied } = options
+  const refusal = (field: 'prefetch' | 'reserve' | 'async', legal: string) =>
+    invalid({ option: at(field) }, options[field], legal)
+  const prefetchMs = prefetchMsOf()
+  const reserveMs = reserveMsOf()
   const counting = prefetchMs > 0 || reserveMs > 0 ? besideGrants[algorithm] : undefined
-  return { counting: counting ?? algorithm, prefetchMs, reserveMs, maxUncounted }
-}
+  return { counting: counting ?? algorithm, prefetchMs, reserveMs, maxUncounted: maxUncountedOf() }
 
-function prefetchMsOf(
-  { prefetch, countDenied }: LedgerOptions,
-  { algorithm, windowMs }: Counted,
-  option: string,
-): number {
-  if (prefetch === undefined) return 0
-  const refusal = (legal: string) => invalid({ option }, prefetch, legal)
-  const prefetchMs = durationMs(prefetch, option)
-  if (!besideGrants[algorithm]) {
-    const names = Object.keys(besideGrants).join("', '")
-    throw refusal(`left out with algorithm '${algorithm}': only '${names}' has it`)
+  function prefetchMsOf(): number {
+    if (prefetch === undefined) return 0
+    const lifeMs = durationMs(prefetch, at('prefetch'))
+    if (!besideGrants[algorithm]) {
+      const names = Object.keys(besideGrants).join("', '")
+      throw refusal('prefetch', `left out with algorithm '${algorithm}': only '${names}' has it`)
+    }
+    if (countDenied) throw refusal('prefetch', besideCountDenied)
+    const longestMs = longestGrantMs(windowMs)
+    const least = `a window below ${10 * shortestMs} ms: it may be a tenth of the window at most`
+    if (longestMs < shortestMs) throw refusal('prefetch', `left out with ${least}`)
+    if (lifeMs >= shortestMs && lifeMs <= longestMs) return lifeMs
+    throw refusal('prefetch', `${shortestMs} ms to a tenth of the window (${longestMs} ms)`)
   }
-  if (countDenied) throw refusal(besideCountDenied)
-  const longestMs = longestGrantMs(windowMs)
-  const least = `a window below ${10 * shortestMs} ms: it may be a tenth of the window at most`
-  if (longestMs < shortestMs) throw refusal(`left out with ${least}`)
-  if (prefetchMs >= shortestMs && prefetchMs <= longestMs) return prefetchMs
-  throw refusal(`${shortestMs} ms to a tenth of the window (${longestMs} ms)`)
-}
 
-function reserveMsOf(
-  { reserve, countDenied, async }: LedgerOptions,
-  { algorithm, windowMs }: Counted,
-  option: string,
-): number {
-  if (!flag(reserve, { option }, false)) return 0
-  const refusal = (legal: string) => invalid({ option }, reserve, legal)
-  if (!mayReserve(algorithm)) {
-    const names = algorithmNames.filter(mayReserve).join("' and '")
-    throw refusal(`left out with algorithm '${algorithm}': only '${names}' have it`)
+  function reserveMsOf(): number {
+    if (!flag(reserve, { option: at('reserve') }, false)) return 0
+    if (!mayReserve(algorithm)) {
+      const names = algorithmNames.filter(mayReserve).join("' and '")
+      throw refusal('reserve', `left out with algorithm '${algorithm}': only '${names}' have it`)
+    }
+    if (countDenied) throw refusal('reserve', besideCountDenied)
+    if (async) throw refusal('reserve', 'left out beside async, which may go beyond the limit')
+    const lifeMs = Math.floor(windowMs * reserveShare)
+    if (lifeMs >= shortestMs) return lifeMs
+    throw refusal('reserve', `left out with a window below ${shortestMs / reserveShare} ms`)
   }
-  if (countDenied) throw refusal(besideCountDenied)
-  if (async) throw refusal('left out beside async, which may go beyond the limit')
-  const lifeMs = Math.floor(windowMs * reserveShare)
-  if (lifeMs >= shortestMs) return lifeMs
-  throw refusal(`left out with a window below ${shortestMs / reserveShare} ms`)
-}
 
-function maxUncountedOf(
-  { async, countDenied, prefetch }: LedgerOptions,
-  { algorithm, limit }: Counted,
-  option: string,
-): number {
-  if (async === undefined) return 0
-  const refusal = (legal: string) => invalid({ option }, async, legal)
-  knownFields(async, option, ['maxUncounted'])
-  if (!countsBeyond(algorithm)) {
-    const names = algorithmNames.filter(countsBeyond).join("', '")
-    throw refusal(`left out with algorithm '${algorithm}': only '${names}' have it`)
+  function maxUncountedOf(): number {
+    if (async === undefined) return 0
+    knownFields(async, at('async'), ['maxUncounted'])
+    if (!countsBeyond(algorithm)) {
+      const names = algorithmNames.filter(countsBeyond).join("', '")
+      throw refusal('async', `left out with algorithm '${algorithm}': only '${names}' have it`)
+    }
+    if (countDenied) throw refusal('async', besideCountDenied)
+    if (prefetch !== undefined)
+      throw refusal('async', 'left out beside prefetch, which is exact: choose one of them')
+    // A limit of 0 blocks everything, and may be raised while running.
+    const max = Math.min(limit === 0 ? Number.POSITIVE_INFINITY : limit, Number.MAX_SAFE_INTEGER)
+    return wholeNumber(async.maxUncounted, { option: at('async.maxUncounted') }, { min: 1, max })
   }
-  if (countDenied) throw refusal(besideCountDenied)
-  if (prefetch !== undefined)
-    throw refusal('left out beside prefetch, which is exact: choose one of them')
-  // A limit of 0 blocks everything, and may be raised while running.
-  const max = Math.min(limit === 0 ? Number.POSITIVE_INFINITY : limit, Number.MAX_SAFE_INTEGER)
-  return wholeNumber(async.maxUncounted, { option: `${option}.maxUncounted` }, { min: 1, max })
 }

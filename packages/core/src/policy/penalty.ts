@@ -3,7 +3,7 @@ import { neutralSettings } from '../algorithms/table.ts'
 import type { Policy } from '../model/policy.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
 import { flag, invalid, knownFields, orDefault, wholeNumber } from '../options/options.ts'
-import { escapeName, policyName } from './policy.ts'
+import { definePolicy } from './policy.ts'
 
 interface NamedPenalty {
   /**
@@ -66,33 +66,20 @@ const dayMs = 86_400_000
  */
 export function definePenalty(options: PenaltyOptions): Policy {
   knownFields(options, 'penalty', [...automatic, ...names])
-  const { after } = options
+  const { after, name, hidden } = options
   const limit = after === 'never' ? 1 : strikes(after)
   const windowMs = after === 'never' ? 0 : windowMsOf(options.within, 'penalty.within')
   const settings = after === 'never' ? nothing(options) : settingsOf(options)
-  const name = options.name === undefined ? undefined : policyName(options.name, 'penalty.name')
   return {
+    ...definePolicy({ name, hidden, limit, window: '1s' }, 'penalty'),
     ...neutralSettings,
-    penalty: settings,
-    id: name === undefined ? `~penalty-${after}-${windowMs}` : escapeName(name),
-    name: name ?? 'penalty',
-    named: name !== undefined,
-    limit,
-    limitPerRequest: false,
-    headroom: 0,
-    windowMs,
     algorithm: 'penalty',
     counting: 'penalty',
-    prefetchMs: 0,
-    reserveMs: 0,
-    maxUncounted: 0,
-    reach: 'region',
+    ...(name === undefined && { id: `~penalty-${after}-${windowMs}`, name: 'penalty' }),
+    windowMs,
+    penalty: settings,
     countDenied: settings !== undefined,
     thenReset: after !== 'never' && thenReset(options.thenReset, settings),
-    hidden: flag(options.hidden, { option: 'penalty.hidden' }, false),
-    unit: 'requests',
-    enforcedShare: 1,
-    failureMode: undefined,
   }
 }
 

@@ -45,25 +45,18 @@ export interface SetTraits extends Partial<Pick<PolicySetVersion, 'id' | 'kill'>
   readonly suffixes?: ReadonlyMap<string, string>
 }
 
-/**
- * The registrations of a set of policies, which end with the set. A set that takes the place of
- * another one may then use its names for something else.
- */
+/** The registrations of a set of policies. When the set ends, its names are free for others. */
 export class Registrations implements PolicySetVersion {
-  readonly #traits: SetTraits
+  readonly id: string
+  readonly kill: NonNullable<PolicySetVersion['kill']>
+  readonly #suffixes: SetTraits['suffixes']
   readonly #registrations: Registration[] = []
   #isInForce = true
 
-  constructor(traits: SetTraits = {}) {
-    this.#traits = traits
-  }
-
-  get id(): string {
-    return this.#traits.id ?? ''
-  }
-
-  get kill(): NonNullable<PolicySetVersion['kill']> {
-    return this.#traits.kill ?? 'none'
+  constructor({ id = '', kill = 'none', suffixes }: SetTraits = {}) {
+    this.id = id
+    this.kill = kill
+    this.#suffixes = suffixes
   }
 
   get isInForce(): boolean {
@@ -89,7 +82,7 @@ export class Registrations implements PolicySetVersion {
 
   /** A policy as it is in this set. */
   adapt(policy: Policy): Policy {
-    const suffix = policy.named ? this.#traits.suffixes?.get(policy.name) : undefined
+    const suffix = policy.named ? this.#suffixes?.get(policy.name) : undefined
     return {
       ...policy,
       ...(suffix === undefined ? {} : { id: `${policy.id}~${suffix}` }),
@@ -115,9 +108,7 @@ export class Registrations implements PolicySetVersion {
   resume(): void {
     this.#isInForce = true
     for (const { registry, policy, number } of this.#registrations) {
-      const known = registry.get(policy.id) ?? { policy, numbers: new Set() }
-      registry.set(policy.id, known)
-      known.numbers.add(number)
+      registered(policy, registry).numbers.add(number)
     }
   }
 }
@@ -143,9 +134,14 @@ export function registerPolicies(store: Store, given: readonly Policy[]): readon
   return distinctNames(policies.map((policy) => register(policy, registry)))
 }
 
-function register(policy: Policy, registry: Map<string, Registered>): Policy {
+function registered(policy: Policy, registry: Map<string, Registered>): Registered {
   const known = registry.get(policy.id) ?? { policy, numbers: new Set() }
   registry.set(policy.id, known)
+  return known
+}
+
+function register(policy: Policy, registry: Map<string, Registered>): Policy {
+  const known = registered(policy, registry)
   // A penalty by hand does not say what strikes lead to.
   if (!known.policy.penalty) known.policy = policy
   let number = known.numbers.size + 1
@@ -170,14 +166,10 @@ function checkName(policy: Policy, registry: Map<string, Registered>): void {
   )
 }
 
-/**
- * Tells whether two policies can share a name. Their limits may differ, since the limit travels
- * with every check.
- */
+/** Tells whether two policies can share a name. Limits may differ: they travel with every check. */
 function areOne(one: Policy, other: Policy): boolean {
-  const { agrees } = algorithmOf(one)
+  const { agrees, describe: kind } = algorithmOf(one)
   if (one.counting !== other.counting || one.reach !== other.reach) return false
-  const { describe: kind } = algorithmOf(one)
   return agrees ? agrees(one, other) : kind(one) === kind(other)
 }
 
@@ -188,9 +180,7 @@ function describe(policy: Policy): string {
   return `${described} with ${policy.prefetchMs > 0 ? 'prefetch' : 'reserve'}${reach}`
 }
 
-/**
- * Unnamed policies are all shown as `default`; in one response each item needs a name of its own.
- */
+/** Numbers the unnamed policies, all shown as `default`: a response needs distinct names. */
 function distinctNames(policies: readonly Policy[]): readonly Policy[] {
   const taken = new Set(policies.filter(({ named }) => named).map(({ name }) => name))
   return policies.map((policy) => {

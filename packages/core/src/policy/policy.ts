@@ -41,8 +41,7 @@ class PolicyTable {
    * limit too. Printable ASCII; best is `^[A-Za-z][A-Za-z0-9._-]{0,63}$`.
    * @default none: the policy is private to its limiter and shown as `default`
    */
-  name?: Option<string> = (value, option) =>
-    value === undefined ? undefined : policyName(value, option)
+  name?: Option<string> = policyName
   /**
    * Units that one key may take in any window: a whole number ≥ 0 (0 blocks everything), or
    * `unlimited`.
@@ -127,10 +126,7 @@ export type WindowForm =
 /** Options of a policy. `concurrency` has no window, and all other algorithms need one. */
 export type PolicyOptions = Omit<PolicyFields, keyof WindowForm> & WindowForm
 
-/**
- * The fields that may stand at the top level of a limiter's options. `failureMode` is the limiter's
- * there.
- */
+/** The fields that may stand at the top of a limiter's options; `failureMode` is the limiter's. */
 export const policyFields: readonly string[] = [
   ...Object.keys(new PolicyTable()).filter((field) => field !== 'failureMode'),
   ...algorithmFields,
@@ -138,8 +134,7 @@ export const policyFields: readonly string[] = [
 
 /**
  * Checks the options of one policy.
- * @param where how the user reaches the options, for messages: `policies[0]`, or '' at the top
- * level
+ * @param where the place of the options, for messages: `policies[0]`, or '' at the top level
  * @throws SluiceError that names the option, its value and the legal range
  */
 export function definePolicy(options: PolicyFields, where: string): Policy {
@@ -189,7 +184,8 @@ export function policyLimit(value: unknown, option: string): number {
   return wholeUnits(value, { option, code: 'SLUICE_LIMIT_INVALID' }, 0)
 }
 
-export function policyName(value: unknown, option: string): string {
+function policyName(value: unknown, option: string): string | undefined {
+  if (value === undefined) return undefined
   if (typeof value === 'string' && /^[\x20-\x7e]{1,256}$/.test(value)) return value
   throw new SluiceError(
     'SLUICE_POLICY_NAME',
@@ -197,11 +193,8 @@ export function policyName(value: unknown, option: string): string {
   )
 }
 
-/**
- * The id of a named policy: injective, and never equal to the id of an unnamed policy, which begins
- * with a tilde.
- */
-export function escapeName(name: string): string {
+/** The id of a named policy: injective, and never that of an unnamed one, which begins with `~`. */
+function escapeName(name: string): string {
   return name.replace(
     /[^A-Za-z0-9._-]/g,
     (char) => `%${char.charCodeAt(0).toString(16).padStart(2, '0')}`,
@@ -248,12 +241,8 @@ function enforcedShare(
 }
 
 /** Shares count in millionths, since 100 · (1 − 0.07) is 92.99999999999999 in doubles. */
-const millionths = 1_000_000
+export const million = 1_000_000
 
-/**
- * Checks the share of a limit that is left to others.
- * @throws SluiceError when it is no number from 0 to 0.5
- */
 function headroomOf(value: unknown, option: string): number {
   const headroom = orDefault(value, 0)
   if (typeof headroom === 'number' && headroom >= 0 && headroom <= 0.5) return headroom
@@ -264,15 +253,15 @@ function headroomOf(value: unknown, option: string): number {
   )
 }
 
-/**
- * Returns a limit without its headroom, rounded down: at least 1, unless the limit is 0. `Infinity`
- * stays as it is.
- */
+/** Returns a limit without its headroom, rounded down: at least 1, unless the limit is 0. */
 export function withoutHeadroom(limit: number, headroom: number): number {
   if (headroom === 0 || limit === 0 || limit === Number.POSITIVE_INFINITY) return limit
-  const kept = millionths - Math.round(headroom * millionths)
+  return Math.max(1, partOf(limit, million - Math.round(headroom * million)))
+}
+
+/** Returns some millionths of a limit, rounded down. */
+export function partOf(limit: number, millionths: number): number {
   // In two parts, so that no product leaves what doubles hold exactly.
-  const rest = limit % millionths
-  const below = ((limit - rest) / millionths) * kept + Math.floor((rest * kept) / millionths)
-  return Math.max(1, below)
+  const rest = limit % million
+  return ((limit - rest) / million) * millionths + Math.floor((rest * millionths) / million)
 }

@@ -18,11 +18,6 @@ import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { centralPolicy } from './regional-policies.ts'
 import type { RegionStores, Shares } from './shares.ts'
 
-/** Gives back units that the global store has counted. Never rejects. */
-export async function refundCentral(held: Held): Promise<boolean> {
-  return (await held.receipt.home?.giveBack(held, async () => false)) ?? false
-}
-
 /** Units that the global store has counted. A class: then a copy of their receipt can be made. */
 class CentralUnits implements Home {
   readonly #receipt: Receipt
@@ -64,12 +59,10 @@ export class Central {
     this.#decideByGrants = this.#shared.grants.decider(this.#caller)(this.#caller.decide)
   }
 
-  /** True while the global store does not answer. */
   get isAway(): boolean {
     return this.#shared.isAway
   }
 
-  /** Units of this process' grants, and the number of their keys. */
   get grants(): ReturnType<StoreRegion['grants']> {
     const { counters, hotKeys } = this.#shared.grants
     return { ...counters, hotKeys }
@@ -102,7 +95,6 @@ export class Central {
     return { ...decision, outcomes }
   }
 
-  /** The outcome of a central check, as that of the check of the limiter. */
   #outcomeOf(check: Check, { receipt, ...outcome }: Outcome): Outcome {
     const { policy, limit } = check
     const home = receipt && new CentralUnits(receipt, this.#caller)
@@ -110,10 +102,7 @@ export class Central {
     return { ...outcome, policy, limit, receipt: own }
   }
 
-  /**
-   * Returns for each check whether anything was there.
-   * @throws or rejects when the global store failed or is away
-   */
+  /** @throws or rejects when the global store failed or is away */
   reset(checks: readonly ResetCheck[]): Promise<readonly boolean[]> {
     // The grants of the limiter are those of its share.
     const central = checks.map(({ closed: _, ...check }) => this.#checkOf(check))

@@ -4,47 +4,46 @@ import { processWide } from '../runtime/process-wide.ts'
 import type { RegionStores } from './shares.ts'
 
 /** A region whose store is in use in this process, and the space of all its stores. */
-interface Claim extends Pick<RegionStores, 'local' | 'global'> {
+interface Claim {
+  /** The spaces of its two stores. */
+  readonly local: object
+  readonly global: object
   readonly region: string
   readonly shares: string
   readonly space: object
   users: number
 }
 
-const claims = processWide('@sluice/core/regions/1', () => new Set<Claim>())
+const claims = processWide('@sluice/core/regions/2', () => new Set<Claim>())
 
 /**
  * Claims two stores for a region. The claim ends when all that were made are given up.
  * @throws SluiceError when one of the stores is in use in another way
  */
 export function claimRegion(stores: RegionStores): Pick<Claim, 'space'> & { giveUp(): void } {
-  const { local, global } = stores
+  const [local, global] = [spaceOf(stores.local), spaceOf(stores.global)]
   const { region, text: shares } = stores.shares
-  if (spaceOf(local) === spaceOf(global)) {
+  if (local === global) {
     throw taken('local and global are one store; give each region a Redis of its own, or a prefix')
   }
-  let claim: Claim | undefined
-  for (const other of claims) {
-    const isSameLocal = spaceOf(other.local) === spaceOf(local)
-    const isSameGlobal = spaceOf(other.global) === spaceOf(global)
-    if (isSameLocal && other.region !== region) {
-      throw taken(
-        `local is the store of region '${other.region}' already; give region '${region}' one of its own`,
-      )
-    }
-    if (isSameGlobal && !isSameLocal && other.region === region) {
-      throw taken(
-        `region '${region}' has another local store already, and would have its share twice; use one store for a region`,
-      )
-    }
-    if (isSameLocal && (!isSameGlobal || other.shares !== shares)) {
-      throw taken(
-        `region '${region}' is in use with another global store or with other shares; give all of its stores the same`,
-      )
-    }
-    if (isSameLocal) claim = other
+  const all = [...claims]
+  const known = all.find((claim) => claim.local === local)
+  if (known && known.region !== region) {
+    throw taken(
+      `local is the store of region '${known.region}' already; give region '${region}' one of its own`,
+    )
   }
-  const own = claim ?? { local, global, region, shares, space: {}, users: 0 }
+  if (all.some((claim) => claim !== known && claim.global === global && claim.region === region)) {
+    throw taken(
+      `region '${region}' has another local store already, and would have its share twice; use one store for a region`,
+    )
+  }
+  if (known && (known.global !== global || known.shares !== shares)) {
+    throw taken(
+      `region '${region}' is in use with another global store or with other shares; give all of its stores the same`,
+    )
+  }
+  const own = known ?? { local, global, region, shares, space: {}, users: 0 }
   claims.add(own)
   own.users += 1
   let isHeld = true

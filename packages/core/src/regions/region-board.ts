@@ -6,7 +6,7 @@ import { isOptions } from '../options/options.ts'
 import { warnOnce } from '../options/warn.ts'
 import { definePolicy } from '../policy/policy.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import { startQuietTimer } from '../waiting/timers.ts'
+import { Alarm } from '../waiting/timers.ts'
 import type { RegionStores } from './shares.ts'
 
 const intervalMs = 1_000
@@ -15,18 +15,12 @@ const aliveMs = 10_000
 const noticeMs = 3_600_000
 const maxNotices = 200
 
-interface OwnNotice {
-  readonly notice: Notice
-  readonly atMs: number
-}
-
 /**
  * Small texts that the processes of all regions show each other in the global store, once a second:
  * their usage, and resets and blocks of the last hour.
  */
 export class RegionBoard {
   readonly #stores: RegionStores
-  /** Returns the usage of this process. */
   readonly #usage: () => RegionUse
   readonly #member = randomText()
   /** Each notice is done by one process of a region: the one that takes the only unit. */
@@ -37,9 +31,12 @@ export class RegionBoard {
   readonly #policies = new Map<string, Policy>()
   readonly #seen = new Set<string>()
   readonly #others = new Map<string, { post: Post; atMs: number }>()
-  #notices: readonly OwnNotice[] = []
+  #notices: readonly { readonly notice: Notice; readonly atMs: number }[] = []
   #sequence = 0
-  #stopTimer: (() => void) | undefined
+  readonly #alarm = new Alarm(() => {
+    this.#alarm.within(intervalMs)
+    void this.#share()
+  })
   #isSharing = false
   #isClosed = false
 
@@ -50,31 +47,28 @@ export class RegionBoard {
 
   /** Begins to read the board, for notices that name the policies of the checks. */
   open(checks: readonly CountedKey[]): void {
-    for (const { policy } of checks) {
-      if (!this.#policies.has(policy.id)) this.#policies.set(policy.id, policy)
-    }
-    if (this.#stopTimer !== undefined || this.#isClosed || !this.#stores.global.fleet?.shareReport)
-      return
-    this.#time()
+    const isFirst = this.#policies.size === 0 && !this.#isClosed
+    if (isFirst && this.#stores.global.fleet?.shareReport) this.#alarm.within(intervalMs)
+    for (const { policy } of checks) this.#policies.set(policy.id, policy)
   }
 
   /** Posts a reset or a block for the other regions. They hear of it even if this post fails. */
   tell({ op, checks }: ManualChange): void {
     const { local } = this.#stores
     const atMs = monotonicMs()
-    const added = checks.map(({ policy, key, digest, ...check }): OwnNotice => {
+    const added = checks.map(({ policy, key, digest, ...check }) => {
       // A store that finds keys by their digest spares the global store the identity.
       const ofKey = local.keys?.keyFor ? local.keys.digestOf?.(key) : undefined
       const known = digest ?? ofKey
       const identity = known === undefined ? { key } : { digest: known }
       const cost = 'blockMs' in check ? check.blockMs : 1
-      return { atMs, notice: { id: randomText(), op, policy: policy.id, cost, ...identity } }
+      const notice: Notice = { id: randomText(), op, policy: policy.id, cost, ...identity }
+      return { notice, atMs }
     })
     this.#notices = [...this.#notices, ...added].slice(-maxNotices)
     void this.#share()
   }
 
-  /** The regions, as their processes have reported within ten seconds. */
   reports(): readonly RegionReport[] {
     const { region } = this.#stores.shares
     const now = monotonicMs()
@@ -97,14 +91,7 @@ export class RegionBoard {
 
   close(): void {
     this.#isClosed = true
-    this.#stopTimer?.()
-  }
-
-  #time(): void {
-    this.#stopTimer = startQuietTimer(() => {
-      this.#time()
-      void this.#share()
-    }, intervalMs)
+    this.#alarm.stop()
   }
 
   /** Never rejects: the next post has everything that this one had. */
@@ -124,14 +111,13 @@ export class RegionBoard {
       usage: this.#usage(),
       notices,
     }
-    const oldest = this.#notices.at(-1)?.atMs
-    const ttlMs = oldest === undefined ? aliveMs : Math.max(aliveMs, oldest + noticeMs - now)
+    const newestMs = this.#notices.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY
     try {
       const texts = await global.fleet?.shareReport?.({
         topic: 'regions',
         member: this.#member,
         text: JSON.stringify(post),
-        ttlMs: Math.ceil(ttlMs),
+        ttlMs: Math.ceil(Math.max(aliveMs, newestMs + noticeMs - now)),
       })
       await this.#read((texts ?? []).flatMap((text) => decodePost(text) ?? []))
     } catch {
@@ -174,15 +160,9 @@ export class RegionBoard {
       const { local } = this.#stores
       const own = { policy: this.#once, key: id, cost: 1, limit: 1 }
       const [claim] = await local.apply('consume', [own])
-      const place = { policy, key: identity, limit: policy.limit }
+      const place = { policy, key: identity, limit: policy.limit, cost: 1, blockMs: left }
       const check = digest === undefined ? place : { ...place, digest }
-      if (claim?.allowed) {
-        await local.change(
-          op === 'block'
-            ? { op, checks: [{ ...check, blockMs: left }] }
-            : { op, checks: [{ ...check, cost: 1 }] },
-        )
-      }
+      if (claim?.allowed) await local.change({ op, checks: [check] })
     }
     this.#seen.add(id)
   }
@@ -212,7 +192,6 @@ interface Post {
   readonly region: string
   readonly shares: string
   readonly member: string
-  /** Number that grows with each post. */
   readonly sequence: number
   readonly usage: RegionUse
   readonly notices: readonly AgedNotice[]
@@ -220,10 +199,16 @@ interface Post {
 
 /** Reads a post; `undefined` for a text that is none, such as one of a later version. */
 function decodePost(text: string): Post | undefined {
-  const { region, shares, member, sequence, usage: use, notices } = fieldsOf(parsed(text))
+  let post: Fields
+  try {
+    post = fieldsOf(JSON.parse(text))
+  } catch {
+    return undefined
+  }
+  const { region, shares, member, sequence, notices } = post
   if (!isText(region) || !isText(shares) || !isText(member) || !isAmount(sequence)) return undefined
   if (!Array.isArray(notices)) return undefined
-  const usage = fieldsOf(use)
+  const usage = fieldsOf(post.usage)
   const amount = (field: keyof RegionUse) => (isAmount(usage[field]) ? usage[field] : 0)
   return {
     ...{ region, shares, member, sequence },
@@ -250,15 +235,6 @@ type Fields = Readonly<Record<string, unknown>>
 
 function fieldsOf(value: unknown): Fields {
   return isOptions(value) ? { ...value } : {}
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // A text that is no JSON is no post.
-    return undefined
-  }
 }
 
 function isText(value: unknown): value is string {

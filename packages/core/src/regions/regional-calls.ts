@@ -1,11 +1,11 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
-import type { Check, GrantCheck, Held, ResetCheck } from '../model/check.ts'
+import type { ChangeAtStore, Check, GrantCheck, Held, ResetCheck } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Cancellation, Granted, Outcome, Store } from '../model/store.ts'
 import { errorText, SluiceError } from '../options/errors.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
-import { type Central, refundCentral } from './central.ts'
+import type { Central } from './central.ts'
 import type { RegionBoard } from './region-board.ts'
 import { isDivided } from './regional-policies.ts'
 import type { RegionStores } from './shares.ts'
@@ -27,13 +27,11 @@ export function regionalCalls(
     checks.map((check) => localCheck(check, region))
 
   async function charge(checks: readonly Check[]): Promise<readonly Outcome[]> {
-    const atCentral = async (some: readonly Check[]) => {
-      const { outcomes } = await central.decide('charge', some)
-      return outcomes
-    }
     const [here, there] = await Promise.all([
       answersOf(checks.filter(isHere), (some) => local.apply('charge', ownOf(some))),
-      answersOf(checks.filter(isGlobal), atCentral),
+      answersOf(checks.filter(isGlobal), async (some) => {
+        return (await central.decide('charge', some)).outcomes
+      }),
     ])
     return checks.map((check) => {
       const found = here.get(check)
@@ -44,10 +42,10 @@ export function regionalCalls(
   async function refund(checks: readonly Held[]): Promise<readonly boolean[]> {
     const counted = checks.filter(({ receipt }) => !receipt.home)
     const here = answersOf(counted, (some) => local.change({ op: 'refund', checks: some }))
-    const refunded = checks.map(async (held) =>
-      held.receipt.home ? refundCentral(held) : ((await here).get(held) ?? false),
+    const isRefunded = async (held: Held) => (await here).get(held) ?? false
+    return Promise.all(
+      checks.map((held) => held.receipt.home?.giveBack(held, notHere) ?? isRefunded(held)),
     )
-    return Promise.all(refunded)
   }
 
   /** The global store first: while it is away, nothing is reset. */
@@ -97,6 +95,9 @@ export function regionalCalls(
   }
 }
 
+/** Units with a home are those of the global store. */
+const notHere: ChangeAtStore = async () => false
+
 const noGrant: Granted = { units: 0, remaining: undefined, resetMs: undefined, settled: undefined }
 
 function isHere({ policy }: Check): boolean {
@@ -107,20 +108,15 @@ function isGlobal(check: Check): boolean {
   return !isHere(check)
 }
 
-/** Returns the check as the local store decides it. */
 function localCheck<C extends Check>(check: C, { shares }: Region): C {
   return isDivided(check.policy) ? { ...check, limit: shares.guaranteed(check.limit) } : check
 }
 
-/** Returns the outcome of a local check as that of the check of the limiter. */
 function fromLocal({ policy, limit }: Check, outcome: Outcome): Outcome {
   return { ...outcome, policy, limit }
 }
 
-/**
- * Decides the checks of one request, all or nothing: by the shares of this region first, then by
- * units of the pool for those that their share refuses.
- */
+/** Decides all or nothing: by the shares of this region, then by the pool for those that refuse. */
 async function decideInRegion(
   op: 'consume' | 'peek',
   checks: readonly Check[],
@@ -158,19 +154,19 @@ async function decideInRegion(
   }
 
   async function askCentral(some: readonly Check[]): Promise<boolean> {
-    if (cancellation?.isUnwanted) {
-      await giveBack()
-      throw unanswered('the request is not waited for any more')
-    }
+    if (cancellation?.isUnwanted) return giveUp('the request is not waited for any more')
     const { allowed, outcomes, retryAfterMs } = await central.decide(op, some)
     if (outcomes.length === 0) {
       if (atGlobal.length > 0) {
-        await giveBack()
-        throw unanswered(
-          "the global store does not answer, which decides policies of reach 'global'",
-        )
+        return giveUp("the global store does not answer, which decides policies of reach 'global'")
       }
-      for (const check of some) found.set(check, withHint(found.get(check), retryAfterMs))
+      // Nobody knows when a pool that does not answer comes back.
+      for (const check of some) {
+        const share = found.get(check)
+        if (share?.retryAfterMs === Number.POSITIVE_INFINITY) {
+          found.set(check, { ...share, retryAfterMs })
+        }
+      }
       return false
     }
     for (const [index, check] of some.entries()) {
@@ -194,7 +190,7 @@ async function decideInRegion(
 
   async function denied(): Promise<readonly Outcome[]> {
     if (!isTaking) return outcomesOf()
-    await giveBack()
+    await giveAllBack()
     const strikes = here.filter((check) => isStriking(check) && found.get(check)?.allowed)
     if (strikes.length > 0) {
       const charged = region.local.apply('charge', strikes)
@@ -207,7 +203,12 @@ async function decideInRegion(
     return outcomesOf()
   }
 
-  async function giveBack(): Promise<void> {
+  async function giveUp(reason: string): Promise<never> {
+    await giveAllBack()
+    throw new SluiceError('SLUICE_STORE_CHECK', `the request was not decided: ${reason}`)
+  }
+
+  async function giveAllBack(): Promise<void> {
     const leases: Held[] = []
     const units: Held[] = []
     for (const [check, outcome] of found) {
@@ -217,7 +218,7 @@ async function decideInRegion(
       found.set(check, { ...outcome, remaining: left, receipt: undefined })
       const held = { ...receipt.check, receipt }
       // A client that is refused does not wait for a store that is far away.
-      if (receipt.home) void refundCentral(held)
+      if (receipt.home) void receipt.home.giveBack(held, notHere)
       else if (algorithmOf(held.policy).counts === 'leases') leases.push(held)
       else units.push(held)
     }
@@ -241,13 +242,6 @@ function joined(share: Outcome | undefined, pool: Outcome): Outcome {
   return { ...earlier, remaining }
 }
 
-/** The outcome of a share beside a pool that does not answer: nobody knows when it comes back. */
-function withHint(share: Outcome | undefined, hintMs: number): Outcome {
-  if (!share) throw unanswered('no share was asked')
-  if (Number.isFinite(share.retryAfterMs)) return share
-  return { ...share, retryAfterMs: hintMs }
-}
-
 function isStriking({ policy, cost }: Check): boolean {
   return policy.countDenied && algorithmOf(policy).counts === 'strikes' && cost > 0
 }
@@ -260,10 +254,6 @@ function withoutStrikes(check: Check): Check {
   const policy = plain.get(check.policy) ?? { ...check.policy, countDenied: false }
   plain.set(check.policy, policy)
   return { ...check, policy }
-}
-
-function unanswered(reason: string): SluiceError {
-  return new SluiceError('SLUICE_STORE_CHECK', `the request was not decided: ${reason}`)
 }
 
 /** Asks one of the stores about its checks, if there are any. Returns the answer to each check. */

@@ -28,19 +28,19 @@ export function checkPolicies(
   }
   for (const policy of policies) {
     const problem = problemOf(policy)
-    if (problem) throw refused(policy, problem)
+    if (problem === undefined) continue
+    throw new SluiceError(
+      'SLUICE_POLICY_COMBINATION',
+      `policy '${policy.name}' cannot be used with regionalStore: ${problem}`,
+    )
   }
 }
 
 function problemOf(policy: Policy): string | undefined {
   const { algorithm, reach, windowMs, countDenied } = policy
   const { counts } = algorithmOf(policy)
-  if (counts === 'strikes') return undefined
-  if (counts === 'leases') {
-    return reach === 'region'
-      ? undefined
-      : `'${algorithm}' is counted in each region; leave reach out`
-  }
+  if (counts === 'strikes' || (counts === 'leases' && reach === 'region')) return undefined
+  if (counts === 'leases') return `'${algorithm}' is counted in each region; leave reach out`
   if (countDenied) {
     return 'countDenied charges a policy in one step with the denial, which may be made elsewhere; use the option penalty'
   }
@@ -52,17 +52,8 @@ function problemOf(policy: Policy): string | undefined {
     const names = Object.keys(besideGrants).join("', '")
     return `the limit of '${algorithm}' cannot be divided among regions, only that of '${names}'; add reach: 'global', or leave algorithm out`
   }
-  if (longestGrantMs(windowMs) < shortestGrantMs) {
-    return `a window of ${windowMs} ms is too short to borrow in, since a grant lives a tenth of it and ${shortestGrantMs} ms at least; add reach: 'global', or give it a window of ${10 * shortestGrantMs} ms or more`
-  }
-  return undefined
-}
-
-function refused({ name }: Policy, problem: string): SluiceError {
-  return new SluiceError(
-    'SLUICE_POLICY_COMBINATION',
-    `policy '${name}' cannot be used with regionalStore: ${problem}`,
-  )
+  if (longestGrantMs(windowMs) >= shortestGrantMs) return undefined
+  return `a window of ${windowMs} ms is too short to borrow in, since a grant lives a tenth of it and ${shortestGrantMs} ms at least; add reach: 'global', or give it a window of ${10 * shortestGrantMs} ms or more`
 }
 
 /** Returns the policy as the global store decides it: of the pool, if the limit is divided. */
@@ -75,15 +66,11 @@ export function centralPolicy(policy: Policy): Policy {
   return { ...own, id: `${policy.id}~pool`, counting, prefetchMs }
 }
 
-/**
- * Tells whether the limit of a policy is divided among the regions. Other policies of reach
- * `region` are counted in each region, at their whole limit.
- */
+/** Tells whether the regions divide a limit. Others of reach `region` are whole in each region. */
 export function isDivided({ algorithm, reach }: Policy): boolean {
   return reach === 'region' && besideGrants[algorithm] !== undefined
 }
 
-/** Returns the parts that the limit of a policy has, in units. */
 export function boundsOf(policy: Policy, shares: Shares): readonly RegionBound[] {
   const { limit, reach } = policy
   if (!isDivided(policy)) return [{ part: reach, units: limit }]

@@ -1,6 +1,14 @@
 import type { RegionReport, RegionUse, StoreRegion } from '../model/region.ts'
 import { isStore, type Store } from '../model/store.ts'
-import { invalid, knownFields, orDefault, wholeNumber } from '../options/options.ts'
+import {
+  checkedElsewhere,
+  countOption,
+  type Option,
+  type OptionsOf,
+  type RequiredOption,
+  readOptions,
+} from '../options/option-table.ts'
+import { invalid } from '../options/options.ts'
 import { Central } from './central.ts'
 import { claimRegion } from './claim-region.ts'
 import { RegionBoard } from './region-board.ts'
@@ -8,26 +16,28 @@ import { regionalCalls } from './regional-calls.ts'
 import { boundsOf, checkPolicies } from './regional-policies.ts'
 import { Shares } from './shares.ts'
 
-/** The two stores of a region, and the shares of all regions. */
-export interface RegionalStoreOptions {
+class RegionalStoreTable {
   /** Region of this process, one of those in `shares`. */
-  region: string
+  region: RequiredOption<string> = checkedElsewhere
   /** Store of this region. It makes every decision that it can make alone. */
-  local: Store
+  local: RequiredOption<Store> = storeOption
   /** Store of all regions, for the pool, policies with reach `global`, and the control plane. */
-  global: Store
+  global: RequiredOption<Store> = globalOption
   /**
    * Guaranteed share of each limit by region, in multiples of one millionth. The regions borrow the
    * rest from a pool. All processes of all regions need the same shares.
    */
-  shares: Readonly<Record<string, number>>
+  shares: RequiredOption<Readonly<Record<string, number>>> = checkedElsewhere
   /**
    * Longest time (ms) that a request waits for the global store: 1 to 60,000, and less than the
    * `deadlineMs` of the limiters.
    * @default 50
    */
-  globalDeadlineMs?: number | undefined
+  globalDeadlineMs?: Option<number, number> = countOption(50, { min: 1, max: 60_000 })
 }
+
+/** The two stores of a region, and the shares of all regions. */
+export interface RegionalStoreOptions extends OptionsOf<RegionalStoreTable> {}
 
 /** A store of one region, which shares its limits with the other regions. */
 export interface RegionalStore extends Store {
@@ -51,22 +61,9 @@ export interface RegionalStore extends Store {
  * @throws SluiceError when an option is out of range, or a store is that of another region already
  */
 export function regionalStore(options: RegionalStoreOptions): RegionalStore {
-  knownFields(options, 'regionalStore', ['region', 'local', 'global', 'shares', 'globalDeadlineMs'])
-  const shares = new Shares(options.region, options.shares)
-  const local = storeOf(options.local, 'local')
-  const global = storeOf(options.global, 'global')
-  if (!global.grant) {
-    throw invalid(
-      { option: 'global' },
-      options.global,
-      "a store that grants units, such as redisStore(client) with the encoding 'packed'",
-    )
-  }
-  const globalDeadlineMs = wholeNumber(
-    orDefault(options.globalDeadlineMs, 50),
-    { option: 'globalDeadlineMs' },
-    { min: 1, max: 60_000 },
-  )
+  const settings = readOptions(new RegionalStoreTable(), options, 'regionalStore')
+  const { local, global, globalDeadlineMs } = settings
+  const shares = new Shares(settings.region, settings.shares)
   const stores = { local, global, shares }
   const claim = claimRegion(stores)
   const central = new Central(stores, globalDeadlineMs)
@@ -122,8 +119,7 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
 }
 
 /**
- * Checks the store of a part of an application that needs all counts in one place. Returns the
- * store.
+ * Returns the store of a part of an application that needs all counts in one place.
  * @throws SluiceError when it is a store of a region
  */
 export function withoutRegions<S extends Store | undefined>(store: S, option = 'store'): S {
@@ -132,7 +128,14 @@ export function withoutRegions<S extends Store | undefined>(store: S, option = '
   throw invalid({ option }, store.name, legal)
 }
 
-function storeOf(store: unknown, option: string): Store {
+function storeOption(store: unknown, option: string): Store {
   if (isStore(store)) return store
   throw invalid({ option }, store, 'a store, such as redisStore(client)')
+}
+
+function globalOption(value: unknown, option: string): Store {
+  const store = storeOption(value, option)
+  if (store.grant) return store
+  const legal = "a store that grants units, such as redisStore(client) with the encoding 'packed'"
+  throw invalid({ option }, store, legal)
 }

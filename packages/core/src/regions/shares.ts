@@ -1,5 +1,6 @@
 import type { Store } from '../model/store.ts'
 import { invalid, isOptions, quote } from '../options/options.ts'
+import { million, partOf } from '../policy/policy.ts'
 
 /** The guaranteed shares of all regions, in millionths, so that they add up exactly. */
 export class Shares {
@@ -45,13 +46,13 @@ export class Shares {
 
   /** The part of a limit that is guaranteed to this region. */
   guaranteed(limit: number): number {
-    return part(limit, this.#millionths.get(this.region) ?? 0)
+    return partOf(limit, this.#millionths.get(this.region) ?? 0)
   }
 
   /** The part of a limit that no region is guaranteed: they borrow from it. */
   pool(limit: number): number {
     let left = limit
-    for (const millionths of this.#millionths.values()) left -= part(limit, millionths)
+    for (const millionths of this.#millionths.values()) left -= partOf(limit, millionths)
     return left
   }
 }
@@ -61,14 +62,6 @@ export interface RegionStores {
   readonly local: Store
   readonly global: Store
   readonly shares: Shares
-}
-
-const million = 1_000_000
-
-/** Rounds down, in whole numbers below 2^53. */
-function part(limit: number, millionths: number): number {
-  const rest = limit % million
-  return ((limit - rest) / million) * millionths + Math.floor((rest * millionths) / million)
 }
 
 function millionthsOf(name: string, share: unknown): number {

@@ -10,10 +10,7 @@ export function fnv1a(text: string, from = 0): number {
   return hash >>> 0
 }
 
-/**
- * Maps a text to a number from 0 to below 1, evenly. FNV-1a alone leaves texts that differ in their
- * end close together.
- */
+/** Maps a text to a number from 0 to below 1, evenly. FNV-1a alone leaves similar texts close. */
 export function fractionOf(text: string): number {
   // The finaliser of MurmurHash3.
   let hash = fnv1a(text)

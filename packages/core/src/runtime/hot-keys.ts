@@ -53,8 +53,12 @@ export class SpaceSaving {
   add(key: string, by = 1): void {
     this.#total += by
     const counter = this.#counters.get(key)
-    if (counter === undefined) this.#begin(key, by)
-    else this.#counts[counter] = (this.#counts[counter] ?? 0) + by
+    if (counter !== undefined) {
+      this.#counts[counter] = this.#count(counter) + by
+      return
+    }
+    if (this.#used === this.#room) this.#evict()
+    this.#place(key, this.#floor + by, this.#floor)
   }
 
   /** The keys with the highest counts. */
@@ -97,9 +101,6 @@ export class SpaceSaving {
 
   clear(): void {
     this.#counters.clear()
-    this.#keys.length = 0
-    this.#counts.length = 0
-    this.#errors.length = 0
     this.#used = 0
     this.#floor = 0
     this.#total = 0
@@ -111,11 +112,6 @@ export class SpaceSaving {
 
   #sureCount(counter: number): number {
     return this.#count(counter) - (this.#errors[counter] ?? 0)
-  }
-
-  #begin(key: string, by: number): void {
-    if (this.#used === this.#room) this.#evict()
-    this.#place(key, this.#floor + by, this.#floor)
   }
 
   #place(key: string, count: number, error: number): void {
@@ -157,10 +153,7 @@ export class SpaceSaving {
   }
 }
 
-/**
- * Joins the counts of several sketches. A count stays at or above the true one, and its error
- * bounds the difference.
- */
+/** Joins several sketches. Each count stays at or above the true one, within its error. */
 export function mergeHotKeys(parts: readonly HotKeys[], most: number): HotKeys {
   const floor = parts.reduce((sum, part) => sum + part.floor, 0)
   const total = parts.reduce((sum, part) => sum + part.total, 0)
