@@ -37,7 +37,6 @@ export class RequestAccount<Native extends object> implements Hold {
     this.#found = found
   }
 
-  /** @throws SluiceError when `units` is no whole number ≥ 0, or no such policy can be charged */
   charge(units: number, policyName: string | undefined): void {
     const place = { option: 'the units of charge()', code: 'SLUICE_COST_INVALID' } as const
     wholeNumber(units, place, { min: 0 })
@@ -123,7 +122,6 @@ function hasUnits(policy: Policy): boolean {
   return algorithmOf(policy).counts === 'units'
 }
 
-/** Tells whether something of a request may be given back when its response is over. */
 export function mayRefund<Native extends object>({ decision, checks }: Found<Native>): boolean {
   if (!decision.allowed || decision.source === 'open') return false
   return checks.some(({ bound }) => bound.settlement !== undefined)

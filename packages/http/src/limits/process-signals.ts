@@ -86,7 +86,6 @@ export function cpu(options: CpuOptions = {}): Signal {
   return { name: 'cpu()', low: 0.7, high: 0.9, sample: sinceLast(measure) }
 }
 
-/** Measures what has happened since it was called last. */
 function sinceLast(measure: (elapsedMs: number) => number | undefined): () => number | undefined {
   let measuredMs = Number.NEGATIVE_INFINITY
   let known: number | undefined

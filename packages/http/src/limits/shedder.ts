@@ -38,10 +38,8 @@ class ShedTable<Native> extends SignalTable {
 /** Options for refusing the less important requests under pressure. */
 export interface ShedOptions<Native> extends OptionsOf<ShedTable<Native>> {}
 
-/** The options of shedding, checked. */
 export type ShedSettings<Native> = SettingsOf<ShedTable<Native>>
 
-/** @throws SluiceError that names the option and the fix */
 export function shedSettings<Native>(
   options: ShedOptions<Native> | undefined,
   option: string,
@@ -49,7 +47,6 @@ export function shedSettings<Native>(
   return options === undefined ? undefined : objectOption(new ShedTable<Native>())(options, option)
 }
 
-/** Refuses requests under pressure. */
 export interface LoadShedder<Native> {
   readonly refusal: Decision
   /** Tells whether a request is of a class that is refused now. */

@@ -30,7 +30,6 @@ interface LimitFound {
   readonly shadow?: boolean
 }
 
-/** Finds the limit of a request. */
 export type LimitFinder<Native> = (
   native: Native,
   report: Report,
@@ -57,7 +56,6 @@ export function isLimitValue(value: unknown): value is LimitValue {
   return value === unlimited || isWholeNumber(value, { min: 0 })
 }
 
-/** Returns the function that finds the limit of a request. */
 export function finderOf<Native>(limit: LimitOption<Native>): LimitFinder<Native> {
   if (isLimitSource<Native>(limit)) {
     return limit.find.bind(limit)
@@ -108,7 +106,6 @@ export function declaredBy<Native>(limit: LimitOption<Native> | undefined): Limi
   return typeof limit === 'function' ? undefined : limit
 }
 
-/** Tells whether a limit depends on the request. */
 export function isPerRequest<Native>(
   limit: LimitOption<Native> | undefined,
 ): limit is LimitOption<Native> {

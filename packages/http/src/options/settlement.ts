@@ -20,10 +20,8 @@ export interface SettlementOptions<Native> {
 
 /** The condition on which a policy gives units back. */
 export interface PolicySettlement<Native> {
-  /** The user's name for it, for messages. */
   readonly option: keyof SettlementOptions<Native>
   readonly ask: ResponseCondition<Native>
-  /** The answer upon which the charge is given back. */
   readonly refundsOn: boolean
 }
 

@@ -19,7 +19,6 @@ import { namedPolicies, type PolicyCatalogue } from './catalogue.ts'
 
 type SharedSettlements<Native> = ReadonlyMap<string, PolicySettlement<Native> | undefined>
 
-/** An override made whole. */
 export interface WholeOverride<Native, Handler> {
   readonly options: PolicyGuardOptions<Native, Handler>
   readonly isAdded: boolean
@@ -98,7 +97,6 @@ function sharedSettlements<Native>(
   return new Map(policies.map((policy) => [policy.name ?? '', settlementOf(policy) ?? inherited]))
 }
 
-/** The options that a test of the field and the value keeps. */
 function only(options: object, keeps: (field: string, value: unknown) => boolean): object {
   return Object.fromEntries(Object.entries(options).filter(([field, value]) => keeps(field, value)))
 }

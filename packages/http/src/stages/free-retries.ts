@@ -22,10 +22,8 @@ import { withoutStrike } from '../options/penalty.ts'
 /** A guard that can tell retries from other requests. */
 export interface RetriedGuard<Native extends object> {
   readonly key: KeyResolver<Native>
-  /** Decides a request without regard to retries. */
   readonly decide: Decide<Native>
   readonly policies: readonly BoundPolicy<Native>[]
-  /** The options of its limiter, but its policies. */
   readonly options: LimiterSettings
 }
 

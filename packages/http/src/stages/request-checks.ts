@@ -153,21 +153,16 @@ export function requestChecks<Native extends object>(
     return orWithout(key, resolver, asking)
   }
 
+  /** An allowed address needs no key, a shadow refuses nothing, a preflight has no credentials. */
   function orWithout(
     key: string | undefined,
     resolver: KeyResolver<Native>,
-    asking: Asking<Native>,
-  ): MaybePromise<KeyOrMode> {
-    if (key === undefined) return without(resolver, asking)
-    if (fruitless.size > 0) fruitless.delete(resolver)
-    return { key }
-  }
-
-  /** An allowed address needs no key, a shadow refuses nothing, a preflight has no credentials. */
-  function without(
-    resolver: KeyResolver<Native>,
     { request, access }: Asking<Native>,
   ): MaybePromise<KeyOrMode> {
+    if (key !== undefined) {
+      if (fruitless.size > 0) fruitless.delete(resolver)
+      return { key }
+    }
     if (onMissingKey === 'ip') {
       if (!isPreflight(request)) warnIfFruitless(resolver)
       return insteadOfKey(onMissingKey, request)
@@ -192,7 +187,6 @@ export function requestChecks<Native extends object>(
     )
   }
 
-  /** The place of a function, for messages: the option, its policies and their limiter. */
   function placeOf(option: string, isMeant: (bound: BoundPolicy<Native>) => boolean): string {
     const names = all.filter(isMeant).map(({ policy }) => `'${policy.name}'`)
     return `${option} of ${names.join(', ')} in ${setup.where}`
