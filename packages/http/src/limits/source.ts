@@ -57,9 +57,7 @@ export function isLimitValue(value: unknown): value is LimitValue {
 }
 
 export function finderOf<Native>(limit: LimitOption<Native>): LimitFinder<Native> {
-  if (isLimitSource<Native>(limit)) {
-    return limit.find.bind(limit)
-  }
+  if (isLimitSource<Native>(limit)) return limit.find.bind(limit)
   if (typeof limit !== 'function') {
     const found = unreduced(limit)
     return () => found
