@@ -15,11 +15,7 @@ export class AddressSet {
   readonly #lengths = { ipv4: new Set<number>(), ipv6: new Set<number>() }
   readonly #known = new Map<string, boolean>()
 
-  /**
-   * @param texts such as `203.0.113.9`, `10.0.0.0/8`, `2001:db8::/32`
-   * @param option what the list is called, for messages
-   * @throws SluiceError that names the entry which is no address and no network
-   */
+  /** @throws SluiceError that names the entry which is no address and no network */
   constructor(texts: readonly unknown[], option: string) {
     for (const [index, text] of texts.entries()) this.#add(text, `${option}[${index}]`)
   }

@@ -223,7 +223,6 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
   }
 }
 
-/** The values of the options that HTTP adds: checked, and with their defaults. */
 export type Settings<Native, Handler> = Omit<SettingsOf<GuardTable<Native, Handler>>, 'penalty'>
 
 /** Only one of each pair can be in force. */

@@ -206,7 +206,6 @@ export function requestChecks<Native extends object>(
 
 type MaybeChecks<Native extends object> = MaybePromise<FoundChecks<Native>>
 
-/** The parts of checks that belong to one request. */
 interface FoundParts {
   readonly keys: readonly KeyOrMode[]
   readonly costs: readonly number[]

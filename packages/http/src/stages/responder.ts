@@ -98,8 +98,7 @@ export class Responder<Native extends object, Handler> {
     }
     // Failures, full queues and shed load are problems of the server.
     const status = cause === 'quota' ? statusCode : 503
-    const { violated, penalties } = fields.policies.violated()
-    const refusal = { native, decision: decided, cause, status, violated, penalties }
+    const refusal = { native, decision: decided, cause, status, ...fields.policies.violated() }
     return rejection(this.#setup, refusal, () =>
       fields.render(response, this.#renderOptions(decided)),
     )

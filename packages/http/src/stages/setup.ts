@@ -40,9 +40,10 @@ import {
   type PolicyGuardOptions,
 } from '../options/options.ts'
 import { corePenalty } from '../options/penalty.ts'
-import { type PolicySettlement, settlementOf } from '../options/settlement.ts'
+import { settlementOf } from '../options/settlement.ts'
 import type { Scope } from '../request/scope.ts'
 import { type Report, reporter } from '../request/user-functions.ts'
+import type { WholeOverride } from '../routes/overrides.ts'
 import { freeRetries } from './free-retries.ts'
 import { Observation } from './observation.ts'
 
@@ -68,8 +69,7 @@ export interface PolicyGuardPlace<Native extends object> {
 
 interface Inherited<Native extends object> {
   readonly addedTo: readonly BoundPolicy<Native>[]
-  /** Policies by name that are one quota with the routes around, and when they give back. */
-  readonly shared: ReadonlyMap<string, PolicySettlement<Native> | undefined>
+  readonly shared: WholeOverride<Native, never>['shared']
   readonly penalty: BoundPolicy<Native> | undefined
   /** `undefined`: the guard has a delay queue, or a shedder, of its own. */
   readonly delayQueue: DelayQueue | undefined
