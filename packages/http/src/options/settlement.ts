@@ -13,7 +13,7 @@ export type ResponseCondition<Native> = (
 ) => MaybePromise<boolean>
 
 /** Conditions on which the units of a decision are given back when the response is over. */
-export interface SettlementOptions<Native> {
+interface SettlementOptions<Native> {
   readonly chargeWhen?: ResponseCondition<Native> | undefined
   readonly refundWhen?: ResponseCondition<Native> | undefined
 }
