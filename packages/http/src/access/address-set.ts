@@ -15,11 +15,7 @@ export class AddressSet {
   readonly #lengths = { ipv4: new Set<number>(), ipv6: new Set<number>() }
   readonly #known = new Map<string, boolean>()
 
-  /**
-   * @param texts such as `203.0.113.9`, `10.0.0.0/8`, `2001:db8::/32`
-   * @param option what the list is called, for messages
-   * @throws SluiceError that names the entry which is no address and no network
-   */
+  /** @throws SluiceError that names the entry which is no address and no network */
   constructor(texts: readonly unknown[], option: string) {
     for (const [index, text] of texts.entries()) this.#add(text, `${option}[${index}]`)
   }
@@ -51,35 +47,25 @@ export class AddressSet {
   }
 }
 
-interface Network {
-  readonly address: IpAddress
-  /** Number of leading bits that its addresses have in common. */
-  readonly length: number
-}
-
 const legal = `an address or a network, such as '203.0.113.9', '10.0.0.0/8' or '2001:db8::/32'`
 
 const translatedFix = 'an IPv4 network: clients behind NAT64 count as their IPv4'
 
-/** As for keys, an IPv6 that stands for an IPv4 is that IPv4. */
-function readNetwork(text: unknown, option: string): Network {
+/** As for keys, an IPv6 that stands for an IPv4 is that IPv4. `length` is that of the prefix. */
+function readNetwork(text: unknown, option: string): { address: IpAddress; length: number } {
   const [, host = '', digits] =
     /^([\d.]+|[\dA-Fa-f:.]*:[\dA-Fa-f:.]*)(?:\/(\d{1,3}))?$/.exec(String(text)) ?? []
   const address = readIp(host)
-  if (typeof text !== 'string' || !address || isWithPort(host))
-    throw invalid({ option }, text, legal)
+  // A port is legal in the address of a request, and not in a list.
+  const isWithPort = /^\d+\.[\d.]*:/.test(host)
+  if (typeof text !== 'string' || !address || isWithPort) throw invalid({ option }, text, legal)
   if (isTranslated(address)) throw invalid({ option }, text, translatedFix)
   const written = host.includes(':') ? 128 : 32
   const actual = address.kind() === 'ipv4' ? 32 : 128
-  const length = Number(digits ?? written) - (written - actual)
-  if (length >= 0 && length <= actual) return { address, length }
   const least = written - actual
+  const length = Number(digits ?? written) - least
+  if (length >= 0 && length <= actual) return { address, length }
   throw invalid({ option }, text, `${legal}, with a prefix from ${least} to ${written}`)
-}
-
-/** Tells whether a text has a port, which is legal in a request's address and not in a list. */
-function isWithPort(host: string): boolean {
-  return /^\d+\.[\d.]*:/.test(host)
 }
 
 /** The family, 4 or 6, and the bits of an address. */

@@ -3,7 +3,6 @@ import type { KeyOrMode } from '../keys/missing-key.ts'
 import type { HttpRequest } from '../request/request.ts'
 import { AddressSet } from './address-set.ts'
 
-/** The answer of the lists for a client. */
 export type Access = 'allow' | 'block' | 'unlisted'
 
 /** The clients that a list names. */
@@ -14,7 +13,6 @@ export interface AccessListOptions {
   readonly keys?: readonly string[] | undefined
 }
 
-/** The clients that `allow`, or `block`, names. */
 export class AccessList implements AccessListOptions {
   readonly ips: readonly string[]
   readonly keys: readonly string[]

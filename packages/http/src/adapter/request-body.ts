@@ -104,13 +104,8 @@ function readBytes(
     const end = (): void => settle(() => resolve(Buffer.concat(chunks)))
     const fail = (error: Error): void => settle(() => reject(error))
     const close = (): void => fail(new Error('the connection closed before the body had come'))
-    const timer =
-      timeoutMs === undefined
-        ? undefined
-        : setTimeout(
-            () => fail(new Error(`the body had not come within ${timeoutMs} ms`)),
-            timeoutMs,
-          )
+    const late = (): void => fail(new Error(`the body had not come within ${timeoutMs} ms`))
+    const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs)
     function settle(answer: () => void): void {
       clearTimeout(timer)
       stream.off('data', take).off('end', end).off('error', fail).off('close', close)

@@ -5,9 +5,9 @@ import type { GuardFields, RouteOverride } from '../options/options.ts'
 import type { RequestContext } from '../request/context.ts'
 import { type Passage, passWithoutFields } from '../request/passage.ts'
 import type { HttpRequest } from '../request/request.ts'
-import type { Scope } from '../request/scope.ts'
 import { policyCatalogue } from '../routes/catalogue.ts'
 import type { Router, Routing } from '../routes/router.ts'
+import type { PolicyGuardPlace } from '../stages/setup.ts'
 import { createPolicyGuard, type PolicyGuard, passes } from '../stages/stages.ts'
 import { routeGuards } from './route-guards.ts'
 import { routeRules } from './route-rules.ts'
@@ -38,17 +38,12 @@ export interface Guard<Native extends object, Handler = never>
 }
 
 /** An adapter's part of a guard, beside the user's options. */
-export interface GuardPlace {
-  /** The user's name for the guard, for messages. */
-  readonly where: string
-  /** Options of the adapter's own, which `createGuard` takes away. */
-  readonly adapterFields?: readonly string[]
+export interface GuardPlace
+  extends Pick<PolicyGuardPlace<never>, 'where' | 'adapterFields' | 'scope'> {
   /** The framework's way to match paths, for `routes`. */
   readonly routing: Routing
   /** The router for `routes`. @default none: there can be no `routes` */
   readonly router?: Router
-  /** The place of the guard; '' for the whole application. @default that of each context */
-  readonly scope?: Scope
   /** Tells whether requests that no rule of `routes` matches are limited. @default true */
   readonly isGlobal?: boolean
 }

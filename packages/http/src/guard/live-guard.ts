@@ -1,11 +1,6 @@
 import { givenFields, invalid, isOptions, isPromise, noteRelease, SluiceError } from '@sluice/core'
 import { shorthandFields } from '../options/bound-policy.ts'
-import {
-  isLivePolicies,
-  type LiveGuardFields,
-  type NamedCode,
-  type PolicyVersion,
-} from '../options/live-policies.ts'
+import type { LiveGuardFields, NamedCode, PolicyVersion } from '../options/live-policies.ts'
 import type { GuardFields } from '../options/options.ts'
 import { type PolicyGuard, passes } from '../stages/stages.ts'
 import { createFixedGuard, type Guard, type GuardPlace } from './guard.ts'
@@ -31,10 +26,11 @@ export function createGuard<Native extends object, Handler = never>(
 function isLive<Native, Handler>(
   options: GuardFields<Native, Handler> | LiveGuardFields<Native, Handler>,
 ): options is LiveGuardFields<Native, Handler> {
-  if (isPromise(options.policies)) {
+  const { policies } = options
+  if (isPromise(policies)) {
     throw refused('policies is a promise; write policies: await openPolicies({ … })')
   }
-  return isLivePolicies(options.policies)
+  return typeof policies === 'object' && policies !== null && 'attach' in policies
 }
 
 function refused(message: string): SluiceError {

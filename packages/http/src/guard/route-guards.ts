@@ -29,7 +29,18 @@ export function routeGuards<Native extends object, Handler>(
   override: RouteOverride<Native, Handler> | string,
   place: Pick<PolicyGuardPlace<never>, 'where' | 'scope' | 'identifiedByScope'>,
 ) => PolicyGuard<Native, Handler> {
-  const { options: around, catalogue, guard, isApplied } = parent
+  const { options: around, catalogue, guard, scope, isApplied } = parent
+
+  function addedTo(): readonly BoundPolicy<Native>[] {
+    if (isApplied) {
+      return guard.setup.quotas.map((bound) => ({ ...bound, scope: bound.scope ?? scope }))
+    }
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      `combine is 'add', but there are no policies for all requests that could be added to; leave combine out`,
+    )
+  }
+
   return (override, place) => {
     if (!isOptions(override) && typeof override !== 'string') {
       throw invalid({ option: place.where }, override, 'options, the name of a policy, or false')
@@ -42,7 +53,7 @@ export function routeGuards<Native extends object, Handler>(
       const penalty = sharesPenalty ? guard.setup.penalty : undefined
       if (options.store !== around.store && (isAdded || penalty)) throw otherStore(isAdded)
       const inherited = {
-        addedTo: isAdded ? addedTo(parent) : [],
+        addedTo: isAdded ? addedTo() : [],
         shared,
         penalty,
         delayQueue: options.maxWaiting === around.maxWaiting ? guard.delayQueue : undefined,
@@ -59,37 +70,13 @@ export function routeGuards<Native extends object, Handler>(
   }
 }
 
-function addedTo<Native extends object, Handler>({
-  guard,
-  scope,
-  isApplied,
-}: ParentGuard<Native, Handler>): readonly BoundPolicy<Native>[] {
-  if (!isApplied) {
-    throw new SluiceError(
-      'SLUICE_OPTION_INVALID',
-      `combine is 'add', but there are no policies for all requests that could be added to; leave combine out`,
-    )
-  }
-  return quotasOf(guard.setup).map((bound) => ({ ...bound, scope: bound.scope ?? scope }))
-}
-
-/** The policies of a guard without its penalty. */
-function quotasOf<Native extends object>({
-  policies,
-  penalty,
-}: GuardSetup<Native>): readonly BoundPolicy<Native>[] {
-  return policies.filter((bound) => bound !== penalty)
-}
-
 /** Warns of pairs in place of the address: nobody counts a client that varies the rest. */
 function warnIfUnbounded<Native extends object>(
   around: GuardSetup<Native>,
   own: GuardSetup<Native>,
   where: string,
 ): void {
-  const [before, now] = [around, own].map((setup) =>
-    quotasOf(setup).map(({ key }) => evidenceOf(key)),
-  )
+  const [before, now] = [around, own].map(({ quotas }) => quotas.map(({ key }) => evidenceOf(key)))
   if (!before?.includes('address') || !now?.every((evidence) => evidence === 'pair')) return
   warnOnce(
     `${where} counts the address together with another identity only, and replaces the limit of the address around it: a client that tries another ` +

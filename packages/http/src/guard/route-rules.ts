@@ -6,14 +6,12 @@ import { type Router, type Routing, undecoded } from '../routes/router.ts'
 import type { PolicyGuard } from '../stages/stages.ts'
 import type { routeGuards } from './route-guards.ts'
 
-/** The limits for the requests of one route. */
 interface RouteRule<Native extends object, Handler> {
   readonly scope: Scope
   /** `false`: nothing. */
   readonly guard: PolicyGuard<Native, Handler> | false
 }
 
-/** The rules of `routes`, each with its guard. */
 export interface RouteRules<Native extends object, Handler> {
   readonly hidesOnRedirect: boolean
   /** The rule of a request, which its key resolvers see too; `undefined` for none. */

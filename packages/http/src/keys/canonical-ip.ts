@@ -117,7 +117,6 @@ const maxKnown = 4_096
 /** The longest text of an address: others are not worth remembering. */
 const maxAddressLength = 64
 
-/** Remembers what was found out about an address. */
 export function remember<Value>(known: Map<string, Value>, address: string, value: Value): Value {
   if (address.length > maxAddressLength) return value
   if (known.size >= maxKnown) known.clear()

@@ -58,7 +58,6 @@ export interface CredentialOptions<Native = unknown> {
   verify?: ((credential: string, request: Native) => MaybePromise<boolean>) | false | undefined
 }
 
-/** Makes the resolver of a credential, which `find` finds in a request. */
 function credentialKey<Native>(
   { name, tag }: { readonly name: string; readonly tag: string },
   verify: CredentialOptions<Native>['verify'],

@@ -1,4 +1,4 @@
-import { invalid, isPromise, type MaybePromise, warnOnce } from '@sluice/core'
+import { andThen, invalid, type MaybePromise, warnOnce } from '@sluice/core'
 import { defineIdentity, type IdentityResolver } from './resolver.ts'
 
 /**
@@ -21,10 +21,7 @@ function idKey<Native>(
     return text === undefined ? undefined : `@${kind}/${text}`
   }
   return defineIdentity(
-    (native) => {
-      const id = find(native)
-      return isPromise(id) ? id.then(keyOf) : keyOf(id)
-    },
+    (native) => andThen(find(native), keyOf),
     (id) => {
       const legal = 'text that is not empty, a bigint, or a whole number up to 2^53 − 1'
       const key = isId(id) ? keyOf(id) : undefined
@@ -39,8 +36,7 @@ function isId(id: unknown): boolean {
 }
 
 function textOf(id: Id, kind: string): string | undefined {
-  if (typeof id === 'string') return id === '' ? undefined : id
-  if (typeof id === 'bigint' || Number.isSafeInteger(id)) return String(id)
+  if (isId(id)) return id === '' ? undefined : String(id)
   if (id === undefined || id === null || Number.isNaN(id)) return undefined
   warnOnce(
     `the function of ${kind}(…) yielded a ${typeof id}, which is no id and counts as ` +

@@ -23,7 +23,6 @@ const anyIp = ip()
 /** One key for all that have no address, such as clients of a socket file. */
 const addressless = ipKey('')
 
-/** The key that replaces a missing one, or the treatment of the request without a key. */
 export function insteadOfKey(mode: MissingKey, request: HttpRequest): MaybePromise<KeyOrMode> {
   if (mode === 'error') throw keyMissing(request)
   if (mode !== 'ip') return mode

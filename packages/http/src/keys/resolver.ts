@@ -119,7 +119,6 @@ function warnAboutType(key: unknown): void {
   )
 }
 
-/** Throws unless `resolvers` is a list of at least one function. */
 export function checkResolvers(resolvers: readonly unknown[], option: string): void {
   const wrong = resolvers.findIndex((resolver) => typeof resolver !== 'function')
   if (resolvers.length > 0 && wrong === -1) return

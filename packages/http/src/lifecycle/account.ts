@@ -37,7 +37,6 @@ export class RequestAccount<Native extends object> implements Hold {
     this.#found = found
   }
 
-  /** @throws SluiceError when `units` is no whole number ≥ 0, or no such policy can be charged */
   charge(units: number, policyName: string | undefined): void {
     const place = { option: 'the units of charge()', code: 'SLUICE_COST_INVALID' } as const
     wholeNumber(units, place, { min: 0 })
@@ -60,7 +59,7 @@ export class RequestAccount<Native extends object> implements Hold {
   }
 
   finish(status: number): unknown {
-    return this.#end(() => refundedPolicies(this.#found, status, this.#setup.report))
+    return this.#end(() => this.#refundedBy(status))
   }
 
   /** Charges a client that leaves early: guesses of passwords would be free otherwise. */
@@ -101,6 +100,41 @@ export class RequestAccount<Native extends object> implements Hold {
     return checks.length > 0 && this.#setup.limiter.chargeChecks(checks)
   }
 
+  /** Never throws or rejects: no caller is left to handle an error. */
+  #refundedBy(status: number): MaybePromise<readonly BoundPolicy<Native>[]> {
+    const { decision, checks } = this.#found
+    const policies = decision.allowed ? checks.map(({ bound }) => bound) : []
+    const concerned = policies.filter(({ settlement }) => settlement !== undefined)
+    const functions = [...new Set(concerned.map(({ settlement }) => settlement?.ask))]
+    const answers = inOrder(functions, (ask) => {
+      const settlement = concerned.find((bound) => bound.settlement?.ask === ask)?.settlement
+      return settlement && this.#answerOf(settlement, status)
+    })
+    return andThen(answers, (known) =>
+      concerned.filter(
+        ({ settlement }) => known[functions.indexOf(settlement?.ask)] === settlement?.refundsOn,
+      ),
+    )
+  }
+
+  /** Asks a function of the user's. Without an answer it reports that, and the charge is kept. */
+  #answerOf(
+    { option, ask }: PolicySettlement<Native>,
+    status: number,
+  ): MaybePromise<boolean | undefined> {
+    const { report } = this.#setup
+    const { native } = this.#found.context
+    const keep = (how: string): undefined => {
+      const detail = `it must answer true or false, but ${how}; the charge was kept`
+      report('SLUICE_ANSWER_INVALID', option, detail)
+    }
+    const threw = (error: unknown): undefined =>
+      keep(`threw ${error instanceof Error ? `a ${error.name}` : quote(error)}`)
+    const accept = (answer: unknown): boolean | undefined =>
+      typeof answer === 'boolean' ? answer : keep(`answered ${quote(answer)}`)
+    return caught(() => andThen(ask(native, { status }), accept), threw)
+  }
+
   #checkName(name: string): void {
     const { policies } = this.#setup
     const policy = policies.find((bound) => bound.policy.name === name)?.policy
@@ -123,52 +157,9 @@ function hasUnits(policy: Policy): boolean {
   return algorithmOf(policy).counts === 'units'
 }
 
-/** Tells whether something of a request may be given back when its response is over. */
 export function mayRefund<Native extends object>({ decision, checks }: Found<Native>): boolean {
   if (!decision.allowed || decision.source === 'open') return false
   return checks.some(({ bound }) => bound.settlement !== undefined)
-}
-
-/**
- * The policies that give back what was taken, now that the response is over. Never throws or
- * rejects: no caller is left to handle an error.
- */
-function refundedPolicies<Native extends object>(
-  { context, decision, checks }: Found<Native>,
-  status: number,
-  report: Report,
-): MaybePromise<readonly BoundPolicy<Native>[]> {
-  const policies = decision.allowed ? checks.map(({ bound }) => bound) : []
-  const concerned = policies.filter(({ settlement }) => settlement !== undefined)
-  const functions = [...new Set(concerned.map(({ settlement }) => settlement?.ask))]
-  const ended = { native: context.native, status, report }
-  const answers = inOrder(functions, (ask) => {
-    const settlement = concerned.find((bound) => bound.settlement?.ask === ask)?.settlement
-    return settlement && answerOf(settlement, ended)
-  })
-  return andThen(answers, (known) =>
-    concerned.filter(
-      ({ settlement }) => known[functions.indexOf(settlement?.ask)] === settlement?.refundsOn,
-    ),
-  )
-}
-
-/** Asks a function of the user's. Without an answer it reports that, and the charge is kept. */
-function answerOf<Native>(
-  { option, ask }: PolicySettlement<Native>,
-  { native, status, report }: { native: Native; status: number; report: Report },
-): MaybePromise<boolean | undefined> {
-  const keep = (how: string): undefined =>
-    void report(
-      'SLUICE_ANSWER_INVALID',
-      option,
-      `it must answer true or false, but ${how}; the charge was kept`,
-    )
-  const threw = (error: unknown): undefined =>
-    keep(`threw ${error instanceof Error ? `a ${error.name}` : quote(error)}`)
-  const accept = (answer: unknown): boolean | undefined =>
-    typeof answer === 'boolean' ? answer : keep(`answered ${quote(answer)}`)
-  return caught(() => andThen(ask(native, { status }), accept), threw)
 }
 
 /** Gives back all that a request took, if no retry has passed on it. No caller waits for that. */

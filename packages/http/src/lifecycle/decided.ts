@@ -56,17 +56,14 @@ export class Decided<Native extends object> implements RequestDecision {
     })
   }
 
-  /** The same request with another decision, or with other checks. */
   with(changes: Partial<Pick<Found<Native>, 'decision' | 'checks'>>): Decided<Native> {
     return new Decided(this.#setup, { ...this.#found, ...changes })
   }
 
-  /** The request, its checks, and the decision as its limiter gave it. */
   get found(): Found<Native> {
     return this.#found
   }
 
-  /** The fields of its response. */
   get responseFields(): ResponseFields {
     return this.#fields
   }

@@ -23,7 +23,6 @@ export class DelayQueue {
     return this.#waiting >= this.#maxWaiting
   }
 
-  /** Holds a request until its turn comes, `delayMs` from now, or its response is over before. */
   add(delayMs: number): DelayedRequest {
     this.#waiting += 1
     let end: ((goesOn: boolean) => void) | undefined

@@ -23,7 +23,6 @@ export interface RequestBudgets extends Hold {
   of(policy: string | undefined): Reservation
 }
 
-/** Decides the checks of a request. */
 export type Decide<Native extends object> = (
   context: RequestContext<Native>,
   checks: readonly PolicyCheck<Native>[],

@@ -28,7 +28,7 @@ export function eventLoopDelay(): Signal {
   let histogram: ReturnType<typeof monitorEventLoopDelay> | undefined
   let seen = { count: 0, sum: 0 }
 
-  function measure(elapsedMs: number): number | undefined {
+  const sample = sinceLast((elapsedMs) => {
     if (!histogram) {
       // Not imported, so that this file loads where there is no Node.
       const hooks = globalThis.process.getBuiltinModule('node:perf_hooks')
@@ -44,9 +44,8 @@ export function eventLoopDelay(): Signal {
     seen = { count, sum }
     const tickMs = ticks === 0 ? elapsedMs : total / ticks
     return Math.max(0, tickMs - resolutionMs)
-  }
-
-  return { name: 'eventLoopDelay()', low: 20, high: 70, sample: sinceLast(measure) }
+  })
+  return { name: 'eventLoopDelay()', low: 20, high: 70, sample }
 }
 
 /**
@@ -55,15 +54,13 @@ export function eventLoopDelay(): Signal {
  */
 export function eventLoopUtilization(): Signal {
   let last: EventLoopUtilization | undefined
-
-  function measure(): number | undefined {
+  const sample = sinceLast(() => {
     const now = performance.eventLoopUtilization()
     const share = last && performance.eventLoopUtilization(now, last).utilization
     last = now
     return share
-  }
-
-  return { name: 'eventLoopUtilization()', low: 0.7, high: 0.9, sample: sinceLast(measure) }
+  })
+  return { name: 'eventLoopUtilization()', low: 0.7, high: 0.9, sample }
 }
 
 /**
@@ -75,18 +72,15 @@ export function eventLoopUtilization(): Signal {
 export function cpu(options: CpuOptions = {}): Signal {
   const { cores } = objectOption(new CpuTable())(options, 'cpu')
   let last: { user: number; system: number } | undefined
-
-  function measure(elapsedMs: number): number | undefined {
+  const sample = sinceLast((elapsedMs) => {
     const now = globalThis.process.cpuUsage()
     const usedMs = last && (now.user - last.user + now.system - last.system) / 1_000
     last = now
     return usedMs === undefined ? undefined : usedMs / elapsedMs / cores
-  }
-
-  return { name: 'cpu()', low: 0.7, high: 0.9, sample: sinceLast(measure) }
+  })
+  return { name: 'cpu()', low: 0.7, high: 0.9, sample }
 }
 
-/** Measures what has happened since it was called last. */
 function sinceLast(measure: (elapsedMs: number) => number | undefined): () => number | undefined {
   let measuredMs = Number.NEGATIVE_INFINITY
   let known: number | undefined

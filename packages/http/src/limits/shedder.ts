@@ -19,7 +19,16 @@ import { type Reading, SignalTable, smoothed } from './signal.ts'
 
 class ShedTable<Native> extends SignalTable {
   /** Classes, least important first: `['batch', 'critical']`. The last class is never refused. */
-  classes: RequiredOption<readonly string[]> = classesOf
+  classes: RequiredOption<readonly string[]> = (classes, option) => {
+    const isList =
+      Array.isArray(classes) &&
+      classes.length >= 2 &&
+      classes.every((name) => typeof name === 'string' && name !== '') &&
+      new Set(classes).size === classes.length
+    if (isList) return [...classes]
+    const legal = `two or more different names, the least important first, as in ['batch', 'normal', 'critical']`
+    throw invalid({ option }, classes, legal)
+  }
   /**
    * Returns the class of a request. A request with no class or an unknown class is in the least
    * important one. Called only under load.
@@ -38,10 +47,8 @@ class ShedTable<Native> extends SignalTable {
 /** Options for refusing the less important requests under pressure. */
 export interface ShedOptions<Native> extends OptionsOf<ShedTable<Native>> {}
 
-/** The options of shedding, checked. */
 export type ShedSettings<Native> = SettingsOf<ShedTable<Native>>
 
-/** @throws SluiceError that names the option and the fix */
 export function shedSettings<Native>(
   options: ShedOptions<Native> | undefined,
   option: string,
@@ -49,7 +56,6 @@ export function shedSettings<Native>(
   return options === undefined ? undefined : objectOption(new ShedTable<Native>())(options, option)
 }
 
-/** Refuses requests under pressure. */
 export interface LoadShedder<Native> {
   readonly refusal: Decision
   /** Tells whether a request is of a class that is refused now. */
@@ -106,15 +112,4 @@ export function loadShedder<Native>(settings: ShedSettings<Native>): LoadShedder
       return andThen(priority(native), (found) => rank(found, report) < refused)
     },
   }
-}
-
-function classesOf(classes: unknown, option: string): readonly string[] {
-  const isList =
-    Array.isArray(classes) &&
-    classes.length >= 2 &&
-    classes.every((name) => typeof name === 'string' && name !== '') &&
-    new Set(classes).size === classes.length
-  if (isList) return [...classes]
-  const legal = `two or more different names, the least important first, as in ['batch', 'normal', 'critical']`
-  throw invalid({ option }, classes, legal)
 }

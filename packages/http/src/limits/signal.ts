@@ -66,7 +66,6 @@ function threshold(value: unknown, option: string): number {
   throw invalid({ option }, value, legal)
 }
 
-/** A reading of a signal. */
 export interface Reading {
   /** The average, in which older values have faded. */
   readonly value: number
@@ -78,7 +77,6 @@ export interface Reading {
 /** After so many intervals without an answer it is said so. */
 const patience = 10
 
-/** A signal that is averaged over time. */
 export interface SmoothedSignal {
   readonly low: number
   readonly high: number

@@ -30,7 +30,6 @@ interface LimitFound {
   readonly shadow?: boolean
 }
 
-/** Finds the limit of a request. */
 export type LimitFinder<Native> = (
   native: Native,
   report: Report,
@@ -57,11 +56,8 @@ export function isLimitValue(value: unknown): value is LimitValue {
   return value === unlimited || isWholeNumber(value, { min: 0 })
 }
 
-/** Returns the function that finds the limit of a request. */
 export function finderOf<Native>(limit: LimitOption<Native>): LimitFinder<Native> {
-  if (isLimitSource<Native>(limit)) {
-    return limit.find.bind(limit)
-  }
+  if (isLimitSource<Native>(limit)) return limit.find.bind(limit)
   if (typeof limit !== 'function') {
     const found = unreduced(limit)
     return () => found
@@ -108,7 +104,6 @@ export function declaredBy<Native>(limit: LimitOption<Native> | undefined): Limi
   return typeof limit === 'function' ? undefined : limit
 }
 
-/** Tells whether a limit depends on the request. */
 export function isPerRequest<Native>(
   limit: LimitOption<Native> | undefined,
 ): limit is LimitOption<Native> {

@@ -34,13 +34,9 @@ export interface BoundPolicy<Native> {
   readonly policy: Policy
   readonly key: KeyResolver<Native>
   readonly cost: PerRequest<Native, number>
-  /** The option that has the cost, for messages. */
   readonly costOption: 'cost' | 'reserve'
-  /** Finds a limit that depends on the request. */
   readonly limitOf: LimitFinder<Native> | undefined
-  /** Decides for each request whether the policy is enforced. */
   readonly enforce: ((native: Native) => MaybePromise<boolean>) | undefined
-  /** Decides when units are given back; `undefined`: never. */
   readonly settlement: PolicySettlement<Native> | undefined
   /** The place where a private policy counts apart; `undefined`: the place of the guard. */
   readonly scope: Scope | undefined
@@ -154,7 +150,6 @@ export function validEnforcement(answer: unknown, { name }: Policy, report: Repo
 /** Fields of the only policy, allowed at the top level; key and cost are options there anyway. */
 export const shorthandFields: readonly string[] = [...policyFields, 'defaultLimit']
 
-/** Tells whether options bring policies, in either form. */
 export function bringsPolicies(options: object): boolean {
   return givenFields(options, ['policies', ...shorthandFields]).length > 0
 }

@@ -59,10 +59,6 @@ export interface LivePolicies {
   attach(guard: LiveGuard): void
 }
 
-export function isLivePolicies(policies: unknown): policies is LivePolicies {
-  return typeof policies === 'object' && policies !== null && 'attach' in policies
-}
-
 /** All fields of a guard's options whose policies change while the application runs. */
 export type LiveGuardFields<Native, Handler = never> = Omit<
   PolicyGuardOptions<Native, Handler>,

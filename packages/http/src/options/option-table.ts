@@ -50,6 +50,8 @@ interface KeyedPenalty<Native> {
  */
 export type GuardPenalty<Native> = (AutomaticPenalty | ManualPenalty) & KeyedPenalty<Native>
 
+const responseFunction = functionOption('a function of the request and its response')
+
 /** The options of policies that guards and routes have too. */
 export class SharedTable<Native> {
   /** Identifies the client to count: `user(fn)`, or a function of the request. @default ip() */
@@ -82,16 +84,12 @@ export class SharedTable<Native> {
    * `(req, { status }) => status === 401` counts failed logins. A client that disconnects early is
    * charged. @default every response counts
    */
-  chargeWhen?: Option<ResponseCondition<Native>> = functionOption(
-    'a function of the request and its response',
-  )
+  chargeWhen?: Option<ResponseCondition<Native>> = responseFunction
   /**
    * Gives back the units of a request if this function returns true for the response:
    * `(req, { status }) => status >= 500`. @default never
    */
-  refundWhen?: Option<ResponseCondition<Native>> = functionOption(
-    'a function of the request and its response',
-  )
+  refundWhen?: Option<ResponseCondition<Native>> = responseFunction
   /**
    * Clients against which the policy is enforced: a share of the keys, or a function of the
    * request. For others, the policy is in shadow mode.
@@ -228,7 +226,6 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
   }
 }
 
-/** The values of the options that HTTP adds: checked, and with their defaults. */
 export type Settings<Native, Handler> = Omit<SettingsOf<GuardTable<Native, Handler>>, 'penalty'>
 
 /** Only one of each pair can be in force. */

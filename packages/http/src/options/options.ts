@@ -75,7 +75,6 @@ export interface Profiles<Native> {
 /** A policy whose name is its place in the table. */
 export type Profile<Native> = HttpPolicyOptions<Native> & Without<'name'>
 
-/** The options of a route. */
 class RouteTable<Native, Handler> extends GuardTable<Native, Handler> {
   /**
    * Replaces the surrounding policies with those given here, or enforces both together, all or
@@ -85,7 +84,6 @@ class RouteTable<Native, Handler> extends GuardTable<Native, Handler> {
   combine?: Option<'replace' | 'add'> = checkedElsewhere
 }
 
-/** The options of a guard. */
 export class AppTable<Native, Handler> extends GuardTable<Native, Handler> {
   /**
    * Limits by method and path, which replace the guard's policies or are added to them: `'POST
@@ -168,7 +166,6 @@ const names: { readonly [owner in OptionOwner]: readonly string[] } = {
   policy: ['failureMode', ...Object.keys(new SharedTable())],
 }
 
-/** The names of the options that an owner may have. */
 export function optionsOf(owner: OptionOwner): readonly string[] {
   return [...new Set([...policyFields, ...names[owner]])]
 }

@@ -1,30 +1,9 @@
 import type { Check, Decision, PenaltyOptions, Policy } from '@sluice/core'
-import { type BoundPolicy, bindPolicy, type PolicyCheck } from './bound-policy.ts'
+import type { BoundPolicy, PolicyCheck } from './bound-policy.ts'
 import type { GuardPenalty } from './option-table.ts'
 
-interface WithPenalty<Native> {
-  readonly penalty?: GuardPenalty<Native> | false | undefined
-}
-
-/** The options of a penalty as core takes them; none where there is none. */
-export function corePenalty<Native>({ penalty }: WithPenalty<Native>): {
-  penalty?: PenaltyOptions
-} {
-  if (!penalty) return {}
-  const { key: _key, ...own } = penalty
-  return { penalty: own }
-}
-
-/**
- * Binds a penalty to requests: each denied request is one strike, whatever it costs. Key and scope
- * are the defaults of its guard.
- */
-export function bindPenalty<Native>(
-  { penalty }: WithPenalty<Native>,
-  { policy, key, scope }: Pick<BoundPolicy<Native>, 'policy' | 'key' | 'scope'>,
-): BoundPolicy<Native> {
-  const own = penalty ? penalty.key : undefined
-  return bindPolicy(policy, {}, { key: own ?? key, cost: 1, settlement: undefined, scope })
+export function corePenalty<Native>({ key: _, ...own }: GuardPenalty<Native>): PenaltyOptions {
+  return own
 }
 
 /** Checks by which a denial is no strike yet: whether it is one is known later. */

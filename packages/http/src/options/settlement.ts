@@ -13,17 +13,15 @@ export type ResponseCondition<Native> = (
 ) => MaybePromise<boolean>
 
 /** Conditions on which the units of a decision are given back when the response is over. */
-export interface SettlementOptions<Native> {
+interface SettlementOptions<Native> {
   readonly chargeWhen?: ResponseCondition<Native> | undefined
   readonly refundWhen?: ResponseCondition<Native> | undefined
 }
 
 /** The condition on which a policy gives units back. */
 export interface PolicySettlement<Native> {
-  /** The user's name for it, for messages. */
   readonly option: keyof SettlementOptions<Native>
   readonly ask: ResponseCondition<Native>
-  /** The answer upon which the charge is given back. */
   readonly refundsOn: boolean
 }
 

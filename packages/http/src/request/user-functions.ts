@@ -46,24 +46,11 @@ export function caught<Answer, Instead>(
 }
 
 /**
- * Calls a function of the user. If a mistake in it throws, such as the name of a property that is
- * not there, the error also tells the place of the function.
+ * The error of a user's function. That of a mistake, such as the name of a property that is not
+ * there, also tells the place of the function. Errors that users throw on purpose stay as they are,
+ * for handlers that know them.
  */
-export function locating<Answer>(
-  call: () => MaybePromise<Answer>,
-  place: () => string,
-): MaybePromise<Answer> {
-  try {
-    const answer = call()
-    if (!isPromise(answer)) return answer
-    return answer.catch((error: unknown) => Promise.reject(located(error, place())))
-  } catch (error) {
-    throw located(error, place())
-  }
-}
-
-/** Errors that users throw on purpose stay as they are, for handlers that know them. */
-function located(error: unknown, place: string): unknown {
+export function located(error: unknown, place: string): unknown {
   const isMistake = error instanceof TypeError || error instanceof ReferenceError
   if (!isMistake || Object.keys(error).length > 0) return error
   const Mistake = error instanceof TypeError ? TypeError : ReferenceError

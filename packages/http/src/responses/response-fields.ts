@@ -29,7 +29,6 @@ export class ResponseFields {
   #theirs: Map<string, readonly string[]> | undefined
   #options: RenderOptions | undefined
 
-  /** The fields as they are to be set now. */
   render(response: HttpResponse, options: RenderOptions): readonly ResponseField[] {
     this.#options = options
     const fields = this.#limits(response, options)
@@ -46,7 +45,6 @@ export class ResponseFields {
       : fields
   }
 
-  /** The fields as they are to be set on a response that was made after the decisions. */
   renderOn(response: HttpResponse): readonly ResponseField[] {
     return this.#options ? this.render(response, this.#options) : []
   }

@@ -152,7 +152,6 @@ function isRoutable(method: string): boolean {
     findMyWay().on(method as Method, '/', noHandler)
     return true
   } catch {
-    // It says so of methods that it does not know.
     return false
   }
 }

@@ -10,16 +10,9 @@ import { algorithms } from '@sluice/core/backend'
 import { bringsPolicies, shorthandFields } from '../options/bound-policy.ts'
 import { rivals } from '../options/option-table.ts'
 import type { HttpPolicyOptions, PolicyGuardOptions, RouteOverride } from '../options/options.ts'
-import {
-  type PolicySettlement,
-  type SettlementOptions,
-  settlementOf,
-} from '../options/settlement.ts'
+import { type PolicySettlement, settlementOf } from '../options/settlement.ts'
 import { namedPolicies, type PolicyCatalogue } from './catalogue.ts'
 
-type SharedSettlements<Native> = ReadonlyMap<string, PolicySettlement<Native> | undefined>
-
-/** An override made whole. */
 export interface WholeOverride<Native, Handler> {
   readonly options: PolicyGuardOptions<Native, Handler>
   readonly isAdded: boolean
@@ -27,7 +20,7 @@ export interface WholeOverride<Native, Handler> {
    * The conditions on which the policies give units back that the route shares with others: those
    * with a name that it inherits or refers to.
    */
-  readonly shared: SharedSettlements<Native>
+  readonly shared: ReadonlyMap<string, PolicySettlement<Native> | undefined>
 }
 
 /**
@@ -66,39 +59,24 @@ export function wholeOverride<Native, Handler>(
   )
   const inheritedNames = hasPolicies ? [] : namedPolicies(around)
   const named = found?.filter((_, index) => typeof policies?.[index] === 'string') ?? inheritedNames
-  const ownCount = (found ?? around.policies ?? [around]).length - named.length
-  const shared = sharedSettlements(named, { own, around, ownCount })
-  return { options: found ? { ...options, policies: found } : options, isAdded, shared }
-}
-
-interface Settling<Native> {
-  readonly own: SettlementOptions<Native>
-  readonly around: SettlementOptions<Native>
-  /** Number of policies that count for the route alone. */
-  readonly ownCount: number
-}
-
-/**
- * Settles shared policies. The route's own condition is for the policies that count for it alone: a
- * quota of several routes has one rule everywhere.
- */
-function sharedSettlements<Native>(
-  policies: readonly HttpPolicyOptions<Native>[],
-  { own, around, ownCount }: Settling<Native>,
-): SharedSettlements<Native> {
+  const isAllShared = (found ?? around.policies ?? [around]).length === named.length
   const field = settlementOf(own)?.option
-  if (field && policies.length > 0 && ownCount === 0) {
-    const names = policies.map(({ name = '' }) => name).join(', ')
+  // The route's own condition is for the policies that count for it alone: a quota of several
+  // routes has one rule everywhere.
+  if (field && named.length > 0 && isAllShared) {
+    const names = named.map(({ name = '' }) => name).join(', ')
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
       `${field} applies to policies of the route's own, but all of its policies are shared: ${names}; write ${field} in the policy itself, or give the route limit and window`,
     )
   }
-  const inherited = settlementOf(around)
-  return new Map(policies.map((policy) => [policy.name ?? '', settlementOf(policy) ?? inherited]))
+  const otherwise = settlementOf(around)
+  const shared = new Map(
+    named.map((policy) => [policy.name ?? '', settlementOf(policy) ?? otherwise]),
+  )
+  return { options: found ? { ...options, policies: found } : options, isAdded, shared }
 }
 
-/** The options that a test of the field and the value keeps. */
 function only(options: object, keeps: (field: string, value: unknown) => boolean): object {
   return Object.fromEntries(Object.entries(options).filter(([field, value]) => keeps(field, value)))
 }

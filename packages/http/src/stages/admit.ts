@@ -96,13 +96,10 @@ export function createAdmitting<Native extends object, Handler>(
     return { decision: decided, verdict, hold: undefined }
   }
 
-  function varying(
-    passage: Passage<Handler>,
-    { request, response }: RequestContext<Native>,
-  ): Passage<Handler> {
-    if (!admission.varies(request)) return passage
+  function varying(passage: Passage<Handler>, context: RequestContext<Native>): Passage<Handler> {
+    if (!admission.varies(context.request)) return passage
     const { verdict } = passage
-    const fields = [...verdict.fields, varyOnPrefer(response)]
+    const fields = [...verdict.fields, varyOnPrefer(context.response)]
     return { ...passage, verdict: { ...verdict, fields } }
   }
 

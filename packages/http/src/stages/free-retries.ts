@@ -22,10 +22,8 @@ import { withoutStrike } from '../options/penalty.ts'
 /** A guard that can tell retries from other requests. */
 export interface RetriedGuard<Native extends object> {
   readonly key: KeyResolver<Native>
-  /** Decides a request without regard to retries. */
   readonly decide: Decide<Native>
   readonly policies: readonly BoundPolicy<Native>[]
-  /** The options of its limiter, but its policies. */
   readonly options: LimiterSettings
 }
 
@@ -38,12 +36,8 @@ const maxFreeRetries = 3
  * mark for one more. So the mark bounds the free retries, even if many arrive at once. The others
  * are charged like any request.
  */
-export function freeRetries<Native extends object>({
-  key: resolver,
-  decide,
-  policies,
-  options,
-}: RetriedGuard<Native>): Decide<Native> {
+export function freeRetries<Native extends object>(guard: RetriedGuard<Native>): Decide<Native> {
+  const { key: resolver, decide, policies, options } = guard
   // The guard's own limiter tells of the store; an unlimited policy counts nothing.
   const observers = observerList(options).flatMap(toldOfFailures)
   const marks = createCheckLimiter({ ...options, observers, limit: unlimited, window: '1s' })

@@ -19,7 +19,6 @@ export class Observation<Native extends object> extends DecisionNotifier<Native>
     this.#onSkip = observers.onSkip
   }
 
-  /** Tells of a decision: once for each request. */
   notifyDecision({ context, decision, checks, timing }: Found<Native>, isQueued = false): void {
     if (!this.isObserved) return
     const { native: request } = context
@@ -28,7 +27,6 @@ export class Observation<Native extends object> extends DecisionNotifier<Native>
     this.notify({ request, route, method, decision, checks, timing, isQueued })
   }
 
-  /** Tells of a request that passes uncounted. */
   notifySkip({ native, request }: RequestContext<Native>, reason: SkipEvent['reason']): void {
     if (!this.#onSkip) return
     const { method } = request

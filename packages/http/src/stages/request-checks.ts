@@ -15,7 +15,7 @@ import { withStrikesLater } from '../options/penalty.ts'
 import type { RequestContext } from '../request/context.ts'
 import { isPreflight } from '../request/request.ts'
 import { type Scope, scopedKey } from '../request/scope.ts'
-import { inOrder, locating, type PerRequest } from '../request/user-functions.ts'
+import { caught, inOrder, located, type PerRequest } from '../request/user-functions.ts'
 import type { GuardSetup } from './setup.ts'
 
 export interface Asking<Native>
@@ -101,12 +101,8 @@ export function requestChecks<Native extends object>(
   function findCosts(native: Native): MaybePromise<readonly number[]> {
     return inOrder(costs, (cost) => {
       if (typeof cost !== 'function') return cost
-      const isMeant = (bound: BoundPolicy<Native>) => bound.cost === cost
-      const option = all.find(isMeant)?.costOption ?? 'cost'
-      const found = locating(
-        () => cost(native),
-        () => placeOf(option, isMeant),
-      )
+      const option = all.find((bound) => bound.cost === cost)?.costOption ?? 'cost'
+      const found = ask(() => cost(native), option, cost)
       return andThen(found, (value) => validCost(value, option, report))
     })
   }
@@ -118,10 +114,7 @@ export function requestChecks<Native extends object>(
     return inOrder<BoundPolicy<Native>, LimitInForce>(policies, (bound) => {
       const { policy, limitOf } = bound
       if (!limitOf) return enforced(bound, policy, native)
-      const found = locating(
-        () => limitOf(native, report, request),
-        () => placeOf('limit', (other) => other === bound),
-      )
+      const found = ask(() => limitOf(native, report, request), 'limit', bound)
       return andThen(found, (value) => enforced(bound, validLimit(value, policy, report), native))
     })
   }
@@ -135,47 +128,37 @@ export function requestChecks<Native extends object>(
     // A kill switch has put the policy into shadow as a whole.
     if (!enforce || inForce.shadow !== undefined || policy.enforcedShare === 0) return inForce
     const { limit, reduced = false } = inForce
-    const found = locating(
-      () => enforce(native),
-      () => placeOf('enforce', (other) => other === bound),
-    )
+    const found = ask(() => enforce(native), 'enforce', bound)
     return andThen(found, (answer) => {
       return { limit, reduced, shadow: !validEnforcement(answer, policy, report) }
     })
   }
 
   function findKey(resolver: KeyResolver<Native>, asking: Asking<Native>): MaybePromise<KeyOrMode> {
-    const key = locating(
-      () => resolveKey(resolver, asking.native, asking.request),
-      () => placeOf('key', (bound) => bound.key === resolver),
-    )
+    const { native, request } = asking
+    const key = ask(() => resolveKey(resolver, native, request), 'key', resolver)
     if (isPromise(key)) return key.then((known) => orWithout(known, resolver, asking))
     return orWithout(key, resolver, asking)
   }
 
+  /** An allowed address needs no key, a shadow refuses nothing, a preflight has no credentials. */
   function orWithout(
     key: string | undefined,
     resolver: KeyResolver<Native>,
-    asking: Asking<Native>,
-  ): MaybePromise<KeyOrMode> {
-    if (key === undefined) return without(resolver, asking)
-    if (fruitless.size > 0) fruitless.delete(resolver)
-    return { key }
-  }
-
-  /** An allowed address needs no key, a shadow refuses nothing, a preflight has no credentials. */
-  function without(
-    resolver: KeyResolver<Native>,
     { request, access }: Asking<Native>,
   ): MaybePromise<KeyOrMode> {
+    if (key !== undefined) {
+      if (fruitless.size > 0) fruitless.delete(resolver)
+      return { key }
+    }
     if (onMissingKey === 'ip') {
       if (!isPreflight(request)) warnIfFruitless(resolver)
       return insteadOfKey(onMissingKey, request)
     }
-    const isShadow = shadowKeys.has(resolver)
     const isAllowed = onMissingKey === 'error' && access === 'allow'
     const isPassed = preflights === 'pass' && isPreflight(request)
-    return insteadOfKey(isShadow || isAllowed || isPassed ? 'skip' : onMissingKey, request)
+    const isSpared = shadowKeys.has(resolver) || isAllowed || isPassed
+    return insteadOfKey(isSpared ? 'skip' : onMissingKey, request)
   }
 
   function warnIfFruitless(resolver: KeyResolver<Native>): void {
@@ -192,10 +175,19 @@ export function requestChecks<Native extends object>(
     )
   }
 
-  /** The place of a function, for messages: the option, its policies and their limiter. */
-  function placeOf(option: string, isMeant: (bound: BoundPolicy<Native>) => boolean): string {
-    const names = all.filter(isMeant).map(({ policy }) => `'${policy.name}'`)
-    return `${option} of ${names.join(', ')} in ${setup.where}`
+  /** Calls a function of the user's. An error tells its option, its policies and their limiter. */
+  function ask<Answer>(
+    call: () => MaybePromise<Answer>,
+    option: string,
+    owner: object,
+  ): MaybePromise<Answer> {
+    return caught(call, (error) => {
+      const policies = all.filter(
+        (bound) => bound === owner || bound.key === owner || bound.cost === owner,
+      )
+      const names = policies.map(({ policy }) => `'${policy.name}'`).join(', ')
+      throw located(error, `${option} of ${names} in ${setup.where}`)
+    })
   }
 
   return (context, access = 'unlisted') => {
@@ -214,7 +206,6 @@ export function requestChecks<Native extends object>(
 
 type MaybeChecks<Native extends object> = MaybePromise<FoundChecks<Native>>
 
-/** The parts of checks that belong to one request. */
 interface FoundParts {
   readonly keys: readonly KeyOrMode[]
   readonly costs: readonly number[]

@@ -35,7 +35,6 @@ export class Responder<Native extends object, Handler> {
     this.#hasRefunds = setup.policies.some(({ settlement }) => settlement !== undefined)
   }
 
-  /** Tells observers of a decision, and answers it. */
   respond(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
     if (decided.delayMs > 0 && this.#delayQueue.isFull) return this.#turnAway(decided)
     this.observe(decided.found)
@@ -47,7 +46,6 @@ export class Responder<Native extends object, Handler> {
     this.#setup.observation.notifyDecision(found, isQueued)
   }
 
-  /** Refuses a request that a list blocks. */
   forbid(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
     this.observe({ context, decision: blocked, checks: [] })
     return forbidden(this.#setup, context.native)
@@ -100,8 +98,7 @@ export class Responder<Native extends object, Handler> {
     }
     // Failures, full queues and shed load are problems of the server.
     const status = cause === 'quota' ? statusCode : 503
-    const { violated, penalties } = fields.policies.violated()
-    const refusal = { native, decision: decided, cause, status, violated, penalties }
+    const refusal = { native, decision: decided, cause, status, ...fields.policies.violated() }
     return rejection(this.#setup, refusal, () =>
       fields.render(response, this.#renderOptions(decided)),
     )

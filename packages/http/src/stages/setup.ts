@@ -39,10 +39,11 @@ import {
   optionsOf,
   type PolicyGuardOptions,
 } from '../options/options.ts'
-import { bindPenalty, corePenalty } from '../options/penalty.ts'
-import { type PolicySettlement, settlementOf } from '../options/settlement.ts'
+import { corePenalty } from '../options/penalty.ts'
+import { settlementOf } from '../options/settlement.ts'
 import type { Scope } from '../request/scope.ts'
 import { type Report, reporter } from '../request/user-functions.ts'
+import type { WholeOverride } from '../routes/overrides.ts'
 import { freeRetries } from './free-retries.ts'
 import { Observation } from './observation.ts'
 
@@ -52,7 +53,7 @@ export interface PolicyGuardPlace<Native extends object> {
   readonly where: string
   /** Options of the adapter's own, which the guard leaves alone. */
   readonly adapterFields?: readonly string[] | undefined
-  /** The place of its private policies. @default where each request finds the guard */
+  /** The place of its private policies; '' for the whole application. @default each context's */
   readonly scope?: Scope | undefined
   /**
    * Only the scope tells its private policies from those of others, and not the order in which
@@ -68,8 +69,7 @@ export interface PolicyGuardPlace<Native extends object> {
 
 interface Inherited<Native extends object> {
   readonly addedTo: readonly BoundPolicy<Native>[]
-  /** Policies by name that are one quota with the routes around, and when they give back. */
-  readonly shared: ReadonlyMap<string, PolicySettlement<Native> | undefined>
+  readonly shared: WholeOverride<Native, never>['shared']
   readonly penalty: BoundPolicy<Native> | undefined
   /** `undefined`: the guard has a delay queue, or a shedder, of its own. */
   readonly delayQueue: DelayQueue | undefined
@@ -83,16 +83,16 @@ export interface GuardSetup<Native extends object, Handler = unknown>
   readonly observation: Observation<Native>
   /** Tells whether a denial is a strike only once the request is refused. */
   readonly strikesLater: boolean
+  /** The policies without the penalty. */
+  readonly quotas: readonly BoundPolicy<Native>[]
   /** All policies; the penalty is the last one. */
   readonly policies: readonly BoundPolicy<Native>[]
   readonly penalty: BoundPolicy<Native> | undefined
   readonly decide: Decide<Native>
   /** Tells whether a decision takes several calls of the store. */
   readonly isSeveralCalls: boolean
-  /** Clients that pass, or are refused, without being counted; `undefined` without such lists. */
   readonly lists: AccessLists | undefined
   readonly report: Report
-  /** The user's name for the guard, for messages. */
   readonly where: string
 }
 
@@ -106,7 +106,8 @@ export function setUpGuard<Native extends object, Handler>(
   knownFields(options, where, [...optionsOf(kind), ...adapterFields])
   const settings = checkHttpOptions(new GuardTable<Native, Handler>(), options)
   const { admission, allow, block, idempotencyKey: key } = settings
-  const { limiter, policies, penalty } = limiterOf(options, place)
+  const made = limiterOf(options, place)
+  const { limiter, policies } = made
   if (checksAdmission) admission?.checkPolicies?.(policies.map(({ policy }) => policy))
   const observers = joinObservers(options)
   const decide: Decide<Native> = (context, checks, timing) =>
@@ -126,11 +127,9 @@ export function setUpGuard<Native extends object, Handler>(
   const retries = key && freeRetries({ key, decide, policies, options: limiterFieldsOf(options) })
   return {
     ...settings,
-    limiter,
+    ...made,
     observation: new Observation(observers, limiter.store),
-    strikesLater: admission?.overflows === true && penalty !== undefined,
-    policies,
-    penalty,
+    strikesLater: admission?.overflows === true && made.penalty !== undefined,
     decide: reserve ?? retries ?? decide,
     isSeveralCalls: retries !== undefined || reserve !== undefined,
     lists: allow || block ? new AccessLists(allow, block) : undefined,
@@ -142,9 +141,8 @@ export function setUpGuard<Native extends object, Handler>(
 /** Makes the limiter of a guard, and binds its policies to requests. */
 function limiterOf<Native extends object, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
-  place: PolicyGuardPlace<Native>,
-): Pick<GuardSetup<Native>, 'limiter' | 'policies' | 'penalty'> {
-  const { where, scope, identifiedByScope, inherited } = place
+  { where, scope, identifiedByScope, inherited }: PolicyGuardPlace<Native>,
+): Pick<GuardSetup<Native>, 'limiter' | 'quotas' | 'policies' | 'penalty'> {
   const listed = policyList<HttpPolicyOptions<Native>>(options, shorthandFields)
   for (const [policy, at] of listed) checkPolicy(policy, at)
   const written = listed.map(([policy]) => policy)
@@ -155,28 +153,36 @@ function limiterOf<Native extends object, Handler>(
   ])
   const { key = ip(), cost = 1 } = options
   const defaults = { key, cost, settlement: settlementOf(options), scope }
+  /** Gives private policies an id by their place: core numbers them in the order of making. */
+  const identified = (policy: Policy, index: number): Policy => {
+    if (!identifiedByScope || policy.named) return policy
+    const { algorithm, limit, windowMs } = policy
+    return { ...policy, id: `~scoped-${algorithm}-${limit}-${windowMs}-${index}` }
+  }
   const own = limiter.policies.map((policy, index) => {
     const policyOptions: Optional<HttpPolicyFields<Native>> = written[index] ?? {}
     checkName(policy.name)
     if (policy.named && typeof policyOptions.limit === 'number') noteNamedLimit(policy, where)
-    const identified = identifiedByScope ? scopedPolicy(policy, index) : policy
-    const bound = bindPolicy(identified, policyOptions, defaults)
+    const bound = bindPolicy(identified(policy, index), policyOptions, defaults)
     const shared = inherited?.shared
     return shared?.has(policy.name) ? { ...bound, settlement: shared.get(policy.name) } : bound
   })
   let penalty = inherited?.penalty
-  if (limiter.penalty) {
+  if (limiter.penalty && options.penalty) {
     checkName(limiter.penalty.name)
-    // A key that `limiter.block` names is blocked wherever the guard stands.
-    penalty = identifiedByScope
-      ? bindPenalty(options, { policy: scopedPolicy(limiter.penalty, own.length), key, scope })
-      : bindPenalty(options, { policy: limiter.penalty, key, scope: '' })
+    penalty = bindPolicy(identified(limiter.penalty, own.length), options.penalty, {
+      key,
+      cost: 1,
+      settlement: undefined,
+      // A key that `limiter.block` names is blocked wherever the guard stands.
+      scope: identifiedByScope ? scope : '',
+    })
   }
-  const counted = [...addedTo, ...own]
-  const policies = penalty ? [...counted, penalty] : counted
+  const quotas = [...addedTo, ...own]
+  const policies = penalty ? [...quotas, penalty] : quotas
   if (inherited) checkTogether(policies.map(({ policy }) => policy))
-  warnIfUnverified(counted)
-  return { limiter, policies, penalty }
+  warnIfUnverified(quotas)
+  return { limiter, quotas, policies, penalty }
 }
 
 /** The options of the limiter in the form that the user chose, for its messages. */
@@ -184,7 +190,8 @@ function limiterOptions<Native, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
   policies: readonly ReturnType<typeof corePolicy>[],
 ): LimiterOptions {
-  const all = { ...limiterFieldsOf(options), ...corePenalty(options) }
+  const { penalty } = options
+  const all = { ...limiterFieldsOf(options), ...(penalty && { penalty: corePenalty(penalty) }) }
   const [only] = policies
   return only && options.policies === undefined ? { ...all, ...only } : { ...all, policies }
 }
@@ -194,13 +201,6 @@ function limiterFieldsOf<Native, Handler>(
 ): LimiterSettings {
   const { penalty: _, ...others } = options
   return Object.fromEntries(givenFields(others, limiterFields))
-}
-
-/** Gives private policies an id by their place: core numbers them in the order of making. */
-function scopedPolicy(policy: Policy, index: number): Policy {
-  if (policy.named) return policy
-  const { algorithm, limit, windowMs } = policy
-  return { ...policy, id: `~scoped-${algorithm}-${limit}-${windowMs}-${index}` }
 }
 
 /** Warns of legal names that a later draft, or a metrics system, may not like. */

@@ -98,7 +98,6 @@ export function createPolicyGuard<Native extends object, Handler>(
     })
   }
 
-  /** Lets a request pass uncounted. */
   function pass(context: Context, reason: SkipEvent['reason']): MaybePassage {
     observation.notifySkip(context, reason)
     if (!admitting || reason === 'preflight') return passWithoutFields
