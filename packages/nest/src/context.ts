@@ -85,10 +85,6 @@ export class NestContext extends GuardedContext<ExecutionContext, RateLimitHandl
     throw new RateLimitException(status, body, this.shown)
   }
 
-  setStatus(): void {
-    // The exception that is thrown carries its status.
-  }
-
   callHandler(handler: RateLimitHandler, { status, decision }: Refusal): MaybePromise<never> {
     const plain = { contentType: problemMediaType, text: JSON.stringify(plainProblem(status)) }
     return andThen(handler(this.native, decision), (made) => {

@@ -130,10 +130,6 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
     this.end.finish(status)
   }
 
-  setStatus(): void {
-    // The error that is thrown carries its status.
-  }
-
   callHandler(handler: Handler, refusal: Refusal): unknown {
     return andThen(this.reply(handler, refusal), (response) => {
       this.#answer = this.finish(response)
