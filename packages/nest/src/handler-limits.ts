@@ -88,9 +88,8 @@ export class HandlerLimits implements OnModuleInit, OnApplicationShutdown {
     if (limits === false) return { scope: '', guard: guard.ofRoute(false, '') }
     if (limits === true && key === undefined) return { scope: '', guard }
     const isOwn = own !== undefined || ownKey !== undefined
-    const scope = isOwn
-      ? `${owner.name}.${methodsOf(owner).get(handler) ?? handler.name}`
-      : owner.name
+    const method = methodsOf(owner).get(handler) ?? handler.name
+    const scope = isOwn ? `${owner.name}.${method}` : owner.name
     const override = withKey(limits, key, ownKey !== undefined && own === undefined)
     return { scope, guard: guard.ofRoute(override, `@RateLimit of ${scope}`) }
   }
@@ -117,7 +116,7 @@ function withKey(
   key: HandlerRateLimit['key'],
   isKeyNearer: boolean,
 ): HandlerRateLimit | string {
-  if (limits === true) return { ...(key && { key }) }
+  if (limits === true) return { key }
   if (key === undefined) return limits
   if (typeof limits === 'string') return { policies: [limits], key }
   return isKeyNearer ? { ...limits, key } : { key, ...limits }

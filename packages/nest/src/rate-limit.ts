@@ -45,7 +45,7 @@ export class RateLimitGuard implements CanActivate {
     const goesOn = await throwingObjects(() => serve(asked, guard))
     // nginx's status for a client that left before the answer, which nobody reads.
     if (!goesOn) throw new HttpException('Client Closed Request', 499)
-    asked.goOn()
+    asked.hold?.finish(200)
     return true
   }
 }
