@@ -26,9 +26,6 @@ export interface FetchInfo {
   waitUntil?(work: Promise<unknown>): void
 }
 
-/** nginx's status for a client that left before the answer. No client reads it. */
-const statusOfLeaving = 499
-
 const proxyWatch = new ProxyWatch({
   trust: 'addressOf',
   trustOne: 'behind a proxy give the option addressOf',
@@ -147,7 +144,8 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
       this.fail()
       throw error
     }
-    return this.#answer ?? new Response(null, { status: statusOfLeaving })
+    // nginx's status for a client that left before the answer. No client reads it.
+    return this.#answer ?? new Response(null, { status: 499 })
   }
 
   /** Has a mounted handler answer; `undefined`: it leaves the request alone. */
