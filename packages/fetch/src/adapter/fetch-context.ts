@@ -93,11 +93,10 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
   /** For queues, which run on Node only. */
   get content(): RequestContent {
     const { url, body, bodyUsed } = this.#asked
-    const path = url.indexOf('/', url.indexOf('://') + '://'.length)
     const chunks = () => (bodyUsed ? this.readAgain() : (body ?? []))
     let stream: RequestContent['stream'] | undefined
     return {
-      url: url.slice(path),
+      url: url.slice(url.indexOf('/', url.indexOf('://') + '://'.length)),
       parsed: undefined,
       get stream() {
         // Not imported, so that this file loads where there is no Node.
