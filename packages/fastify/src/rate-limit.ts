@@ -4,7 +4,12 @@ import { continueWith, createGuard, handlerRequest, routeScope, serve } from '@s
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { FastifyContext } from './context.ts'
-import type { RateLimitHandler, RateLimitHook, RateLimitPluginOptions } from './options.ts'
+import type {
+  RateLimitHandler,
+  RateLimitHook,
+  RateLimitPluginOptions,
+  RouteRateLimitOptions,
+} from './options.ts'
 
 const hooks = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
 
@@ -85,8 +90,11 @@ function peekOf(plugin: Plugin): FastifyInstance['peekRateLimit'] {
 }
 
 /** Makes `app.rateLimit` for the instance of a plugin, and for its children. */
-function hookMaker(plugin: Plugin, fastify: FastifyInstance): FastifyInstance['rateLimit'] {
-  return function rateLimit(this: FastifyInstance | undefined, options = {}) {
+function hookMaker(plugin: Plugin, fastify: FastifyInstance) {
+  return function rateLimit(
+    this: FastifyInstance | undefined,
+    options: RouteRateLimitOptions | string = {},
+  ): RateLimitHook {
     const instance = this ?? fastify
     const { guard } = nearest.get(instance) ?? plugin
     const own = guard.derive(options, 'app.rateLimit')
