@@ -61,7 +61,7 @@ export abstract class GuardedContext<Native extends object, Handler>
   }
 
   setStatus(_status: number): void {
-    // What is sent or thrown later may have its own status.
+    // An adapter that returns a response, or throws an exception, gives it the status there.
   }
 
   /** The object that all limiters of a request share. */
