@@ -1,11 +1,5 @@
-import type {
-  HttpResponse,
-  Refusal,
-  RequestContent,
-  ResponseBody,
-  Scope,
-} from '@sluice/http/adapter'
-import { FrameworkContext, fastifyTrustsAll, ProxyWatch } from '@sluice/http/adapter'
+import type { HttpResponse, Refusal, RequestContent, ResponseBody } from '@sluice/http/adapter'
+import { FrameworkContext, fastifyTrustsAll, ProxyWatch, type Scope } from '@sluice/http/adapter'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RateLimitHandler } from './options.ts'
 
@@ -15,11 +9,14 @@ const proxyWatch = new ProxyWatch({
   trustAll: `write fastify({ trustProxy: '<addresses of all proxies, with commas between>' })`,
 })
 
+/**
+ * The names under which Fastify keeps fields: Sluice has few. A text that is there already is a
+ * better key of an object than a new one: it saves 0.7 µs for the five fields of a request.
+ */
+const lowerCases: Record<string, string> = Object.create(null)
+
 /** A request of Fastify at one hook of ours, and its reply, which keeps the fields for the head. */
-export class FastifyContext
-  extends FrameworkContext<FastifyRequest, RateLimitHandler>
-  implements HttpResponse
-{
+export class FastifyContext extends FrameworkContext<FastifyRequest, RateLimitHandler> {
   /** Fastify makes these options anew each time somebody reads them. */
   readonly routeOptions: FastifyRequest['routeOptions']
   readonly #reply: FastifyReply
@@ -41,10 +38,9 @@ export class FastifyContext
   get ip(): string | undefined {
     const forwarded = this.native.headers['x-forwarded-for']
     if (forwarded === undefined) return this.native.ip
-    // They are there if and only if `trustProxy` is on, and each time worked out anew; the last one
-    // is `ip`.
+    // Fastify works them out anew each time, and only with `trustProxy`. The last one is `ip`.
     const { ips } = this.native
-    const address = ips ? ips.at(-1) : this.native.ip
+    const address = ips?.at(-1) ?? this.native.ip
     return proxyWatch.see(forwarded, address, ips && (fastifyTrustsAll(this.native) || ips))
   }
 
@@ -65,10 +61,9 @@ export class FastifyContext
       const payload = await handler(this.native, reply, decision)
       if (payload !== undefined && !reply.sent) reply.send(payload)
     } catch (thrown) {
-      // A thrown value that is no Error is a body without a status of its own.
-      const { status: other, statusCode = other }: { status?: unknown; statusCode?: unknown } =
-        Object(thrown)
-      if (statusCode === undefined && !(thrown instanceof Error)) reply.code(status)
+      // A thrown value that is no Error is a body, and mostly has no status of its own.
+      const hasStatus = ['statusCode', 'status'].some((name) => Reflect.get(Object(thrown), name))
+      if (!hasStatus && !(thrown instanceof Error)) reply.code(status)
       throw thrown
     }
   }
@@ -94,24 +89,11 @@ export class FastifyContext
   }
 
   setHeader(name: string, value: string): void {
-    this.#reply.header(lowerCaseOf(name), value)
+    lowerCases[name] ??= name.toLowerCase()
+    this.#reply.header(lowerCases[name], value)
   }
 
   removeHeader(name: string): void {
     this.#reply.removeHeader(name)
   }
-}
-
-const lowerCases = new Map<string, string>()
-
-/**
- * The name under which Fastify keeps a field. Sluice has few names. A text that is there already is
- * a better key of an object than a new one: it saves 0.7 µs for the five fields of a request.
- */
-function lowerCaseOf(name: string): string {
-  const known = lowerCases.get(name)
-  if (known !== undefined) return known
-  const lowerCase = name.toLowerCase()
-  lowerCases.set(name, lowerCase)
-  return lowerCase
 }

@@ -1,13 +1,6 @@
 import type { Peeked } from '@sluice/http'
-import {
-  type GuardOptions,
-  type GuardSettings,
-  type NoPolicies,
-  type RequestDecision,
-  type RequestKeys,
-  type RouteOverride,
-  requestKeys,
-} from '@sluice/http/adapter'
+import type { GlobalOptions, RequestDecision, RouteOverride } from '@sluice/http/adapter'
+import { type RequestKeys, requestKeys } from '@sluice/http/adapter'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 
 declare module 'fastify' {
@@ -66,12 +59,9 @@ interface PluginSettings {
   global?: boolean | undefined
 }
 
-/** Routes may bring all policies themselves, where nothing else is limited. */
-type RoutesAlone = GuardSettings<FastifyRequest, RateLimitHandler> & NoPolicies & { global: false }
-
 /** Options of `rateLimitPlugin`. */
 export type RateLimitPluginOptions = PluginSettings &
-  (GuardOptions<FastifyRequest, RateLimitHandler> | RoutesAlone)
+  GlobalOptions<FastifyRequest, RateLimitHandler>
 
 const keys: RequestKeys<FastifyRequest> = requestKeys()
 

@@ -1,12 +1,7 @@
 import { flag, oneOf, orDefault, processWide } from '@sluice/http'
 import type { Guard, Handler, Routing, Scope, ServingGuard } from '@sluice/http/adapter'
 import { continueWith, createGuard, handlerRequest, routeScope, serve } from '@sluice/http/adapter'
-import type {
-  FastifyContextConfig,
-  FastifyInstance,
-  FastifyPluginAsync,
-  FastifyRequest,
-} from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { FastifyContext } from './context.ts'
 import type {
@@ -65,7 +60,7 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
     const own = new Set(hooks.flatMap((name): object => route[name] ?? []))
     route.config = Object.assign({}, route.config, { [ownHooks]: own })
     const { rateLimit } = route.config
-    if (rateLimit === undefined || rateLimit === false || nearest.get(this) !== plugin) return
+    if (rateLimit === undefined || nearest.get(this) !== plugin) return
     guard.ofRoute(rateLimit, `config.rateLimit of ${String(route.method)} ${route.url}`)
   })
   if (hook === 'preParsing') fastify.addHook(hook, first)
@@ -77,12 +72,12 @@ function limitOf(plugin: Plugin, context: FastifyContext): Limit | undefined {
   const { guard, hook } = plugin
   const { rateLimit: own } = context.routeOptions.config
   if (own === undefined) return guard
-  if (own === false) return { check: guard.pass }
+  if (own === false) return guard.ofRoute(false, '')
   const answering = nearest.get(context.native.server)
   // A limiter before authentication and one behind it are two different limits.
   if (answering && answering.hook !== hook) return guard
   if (answering !== plugin) return undefined
-  context.scope = scopeOf(context.native)
+  context.scope = scopeOf(context)
   return guard.ofRoute(own, `config.rateLimit of ${context.scope}`)
 }
 
@@ -104,7 +99,7 @@ function hookMaker(plugin: Plugin, fastify: FastifyInstance) {
     const { guard } = nearest.get(instance) ?? plugin
     const own = guard.derive(options, 'app.rateLimit')
     const limit = limitHook(instance.prefix, (context) => {
-      if (standsOnRoute(limit, context)) context.scope = scopeOf(context.native)
+      if (standsOnRoute(limit, context)) context.scope = scopeOf(context)
       return own
     })
     return limit
@@ -112,11 +107,11 @@ function hookMaker(plugin: Plugin, fastify: FastifyInstance) {
 }
 
 /** Under this the config of a route, as `onRoute` leaves it behind, has the hooks of the route. */
-const ownHooks: unique symbol = Symbol.for('@sluice/fastify/own-hooks/1')
+const ownHooks = Symbol.for('@sluice/fastify/own-hooks/1')
 
 function standsOnRoute(hook: RateLimitHook, { routeOptions }: FastifyContext): boolean {
-  const config: FastifyContextConfig & { [ownHooks]?: ReadonlySet<object> } = routeOptions.config
-  return config[ownHooks]?.has(hook) === true
+  const own: unknown = Reflect.get(routeOptions.config, ownHooks)
+  return own instanceof Set && own.has(hook)
 }
 
 /**
@@ -139,7 +134,7 @@ function limitHook(
 }
 
 /** The route of a request as the place of its limits: one place, also for several methods. */
-function scopeOf({ method, routeOptions }: FastifyRequest): Scope {
+function scopeOf({ method, routeOptions }: FastifyContext): Scope {
   const { method: methods, url = '' } = routeOptions
   return routeScope(Array.isArray(methods) ? undefined : method, url)
 }
@@ -182,13 +177,10 @@ export function mount(handler: Handler<FastifyRequest>): FastifyPluginAsync {
         const context = new FastifyContext(native, reply, '')
         const answer = await handler(handlerRequest(context, fastify.prefix))
         if (!answer) return reply.callNotFound()
-        return (
-          reply
-            .code(answer.status)
-            .headers(answer.headers ?? {})
-            // To a text Fastify would add a charset, which problem+json does not have.
-            .send(typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body)
-        )
+        const { status, headers = {}, body } = answer
+        // To a text Fastify would add a charset, which problem+json does not have.
+        const bytes = typeof body === 'string' ? Buffer.from(body) : body
+        return reply.code(status).headers(headers).send(bytes)
       })
     }
   }

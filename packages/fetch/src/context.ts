@@ -6,8 +6,8 @@ import type { RateLimitHandler } from './options.ts'
 /** The place of a limiter. */
 export interface Place<Info> {
   readonly addressOf?: ((request: Request, info: Info) => string | undefined) | undefined
-  readonly route: string | undefined
-  readonly scope: Scope
+  readonly route?: string
+  readonly scope?: Scope
 }
 
 /** A request of fetch at one limiter. */
@@ -16,10 +16,10 @@ export class WebContext<Info extends object> extends FetchContext<Request, RateL
   protected readonly info: Info
   protected headers: Headers = new Headers()
 
-  constructor(request: Request, info: Info, { addressOf, ...place }: Place<Info>) {
+  constructor(request: Request, info: Info, { addressOf, route, scope = '' }: Place<Info> = {}) {
     super(request, request, addressOf && (() => addressOf(request, info)))
-    this.route = place.route
-    this.scope = place.scope
+    this.route = route
+    this.scope = scope
     this.info = info
   }
 

@@ -77,14 +77,14 @@ export function mount(
   prefix = '',
 ): (request: Request, info: FetchInfo) => Promise<Response | undefined> {
   return async (request, info) => {
-    const asked = new WebContext(request, info, placeOf())
+    const asked = new WebContext(request, info)
     if (!`${asked.path}/`.startsWith(`${prefix}/`)) return undefined
     return asked.answerBy(handler, prefix)
   }
 }
 
-function placeOf(route?: string): Omit<Place<object>, 'addressOf'> {
-  if (route === undefined) return { route: undefined, scope: '' }
+function placeOf(route: string | undefined): Place<object> {
+  if (route === undefined) return {}
   const [, method, pattern] = /^(?:([A-Z]+) )?(\/\S*)$/.exec(String(route)) ?? []
   if (pattern === undefined) {
     throw invalid({ option: 'route' }, route, `a route, such as '/health' or 'POST /login'`)

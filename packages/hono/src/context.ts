@@ -2,12 +2,13 @@ import { FetchContext, type FetchInfo } from '@sluice/fetch/adapter'
 import type { MaybePromise, Refusal, RequestDecision, Scope } from '@sluice/http'
 import { hideOnRedirect, routeScope } from '@sluice/http'
 import type { Context, Next } from 'hono'
+import type { RouterRoute } from 'hono/types'
 import type { RateLimitHandler, RateLimitOptions } from './options.ts'
 
 /** A limiter at the place where Hono has matched it. */
 export interface Place {
   readonly addressOf?: RateLimitOptions['addressOf']
-  readonly matched?: Matched | undefined
+  readonly matched?: RouterRoute | undefined
 }
 
 /** A request of Hono at one middleware of ours. */
@@ -16,7 +17,7 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
   /** With fields of ours, Hono would copy the response to an upgrade: some runtimes refuse that. */
   #ofUpgrade: Headers | undefined
 
-  constructor(native: Context, next: Next, { addressOf, matched }: Place) {
+  constructor(native: Context, next: Next, { addressOf, matched }: Place = {}) {
     const { raw, method } = native.req
     super(native, raw, addressOf && (() => addressOf(native)))
     this.#ofUpgrade = raw.headers.has('upgrade') ? new Headers() : undefined
@@ -27,7 +28,7 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
   /** The route of a handler: middleware is registered for `ALL`, mostly with a wildcard. */
   get route(): string | undefined {
     const { matchedRoutes } = this.native.req
-    const isHandler = ({ method, path }: Matched) => method !== 'ALL' || !path.includes('*')
+    const isHandler = ({ method, path }: RouterRoute) => method !== 'ALL' || !path.includes('*')
     return matchedRoutes.findLast(isHandler)?.path
   }
 
@@ -81,10 +82,7 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
   }
 }
 
-/** A route of Hono, as far as Sluice reads it. */
-type Matched = Pick<Context['req']['matchedRoutes'][number], 'path' | 'method'>
-
-function scopeOf({ path, method }: Matched, asked: string): Scope {
+function scopeOf({ path, method }: RouterRoute, asked: string): Scope {
   if (path === '*' || path === '/*') return ''
   return routeScope(method === 'ALL' ? undefined : asked, path)
 }

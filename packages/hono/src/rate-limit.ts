@@ -52,6 +52,6 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
 export function mount(handler: Handler<Request>): MiddlewareHandler {
   return async function sluiceHandler(context, next) {
     const prefix = context.req.routePath.replace(/\/?\*$/, '')
-    return (await new HonoContext(context, next, {}).answerBy(handler, prefix)) ?? next()
+    return (await new HonoContext(context, next).answerBy(handler, prefix)) ?? next()
   }
 }

@@ -30,8 +30,9 @@ export class NestContext extends GuardedContext<ExecutionContext, RateLimitHandl
   readonly content = undefined
   /** Without HTTP there is no address, so there has to be a key. */
   readonly needsAddress = true
+  /** Held by a call whose end is unknown: it is done as soon as the call continues. */
+  hold: Hold | undefined
   readonly #http: PlatformContext | undefined
-  #hold: Hold | undefined
 
   constructor(native: ExecutionContext, http: PlatformContext | undefined, scope: Scope) {
     super(native, scope)
@@ -73,20 +74,11 @@ export class NestContext extends GuardedContext<ExecutionContext, RateLimitHandl
 
   settleAtEnd(hold: Hold): void {
     if (this.#http) this.#http.settleAtEnd(hold)
-    else this.#hold = hold
-  }
-
-  /** The end of a message is unknown, so it is done as soon as it continues. */
-  goOn(): void {
-    this.#hold?.finish(200)
+    else this.hold = hold
   }
 
   send(status: number, body: ResponseBody): never {
     throw new RateLimitException(status, body, this.shown)
-  }
-
-  setStatus(): void {
-    // The exception that is thrown carries its status.
   }
 
   callHandler(handler: RateLimitHandler, { status, decision }: Refusal): MaybePromise<never> {

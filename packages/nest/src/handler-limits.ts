@@ -1,8 +1,8 @@
-import { type ExecutionContext, HttpException } from '@nestjs/common'
-import { MetadataScanner, Reflector } from '@nestjs/core'
-import { flag, invalid, type Peeked } from '@sluice/http'
+import type { ExecutionContext, OnApplicationShutdown, OnModuleInit } from '@nestjs/common'
+import { type DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core'
+import { flag, invalid } from '@sluice/http'
 import type { Guard, Scope } from '@sluice/http/adapter'
-import { createGuard, passes, serve, throwingObjects } from '@sluice/http/adapter'
+import { createGuard } from '@sluice/http/adapter'
 import { NestContext } from './context.ts'
 import { keyName, type Limits, limitsName } from './decorators.ts'
 import type { HandlerRateLimit, RateLimitHandler, RateLimitModuleOptions } from './options.ts'
@@ -19,19 +19,18 @@ interface LimitedPlace {
   readonly guard: ReturnType<NestGuard['ofRoute']>
 }
 
-/** nginx's status for a client that left before the answer, which nobody reads. */
-const statusOfLeaving = 499
-
 /** The limits of a module and of the handlers that have some of their own. */
-export class HandlerLimits {
+export class HandlerLimits implements OnModuleInit, OnApplicationShutdown {
   readonly guard: NestGuard
+  /** Calls on which one guard of the module has decided: it may stand on them several times. */
+  readonly decided: WeakSet<ExecutionContext> = new WeakSet()
+  readonly #discovery: DiscoveryService
   readonly #exchangeOf: RateLimitModuleOptions['exchangeOf']
   /** By the class and the method: a method may be inherited by several classes. */
   readonly #places = new WeakMap<Decorated, Map<Decorated, LimitedPlace>>()
-  readonly #decided = new WeakSet<ExecutionContext>()
 
   /** @throws SluiceError when an option is unknown, missing or out of range */
-  constructor(options: RateLimitModuleOptions) {
+  constructor(options: RateLimitModuleOptions, discovery: DiscoveryService) {
     const { global, exchangeOf }: RateLimitModuleOptions = Object(options)
     this.guard = createGuard(options, {
       where: 'RateLimitModule',
@@ -42,41 +41,34 @@ export class HandlerLimits {
       throw invalid({ option: 'exchangeOf' }, exchangeOf, 'a function of the context')
     }
     this.#exchangeOf = exchangeOf
-  }
-
-  /** Decides on a request once, also where the guard stands on it several times. */
-  async admit(native: ExecutionContext): Promise<boolean> {
-    if (this.#decided.has(native)) return true
-    this.#decided.add(native)
-    const { guard, context } = this.#ask(native)
-    const goesOn = await throwingObjects(() => serve(context, guard))
-    if (!goesOn) throw new HttpException('Client Closed Request', statusOfLeaving)
-    context.goOn()
-    return true
-  }
-
-  /** Answers what a request would get at its handler, and takes nothing. */
-  async peek(native: ExecutionContext): Promise<Peeked> {
-    const { guard, context } = this.#ask(native)
-    return guard.peek(context)
+    this.#discovery = discovery
   }
 
   /**
-   * Checks the limits of all handlers of a class.
-   * @throws SluiceError when one of their options is unknown, missing or out of range
+   * Checks the options of all decorators before the first request.
+   * @throws SluiceError when an option is unknown, missing or out of range
    */
-  check(owner: Decorated): void {
-    for (const handler of methodsOf(owner).keys()) this.#placeOf(owner, handler)
+  onModuleInit(): void {
+    const found = [...this.#discovery.getControllers(), ...this.#discovery.getProviders()]
+    for (const { metatype } of found) {
+      if (!metatype) continue
+      for (const handler of methodsOf(metatype).keys()) this.#placeOf(metatype, handler)
+    }
+  }
+
+  /** Settles what is under way. Clients of stores stay yours. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.guard.limiter.close()
   }
 
   /** The guard of a call, and the call as that guard sees it. */
-  #ask(native: ExecutionContext): Pick<LimitedPlace, 'guard'> & { context: NestContext } {
+  ask(native: ExecutionContext): Pick<LimitedPlace, 'guard'> & { asked: NestContext } {
     const { guard, scope } = this.#placeOf(native.getClass(), native.getHandler())
     const [request, response] = native.getArgs<[object, object]>()
     const exchange =
       native.getType() === 'http' ? { request, response } : this.#exchangeOf?.(native)
     const http = exchange?.request && exchange.response ? platformOf(exchange) : undefined
-    return { guard, context: new NestContext(native, http, scope) }
+    return { guard, asked: new NestContext(native, http, scope) }
   }
 
   #placeOf(owner: Decorated, handler: Decorated): LimitedPlace {
@@ -93,13 +85,11 @@ export class HandlerLimits {
     const [shared, sharedKey] = written(owner)
     const limits = own ?? shared ?? true
     const key = ownKey ?? sharedKey
-    if (limits === false)
-      return { scope: '', guard: { check: guard.pass, peek: () => passes, hidesOnRedirect: false } }
+    if (limits === false) return { scope: '', guard: guard.ofRoute(false, '') }
     if (limits === true && key === undefined) return { scope: '', guard }
     const isOwn = own !== undefined || ownKey !== undefined
-    const scope = isOwn
-      ? `${owner.name}.${methodsOf(owner).get(handler) ?? handler.name}`
-      : owner.name
+    const method = methodsOf(owner).get(handler) ?? handler.name
+    const scope = isOwn ? `${owner.name}.${method}` : owner.name
     const override = withKey(limits, key, ownKey !== undefined && own === undefined)
     return { scope, guard: guard.ofRoute(override, `@RateLimit of ${scope}`) }
   }
@@ -126,7 +116,7 @@ function withKey(
   key: HandlerRateLimit['key'],
   isKeyNearer: boolean,
 ): HandlerRateLimit | string {
-  if (limits === true) return { ...(key && { key }) }
+  if (limits === true) return { key }
   if (key === undefined) return limits
   if (typeof limits === 'string') return { policies: [limits], key }
   return isKeyNearer ? { ...limits, key } : { key, ...limits }

@@ -1,13 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common'
-import {
-  type GuardOptions,
-  type GuardSettings,
-  type NoPolicies,
-  type RequestDecision,
-  type RequestKeys,
-  type RouteOverride,
-  requestKeys,
-} from '@sluice/http/adapter'
+import type { GlobalOptions, RequestDecision, RouteOverride } from '@sluice/http/adapter'
+import { type RequestKeys, requestKeys } from '@sluice/http/adapter'
 
 /**
  * Makes the exception of a refusal, such as a `WsException`; `undefined`: a `RateLimitException`.
@@ -34,13 +27,9 @@ interface ModuleSettings {
   exchangeOf?: ((context: ExecutionContext) => HttpExchange | undefined) | undefined
 }
 
-/** Handlers may bring all policies themselves, where nothing else is limited. */
-type HandlersAlone = GuardSettings<ExecutionContext, RateLimitHandler> &
-  NoPolicies & { global: false }
-
 /** Options of `RateLimitModule.forRoot`. */
 export type RateLimitModuleOptions = ModuleSettings &
-  (GuardOptions<ExecutionContext, RateLimitHandler> | HandlersAlone)
+  GlobalOptions<ExecutionContext, RateLimitHandler>
 
 /**
  * The limits of one handler, or of all handlers of a controller together. Options that they leave

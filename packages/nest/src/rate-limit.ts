@@ -4,14 +4,13 @@ import {
   type ConfigurableModuleHost,
   type ExecutionContext,
   Global,
+  HttpException,
   Inject,
   Injectable,
   Module,
-  type OnApplicationShutdown,
-  type OnModuleInit,
 } from '@nestjs/common'
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core'
-import type { Limiter, Peeked } from '@sluice/http/exports'
+import { type Limiter, type Peeked, serve, throwingObjects } from '@sluice/http'
 import { HandlerLimits } from './handler-limits.ts'
 import type { RateLimitModuleOptions } from './options.ts'
 
@@ -33,12 +32,21 @@ export class RateLimitGuard implements CanActivate {
   }
 
   /** Answers what a request would get, by its own key, limit and cost. Takes nothing. */
-  peek(context: ExecutionContext): Promise<Peeked> {
-    return this.#limits.peek(context)
+  async peek(context: ExecutionContext): Promise<Peeked> {
+    const { guard, asked } = this.#limits.ask(context)
+    return guard.peek(asked)
   }
 
-  canActivate(context: ExecutionContext): Promise<boolean> {
-    return this.#limits.admit(context)
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const { decided } = this.#limits
+    if (decided.has(context)) return true
+    decided.add(context)
+    const { guard, asked } = this.#limits.ask(context)
+    const goesOn = await throwingObjects(() => serve(asked, guard))
+    // nginx's status for a client that left before the answer, which nobody reads.
+    if (!goesOn) throw new HttpException('Client Closed Request', 499)
+    asked.hold?.finish(200)
+    return true
   }
 }
 
@@ -56,40 +64,13 @@ const host: Host = new ConfigurableModuleBuilder<RateLimitModuleOptions>({
  * @example
  * imports: [RateLimitModule.forRoot({ limit: 100, window: '1m' })]
  */
-export class RateLimitModule
-  extends host.ConfigurableModuleClass
-  implements OnModuleInit, OnApplicationShutdown
-{
-  readonly #limits: HandlerLimits
-  readonly #discovery: DiscoveryService
-
-  constructor(limits: HandlerLimits, discovery: DiscoveryService) {
-    super()
-    this.#limits = limits
-    this.#discovery = discovery
-  }
-
-  /**
-   * Checks the options of all decorators before the first request.
-   * @throws SluiceError when an option is unknown, missing or out of range
-   */
-  onModuleInit(): void {
-    const found = [...this.#discovery.getControllers(), ...this.#discovery.getProviders()]
-    for (const { metatype } of found) if (metatype) this.#limits.check(metatype)
-  }
-
-  /** Settles what is under way. Clients of stores stay yours. */
-  async onApplicationShutdown(): Promise<void> {
-    await this.#limits.guard.limiter.close()
-  }
-}
+export class RateLimitModule extends host.ConfigurableModuleClass {}
 
 // As calls: not every tool leaves decorators in, or the types of the parameters.
 Inject(host.MODULE_OPTIONS_TOKEN)(HandlerLimits, undefined, 0)
+Inject(DiscoveryService)(HandlerLimits, undefined, 1)
 Inject(HandlerLimits)(RateLimitGuard, undefined, 0)
 Injectable()(RateLimitGuard)
-Inject(HandlerLimits)(RateLimitModule, undefined, 0)
-Inject(DiscoveryService)(RateLimitModule, undefined, 1)
 Global()(RateLimitModule)
 Module({
   imports: [DiscoveryModule],

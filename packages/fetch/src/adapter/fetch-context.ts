@@ -26,9 +26,6 @@ export interface FetchInfo {
   waitUntil?(work: Promise<unknown>): void
 }
 
-/** nginx's status for a client that left before the answer. No client reads it. */
-const statusOfLeaving = 499
-
 const proxyWatch = new ProxyWatch({
   trust: 'addressOf',
   trustOne: 'behind a proxy give the option addressOf',
@@ -96,11 +93,10 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
   /** For queues, which run on Node only. */
   get content(): RequestContent {
     const { url, body, bodyUsed } = this.#asked
-    const path = url.indexOf('/', url.indexOf('://') + '://'.length)
     const chunks = () => (bodyUsed ? this.readAgain() : (body ?? []))
     let stream: RequestContent['stream'] | undefined
     return {
-      url: url.slice(path),
+      url: url.slice(url.indexOf('/', url.indexOf('://') + '://'.length)),
       parsed: undefined,
       get stream() {
         // Not imported, so that this file loads where there is no Node.
@@ -130,10 +126,6 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
     this.end.finish(status)
   }
 
-  setStatus(): void {
-    // The error that is thrown carries its status.
-  }
-
   callHandler(handler: Handler, refusal: Refusal): unknown {
     return andThen(this.reply(handler, refusal), (response) => {
       this.#answer = this.finish(response)
@@ -151,7 +143,8 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
       this.fail()
       throw error
     }
-    return this.#answer ?? new Response(null, { status: statusOfLeaving })
+    // nginx's status for a client that left before the answer. No client reads it.
+    return this.#answer ?? new Response(null, { status: 499 })
   }
 
   /** Has a mounted handler answer; `undefined`: it leaves the request alone. */

@@ -1,9 +1,14 @@
 import type { Guard, GuardPlace } from '../guard/guard.ts'
 import { createGuard as createGuardAnywhere } from '../guard/live-guard.ts'
-import type { LiveGuardFields } from '../options/live-policies.ts'
-import type { GuardFields } from '../options/options.ts'
+import type { GuardOptions, LiveGuardFields } from '../options/live-policies.ts'
+import type { GuardFields, GuardSettings, NoPolicies } from '../options/options.ts'
 import { nodeRouter } from '../routes/node-router.ts'
 import { laxRouting } from '../routes/router.ts'
+
+/** The options beside `global`: where nothing else is limited, routes may bring all policies. */
+export type GlobalOptions<Native, Handler = never> =
+  | GuardOptions<Native, Handler>
+  | (GuardSettings<Native, Handler> & NoPolicies & { global: false })
 
 /**
  * Makes the guard of an adapter on Node: as `createGuard` of the main entry makes it, with the

@@ -39,7 +39,6 @@ export abstract class GuardedContext<Native extends object, Handler>
   abstract header(name: string): string | undefined
   abstract settleAtEnd(hold: Hold): void
   abstract send(status: number, body: ResponseBody): void
-  abstract setStatus(status: number): void
   abstract callHandler(handler: Handler, refusal: Refusal): unknown
 
   get request(): MountedRequest {
@@ -59,6 +58,10 @@ export abstract class GuardedContext<Native extends object, Handler>
   /** Shows the application the decision. */
   protected show(_decision: RequestDecision): void {
     // An application of fetch gets it as an argument.
+  }
+
+  setStatus(_status: number): void {
+    // An adapter that returns a response, or throws an exception, gives it the status there.
   }
 
   /** The object that all limiters of a request share. */
@@ -102,7 +105,7 @@ export abstract class FrameworkContext<
     settleAfter(this.raw, this.native.socket, hold)
   }
 
-  setStatus(status: number): void {
+  override setStatus(status: number): void {
     this.raw.statusCode = status
   }
 }

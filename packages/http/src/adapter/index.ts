@@ -17,7 +17,7 @@ export { routeScope, type Scope } from '../request/scope.ts'
 export { nodeRouter } from '../routes/node-router.ts'
 export { laxRouting, type Routing } from '../routes/router.ts'
 export { passes } from '../stages/stages.ts'
-export { createGuard } from './create-guard.ts'
+export { createGuard, type GlobalOptions } from './create-guard.ts'
 export { FrameworkContext, GuardedContext, NodeRequestContext } from './framework-context.ts'
 export { type RequestKeys, requestKeys } from './keys.ts'
 export {

@@ -22,12 +22,12 @@ export interface Guard<Native extends object, Handler = never>
   pass(context: RequestContext<Native>): Passage<Handler>
   /**
    * The guard of a route that has limits of its own, made once for each override. Options that the
-   * override leaves out are as in this guard's.
+   * override leaves out are as in this guard's. `false`: no limits.
    * @param where what the user calls the override, for messages
    * @throws SluiceError when one of its options is unknown, missing or out of range
    */
   ofRoute(
-    override: RouteOverride<Native, Handler> | string,
+    override: RouteOverride<Native, Handler> | string | false,
     where: string,
   ): PolicyGuard<Native, Handler>
   /** Makes a guard like that of a route, which is mounted by hand: a new one with each call. */
@@ -76,7 +76,7 @@ export function createFixedGuard<Native extends object, Handler = never>(
     everywhere.setup.observation.notifySkip(context, 'route')
     return passWithoutFields
   }
-  const none = { check: pass, peek: () => passes }
+  const none = { check: pass, peek: () => passes, hidesOnRedirect: false }
   const otherwise = isAsked ? everywhere : none
   const guardFor = (request: HttpRequest) => {
     const rule = rules?.find(request)
@@ -93,6 +93,7 @@ export function createFixedGuard<Native extends object, Handler = never>(
     peek: (asking) => guardFor(asking.request).peek(asking),
     pass,
     ofRoute(override, where) {
+      if (override === false) return none
       const guard = ofRoutes.get(override) ?? derive(override, { where, identifiedByScope: true })
       ofRoutes.set(override, guard)
       return guard

@@ -2,7 +2,7 @@ import { givenFields, invalid, isOptions, isPromise, noteRelease, SluiceError } 
 import { shorthandFields } from '../options/bound-policy.ts'
 import type { LiveGuardFields, NamedCode, PolicyVersion } from '../options/live-policies.ts'
 import type { GuardFields } from '../options/options.ts'
-import { type PolicyGuard, passes } from '../stages/stages.ts'
+import type { PolicyGuard } from '../stages/stages.ts'
 import { createFixedGuard, type Guard, type GuardPlace } from './guard.ts'
 
 /**
@@ -100,18 +100,16 @@ function createLiveGuard<Native extends object, Handler>(
   function following(
     guardIn: (now: InForce<Native, Handler>) => PolicyGuard<Native, Handler>,
   ): PolicyGuard<Native, Handler> {
+    const guardNow = () => {
+      const now = current()
+      return now.version.kill === 'off' ? now.guard.ofRoute(false, '') : guardIn(now)
+    }
     return {
       get hidesOnRedirect() {
         return guardIn(current()).hidesOnRedirect
       },
-      check(context) {
-        const now = current()
-        return now.version.kill === 'off' ? now.guard.pass(context) : guardIn(now).check(context)
-      },
-      peek(asking) {
-        const now = current()
-        return now.version.kill === 'off' ? passes : guardIn(now).peek(asking)
-      },
+      check: (context) => guardNow().check(context),
+      peek: (asking) => guardNow().peek(asking),
     }
   }
 
