@@ -3,10 +3,14 @@ import type { ChangeAtStore, Check, GrantCheck } from '../model/check.ts'
 import { type Decide, type Decision, decisionOf } from '../model/decision.ts'
 import type { Granted, ManualChange, Outcome } from '../model/store.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import { type Deadlines, inTime } from './deadlines.ts'
 import { type Denials, denialsOf, forgetting } from './denials.ts'
-import { type AskOwner, type CallingLimiter, PendingAsk } from './pending-ask.ts'
+import {
+  type AskOwner,
+  type CallingLimiter,
+  type Deadlines,
+  inTime,
+  PendingAsk,
+} from './pending-ask.ts'
 import type { SharedStore } from './shared-store.ts'
 
 /**
@@ -31,7 +35,7 @@ export class Caller implements StoreWay, AskOwner {
     this.deadlineMs = limiter.deadlineMs
     this.onFailure = limiter.onFailure
     this.denials = denialsOf(limiter.store)
-    this.#deadlines = shared.deadlines.of(limiter.deadlineMs)
+    this.#deadlines = shared.deadlinesOf(limiter.deadlineMs)
     this.#shared = shared
   }
 
@@ -40,8 +44,8 @@ export class Caller implements StoreWay, AskOwner {
     const ask = new PendingAsk(op, checks, this, request)
     const { outage, changes, fallback } = this.#shared
     // Each by its name: a loop over watches of several shapes costs half as much as the decision.
-    const decision = this.#decideTimedOut(ask) ?? outage.before(ask)
-    if (decision) return decision
+    if (request && this.#shared.timedOut?.has(request)) return this.#decideTimedOut(ask)
+    if (!outage.mayAsk(ask)) return outage.decideWithout(ask)
     if (fallback.debts.size > 0 && outage.isSound) changes.payFor(ask)
     const denied = this.denials?.before(ask)
     return denied ? this.#decidedHere(denied, ask) : this.#askStore(ask)
@@ -74,17 +78,10 @@ export class Caller implements StoreWay, AskOwner {
    */
   async hold(check: GrantCheck, isReturning: boolean): Promise<Granted | undefined> {
     const { outage, monitor } = this.#shared
-    const askedAt = monotonicMs()
-    try {
-      const answers = this.grant(check, isReturning)
-      if (isPromise(answers)) outage.noteWait()
-      const [answer] = await inTime(answers, this.#deadlines, () => monitor.tellMissed())
-      outage.succeed(this, askedAt)
-      return answer
-    } catch (error) {
-      outage.fail(this, error)
-      throw error
-    }
+    const asking = () =>
+      inTime(this.grant(check, isReturning), this.#deadlines, () => monitor.tellMissed())
+    const [answer] = await outage.attempt(asking, this)
+    return answer
   }
 
   /**
@@ -103,11 +100,9 @@ export class Caller implements StoreWay, AskOwner {
 
   #askStore(ask: PendingAsk): MaybePromise<Decision> {
     const { store } = this
-    const { outage } = this.#shared
     let outcomes: MaybePromise<readonly Outcome[]>
     try {
       if (store.submit) {
-        this.#shared.isRemote = true
         store.submit(ask)
         return ask.decision ?? this.#wait(ask)
       }
@@ -122,7 +117,7 @@ export class Caller implements StoreWay, AskOwner {
       )
       return this.#wait(ask)
     }
-    if (!this.#shared.isRemote && outage.isUnderWay) outage.succeed(this)
+    if (!this.#shared.isRemote && this.#shared.isAway) this.#shared.outage.succeed(this)
     return this.#decidedHere(outcomes, ask)
   }
 
@@ -166,7 +161,8 @@ export class Caller implements StoreWay, AskOwner {
   onError(ask: PendingAsk, error: unknown): void {
     ask.leave()
     if (!ask.meanwhile) ask.answer(this.#decideAfterFailure(error, ask, false))
-    else this.#shared.changes.lost(ask)
+    // Nobody knows if the store took the units, so they stay a debt.
+    else this.#shared.changes.answeredLate(ask, [])
   }
 
   onDeadline(ask: PendingAsk, error: unknown): Decision {
@@ -176,11 +172,9 @@ export class Caller implements StoreWay, AskOwner {
   }
 
   /** All calls for one request wait for one deadline together. */
-  #decideTimedOut(ask: PendingAsk): Decision | undefined {
-    const { timedOut, outage, changes } = this.#shared
-    if (!timedOut || !ask.request || !timedOut.has(ask.request)) return undefined
-    const decision = outage.decideWithout(ask)
-    changes.payNow(ask)
+  #decideTimedOut(ask: PendingAsk): Decision {
+    const decision = this.#shared.outage.decideWithout(ask)
+    this.#shared.changes.payFor(ask)
     return decision
   }
 

@@ -76,8 +76,8 @@ export class CircuitBreaker {
   }
 
   /** The way to the store is open again: the next request is a probe. */
-  retryNow(nowMs: number): void {
-    this.#retryAt = Math.min(this.#retryAt, nowMs)
+  retryNow(): void {
+    this.#retryAt = 0
   }
 
   /** A probe that did not reach the store after all: the next request tries again. */

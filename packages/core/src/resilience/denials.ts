@@ -12,8 +12,8 @@ import { processWide } from '../runtime/process-wide.ts'
 import type { PendingAsk } from './pending-ask.ts'
 
 interface Denial {
-  readonly checks: readonly Check[]
-  readonly outcomes: readonly Outcome[]
+  readonly check: Check
+  readonly outcome: Outcome
   /** Time at which the store was asked: it cannot have decided earlier. */
   readonly askedAt: number
   /** Time at which the answer came: the store cannot have decided later. */
@@ -65,31 +65,26 @@ export class Denials {
 
   /** Tells whether the store would deny a check for certain. */
   denies(check: Check): boolean {
-    return this.#denials.size > 0 && this.#answerHere([check]) !== undefined
+    return this.#denials.size > 0 && this.#find(check, this.#now()) !== undefined
   }
 
   answered(ask: PendingAsk, { allowed, outcomes }: Decision): void {
     const { op, checks, changes } = ask
     if (allowed || op !== 'consume') return
-    const index = longestDenial(outcomes)
-    const denied = checks[index]
-    if (!denied) return
-    for (const [at, check] of checks.entries()) {
-      const outcome = outcomes[at]
-      if (!outcome?.allowed) continue
+    const askedAt = this.#simulated ? ask.simulatedMs : ask.askedAt
+    const answeredAt = this.#now()
+    for (const [index, check] of checks.entries()) {
+      const outcome = outcomes[index]
+      const { id } = check.policy
       // A shard may have denied this key for units that another shard has given back since.
-      if (at !== index) this.#denials.delete(check.policy.id, check.key)
-      if (!countsStrikes(check.policy) || outcome.remaining === undefined) continue
-      if (!this.#isChangedSince(check, changes)) this.#strikes.learn(check, outcome.remaining)
+      if (outcome?.allowed) this.#denials.delete(id, check.key)
+      if (!outcome || this.#isChangedSince(check, changes)) continue
+      if (!outcome.allowed && isLasting(outcome)) {
+        this.#denials.set(id, check.key, { check, outcome, askedAt, answeredAt, changes })
+      } else if (countsStrikes(check.policy) && outcome.remaining !== undefined) {
+        this.#strikes.learn(check, outcome.remaining)
+      }
     }
-    if (this.#isChangedSince(denied, changes)) return
-    this.#denials.set(denied.policy.id, denied.key, {
-      checks,
-      outcomes,
-      askedAt: this.#simulated ? ask.simulatedMs : ask.askedAt,
-      answeredAt: this.#now(),
-      changes,
-    })
   }
 
   /** Forgets the denials of keys whose units change. */
@@ -142,12 +137,18 @@ export class Denials {
       if (!denial) continue
       const nowMs = this.#now()
       if (!this.#covers(denial, check, nowMs)) continue
-      if (checks.some(mustBeCounted)) return undefined
-      return this.#countStrikes(denial, checks, nowMs)
-        ? this.#currentOutcomes(denial, checks, nowMs)
-        : undefined
+      if (checks.some(mustBeCounted) || !this.#countStrikes(denial, checks, nowMs)) return undefined
+      return checks.map((each) => {
+        const own = this.#covers(denial, each, nowMs) ? denial : this.#find(each, nowMs)
+        return own ? countedDown(own, each, nowMs) : unknownOutcome(each)
+      })
     }
     return undefined
+  }
+
+  #find(check: Check, nowMs: number): Denial | undefined {
+    const denial = this.#denials.get(check.policy.id, check.key)
+    return denial && this.#covers(denial, check, nowMs) ? denial : undefined
   }
 
   /**
@@ -160,12 +161,10 @@ export class Denials {
       if (!countsStrikes(check.policy)) continue
       // The key may be blocked by now.
       if (this.#isChangedSince(check, denial.changes)) return false
-      const own = this.#denials.get(check.policy.id, check.key)
-      if (!check.policy.countDenied || (own && this.#covers(own, check, nowMs))) continue
-      // The denial is remembered for the rest of the block at most.
-      if (this.#covers(denial, check, nowMs)) continue
-      const isBlocked = denial.outcomes[indexOf(denial, check)]?.allowed === false
-      if (isBlocked || this.#strikes.isNextLast(check)) return false
+      const block = this.#denials.get(check.policy.id, check.key)
+      if (!check.policy.countDenied || (block && this.#covers(block, check, nowMs))) continue
+      // A block that was remembered may have ended.
+      if (block || this.#strikes.isNextLast(check)) return false
       struck ??= []
       struck.push(check)
     }
@@ -180,60 +179,13 @@ export class Denials {
     )
   }
 
-  #covers(denial: Denial, check: Check, nowMs: number): boolean {
-    const outcome = deniedOutcome(denial, check)
-    const elapsedMs = nowMs - denial.askedAt
-    return (
-      outcome !== undefined &&
-      elapsedMs >= 0 &&
-      elapsedMs < Math.min(outcome.retryAfterMs, this.#ttlMs)
-    )
+  /** Tells whether a denial holds for a check: at its limit, and for a cost that is not lower. */
+  #covers({ check: denied, outcome, askedAt }: Denial, check: Check, nowMs: number): boolean {
+    if (check.policy !== denied.policy || check.key !== denied.key) return false
+    if (check.limit !== denied.limit || check.cost < denied.cost) return false
+    const elapsedMs = nowMs - askedAt
+    return elapsedMs >= 0 && elapsedMs < Math.min(outcome.retryAfterMs, this.#ttlMs)
   }
-
-  /**
-   * Returns the outcomes of the denied request as of now. Of policies that did not deny it only the
-   * store knows what is left.
-   */
-  #currentOutcomes(denial: Denial, checks: readonly Check[], nowMs: number): readonly Outcome[] {
-    const elapsedMs = Math.max(0, nowMs - denial.answeredAt)
-    return checks.map((check) => {
-      const outcome = deniedOutcome(denial, check)
-      return outcome && !this.#isChangedSince(check, denial.changes)
-        ? countedDown(outcome, check, elapsedMs)
-        : unknownOutcome(check)
-    })
-  }
-}
-
-/**
- * Returns the outcome by which a denial denies another check of the same key and policy: at its
- * limit, and for a cost that is not lower.
- */
-function deniedOutcome(denial: Denial, check: Check): Outcome | undefined {
-  const index = indexOf(denial, check)
-  const denied = denial.checks[index]
-  if (!denied || check.limit !== denied.limit || check.cost < denied.cost) return undefined
-  const outcome = denial.outcomes[index]
-  return outcome?.allowed === false ? outcome : undefined
-}
-
-function indexOf({ checks }: Denial, { policy, key }: Check): number {
-  for (let index = 0; index < checks.length; index += 1) {
-    const check = checks[index]
-    if (check?.policy === policy && check.key === key) return index
-  }
-  return -1
-}
-
-/** Returns the index of the outcome that denies longest; −1 when none denies for certain. */
-function longestDenial(outcomes: readonly Outcome[]): number {
-  let longest = -1
-  for (let index = 0; index < outcomes.length; index += 1) {
-    const outcome = outcomes[index]
-    if (!outcome || outcome.allowed || !isLasting(outcome)) continue
-    if (outcome.retryAfterMs > (outcomes[longest]?.retryAfterMs ?? 0)) longest = index
-  }
-  return longest
 }
 
 /**
@@ -257,8 +209,13 @@ function countsStrikes(policy: Policy): boolean {
  * Returns a denial as of now. For a higher cost than the denied one, its wait is a lower bound. The
  * wait is `Infinity` when no wait helps.
  */
-function countedDown(denied: Outcome, check: Check, elapsedMs: number): Outcome {
+function countedDown(
+  { outcome: denied, answeredAt }: Denial,
+  check: Check,
+  nowMs: number,
+): Outcome {
   const { remaining, resetMs, retryAfterMs } = denied
+  const elapsedMs = Math.max(0, nowMs - answeredAt)
   const never = check.cost > algorithmOf(check.policy).capacity(check)
   const left = (ms: number): number => Math.max(1, Math.ceil(ms - elapsedMs))
   const outcome = new CheckOutcome(check).denyFor(

@@ -78,11 +78,6 @@ export class OutageWatch {
     return this.breaker.isSound || (this.isUnderWay && this.isClosed)
   }
 
-  /** Some of the traffic goes without the store, or all of it. */
-  before(ask: PendingAsk): Decision | undefined {
-    return this.#since === undefined || this.mayAsk(ask) ? undefined : this.decideWithout(ask)
-  }
-
   /** Tells whether the store may be asked. A probe has to be reported. */
   mayAsk({ checks, caller }: Pick<PendingAsk, 'checks' | 'caller'>): boolean {
     if (this.#since === undefined) return true
@@ -96,9 +91,22 @@ export class OutageWatch {
     return elapsedMs >= durationMs || fractionOf(checks[0]?.key ?? '') < elapsedMs / durationMs
   }
 
-  /** The way to the store is open again: the next request is a probe. */
-  retryNow(): void {
-    this.breaker.retryNow(monotonicMs())
+  /**
+   * Asks the store, and notes whether it answered.
+   * @throws or rejects when the store failed
+   */
+  async attempt<T>(ask: () => Promise<T>, caller: CallingLimiter): Promise<T> {
+    const askedAt = monotonicMs()
+    try {
+      const asking = ask()
+      this.noteWait()
+      const answer = await asking
+      this.succeed(caller, askedAt)
+      return answer
+    } catch (error) {
+      this.fail(caller, error)
+      throw error
+    }
   }
 
   noteWait(): void {

@@ -3,7 +3,10 @@ import type { Check } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { FailureMode } from '../model/policy.ts'
 import type { Ask, DecidingOp, Outcome, StoreOp } from '../model/store.ts'
-import { DeadlineEntry } from './deadlines.ts'
+import { SluiceError } from '../options/errors.ts'
+import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { startQuietTimer } from '../waiting/timers.ts'
 
 /** A limiter as the caller of a store: its rules for when the store does not answer. */
 export interface CallingLimiter extends Pick<StoreWay, 'store' | 'instances'> {
@@ -22,18 +25,43 @@ export interface AskOwner extends CallingLimiter {
 }
 
 /**
+ * A deadline, with its links in a ring: V8 keeps old tables of a Set for long, and with them their
+ * garbage. An answer takes its deadline out of the ring at once.
+ */
+abstract class Deadline {
+  /** Its time, in ms of the monotonic clock; 0 before it is in a ring. */
+  dueAt = 0
+  previous: Deadline = this
+  next: Deadline = this
+
+  /** Called when the time has come. Deadlines that pass at once share one error. */
+  abstract miss(error: unknown): void
+
+  enter(end: Deadline): void {
+    this.previous = end.previous
+    this.next = end
+    end.previous.next = this
+    end.previous = this
+  }
+
+  leave(): void {
+    this.previous.next = this.next
+    this.next.previous = this.previous
+    this.previous = this
+    this.next = this
+  }
+}
+
+/**
  * One request of a limiter to a store, until the store answers or the deadline passes. It is the
- * only object that a request costs here: it is the item of the store's queue and of the list of
+ * only object that a request costs here: it is the item of the store's queue and of the ring of
  * deadlines, too.
  */
-export class PendingAsk extends DeadlineEntry implements Ask {
+export class PendingAsk extends Deadline implements Ask {
   readonly op: DecidingOp
   checks: readonly Check[]
   readonly caller: AskOwner
-  /**
-   * The request that is decided, if other checks may follow for it: it waits for one deadline at
-   * most.
-   */
+  /** The request, if other checks may follow for it: all of them wait for one deadline at most. */
   readonly request: object | undefined
   keys: readonly string[] = noKeys
   /** For the denials: the number of changes to keys when the store was asked. */
@@ -83,9 +111,108 @@ export class PendingAsk extends DeadlineEntry implements Ask {
   }
 
   override miss(error: unknown): void {
+    if (this.decision) return
     this.meanwhile = this.caller.onDeadline(this, error)
     this.#resolve?.(this.meanwhile)
   }
 }
 
 const noKeys: readonly string[] = []
+
+class OtherDeadline extends Deadline {
+  readonly miss: (error: unknown) => void
+
+  constructor(miss: (error: unknown) => void) {
+    super()
+    this.miss = miss
+  }
+}
+
+/**
+ * The lateness (ms) beyond which a timer gives its deadlines one more turn: the event loop was
+ * blocked, and answers may lie in the socket.
+ */
+const toleratedLateMs = 5
+
+/** Deadlines of one duration. They pass in the order of arrival, so one timer serves them all. */
+export class Deadlines {
+  readonly durationMs: number
+  readonly #reason: () => Error | undefined
+  /** Closes the ring: the first deadline comes after it. */
+  readonly #end: Deadline = new OtherDeadline(() => undefined)
+  #isTimed = false
+  #mayExtend = true
+
+  /** @param reason returns the cause of a missing answer, if it is known */
+  constructor(durationMs: number, reason: () => Error | undefined) {
+    this.durationMs = durationMs
+    this.#reason = reason
+  }
+
+  add(deadline: Deadline): void {
+    deadline.dueAt = monotonicMs() + this.durationMs
+    deadline.enter(this.#end)
+    if (!this.#isTimed) this.#schedule(this.durationMs)
+  }
+
+  /** @param error for all that are missed @default that of a store that did not answer in time */
+  missUntil(untilMs: number, error?: unknown): void {
+    const missed: Deadline[] = []
+    for (let first = this.#end.next; first !== this.#end; first = this.#end.next) {
+      if (first.dueAt > untilMs) break
+      first.leave()
+      missed.push(first)
+    }
+    if (missed.length === 0) return
+    const shared = error ?? this.#late()
+    for (const deadline of missed) deadline.miss(shared)
+  }
+
+  #schedule(delayMs: number): void {
+    this.#isTimed = true
+    startQuietTimer(() => this.#fire(), Math.max(1, Math.ceil(delayMs)))
+  }
+
+  #fire(): void {
+    this.#isTimed = false
+    const first = this.#end.next
+    const nowMs = monotonicMs()
+    if (this.#mayExtend && first !== this.#end && nowMs - first.dueAt > toleratedLateMs) {
+      this.#mayExtend = false
+      this.#schedule(1)
+      return
+    }
+    this.#mayExtend = true
+    this.missUntil(nowMs)
+    const { next } = this.#end
+    if (next !== this.#end && !this.#isTimed) this.#schedule(next.dueAt - monotonicMs())
+  }
+
+  #late(): SluiceError {
+    const message = `the store did not answer within ${this.durationMs} ms`
+    const reason = this.#reason()
+    if (!reason) return new SluiceError('SLUICE_STORE_DEADLINE', message)
+    const { cause = reason } = reason
+    return new SluiceError('SLUICE_STORE_DEADLINE', `${message}; ${reason.message}`, { cause })
+  }
+}
+
+/**
+ * Returns a promise with a deadline: it rejects when the deadline passes first.
+ * @param onMissed called then, with the error
+ */
+export function inTime<T>(
+  value: MaybePromise<T>,
+  deadlines: Deadlines,
+  onMissed: (error: unknown) => void,
+): Promise<T> {
+  if (!isPromise(value)) return Promise.resolve(value)
+  return new Promise((resolve, reject) => {
+    const deadline = new OtherDeadline((error) => {
+      onMissed(error)
+      reject(error)
+    })
+    deadlines.add(deadline)
+    value.then(resolve, reject).finally(() => deadline.leave())
+  })
+}
