@@ -13,6 +13,7 @@ import type { Policy } from '../model/policy.ts'
 import type { ManualChange } from '../model/store.ts'
 import type { Caller } from '../resilience/caller.ts'
 import type { SharedStore } from '../resilience/shared-store.ts'
+import { storeError } from '../resilience/store-monitor.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { appliedLimitsOf, noteLimits } from './applied-limits.ts'
 import { freshStarts, type Reset, type Strike, strikes } from './fresh-start.ts'
@@ -27,10 +28,10 @@ export interface Road {
   consume(checks: readonly Check[], request?: object): MaybePromise<Decision>
   readonly strike: Strike
   /**
-   * Resets or blocks keys at the store, and forgets what this process holds of them. Rejects when
-   * the store failed.
+   * Resets or blocks keys at the store, and forgets what this process holds of them. Returns whether
+   * there was anything. Rejects when the store failed.
    */
-  overwrite(change: ManualChange): Promise<readonly boolean[]>
+  overwrite(change: ManualChange): Promise<boolean>
   /** Tells the store of all that it has not counted, and returns what is not spent. */
   close(): Promise<void> | undefined
 }
@@ -56,10 +57,16 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
     : caller.decide
   const limitedByStore = uncounted ? uncounted.decider(caller)(atStore) : atStore
   const limited = grants ? grants.decider(caller)(limitedByStore) : limitedByStore
-  const overwrite: Road['overwrite'] = (change) => {
+  async function overwrite(change: ManualChange): Promise<boolean> {
+    if (change.checks.length === 0) return false
     uncounted?.forget(change.checks)
-    if (change.op === 'block' || !grants) return caller.overwrite(change)
-    return caller.overwrite({ op: 'reset', checks: grants.forget(change.checks) })
+    const { op, checks } = change
+    const whole = op === 'reset' && grants ? { op, checks: grants.forget(checks) } : change
+    try {
+      return (await caller.overwrite(whole)).includes(true)
+    } catch (error) {
+      throw storeError(error)
+    }
   }
 
   const reset: Reset = (checks) => {

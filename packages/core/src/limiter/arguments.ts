@@ -1,8 +1,9 @@
 import { checkUnits } from '../algorithms/max-units.ts'
 import { algorithmOf } from '../algorithms/table.ts'
-import { type Check, maxKeyLength } from '../model/check.ts'
+import { type BlockCheck, type Check, maxKeyLength } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Store } from '../model/store.ts'
+import { type Duration, windowMsOf } from '../options/duration.ts'
 import { SluiceError } from '../options/errors.ts'
 import { invalid, knownFields, wholeNumber } from '../options/options.ts'
 import { policyLimit, type unlimited, withoutHeadroom } from '../policy/policy.ts'
@@ -120,6 +121,31 @@ export function checksOf(
 export function checkOf(policy: Policy, { key, digest }: Keyed, cost: number): Check {
   if (digest === undefined) return { policy, key, cost, limit: policy.limit }
   return { policy, key, digest, cost, limit: policy.limit }
+}
+
+/** @throws SluiceError when a limiter has no penalty */
+export function somePenalty(penalty: Policy | undefined): Policy {
+  if (penalty) return penalty
+  throw new SluiceError(
+    'SLUICE_PENALTY_MISSING',
+    `this limiter has no penalty, so none of its requests asks for blocks; set penalty: { after: 'never' } for blocks by hand alone, or ` +
+      `penalty: { after: 10, within: '1m', for: '5m' }`,
+  )
+}
+
+/** @throws SluiceError when there is no penalty, the duration is none, or the key is unknown */
+export function blockOf(
+  penalty: Policy | undefined,
+  keyed: Keyed | undefined,
+  duration: Duration,
+): BlockCheck {
+  const policy = somePenalty(penalty)
+  const blockMs = windowMsOf(duration, 'for')
+  if (keyed) return { policy, ...keyed, limit: policy.limit, blockMs }
+  throw new SluiceError(
+    'SLUICE_KEY_INVALID',
+    'the store holds no key with this digest, so it cannot block the key; give the key itself',
+  )
 }
 
 /** Tells a check of a quota from that of a penalty. */
