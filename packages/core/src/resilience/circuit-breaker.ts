@@ -1,8 +1,5 @@
 import type { BreakerState } from '../model/resilience-event.ts'
 
-/** The permission of a request: to ask the store, to ask it as a probe, or to do without it. */
-export type Passing = 'ask' | 'probe' | 'stop'
-
 /**
  * Failures that open it, each one an incident: a batch that failed, or a moment at which deadlines
  * passed.
@@ -35,7 +32,6 @@ class Counts {
  * The caller tells the time, in milliseconds of a clock that never steps.
  */
 export class CircuitBreaker {
-  readonly #random: () => number
   #state: BreakerState = 'closed'
   #inRow = 0
   #lastIncident: unknown
@@ -44,11 +40,6 @@ export class CircuitBreaker {
   #windowStartMs = Number.NEGATIVE_INFINITY
   #counts = new Counts()
   #countsBefore = new Counts()
-
-  /** @param random from 0 to below 1 */
-  constructor(random: () => number = Math.random) {
-    this.#random = random
-  }
 
   get state(): BreakerState {
     return this.#state
@@ -65,14 +56,13 @@ export class CircuitBreaker {
   }
 
   /**
-   * Returns the permission of a request. The caller has to report the end of a `probe`, with
-   * `succeed`, `fail` or `withdraw`.
+   * Tells whether a request may ask the store, as a probe. The caller has to report the end of the
+   * probe, with `succeed`, `fail` or `withdraw`.
    */
-  pass(nowMs: number): Passing {
-    if (this.#state === 'closed') return 'ask'
-    if (this.#state === 'half-open' || nowMs < this.#retryAt) return 'stop'
+  probe(nowMs: number): boolean {
+    if (this.#state !== 'open' || nowMs < this.#retryAt) return false
     this.#state = 'half-open'
-    return 'probe'
+    return true
   }
 
   /** The way to the store is open again: the next request is a probe. */
@@ -88,12 +78,11 @@ export class CircuitBreaker {
   /** The store answered. Returns whether that closed the breaker. */
   succeed(nowMs: number): boolean {
     if (this.#state === 'open') return false
-    this.#inRow = 0
-    this.#countsAt(nowMs).checks += 1
-    if (this.#state === 'closed') return false
+    const isProbe = this.#state === 'half-open'
     this.#state = 'closed'
-    this.#clearCounts()
-    return true
+    this.#inRow = 0
+    if (!isProbe) this.#countsAt(nowMs).checks += 1
+    return isProbe
   }
 
   /**
@@ -144,16 +133,12 @@ export class CircuitBreaker {
     return this.#counts
   }
 
-  #clearCounts(): void {
-    this.#counts = new Counts()
-    this.#countsBefore = new Counts()
-  }
-
   #open(nowMs: number): void {
     const waitMs = Math.min(longestRetryMs, firstRetryMs * 2 ** this.#reopenings)
-    this.#retryAt = nowMs + waitMs * (1 - jitter * this.#random())
+    this.#retryAt = nowMs + waitMs * (1 - jitter * Math.random())
     this.#state = 'open'
     this.#inRow = 0
-    this.#clearCounts()
+    this.#counts = new Counts()
+    this.#countsBefore = new Counts()
   }
 }

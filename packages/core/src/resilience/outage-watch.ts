@@ -82,9 +82,7 @@ export class OutageWatch {
   mayAsk({ checks, caller }: Pick<PendingAsk, 'checks' | 'caller'>): boolean {
     if (this.#since === undefined) return true
     const nowMs = monotonicMs()
-    const passing = this.breaker.pass(nowMs)
-    if (passing === 'probe') return true
-    if (passing === 'stop' || !this.#ramp) return false
+    if (!this.#ramp) return this.breaker.probe(nowMs)
     const { startMs, durationMs } = this.#ramp
     const elapsedMs = nowMs - startMs
     if (elapsedMs >= durationMs) this.#end(caller, nowMs)
