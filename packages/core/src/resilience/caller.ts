@@ -23,7 +23,6 @@ export class Caller implements StoreWay, AskOwner {
   readonly failureMode: CallingLimiter['failureMode']
   readonly deadlineMs: number
   readonly onFailure: CallingLimiter['onFailure']
-  /** The denials of the store; `undefined` when none may be repeated. */
   readonly denials: Denials | undefined
   readonly #deadlines: Deadlines
   readonly #shared: SharedStore
@@ -39,7 +38,6 @@ export class Caller implements StoreWay, AskOwner {
     this.#shared = shared
   }
 
-  /** Asks the store, or decides by the failure mode. */
   readonly decide: Decide = (op, checks, request) => {
     const ask = new PendingAsk(op, checks, this, request)
     const { outage, changes, fallback } = this.#shared
@@ -67,7 +65,7 @@ export class Caller implements StoreWay, AskOwner {
     return this.#shared.changes.overwrite(change, this)
   }
 
-  /** Tells whether the store may be asked about these checks. Then it must be asked. */
+  /** Tells whether the store may be asked. Then it must be asked. */
   mayAsk(checks: readonly Check[]): boolean {
     return this.#shared.outage.mayAsk({ checks, caller: this })
   }
@@ -178,7 +176,6 @@ export class Caller implements StoreWay, AskOwner {
     return decision
   }
 
-  /** @param isDoubtful whether the store may still do what was asked */
   #decideAfterFailure(error: unknown, ask: PendingAsk, isDoubtful: boolean): Decision {
     this.onFailure(ask.op, error)
     this.#shared.outage.fail(this, error)

@@ -13,16 +13,10 @@ import type { StoreMonitor } from './store-monitor.ts'
 /** Time (ms) for a reset or a block, which no request waits for: it asks the store twice. */
 const controlMs = 1_000
 
-/**
- * The most debts, or deferred operations, that are sent at once: the store has traffic to serve
- * too.
- */
+/** The most debts, or deferred changes, that are sent at once: the store has other traffic too. */
 const atOnce = 100
 
-/**
- * The most operations that wait. Beyond that the oldest are dropped: units that are not given back
- * expire, and so do leases.
- */
+/** The most changes that wait. The oldest are dropped: units and leases expire by themselves. */
 const maxDeferred = 10_000
 
 interface ChangesOptions {
@@ -32,13 +26,10 @@ interface ChangesOptions {
   deadlinesOf(durationMs: number): Deadlines
 }
 
-/**
- * Changes what a store has counted, by refunds, leases, resets and blocks. It tells a store that is
- * back what was decided without it.
- */
+/** Changes what a store has counted, and tells a store that is back what was decided without it. */
 export class Changes {
   readonly #options: ChangesOptions
-  /** Refunds and releases that wait until the store is back. */
+  /** Those that wait until the store is back. */
   readonly #deferred: Change[] = []
 
   constructor(options: ChangesOptions) {
@@ -130,7 +121,6 @@ export class Changes {
     this.payFor(ask)
   }
 
-  /** Tells whether the charge of a late answer stands for units that were admitted meanwhile. */
   #keeps(receipt: Receipt, local: Receipt | undefined, { op, meanwhile }: PendingAsk): boolean {
     if (!meanwhile?.allowed && op !== 'charge') return false
     // Either a local lease runs for the request, or nobody would end the lease of the store.
@@ -182,10 +172,7 @@ export class Changes {
     }
   }
 
-  /**
-   * Makes a change now, and ignores a failure: units that cannot be given back stay taken, which
-   * admits no more than the limit.
-   */
+  /** Makes a change now. Units that cannot be given back stay taken, which admits no more. */
   async #change(store: Store, change: Change): Promise<boolean> {
     try {
       return (await applyChange(store, change)).includes(true)
@@ -194,10 +181,7 @@ export class Changes {
     }
   }
 
-  /**
-   * Charges a debt. Returns the units charged: 0 when nothing counts any more, `undefined` when the
-   * store failed. The debt then stays.
-   */
+  /** Charges a debt. Returns the units; `undefined` when the store failed, and the debt stays. */
   async #pay(store: Store, due: Due): Promise<number | undefined> {
     const units = this.#options.fallback.unitsOwed(due)
     if (units === 0) return 0

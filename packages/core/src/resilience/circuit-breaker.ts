@@ -1,26 +1,18 @@
 import type { BreakerState } from '../model/resilience-event.ts'
 
-/**
- * Failures that open it, each one an incident: a batch that failed, or a moment at which deadlines
- * passed.
- */
+/** Incidents that open it: batches that failed, or moments at which deadlines passed. */
 const leastIncidents = 3
-/**
- * They have to come in a row, or to be this share of the checks of the last seconds, where there
- * were enough of them.
- */
+/** They have to come in a row, or to be this share of the last checks, if there were enough. */
 const failureRate = 0.5
 const leastChecks = 20
 const rateWindowMs = 10_000
 /** The first wait before a probe, and the longest: it doubles with each probe that fails. */
 const firstRetryMs = 500
 const longestRetryMs = 2_000
-/**
- * Waits are shortened by up to this share, so that the processes of a fleet do not probe at once.
- */
+/** Waits are up to this share shorter, so that the processes of a fleet do not probe at once. */
 const jitter = 0.5
 
-/** The checks of a window, those of them that failed, and their incidents. */
+/** The checks of a window. */
 class Counts {
   checks = 0
   failed = 0
@@ -28,8 +20,8 @@ class Counts {
 }
 
 /**
- * Keeps requests from waiting for a store that does not answer. It knows no clock and has no timer.
- * The caller tells the time, in milliseconds of a clock that never steps.
+ * Keeps requests from waiting for a store that does not answer. It has no clock: the caller tells
+ * the time, in ms of a clock that never steps.
  */
 export class CircuitBreaker {
   #state: BreakerState = 'closed'
@@ -50,7 +42,7 @@ export class CircuitBreaker {
     return this.#state === 'closed' && this.#inRow === 0
   }
 
-  /** Time of the next probe, by the clock of the caller. */
+  /** Time of the next probe. */
   get retryAt(): number {
     return this.#retryAt
   }
@@ -91,22 +83,14 @@ export class CircuitBreaker {
    */
   fail(nowMs: number, incident: unknown): boolean {
     if (this.#state === 'open') return false
-    if (this.#state === 'half-open') {
-      this.#reopenings += 1
-      this.#open(nowMs)
-      return true
-    }
-    const isNew = typeof incident !== 'object' || incident !== this.#lastIncident
-    this.#lastIncident = incident
-    const counts = this.#countsAt(nowMs)
-    counts.checks += 1
-    counts.failed += 1
-    if (isNew) {
-      counts.incidents += 1
-      this.#inRow += 1
-    }
-    if (this.#inRow < leastIncidents && !this.#failsOften()) return false
-    this.#open(nowMs)
+    if (this.#state === 'half-open') this.#reopenings += 1
+    else if (!this.#isOneTooMany(nowMs, incident)) return false
+    const waitMs = Math.min(longestRetryMs, firstRetryMs * 2 ** this.#reopenings)
+    this.#retryAt = nowMs + waitMs * (1 - jitter * Math.random())
+    this.#state = 'open'
+    this.#inRow = 0
+    this.#counts = new Counts()
+    this.#countsBefore = new Counts()
     return true
   }
 
@@ -115,9 +99,19 @@ export class CircuitBreaker {
     this.#reopenings = 0
   }
 
-  /** Judges the last one to two windows. */
-  #failsOften(): boolean {
-    const [now, before] = [this.#counts, this.#countsBefore]
+  /** Judges the incidents in a row, and the last one to two windows. */
+  #isOneTooMany(nowMs: number, incident: unknown): boolean {
+    const isNew = typeof incident !== 'object' || incident !== this.#lastIncident
+    this.#lastIncident = incident
+    const now = this.#countsAt(nowMs)
+    now.checks += 1
+    now.failed += 1
+    if (isNew) {
+      now.incidents += 1
+      this.#inRow += 1
+    }
+    if (this.#inRow >= leastIncidents) return true
+    const before = this.#countsBefore
     const checks = now.checks + before.checks
     const isMost = now.failed + before.failed >= failureRate * checks
     return isMost && checks >= leastChecks && now.incidents + before.incidents >= leastIncidents
@@ -131,14 +125,5 @@ export class CircuitBreaker {
       this.#windowStartMs = nowMs
     }
     return this.#counts
-  }
-
-  #open(nowMs: number): void {
-    const waitMs = Math.min(longestRetryMs, firstRetryMs * 2 ** this.#reopenings)
-    this.#retryAt = nowMs + waitMs * (1 - jitter * Math.random())
-    this.#state = 'open'
-    this.#inRow = 0
-    this.#counts = new Counts()
-    this.#countsBefore = new Counts()
   }
 }

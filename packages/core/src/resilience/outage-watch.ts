@@ -10,19 +10,13 @@ import { CircuitBreaker } from './circuit-breaker.ts'
 import type { CallingLimiter, PendingAsk } from './pending-ask.ts'
 import type { StoreMonitor } from './store-monitor.ts'
 
-/**
- * The longest duration of the return of traffic, before jitter. With jitter a fleet does not return
- * at once.
- */
+/** The longest return of traffic, before jitter, by which a fleet does not return at once. */
 const longestRampMs = 2_000
 const jitter = 0.25
 
 const strictness: { readonly [mode in FailureMode]: number } = { open: 0, fallback: 1, closed: 2 }
 
-/**
- * The wait for clients that were refused because the store failed. The real end of the failure is
- * unknown.
- */
+/** The wait for clients that were refused: nobody knows when the store will work again. */
 const unavailableRetryMs = 5_000
 
 const passAll = decisionOf([], [], 'open')
@@ -33,8 +27,10 @@ const refuseAll: Decision = {
   retryAfterMs: unavailableRetryMs,
 }
 
-/** The others that an outage concerns. */
+/** The parts of a store that an outage concerns. */
 interface Concerned {
+  readonly monitor: StoreMonitor
+  readonly fallback: Fallback
   /** The store is away: nobody waits for it any more. */
   onAway(error: unknown): void
   /** The store answers again, or all traffic is back: it can receive what it does not know. */
@@ -47,21 +43,14 @@ interface Concerned {
  */
 export class OutageWatch {
   readonly breaker: CircuitBreaker = new CircuitBreaker()
-  readonly #monitor: StoreMonitor
-  readonly #fallback: Fallback
-  readonly #others: Concerned
+  readonly #shared: Concerned
   #since: number | undefined
-  /**
-   * The gradual return of traffic, by a growing share of the keys, each of which moves once;
-   * `undefined` while none returns.
-   */
+  /** The gradual return of traffic, by a growing share of the keys, each of which moves once. */
   #ramp: { readonly startMs: number; readonly durationMs: number } | undefined
   #decisions = 0
 
-  constructor(monitor: StoreMonitor, fallback: Fallback, others: Concerned) {
-    this.#monitor = monitor
-    this.#fallback = fallback
-    this.#others = others
+  constructor(shared: Concerned) {
+    this.#shared = shared
   }
 
   get isUnderWay(): boolean {
@@ -109,7 +98,7 @@ export class OutageWatch {
 
   noteWait(): void {
     if (this.breaker.state !== 'half-open') return
-    this.#monitor.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
+    this.#shared.monitor.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
   }
 
   /**
@@ -118,7 +107,7 @@ export class OutageWatch {
    */
   decideWithout(ask: PendingAsk, isDoubtful = false): Decision {
     this.#decisions += 1
-    this.#monitor.counters.decisionsWithout += 1
+    this.#shared.monitor.counters.decisionsWithout += 1
     const { op, checks, caller } = ask
     const mode = strictest(checks, caller.failureMode)
     // Units that were admitted on the last known state are bounded in every mode.
@@ -127,7 +116,7 @@ export class OutageWatch {
     // A charge has to be counted in the mode 'closed' too: its units are used already.
     if (mode === 'closed' && op !== 'charge') return refuseAll
     const instances = caller.instances ?? caller.store.fleet?.instances ?? 1
-    return this.#fallback.decide(ask, instances, isDoubtful)
+    return this.#shared.fallback.decide(ask, instances, isDoubtful)
   }
 
   succeed(caller: CallingLimiter, nowMs: number = monotonicMs()): void {
@@ -137,8 +126,8 @@ export class OutageWatch {
     const outageMs = startMs - (this.#since ?? startMs)
     const jittered = 1 + jitter * (2 * Math.random() - 1)
     this.#ramp = { startMs, durationMs: Math.min(longestRampMs, outageMs) * jittered }
-    this.#monitor.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
-    this.#others.onBack(caller)
+    this.#shared.monitor.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
+    this.#shared.onBack(caller)
   }
 
   fail(caller: CallingLimiter, error: unknown): void {
@@ -154,11 +143,11 @@ export class OutageWatch {
     if (this.#since === undefined) {
       this.#since = nowMs
       this.#decisions = 0
-      this.#monitor.tell({ type: 'fallback-entered' })
+      this.#shared.monitor.tell({ type: 'fallback-entered' })
     }
     const retryInMs = Math.ceil(this.breaker.retryAt - nowMs)
-    this.#monitor.tell({ type: 'breaker', state: 'open', retryInMs })
-    this.#others.onAway(error)
+    this.#shared.monitor.tell({ type: 'breaker', state: 'open', retryInMs })
+    this.#shared.onAway(error)
   }
 
   #end(caller: CallingLimiter, nowMs: number): void {
@@ -166,15 +155,12 @@ export class OutageWatch {
     const durationMs = Math.round(nowMs - (this.#since ?? nowMs))
     this.#since = undefined
     this.#ramp = undefined
-    this.#monitor.tell({ type: 'fallback-left', durationMs, decisions: this.#decisions })
-    this.#others.onBack(caller)
+    this.#shared.monitor.tell({ type: 'fallback-left', durationMs, decisions: this.#decisions })
+    this.#shared.onBack(caller)
   }
 }
 
-/**
- * Returns the failure mode of a request: the strictest mode of its policies. A policy without a
- * mode has the limiter's. The mode of a penalty does not count.
- */
+/** Returns the strictest failure mode of the policies of a request, but for its penalty. */
 function strictest(checks: readonly Check[], ofLimiter: FailureMode): FailureMode {
   let found: FailureMode | undefined
   for (const { policy } of checks) {

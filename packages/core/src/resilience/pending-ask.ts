@@ -20,7 +20,7 @@ export interface CallingLimiter extends Pick<StoreWay, 'store' | 'instances'> {
 export interface AskOwner extends CallingLimiter {
   onAnswer(ask: PendingAsk, outcomes: readonly Outcome[]): void
   onError(ask: PendingAsk, error: unknown): void
-  /** The deadline has passed. Returns the decision of the failure mode. */
+  /** Returns the decision of the failure mode. */
   onDeadline(ask: PendingAsk, error: unknown): Decision
 }
 
@@ -64,11 +64,9 @@ export class PendingAsk extends Deadline implements Ask {
   /** The request, if other checks may follow for it: all of them wait for one deadline at most. */
   readonly request: object | undefined
   keys: readonly string[] = noKeys
-  /** For the denials: the number of changes to keys when the store was asked. */
+  /** For the denials: the number of changes to keys, and the simulated time, of the question. */
   changes = 0
-  /** For the denials: when the store was asked, in ms of a simulated clock. */
   simulatedMs = 0
-  /** The answer, as soon as there is one. */
   decision: Decision | undefined = undefined
   /** The decision that was given when the deadline passed. */
   meanwhile: Decision | undefined = undefined

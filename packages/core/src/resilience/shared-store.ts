@@ -8,7 +8,7 @@ import { SluiceError } from '../options/errors.ts'
 import { processWide } from '../runtime/process-wide.ts'
 import { Changes } from './changes.ts'
 import { OutageWatch } from './outage-watch.ts'
-import { Deadlines } from './pending-ask.ts'
+import { type CallingLimiter, Deadlines } from './pending-ask.ts'
 import { StoreMonitor } from './store-monitor.ts'
 
 /** All that the limiters of a store share in one process. */
@@ -36,17 +36,20 @@ export class SharedStore {
   constructor(memory: MemoryStore) {
     this.memory = memory
     this.fallback = new Fallback(memory)
-    this.outage = new OutageWatch(this.monitor, this.fallback, {
-      onAway: (error) => {
-        for (const each of this.#deadlines.values()) each.missUntil(Number.POSITIVE_INFINITY, error)
-      },
-      onBack: ({ store }) => void this.changes.payAll(store),
-    })
+    this.outage = new OutageWatch(this)
     this.changes = new Changes(this)
   }
 
   get isAway(): boolean {
     return this.outage.isUnderWay
+  }
+
+  onAway(error: unknown): void {
+    for (const each of this.#deadlines.values()) each.missUntil(Number.POSITIVE_INFINITY, error)
+  }
+
+  onBack({ store }: CallingLimiter): void {
+    void this.changes.payAll(store)
   }
 
   deadlinesOf(durationMs: number): Deadlines {
