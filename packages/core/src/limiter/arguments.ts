@@ -36,10 +36,7 @@ export interface PeekOptions extends CostOptions {
   limits?: Readonly<Record<string, number | typeof unlimited>>
 }
 
-/**
- * Reads the options of `peek`. `limitOf` returns the limit to look under, without its headroom.
- * @throws SluiceError that names the option, its value, the legal range and the fix
- */
+/** Reads the options of `peek`. `limitOf` returns the limit to look under, without its headroom. */
 export function readPeekOptions(
   options: PeekOptions,
   policies: readonly Policy[],
@@ -69,11 +66,7 @@ export type KeyOrDigest = string | { readonly digest: string }
 
 export type Keyed = Pick<Check, 'key' | 'digest'>
 
-/**
- * Finds the key of an action; `undefined` if the store holds nothing of the digest.
- * @throws SluiceError, or rejects with it, when the key has another form, or the store knows no
- * digests
- */
+/** Finds the key of an action; `undefined` if the store holds nothing of the digest. */
 export function keyedBy(key: KeyOrDigest, store: Store): MaybePromise<Keyed | undefined> {
   if (typeof key !== 'object' || key === null) return { key: checkedKey(key) }
   knownFields(key, 'the key', ['digest'])
@@ -91,7 +84,6 @@ export function keyedBy(key: KeyOrDigest, store: Store): MaybePromise<Keyed | un
 
 const legal = `a non-empty string of at most ${maxKeyLength} characters`
 
-/** @throws SluiceError when the key is no text, empty or too long */
 export function checkedKey(key: unknown): string {
   if (typeof key !== 'string' || key === '') {
     throw invalid({ option: 'key', code: 'SLUICE_KEY_INVALID' }, key, legal)
@@ -103,10 +95,7 @@ export function checkedKey(key: unknown): string {
   )
 }
 
-/**
- * Makes a check of each policy for one key.
- * @throws SluiceError when the cost is no whole number
- */
+/** Makes a check of each policy for one key. */
 export function checksOf(
   policies: readonly Policy[],
   keyed: Keyed,
@@ -159,7 +148,6 @@ function costOf(options: CostOptions): number {
   return wholeNumber(cost, { option: 'cost', code: 'SLUICE_COST_INVALID' }, { min: 0 })
 }
 
-/** @throws SluiceError that names the option, its value, the legal range and the fix */
 export function readReserveOptions(
   options: ReserveOptions,
   policies: readonly Policy[],

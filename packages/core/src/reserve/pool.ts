@@ -3,10 +3,10 @@ import { randomId } from '../ledger/grants.ts'
 import { hasPassed, later, type Moment, momentNow, ownEnd } from '../ledger/holding.ts'
 import type { Check } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
-import type { Granted, Outcome } from '../model/store.ts'
+import type { Granted } from '../model/store.ts'
 import type { Caller } from '../resilience/caller.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { monotonicMs } from '../waiting/timers.ts'
 import { giveUpLast, takeOut, type Units } from './units.ts'
 
 /**
@@ -25,8 +25,8 @@ interface Waiting {
 }
 
 /**
- * The units of one key under one limit that work of this limiter has reserved. They are units of a
- * few grants, which all calls for the key renew. So work may last longer than any grant.
+ * The units of one key under one limit that work of this limiter has reserved. They are of a few
+ * grants, which all calls for the key renew. So work may last longer than any grant.
  */
 export class Pool {
   readonly lookMs: number
@@ -96,7 +96,7 @@ export class Pool {
     const isSure = wallMs >= this.#sureFromMs && wallMs < this.#sureUntilMs
     if (isSure && first !== undefined && first.left >= units) return true
     this.#dropEnded()
-    return this.#left >= units
+    return leftOf(this.#units) >= units
   }
 
   /** Spends units of a reservation. Call it right after `has`. */
@@ -159,13 +159,9 @@ export class Pool {
     this.#calls -= 1
   }
 
-  get #left(): number {
-    return leftOf(this.#units)
-  }
-
   /** Units that nobody has reserved; below 0 if reserved units have lapsed. */
   get #spare(): number {
-    return this.#left - this.#assigned
+    return leftOf(this.#units) - this.#assigned
   }
 
   /** Spare units that a call asks for. */
@@ -208,16 +204,12 @@ export class Pool {
 
   #assign(check: Check): Decision {
     this.#assigned += check.cost
-    return decisionOf([this.#outcomeOf(check)], [check], 'store')
-  }
-
-  #outcomeOf(check: Check): Outcome {
-    // Nobody was asked for no units.
-    if (!this.#lastAnswer) return unknownOutcome(check)
-    const { remaining = 0, resetMs = 0 } = this.#lastAnswer
+    const { remaining = 0, resetMs = 0 } = this.#lastAnswer ?? {}
     const elapsedMs = monotonicMs() - this.#answeredAtMs
     const known = { remaining: remaining + this.#spare, resetMs: resetMs - elapsedMs }
-    return admittedOutcome(check, known)
+    // Nobody was asked for no units.
+    const outcome = this.#lastAnswer ? admittedOutcome(check, known) : unknownOutcome(check)
+    return decisionOf([outcome], [check], 'store')
   }
 
   async #send(): Promise<void> {
@@ -299,9 +291,9 @@ export class Pool {
       if (cost > 0) this.#admit({ ...this.#check, cost }, {}, undefined).catch(() => undefined)
     }
     for (const { check, request, resolve } of waiting) {
-      const before = this.#left
+      const before = leftOf(this.#units)
       resolve(this.#admit(check, request, failure))
-      this.#assigned += this.#left - before
+      this.#assigned += leftOf(this.#units) - before
     }
   }
 

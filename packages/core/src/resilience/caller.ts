@@ -42,7 +42,12 @@ export class Caller implements StoreWay, AskOwner {
     const ask = new PendingAsk(op, checks, this, request)
     const { outage, changes, fallback } = this.#shared
     // Each by its name: a loop over watches of several shapes costs half as much as the decision.
-    if (request && this.#shared.timedOut?.has(request)) return this.#decideTimedOut(ask)
+    if (request && this.#shared.timedOut?.has(request)) {
+      // All calls for one request wait for one deadline together.
+      const decision = outage.decideWithout(ask)
+      changes.payFor(ask)
+      return decision
+    }
     if (!outage.mayAsk(ask)) return outage.decideWithout(ask)
     if (fallback.debts.size > 0 && outage.isSound) changes.payFor(ask)
     const denied = this.denials?.before(ask)
@@ -167,13 +172,6 @@ export class Caller implements StoreWay, AskOwner {
     this.#shared.monitor.tellMissed()
     if (typeof ask.request === 'object') this.#shared.noteTimedOut(ask.request)
     return this.#decideAfterFailure(error, ask, true)
-  }
-
-  /** All calls for one request wait for one deadline together. */
-  #decideTimedOut(ask: PendingAsk): Decision {
-    const decision = this.#shared.outage.decideWithout(ask)
-    this.#shared.changes.payFor(ask)
-    return decision
   }
 
   #decideAfterFailure(error: unknown, ask: PendingAsk, isDoubtful: boolean): Decision {

@@ -7,8 +7,8 @@ import type { Policy } from '../model/policy.ts'
 import type { Cancellation, Change, Outcome, Store } from '../model/store.ts'
 import { BoundedMap } from '../runtime/bounded-map.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { processWide } from '../runtime/process-wide.ts'
+import { monotonicMs } from '../waiting/timers.ts'
 import type { PendingAsk } from './pending-ask.ts'
 
 interface Denial {
@@ -32,7 +32,8 @@ const maxDenials = 10_000
  */
 export class Denials {
   readonly #ttlMs: number
-  readonly #simulated: (() => number) | undefined
+  readonly #isSimulated: boolean
+  readonly #now: () => number
   readonly #denials = new BoundedMap<Denial>(maxDenials)
   readonly #changed = new BoundedMap<number>(maxDenials)
   readonly #strikes: Strikes
@@ -42,7 +43,9 @@ export class Denials {
 
   constructor(store: Store, ttlMs: number) {
     this.#ttlMs = ttlMs
-    this.#simulated = store.denials?.clock
+    const { clock } = store.denials ?? {}
+    this.#isSimulated = clock !== undefined
+    this.#now = clock ?? monotonicMs
     this.#strikes = new Strikes(ttlMs, (check) => this.#charge(store, check))
   }
 
@@ -59,7 +62,7 @@ export class Denials {
     else if (this.#strikes.size > 0) this.#strikes.flushKeys(checks)
     ask.changes = this.#changes
     // The deadlines note the time already, and a look at a clock costs a fifth of an ask.
-    if (this.#simulated) ask.simulatedMs = this.#simulated()
+    if (this.#isSimulated) ask.simulatedMs = this.#now()
     return undefined
   }
 
@@ -71,7 +74,7 @@ export class Denials {
   answered(ask: PendingAsk, { allowed, outcomes }: Decision): void {
     const { op, checks, changes } = ask
     if (allowed || op !== 'consume') return
-    const askedAt = this.#simulated ? ask.simulatedMs : ask.askedAt
+    const askedAt = this.#isSimulated ? ask.simulatedMs : ask.askedAt
     const answeredAt = this.#now()
     for (const [index, check] of checks.entries()) {
       const outcome = outcomes[index]
@@ -79,10 +82,13 @@ export class Denials {
       // A shard may have denied this key for units that another shard has given back since.
       if (outcome?.allowed) this.#denials.delete(id, check.key)
       if (!outcome || this.#isChangedSince(check, changes)) continue
-      if (!outcome.allowed && isLasting(outcome)) {
+      const { allowed, remaining } = outcome
+      const { counts } = algorithmOf(check.policy)
+      // A lease may be given back at any time, and a denial that counts itself has to reach the store.
+      if (!allowed && counts !== 'leases' && !mustBeCounted(check)) {
         this.#denials.set(id, check.key, { check, outcome, askedAt, answeredAt, changes })
-      } else if (countsStrikes(check.policy) && outcome.remaining !== undefined) {
-        this.#strikes.learn(check, outcome.remaining)
+      } else if (counts === 'strikes' && remaining !== undefined) {
+        this.#strikes.learn(check, remaining)
       }
     }
   }
@@ -123,10 +129,6 @@ export class Denials {
     } catch {
       // The next request that asks the store finds out how it is.
     }
-  }
-
-  #now(): number {
-    return this.#simulated ? this.#simulated() : monotonicMs()
   }
 
   #answerHere(checks: readonly Check[]): readonly Outcome[] | undefined {
@@ -188,16 +190,8 @@ export class Denials {
   }
 }
 
-/**
- * Tells whether a denial may be remembered. A lease may be given back at any time, and a denial
- * that counts itself has to reach the store.
- */
-function isLasting({ policy }: Outcome): boolean {
-  return algorithmOf(policy).counts !== 'leases' && !mustBeCounted({ policy })
-}
-
 /** Tells whether the store has to count each denial at once. Strikes may reach it later. */
-function mustBeCounted({ policy }: Pick<Check, 'policy'>): boolean {
+function mustBeCounted({ policy }: Check): boolean {
   return policy.countDenied && !countsStrikes(policy)
 }
 
@@ -205,10 +199,7 @@ function countsStrikes(policy: Policy): boolean {
   return algorithmOf(policy).counts === 'strikes'
 }
 
-/**
- * Returns a denial as of now. For a higher cost than the denied one, its wait is a lower bound. The
- * wait is `Infinity` when no wait helps.
- */
+/** Returns a denial as of now. For a higher cost than the denied one, its wait is a lower bound. */
 function countedDown(
   { outcome: denied, answeredAt }: Denial,
   check: Check,

@@ -5,8 +5,7 @@ import type { FailureMode } from '../model/policy.ts'
 import type { Ask, DecidingOp, Outcome, StoreOp } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import { startQuietTimer } from '../waiting/timers.ts'
+import { monotonicMs, startQuietTimer } from '../waiting/timers.ts'
 
 /** A limiter as the caller of a store: its rules for when the store does not answer. */
 export interface CallingLimiter extends Pick<StoreWay, 'store' | 'instances'> {

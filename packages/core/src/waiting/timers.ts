@@ -1,10 +1,15 @@
 import { durationMs } from '../options/duration.ts'
 import { invalid } from '../options/options.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
 
 /** Every runtime has timers; those of Node can let the process end. */
 declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
 declare function clearTimeout(timer: unknown): void
+declare const performance: { now(): number }
+
+/** Milliseconds of a clock that never steps, since some moment. */
+export function monotonicMs(): number {
+  return performance.now()
+}
 
 /** The part of an `AbortSignal` that waits need; every runtime has one. */
 export interface StopSignal {
