@@ -21,10 +21,7 @@ import { appliedLimitsOf } from './applied-limits.ts'
 /** Forgets the units of checks. Yields false, and never rejects, if that failed. */
 type Reset = (checks: readonly Check[]) => MaybePromise<boolean>
 
-/**
- * Counts a denial against a penalty, and clears the other checks of the request if that blocks the
- * key. Nobody waits for it.
- */
+/** Counts a denial against a penalty. Its block may clear the other checks of the request. */
 type Strike = (penalty: Check, beside?: readonly Check[]) => void
 
 /** The way of a decision, put together once from the options of the policies. */
@@ -34,10 +31,7 @@ export interface Road {
   /** For checks at the limits of the policies that the road was made for. */
   readonly decideOwn: Decide
   readonly strike: Strike
-  /**
-   * Resets or blocks keys at the store, and forgets what this process holds of them. Returns whether
-   * there was anything. Rejects when the store failed.
-   */
+  /** Resets or blocks keys here and at the store. Rejects when the store failed. */
   overwrite(change: ManualChange): Promise<boolean>
   /** Tells the store of all that it has not counted, and returns what is not spent. */
   close(): Promise<void> | undefined
@@ -145,10 +139,7 @@ function withUnlimited({ outcomes, source }: Decision, checks: readonly Check[])
   return decisionOf(all, checks, source)
 }
 
-/**
- * Lets a key begin anew after a block of `thenReset`: its units are forgotten as the block begins,
- * and while the block lasts it takes none.
- */
+/** Forgets the units of a key when a block of `thenReset` begins. Meanwhile it takes none. */
 function freshStarts(reset: Reset): Decider {
   return (next) => (op, checks, request) => {
     const penalty = checks.at(-1)

@@ -9,10 +9,7 @@ import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../waiting/timers.ts'
 import { giveUpLast, takeOut, type Units } from './units.ts'
 
-/**
- * Numbers of grants and of reservations of a pool, from which on its calls ask for more units than
- * are needed: one call then serves several reservations.
- */
+/** With more grants or reservations, a call asks for spare units: it serves several at once. */
 const few = { grants: 8, users: 2 }
 
 /** Parts of the life of a grant after which the process looks whether it must be renewed. */
@@ -60,11 +57,7 @@ export class Pool {
     this.lookMs = Math.max(1, check.policy.reserveMs / looksPerLife)
   }
 
-  /**
-   * Reserves the units of a check. Resolves to the decision that admits them, or to `undefined` if
-   * there is no room for all of them.
-   * @param request all calls for it wait for one deadline together
-   */
+  /** Resolves to the decision that admits a check, or to `undefined` if there is no room. */
   async obtain(check: Check, request: object): Promise<Decision | undefined> {
     if (check.cost > check.limit || check.limit === 0) return undefined
     this.#dropEnded()
@@ -113,10 +106,7 @@ export class Pool {
     }
   }
 
-  /**
-   * Gives up units of a reservation. The pool keeps a few of them for others. Resolves when the
-   * store knows of the rest. Never rejects.
-   */
+  /** Gives up units of a reservation. Resolves when the store knows it. Never rejects. */
   release(units: number): Promise<unknown> {
     // After `close` nothing is assigned.
     this.#assigned = Math.max(0, this.#assigned - units)
@@ -279,10 +269,7 @@ export class Pool {
     for (const { resolve } of denied) resolve(isReturned?.then(() => undefined))
   }
 
-  /**
-   * The failure mode decides. The rest of its own units is counted anew, as are reserved units
-   * that have lapsed.
-   */
+  /** The failure mode decides, also about the rest of its own units and those that have lapsed. */
   #serveWithout(waiting: readonly Waiting[], failure: unknown): void {
     const lapsed = -this.#spare
     const own = this.#drop(isCounted)

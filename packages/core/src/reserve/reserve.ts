@@ -56,10 +56,7 @@ export class Reservations {
     this.#way = way
   }
 
-  /**
-   * Reserves the costs of all checks whose policy has `reserve`, and takes those of the others. If
-   * one of them denies, nothing is taken.
-   */
+  /** Reserves the costs of checks with `reserve`, and takes the others; or none, if one denies. */
   async reserve(checks: readonly Check[]): Promise<Reserved> {
     const { decide } = this.#way
     // Unlimited keys need no reservation, and a policy in shadow must not keep anybody waiting.

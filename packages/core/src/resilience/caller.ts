@@ -13,10 +13,7 @@ import {
 } from './pending-ask.ts'
 import type { SharedStore } from './shared-store.ts'
 
-/**
- * The store as one limiter uses it: with a deadline, a circuit breaker, and a failure mode for when
- * it does not answer.
- */
+/** The store as one limiter uses it: with a deadline, a breaker and a failure mode. */
 export class Caller implements StoreWay, AskOwner {
   readonly store: CallingLimiter['store']
   readonly instances: CallingLimiter['instances']
@@ -75,10 +72,7 @@ export class Caller implements StoreWay, AskOwner {
     return this.#shared.outage.mayAsk({ checks, caller: this })
   }
 
-  /**
-   * Renews and takes grants as `grant` does, within the deadline.
-   * @throws or rejects when the store failed
-   */
+  /** Renews and takes grants within the deadline. Rejects when the store failed. */
   async hold(check: GrantCheck, isReturning: boolean): Promise<Granted | undefined> {
     const { outage, monitor } = this.#shared
     const asking = () =>
@@ -87,11 +81,7 @@ export class Caller implements StoreWay, AskOwner {
     return answer
   }
 
-  /**
-   * Takes units by the failure mode.
-   * @param failure why the store did not answer: later calls for the request do not ask it again.
-   * `undefined` if it was not asked
-   */
+  /** @param failure why the store did not answer: it is not asked again for the request. */
   decideWithout(check: Check, request: object, failure: unknown): Decision {
     const ask = new PendingAsk('consume', [check], this, request)
     if (failure !== undefined) {

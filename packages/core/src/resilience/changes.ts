@@ -36,10 +36,7 @@ export class Changes {
     this.#options = options
   }
 
-  /**
-   * Changes at the store what decisions took. Returns whether anything was there, all of it for
-   * leases to be renewed; false when the store failed, and when the change waits for it.
-   */
+  /** Returns whether anything was there, or all of it for `renew`. False if the store failed. */
   async change(
     op: 'refund' | 'release' | 'renew',
     checks: readonly Held[],
@@ -157,10 +154,7 @@ export class Changes {
     }
   }
 
-  /**
-   * Pays the certain debts of the keys of a request, if the store is there. If the store is to be
-   * asked about them, it gets both in this order.
-   */
+  /** Pays the certain debts of the keys of a request, if the store is there. */
   payFor({ checks, caller }: PendingAsk): void {
     if (!this.#options.outage.isClosed) return
     for (const check of checks) {

@@ -49,10 +49,7 @@ export class Denials {
     this.#strikes = new Strikes(ttlMs, (check) => this.#charge(store, check))
   }
 
-  /**
-   * Returns the outcomes of a request that is denied for certain. Otherwise the store is asked now:
-   * first it is sent the strikes of the keys, and a charge makes the denials of its keys doubtful.
-   */
+  /** Returns the outcomes of a request that is denied for certain. Else the store is asked now. */
   before(ask: PendingAsk): readonly Outcome[] | undefined {
     const { op, checks } = ask
     const denied =
@@ -153,10 +150,7 @@ export class Denials {
     return denial && this.#covers(denial, check, nowMs) ? denial : undefined
   }
 
-  /**
-   * Counts a denial against the penalties of a request. Returns false when the store has to be
-   * asked about these penalties.
-   */
+  /** Counts a denial as strikes. Returns false if the store has to be asked about the penalties. */
   #countStrikes(denial: Denial, checks: readonly Check[], nowMs: number): boolean {
     let struck: Check[] | undefined
     for (const check of checks) {

@@ -37,10 +37,7 @@ interface Concerned {
   onBack(caller: CallingLimiter): void
 }
 
-/**
- * Keeps requests from a store that does not answer: from its failure until all traffic is back,
- * failure modes decide for some requests at least.
- */
+/** Has failure modes decide from the failure of a store until all traffic is back. */
 export class OutageWatch {
   readonly breaker: CircuitBreaker = new CircuitBreaker()
   readonly #shared: Concerned
@@ -78,10 +75,7 @@ export class OutageWatch {
     return elapsedMs >= durationMs || fractionOf(checks[0]?.key ?? '') < elapsedMs / durationMs
   }
 
-  /**
-   * Asks the store, and notes whether it answered.
-   * @throws or rejects when the store failed
-   */
+  /** Asks the store, and notes whether it answered. Rejects when the store failed. */
   async attempt<T>(ask: () => Promise<T>, caller: CallingLimiter): Promise<T> {
     const askedAt = monotonicMs()
     try {
@@ -101,10 +95,7 @@ export class OutageWatch {
     this.#shared.monitor.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
   }
 
-  /**
-   * Decides by the failure mode.
-   * @param isDoubtful whether the store may still do what was asked
-   */
+  /** @param isDoubtful whether the store may still do what was asked. */
   decideWithout(ask: PendingAsk, isDoubtful = false): Decision {
     this.#decisions += 1
     this.#shared.monitor.counters.decisionsWithout += 1

@@ -52,9 +52,8 @@ abstract class Deadline {
 }
 
 /**
- * One request of a limiter to a store, until the store answers or the deadline passes. It is the
- * only object that a request costs here: it is the item of the store's queue and of the ring of
- * deadlines, too.
+ * One request of a limiter to a store. It is the only object that a request costs here: it is the
+ * item of the store's queue and of the ring of deadlines, too.
  */
 export class PendingAsk extends Deadline implements Ask {
   readonly op: DecidingOp
@@ -125,10 +124,7 @@ class OtherDeadline extends Deadline {
   }
 }
 
-/**
- * The lateness (ms) beyond which a timer gives its deadlines one more turn: the event loop was
- * blocked, and answers may lie in the socket.
- */
+/** Lateness (ms) that shows a blocked event loop: answers may lie in the socket. */
 const toleratedLateMs = 5
 
 /** Deadlines of one duration. They pass in the order of arrival, so one timer serves them all. */
@@ -194,10 +190,7 @@ export class Deadlines {
   }
 }
 
-/**
- * Returns a promise with a deadline: it rejects when the deadline passes first.
- * @param onMissed called then, with the error
- */
+/** Returns a promise that calls `onMissed` and rejects if the deadline passes first. */
 export function inTime<T>(
   value: MaybePromise<T>,
   deadlines: Deadlines,

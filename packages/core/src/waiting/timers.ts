@@ -21,10 +21,7 @@ export interface StopSignal {
 /** The longest delay of a timer, in ms. Longer ones overflow and fire at once. */
 export const maxTimerMs: number = 2 ** 31 - 1
 
-/**
- * Starts the global timer, which tests can fake, unlike that of `node:timers/promises`. Returns
- * what stops it.
- */
+/** Starts the global timer, which tests can fake. Returns what stops it. */
 export function startTimer(callback: () => void, delayMs: number): () => void {
   const timer = setTimeout(callback, Math.min(delayMs, maxTimerMs))
   return () => clearTimeout(timer)

@@ -19,10 +19,7 @@ interface TurnOptions<Grant> {
   readonly signal?: StopSignal | undefined
   /** The longest wait, in ms. @default no bound */
   readonly maxWaitMs?: number
-  /**
-   * Called with the units, before the next waiter asks. If it rejects, the wait rejects, and the
-   * units are spent.
-   */
+  /** Called before the next waiter asks. If it rejects, so does the wait. */
   readonly begin?: (grant: Grant) => Promise<void>
 }
 
@@ -38,10 +35,7 @@ interface Waiter<Grant> {
 /** The delay (ms) until the source is asked again after an unexpected error. */
 const errorRetryMs = 1_000
 
-/**
- * Gives units to the waiters of this process one after the other. Only the first waiter asks, so a
- * process has one ask under way.
- */
+/** Gives units to waiters one after the other. Only the first waiter asks. */
 export class TurnQueue<Grant> {
   readonly #source: UnitSource<Grant>
   readonly #waiters: Waiter<Grant>[] = []
