@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { CircuitBreaker } from '../../../packages/core/src/resilience/circuit-breaker.ts'
+import { CircuitBreaker } from '../../../packages/core/src/resilience/outage-watch.ts'
 
 function opened(random = 0) {
   const jitter = vi.spyOn(Math, 'random').mockReturnValue(random)
