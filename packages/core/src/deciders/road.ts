@@ -30,6 +30,8 @@ export interface Road {
   readonly decide: Decide
   /** For checks at the limits of the policies that the road was made for. */
   readonly decideOwn: Decide
+  /** Takes the units of any checks. */
+  consume(checks: readonly Check[], request?: object): MaybePromise<Decision>
   readonly strike: Strike
   /** Resets or blocks keys here and at the store. Rejects when the store failed. */
   overwrite(change: ManualChange): Promise<boolean>
@@ -92,6 +94,7 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
     decideOwn: policies.every((policy) => isPlain({ policy, limit: policy.limit }))
       ? limited
       : decide,
+    consume: (checks, request) => decide('consume', checks, request),
     strike: strikes(caller, reset),
     overwrite,
     close() {

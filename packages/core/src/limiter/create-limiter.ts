@@ -118,7 +118,7 @@ export function createCheckLimiter(
     store,
     reserve: reserveKey,
     reserveChecks: (checks) => reservations.reserve(checks),
-    decide: (checks, request) => decide('consume', checks, request),
+    decide: road.consume,
     consume: (key, costs) => promised(consumeKey, key, costs),
     peek: (key, options) => promised(peekKey, key, options),
     peekChecks: peekLooks,

@@ -29,7 +29,7 @@ interface ChangesOptions {
 /** Changes what a store has counted, and tells a store that is back what was decided without it. */
 export class Changes {
   readonly #options: ChangesOptions
-  /** Those that wait until the store is back. */
+  /** Refunds and releases that wait until the store is back. */
   readonly #deferred: Change[] = []
 
   constructor(options: ChangesOptions) {

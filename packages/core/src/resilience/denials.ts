@@ -81,7 +81,7 @@ export class Denials {
       if (!outcome || this.#isChangedSince(check, changes)) continue
       const { allowed, remaining } = outcome
       const { counts } = algorithmOf(check.policy)
-      // A lease may be given back at any time, and a denial that counts itself has to reach the store.
+      // A lease may come back at any time, and a denial that counts itself has to reach the store.
       if (!allowed && counts !== 'leases' && !mustBeCounted(check)) {
         this.#denials.set(id, check.key, { check, outcome, askedAt, answeredAt, changes })
       } else if (counts === 'strikes' && remaining !== undefined) {
