@@ -81,7 +81,7 @@ export class Caller implements StoreWay, AskOwner {
     return answer
   }
 
-  /** @param failure why the store did not answer: it is not asked again for the request. */
+  /** @param failure why the store did not answer: it is not asked again for the request */
   decideWithout(check: Check, request: object, failure: unknown): Decision {
     const ask = new PendingAsk('consume', [check], this, request)
     if (failure !== undefined) {

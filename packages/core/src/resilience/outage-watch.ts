@@ -95,7 +95,7 @@ export class OutageWatch {
     this.#shared.monitor.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
   }
 
-  /** @param isDoubtful whether the store may still do what was asked. */
+  /** @param isDoubtful whether the store may still do what was asked */
   decideWithout(ask: PendingAsk, isDoubtful = false): Decision {
     this.#decisions += 1
     this.#shared.monitor.counters.decisionsWithout += 1
