@@ -195,7 +195,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
       expect(denied.outcomes[0]?.remaining).toBeUndefined()
     })
 
-    it('takes one place however many policies deny', async () => {
+    it('is remembered for 6,000 keys that two policies deny', async () => {
       const loose = { name: 'loose', limit: 0, window: '1m' } as const
       const limiter = await limiterOver({ ...tight, limit: 0 }, loose)
       for (let i = 0; i < 6; i += 1) {

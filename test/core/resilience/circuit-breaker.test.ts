@@ -1,9 +1,11 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
-import { CircuitBreaker } from '../../../packages/core/src/resilience/circuit-breaker.ts'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { CircuitBreaker } from '../../../packages/core/src/resilience/outage-watch.ts'
 
-function opened(random = () => 0) {
-  const breaker = new CircuitBreaker(random)
+function opened(random = 0) {
+  const jitter = vi.spyOn(Math, 'random').mockReturnValue(random)
+  onTestFinished(() => jitter.mockRestore())
+  const breaker = new CircuitBreaker()
   for (let i = 0; i < 3; i += 1) breaker.fail(0, {})
   return breaker
 }
@@ -51,11 +53,11 @@ describe('an open breaker', () => {
     for (let i = 0; i < 4; i += 1) {
       waits.push(breaker.retryAt - now)
       now = breaker.retryAt
-      breaker.pass(now)
+      breaker.probe(now)
       breaker.fail(now, {})
     }
     expect(waits).toEqual([500, 1_000, 2_000, 2_000])
-    breaker.pass(breaker.retryAt)
+    breaker.probe(breaker.retryAt)
     breaker.succeed(breaker.retryAt)
     breaker.recover()
     now = breaker.retryAt
@@ -66,7 +68,7 @@ describe('an open breaker', () => {
   it('shortens waits by up to a half, at random', () => {
     fc.assert(
       fc.property(fc.double({ min: 0, max: 0.999, noNaN: true }), (share) => {
-        const { retryAt } = opened(() => share)
+        const { retryAt } = opened(share)
         expect(retryAt).toBeGreaterThan(249)
         expect(retryAt).toBeLessThanOrEqual(500)
       }),

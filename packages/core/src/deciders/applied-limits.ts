@@ -1,9 +1,8 @@
 import type { Check } from '../model/check.ts'
-import type { Decider } from '../model/decision.ts'
 import { digestOf } from '../model/digest.ts'
 import type { Store } from '../model/store.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { processWide } from '../runtime/process-wide.ts'
+import { monotonicMs } from '../waiting/timers.ts'
 
 type CountingStore = Pick<Store, 'keys' | 'space'>
 type Applied = readonly [limit: number, atMs: number]
@@ -79,11 +78,4 @@ export function appliedLimitsOf(store: CountingStore): AppliedLimits {
   const limits = known.get(space) ?? new AppliedLimits(store)
   known.set(space, limits)
   return limits
-}
-
-export function noteLimits(limits: AppliedLimits): Decider {
-  return (next) => (op, checks, request) => {
-    if (op === 'consume') limits.note(checks)
-    return next(op, checks, request)
-  }
 }

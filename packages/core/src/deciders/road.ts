@@ -1,3 +1,4 @@
+import { algorithmOf } from '../algorithms/table.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
 import { isMemoryStore } from '../memory-store/memory-store.ts'
 import { type Check, divideChecks, isLimited, isSurelyEnforced } from '../model/check.ts'
@@ -10,12 +11,18 @@ import {
   withShadow,
 } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
-import type { ManualChange } from '../model/store.ts'
+import type { ManualChange, Outcome } from '../model/store.ts'
 import type { Caller } from '../resilience/caller.ts'
 import type { SharedStore } from '../resilience/shared-store.ts'
+import { storeError } from '../resilience/store-monitor.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { appliedLimitsOf, noteLimits } from './applied-limits.ts'
-import { freshStarts, type Reset, type Strike, strikes } from './fresh-start.ts'
+import { appliedLimitsOf } from './applied-limits.ts'
+
+/** Forgets the units of checks. Yields false, and never rejects, if that failed. */
+type Reset = (checks: readonly Check[]) => MaybePromise<boolean>
+
+/** Counts a denial against a penalty. Its block may clear the other checks of the request. */
+type Strike = (penalty: Check, beside?: readonly Check[]) => void
 
 /** The way of a decision, put together once from the options of the policies. */
 export interface Road {
@@ -26,18 +33,14 @@ export interface Road {
   /** Takes the units of any checks. */
   consume(checks: readonly Check[], request?: object): MaybePromise<Decision>
   readonly strike: Strike
-  /**
-   * Resets or blocks keys at the store, and forgets what this process holds of them. Rejects when
-   * the store failed.
-   */
-  overwrite(change: ManualChange): Promise<readonly boolean[]>
+  /** Resets or blocks keys here and at the store. Rejects when the store failed. */
+  overwrite(change: ManualChange): Promise<boolean>
   /** Tells the store of all that it has not counted, and returns what is not spent. */
   close(): Promise<void> | undefined
 }
 
 interface RoadOptions {
   readonly policies: readonly Policy[]
-  /** Tells whether some checks bring their own limits. */
   readonly notesLimits: boolean
   readonly shared: SharedStore
   readonly caller: Caller
@@ -56,10 +59,16 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
     : caller.decide
   const limitedByStore = uncounted ? uncounted.decider(caller)(atStore) : atStore
   const limited = grants ? grants.decider(caller)(limitedByStore) : limitedByStore
-  const overwrite: Road['overwrite'] = (change) => {
+  async function overwrite(change: ManualChange): Promise<boolean> {
+    if (change.checks.length === 0) return false
     uncounted?.forget(change.checks)
-    if (change.op === 'block' || !grants) return caller.overwrite(change)
-    return caller.overwrite({ op: 'reset', checks: grants.forget(change.checks) })
+    const { op, checks } = change
+    const whole = op === 'reset' && grants ? { op, checks: grants.forget(checks) } : change
+    try {
+      return (await caller.overwrite(whole)).includes(true)
+    } catch (error) {
+      throw storeError(error)
+    }
   }
 
   const reset: Reset = (checks) => {
@@ -74,11 +83,12 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
   }
 
   const special = shadows(freshStarts(reset)(unlimitedChecks(limited)))
-  const any: Decide = (op, checks, request) =>
-    checks.length > 0 && checks.every(isPlain)
-      ? limited(op, checks, request)
-      : special(op, checks, request)
-  const decide = notesLimits ? noteLimits(appliedLimitsOf(store))(any) : any
+  const appliedLimits = notesLimits ? appliedLimitsOf(store) : undefined
+  const decide: Decide = (op, checks, request) => {
+    if (op === 'consume') appliedLimits?.note(checks)
+    const way = checks.length > 0 && checks.every(isPlain) ? limited : special
+    return way(op, checks, request)
+  }
   return {
     decide,
     decideOwn: policies.every((policy) => isPlain({ policy, limit: policy.limit }))
@@ -95,7 +105,7 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
   }
 }
 
-/** Tells whether a check has a limit, is enforced, and begins nothing anew: as nearly all do. */
+/** Tells whether a check has a limit, is enforced, and begins nothing anew. */
 function isPlain(check: Pick<Check, 'policy' | 'limit' | 'shadow'>): boolean {
   return isLimited(check) && isSurelyEnforced(check) && !check.policy.thenReset
 }
@@ -130,4 +140,58 @@ function withUnlimited({ outcomes, source }: Decision, checks: readonly Check[])
     return outcome ?? { ...unknownOutcome(check), remaining: check.limit }
   })
   return decisionOf(all, checks, source)
+}
+
+/** Forgets the units of a key when a block of `thenReset` begins. Meanwhile it takes none. */
+function freshStarts(reset: Reset): Decider {
+  return (next) => (op, checks, request) => {
+    const penalty = checks.at(-1)
+    if (op !== 'consume' || !penalty?.policy.thenReset) return next(op, checks, request)
+    return andThen(next(op, checks, request), (decision) => {
+      const blockMs = decision.outcomes[checks.length - 1]?.retryAfterMs ?? 0
+      // Without the store each process blocks by itself.
+      if (blockMs === 0 || decision.source !== 'store') return decision
+      const cleared = clearedBy(penalty, checks)
+      const hasUnits = decision.outcomes.some(
+        ({ limit, remaining = limit }, index) =>
+          remaining < limit && checks[index] && cleared.includes(checks[index]),
+      )
+      if (!hasUnits) return decision
+      // The wait of the block is reported once it is true.
+      return andThen(reset(cleared), (isDone) => {
+        if (!isDone) return decision
+        const outcomes = decision.outcomes.map((outcome, index) =>
+          checks[index] && cleared.includes(checks[index]) ? within(blockMs, outcome) : outcome,
+        )
+        return decisionOf(outcomes, checks, decision.source)
+      })
+    })
+  }
+}
+
+function strikes(caller: Caller, reset: Reset): Strike {
+  return (penalty, beside = []) => {
+    void andThen(caller.charge(penalty), ({ outcomes: [struck] }) => {
+      if (penalty.policy.thenReset && struck?.remaining === 0)
+        void reset(clearedBy(penalty, beside))
+    })
+  }
+}
+
+/** The checks whose units a block forgets: those of its key, but for requests in flight. */
+function clearedBy(penalty: Check, checks: readonly Check[]): readonly Check[] {
+  const key = penalty.identity ?? penalty.key
+  return checks.filter(
+    (check) =>
+      algorithmOf(check.policy).counts === 'units' &&
+      isLimited(check) &&
+      (check.identity ?? check.key) === key,
+  )
+}
+
+/** An outcome whose wait ends with the block; `Infinity` stays, since no wait helps. */
+function within(blockMs: number, outcome: Outcome): Outcome {
+  const { retryAfterMs, resetMs } = outcome
+  if (retryAfterMs <= blockMs || retryAfterMs === Number.POSITIVE_INFINITY) return outcome
+  return { ...outcome, retryAfterMs: blockMs, resetMs: resetMs && Math.min(resetMs, blockMs) }
 }

@@ -1,6 +1,6 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { ChangeAtStore, Check, Receipt } from '../model/check.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { monotonicMs } from '../waiting/timers.ts'
 import { Ledger } from './ledger.ts'
 import { LocalUnits } from './local-units.ts'
 

@@ -1,6 +1,6 @@
 import type { ClosedGrant, GrantTerms } from '../algorithms/grant.ts'
 import type { GrantCounters } from '../model/store-health.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { monotonicMs } from '../waiting/timers.ts'
 import { LocalUnits } from './local-units.ts'
 
 /** A moment by both clocks of this process, in ms. */

@@ -5,7 +5,7 @@ import { type Decider, decisionOf } from '../model/decision.ts'
 import type { DecidingOp, Outcome } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
 import { andThen, promised } from '../runtime/maybe-promise.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { monotonicMs } from '../waiting/timers.ts'
 import { Ledger } from './ledger.ts'
 import { LocalUnits, type StoreWay } from './local-units.ts'
 

@@ -1,8 +1,9 @@
 import { checkUnits } from '../algorithms/max-units.ts'
 import { algorithmOf } from '../algorithms/table.ts'
-import { type Check, maxKeyLength } from '../model/check.ts'
+import { type BlockCheck, type Check, maxKeyLength } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Store } from '../model/store.ts'
+import { type Duration, windowMsOf } from '../options/duration.ts'
 import { SluiceError } from '../options/errors.ts'
 import { invalid, knownFields, wholeNumber } from '../options/options.ts'
 import { policyLimit, type unlimited, withoutHeadroom } from '../policy/policy.ts'
@@ -35,10 +36,7 @@ export interface PeekOptions extends CostOptions {
   limits?: Readonly<Record<string, number | typeof unlimited>>
 }
 
-/**
- * Reads the options of `peek`. `limitOf` returns the limit to look under, without its headroom.
- * @throws SluiceError that names the option, its value, the legal range and the fix
- */
+/** Reads the options of `peek`. `limitOf` returns the limit to look under, without its headroom. */
 export function readPeekOptions(
   options: PeekOptions,
   policies: readonly Policy[],
@@ -68,11 +66,7 @@ export type KeyOrDigest = string | { readonly digest: string }
 
 export type Keyed = Pick<Check, 'key' | 'digest'>
 
-/**
- * Finds the key of an action; `undefined` if the store holds nothing of the digest.
- * @throws SluiceError, or rejects with it, when the key has another form, or the store knows no
- * digests
- */
+/** Finds the key of an action; `undefined` if the store holds nothing of the digest. */
 export function keyedBy(key: KeyOrDigest, store: Store): MaybePromise<Keyed | undefined> {
   if (typeof key !== 'object' || key === null) return { key: checkedKey(key) }
   knownFields(key, 'the key', ['digest'])
@@ -90,7 +84,6 @@ export function keyedBy(key: KeyOrDigest, store: Store): MaybePromise<Keyed | un
 
 const legal = `a non-empty string of at most ${maxKeyLength} characters`
 
-/** @throws SluiceError when the key is no text, empty or too long */
 export function checkedKey(key: unknown): string {
   if (typeof key !== 'string' || key === '') {
     throw invalid({ option: 'key', code: 'SLUICE_KEY_INVALID' }, key, legal)
@@ -102,10 +95,7 @@ export function checkedKey(key: unknown): string {
   )
 }
 
-/**
- * Makes a check of each policy for one key.
- * @throws SluiceError when the cost is no whole number
- */
+/** Makes a check of each policy for one key. */
 export function checksOf(
   policies: readonly Policy[],
   keyed: Keyed,
@@ -122,6 +112,31 @@ export function checkOf(policy: Policy, { key, digest }: Keyed, cost: number): C
   return { policy, key, digest, cost, limit: policy.limit }
 }
 
+/** @throws SluiceError when a limiter has no penalty */
+export function somePenalty(penalty: Policy | undefined): Policy {
+  if (penalty) return penalty
+  throw new SluiceError(
+    'SLUICE_PENALTY_MISSING',
+    `this limiter has no penalty, so none of its requests asks for blocks; set penalty: { after: 'never' } for blocks by hand alone, or ` +
+      `penalty: { after: 10, within: '1m', for: '5m' }`,
+  )
+}
+
+/** @throws SluiceError when there is no penalty, the duration is none, or the key is unknown */
+export function blockOf(
+  penalty: Policy | undefined,
+  keyed: Keyed | undefined,
+  duration: Duration,
+): BlockCheck {
+  const policy = somePenalty(penalty)
+  const blockMs = windowMsOf(duration, 'for')
+  if (keyed) return { policy, ...keyed, limit: policy.limit, blockMs }
+  throw new SluiceError(
+    'SLUICE_KEY_INVALID',
+    'the store holds no key with this digest, so it cannot block the key; give the key itself',
+  )
+}
+
 /** Tells a check of a quota from that of a penalty. */
 export function isQuota({ policy }: Check): boolean {
   return algorithmOf(policy).counts !== 'strikes'
@@ -133,7 +148,6 @@ function costOf(options: CostOptions): number {
   return wholeNumber(cost, { option: 'cost', code: 'SLUICE_COST_INVALID' }, { min: 0 })
 }
 
-/** @throws SluiceError that names the option, its value, the legal range and the fix */
 export function readReserveOptions(
   options: ReserveOptions,
   policies: readonly Policy[],

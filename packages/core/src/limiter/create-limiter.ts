@@ -1,9 +1,10 @@
-import type { Check } from '../model/check.ts'
+import { type BlockCheck, type Check, isLimited } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import { noteRelease } from '../options/warn.ts'
 import { Reservations } from '../reserve/reserve.ts'
 import { andThen, type MaybePromise, promised } from '../runtime/maybe-promise.ts'
 import {
+  blockOf,
   type CostOptions,
   checkedKey,
   checkOf,
@@ -16,10 +17,10 @@ import {
   type ReserveOptions,
   readPeekOptions,
   readReserveOptions,
+  somePenalty,
 } from './arguments.ts'
 import { connect } from './connect.ts'
 import { followUps } from './follow-ups.ts'
-import { keyChanges } from './key-changes.ts'
 import type { CheckLimiter, Limiter } from './limiter.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { type Look, type Peeked, peekAt } from './peek.ts'
@@ -49,7 +50,7 @@ export function createCheckLimiter(
   const setup = setUpLimiter(options, limitsPerRequest)
   const { policies, penalty, store } = setup
   const { road, caller, notifier, shared } = connect(options, setup)
-  const { decide, decideOwn } = road
+  const { decide, decideOwn, overwrite } = road
   const changes = followUps(caller.change)
   const reservations = new Reservations({ caller, decide, refund: changes.refund })
   function consumeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
@@ -92,6 +93,19 @@ export function createCheckLimiter(
     return andThen(charged, (decision) => ({ ...decision, allowed: true, retryAfterMs: 0 }))
   }
 
+  const resetChecks = (checks: readonly Check[]) =>
+    overwrite({ op: 'reset', checks: checks.filter(isLimited) })
+
+  const blockChecks = (checks: readonly BlockCheck[]) => overwrite({ op: 'block', checks })
+
+  /** Acts on a key at once if the store can, so that it decides later calls after this one. */
+  function actOn(
+    key: KeyOrDigest,
+    act: (keyed: Keyed | undefined) => MaybePromise<boolean>,
+  ): Promise<boolean> {
+    return promised(() => andThen(keyedBy(key, store), act))
+  }
+
   /** Of the penalty too, where it has a say: a denied request is one strike, whatever it costs. */
   function allChecksOf(keyed: Keyed, costs?: CostOptions): readonly Check[] {
     const checks = checksOf(policies, keyed, costs)
@@ -112,7 +126,18 @@ export function createCheckLimiter(
     chargeChecks,
     strike: road.strike,
     ...changes,
-    ...keyChanges({ store, penalty, checksOf: allChecksOf, overwrite: road.overwrite }),
+    reset: (key) => actOn(key, (keyed) => keyed !== undefined && resetChecks(allChecksOf(keyed))),
+    resetChecks,
+    block: (key, duration) =>
+      actOn(key, (keyed) => blockChecks([blockOf(penalty, keyed, duration)])),
+    blockChecks,
+    unblock: (key) =>
+      actOn(key, (keyed) => {
+        const policy = somePenalty(penalty)
+        return (
+          keyed !== undefined && overwrite({ op: 'reset', checks: [checkOf(policy, keyed, 1)] })
+        )
+      }),
     storeHealth: () => shared.health(store),
     async close() {
       // A request right after the call meets a store that is closed.

@@ -12,21 +12,12 @@ import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { processWide } from '../runtime/process-wide.ts'
 import type { Limiter } from './limiter.ts'
 
-/**
- * Units of each receipt that were given back, by whichever limiter, and whoever holds copies of the
- * decision.
- */
+/** Units of each receipt that any limiter gave back, for any copy of the decision. */
 const spent = processWide('@sluice/core/spent-receipts/1', () => new WeakMap<Receipt, number>())
 
-/**
- * Returns the methods that refund, release and renew what decisions hold, in the policies that are
- * enforced and in those in shadow.
- */
+/** Returns the methods that change what decisions hold, in shadow policies too. */
 export function followUps(atStore: ChangeAtStore): Pick<Limiter, 'refund' | 'release' | 'renew'> {
-  /**
-   * Units that the store has counted are changed by one call, all others where they stand. Returns
-   * for each change whether anything was there.
-   */
+  /** Changes the units that the store has counted by one call, all others where they stand. */
   async function change(
     op: 'refund' | 'release' | 'renew',
     held: readonly Held[],

@@ -98,11 +98,16 @@ export function setUpLimiter(
 ): LimiterSetup {
   knownFields(options, 'createLimiter', ['policies', ...limiterFields, ...policyFields])
   checkObservers(options.observers, 'observers')
-  const policies = listedPolicies(options).map(([policy, where], index) => {
+  // A penalty alone needs no policies: such a limiter lets every key pass that is not blocked.
+  const isAlone =
+    options.penalty && givenFields(options, ['policies', ...policyFields]).length === 0
+  const listed = isAlone ? [] : policyList<PolicyOptions>(options)
+  const policies = listed.map(([policy, where], index) => {
     return { ...definePolicy(policy, where), limitPerRequest: limitsPerRequest[index] === true }
   })
   const penalties = options.penalty === undefined ? [] : [definePenalty(options.penalty)]
-  checkTogether([...policies, ...penalties])
+  const all = [...policies, ...penalties]
+  checkTogether(all)
   const store = storeOf(options.store)
   for (const policy of policies) checkGrants(policy, store)
   const { failureMode: mode = 'fallback', deadlineMs = 100, instances } = options
@@ -111,8 +116,8 @@ export function setUpLimiter(
   if (instances !== undefined) {
     wholeNumber(instances, { option: 'instances' }, { min: 1, max: 1_000_000 })
   }
-  store.accept?.([...policies, ...penalties], deadlineMs)
-  const registered = registerPolicies(store, [...policies, ...penalties])
+  store.accept?.(all, deadlineMs)
+  const registered = registerPolicies(store, all)
   return {
     policies: registered.slice(0, policies.length),
     penalty: registered[policies.length],
@@ -123,13 +128,6 @@ export function setUpLimiter(
     fallback: fallbackOf(options.fallback, store),
     notesLimits: limitsPerRequest.includes(true),
   }
-}
-
-/** A penalty alone needs no policies: such a limiter lets every key pass that is not blocked. */
-function listedPolicies(options: LimiterOptions): ReturnType<typeof policyList<PolicyOptions>> {
-  const fields: readonly string[] = ['policies', ...policyFields]
-  const isAlone = options.penalty && givenFields(options, fields).length === 0
-  return isAlone ? [] : policyList<PolicyOptions>(options)
 }
 
 /** Any other store could grow without end, or be away itself. */

@@ -5,8 +5,7 @@ import type { ManualChange } from '../model/store.ts'
 import { isOptions } from '../options/options.ts'
 import { warnOnce } from '../options/warn.ts'
 import { definePolicy } from '../policy/policy.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import { Alarm } from '../waiting/timers.ts'
+import { Alarm, monotonicMs } from '../waiting/timers.ts'
 import type { RegionStores } from './shares.ts'
 
 const intervalMs = 1_000

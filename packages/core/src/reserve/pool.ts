@@ -3,16 +3,13 @@ import { randomId } from '../ledger/grants.ts'
 import { hasPassed, later, type Moment, momentNow, ownEnd } from '../ledger/holding.ts'
 import type { Check } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
-import type { Granted, Outcome } from '../model/store.ts'
+import type { Granted } from '../model/store.ts'
 import type { Caller } from '../resilience/caller.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { monotonicMs } from '../waiting/timers.ts'
 import { giveUpLast, takeOut, type Units } from './units.ts'
 
-/**
- * Numbers of grants and of reservations of a pool, from which on its calls ask for more units than
- * are needed: one call then serves several reservations.
- */
+/** With more grants or reservations, a call asks for spare units: it serves several at once. */
 const few = { grants: 8, users: 2 }
 
 /** Parts of the life of a grant after which the process looks whether it must be renewed. */
@@ -25,8 +22,8 @@ interface Waiting {
 }
 
 /**
- * The units of one key under one limit that work of this limiter has reserved. They are units of a
- * few grants, which all calls for the key renew. So work may last longer than any grant.
+ * The units of one key under one limit that work of this limiter has reserved. They are of a few
+ * grants, which all calls for the key renew. So work may last longer than any grant.
  */
 export class Pool {
   readonly lookMs: number
@@ -60,11 +57,7 @@ export class Pool {
     this.lookMs = Math.max(1, check.policy.reserveMs / looksPerLife)
   }
 
-  /**
-   * Reserves the units of a check. Resolves to the decision that admits them, or to `undefined` if
-   * there is no room for all of them.
-   * @param request all calls for it wait for one deadline together
-   */
+  /** Resolves to the decision that admits a check, or to `undefined` if there is no room. */
   async obtain(check: Check, request: object): Promise<Decision | undefined> {
     if (check.cost > check.limit || check.limit === 0) return undefined
     this.#dropEnded()
@@ -96,7 +89,7 @@ export class Pool {
     const isSure = wallMs >= this.#sureFromMs && wallMs < this.#sureUntilMs
     if (isSure && first !== undefined && first.left >= units) return true
     this.#dropEnded()
-    return this.#left >= units
+    return leftOf(this.#units) >= units
   }
 
   /** Spends units of a reservation. Call it right after `has`. */
@@ -113,10 +106,7 @@ export class Pool {
     }
   }
 
-  /**
-   * Gives up units of a reservation. The pool keeps a few of them for others. Resolves when the
-   * store knows of the rest. Never rejects.
-   */
+  /** Gives up units of a reservation. Resolves when the store knows it. Never rejects. */
   release(units: number): Promise<unknown> {
     // After `close` nothing is assigned.
     this.#assigned = Math.max(0, this.#assigned - units)
@@ -159,13 +149,9 @@ export class Pool {
     this.#calls -= 1
   }
 
-  get #left(): number {
-    return leftOf(this.#units)
-  }
-
   /** Units that nobody has reserved; below 0 if reserved units have lapsed. */
   get #spare(): number {
-    return this.#left - this.#assigned
+    return leftOf(this.#units) - this.#assigned
   }
 
   /** Spare units that a call asks for. */
@@ -208,16 +194,12 @@ export class Pool {
 
   #assign(check: Check): Decision {
     this.#assigned += check.cost
-    return decisionOf([this.#outcomeOf(check)], [check], 'store')
-  }
-
-  #outcomeOf(check: Check): Outcome {
-    // Nobody was asked for no units.
-    if (!this.#lastAnswer) return unknownOutcome(check)
-    const { remaining = 0, resetMs = 0 } = this.#lastAnswer
+    const { remaining = 0, resetMs = 0 } = this.#lastAnswer ?? {}
     const elapsedMs = monotonicMs() - this.#answeredAtMs
     const known = { remaining: remaining + this.#spare, resetMs: resetMs - elapsedMs }
-    return admittedOutcome(check, known)
+    // Nobody was asked for no units.
+    const outcome = this.#lastAnswer ? admittedOutcome(check, known) : unknownOutcome(check)
+    return decisionOf([outcome], [check], 'store')
   }
 
   async #send(): Promise<void> {
@@ -287,10 +269,7 @@ export class Pool {
     for (const { resolve } of denied) resolve(isReturned?.then(() => undefined))
   }
 
-  /**
-   * The failure mode decides. The rest of its own units is counted anew, as are reserved units
-   * that have lapsed.
-   */
+  /** The failure mode decides, also about the rest of its own units and those that have lapsed. */
   #serveWithout(waiting: readonly Waiting[], failure: unknown): void {
     const lapsed = -this.#spare
     const own = this.#drop(isCounted)
@@ -299,9 +278,9 @@ export class Pool {
       if (cost > 0) this.#admit({ ...this.#check, cost }, {}, undefined).catch(() => undefined)
     }
     for (const { check, request, resolve } of waiting) {
-      const before = this.#left
+      const before = leftOf(this.#units)
       resolve(this.#admit(check, request, failure))
-      this.#assigned += this.#left - before
+      this.#assigned += leftOf(this.#units) - before
     }
   }
 

@@ -23,13 +23,11 @@ interface ReservedFrom {
    * Reserves more units of all policies, or of none.
    * @param request all calls for it wait for one deadline together
    */
-  obtain(units: number, request: object): Promise<boolean>
+  obtain(units: number, request: object): Promise<unknown>
   /** Tells why there are no more units, and when there are. Takes nothing. */
   explain(units: number, request: object): Promise<Decision>
-  /** Counts units that were spent without being reserved. */
-  charge(units: number): Promise<unknown>
-  /** Counts all units that were spent for policies that hold none. */
-  settled(total: number): Promise<unknown>
+  /** Counts units that were spent without being reserved, and all of them where none are held. */
+  settle(missing: number, total: number): Promise<unknown>
 }
 
 /** Options of `settle`. */
@@ -136,7 +134,7 @@ export class Reservation {
   }
 
   async #settle(total: number): Promise<void> {
-    const { accounts, charge, settled } = this.#from
+    const { accounts } = this.#from
     let missing = Math.max(0, total - this.#spent)
     const fits = Math.min(missing, this.#left)
     if (fits > 0 && this.#has(fits)) {
@@ -151,7 +149,7 @@ export class Reservation {
     const ends: unknown[] = accounts.map((account) => account.release(left))
     if (this.allowed) {
       for (const account of accounts) account.leave()
-      ends.push(missing > 0 && charge(missing), settled(this.#spent))
+      ends.push(this.#from.settle(missing, this.#spent))
     }
     await Promise.all(ends)
   }

@@ -56,10 +56,7 @@ export class Reservations {
     this.#way = way
   }
 
-  /**
-   * Reserves the costs of all checks whose policy has `reserve`, and takes those of the others. If
-   * one of them denies, nothing is taken.
-   */
+  /** Reserves the costs of checks with `reserve`, and takes the others; or none, if one denies. */
   async reserve(checks: readonly Check[]): Promise<Reserved> {
     const { decide } = this.#way
     // Unlimited keys need no reservation, and a policy in shadow must not keep anybody waiting.
@@ -75,18 +72,14 @@ export class Reservations {
         const shadows = own.filter((one) => one.policy.reserveMs > 0 && !held.includes(one))
         const from = {
           accounts: ownParts.map(({ account }) => account),
-          obtain: async (more: number, request: object) => {
-            const grown = ownParts.map(({ account, check }) => {
-              return { account, check: { ...check, cost: more } }
-            })
-            return (await this.#obtainAll(grown, request)) !== undefined
-          },
-          explain: async (more: number, request: object) => {
-            const peeked = await decide('peek', withCost(held, more), request)
-            return peeked.allowed ? refused(peeked) : peeked
-          },
-          charge: async (more: number) => decide('charge', withCost(held, more)),
-          settled: (total: number) => this.#settleShadows(decision, shadows, { units, total }),
+          obtain: (more: number, request: object) => this.#obtainAll(ownParts, request, more),
+          explain: async (more: number, request: object) =>
+            refused(await decide('peek', withCost(held, more), request)),
+          settle: (missing: number, total: number) =>
+            Promise.all([
+              missing > 0 && decide('charge', withCost(held, missing)),
+              this.#settleShadows(decision, shadows, total - units),
+            ]),
         }
         return new Reservation(decision, from, { units, step })
       },
@@ -154,18 +147,25 @@ export class Reservations {
 
   /**
    * Returns the decisions of all parts; `undefined` if one of them denies, so that none is taken.
+   * @param cost of each part @default that of its check
    * @throws or rejects when one of them failed: then none is taken either
    */
   async #obtainAll(
     parts: readonly Part[],
     request: object,
+    cost?: number,
   ): Promise<readonly Decision[] | undefined> {
-    const obtaining = parts.map(({ account, check }) => account.obtain(check, request))
+    const obtaining = parts.map(({ account, check }) =>
+      account.obtain(cost === undefined ? check : { ...check, cost }, request),
+    )
     const ends = await Promise.allSettled(obtaining)
     const obtained = ends.map((end) => (end.status === 'fulfilled' ? end.value : undefined))
     const known = obtained.filter((decision) => decision !== undefined)
     if (known.length === parts.length && !this.#isClosed) return known
-    await releaseAll(parts.filter((_, index) => obtained[index]))
+    await releaseAll(
+      parts.filter((_, index) => obtained[index]),
+      cost,
+    )
     const failed = ends.find((end) => end.status === 'rejected')
     if (failed) throw failed.reason
     return undefined
@@ -175,12 +175,12 @@ export class Reservations {
   async #settleShadows(
     decision: Decision,
     shadows: readonly Check[],
-    { units, total }: { units: number; total: number },
+    more: number,
   ): Promise<unknown> {
-    if (shadows.length === 0 || units === total) return
+    if (shadows.length === 0 || more === 0) return
+    if (more > 0) return this.#way.decide('charge', withCost(shadows, more))
     const policies = shadows.map(({ policy }) => policy)
-    if (total < units) return this.#way.refund(decision, { units: units - total, policies })
-    return this.#way.decide('charge', withCost(shadows, total - units))
+    return this.#way.refund(decision, { units: -more, policies })
   }
 }
 
@@ -188,8 +188,8 @@ function withCost(checks: readonly Check[], cost: number): readonly Check[] {
   return checks.map((check) => ({ ...check, cost }))
 }
 
-async function releaseAll(parts: readonly Part[]): Promise<void> {
-  await Promise.all(parts.map(({ account, check }) => account.release(check.cost)))
+async function releaseAll(parts: readonly Part[], cost?: number): Promise<void> {
+  await Promise.all(parts.map(({ account, check }) => account.release(cost ?? check.cost)))
 }
 
 /** One decision, with the outcomes in the order of the checks. */

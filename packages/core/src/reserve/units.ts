@@ -26,10 +26,7 @@ export function takeOut(
   return { units: { left, freed: 0, endsAt, receipt }, decision: { ...decision, outcomes } }
 }
 
-/**
- * Gives up so many units, the last ones first. Counted ones go back at once, those of a grant with
- * its next renewal.
- */
+/** Gives up the last units. Counted ones go back at once, others with the next renewal. */
 export function giveUpLast(all: readonly Units[], count: number, change: ChangeAtStore): unknown[] {
   let rest = count
   return all.toReversed().map((units) => {

@@ -3,23 +3,23 @@ import type { ChangeAtStore, Check, GrantCheck } from '../model/check.ts'
 import { type Decide, type Decision, decisionOf } from '../model/decision.ts'
 import type { Granted, ManualChange, Outcome } from '../model/store.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import { type Deadlines, inTime } from './deadlines.ts'
 import { type Denials, denialsOf, forgetting } from './denials.ts'
-import { type AskOwner, type CallingLimiter, PendingAsk } from './pending-ask.ts'
+import {
+  type AskOwner,
+  type CallingLimiter,
+  type Deadlines,
+  inTime,
+  PendingAsk,
+} from './pending-ask.ts'
 import type { SharedStore } from './shared-store.ts'
 
-/**
- * The store as one limiter uses it: with a deadline, a circuit breaker, and a failure mode for when
- * it does not answer.
- */
+/** The store as one limiter uses it: with a deadline, a breaker and a failure mode. */
 export class Caller implements StoreWay, AskOwner {
   readonly store: CallingLimiter['store']
   readonly instances: CallingLimiter['instances']
   readonly failureMode: CallingLimiter['failureMode']
   readonly deadlineMs: number
   readonly onFailure: CallingLimiter['onFailure']
-  /** The denials of the store; `undefined` when none may be repeated. */
   readonly denials: Denials | undefined
   readonly #deadlines: Deadlines
   readonly #shared: SharedStore
@@ -31,17 +31,21 @@ export class Caller implements StoreWay, AskOwner {
     this.deadlineMs = limiter.deadlineMs
     this.onFailure = limiter.onFailure
     this.denials = denialsOf(limiter.store)
-    this.#deadlines = shared.deadlines.of(limiter.deadlineMs)
+    this.#deadlines = shared.deadlinesOf(limiter.deadlineMs)
     this.#shared = shared
   }
 
-  /** Asks the store, or decides by the failure mode. */
   readonly decide: Decide = (op, checks, request) => {
     const ask = new PendingAsk(op, checks, this, request)
     const { outage, changes, fallback } = this.#shared
     // Each by its name: a loop over watches of several shapes costs half as much as the decision.
-    const decision = this.#decideTimedOut(ask) ?? outage.before(ask)
-    if (decision) return decision
+    if (request && this.#shared.timedOut?.has(request)) {
+      // All calls for one request wait for one deadline together.
+      const decision = outage.decideWithout(ask)
+      changes.payFor(ask)
+      return decision
+    }
+    if (!outage.mayAsk(ask)) return outage.decideWithout(ask)
     if (fallback.debts.size > 0 && outage.isSound) changes.payFor(ask)
     const denied = this.denials?.before(ask)
     return denied ? this.#decidedHere(denied, ask) : this.#askStore(ask)
@@ -63,35 +67,21 @@ export class Caller implements StoreWay, AskOwner {
     return this.#shared.changes.overwrite(change, this)
   }
 
-  /** Tells whether the store may be asked about these checks. Then it must be asked. */
+  /** Tells whether the store may be asked. Then it must be asked. */
   mayAsk(checks: readonly Check[]): boolean {
     return this.#shared.outage.mayAsk({ checks, caller: this })
   }
 
-  /**
-   * Renews and takes grants as `grant` does, within the deadline.
-   * @throws or rejects when the store failed
-   */
+  /** Renews and takes grants within the deadline. Rejects when the store failed. */
   async hold(check: GrantCheck, isReturning: boolean): Promise<Granted | undefined> {
     const { outage, monitor } = this.#shared
-    const askedAt = monotonicMs()
-    try {
-      const answers = this.grant(check, isReturning)
-      if (isPromise(answers)) outage.noteWait()
-      const [answer] = await inTime(answers, this.#deadlines, () => monitor.tellMissed())
-      outage.succeed(this, askedAt)
-      return answer
-    } catch (error) {
-      outage.fail(this, error)
-      throw error
-    }
+    const asking = () =>
+      inTime(this.grant(check, isReturning), this.#deadlines, () => monitor.tellMissed())
+    const [answer] = await outage.attempt(asking, this)
+    return answer
   }
 
-  /**
-   * Takes units by the failure mode.
-   * @param failure why the store did not answer: later calls for the request do not ask it again.
-   * `undefined` if it was not asked
-   */
+  /** @param failure why the store did not answer: it is not asked again for the request */
   decideWithout(check: Check, request: object, failure: unknown): Decision {
     const ask = new PendingAsk('consume', [check], this, request)
     if (failure !== undefined) {
@@ -103,11 +93,9 @@ export class Caller implements StoreWay, AskOwner {
 
   #askStore(ask: PendingAsk): MaybePromise<Decision> {
     const { store } = this
-    const { outage } = this.#shared
     let outcomes: MaybePromise<readonly Outcome[]>
     try {
       if (store.submit) {
-        this.#shared.isRemote = true
         store.submit(ask)
         return ask.decision ?? this.#wait(ask)
       }
@@ -122,7 +110,7 @@ export class Caller implements StoreWay, AskOwner {
       )
       return this.#wait(ask)
     }
-    if (!this.#shared.isRemote && outage.isUnderWay) outage.succeed(this)
+    if (!this.#shared.isRemote && this.#shared.isAway) this.#shared.outage.succeed(this)
     return this.#decidedHere(outcomes, ask)
   }
 
@@ -166,7 +154,8 @@ export class Caller implements StoreWay, AskOwner {
   onError(ask: PendingAsk, error: unknown): void {
     ask.leave()
     if (!ask.meanwhile) ask.answer(this.#decideAfterFailure(error, ask, false))
-    else this.#shared.changes.lost(ask)
+    // Nobody knows if the store took the units, so they stay a debt.
+    else this.#shared.changes.answeredLate(ask, [])
   }
 
   onDeadline(ask: PendingAsk, error: unknown): Decision {
@@ -175,16 +164,6 @@ export class Caller implements StoreWay, AskOwner {
     return this.#decideAfterFailure(error, ask, true)
   }
 
-  /** All calls for one request wait for one deadline together. */
-  #decideTimedOut(ask: PendingAsk): Decision | undefined {
-    const { timedOut, outage, changes } = this.#shared
-    if (!timedOut || !ask.request || !timedOut.has(ask.request)) return undefined
-    const decision = outage.decideWithout(ask)
-    changes.payNow(ask)
-    return decision
-  }
-
-  /** @param isDoubtful whether the store may still do what was asked */
   #decideAfterFailure(error: unknown, ask: PendingAsk, isDoubtful: boolean): Decision {
     this.onFailure(ask.op, error)
     this.#shared.outage.fail(this, error)

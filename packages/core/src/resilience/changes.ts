@@ -5,38 +5,28 @@ import type { Held, Receipt } from '../model/check.ts'
 import type { Change, ManualChange, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { ControlCall } from '../waiting/control-call.ts'
-import { type DeadlinesByDuration, inTime } from './deadlines.ts'
 import { applyChange, denialsOf } from './denials.ts'
 import type { OutageWatch } from './outage-watch.ts'
-import type { CallingLimiter, PendingAsk } from './pending-ask.ts'
+import { type CallingLimiter, type Deadlines, inTime, type PendingAsk } from './pending-ask.ts'
 import type { StoreMonitor } from './store-monitor.ts'
 
 /** Time (ms) for a reset or a block, which no request waits for: it asks the store twice. */
 const controlMs = 1_000
 
-/**
- * The most debts, or deferred operations, that are sent at once: the store has traffic to serve
- * too.
- */
+/** The most debts, or deferred changes, that are sent at once: the store has other traffic too. */
 const atOnce = 100
 
-/**
- * The most operations that wait. Beyond that the oldest are dropped: units that are not given back
- * expire, and so do leases.
- */
+/** The most changes that wait. The oldest are dropped: units and leases expire by themselves. */
 const maxDeferred = 10_000
 
 interface ChangesOptions {
   readonly fallback: Fallback
   readonly outage: OutageWatch
-  readonly deadlines: DeadlinesByDuration
   readonly monitor: StoreMonitor
+  deadlinesOf(durationMs: number): Deadlines
 }
 
-/**
- * Changes what a store has counted, by refunds, leases, resets and blocks. It tells a store that is
- * back what was decided without it.
- */
+/** Changes what a store has counted, and tells a store that is back what was decided without it. */
 export class Changes {
   readonly #options: ChangesOptions
   /** Refunds and releases that wait until the store is back. */
@@ -46,17 +36,15 @@ export class Changes {
     this.#options = options
   }
 
-  /**
-   * Changes at the store what decisions took. Returns whether anything was there, all of it for
-   * leases to be renewed; false when the store failed, and when the change waits for it.
-   */
+  /** Returns whether anything was there, or all of it for `renew`. False if the store failed. */
   async change(
     op: 'refund' | 'release' | 'renew',
     checks: readonly Held[],
     caller: CallingLimiter,
   ): Promise<boolean> {
     if (!this.#options.outage.isClosed) {
-      if (op !== 'renew') this.#defer({ op, checks })
+      if (op !== 'renew') this.#deferred.push({ op, checks })
+      if (this.#deferred.length > maxDeferred) this.#deferred.shift()
       return false
     }
     try {
@@ -91,49 +79,32 @@ export class Changes {
     const deadlineMs = isControl ? Math.max(caller.deadlineMs, controlMs) : caller.deadlineMs
     const control = isControl ? new ControlCall(deadlineMs) : undefined
     let missed: unknown
+    const asking = () =>
+      inTime(
+        applyChange(caller.store, change, control),
+        this.#options.deadlinesOf(deadlineMs),
+        (error) => {
+          missed = error
+        },
+      )
     try {
-      const answer = applyChange(caller.store, change, control)
-      const changed = await inTime(answer, this.#options.deadlines.of(deadlineMs), (error) => {
-        missed = error
-      })
-      this.#options.outage.succeed(caller)
-      return changed
+      return await this.#options.outage.attempt(asking, caller)
     } catch (error) {
-      this.#options.outage.fail(caller, error)
       throw missed && control ? control.failure(missed) : error
     }
   }
 
   /**
-   * Handles a request that will get no answer. Nobody knows if the store took the units, so they
-   * stay a debt.
-   */
-  lost(ask: PendingAsk): void {
-    for (const { receipt } of ask.meanwhile?.outcomes ?? []) {
-      if (receipt) this.#options.fallback.debts.confirm(receipt)
-    }
-    this.payNow(ask)
-  }
-
-  /** Pays the certain debts of the keys, if the store is there: they may not be asked for again. */
-  payNow(ask: PendingAsk): void {
-    if (this.#options.outage.isClosed) this.payFor(ask)
-  }
-
-  #defer(change: Change): void {
-    this.#deferred.push(change)
-    if (this.#deferred.length > maxDeferred) this.#deferred.shift()
-  }
-
-  /**
    * Handles the charge of a late answer. It is kept when the request was admitted meanwhile, and
    * given back when it was refused.
+   * @param found none if there will be no answer
    */
   answeredLate(ask: PendingAsk, found: readonly Outcome[]): void {
     const { debts } = this.#options.fallback
     const back: Held[] = []
     let isKept = false
-    for (const [index, { receipt }] of found.entries()) {
+    for (const index of ask.checks.keys()) {
+      const receipt = found[index]?.receipt
       const local = ask.meanwhile?.outcomes[index]?.receipt
       if (!receipt) {
         if (local) debts.confirm(local)
@@ -144,10 +115,9 @@ export class Changes {
     if (isKept || back.length > 0) {
       this.#options.monitor.tell({ type: 'late-reply', charge: isKept ? 'kept' : 'refunded' })
     }
-    this.payNow(ask)
+    this.payFor(ask)
   }
 
-  /** Tells whether the charge of a late answer stands for units that were admitted meanwhile. */
   #keeps(receipt: Receipt, local: Receipt | undefined, { op, meanwhile }: PendingAsk): boolean {
     if (!meanwhile?.allowed && op !== 'charge') return false
     // Either a local lease runs for the request, or nobody would end the lease of the store.
@@ -184,11 +154,9 @@ export class Changes {
     }
   }
 
-  /**
-   * Pays the debts of the keys before the store is asked about them. The store gets both in this
-   * order.
-   */
+  /** Pays the certain debts of the keys of a request, if the store is there. */
   payFor({ checks, caller }: PendingAsk): void {
+    if (!this.#options.outage.isClosed) return
     for (const check of checks) {
       const due = this.#options.fallback.debts.take(check)
       if (!due) continue
@@ -198,10 +166,7 @@ export class Changes {
     }
   }
 
-  /**
-   * Makes a change now, and ignores a failure: units that cannot be given back stay taken, which
-   * admits no more than the limit.
-   */
+  /** Makes a change now. Units that cannot be given back stay taken, which admits no more. */
   async #change(store: Store, change: Change): Promise<boolean> {
     try {
       return (await applyChange(store, change)).includes(true)
@@ -210,10 +175,7 @@ export class Changes {
     }
   }
 
-  /**
-   * Charges a debt. Returns the units charged: 0 when nothing counts any more, `undefined` when the
-   * store failed. The debt then stays.
-   */
+  /** Charges a debt. Returns the units; `undefined` when the store failed, and the debt stays. */
   async #pay(store: Store, due: Due): Promise<number | undefined> {
     const units = this.#options.fallback.unitsOwed(due)
     if (units === 0) return 0

@@ -7,13 +7,13 @@ import type { Policy } from '../model/policy.ts'
 import type { Cancellation, Change, Outcome, Store } from '../model/store.ts'
 import { BoundedMap } from '../runtime/bounded-map.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { processWide } from '../runtime/process-wide.ts'
+import { monotonicMs } from '../waiting/timers.ts'
 import type { PendingAsk } from './pending-ask.ts'
 
 interface Denial {
-  readonly checks: readonly Check[]
-  readonly outcomes: readonly Outcome[]
+  readonly check: Check
+  readonly outcome: Outcome
   /** Time at which the store was asked: it cannot have decided earlier. */
   readonly askedAt: number
   /** Time at which the answer came: the store cannot have decided later. */
@@ -32,7 +32,8 @@ const maxDenials = 10_000
  */
 export class Denials {
   readonly #ttlMs: number
-  readonly #simulated: (() => number) | undefined
+  readonly #isSimulated: boolean
+  readonly #now: () => number
   readonly #denials = new BoundedMap<Denial>(maxDenials)
   readonly #changed = new BoundedMap<number>(maxDenials)
   readonly #strikes: Strikes
@@ -42,14 +43,13 @@ export class Denials {
 
   constructor(store: Store, ttlMs: number) {
     this.#ttlMs = ttlMs
-    this.#simulated = store.denials?.clock
+    const { clock } = store.denials ?? {}
+    this.#isSimulated = clock !== undefined
+    this.#now = clock ?? monotonicMs
     this.#strikes = new Strikes(ttlMs, (check) => this.#charge(store, check))
   }
 
-  /**
-   * Returns the outcomes of a request that is denied for certain. Otherwise the store is asked now:
-   * first it is sent the strikes of the keys, and a charge makes the denials of its keys doubtful.
-   */
+  /** Returns the outcomes of a request that is denied for certain. Else the store is asked now. */
   before(ask: PendingAsk): readonly Outcome[] | undefined {
     const { op, checks } = ask
     const denied =
@@ -59,37 +59,35 @@ export class Denials {
     else if (this.#strikes.size > 0) this.#strikes.flushKeys(checks)
     ask.changes = this.#changes
     // The deadlines note the time already, and a look at a clock costs a fifth of an ask.
-    if (this.#simulated) ask.simulatedMs = this.#simulated()
+    if (this.#isSimulated) ask.simulatedMs = this.#now()
     return undefined
   }
 
   /** Tells whether the store would deny a check for certain. */
   denies(check: Check): boolean {
-    return this.#denials.size > 0 && this.#answerHere([check]) !== undefined
+    return this.#denials.size > 0 && this.#find(check, this.#now()) !== undefined
   }
 
   answered(ask: PendingAsk, { allowed, outcomes }: Decision): void {
     const { op, checks, changes } = ask
     if (allowed || op !== 'consume') return
-    const index = longestDenial(outcomes)
-    const denied = checks[index]
-    if (!denied) return
-    for (const [at, check] of checks.entries()) {
-      const outcome = outcomes[at]
-      if (!outcome?.allowed) continue
+    const askedAt = this.#isSimulated ? ask.simulatedMs : ask.askedAt
+    const answeredAt = this.#now()
+    for (const [index, check] of checks.entries()) {
+      const outcome = outcomes[index]
+      const { id } = check.policy
       // A shard may have denied this key for units that another shard has given back since.
-      if (at !== index) this.#denials.delete(check.policy.id, check.key)
-      if (!countsStrikes(check.policy) || outcome.remaining === undefined) continue
-      if (!this.#isChangedSince(check, changes)) this.#strikes.learn(check, outcome.remaining)
+      if (outcome?.allowed) this.#denials.delete(id, check.key)
+      if (!outcome || this.#isChangedSince(check, changes)) continue
+      const { allowed, remaining } = outcome
+      const { counts } = algorithmOf(check.policy)
+      // A lease may come back at any time, and a denial that counts itself has to reach the store.
+      if (!allowed && counts !== 'leases' && !mustBeCounted(check)) {
+        this.#denials.set(id, check.key, { check, outcome, askedAt, answeredAt, changes })
+      } else if (counts === 'strikes' && remaining !== undefined) {
+        this.#strikes.learn(check, remaining)
+      }
     }
-    if (this.#isChangedSince(denied, changes)) return
-    this.#denials.set(denied.policy.id, denied.key, {
-      checks,
-      outcomes,
-      askedAt: this.#simulated ? ask.simulatedMs : ask.askedAt,
-      answeredAt: this.#now(),
-      changes,
-    })
   }
 
   /** Forgets the denials of keys whose units change. */
@@ -130,10 +128,6 @@ export class Denials {
     }
   }
 
-  #now(): number {
-    return this.#simulated ? this.#simulated() : monotonicMs()
-  }
-
   #answerHere(checks: readonly Check[]): readonly Outcome[] | undefined {
     // Penalties stand last, and come first here: a request that a penalty denies is no strike.
     for (let index = checks.length - 1; index >= 0; index -= 1) {
@@ -142,30 +136,31 @@ export class Denials {
       if (!denial) continue
       const nowMs = this.#now()
       if (!this.#covers(denial, check, nowMs)) continue
-      if (checks.some(mustBeCounted)) return undefined
-      return this.#countStrikes(denial, checks, nowMs)
-        ? this.#currentOutcomes(denial, checks, nowMs)
-        : undefined
+      if (checks.some(mustBeCounted) || !this.#countStrikes(denial, checks, nowMs)) return undefined
+      return checks.map((each) => {
+        const own = this.#covers(denial, each, nowMs) ? denial : this.#find(each, nowMs)
+        return own ? countedDown(own, each, nowMs) : unknownOutcome(each)
+      })
     }
     return undefined
   }
 
-  /**
-   * Counts a denial against the penalties of a request. Returns false when the store has to be
-   * asked about these penalties.
-   */
+  #find(check: Check, nowMs: number): Denial | undefined {
+    const denial = this.#denials.get(check.policy.id, check.key)
+    return denial && this.#covers(denial, check, nowMs) ? denial : undefined
+  }
+
+  /** Counts a denial as strikes. Returns false if the store has to be asked about the penalties. */
   #countStrikes(denial: Denial, checks: readonly Check[], nowMs: number): boolean {
     let struck: Check[] | undefined
     for (const check of checks) {
       if (!countsStrikes(check.policy)) continue
       // The key may be blocked by now.
       if (this.#isChangedSince(check, denial.changes)) return false
-      const own = this.#denials.get(check.policy.id, check.key)
-      if (!check.policy.countDenied || (own && this.#covers(own, check, nowMs))) continue
-      // The denial is remembered for the rest of the block at most.
-      if (this.#covers(denial, check, nowMs)) continue
-      const isBlocked = denial.outcomes[indexOf(denial, check)]?.allowed === false
-      if (isBlocked || this.#strikes.isNextLast(check)) return false
+      const block = this.#denials.get(check.policy.id, check.key)
+      if (!check.policy.countDenied || (block && this.#covers(block, check, nowMs))) continue
+      // A block that was remembered may have ended.
+      if (block || this.#strikes.isNextLast(check)) return false
       struck ??= []
       struck.push(check)
     }
@@ -180,72 +175,17 @@ export class Denials {
     )
   }
 
-  #covers(denial: Denial, check: Check, nowMs: number): boolean {
-    const outcome = deniedOutcome(denial, check)
-    const elapsedMs = nowMs - denial.askedAt
-    return (
-      outcome !== undefined &&
-      elapsedMs >= 0 &&
-      elapsedMs < Math.min(outcome.retryAfterMs, this.#ttlMs)
-    )
+  /** Tells whether a denial holds for a check: at its limit, and for a cost that is not lower. */
+  #covers({ check: denied, outcome, askedAt }: Denial, check: Check, nowMs: number): boolean {
+    if (check.policy !== denied.policy || check.key !== denied.key) return false
+    if (check.limit !== denied.limit || check.cost < denied.cost) return false
+    const elapsedMs = nowMs - askedAt
+    return elapsedMs >= 0 && elapsedMs < Math.min(outcome.retryAfterMs, this.#ttlMs)
   }
-
-  /**
-   * Returns the outcomes of the denied request as of now. Of policies that did not deny it only the
-   * store knows what is left.
-   */
-  #currentOutcomes(denial: Denial, checks: readonly Check[], nowMs: number): readonly Outcome[] {
-    const elapsedMs = Math.max(0, nowMs - denial.answeredAt)
-    return checks.map((check) => {
-      const outcome = deniedOutcome(denial, check)
-      return outcome && !this.#isChangedSince(check, denial.changes)
-        ? countedDown(outcome, check, elapsedMs)
-        : unknownOutcome(check)
-    })
-  }
-}
-
-/**
- * Returns the outcome by which a denial denies another check of the same key and policy: at its
- * limit, and for a cost that is not lower.
- */
-function deniedOutcome(denial: Denial, check: Check): Outcome | undefined {
-  const index = indexOf(denial, check)
-  const denied = denial.checks[index]
-  if (!denied || check.limit !== denied.limit || check.cost < denied.cost) return undefined
-  const outcome = denial.outcomes[index]
-  return outcome?.allowed === false ? outcome : undefined
-}
-
-function indexOf({ checks }: Denial, { policy, key }: Check): number {
-  for (let index = 0; index < checks.length; index += 1) {
-    const check = checks[index]
-    if (check?.policy === policy && check.key === key) return index
-  }
-  return -1
-}
-
-/** Returns the index of the outcome that denies longest; −1 when none denies for certain. */
-function longestDenial(outcomes: readonly Outcome[]): number {
-  let longest = -1
-  for (let index = 0; index < outcomes.length; index += 1) {
-    const outcome = outcomes[index]
-    if (!outcome || outcome.allowed || !isLasting(outcome)) continue
-    if (outcome.retryAfterMs > (outcomes[longest]?.retryAfterMs ?? 0)) longest = index
-  }
-  return longest
-}
-
-/**
- * Tells whether a denial may be remembered. A lease may be given back at any time, and a denial
- * that counts itself has to reach the store.
- */
-function isLasting({ policy }: Outcome): boolean {
-  return algorithmOf(policy).counts !== 'leases' && !mustBeCounted({ policy })
 }
 
 /** Tells whether the store has to count each denial at once. Strikes may reach it later. */
-function mustBeCounted({ policy }: Pick<Check, 'policy'>): boolean {
+function mustBeCounted({ policy }: Check): boolean {
   return policy.countDenied && !countsStrikes(policy)
 }
 
@@ -253,12 +193,14 @@ function countsStrikes(policy: Policy): boolean {
   return algorithmOf(policy).counts === 'strikes'
 }
 
-/**
- * Returns a denial as of now. For a higher cost than the denied one, its wait is a lower bound. The
- * wait is `Infinity` when no wait helps.
- */
-function countedDown(denied: Outcome, check: Check, elapsedMs: number): Outcome {
+/** Returns a denial as of now. For a higher cost than the denied one, its wait is a lower bound. */
+function countedDown(
+  { outcome: denied, answeredAt }: Denial,
+  check: Check,
+  nowMs: number,
+): Outcome {
   const { remaining, resetMs, retryAfterMs } = denied
+  const elapsedMs = Math.max(0, nowMs - answeredAt)
   const never = check.cost > algorithmOf(check.policy).capacity(check)
   const left = (ms: number): number => Math.max(1, Math.ceil(ms - elapsedMs))
   const outcome = new CheckOutcome(check).denyFor(

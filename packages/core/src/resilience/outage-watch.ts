@@ -3,26 +3,20 @@ import type { Fallback } from '../ledger/fallback.ts'
 import type { Check } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
 import type { FailureMode } from '../model/policy.ts'
+import type { BreakerState } from '../model/resilience-event.ts'
 import { isSluiceError } from '../options/errors.ts'
 import { fractionOf } from '../runtime/hash.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import { CircuitBreaker } from './circuit-breaker.ts'
+import { monotonicMs } from '../waiting/timers.ts'
 import type { CallingLimiter, PendingAsk } from './pending-ask.ts'
 import type { StoreMonitor } from './store-monitor.ts'
 
-/**
- * The longest duration of the return of traffic, before jitter. With jitter a fleet does not return
- * at once.
- */
+/** The longest return of traffic, before jitter, by which a fleet does not return at once. */
 const longestRampMs = 2_000
-const jitter = 0.25
+const rampJitter = 0.25
 
 const strictness: { readonly [mode in FailureMode]: number } = { open: 0, fallback: 1, closed: 2 }
 
-/**
- * The wait for clients that were refused because the store failed. The real end of the failure is
- * unknown.
- */
+/** The wait for clients that were refused: nobody knows when the store will work again. */
 const unavailableRetryMs = 5_000
 
 const passAll = decisionOf([], [], 'open')
@@ -33,35 +27,27 @@ const refuseAll: Decision = {
   retryAfterMs: unavailableRetryMs,
 }
 
-/** The others that an outage concerns. */
+/** The parts of a store that an outage concerns. */
 interface Concerned {
+  readonly monitor: StoreMonitor
+  readonly fallback: Fallback
   /** The store is away: nobody waits for it any more. */
   onAway(error: unknown): void
   /** The store answers again, or all traffic is back: it can receive what it does not know. */
   onBack(caller: CallingLimiter): void
 }
 
-/**
- * Keeps requests from a store that does not answer: from its failure until all traffic is back,
- * failure modes decide for some requests at least.
- */
+/** Has failure modes decide from the failure of a store until all traffic is back. */
 export class OutageWatch {
   readonly breaker: CircuitBreaker = new CircuitBreaker()
-  readonly #monitor: StoreMonitor
-  readonly #fallback: Fallback
-  readonly #others: Concerned
+  readonly #shared: Concerned
   #since: number | undefined
-  /**
-   * The gradual return of traffic, by a growing share of the keys, each of which moves once;
-   * `undefined` while none returns.
-   */
+  /** The gradual return of traffic, by a growing share of the keys, each of which moves once. */
   #ramp: { readonly startMs: number; readonly durationMs: number } | undefined
   #decisions = 0
 
-  constructor(monitor: StoreMonitor, fallback: Fallback, others: Concerned) {
-    this.#monitor = monitor
-    this.#fallback = fallback
-    this.#others = others
+  constructor(shared: Concerned) {
+    this.#shared = shared
   }
 
   get isUnderWay(): boolean {
@@ -78,41 +64,41 @@ export class OutageWatch {
     return this.breaker.isSound || (this.isUnderWay && this.isClosed)
   }
 
-  /** Some of the traffic goes without the store, or all of it. */
-  before(ask: PendingAsk): Decision | undefined {
-    return this.#since === undefined || this.mayAsk(ask) ? undefined : this.decideWithout(ask)
-  }
-
   /** Tells whether the store may be asked. A probe has to be reported. */
   mayAsk({ checks, caller }: Pick<PendingAsk, 'checks' | 'caller'>): boolean {
     if (this.#since === undefined) return true
     const nowMs = monotonicMs()
-    const passing = this.breaker.pass(nowMs)
-    if (passing === 'probe') return true
-    if (passing === 'stop' || !this.#ramp) return false
+    if (!this.#ramp) return this.breaker.probe(nowMs)
     const { startMs, durationMs } = this.#ramp
     const elapsedMs = nowMs - startMs
     if (elapsedMs >= durationMs) this.#end(caller, nowMs)
     return elapsedMs >= durationMs || fractionOf(checks[0]?.key ?? '') < elapsedMs / durationMs
   }
 
-  /** The way to the store is open again: the next request is a probe. */
-  retryNow(): void {
-    this.breaker.retryNow(monotonicMs())
+  /** Asks the store, and notes whether it answered. Rejects when the store failed. */
+  async attempt<T>(ask: () => Promise<T>, caller: CallingLimiter): Promise<T> {
+    const askedAt = monotonicMs()
+    try {
+      const asking = ask()
+      this.noteWait()
+      const answer = await asking
+      this.succeed(caller, askedAt)
+      return answer
+    } catch (error) {
+      this.fail(caller, error)
+      throw error
+    }
   }
 
   noteWait(): void {
     if (this.breaker.state !== 'half-open') return
-    this.#monitor.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
+    this.#shared.monitor.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
   }
 
-  /**
-   * Decides by the failure mode.
-   * @param isDoubtful whether the store may still do what was asked
-   */
+  /** @param isDoubtful whether the store may still do what was asked */
   decideWithout(ask: PendingAsk, isDoubtful = false): Decision {
     this.#decisions += 1
-    this.#monitor.counters.decisionsWithout += 1
+    this.#shared.monitor.counters.decisionsWithout += 1
     const { op, checks, caller } = ask
     const mode = strictest(checks, caller.failureMode)
     // Units that were admitted on the last known state are bounded in every mode.
@@ -121,7 +107,7 @@ export class OutageWatch {
     // A charge has to be counted in the mode 'closed' too: its units are used already.
     if (mode === 'closed' && op !== 'charge') return refuseAll
     const instances = caller.instances ?? caller.store.fleet?.instances ?? 1
-    return this.#fallback.decide(ask, instances, isDoubtful)
+    return this.#shared.fallback.decide(ask, instances, isDoubtful)
   }
 
   succeed(caller: CallingLimiter, nowMs: number = monotonicMs()): void {
@@ -129,10 +115,10 @@ export class OutageWatch {
     const startMs = monotonicMs()
     // After a short outage traffic returns as fast as it left.
     const outageMs = startMs - (this.#since ?? startMs)
-    const jittered = 1 + jitter * (2 * Math.random() - 1)
+    const jittered = 1 + rampJitter * (2 * Math.random() - 1)
     this.#ramp = { startMs, durationMs: Math.min(longestRampMs, outageMs) * jittered }
-    this.#monitor.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
-    this.#others.onBack(caller)
+    this.#shared.monitor.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
+    this.#shared.onBack(caller)
   }
 
   fail(caller: CallingLimiter, error: unknown): void {
@@ -148,11 +134,11 @@ export class OutageWatch {
     if (this.#since === undefined) {
       this.#since = nowMs
       this.#decisions = 0
-      this.#monitor.tell({ type: 'fallback-entered' })
+      this.#shared.monitor.tell({ type: 'fallback-entered' })
     }
     const retryInMs = Math.ceil(this.breaker.retryAt - nowMs)
-    this.#monitor.tell({ type: 'breaker', state: 'open', retryInMs })
-    this.#others.onAway(error)
+    this.#shared.monitor.tell({ type: 'breaker', state: 'open', retryInMs })
+    this.#shared.onAway(error)
   }
 
   #end(caller: CallingLimiter, nowMs: number): void {
@@ -160,15 +146,12 @@ export class OutageWatch {
     const durationMs = Math.round(nowMs - (this.#since ?? nowMs))
     this.#since = undefined
     this.#ramp = undefined
-    this.#monitor.tell({ type: 'fallback-left', durationMs, decisions: this.#decisions })
-    this.#others.onBack(caller)
+    this.#shared.monitor.tell({ type: 'fallback-left', durationMs, decisions: this.#decisions })
+    this.#shared.onBack(caller)
   }
 }
 
-/**
- * Returns the failure mode of a request: the strictest mode of its policies. A policy without a
- * mode has the limiter's. The mode of a penalty does not count.
- */
+/** Returns the strictest failure mode of the policies of a request, but for its penalty. */
 function strictest(checks: readonly Check[], ofLimiter: FailureMode): FailureMode {
   let found: FailureMode | undefined
   for (const { policy } of checks) {
@@ -177,4 +160,132 @@ function strictest(checks: readonly Check[], ofLimiter: FailureMode): FailureMod
     if (!found || strictness[mode] > strictness[found]) found = mode
   }
   return found ?? ofLimiter
+}
+
+/** Incidents that open it: batches that failed, or moments at which deadlines passed. */
+const leastIncidents = 3
+/** They have to come in a row, or to be this share of the last checks, if there were enough. */
+const failureRate = 0.5
+const leastChecks = 20
+const rateWindowMs = 10_000
+/** The first wait before a probe, and the longest: it doubles with each probe that fails. */
+const firstRetryMs = 500
+const longestRetryMs = 2_000
+/** Waits are up to this share shorter, so that the processes of a fleet do not probe at once. */
+const probeJitter = 0.5
+
+/** The checks of a window. */
+class Counts {
+  checks = 0
+  failed = 0
+  incidents = 0
+}
+
+/**
+ * Keeps requests from waiting for a store that does not answer. It has no clock: the caller tells
+ * the time, in ms of a clock that never steps.
+ */
+export class CircuitBreaker {
+  #state: BreakerState = 'closed'
+  #inRow = 0
+  #lastIncident: unknown
+  #reopenings = 0
+  #retryAt = 0
+  #windowStartMs = Number.NEGATIVE_INFINITY
+  #counts = new Counts()
+  #countsBefore = new Counts()
+
+  get state(): BreakerState {
+    return this.#state
+  }
+
+  /** True when the last event of the store was an answer. */
+  get isSound(): boolean {
+    return this.#state === 'closed' && this.#inRow === 0
+  }
+
+  /** Time of the next probe. */
+  get retryAt(): number {
+    return this.#retryAt
+  }
+
+  /**
+   * Tells whether a request may ask the store, as a probe. The caller has to report the end of the
+   * probe, with `succeed`, `fail` or `withdraw`.
+   */
+  probe(nowMs: number): boolean {
+    if (this.#state !== 'open' || nowMs < this.#retryAt) return false
+    this.#state = 'half-open'
+    return true
+  }
+
+  /** The way to the store is open again: the next request is a probe. */
+  retryNow(): void {
+    this.#retryAt = 0
+  }
+
+  /** A probe that did not reach the store after all: the next request tries again. */
+  withdraw(): void {
+    if (this.#state === 'half-open') this.#state = 'open'
+  }
+
+  /** The store answered. Returns whether that closed the breaker. */
+  succeed(nowMs: number): boolean {
+    if (this.#state === 'open') return false
+    const isProbe = this.#state === 'half-open'
+    this.#state = 'closed'
+    this.#inRow = 0
+    if (!isProbe) this.#countsAt(nowMs).checks += 1
+    return isProbe
+  }
+
+  /**
+   * The store failed a check. Returns whether that opened the breaker.
+   * @param incident what failures have in common that count as one, such as the error of a batch
+   */
+  fail(nowMs: number, incident: unknown): boolean {
+    if (this.#state === 'open') return false
+    if (this.#state === 'half-open') this.#reopenings += 1
+    else if (!this.#isOneTooMany(nowMs, incident)) return false
+    const waitMs = Math.min(longestRetryMs, firstRetryMs * 2 ** this.#reopenings)
+    this.#retryAt = nowMs + waitMs * (1 - probeJitter * Math.random())
+    this.#state = 'open'
+    this.#inRow = 0
+    this.#counts = new Counts()
+    this.#countsBefore = new Counts()
+    return true
+  }
+
+  /** The store has been well for a while: the next outage begins with short waits again. */
+  recover(): void {
+    this.#reopenings = 0
+  }
+
+  /** Judges the incidents in a row, and the last one to two windows. */
+  #isOneTooMany(nowMs: number, incident: unknown): boolean {
+    const isNew = typeof incident !== 'object' || incident !== this.#lastIncident
+    this.#lastIncident = incident
+    const now = this.#countsAt(nowMs)
+    now.checks += 1
+    now.failed += 1
+    if (isNew) {
+      now.incidents += 1
+      this.#inRow += 1
+    }
+    if (this.#inRow >= leastIncidents) return true
+    const before = this.#countsBefore
+    const checks = now.checks + before.checks
+    const isMost = now.failed + before.failed >= failureRate * checks
+    return isMost && checks >= leastChecks && now.incidents + before.incidents >= leastIncidents
+  }
+
+  #countsAt(nowMs: number): Counts {
+    const elapsedMs = nowMs - this.#windowStartMs
+    if (elapsedMs >= rateWindowMs) {
+      this.#countsBefore = elapsedMs < 2 * rateWindowMs ? this.#counts : new Counts()
+      this.#counts = new Counts()
+      this.#windowStartMs = nowMs
+    }
+    return this.#counts
+  }
 }

@@ -3,7 +3,9 @@ import type { Check } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { FailureMode } from '../model/policy.ts'
 import type { Ask, DecidingOp, Outcome, StoreOp } from '../model/store.ts'
-import { DeadlineEntry } from './deadlines.ts'
+import { SluiceError } from '../options/errors.ts'
+import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { monotonicMs, startQuietTimer } from '../waiting/timers.ts'
 
 /** A limiter as the caller of a store: its rules for when the store does not answer. */
 export interface CallingLimiter extends Pick<StoreWay, 'store' | 'instances'> {
@@ -17,30 +19,52 @@ export interface CallingLimiter extends Pick<StoreWay, 'store' | 'instances'> {
 export interface AskOwner extends CallingLimiter {
   onAnswer(ask: PendingAsk, outcomes: readonly Outcome[]): void
   onError(ask: PendingAsk, error: unknown): void
-  /** The deadline has passed. Returns the decision of the failure mode. */
+  /** Returns the decision of the failure mode. */
   onDeadline(ask: PendingAsk, error: unknown): Decision
 }
 
 /**
- * One request of a limiter to a store, until the store answers or the deadline passes. It is the
- * only object that a request costs here: it is the item of the store's queue and of the list of
- * deadlines, too.
+ * A deadline, with its links in a ring: V8 keeps old tables of a Set for long, and with them their
+ * garbage. An answer takes its deadline out of the ring at once.
  */
-export class PendingAsk extends DeadlineEntry implements Ask {
+abstract class Deadline {
+  /** Its time, in ms of the monotonic clock; 0 before it is in a ring. */
+  dueAt = 0
+  previous: Deadline = this
+  next: Deadline = this
+
+  /** Called when the time has come. Deadlines that pass at once share one error. */
+  abstract miss(error: unknown): void
+
+  enter(end: Deadline): void {
+    this.previous = end.previous
+    this.next = end
+    end.previous.next = this
+    end.previous = this
+  }
+
+  leave(): void {
+    this.previous.next = this.next
+    this.next.previous = this.previous
+    this.previous = this
+    this.next = this
+  }
+}
+
+/**
+ * One request of a limiter to a store. It is the only object that a request costs here: it is the
+ * item of the store's queue and of the ring of deadlines, too.
+ */
+export class PendingAsk extends Deadline implements Ask {
   readonly op: DecidingOp
   checks: readonly Check[]
   readonly caller: AskOwner
-  /**
-   * The request that is decided, if other checks may follow for it: it waits for one deadline at
-   * most.
-   */
+  /** The request, if other checks may follow for it: all of them wait for one deadline at most. */
   readonly request: object | undefined
   keys: readonly string[] = noKeys
-  /** For the denials: the number of changes to keys when the store was asked. */
+  /** For the denials: the number of changes to keys, and the simulated time, of the question. */
   changes = 0
-  /** For the denials: when the store was asked, in ms of a simulated clock. */
   simulatedMs = 0
-  /** The answer, as soon as there is one. */
   decision: Decision | undefined = undefined
   /** The decision that was given when the deadline passed. */
   meanwhile: Decision | undefined = undefined
@@ -83,9 +107,102 @@ export class PendingAsk extends DeadlineEntry implements Ask {
   }
 
   override miss(error: unknown): void {
+    if (this.decision) return
     this.meanwhile = this.caller.onDeadline(this, error)
     this.#resolve?.(this.meanwhile)
   }
 }
 
 const noKeys: readonly string[] = []
+
+class OtherDeadline extends Deadline {
+  readonly miss: (error: unknown) => void
+
+  constructor(miss: (error: unknown) => void) {
+    super()
+    this.miss = miss
+  }
+}
+
+/** Lateness (ms) that shows a blocked event loop: answers may lie in the socket. */
+const toleratedLateMs = 5
+
+/** Deadlines of one duration. They pass in the order of arrival, so one timer serves them all. */
+export class Deadlines {
+  readonly durationMs: number
+  readonly #reason: () => Error | undefined
+  /** Closes the ring: the first deadline comes after it. */
+  readonly #end: Deadline = new OtherDeadline(() => undefined)
+  #isTimed = false
+  #mayExtend = true
+
+  /** @param reason returns the cause of a missing answer, if it is known */
+  constructor(durationMs: number, reason: () => Error | undefined) {
+    this.durationMs = durationMs
+    this.#reason = reason
+  }
+
+  add(deadline: Deadline): void {
+    deadline.dueAt = monotonicMs() + this.durationMs
+    deadline.enter(this.#end)
+    if (!this.#isTimed) this.#schedule(this.durationMs)
+  }
+
+  /** @param error for all that are missed @default that of a store that did not answer in time */
+  missUntil(untilMs: number, error?: unknown): void {
+    const missed: Deadline[] = []
+    for (let first = this.#end.next; first !== this.#end; first = this.#end.next) {
+      if (first.dueAt > untilMs) break
+      first.leave()
+      missed.push(first)
+    }
+    if (missed.length === 0) return
+    const shared = error ?? this.#late()
+    for (const deadline of missed) deadline.miss(shared)
+  }
+
+  #schedule(delayMs: number): void {
+    this.#isTimed = true
+    startQuietTimer(() => this.#fire(), Math.max(1, Math.ceil(delayMs)))
+  }
+
+  #fire(): void {
+    this.#isTimed = false
+    const first = this.#end.next
+    const nowMs = monotonicMs()
+    if (this.#mayExtend && first !== this.#end && nowMs - first.dueAt > toleratedLateMs) {
+      this.#mayExtend = false
+      this.#schedule(1)
+      return
+    }
+    this.#mayExtend = true
+    this.missUntil(nowMs)
+    const { next } = this.#end
+    if (next !== this.#end && !this.#isTimed) this.#schedule(next.dueAt - monotonicMs())
+  }
+
+  #late(): SluiceError {
+    const message = `the store did not answer within ${this.durationMs} ms`
+    const reason = this.#reason()
+    if (!reason) return new SluiceError('SLUICE_STORE_DEADLINE', message)
+    const { cause = reason } = reason
+    return new SluiceError('SLUICE_STORE_DEADLINE', `${message}; ${reason.message}`, { cause })
+  }
+}
+
+/** Returns a promise that calls `onMissed` and rejects if the deadline passes first. */
+export function inTime<T>(
+  value: MaybePromise<T>,
+  deadlines: Deadlines,
+  onMissed: (error: unknown) => void,
+): Promise<T> {
+  if (!isPromise(value)) return Promise.resolve(value)
+  return new Promise((resolve, reject) => {
+    const deadline = new OtherDeadline((error) => {
+      onMissed(error)
+      reject(error)
+    })
+    deadlines.add(deadline)
+    value.then(resolve, reject).finally(() => deadline.leave())
+  })
+}

@@ -7,8 +7,8 @@ import type { StoreHealth } from '../model/store-health.ts'
 import { SluiceError } from '../options/errors.ts'
 import { processWide } from '../runtime/process-wide.ts'
 import { Changes } from './changes.ts'
-import { DeadlinesByDuration } from './deadlines.ts'
 import { OutageWatch } from './outage-watch.ts'
+import { type CallingLimiter, Deadlines } from './pending-ask.ts'
 import { StoreMonitor } from './store-monitor.ts'
 
 /** All that the limiters of a store share in one process. */
@@ -20,7 +20,6 @@ export class SharedStore {
     isAway: () => this.isAway,
     isPaid: (receipt) => this.fallback.debts.isPaid(receipt),
   })
-  readonly deadlines: DeadlinesByDuration
   readonly fallback: Fallback
   readonly outage: OutageWatch
   readonly changes: Changes
@@ -28,6 +27,8 @@ export class SharedStore {
   isRemote = false
   /** Requests that have waited their time out; `undefined` until there is one. */
   timedOut: WeakSet<object> | undefined = undefined
+  /** By their duration in ms. */
+  readonly #deadlines = new Map<number, Deadlines>()
   readonly #heard = new WeakSet<Store>()
   /** Any of its stores: they share a connection. */
   #store: Store | undefined
@@ -35,16 +36,27 @@ export class SharedStore {
   constructor(memory: MemoryStore) {
     this.memory = memory
     this.fallback = new Fallback(memory)
-    this.deadlines = new DeadlinesByDuration(() => this.#store?.telemetry?.lastFailure)
-    this.outage = new OutageWatch(this.monitor, this.fallback, {
-      onAway: (error) => this.deadlines.missAll(error),
-      onBack: ({ store }) => void this.changes.payAll(store),
-    })
+    this.outage = new OutageWatch(this)
     this.changes = new Changes(this)
   }
 
   get isAway(): boolean {
     return this.outage.isUnderWay
+  }
+
+  onAway(error: unknown): void {
+    for (const each of this.#deadlines.values()) each.missUntil(Number.POSITIVE_INFINITY, error)
+  }
+
+  onBack({ store }: CallingLimiter): void {
+    void this.changes.payAll(store)
+  }
+
+  deadlinesOf(durationMs: number): Deadlines {
+    const reason = () => this.#store?.telemetry?.lastFailure
+    const deadlines = this.#deadlines.get(durationMs) ?? new Deadlines(durationMs, reason)
+    this.#deadlines.set(durationMs, deadlines)
+    return deadlines
   }
 
   noteTimedOut(request: object): void {
@@ -57,7 +69,7 @@ export class SharedStore {
     this.#heard.add(store)
     this.#store = store
     store.telemetry?.observe?.((event) => this.monitor.tell(event))
-    store.telemetry?.observeReturn?.(() => this.outage.retryNow())
+    store.telemetry?.observeReturn?.(() => this.outage.breaker.retryNow())
   }
 
   health({ fleet, region }: Store): StoreHealth {
@@ -85,7 +97,7 @@ export class SharedStore {
 }
 
 const sharedStores = processWide(
-  '@sluice/core/shared-stores/2',
+  '@sluice/core/shared-stores/3',
   () => new WeakMap<object, SharedStore>(),
 )
 

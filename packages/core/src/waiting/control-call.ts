@@ -1,7 +1,6 @@
 import { errorText, SluiceError } from '../options/errors.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import { withDeadline } from './timers.ts'
+import { monotonicMs, withDeadline } from './timers.ts'
 
 /** Share of the remaining time by which two clocks may drift apart meanwhile. */
 const driftShare = 0.01

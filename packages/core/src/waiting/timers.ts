@@ -1,10 +1,15 @@
 import { durationMs } from '../options/duration.ts'
 import { invalid } from '../options/options.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
 
 /** Every runtime has timers; those of Node can let the process end. */
 declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
 declare function clearTimeout(timer: unknown): void
+declare const performance: { now(): number }
+
+/** Milliseconds of a clock that never steps, since some moment. */
+export function monotonicMs(): number {
+  return performance.now()
+}
 
 /** The part of an `AbortSignal` that waits need; every runtime has one. */
 export interface StopSignal {
@@ -16,10 +21,7 @@ export interface StopSignal {
 /** The longest delay of a timer, in ms. Longer ones overflow and fire at once. */
 export const maxTimerMs: number = 2 ** 31 - 1
 
-/**
- * Starts the global timer, which tests can fake, unlike that of `node:timers/promises`. Returns
- * what stops it.
- */
+/** Starts the global timer, which tests can fake. Returns what stops it. */
 export function startTimer(callback: () => void, delayMs: number): () => void {
   const timer = setTimeout(callback, Math.min(delayMs, maxTimerMs))
   return () => clearTimeout(timer)

@@ -19,10 +19,7 @@ interface TurnOptions<Grant> {
   readonly signal?: StopSignal | undefined
   /** The longest wait, in ms. @default no bound */
   readonly maxWaitMs?: number
-  /**
-   * Called with the units, before the next waiter asks. If it rejects, the wait rejects, and the
-   * units are spent.
-   */
+  /** Called before the next waiter asks. If it rejects, so does the wait. */
   readonly begin?: (grant: Grant) => Promise<void>
 }
 
@@ -32,17 +29,13 @@ type Turn<Grant> = { readonly grant: Grant } | { readonly left: 'timeout' | 'abo
 interface Waiter<Grant> {
   readonly cost: number
   readonly priority: number
-  readonly leave: (left: 'timeout' | 'aborted' | 'closed') => void
-  readonly take: (grant: Grant) => Promise<void>
+  readonly end: (turn: Turn<Grant>) => Promise<void>
 }
 
 /** The delay (ms) until the source is asked again after an unexpected error. */
 const errorRetryMs = 1_000
 
-/**
- * Gives units to the waiters of this process one after the other. Only the first waiter asks, so a
- * process has one ask under way.
- */
+/** Gives units to waiters one after the other. Only the first waiter asks. */
 export class TurnQueue<Grant> {
   readonly #source: UnitSource<Grant>
   readonly #waiters: Waiter<Grant>[] = []
@@ -66,47 +59,31 @@ export class TurnQueue<Grant> {
   }: TurnOptions<Grant> = {}): Promise<Turn<Grant>> {
     if (signal?.aborted) return Promise.resolve({ left: 'aborted' })
     return new Promise((resolve, reject) => {
-      const end = (): void => {
+      const end = async (turn: Turn<Grant>): Promise<void> => {
         stopTimer?.()
         signal?.removeEventListener('abort', abort)
-        const at = this.#waiters.indexOf(waiter)
-        if (at !== -1) this.#waiters.splice(at, 1)
+        this.#waiters.splice(this.#waiters.indexOf(waiter), 1)
+        try {
+          if ('grant' in turn) await begin?.(turn.grant)
+          resolve(turn)
+        } catch (error) {
+          reject(error)
+        }
       }
-      const waiter: Waiter<Grant> = {
-        cost,
-        priority,
-        leave: (left) => {
-          end()
-          resolve({ left })
-        },
-        take: async (grant) => {
-          end()
-          try {
-            await begin?.(grant)
-            resolve({ grant })
-          } catch (error) {
-            reject(error)
-          }
-        },
-      }
-      const abort = (): void => waiter.leave('aborted')
-      const stopTimer =
-        maxWaitMs === undefined ? undefined : startTimer(() => waiter.leave('timeout'), maxWaitMs)
+      const waiter = { cost, priority, end }
+      const abort = () => void end({ left: 'aborted' })
+      const late = () => void end({ left: 'timeout' })
+      const stopTimer = maxWaitMs === undefined ? undefined : startTimer(late, maxWaitMs)
       signal?.addEventListener('abort', abort)
-      this.#add(waiter)
+      const before = this.#waiters.findLastIndex((other) => other.priority >= priority)
+      this.#waiters.splice(before + 1, 0, waiter)
       if (!this.#isAsking) void this.#askOn()
     })
   }
 
   close(): void {
-    for (const waiter of [...this.#waiters]) waiter.leave('closed')
+    for (const { end } of [...this.#waiters]) void end({ left: 'closed' })
     this.#wake()
-  }
-
-  #add(waiter: Waiter<Grant>): void {
-    let at = this.#waiters.length
-    while (at > 0 && (this.#waiters[at - 1]?.priority ?? 0) < waiter.priority) at -= 1
-    this.#waiters.splice(at, 0, waiter)
   }
 
   async #askOn(): Promise<void> {
@@ -126,7 +103,7 @@ export class TurnQueue<Grant> {
       // The waiter may have left, or another may have come before it. The waiter that is first now,
       // and costs as much, gets the units.
       const first = this.#waiters[0]
-      if (first?.cost === cost) await first.take(answer.grant)
+      if (first?.cost === cost) await first.end(answer)
       else await this.#source.giveBack(answer.grant)
       return 0
     } catch (error) {
