@@ -34,16 +34,6 @@ export interface CellOptions {
   readonly prefetch?: boolean
 }
 
-/** When the phases of a cell began, by `monotonicMs`. */
-interface Marks {
-  readonly loaded: number
-  readonly begun: number
-  readonly ended: number
-  /** All traffic is back at the store. */
-  readonly recovered: number
-  readonly stopped: number
-}
-
 export interface FleetRun {
   readonly framework: Framework
   readonly apis: readonly Pick<Api, 'events' | 'storeErrors' | 'unhandled'>[]
@@ -56,7 +46,7 @@ export interface FleetRun {
 }
 
 export interface CellRun extends CellOptions {
-  readonly marks: Marks
+  readonly marks: Awaited<ReturnType<typeof marksUnderLoad>>
   readonly fleets: readonly FleetRun[]
   /** Of this process, which sends the requests and passes on what Redis replies. */
   readonly loop: readonly LoopDelay[]
@@ -108,11 +98,12 @@ async function runUnderLoad(
   return { ...options, marks, fleets: runs }
 }
 
+/** When the phases of a cell began, by `monotonicMs`: by `recovered` all traffic is back at the store. */
 async function marksUnderLoad(
   rig: RunningRig,
   fleets: readonly Fleet[],
   { options, end }: { options: CellOptions; end: EndFault | undefined },
-): Promise<Marks> {
+) {
   const { beforeMs, lastsMs } = options
   const loaded = monotonicMs()
   if (!end) await sleep(beforeMs)
