@@ -112,6 +112,6 @@ function round(value: number): number {
   return Math.round(value * 100) / 100
 }
 
-function escapeXml(text: string): string {
+export function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
 }
