@@ -34,7 +34,7 @@ function allowedCores(): readonly number[] {
 }
 
 /** Reads the list at the end of what `taskset -c -p` prints, such as `0,2-4`. */
-export function coresIn(printed: string): readonly number[] {
+function coresIn(printed: string): readonly number[] {
   const list = /([\d,-]+)\s*$/.exec(printed)?.[1] ?? ''
   return list
     .split(',')

@@ -45,7 +45,7 @@ export const http: Suite = {
     for (const { pid } of servers.all) pinning.pin('servers', pid)
     pinning.pin('load and Redis', redis.pid)
     pinning.pin('load and Redis', process.pid)
-    for (const traffic of [allowed, denied]) {
+    for (const traffic of traffics) {
       const chosen = cases.filter((one) => one.traffic === traffic.name)
       if (chosen.length > 0) await runTraffic(bench, chosen, { redis, servers, traffic })
     }
@@ -61,31 +61,12 @@ function takesPart({ framework, store }: HttpContender): (one: HttpCase) => bool
 
 type Servers = Workers<HttpProtocol, HttpContender>
 
-interface Traffic {
-  readonly name: HttpCase['traffic']
-  readonly limit: number
-  readonly windowMs: number
-  /** What every answer has to be, bare ones aside. */
-  readonly status: number
-  /** In a quick run. Until the JIT is done a request costs several times as much. */
-  readonly warmUpMs: number
-}
-
-const allowed: Traffic = {
-  name: 'allowed',
-  limit: 5_000,
-  windowMs: 60_000,
-  status: 200,
-  warmUpMs: 600,
-}
-/** Few enough that the warm-up uses them up, for so long that none comes back. */
-const denied: Traffic = {
-  name: 'denied',
-  limit: 1,
-  windowMs: 3_600_000,
-  status: 429,
-  warmUpMs: 300,
-}
+/** `status` is that of every answer, bare ones aside; `warmUpMs` that of a quick run: until the JIT is done a request costs several times as much. */
+const traffics = [
+  { name: 'allowed', limit: 5_000, windowMs: 60_000, status: 200, warmUpMs: 600 },
+  // Few enough that the warm-up uses them up, for so long that none comes back.
+  { name: 'denied', limit: 1, windowMs: 3_600_000, status: 429, warmUpMs: 300 },
+] as const
 
 /** A slow server may have met some of its clients in no warm-up. */
 const mostlyRight = 0.995
@@ -95,7 +76,7 @@ const mayFail = 0.005
 interface Stage {
   readonly redis: BenchRedis
   readonly servers: Servers
-  readonly traffic: Traffic
+  readonly traffic: (typeof traffics)[number]
 }
 
 async function runTraffic(bench: Bench, cases: readonly HttpCase[], stage: Stage): Promise<void> {
