@@ -1,4 +1,4 @@
-/** A prime that divides no number of keys, so that each key occurs once, in an order without a pattern. */
+/** A prime that divides no number of keys: each key occurs once, and not in the order of the numbers. */
 const stride = 7_919
 
 export function clientKeys(count: number): string[] {
