@@ -12,8 +12,6 @@ export interface TimedEvent {
   readonly event: ResilienceEvent
 }
 
-export type Api = Awaited<ReturnType<typeof startApiProcess>>
-
 export interface FleetSettings extends Omit<ApiSettings, 'connection'> {
   readonly connections: readonly Connection[]
 }

@@ -21,8 +21,6 @@ export function choosePinning<Side extends string>(first: Side, second: Side) {
   }
 }
 
-export type Pinning<Side extends string> = ReturnType<typeof choosePinning<Side>>
-
 /** None without `taskset`, which Linux has in util-linux. */
 function allowedCores(): readonly number[] {
   try {
