@@ -72,32 +72,20 @@ describe.each(packages())('the files of $folder', ({ folder, manifest }) => {
   })
 })
 
-describe('the checks', () => {
+it('the checks find circles, imports across folders, and short files with one importer alone', () => {
   const graphFrom = (files: Readonly<Record<string, readonly string[]>>): Graph =>
     new Map(Object.entries(files))
+  expect(circlesIn(graphFrom({ a: ['b', 'c'], b: ['d'], c: ['d'], d: [] }))).toEqual([])
+  const circles = graphFrom({ a: ['a'], b: ['c'], c: ['d'], d: ['c'] })
+  expect(circlesIn(circles)).toEqual(['a → a', 'c → d → c'])
 
-  it('find circles of every length, and none where imports go one way', () => {
-    expect(circlesIn(graphFrom({ a: ['b', 'c'], b: ['d'], c: ['d'], d: [] }))).toEqual([])
-    const circles = graphFrom({ a: ['a'], b: ['c'], c: ['d'], d: ['c'] })
-    expect(circlesIn(circles)).toEqual(['a → a', 'c → d → c'])
-  })
+  const files = { 'a/one': ['a/two', 'b/one'], 'b/one': ['c/one'], index: ['a/one', 'c/one'] }
+  const folders = [...foldersOf(graphFrom(files), ['index'])]
+  expect(folders).toEqual(Object.entries({ a: ['b'], b: ['c'] }))
 
-  it('join folders by the imports of their files, and not by those of entries', () => {
-    const files = { 'a/one': ['a/two', 'b/one'], 'b/one': ['c/one'], index: ['a/one', 'c/one'] }
-    const folders = [...foldersOf(graphFrom(files), ['index'])]
-    expect(folders).toEqual(Object.entries({ a: ['b'], b: ['c'] }))
-  })
-
-  it('find short files with one importer alone', () => {
-    const graph = graphFrom({
-      long: [],
-      shared: [],
-      crumb: [],
-      a: ['long', 'shared', 'crumb'],
-      b: ['shared'],
-    })
-    expect(crumbsIn(graph, (file) => (file === 'long' ? 25 : 24))).toEqual(['crumb'])
-  })
+  const sized = { long: [], shared: [], crumb: [], a: ['long', 'shared', 'crumb'], b: ['shared'] }
+  const crumbs = crumbsIn(graphFrom(sized), (file) => (file === 'long' ? 25 : 24))
+  expect(crumbs).toEqual(['crumb'])
 })
 
 function entriesOf(folder: string, manifest: Manifest): readonly string[] {

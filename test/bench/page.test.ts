@@ -32,39 +32,47 @@ function rounded(figure: string): string {
   return value >= 9.95 ? String(Math.round(value)) : value.toPrecision(2)
 }
 
+/** Holds each row of a table of the page against the results, by its first cell. */
+function holds(heading: string, found: (first: string, ...more: string[]) => readonly unknown[]) {
+  it.each(rowsOf(section(page, `## ${heading}`)).slice(2))(
+    `has the ratios of the results: ${heading}, %s`,
+    (first = '', ...shown) => expect(shown).toEqual(found(first, ...shown)),
+  )
+}
+
 describe('docs/performance.md', () => {
   const inFlight = rowsOf(section(page, '## Redis, by requests in flight')).slice(2)
 
-  it.each(inFlight)('has the ratios of the results with %s in flight', (count, ...shown) => {
-    const of = (subject: string) =>
-      ratios('concurrency', `${count} in flight`, `sluice ${subject}`, 'rate-limit-redis')
-    expect(shown).toEqual([...of('sliding-log'), ...of('fixed-window')])
+  holds('Redis, by requests in flight', (count) =>
+    ['sluice sliding-log', 'sluice fixed-window'].flatMap((subject) =>
+      ratios('concurrency', `${count} in flight`, subject, 'rate-limit-redis'),
+    ),
+  )
+
+  holds('HTTP', (kind) => {
+    const [connections, traffic] = kind.split(', ')
+    return ['Express', 'Fastify'].flatMap((framework) =>
+      ['memory', 'redis'].map((store) => {
+        const peer = framework === 'Express' ? 'express-rate-limit' : '@fastify/rate-limit'
+        const name = `${traffic}, ${connections} connections, ${framework}, ${store}`
+        return ratios('http', name, `sluice, ${framework}, ${store}`, `${peer}, ${store}`)[1]
+      }),
+    )
   })
 
-  it.each(rowsOf(section(page, '## HTTP')).slice(2))(
-    'has the ratios of the results for servers: %s',
-    (kind = '', ...shown) => {
-      const [connections, traffic] = kind.split(', ')
-      const found = ['Express', 'Fastify'].flatMap((framework) =>
-        ['memory', 'redis'].map((store) => {
-          const peer = framework === 'Express' ? 'express-rate-limit' : '@fastify/rate-limit'
-          const name = `${traffic}, ${connections} connections, ${framework}, ${store}`
-          return ratios('http', name, `sluice, ${framework}, ${store}`, `${peer}, ${store}`)[1]
-        }),
-      )
-      expect(shown).toEqual(found)
-    },
+  holds('Refused floods', (peer) =>
+    ['one hot key', '10,000 keys'].map((kind) => {
+      const name = peer.replace(/ with `(\w+)`/, ' ($1)')
+      return ratios('concurrency', `refused flood, ${kind}`, 'sluice sliding-log', name)[0]
+    }),
   )
 
-  it.each(rowsOf(section(page, '## Refused floods')).slice(2))(
-    'has the ratios of the results for floods: %s',
-    (peer = '', ...shown) => {
-      const name = peer.replace(/ with `(\w+)`/, ' ($1)')
-      const of = (kind: string) =>
-        ratios('concurrency', `refused flood, ${kind}`, 'sluice sliding-log', name)[0]
-      expect(shown).toEqual([of('one hot key'), of('10,000 keys')])
-    },
-  )
+  holds('Memory store', (peer, _hot, _many, heap) => {
+    const of = (name: string) =>
+      ratios('memory', name, 'sluice sliding-log, decide()', peer.replaceAll('`', ''))
+    const [hot, many] = ['allowed, 10 hot keys', 'allowed, many keys'].map((name) => of(name)[1])
+    return [hot, many, heap, ...of('many fresh keys, which expire')]
+  })
 
   it.each(rowsOf(section(page, '## Hot keys with `prefetch`')).slice(2))(
     'has the ratios of the results for prefetch: %s a minute, %s processes',
@@ -78,17 +86,6 @@ describe('docs/performance.md', () => {
       expect(row[0]).toBe(ours)
       const commands = Number(row[head.indexOf('Redis commands')]) * 100
       expect(Number.parseFloat(share)).toBeCloseTo(commands, commands < 0.1 ? 2 : 1)
-    },
-  )
-
-  it.each(rowsOf(section(page, '## Memory store')).slice(2))(
-    'has the ratios of the results for memory: %s',
-    (peer = '', hot, many, _, pause) => {
-      const of = (name: string) =>
-        ratios('memory', name, 'sluice sliding-log, decide()', peer.replaceAll('`', ''))
-      expect(of('allowed, 10 hot keys')[1]).toBe(hot)
-      expect(of('allowed, many keys')[1]).toBe(many)
-      expect(of('many fresh keys, which expire')).toEqual([pause])
     },
   )
 

@@ -21,7 +21,7 @@ import {
   type HistoryLine,
 } from '@sluice/testing/histories'
 import fc from 'fast-check'
-import { weighted } from '../support/weighted.ts'
+import { type Drawn, weighted } from '../support/weighted.ts'
 import { type VirtualProcess, VirtualTime } from './virtual-time.ts'
 
 /** The product that is tried: its sources, or a copy with a planted fault. */
@@ -83,14 +83,7 @@ const step = fc.record({
   waitMs: fc.oneof(fc.nat({ max: 8 }), fc.nat({ max: 8 }), fc.nat({ max: 400 })),
 })
 
-type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
-
-interface Plan {
-  readonly seed: number
-  readonly steps: readonly Step[]
-}
-
-export const plans: fc.Arbitrary<Plan> = fc.record({
+export const plans = fc.record({
   seed: fc.nat(),
   steps: fc.array(step, { minLength: 20, maxLength: 120 }),
 })
@@ -264,7 +257,11 @@ export function brokenBy({ promises }: FleetKind, { lines, law }: FleetRun): rea
 }
 
 /** Runs a plan in virtual time. All of core is the product's own; the network is simulated. */
-export async function runFleet(core: Core, kind: FleetKind, plan: Plan): Promise<FleetRun> {
+export async function runFleet(
+  core: Core,
+  kind: FleetKind,
+  plan: Drawn<typeof plans>,
+): Promise<FleetRun> {
   using time = new VirtualTime(plan.seed)
   const fleet = new Fleet(time, core, kind)
   for (const each of plan.steps) await fleet.act(each)
@@ -328,7 +325,14 @@ class Fleet {
     return Object.assign(process, { links: local ? [global, local] : [global], limiter })
   }
 
-  async act({ process: index, key, requests, cost, action, waitMs }: Step): Promise<void> {
+  async act({
+    process: index,
+    key,
+    requests,
+    cost,
+    action,
+    waitMs,
+  }: Drawn<typeof step>): Promise<void> {
     const process = this.#processes[index]
     if (!process) return
     const { links, limiter } = process

@@ -66,8 +66,4 @@ describe('the checker of histories', () => {
       expect(await findingsOf(faulty, fault.shownBy, client)).not.toEqual([])
     },
   )
-
-  it('has 30 planted faults to find', () => {
-    expect(plantedFaults.length).toBeGreaterThanOrEqual(30)
-  })
 })

@@ -4,24 +4,17 @@ import { join } from 'node:path'
 import { build } from 'esbuild'
 import { root } from '../support/workspace.ts'
 
-/** A small fault in the sources, and the way of deciding that shows it: a sequence of one algorithm, or a fleet. */
-export interface PlantedFault {
-  readonly file: string
-  readonly find: string
-  readonly replace: string
-  readonly shownBy: string
-}
-
 type Row = readonly [find: string, replace: string]
 
-const of = (file: string, shownBy: string, ...rows: readonly Row[]): PlantedFault[] =>
+/** Small faults in a source, and the way of deciding that shows them: a sequence of one algorithm, or a fleet. */
+const of = (file: string, shownBy: string, ...rows: readonly Row[]) =>
   rows.map(([find, replace]) => ({ file, find, replace, shownBy }))
 
 const log = 'core/src/algorithms/sliding-log.ts'
 const window = 'core/src/algorithms/fixed-window.ts'
 const lua = 'redis/src/scripts/generated/lua.ts'
 
-export const plantedFaults: readonly PlantedFault[] = [
+export const plantedFaults = [
   ...of(
     ...([log, 'sliding-log'] as const),
     ['const cutMs = now - check.policy.windowMs', 'const cutMs = now - check.policy.windowMs + 1'],
@@ -89,7 +82,7 @@ export const plantedFaults: readonly PlantedFault[] = [
 ]
 
 /** Bundles a package with a fault in it. Returns the path of the bundle. */
-export async function plant({ file, find, replace }: PlantedFault): Promise<string> {
+export async function plant({ file, find, replace }: (typeof plantedFaults)[number]) {
   const path = join(root, 'packages', file)
   const outfile = join(root, 'test/node_modules/.cache/sluice', `${randomUUID()}.mjs`)
   const source = await readFile(path, 'utf8')

@@ -2,6 +2,7 @@ import type { Check, Outcome, PolicyOptions, Receipt, Store } from '@sluice/core
 import type { HistoryLaw, HistoryLine } from '@sluice/testing/histories'
 import fc from 'fast-check'
 import { policiesOf } from '../stores/traces.ts'
+import type { Drawn } from '../support/weighted.ts'
 
 const limit = 6
 const windowMs = 1_000
@@ -17,13 +18,11 @@ const step = fc.record({
 
 export const sequences = fc.array(step, { minLength: 50, maxLength: 150 })
 
-type Steps = typeof sequences extends fc.Arbitrary<infer Value> ? Value : never
-
 /** One client after the other asks a store, and what becomes of them is known to the millisecond. */
 export async function runSequence(
   store: Store,
   setNow: (ms: number) => void,
-  { algorithm, steps }: { algorithm: string; steps: Steps },
+  { algorithm, steps }: { algorithm: string; steps: Drawn<typeof sequences> },
 ): Promise<{ lines: readonly HistoryLine[]; law: HistoryLaw }> {
   const own = { name: 'a', limit, window: windowMs, algorithm } as PolicyOptions
   const [policy, wide] = policiesOf([own, { name: 'wide', limit: 1_000_000, window: '1m' }])

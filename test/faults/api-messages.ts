@@ -46,7 +46,7 @@ export type ApiTold =
   | { readonly type: 'unhandled'; readonly message: string }
 
 /** What a process has measured of itself so far. */
-export interface ApiReport {
+interface ApiReport {
   readonly requests: readonly RequestTimes[]
   readonly loop: readonly LoopDelay[]
   /** Keys of which the store has still to be told what was admitted without it. */

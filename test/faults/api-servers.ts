@@ -1,23 +1,16 @@
-import { once } from 'node:events'
 import type { IncomingMessage, Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { FailureMode } from '@sluice/core'
 import { rateLimit } from '@sluice/express'
 import { rateLimitPlugin } from '@sluice/fastify'
 import type { GuardOptions } from '@sluice/http'
 import express, { type RequestHandler } from 'express'
 import fastify from 'fastify'
+import { serve } from '../support/serve.ts'
 import type { Framework } from './api-messages.ts'
 
 export interface LimitedRoute {
   readonly mode: FailureMode
   readonly limits: GuardOptions<unknown, never>
-}
-
-export interface ApiServer {
-  readonly port: number
-  /** Ends all connections, and resolves when the server is closed. */
-  close(): Promise<void>
 }
 
 /** Sees all requests: as they arrive, as they are given to a limiter, and as it lets them pass. */
@@ -27,15 +20,11 @@ export interface ApiWatch {
   passes(request: IncomingMessage): void
 }
 
-export function startApi(
-  framework: Framework,
-  routes: readonly LimitedRoute[],
-  watch: ApiWatch,
-): Promise<ApiServer> {
+export function startApi(framework: Framework, routes: readonly LimitedRoute[], watch: ApiWatch) {
   return framework === 'express' ? startExpress(routes, watch) : startFastify(routes, watch)
 }
 
-async function startExpress(routes: readonly LimitedRoute[], watch: ApiWatch): Promise<ApiServer> {
+async function startExpress(routes: readonly LimitedRoute[], watch: ApiWatch) {
   const app = express()
   for (const { mode, limits } of routes) {
     const ask: RequestHandler = (req, _res, next) => {
@@ -47,22 +36,14 @@ async function startExpress(routes: readonly LimitedRoute[], watch: ApiWatch): P
       res.send('passed')
     })
   }
-  const server = app.listen(0, '127.0.0.1')
+  const { server, port, close } = await serve(app)
   // As Fastify's: a connection that is closed just as a client uses it again would look like a request without an answer.
   server.keepAliveTimeout = 72_000
   watch.requestsOf(server)
-  await once(server, 'listening')
-  return {
-    port: (server.address() as AddressInfo).port,
-    async close() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
-  }
+  return { port, close }
 }
 
-async function startFastify(routes: readonly LimitedRoute[], watch: ApiWatch): Promise<ApiServer> {
+async function startFastify(routes: readonly LimitedRoute[], watch: ApiWatch) {
   const app = fastify({ forceCloseConnections: true })
   for (const { mode, limits } of routes) {
     app.register(async (scope) => {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PolicyOptions } from '@sluice/core'
 import { until } from '../support/until.ts'
-import type { ApiReport, Framework, Route } from './api-messages.ts'
+import type { Framework, Route } from './api-messages.ts'
 import type { EndFault, Fault } from './fault.ts'
-import { type Api, type Fleet, startFleet } from './fleet.ts'
+import { type Fleet, startFleet } from './fleet.ts'
 import { ask, type Sample, type Stream, startLoad } from './load.ts'
 import { type RunningRig, startRig } from './rig.ts'
 import { type LoopDelay, monotonicMs, watchLoop } from './timing.ts'
@@ -34,29 +34,10 @@ export interface CellOptions {
   readonly prefetch?: boolean
 }
 
-/** When the phases of a cell began, by `monotonicMs`. */
-interface Marks {
-  readonly loaded: number
-  readonly begun: number
-  readonly ended: number
-  /** All traffic is back at the store. */
-  readonly recovered: number
-  readonly stopped: number
-}
-
-export interface FleetRun {
-  readonly framework: Framework
-  readonly apis: readonly Pick<Api, 'events' | 'storeErrors' | 'unhandled'>[]
-  readonly reports: readonly ApiReport[]
-  readonly samples: readonly Sample[]
-  /** Units that the store knows of for the hot key of the route `fallback`. */
-  readonly chargedInAll: number | undefined
-  /** Whether each process ended by itself when it was closed. */
-  readonly endedAlone: boolean
-}
+export type FleetRun = Awaited<ReturnType<typeof reportOn>>
 
 export interface CellRun extends CellOptions {
-  readonly marks: Marks
+  readonly marks: Awaited<ReturnType<typeof marksUnderLoad>>
   readonly fleets: readonly FleetRun[]
   /** Of this process, which sends the requests and passes on what Redis replies. */
   readonly loop: readonly LoopDelay[]
@@ -108,11 +89,12 @@ async function runUnderLoad(
   return { ...options, marks, fleets: runs }
 }
 
+/** When the phases of a cell began, by `monotonicMs`: by `recovered` all traffic is back at the store. */
 async function marksUnderLoad(
   rig: RunningRig,
   fleets: readonly Fleet[],
   { options, end }: { options: CellOptions; end: EndFault | undefined },
-): Promise<Marks> {
+) {
   const { beforeMs, lastsMs } = options
   const loaded = monotonicMs()
   if (!end) await sleep(beforeMs)
@@ -155,7 +137,7 @@ async function askUntilBack(fleet: Fleet): Promise<void> {
   }
 }
 
-async function reportOn(fleet: Fleet, samples: readonly Sample[]): Promise<FleetRun> {
+async function reportOn(fleet: Fleet, samples: readonly Sample[]) {
   const { framework } = fleet.settings
   const report = () => Promise.all(fleet.apis.map((api) => api.report()))
   const patientUntil = monotonicMs() + RECOVERY_TIMEOUT_MS
@@ -170,6 +152,7 @@ async function reportOn(fleet: Fleet, samples: readonly Sample[]): Promise<Fleet
     apis: fleet.apis,
     reports,
     samples: samples.filter((sample) => sample.framework === framework),
+    /** Units that the store knows of for the hot key of the route `fallback`. */
     chargedInAll: reports[0]?.chargedInAll,
     endedAlone: endings.every(Boolean),
   }

@@ -1,7 +1,8 @@
 import type { BreakerState, ResilienceEvent } from '@sluice/core'
 import { bundledScript } from '../support/bundled-script.ts'
 import { type Child, startChild } from '../support/child.ts'
-import type { ApiProtocol, ApiReport, ApiSettings, ApiTold, Connection } from './api-messages.ts'
+import type { ApiProtocol, ApiSettings, ApiTold, Connection } from './api-messages.ts'
+import type { SteppedClock } from './fault.ts'
 
 const script = await bundledScript(new URL('api-process.ts', import.meta.url))
 const EXIT_TIMEOUT_MS = 5_000
@@ -11,33 +12,13 @@ export interface TimedEvent {
   readonly event: ResilienceEvent
 }
 
-export interface Api {
-  readonly port: number
-  readonly events: readonly TimedEvent[]
-  /** Codes of what was told to `onStoreError`. */
-  readonly storeErrors: readonly { readonly at: number; readonly code: string }[]
-  /** Rejections that nobody handled, and errors that nobody caught. */
-  readonly unhandled: readonly string[]
-  readonly breaker: BreakerState
-  /** Whether failure modes decide for some of its requests at least. */
-  readonly isAway: boolean
-  stepClock(clock: 'ours' | 'store', byMs: number): Promise<void>
-  report(): Promise<ApiReport>
-  /** Closes server, store and client. Resolves to whether the process then ended by itself. */
-  close(): Promise<boolean>
-}
-
 export interface FleetSettings extends Omit<ApiSettings, 'connection'> {
   readonly connections: readonly Connection[]
 }
 
-export interface Fleet {
-  readonly settings: FleetSettings
-  readonly apis: readonly Api[]
-  close(): Promise<void>
-}
+export type Fleet = Awaited<ReturnType<typeof startFleet>>
 
-export async function startFleet(settings: FleetSettings, size: number): Promise<Fleet> {
+export async function startFleet(settings: FleetSettings, size: number) {
   const { connections, ...common } = settings
   const apis = await Promise.all(
     Array.from({ length: size }, (_, index) => {
@@ -49,11 +30,14 @@ export async function startFleet(settings: FleetSettings, size: number): Promise
   return { settings, apis, close: async () => void (await Promise.all(apis.map((a) => a.close()))) }
 }
 
-async function startApiProcess(settings: ApiSettings): Promise<Api> {
+async function startApiProcess(settings: ApiSettings) {
   const events: TimedEvent[] = []
+  /** Codes of what was told to `onStoreError`. */
   const storeErrors: { at: number; code: string }[] = []
+  /** Rejections that nobody handled, and errors that nobody caught. */
   const unhandled: string[] = []
   let breaker: BreakerState = 'closed'
+  /** Whether failure modes decide for some of its requests at least. */
   let isAway = false
   const onTold = (told: ApiTold): void => {
     if (told.type === 'unhandled') unhandled.push(told.message)
@@ -80,12 +64,13 @@ async function startApiProcess(settings: ApiSettings): Promise<Api> {
     get isAway() {
       return isAway
     },
-    stepClock: (clock, byMs) => child.ask('step-clock', { clock, byMs }),
+    stepClock: (clock: SteppedClock, byMs: number) => child.ask('step-clock', { clock, byMs }),
     report: () => child.ask('report', undefined),
     close: () => closeApi(child),
   }
 }
 
+/** Closes server, store and client. Resolves to whether the process then ended by itself. */
 async function closeApi(child: Child<ApiProtocol>): Promise<boolean> {
   const { exitCode, signalCode } = child.process
   if (exitCode !== null || signalCode !== null) return false

@@ -26,106 +26,85 @@ const strictWaits: WaitBounds = { overDeadlineMs: 50, openP99Ms: 2, isBusy: fals
 /** Of fewer the 99th percentile is one of the five longest, and says nothing. */
 const enoughForP99 = 500
 
-export interface Waits {
-  readonly count: number
-  readonly p50: number
-  readonly p99: number
-  readonly max: number
-}
-
-export interface Verdict {
-  readonly framework: FleetRun['framework']
-  readonly requests: number
-  readonly answered: number
-  /** What the routes of these modes answered while the breaker was open: let pass, and refused with 503. */
-  readonly modes: { readonly passedOpen: number; readonly refusedClosed: number }
-  /** From the begin of the fault until all traffic was back. */
-  readonly waits: Waits
-  /** Of requests while the breaker was open. */
-  readonly openWaits: Waits | undefined
-  /** The most that the hot key was admitted in a rolling window. */
-  readonly admitted: {
-    /** Windows in which every process was without the store; `undefined` where there were none. */
-    readonly cutOff: number | undefined
-    /** Any window at all. */
-    readonly most: number
-    /** Windows after all traffic was back. */
-    readonly after: number
-  }
-  readonly admittedInAll: number
-  readonly chargedInAll: number | undefined
-  readonly events: Readonly<Record<string, number>>
-  readonly reconciledUnits: number
-  /** How often a breaker opened without a fault, since the machine did not get on. */
-  readonly heldUp: number
-  /** From the end of the fault until all traffic was back. */
-  readonly recoveryMs: number
-  /** What is not as it should be; empty when all is. */
-  readonly problems: readonly string[]
-}
-
 /** A fleet that is cut off may admit a tenth more than the limit, and the onset one limit on top. */
 const cutOffShare = 1.1
 /** Of what is admitted while connections are lost all the time, that much at most is sent twice. */
 const resentShare = 0.1
 
-export function judge(cell: CellRun, fleet: FleetRun, bounds: WaitBounds = strictWaits): Verdict {
+export type Verdict = ReturnType<typeof judge>
+
+/** What became of a fleet, with its `problems`: empty when all is as it should be. */
+export function judge(cell: CellRun, fleet: FleetRun, bounds: WaitBounds = strictWaits) {
   const requests = measured(fleet)
   const { marks } = cell
-  const meanwhile = requests.filter(
-    ({ arrivedAt }) => arrivedAt >= marks.begun && arrivedAt <= marks.recovered,
-  )
-  const alone = withoutStore(fleet, requests)
-  const hot = requests.filter(
-    ({ route, key, status }) =>
-      route === 'fallback' && status === 200 && key === hotKey('fallback'),
-  )
-  const { events, reconciledUnits } = eventCounts(fleet)
-  const verdict = {
-    framework: fleet.framework,
-    requests: fleet.samples.length,
-    answered: fleet.samples.filter(({ status }) => status !== 0).length,
-    modes: {
-      passedOpen: alone.filter(({ route, status }) => route === 'open' && status === 200).length,
-      refusedClosed: alone.filter(({ route, status }) => route === 'closed' && status === 503)
-        .length,
-    },
-    waits: waitsOf(meanwhile),
-    openWaits: alone.length === 0 ? undefined : waitsOf(alone),
-    admitted: admittedBy(cell, fleet, hot),
-    admittedInAll: hot.length,
-    chargedInAll: cell.fault.ownClock ? undefined : fleet.chargedInAll,
-    events,
-    reconciledUnits,
-    heldUp: unexpectedOpenings(cell, fleet).filter(({ isHeldUp }) => isHeldUp).length,
-    recoveryMs: marks.recovered - marks.ended,
+  const groups = {
+    meanwhile: requests.filter(
+      ({ arrivedAt }) => arrivedAt >= marks.begun && arrivedAt <= marks.recovered,
+    ),
+    alone: withoutStore(fleet, requests),
+    hot: requests.filter(
+      ({ route, key, status }) =>
+        route === 'fallback' && status === 200 && key === hotKey('fallback'),
+    ),
   }
+  const { meanwhile, alone, hot } = groups
+  const figures = figuresOf(cell, fleet, groups)
   const { openP99Ms = Infinity } = bounds
-  const p99 = alone.length < enoughForP99 ? 0 : (verdict.openWaits?.p99 ?? 0)
+  const p99 = alone.length < enoughForP99 ? 0 : (figures.openWaits?.p99 ?? 0)
   const problems = [
-    ...answerProblems(verdict, requests, alone),
+    ...answerProblems(figures, requests, alone),
     ...(p99 > openP99Ms ? [`p99 ${p99.toFixed(2)} ms while the breaker was open`] : []),
     ...tooLong(cell, meanwhile, cell.deadlineMs + bounds.overDeadlineMs),
     // What is admitted tells of the machine where a breaker opened without a fault.
     ...(unexpectedOpenings(cell, fleet).some(({ isHeldUp }) => bounds.isBusy || isHeldUp)
       ? []
-      : admissionProblems(cell, fleet, verdict)),
-    ...chargeProblems(cell, verdict, { hot, reports: fleet.reports }),
-    ...eventProblems(cell, fleet, { figures: verdict, isBusy: bounds.isBusy }),
+      : admissionProblems(cell, fleet, figures)),
+    ...chargeProblems(cell, figures, { hot, reports: fleet.reports }),
+    ...eventProblems(cell, fleet, { figures, isBusy: bounds.isBusy }),
   ]
-  return { ...verdict, problems }
+  return { ...figures, problems }
 }
 
-function waitsOf(requests: readonly Measured[]): Waits {
+type Figures = ReturnType<typeof figuresOf>
+type Groups = Readonly<Record<'meanwhile' | 'alone' | 'hot', readonly Measured[]>>
+
+function figuresOf(cell: CellRun, fleet: FleetRun, { meanwhile, alone, hot }: Groups) {
+  const { marks } = cell
+  return {
+    framework: fleet.framework,
+    requests: fleet.samples.length,
+    answered: fleet.samples.filter(({ status }) => status !== 0).length,
+    /** What the routes of these modes answered while the breaker was open: let pass, and refused with 503. */
+    modes: {
+      passedOpen: alone.filter(({ route, status }) => route === 'open' && status === 200).length,
+      refusedClosed: alone.filter(({ route, status }) => route === 'closed' && status === 503)
+        .length,
+    },
+    /** From the begin of the fault until all traffic was back. */
+    waits: waitsOf(meanwhile),
+    /** Of requests while the breaker was open. */
+    openWaits: alone.length === 0 ? undefined : waitsOf(alone),
+    admitted: admittedBy(cell, fleet, hot),
+    admittedInAll: hot.length,
+    chargedInAll: cell.fault.ownClock ? undefined : fleet.chargedInAll,
+    ...eventCounts(fleet),
+    /** How often a breaker opened without a fault, since the machine did not get on. */
+    heldUp: unexpectedOpenings(cell, fleet).filter(({ isHeldUp }) => isHeldUp).length,
+    recoveryMs: marks.recovered - marks.ended,
+  }
+}
+
+function waitsOf(requests: readonly Measured[]) {
   const waits = requests.map(({ waitMs }) => waitMs)
   // Half of them are not delayed: less a delay that they did not have, they would take no time at all.
   const p50 = quantile(
     requests.map(({ tookMs }) => tookMs),
     0.5,
   )
-  return { count: waits.length, p50, p99: quantile(waits, 0.99), max: quantile(waits, 1) }
+  return { p50, p99: quantile(waits, 0.99), max: quantile(waits, 1) }
 }
 
+/** The most that the hot key was admitted in a rolling window. */
 function admittedBy(cell: CellRun, fleet: FleetRun, hot: readonly Measured[]) {
   // Clocks of stores count whole milliseconds: what is a window apart by them may be one less by ours.
   const within = (from: number, to: number) =>
@@ -140,6 +119,7 @@ function admittedBy(cell: CellRun, fleet: FleetRun, hot: readonly Measured[]) {
   const allOpen = Math.max(...openings)
   const isCutOff = cell.fault.store === 'gone' && ended - allOpen > 500
   return {
+    /** Of windows in which every process was without the store. */
     cutOff: isCutOff ? within(allOpen, ended) : undefined,
     most: within(loaded, stopped),
     after: within(recovered, stopped),
@@ -161,8 +141,6 @@ function eventCounts({ apis }: FleetRun) {
   for (const { code } of apis.flatMap((api) => api.storeErrors)) add(code)
   return { events, reconciledUnits }
 }
-
-type Figures = Omit<Verdict, 'problems'>
 
 function answerProblems(
   { requests: sent, answered }: Figures,

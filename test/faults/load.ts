@@ -69,14 +69,12 @@ export function startLoad(streams: readonly Stream[]) {
   }
 }
 
-interface Question {
-  readonly instance: number
-  readonly route: Route
-  readonly key: string
-}
-
 /** Sends one request to one process of a fleet, and resolves when it is answered or never will be. */
-export function ask({ apis, settings: { framework } }: Fleet, question: Question, agent?: Agent) {
+export function ask(
+  { apis, settings: { framework } }: Fleet,
+  question: Pick<Sample, 'instance' | 'route' | 'key'>,
+  agent?: Agent,
+) {
   const { instance, route, key } = question
   lastId += 1
   const sample: Sample = { id: lastId, framework, ...question, status: 0, retryAfter: undefined }

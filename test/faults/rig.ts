@@ -4,20 +4,16 @@ import { startRedisSentinel } from '../support/redis-sentinel.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import type { Connection } from './api-messages.ts'
-import type { EndFault, Fault, Rig, ServerFault } from './fault.ts'
+import type { Fault, Rig, ServerFault } from './fault.ts'
 import type { Fleet } from './fleet.ts'
 import { startTcpProxy } from './tcp-proxy.ts'
 
-export interface RunningRig extends AsyncDisposable {
-  /** Where APIs connect to: the processes of a fleet take them in turn. */
-  readonly connections: readonly Connection[]
-  attach(fleets: readonly Fleet[]): void
-  inflict(): Promise<EndFault>
-}
+export type RunningRig = Awaited<ReturnType<typeof startRig>>
 
-export async function startRig(fault: Fault): Promise<RunningRig> {
+/** Starts what a fault spoils, with `connections` to it, which the processes of a fleet take in turn. */
+export async function startRig(fault: Fault) {
   if (fault.topology === undefined) return startServerRig(fault)
-  const attach = () => undefined
+  const attach = (_fleets: readonly Fleet[]) => undefined
   if (fault.topology === 'sentinel') {
     const redis = await startRedisSentinel()
     const ports = redis.sentinels.map(({ port }) => port)
@@ -35,7 +31,7 @@ export async function startRig(fault: Fault): Promise<RunningRig> {
  * Starts a server, and a proxy before it. Their ports lie below those that the system gives to clients: one that connects to a port where
  * nobody listens could otherwise be given the same, and talk to itself.
  */
-async function startServerRig(fault: ServerFault): Promise<RunningRig> {
+async function startServerRig(fault: ServerFault) {
   const folder = temporaryFolder('faults')
   const persistence = ['--appendonly', 'yes', '--appendfsync', 'always', '--dir', folder.path]
   const args = fault.isPersistent ? persistence : []
@@ -59,8 +55,8 @@ async function startServerRig(fault: ServerFault): Promise<RunningRig> {
 
   const ports = fault.splitsFleet ? [server.port, proxy.port] : [proxy.port]
   return {
-    connections: ports.map((port) => ({ kind: 'single', ports: [port] })),
-    attach(some) {
+    connections: ports.map((port): Connection => ({ kind: 'single', ports: [port] })),
+    attach(some: readonly Fleet[]) {
       fleets = some
     },
     inflict: async () => fault.inflict(rig),

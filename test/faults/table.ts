@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { cpus } from 'node:os'
 import { findOrInstall } from '../support/programs.ts'
 import { type CellRun, limit } from './cell.ts'
-import type { Verdict, Waits } from './judge.ts'
+import type { Verdict } from './judge.ts'
 
 export interface JudgedCell {
   readonly cell: CellRun
@@ -64,7 +64,7 @@ function modes({ openWaits, modes: { passedOpen, refusedClosed } }: Verdict): st
   return openWaits ? `open ${passedOpen} × 200, closed ${refusedClosed} × 503` : '–'
 }
 
-function waits({ p50, p99, max }: Waits): string {
+function waits({ p50, p99, max }: Verdict['waits']): string {
   return `${p50.toFixed(1)} / ${p99.toFixed(1)} / ${max.toFixed(1)} ms`
 }
 

@@ -14,18 +14,7 @@ interface Disturbance {
   readonly cutEvery?: number
 }
 
-/** A proxy between clients and a server on 127.0.0.1, which does to the connections what networks do. */
-export interface TcpProxy extends AsyncDisposable {
-  readonly port: number
-  readonly connections: number
-  /** From now on, instead of what was before. */
-  disturb(disturbance: Disturbance): void
-  reset(): void
-  /** Resets all connections, and refuses new ones until `accept`. */
-  refuse(): Promise<void>
-  accept(): Promise<void>
-  close(): Promise<void>
-}
+export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>
 
 interface Connection {
   readonly client: Socket
@@ -33,8 +22,11 @@ interface Connection {
   replies: number
 }
 
-/** @param port where to listen; 0: anywhere */
-export async function startTcpProxy(serverPort: number, port = 0): Promise<TcpProxy> {
+/**
+ * Starts a proxy between clients and a server on 127.0.0.1, which does to the connections what networks do.
+ * @param port where to listen; 0: anywhere
+ */
+export async function startTcpProxy(serverPort: number, port = 0) {
   const open = new Set<Connection>()
   let disturbance: Disturbance = {}
   const listener = createServer({ noDelay: true }, accept)
@@ -86,10 +78,12 @@ export async function startTcpProxy(serverPort: number, port = 0): Promise<TcpPr
     get connections() {
       return open.size
     },
-    disturb(next) {
+    /** From now on, instead of what was before. */
+    disturb(next: Disturbance) {
       disturbance = next
     },
     reset,
+    /** Resets all connections, and refuses new ones until `accept`. */
     refuse: close,
     accept: async () => void (await listen(listener, ownPort)),
     close,

@@ -25,16 +25,12 @@ export function repeatedly(everyMs: number, action: () => unknown): () => Promis
 /** A delay of the event loop, which ended then. */
 export type LoopDelay = readonly [endedAt: number, lengthMs: number]
 
-export interface LoopWatch extends Disposable {
-  readonly delays: readonly LoopDelay[]
-}
-
 const RESOLUTION_MS = 1
 /** Timers count in whole milliseconds: to be late by one is no delay. */
 const TIMER_GRAIN_MS = 1
 
 /** Notes the delays of this process' event loop. By a timer of its own: the histogram of `perf_hooks` does not see the delay after which it is reset. */
-export function watchLoop(): LoopWatch {
+export function watchLoop() {
   const delays: LoopDelay[] = []
   let lookedAt = monotonicMs()
   const timer = setInterval(() => {

@@ -1,12 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createFetch, type Fetch } from '@sluice/client'
 
-/** A way to call an API until it answers. */
-export interface Contender {
-  readonly name: string
-  /** Makes a client of what sends the requests. */
-  clientOf(send: Fetch): Fetch
-}
+/** A way to call an API until it answers: a client of what sends the requests. */
+export type Contender = { readonly name: string; clientOf(send: Fetch): Fetch }
 
 /** Clients that come back until they are served, whatever it takes. */
 const patience = { retries: 1000, maxWaitMs: 120_000, maxTotalWaitMs: 120_000 }

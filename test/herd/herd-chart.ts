@@ -1,3 +1,4 @@
+import { escapeXml } from '../bench/report/line-chart.ts'
 import type { Herd } from './run-herd.ts'
 
 const width = 760
@@ -70,8 +71,4 @@ function lastMs({ arrivals }: Herd): number {
 
 function round(value: number): number {
   return Math.round(value * 10) / 10
-}
-
-function escapeXml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
 }

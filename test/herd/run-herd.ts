@@ -6,27 +6,13 @@ import { mostWithin } from '../support/most-within.ts'
 import type { Contender } from './contenders.ts'
 import type { Arrival } from './limited-api.ts'
 
-export interface Herd {
-  readonly name: string
-  readonly requests: number
-  readonly refusals: number
-  /** Until the last client was served, in ms. */
-  readonly tookMs: number
-  /** The most requests in any rolling second, of those sent after the first refusal was heard; of all where there was none. */
-  readonly busiestSecond: number
-  /** The same of those that arrived after the first refusal was sent, whenever they had been sent themselves. */
-  readonly busiestArrivals: number
-  /** Refusals of requests that were sent after the first one was heard. */
-  readonly lateRefusals: number
-  /** When requests arrived, in ms since the first one. */
-  readonly arrivals: readonly { readonly atMs: number; readonly isServed: boolean }[]
-}
+export type Herd = ReturnType<typeof figuresOf>
 
 /** Lets clients call a limited API, all at once and each until it is served, and counts what arrives there. */
 export async function runHerd(
   contender: Contender,
   { clients, limit }: { readonly clients: number; readonly limit: number },
-): Promise<Herd> {
+) {
   const api = fork(fileURLToPath(new URL('./limited-api.ts', import.meta.url)), [String(limit)])
   try {
     const [port] = await once(api, 'message')
@@ -64,7 +50,7 @@ function watched(): { send: Fetch; heardMs(): number } {
 function figuresOf(
   name: string,
   seen: { arrivals: readonly Arrival[]; tookMs: number; heardMs: number },
-): Herd {
+) {
   const arrivals = [...seen.arrivals].sort((a, b) => a.atMs - b.atMs)
   const firstMs = arrivals[0]?.atMs ?? 0
   const isHeard = Number.isFinite(seen.heardMs)
@@ -74,8 +60,11 @@ function figuresOf(
     name,
     requests: arrivals.length,
     refusals: arrivals.filter(({ status }) => status === 429).length,
+    /** Until the last client was served. */
     tookMs: seen.tookMs,
+    /** The most requests in any rolling second, of those sent after the first refusal was heard; of all where there was none. */
     busiestSecond: busiest(later),
+    /** The same of those that arrived after the first refusal was sent, whenever they had been sent themselves. */
     busiestArrivals: busiest(arrivals.slice(firstRefusal + 1)),
     lateRefusals: later.filter(({ status }) => status === 429).length,
     arrivals: arrivals.map(({ atMs, status }) => {

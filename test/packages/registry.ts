@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../support/free-port.ts'
 import { run } from '../support/run.ts'
+import { until } from '../support/until.ts'
 import type { Tarball } from './tarballs.ts'
 
 export const registryTools = {
@@ -40,7 +40,8 @@ export async function startRegistry(folder: string, node: string, tarballs: read
     if (server.exitCode === null && server.kill()) await once(server, 'exit')
   }
   try {
-    await answers(url)
+    const isUp = async () => (await fetch(`${url}-/ping`)).ok
+    await until('the registry answers', isUp, { timeoutMs: 60_000 })
     const credentials = `--//127.0.0.1:${port}/:_authToken=none`
     const args = ['--access', 'public', '--registry', url, credentials]
     const waiting = tarballs.map(({ path }) => ['publish', path, ...args])
@@ -55,12 +56,4 @@ export async function startRegistry(folder: string, node: string, tarballs: read
     throw error
   }
   return { url, [Symbol.asyncDispose]: stop }
-}
-
-async function answers(url: string): Promise<void> {
-  for (const end = Date.now() + 60_000; Date.now() < end; await sleep(200)) {
-    const response = await fetch(`${url}-/ping`).catch(() => undefined)
-    if (response?.ok) return
-  }
-  throw new Error(`the registry at ${url} did not answer within 60 s`)
 }

@@ -195,33 +195,31 @@ describe('the commands inside a call', () => {
   })
 })
 
-describe('a key', () => {
-  it.each([
-    { algorithm: 'sliding-log', limit: 20 },
-    { algorithm: 'sliding-log', limit: 200 },
-    { algorithm: 'sliding-counter', limit: 20 },
-    { algorithm: 'fixed-window', limit: 20 },
-    { algorithm: 'token-bucket', limit: 20 },
-  ] as const)(
-    "outlives its units by Redis' own clock, though its time to live is rarely set ($algorithm, $limit)",
-    async ({ algorithm, limit }) => {
-      const store = redisStore(redis, { heartbeatMs: 0, prefix: 'lazy' })
-      const limiter = patientLimiter({ store, algorithm, limit, window: 4_000 })
-      await redis.config('RESETSTAT')
-      let key = ''
-      for (let i = 0; i < limit; i += 1) {
-        const decision = await limiter.consume('k')
-        if (i === 0) [key = ''] = await redis.keys('lazy:*')
-        const neededMs = algorithm === 'token-bucket' ? (4_000 * (i + 1)) / limit : 4_000
-        const ttlMs = await redis.pttl(key)
-        expect(decision.allowed).toBe(true)
-        if (algorithm !== 'fixed-window') expect(ttlMs).toBeGreaterThan(neededMs - 500)
-        expect(ttlMs).toBeLessThanOrEqual(10_000)
-      }
-      expect(await callsOf(server, 'pexpire')).toBeLessThanOrEqual(6)
-    },
-  )
-})
+it.each([
+  { algorithm: 'sliding-log', limit: 20 },
+  { algorithm: 'sliding-log', limit: 200 },
+  { algorithm: 'sliding-counter', limit: 20 },
+  { algorithm: 'fixed-window', limit: 20 },
+  { algorithm: 'token-bucket', limit: 20 },
+] as const)(
+  "a key outlives its units by Redis' own clock, though its time to live is rarely set ($algorithm, $limit)",
+  async ({ algorithm, limit }) => {
+    const store = redisStore(redis, { heartbeatMs: 0, prefix: 'lazy' })
+    const limiter = patientLimiter({ store, algorithm, limit, window: 4_000 })
+    await redis.config('RESETSTAT')
+    let key = ''
+    for (let i = 0; i < limit; i += 1) {
+      const decision = await limiter.consume('k')
+      if (i === 0) [key = ''] = await redis.keys('lazy:*')
+      const neededMs = algorithm === 'token-bucket' ? (4_000 * (i + 1)) / limit : 4_000
+      const ttlMs = await redis.pttl(key)
+      expect(decision.allowed).toBe(true)
+      if (algorithm !== 'fixed-window') expect(ttlMs).toBeGreaterThan(neededMs - 500)
+      expect(ttlMs).toBeLessThanOrEqual(10_000)
+    }
+    expect(await callsOf(server, 'pexpire')).toBeLessThanOrEqual(6)
+  },
+)
 
 function leasesOf(limit: number, options: RedisStoreOptions = {}) {
   return patientLimiter({

@@ -193,32 +193,30 @@ describe.runIf(isProof)('clients of a Cluster as users set them up', () => {
   )
 })
 
-describe('the busiest keys on a Cluster', () => {
-  it('are merged over processes, whatever client each one has', async () => {
-    const members = await Promise.all(
-      modernClients.slice(0, 2).map(async ({ connect }) => {
-        const { client, close } = await connect(cluster.ports)
-        const store = redisStore(client, { prefix: 'hot' })
-        const metrics = collectMetrics({ store })
-        const options = { name: 'api', limit: 100, window: '1h', store } as const
-        const limiter = patientLimiter({ ...options, observers: [metrics] })
-        return { metrics, limiter, store, close }
-      }),
-    )
-    for (const { limiter } of members) await limiter.consume('shared')
-    await until('the fleet is known', () =>
-      members.every(({ metrics }) => {
-        const found = metrics.topKeys({ policy: 'api' })
-        return found?.scope === 'fleet' && found.keys[0]?.count === members.length
-      }),
-    )
-    for (const { metrics, store, close } of members) {
-      metrics.close()
-      await store.close()
-      await close()
-    }
-  }, 40_000)
-})
+it('the busiest keys on a Cluster are merged over processes, whatever client each one has', async () => {
+  const members = await Promise.all(
+    modernClients.slice(0, 2).map(async ({ connect }) => {
+      const { client, close } = await connect(cluster.ports)
+      const store = redisStore(client, { prefix: 'hot' })
+      const metrics = collectMetrics({ store })
+      const options = { name: 'api', limit: 100, window: '1h', store } as const
+      const limiter = patientLimiter({ ...options, observers: [metrics] })
+      return { metrics, limiter, store, close }
+    }),
+  )
+  for (const { limiter } of members) await limiter.consume('shared')
+  await until('the fleet is known', () =>
+    members.every(({ metrics }) => {
+      const found = metrics.topKeys({ policy: 'api' })
+      return found?.scope === 'fleet' && found.keys[0]?.count === members.length
+    }),
+  )
+  for (const { metrics, store, close } of members) {
+    metrics.close()
+    await store.close()
+    await close()
+  }
+}, 40_000)
 
 /** Asks a node, and lets it decide, but cuts the connection before the answer is written. */
 async function cutBeforeAnswer<T>(node: RedisServer, ask: () => Promise<T>): Promise<T> {
@@ -238,8 +236,9 @@ async function cutBeforeAnswer<T>(node: RedisServer, ask: () => Promise<T>): Pro
   return answered
 }
 
-describe.runIf(isProof)('a master that is killed', () => {
-  it('is replaced by its replica for every client, which then counts on', async () => {
+it.runIf(isProof)(
+  'a master that is killed is replaced by its replica for every client, which then counts on',
+  async () => {
     const all = await Promise.all(clusterClients.map((one) => open(one, 2, { denialTtlMs: 0 })))
     const rounds = (limiter: Limiter) => Promise.all(everywhere.map((key) => limiter.consume(key)))
     for (const { limiter } of all) {
@@ -274,5 +273,5 @@ describe.runIf(isProof)('a master that is killed', () => {
         await close()
       }),
     )
-  })
-})
+  },
+)

@@ -116,17 +116,15 @@ describe('a key', () => {
   })
 })
 
-describe('redisStore in production', () => {
-  it('warns once that identities can be guessed when it has no secret', () => {
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
-    vi.stubEnv('NODE_ENV', 'production')
-    redisStore(client, { secret: 'sixteen letters!' })
-    expect(warn).not.toHaveBeenCalled()
-    redisStore(client, { heartbeatMs: 0 })
-    redisStore(client, { heartbeatMs: 0 })
-    expect(warn).toHaveBeenCalledTimes(1)
-    expect(warn.mock.calls[0]?.[0]).toMatch(/secret/)
-  })
+it('redisStore in production warns once that identities can be guessed when it has no secret', () => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+  vi.stubEnv('NODE_ENV', 'production')
+  redisStore(client, { secret: 'sixteen letters!' })
+  expect(warn).not.toHaveBeenCalled()
+  redisStore(client, { heartbeatMs: 0 })
+  redisStore(client, { heartbeatMs: 0 })
+  expect(warn).toHaveBeenCalledTimes(1)
+  expect(warn.mock.calls[0]?.[0]).toMatch(/secret/)
 })
 
 /** The slot that Redis Cluster gives a hash tag: CRC16 (XMODEM) modulo 16384. */

@@ -21,10 +21,8 @@ afterEach(() => client.disconnect())
 
 const calls = (command: string) => callsOf(server, command)
 
-describe('the texts of the scripts', () => {
-  it('are written from the Lua files as they are now: npm run build:lua', () => {
-    expect(readText(generatedFile) === generated()).toBe(true)
-  })
+it('the texts of the scripts are written from the Lua files as they are now: npm run build:lua', () => {
+  expect(readText(generatedFile) === generated()).toBe(true)
 })
 
 describe('the script', () => {
@@ -197,37 +195,33 @@ describe('the script', () => {
   })
 })
 
-describe('two stores of one client', () => {
-  it('are one place: private policies stay apart, and a name means one thing', async () => {
-    const open = (options: SomeOptions, prefix = 'sluice') =>
-      patientLimiter({ store: redisStore(client, { prefix }), limit: 2, ...options })
-    const left: unknown[] = []
-    for (const limiter of [open({ window: '10s' }), open({ window: '10s' })]) {
-      for (let i = 0; i < 2; i += 1) left.push((await limiter.consume('k')).remaining)
-    }
-    expect(left).toEqual([1, 0, 1, 0])
-    open({ name: 'p', window: '10s' })
-    const conflict = expect.objectContaining({ code: 'SLUICE_POLICY_CONFLICT' })
-    expect(() => open({ name: 'p', window: '20s' })).toThrow(conflict)
-    expect(() => open({ name: 'p', window: '20s' }, 'elsewhere')).not.toThrow()
-  })
+it('two stores of one client are one place: private policies stay apart, and a name means one thing', async () => {
+  const open = (options: SomeOptions, prefix = 'sluice') =>
+    patientLimiter({ store: redisStore(client, { prefix }), limit: 2, ...options })
+  const left: unknown[] = []
+  for (const limiter of [open({ window: '10s' }), open({ window: '10s' })]) {
+    for (let i = 0; i < 2; i += 1) left.push((await limiter.consume('k')).remaining)
+  }
+  expect(left).toEqual([1, 0, 1, 0])
+  open({ name: 'p', window: '10s' })
+  const conflict = expect.objectContaining({ code: 'SLUICE_POLICY_CONFLICT' })
+  expect(() => open({ name: 'p', window: '20s' })).toThrow(conflict)
+  expect(() => open({ name: 'p', window: '20s' }, 'elsewhere')).not.toThrow()
 })
 
-describe('a store that is closed', () => {
-  it('answers what is under way and refuses what comes after', async () => {
-    const store = redisStore(client)
-    const errors: StoreErrorEvent[] = []
-    const observers = { onStoreError: (event: StoreErrorEvent) => errors.push(event) }
-    const options = { limit: 1, window: '1m', failureMode: 'closed', observers } as const
-    const limiter = patientLimiter({ store, ...options })
-    const underWay = limiter.consume('k')
-    await limiter.close()
-    expect(await underWay).toMatchObject({ allowed: true, source: 'store' })
-    expect(await limiter.consume('k')).toMatchObject({ allowed: false, source: 'closed' })
-    expect(errors.map(({ error }) => error.code)).toEqual(['SLUICE_STORE_CLOSED'])
-    await expect(limiter.reset('k')).rejects.toMatchObject({ code: 'SLUICE_STORE_CLOSED' })
-    expect(client.status).toBe('ready')
-  })
+it('a store that is closed answers what is under way and refuses what comes after', async () => {
+  const store = redisStore(client)
+  const errors: StoreErrorEvent[] = []
+  const observers = { onStoreError: (event: StoreErrorEvent) => errors.push(event) }
+  const options = { limit: 1, window: '1m', failureMode: 'closed', observers } as const
+  const limiter = patientLimiter({ store, ...options })
+  const underWay = limiter.consume('k')
+  await limiter.close()
+  expect(await underWay).toMatchObject({ allowed: true, source: 'store' })
+  expect(await limiter.consume('k')).toMatchObject({ allowed: false, source: 'closed' })
+  expect(errors.map(({ error }) => error.code)).toEqual(['SLUICE_STORE_CLOSED'])
+  await expect(limiter.reset('k')).rejects.toMatchObject({ code: 'SLUICE_STORE_CLOSED' })
+  expect(client.status).toBe('ready')
 })
 
 const log = (name: string, limit = 10): PolicyOptions => ({ name, limit, window: '1h' })

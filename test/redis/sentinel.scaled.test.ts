@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { redisStore } from '@sluice/redis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisClient, sentinelClients } from '../support/redis-clients.ts'
 import { type RedisSentinel, startRedisSentinel } from '../support/redis-sentinel.ts'
@@ -74,21 +74,20 @@ async function replicated(master: RedisServer): Promise<number> {
   return at
 }
 
-describe('Sentinel', () => {
-  it('leads every client to the master, which counts', async () => {
-    for (const { name, client, close } of await connectAll(topology)) {
-      const store = redisStore(client, { prefix: `plain-${name.replace(' ', '')}` })
-      const limiter = patientLimiter({ store, limit: 2, window: '1h', failureMode: 'closed' })
-      const decisions = [1, 2, 3].map(() => limiter.consume('k'))
-      const allowed = (await Promise.all(decisions)).map((decision) => decision.allowed)
-      expect(allowed, name).toEqual([true, true, false])
-      await close()
-    }
-  })
+it('Sentinel leads every client to the master, which counts', async () => {
+  for (const { name, client, close } of await connectAll(topology)) {
+    const store = redisStore(client, { prefix: `plain-${name.replace(' ', '')}` })
+    const limiter = patientLimiter({ store, limit: 2, window: '1h', failureMode: 'closed' })
+    const decisions = [1, 2, 3].map(() => limiter.consume('k'))
+    const allowed = (await Promise.all(decisions)).map((decision) => decision.allowed)
+    expect(allowed, name).toEqual([true, true, false])
+    await close()
+  }
 })
 
-describe.runIf(isProof)('a failover of Sentinel under load', () => {
-  it('is followed by every client, and forgets no more than was not replicated yet', async () => {
+it.runIf(isProof)(
+  'a failover of Sentinel under load is followed by every client, and forgets no more than was not replicated yet',
+  async () => {
     const loads = (await connectAll(topology)).map(load)
     const master = await topology.master()
     await until('all have begun to count', async () =>
@@ -112,5 +111,5 @@ describe.runIf(isProof)('a failover of Sentinel under load', () => {
       expect(admittedAt.length, name).toBeLessThanOrEqual(limit + atRisk)
       expect(admittedAt.length, name).toBeGreaterThanOrEqual(limit - 20)
     }
-  })
-})
+  },
+)

@@ -236,14 +236,12 @@ describe('a request of several shards', () => {
   })
 })
 
-describe('a store on a Cluster of which a node is frozen', () => {
-  it('can be closed, also with requests of several tags under way', async () => {
-    const { limiter, consume } = open([{ limit: 5 }, { name: 'other', limit: 5 }])
-    await consume(here, there)
-    const masters = await servers.masters()
-    for (const node of masters) node.pause()
-    void consume(here, there)
-    await limiter.close()
-    for (const node of masters) node.resume()
-  })
+it('a store on a Cluster of which a node is frozen can be closed, also with requests of several tags under way', async () => {
+  const { limiter, consume } = open([{ limit: 5 }, { name: 'other', limit: 5 }])
+  await consume(here, there)
+  const masters = await servers.masters()
+  for (const node of masters) node.pause()
+  void consume(here, there)
+  await limiter.close()
+  for (const node of masters) node.resume()
 })

@@ -124,22 +124,18 @@ describe('what needs its counts in one place refuses a regionalStore', () => {
   })
 })
 
-describe('reach', () => {
-  it('changes nothing on a store of one place', async () => {
-    const limiter = createLimiter({ limit: 1, window: '1m', reach: 'global' })
-    expect((await limiter.consume('user')).allowed).toBe(true)
-    expect((await limiter.consume('user')).allowed).toBe(false)
-  })
+it('reach changes nothing on a store of one place', async () => {
+  const limiter = createLimiter({ limit: 1, window: '1m', reach: 'global' })
+  expect((await limiter.consume('user')).allowed).toBe(true)
+  expect((await limiter.consume('user')).allowed).toBe(false)
 })
 
-describe('shares', () => {
-  it('add up exactly, where floating-point numbers do not', async () => {
-    const limiter = createLimiter({
-      policies: [{ name: 'api', limit: 100, window: '1m' }],
-      store: open({ shares: { eu: 0.29, us: 0.1, asia: 0.2, africa: 0.41 } }),
-    })
-    let passed = 0
-    while ((await limiter.consume('user')).allowed) passed += 1
-    expect(passed).toBe(29)
+it('shares add up exactly, where floating-point numbers do not', async () => {
+  const limiter = createLimiter({
+    policies: [{ name: 'api', limit: 100, window: '1m' }],
+    store: open({ shares: { eu: 0.29, us: 0.1, asia: 0.2, africa: 0.41 } }),
   })
+  let passed = 0
+  while ((await limiter.consume('user')).allowed) passed += 1
+  expect(passed).toBe(29)
 })

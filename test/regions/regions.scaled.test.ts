@@ -164,23 +164,21 @@ describe('the outcome of a policy in a region', () => {
   })
 })
 
-describe('a refund in a region', () => {
-  it('goes back to the share, or to the pool, whichever gave the units', async () => {
-    const { eu, us } = await bothRegions()
-    const first = await eu.limiter.consume('user')
-    for (let i = 0; i < 4; i += 1) await eu.limiter.consume('user')
-    const last = await eu.limiter.consume('user')
-    expect(await eu.limiter.refund(last)).toBe(true)
-    expect(await eu.limiter.refund(last)).toBe(false)
-    expect(await exhaust(us.limiter)).toBe(5)
-    expect(await eu.limiter.refund(first)).toBe(true)
-    expect(await exhaust(eu.limiter)).toBe(1)
+it('a refund in a region goes back to the share, or to the pool, whichever gave the units', async () => {
+  const { eu, us } = await bothRegions()
+  const first = await eu.limiter.consume('user')
+  for (let i = 0; i < 4; i += 1) await eu.limiter.consume('user')
+  const last = await eu.limiter.consume('user')
+  expect(await eu.limiter.refund(last)).toBe(true)
+  expect(await eu.limiter.refund(last)).toBe(false)
+  expect(await exhaust(us.limiter)).toBe(5)
+  expect(await eu.limiter.refund(first)).toBe(true)
+  expect(await exhaust(eu.limiter)).toBe(1)
 
-    await eu.limiter.consume('part', { cost: 4 })
-    const borrowed = await eu.limiter.consume('part', { cost: 2 })
-    expect(await eu.limiter.refund(borrowed, { units: 1 })).toBe(true)
-    expect(await exhaust(eu.limiter, 'part')).toBe(1)
-  })
+  await eu.limiter.consume('part', { cost: 4 })
+  const borrowed = await eu.limiter.consume('part', { cost: 2 })
+  expect(await eu.limiter.refund(borrowed, { units: 1 })).toBe(true)
+  expect(await exhaust(eu.limiter, 'part')).toBe(1)
 })
 
 describe('several policies in a region', () => {
@@ -271,18 +269,16 @@ describe("a policy of reach 'global'", () => {
   })
 })
 
-describe('a charge', () => {
-  it('takes units of the share, and of the global store with that reach', async () => {
-    const policies = [hourly, { name: 'sales', limit: 5, window: '1h', reach: 'global' }] as const
-    const { eu, us } = await bothRegions({ policies })
-    await eu.limiter.charge('user', { cost: 3 })
-    const left = async ({ limiter }: typeof eu) =>
-      (await limiter.peek('user')).outcomes.map(({ remaining }) => remaining)
-    expect(await Promise.all([left(eu), left(us)])).toEqual([
-      [1, 2],
-      [4, 2],
-    ])
-  })
+it('a charge takes units of the share, and of the global store with that reach', async () => {
+  const policies = [hourly, { name: 'sales', limit: 5, window: '1h', reach: 'global' }] as const
+  const { eu, us } = await bothRegions({ policies })
+  await eu.limiter.charge('user', { cost: 3 })
+  const left = async ({ limiter }: typeof eu) =>
+    (await limiter.peek('user')).outcomes.map(({ remaining }) => remaining)
+  expect(await Promise.all([left(eu), left(us)])).toEqual([
+    [1, 2],
+    [4, 2],
+  ])
 })
 
 describe('a reset and a block', () => {
@@ -335,61 +331,53 @@ describe('a reset and a block', () => {
   })
 })
 
-describe('prefetch in a region', () => {
-  it.runIf(isProof)('takes grants of the share too', async () => {
-    const { eu } = await bothRegions({ policies: hot })
-    let passed = 0
-    for (let i = 0; i < 140; i += 1) passed += await hundred(eu.limiter)
-    expect(passed).toBeLessThanOrEqual(12_000)
-    expect(passed).toBeGreaterThan(8_000)
-    expect(eu.limiter.storeHealth().grants.spent).toBeGreaterThan(0)
-  })
+it.runIf(isProof)('prefetch in a region takes grants of the share too', async () => {
+  const { eu } = await bothRegions({ policies: hot })
+  let passed = 0
+  for (let i = 0; i < 140; i += 1) passed += await hundred(eu.limiter)
+  expect(passed).toBeLessThanOrEqual(12_000)
+  expect(passed).toBeGreaterThan(8_000)
+  expect(eu.limiter.storeHealth().grants.spent).toBeGreaterThan(0)
 })
 
-describe('regions()', () => {
-  it('reports the share, and what was taken from it, borrowed and held, of each region', async () => {
-    const { eu, us } = await bothRegions()
-    await exhaust(eu.limiter)
-    await us.limiter.consume('user')
-    await until('each has heard of the other', () => eu.store.regions().length === 2)
-    await until('the counts are there', () => {
-      const [ofEu, ofUs] = us.store.regions()
-      return ofEu?.borrowed === 2 && ofUs?.fromShare === 1
-    })
-    const units = { fromShare: 4, borrowed: 2, held: 0 }
-    expect(eu.store.regions()[0]).toEqual({ region: 'eu', share: 0.4, processes: 1, ...units })
+it('regions() reports the share, and what was taken from it, borrowed and held, of each region', async () => {
+  const { eu, us } = await bothRegions()
+  await exhaust(eu.limiter)
+  await us.limiter.consume('user')
+  await until('each has heard of the other', () => eu.store.regions().length === 2)
+  await until('the counts are there', () => {
+    const [ofEu, ofUs] = us.store.regions()
+    return ofEu?.borrowed === 2 && ofUs?.fromShare === 1
   })
+  const units = { fromShare: 4, borrowed: 2, held: 0 }
+  expect(eu.store.regions()[0]).toEqual({ region: 'eu', share: 0.4, processes: 1, ...units })
 })
 
-describe('the metrics of a region', () => {
-  it('have its share, its units by source, and the bounds in force', async () => {
-    const metrics = collectMetrics()
-    const { limiter } = await limiterOf('eu', namespace(), { observers: [metrics] })
-    expect(await exhaust(limiter)).toBe(6)
-    const value = (name: string) => seriesValue(metrics, name)
-    expect(await value('sluice_region_share{region="eu"}')).toBe(0.4)
-    expect(await value('sluice_region_units_total{region="eu",source="share"}')).toBe(4)
-    expect(await value('sluice_region_units_total{region="eu",source="pool"}')).toBe(2)
-    expect(await value('sluice_region_held_units{region="eu"}')).toBe(0)
-    expect(await value('sluice_region_global_away{region="eu"}')).toBe(0)
-    const page = await metrics.read()
-    const bounds = page.find(({ name }) => name === 'sluice_region_bound_units')?.samples ?? []
-    expect(bounds.map(({ labels: [, ...of], value: units }) => [...of, units])).toEqual([
-      ['eu', 'share', 4],
-      ['eu', 'pool', 2],
-    ])
-  })
+it('the metrics of a region have its share, its units by source, and the bounds in force', async () => {
+  const metrics = collectMetrics()
+  const { limiter } = await limiterOf('eu', namespace(), { observers: [metrics] })
+  expect(await exhaust(limiter)).toBe(6)
+  const value = (name: string) => seriesValue(metrics, name)
+  expect(await value('sluice_region_share{region="eu"}')).toBe(0.4)
+  expect(await value('sluice_region_units_total{region="eu",source="share"}')).toBe(4)
+  expect(await value('sluice_region_units_total{region="eu",source="pool"}')).toBe(2)
+  expect(await value('sluice_region_held_units{region="eu"}')).toBe(0)
+  expect(await value('sluice_region_global_away{region="eu"}')).toBe(0)
+  const page = await metrics.read()
+  const bounds = page.find(({ name }) => name === 'sluice_region_bound_units')?.samples ?? []
+  expect(bounds.map(({ labels: [, ...of], value: units }) => [...of, units])).toEqual([
+    ['eu', 'share', 4],
+    ['eu', 'pool', 2],
+  ])
 })
 
-describe('an outage of the Redis of a region', () => {
-  it('leaves each process its part of the share', async () => {
-    const prefix = namespace()
-    const { limiter } = await limiterOf('eu', prefix, { failureMode: 'fallback' })
-    await limiter.consume('user')
-    await servers.eu.kill()
-    // 10 / ⌈1 / 0.4⌉ = 3, of which one was taken before.
-    const passed = await exhaust(limiter)
-    expect(passed).toBeGreaterThan(0)
-    expect(passed).toBeLessThanOrEqual(3)
-  })
+it('an outage of the Redis of a region leaves each process its part of the share', async () => {
+  const prefix = namespace()
+  const { limiter } = await limiterOf('eu', prefix, { failureMode: 'fallback' })
+  await limiter.consume('user')
+  await servers.eu.kill()
+  // 10 / ⌈1 / 0.4⌉ = 3, of which one was taken before.
+  const passed = await exhaust(limiter)
+  expect(passed).toBeGreaterThan(0)
+  expect(passed).toBeLessThanOrEqual(3)
 })

@@ -1,31 +1,19 @@
-import { type RegionalStore, type RegionalStoreOptions, regionalStore } from '@sluice/core'
+import { type RegionalStoreOptions, regionalStore } from '@sluice/core'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
-import { startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { startTcpProxy } from '../faults/tcp-proxy.ts'
+import { startRedis } from '../support/redis-server.ts'
 
 export type RegionName = 'eu' | 'us'
 
-interface OpenedStore {
-  readonly store: RegionalStore
-  /** The way from this process to the global Redis. */
-  readonly toGlobal: TcpProxy
-}
-
-/** Two regions, and the Redis of all regions. */
-export interface ThreeServers extends AsyncDisposable {
-  readonly eu: RedisServer
-  readonly us: RedisServer
-  readonly global: RedisServer
-  /** Opens the store of a process of a region, with connections of its own. */
-  open(region: RegionName, options?: OpenOptions): Promise<OpenedStore>
-}
+export type ThreeServers = Awaited<ReturnType<typeof startThreeServers>>
 
 interface OpenOptions extends Partial<RegionalStoreOptions> {
   readonly redis?: RedisStoreOptions
 }
 
-export async function startThreeServers(): Promise<ThreeServers> {
+/** Starts the Redis of two regions, and that of all regions. */
+export async function startThreeServers() {
   const [eu, us, global] = await Promise.all([startRedis(), startRedis(), startRedis()])
   const ends: (() => unknown)[] = []
   const connect = (port: number): Redis => {
@@ -41,7 +29,8 @@ export async function startThreeServers(): Promise<ThreeServers> {
     eu,
     us,
     global,
-    async open(region, { redis = {}, ...options } = {}) {
+    /** Opens the store of a process of a region, with connections of its own: `toGlobal` is its way to the global Redis. */
+    async open(region: RegionName, { redis = {}, ...options }: OpenOptions = {}) {
       const toGlobal = await startTcpProxy(global.port)
       const settings = { heartbeatMs: 0, ...redis }
       const store = regionalStore({
@@ -53,10 +42,7 @@ export async function startThreeServers(): Promise<ThreeServers> {
         globalDeadlineMs: 5_000,
         ...options,
       })
-      ends.push(
-        () => toGlobal.close(),
-        () => store.close(),
-      )
+      ends.push(toGlobal.close, store.close)
       return { store, toGlobal }
     },
     async [Symbol.asyncDispose]() {

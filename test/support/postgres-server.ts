@@ -7,18 +7,10 @@ import { freePort } from './free-port.ts'
 import { findOrInstall } from './programs.ts'
 import { startServer } from './server-process.ts'
 
-export interface PostgresServer {
-  readonly url: string
-  /** Freezes all processes of the server (SIGSTOP): connections stay open and nothing answers. */
-  pause(): void
-  resume(): void
-  /** Crashes the server, or shuts it down, and starts it again on the same port. */
-  restart(how: 'crash' | 'shutdown'): Promise<void>
-  stop(): Promise<void>
-}
+export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>
 
 /** Starts an empty server of its own, on a free port of 127.0.0.1, in a temporary folder, which never waits for a disk. */
-export async function startPostgres(): Promise<PostgresServer> {
+export async function startPostgres() {
   const bin = dirname(findOrInstall('postgres'))
   const folder = await mkdtemp(join(tmpdir(), 'sluice-postgres-'))
   const user = ownUser()
@@ -54,9 +46,11 @@ export async function startPostgres(): Promise<PostgresServer> {
   return {
     url,
     stop,
+    /** Freezes the server: connections stay open and nothing answers. */
     pause: () => signalAll('SIGSTOP'),
     resume: () => signalAll('SIGCONT'),
-    async restart(how) {
+    /** Starts the server again on its port. */
+    async restart(how: 'crash' | 'shutdown') {
       // To its data, the immediate shutdown is a crash: it writes no checkpoint.
       await running.end(how === 'crash' ? 'SIGQUIT' : 'SIGINT')
       running = await launch()

@@ -6,26 +6,13 @@ import { freePortPair } from './free-port.ts'
 import { findOrInstall } from './programs.ts'
 import { startServer } from './server-process.ts'
 
-export interface RabbitmqServer extends AsyncDisposable {
-  readonly port: number
-  readonly url: string
-  /** Freezes the process (SIGSTOP): connections stay open and nothing answers. */
-  pause(): void
-  resume(): void
-  /** Crashes the server (SIGKILL), and waits until it is gone. Its data stay. */
-  kill(): Promise<void>
-  /** Starts it again where it was, after `kill`. */
-  restart(): Promise<void>
-  /** Runs a command of rabbitmqctl, as long as the server runs. */
-  control(...args: string[]): string
-  stop(): Promise<void>
-}
+export type RabbitmqServer = Awaited<ReturnType<typeof startRabbitmq>>
 
 /**
  * Starts a server of its own on free ports of 127.0.0.1, with its own node name, data and logs in a temporary folder, and
  * with its own epmd: the one that Erlang starts by itself would outlive it.
  */
-export async function startRabbitmq(settings: readonly string[] = []): Promise<RabbitmqServer> {
+export async function startRabbitmq(settings: readonly string[] = []) {
   const sbin = dirname(findOrInstall('rabbitmq'))
   const folder = await mkdtemp(join(tmpdir(), 'sluice-rabbitmq-'))
   // No connection of another test takes them while the server is down.
@@ -92,13 +79,17 @@ export async function startRabbitmq(settings: readonly string[] = []): Promise<R
   return {
     port,
     url: `amqp://127.0.0.1:${port}`,
+    /** Freezes the process: connections stay open and nothing answers. */
     pause: () => server.signal('SIGSTOP'),
     resume: () => server.signal('SIGCONT'),
+    /** Crashes the server, and waits until it is gone. Its data stay. */
     kill: () => server.end('SIGKILL'),
+    /** Starts it again where it was, after `kill`. */
     async restart() {
       server = await launch()
     },
-    control: (...args) =>
+    /** Runs a command of rabbitmqctl, as long as the server runs. */
+    control: (...args: string[]) =>
       execFileSync(join(sbin, 'rabbitmqctl'), ['-q', ...args], { env, encoding: 'utf8' }),
     stop,
     [Symbol.asyncDispose]: stop,

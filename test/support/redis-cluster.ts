@@ -2,29 +2,7 @@ import { freePortPair } from './free-port.ts'
 import { type RedisServer, startRedis } from './redis-server.ts'
 import { until } from './until.ts'
 
-export interface RedisCluster extends AsyncDisposable {
-  /** Where clients may begin: all nodes, also those that were killed meanwhile. */
-  readonly ports: readonly number[]
-  readonly nodes: readonly RedisServer[]
-  /** The masters in the order of their slots, as one of the live nodes knows them. */
-  masters(): Promise<readonly RedisServer[]>
-  masterOf(slot: number): Promise<RedisServer>
-  replicaOf(master: RedisServer): Promise<RedisServer | undefined>
-  /** Declares that a slot moves to another master, and leaves its keys where they are: half of what a resharding does. */
-  beginMove(slot: number): Promise<SlotMove>
-  /** Waits until every live node says that the cluster is in order. */
-  untilOk(): Promise<void>
-  stop(): Promise<void>
-}
-
-interface SlotMove {
-  readonly from: RedisServer
-  readonly to: RedisServer
-  /** Moves keys, all of them unless told how many. */
-  moveKeys(most?: number): Promise<void>
-  /** Moves what is left, and tells all masters. */
-  finish(): Promise<void>
-}
+export type RedisCluster = Awaited<ReturnType<typeof startRedisCluster>>
 
 const slotCount = 16_384
 const masterCount = 3
@@ -33,7 +11,7 @@ const attempts = 3
 const nodeTimeoutMs = 1_000
 
 /** Starts three masters, each with a third of the slots, and a replica of each, and waits until they are in order. */
-export async function startRedisCluster(): Promise<RedisCluster> {
+export async function startRedisCluster() {
   const nodes = await Promise.all(Array.from({ length: 2 * masterCount }, startNode))
   const stop = async () => void (await Promise.all(nodes.map((node) => node.stop())))
   try {
@@ -43,12 +21,13 @@ export async function startRedisCluster(): Promise<RedisCluster> {
     throw error
   }
   return {
+    /** Where clients may begin: all nodes, also those that were killed meanwhile. */
     ports: nodes.map(({ port }) => port),
-    nodes,
+    /** The masters in the order of their slots, as one of the live nodes knows them. */
     masters: async () => (await shards(nodes)).map(({ master }) => master),
-    masterOf: (slot) => masterOf(nodes, slot),
-    replicaOf: (master) => replicaOf(nodes, master),
-    beginMove: (slot) => beginMove(nodes, slot),
+    masterOf: (slot: number) => masterOf(nodes, slot),
+    replicaOf: (master: RedisServer) => replicaOf(nodes, master),
+    beginMove: (slot: number) => beginMove(nodes, slot),
     untilOk: () => untilOk(nodes),
     stop,
     [Symbol.asyncDispose]: stop,
@@ -104,6 +83,7 @@ async function join(nodes: readonly RedisServer[]): Promise<void> {
   })
 }
 
+/** Waits until every live node says that the cluster is in order. */
 async function untilOk(nodes: readonly RedisServer[]): Promise<void> {
   await until('the cluster is in order', async () => {
     const live = await alive(nodes)
@@ -145,7 +125,8 @@ async function replicaOf(
   return nodes.find(({ port }) => replicas.includes(`:${port}@`))
 }
 
-async function beginMove(nodes: readonly RedisServer[], slot: number): Promise<SlotMove> {
+/** Declares that a slot moves to another master, and leaves its keys where they are: half of what a resharding does. */
+async function beginMove(nodes: readonly RedisServer[], slot: number) {
   const from = await masterOf(nodes, slot)
   const masters = new Set((await shards(nodes)).map(({ master }) => master))
   const to = [...masters].find((master) => master !== from)
@@ -154,6 +135,7 @@ async function beginMove(nodes: readonly RedisServer[], slot: number): Promise<S
   await to.cli('CLUSTER', 'SETSLOT', slot, 'IMPORTING', fromId)
   await from.cli('CLUSTER', 'SETSLOT', slot, 'MIGRATING', toId)
 
+  /** Moves keys, all of them unless told how many. */
   async function moveKeys(most = Number.POSITIVE_INFINITY): Promise<void> {
     let left = most
     while (left > 0) {
@@ -166,9 +148,8 @@ async function beginMove(nodes: readonly RedisServer[], slot: number): Promise<S
   }
 
   return {
-    from,
-    to,
     moveKeys,
+    /** Moves what is left, and tells all masters. */
     async finish() {
       await moveKeys()
       // The target first: while it still imports, the source would send everybody to it in vain.

@@ -3,21 +3,13 @@ import { text } from 'node:stream/consumers'
 import { Redis } from 'ioredis'
 import { serve } from './serve.ts'
 
-export interface RedisHttpFront extends AsyncDisposable {
-  readonly url: string
-  readonly token: string
-  /** The commands that arrived, in lower case, and without their arguments. */
-  readonly commands: readonly string[]
-  /** Answers in place of Redis from now on; `undefined` lets Redis answer again. */
-  answer: (() => Promise<FrontAnswer>) | undefined
-}
-
 type FrontAnswer = readonly [status: number, body: unknown]
 
 /** Passes commands on to a Redis that arrive by HTTP, as JSON, one a request. */
-export async function redisHttpFront(redisUrl: string): Promise<RedisHttpFront> {
+export async function redisHttpFront(redisUrl: string) {
   const redis = new Redis(redisUrl)
   redis.on('error', () => undefined)
+  /** The commands that arrived, in lower case, and without their arguments. */
   const commands: string[] = []
   const token = 'a-token'
 
@@ -40,8 +32,10 @@ export async function redisHttpFront(redisUrl: string): Promise<RedisHttpFront> 
     response.writeHead(status, { 'content-type': 'application/json' })
     response.end(JSON.stringify(body))
   })
-  const front: RedisHttpFront = {
-    ...{ url, token, commands, answer: undefined },
+  const front = {
+    ...{ url, token, commands },
+    /** Answers in place of Redis from now on; `undefined` lets Redis answer again. */
+    answer: undefined as (() => Promise<FrontAnswer>) | undefined,
     async [Symbol.asyncDispose]() {
       await close()
       redis.disconnect()

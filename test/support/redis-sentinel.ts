@@ -1,26 +1,14 @@
 import { type RedisServer, startRedis } from './redis-server.ts'
 import { until } from './until.ts'
 
-export interface RedisSentinel extends AsyncDisposable {
-  /** What the sentinels call the master. */
-  readonly name: string
-  readonly sentinels: readonly RedisServer[]
-  /** The first two are master and replica when they start. */
-  readonly nodes: readonly RedisServer[]
-  /** The node that is the master according to most sentinels. */
-  master(): Promise<RedisServer>
-  /** Has the replica take over from a master that is well. */
-  failover(): Promise<void>
-  untilReplaced(master: RedisServer): Promise<void>
-  untilReplica(node: RedisServer): Promise<void>
-  stop(): Promise<void>
-}
+export type RedisSentinel = Awaited<ReturnType<typeof startRedisSentinel>>
 
+/** What the sentinels call the master. */
 const name = 'main'
 const quorum = 2
 
 /** Starts a master, a replica and three sentinels that agree on them. */
-export async function startRedisSentinel(): Promise<RedisSentinel> {
+export async function startRedisSentinel() {
   const started: RedisServer[] = []
   const start = async (...options: Parameters<typeof startRedis>) => {
     const server = await startRedis(...options)
@@ -52,8 +40,8 @@ export async function startRedisSentinel(): Promise<RedisSentinel> {
     return {
       name,
       sentinels,
-      nodes,
       master: () => masterOf(nodes, sentinels),
+      /** Has the replica take over from a master that is well. */
       async failover() {
         // It refuses while it holds the replica to be late, as it may on a busy machine.
         await until('a failover that begins', async () => {
@@ -61,9 +49,9 @@ export async function startRedisSentinel(): Promise<RedisSentinel> {
           return true
         })
       },
-      untilReplaced: (master) =>
+      untilReplaced: (master: RedisServer) =>
         until('another master', async () => (await masterOf(nodes, sentinels)) !== master),
-      untilReplica: (node) =>
+      untilReplica: (node: RedisServer) =>
         until('the old master is a replica', async () =>
           String(await node.cli('INFO', 'replication')).includes('role:slave'),
         ),
@@ -96,6 +84,7 @@ async function debugPeriods(
   await sentinel.cli('SENTINEL', 'DEBUG', ...periods).catch(() => undefined)
 }
 
+/** The node that is the master according to most sentinels. */
 async function masterOf(
   nodes: readonly RedisServer[],
   sentinels: readonly RedisServer[],

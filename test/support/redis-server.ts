@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './free-port.ts'
 import { findOrInstall } from './programs.ts'
-import { type Reply, sendCommand } from './resp.ts'
+import { sendCommand } from './resp.ts'
 import { startServer } from './server-process.ts'
 
 export interface StartRedisOptions {
@@ -15,18 +15,7 @@ export interface StartRedisOptions {
   port?: number
 }
 
-export interface RedisServer extends AsyncDisposable {
-  readonly port: number
-  readonly url: string
-  readonly pid: number
-  cli(...args: (string | number | Buffer)[]): Promise<Reply>
-  /** Freezes the process (SIGSTOP): connections stay open and nothing answers. */
-  pause(): void
-  resume(): void
-  /** Crashes the server (SIGKILL) and waits until it is gone. */
-  kill(): Promise<void>
-  stop(): Promise<void>
-}
+export type RedisServer = Awaited<ReturnType<typeof launch>>
 
 const attempts = 5
 
@@ -43,10 +32,7 @@ export async function startRedis(options: StartRedisOptions = {}): Promise<Redis
   }
 }
 
-async function launch(
-  port: number,
-  { args = [], config }: StartRedisOptions,
-): Promise<RedisServer> {
+async function launch(port: number, { args = [], config }: StartRedisOptions) {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-redis-'))
   const file = config === undefined ? [] : [join(folder, 'redis.conf')]
   if (config !== undefined) await writeFile(join(folder, 'redis.conf'), config)
@@ -69,9 +55,11 @@ async function launch(
     port,
     url: `redis://127.0.0.1:${port}`,
     pid: server.pid,
-    cli: (...command) => sendCommand(command, { port }),
+    cli: (...command: (string | number | Buffer)[]) => sendCommand(command, { port }),
+    /** Freezes the process: connections stay open and nothing answers. */
     pause: () => server.signal('SIGSTOP'),
     resume: () => server.signal('SIGCONT'),
+    /** Crashes the server, and waits until it is gone. */
     kill: () => end('SIGKILL'),
     stop,
     [Symbol.asyncDispose]: stop,

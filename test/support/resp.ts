@@ -3,16 +3,10 @@ import { Redis } from 'ioredis'
 /** A reply of RESP2; an error inside an array stands as an `Error` value. */
 export type Reply = string | number | null | Error | Reply[]
 
-export interface CommandOptions {
-  port: number
-  /** Milliseconds until the call fails. @default 5000 */
-  timeoutMs?: number
-}
-
 /** Sends one command over a connection of its own, which sends nothing else, so that tests can look at a server and its statistics. */
 export async function sendCommand(
   [name = '', ...args]: readonly (string | number | Buffer)[],
-  { port, timeoutMs = 5_000 }: CommandOptions,
+  { port, timeoutMs = 5_000 }: { port: number; timeoutMs?: number },
 ): Promise<Reply> {
   const client = new Redis({
     ...{ port, lazyConnect: true, commandTimeout: timeoutMs, retryStrategy: () => null },

@@ -2,15 +2,7 @@ import { type SpawnOptions, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { leash, unrefAll } from './leash.ts'
 
-/** A server in a process of its own, which never outlives this one. */
-export interface ServerProcess {
-  readonly pid: number
-  signal(signal: NodeJS.Signals): void
-  /** Ends the server, frozen or not, and waits until it is gone. Kills it when it takes too long. */
-  end(signal: NodeJS.Signals): Promise<void>
-}
-
-export interface ServerStart {
+interface ServerStart {
   readonly program: string
   readonly args: readonly string[]
   /** Removed when this process dies. */
@@ -24,8 +16,11 @@ export interface ServerStart {
   readonly stopTimeoutMs?: number
 }
 
-/** Starts a server, and waits until it answers. @throws with what it has printed when it never does */
-export async function startServer(start: ServerStart): Promise<ServerProcess> {
+/**
+ * Starts a server in a process that never outlives this one, and waits until it answers. @throws with what it has printed when it never
+ * does
+ */
+export async function startServer(start: ServerStart) {
   const { program, args, folder, startTimeoutMs = 10_000, stopTimeoutMs = 3_000 } = start
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], ...start.options })
   const release = leash(child, folder)
@@ -47,6 +42,7 @@ export async function startServer(start: ServerStart): Promise<ServerProcess> {
     })
   }).then(release)
 
+  /** Ends the server, frozen or not, and waits until it is gone. Kills it when it takes too long. */
   async function end(signal: NodeJS.Signals): Promise<void> {
     child.ref()
     child.kill('SIGCONT')
@@ -66,5 +62,6 @@ export async function startServer(start: ServerStart): Promise<ServerProcess> {
     throw new Error(`${program}: ${problem}\n${log}`)
   }
   unrefAll(child)
-  return { pid: child.pid ?? 0, signal: (signal) => void child.kill(signal), end }
+  const signal = (name: NodeJS.Signals) => void child.kill(name)
+  return { pid: child.pid ?? 0, signal, end }
 }

@@ -1,10 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-export interface UntilOptions {
-  /** @default 20_000 */
-  readonly timeoutMs?: number
-}
-
 /** Taken here, so that a test that fakes the clock does not fake this one. */
 const monotonicNs = process.hrtime.bigint
 
@@ -17,7 +12,7 @@ const pollMs = 10
 export async function until(
   what: string,
   isSo: () => boolean | Promise<boolean>,
-  { timeoutMs = 20_000 }: UntilOptions = {},
+  { timeoutMs = 20_000 }: { readonly timeoutMs?: number } = {},
 ): Promise<void> {
   const deadline = monotonicNs() + BigInt(Math.ceil(timeoutMs)) * 1_000_000n
   let reason = ''

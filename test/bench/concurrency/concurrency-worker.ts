@@ -5,7 +5,6 @@ import { clientKeys, inTurn } from '../harness/client-keys.ts'
 import type { Figures } from '../harness/figures.ts'
 import { checkOnce, fillKeys } from '../harness/fill-keys.ts'
 import { measureRedis } from '../harness/measure-redis.ts'
-import type { RedisSubject } from '../subjects/redis-subject.ts'
 import { contenderNamed, prefixOf } from './concurrency-contenders.ts'
 import { SteadyLogs } from './steady-logs.ts'
 
@@ -37,55 +36,42 @@ const maxAttempts = 4
 
 const contender = contenderNamed(process.argv[2])
 
-interface Opened {
-  readonly control: Redis
-  readonly client: Redis
-  readonly subject: RedisSubject
-  readonly steady: SteadyLogs | undefined
-  readonly nextKey: () => string
-  readonly traffic: ConcurrencySetting['traffic']
-  /** The most checks a second so far, by the number in flight. */
-  readonly rates: Map<number, number>
-}
-
-let opened: Opened | undefined
+let opened: Awaited<ReturnType<typeof open>> | undefined
 
 answerParent<ConcurrencyProtocol>({
   async open(setting) {
     close()
-    const { port, keys: count, traffic } = setting
-    const control = new Redis(port)
-    const client = new Redis(port)
-    // A subject that fails says so by its answers; without a listener ioredis prints the same again.
-    client.on('error', () => undefined)
-    const subject = await contender.open({
-      ...{ connect: async () => client, prefix: prefixOf(contender), traffic, clock: 'server' },
-      limit: contender.limit ?? setting.limit,
-      windowMs,
-    })
-    const keys = clientKeys(count)
-    let steady: SteadyLogs | undefined
-    if (traffic === 'denied') await fillKeys(control, subject, keys)
-    else if (subject.fillSteadily) steady = await SteadyLogs.open(control, subject, keys)
-    else await checkOnce(subject, keys)
-    const rates = new Map<number, number>()
-    opened = { control, client, subject, steady, traffic, rates, nextKey: inTurn(keys) }
+    opened = await open(setting)
     return undefined
   },
 
   round,
-
-  close() {
-    close()
-    return undefined
-  },
+  close,
 })
+
+async function open({ port, keys: count, limit, traffic }: ConcurrencySetting) {
+  const control = new Redis(port)
+  const client = new Redis(port)
+  // A subject that fails says so by its answers; without a listener ioredis prints the same again.
+  client.on('error', () => undefined)
+  const subject = await contender.open({
+    ...{ connect: async () => client, prefix: prefixOf(contender), traffic, clock: 'server' },
+    ...{ limit: contender.limit ?? limit, windowMs },
+  })
+  const keys = clientKeys(count)
+  let steady: SteadyLogs | undefined
+  if (traffic === 'denied') await fillKeys(control, subject, keys)
+  else if (subject.fillSteadily) steady = await SteadyLogs.open(control, subject, keys)
+  else await checkOnce(subject, keys)
+  /** The most checks a second so far, by the number in flight. */
+  const rates = new Map<number, number>()
+  return { control, client, subject, steady, traffic, rates, nextKey: inTurn(keys) }
+}
 
 /** A round that was faster than its logs were filled for, since the last one was made by code that was not compiled yet, is measured again. */
 async function round(input: RoundInput): Promise<Figures> {
   const { steady, traffic } = found()
   for (let attempt = 1; ; attempt += 1) {
-    await fill(input)
     const figures = await measure(input)
     const isSteady = !steady || steady.keptUpWith(figures.perSecond ?? 0)
     if (!isSteady && attempt < maxAttempts) continue
@@ -94,26 +80,21 @@ async function round(input: RoundInput): Promise<Figures> {
   }
 }
 
-async function fill({ inFlight }: Pick<RoundInput, 'inFlight'>): Promise<void> {
-  const { steady, rates } = found()
-  await steady?.fill(rates.get(inFlight) ?? fastest)
-}
-
 async function measure({ inFlight, durationMs }: RoundInput) {
-  const { control, subject, nextKey, rates } = found()
+  const { control, subject, steady, nextKey, rates } = found()
+  await steady?.fill(rates.get(inFlight) ?? fastest)
   const figures = await measureRedis(control, subject, { inFlight, durationMs, nextKey })
   rates.set(inFlight, Math.max(figures.perSecond ?? 0, rates.get(inFlight) ?? 0))
   return figures
 }
 
-function close(): void {
-  if (!opened) return
-  opened.control.disconnect()
-  opened.client.disconnect()
+function close(): undefined {
+  opened?.control.disconnect()
+  opened?.client.disconnect()
   opened = undefined
 }
 
-function found(): Opened {
+function found() {
   if (!opened) throw new Error(`the worker of '${contender.name}' has nothing to measure`)
   return opened
 }

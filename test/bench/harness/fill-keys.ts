@@ -20,10 +20,10 @@ export async function fillKeys(
   if (subject.fill) await subject.fill(first)
   else await subject.check(first)
   const templates = await keysIn(control, subject.prefix)
-  if (!subject.fill) return checkOnce(subject, others)
-  const { kindOf = () => '', keyOf } = subject
-  if (!keyOf) await checkOnce(subject, others)
-  const all = keyOf ? others.map(keyOf) : await keysIn(control, subject.prefix)
+  await checkOnce(subject, others)
+  if (!subject.fill) return
+  const { kindOf = () => '' } = subject
+  const all = await keysIn(control, subject.prefix)
   for (const template of templates) {
     const copies = all.filter((key) => key !== template && kindOf(key) === kindOf(template))
     await copyKey(control, template, copies)

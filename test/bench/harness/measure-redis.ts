@@ -4,22 +4,15 @@ import { closedLoop } from './closed-loop.ts'
 import { type Figures, quantile } from './figures.ts'
 import { readRedis } from './redis-meter.ts'
 
-export interface MeasureOptions {
-  readonly inFlight: number
-  readonly durationMs: number
-  nextKey(): string
-}
-
 export async function measureRedis(
   control: Redis,
   subject: RedisSubject,
-  { inFlight, durationMs, nextKey }: MeasureOptions,
+  { nextKey, ...load }: { inFlight: number; durationMs: number; nextKey(): string },
 ): Promise<Figures & { readonly allowedShare: number }> {
   const redisBefore = await readRedis(control)
   const nodeBefore = process.cpuUsage()
   const { checks, allowed, elapsedMs, latenciesMs } = await closedLoop({
-    inFlight,
-    durationMs,
+    ...load,
     check: () => subject.check(nextKey()),
   })
   const node = process.cpuUsage(nodeBefore)

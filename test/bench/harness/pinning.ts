@@ -21,8 +21,6 @@ export function choosePinning<Side extends string>(first: Side, second: Side) {
   }
 }
 
-export type Pinning<Side extends string> = ReturnType<typeof choosePinning<Side>>
-
 /** None without `taskset`, which Linux has in util-linux. */
 function allowedCores(): readonly number[] {
   try {
@@ -34,7 +32,7 @@ function allowedCores(): readonly number[] {
 }
 
 /** Reads the list at the end of what `taskset -c -p` prints, such as `0,2-4`. */
-export function coresIn(printed: string): readonly number[] {
+function coresIn(printed: string): readonly number[] {
   const list = /([\d,-]+)\s*$/.exec(printed)?.[1] ?? ''
   return list
     .split(',')

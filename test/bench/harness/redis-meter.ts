@@ -1,19 +1,11 @@
 import type { Redis } from 'ioredis'
 
-export interface RedisReading {
-  /** CPU time of its main thread, which runs all commands and scripts. */
-  readonly cpuUs: number
-  /**
-   * Calls of EVALSHA and EVAL: one round trip each. What scripts call inside is no command of a client, and all
-   * subjects here ask by script.
-   */
-  readonly commands: number
-}
-
-export async function readRedis(control: Redis): Promise<RedisReading> {
+export async function readRedis(control: Redis) {
   const [cpu, commands] = await Promise.all([control.info('cpu'), control.info('commandstats')])
   return {
+    /** Of its main thread, which runs all commands and scripts. */
     cpuUs: Math.round((cpuSeconds(cpu, 'user') + cpuSeconds(cpu, 'sys')) * 1e6),
+    /** A round trip each. What scripts call inside is no command of a client, and all subjects here ask by script. */
     commands: callsOf(commands, 'evalsha') + callsOf(commands, 'eval'),
   }
 }

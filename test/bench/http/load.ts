@@ -9,18 +9,11 @@ export interface Load {
   readonly connections?: number
 }
 
-export interface LoadResult {
-  readonly requests: number
-  readonly elapsedMs: number
-  readonly latenciesMs: readonly number[]
-  readonly statuses: ReadonlyMap<number, number>
-}
-
 /** In all; those of a connection take turns. */
 export const clients = 1_000
 
 /** A fixed number of connections, each of which asks again as soon as it was answered. */
-export function load({ port, durationMs, connections = 40 }: Load): Promise<LoadResult> {
+export async function load({ port, durationMs, connections = 40 }: Load) {
   const clientsPerConnection = clients / connections
   const latenciesMs: number[] = []
   const statuses = new Map<number, number>()
@@ -28,7 +21,7 @@ export function load({ port, durationMs, connections = 40 }: Load): Promise<Load
   let startedAt = 0
   let endedAt = 0
 
-  const finished = new Promise<LoadResult>((resolve, reject) => {
+  const finished = new Promise<void>((resolve, reject) => {
     const instance = autocannon(
       {
         url: `http://127.0.0.1:${port}`,
@@ -46,9 +39,8 @@ export function load({ port, durationMs, connections = 40 }: Load): Promise<Load
         },
       },
       (error: unknown) => {
-        const elapsedMs = endedAt - startedAt
         if (error) reject(error)
-        else resolve({ requests: latenciesMs.length, elapsedMs, latenciesMs, statuses })
+        else resolve()
       },
     )
     instance.on('start', () => {
@@ -61,5 +53,6 @@ export function load({ port, durationMs, connections = 40 }: Load): Promise<Load
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
     })
   })
-  return endsInTime(finished, durationMs + 10_000)
+  await endsInTime(finished, durationMs + 10_000)
+  return { requests: latenciesMs.length, elapsedMs: endedAt - startedAt, latenciesMs, statuses }
 }

@@ -24,22 +24,14 @@ const realNow = Date.now
 /** How long (ms) the last keys of a churn have been expired in the end. */
 const afterwardsMs = 400
 
-interface Opened {
-  readonly subject: MemorySubject
-  readonly clock: SimulatedClock
-  readonly nextKey: () => string
-  readonly traffic: MemorySetting['traffic']
-}
-
-let opened: Opened | undefined
+let opened:
+  | { subject: MemorySubject; clock: SimulatedClock; nextKey(): string; setting: MemorySetting }
+  | undefined
 
 answerParent<MemoryProtocol>({
   open: (setting) => open(found(contender), setting),
   round: ({ durationMs }) => round(durationMs),
-  churn: (setting) => {
-    close()
-    return churn(found(contender), setting)
-  },
+  churn: (setting) => churn(found(contender), setting),
 })
 
 async function open(one: MemoryContender, setting: MemorySetting): Promise<Figures> {
@@ -62,14 +54,14 @@ async function open(one: MemoryContender, setting: MemorySetting): Promise<Figur
   const bytesPerFullKey = (heapBytes() - before) / count
   clock.advance(traffic === 'allowed' ? windowMs / limit : 0)
   clock.stepMs = traffic === 'allowed' ? (windowMs / (limit * count)) * slack : 0
-  opened = { subject, clock, nextKey: inTurn(keys), traffic }
+  opened = { subject, clock, nextKey: inTurn(keys), setting }
   // A few keys drown in what else moves on the heap.
   if (count < 1_000) return {}
   return one.recordsUnits ? { bytesPerKey, bytesPerFullKey } : { bytesPerKey }
 }
 
 async function round(durationMs: number): Promise<Figures> {
-  const { subject, clock, nextKey, traffic } = found(opened)
+  const { subject, clock, nextKey, setting } = found(opened)
   let checks = 0
   let allowed = 0
   const cpuBefore = process.cpuUsage()
@@ -84,7 +76,7 @@ async function round(durationMs: number): Promise<Figures> {
     checks += 500
   }
   const elapsedMs = performance.now() - startedAt
-  checkTraffic(traffic, allowed / checks)
+  checkTraffic(setting.traffic, allowed / checks)
   const { user, system } = process.cpuUsage(cpuBefore)
   return {
     perSecond: (checks / elapsedMs) * 1000,
@@ -122,6 +114,7 @@ function found<T>(value: T | undefined): T {
  * collecting garbage, growing tables, sweeping, or timers that all come due.
  */
 async function churn(contender: MemoryContender, setting: MemorySetting): Promise<Figures> {
+  close()
   const subject = contender.open(setting)
   let number = 0
   let longestPauseMs = 0

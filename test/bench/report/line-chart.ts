@@ -57,16 +57,11 @@ export function lineChart({ title, xLabel, yLabel, lines }: ChartOptions): strin
   ].join('\n')}\n`
 }
 
-interface Scale {
-  readonly ticks: readonly number[]
-  place(value: number): number
-}
-
 /** The fewer decades, the more ticks in each. */
 function logScale(
   values: readonly number[],
   { from, to, padding }: { from: number; to: number; padding: number },
-): Scale {
+) {
   const low = Math.log10(Math.min(...values) / padding)
   const high = Math.log10(Math.max(...values) * padding)
   const span = high - low
@@ -77,7 +72,7 @@ function logScale(
     Math.log10(tick) >= low - 1e-9 && Math.log10(tick) <= high + 1e-9
   return {
     ticks: ticks.flatMap((decade) => steps.map((step) => step * decade)).filter(inside),
-    place: (value) => round(from + ((Math.log10(value) - low) / (span || 1)) * (to - from)),
+    place: (value: number) => round(from + ((Math.log10(value) - low) / (span || 1)) * (to - from)),
   }
 }
 
@@ -112,6 +107,6 @@ function round(value: number): number {
   return Math.round(value * 100) / 100
 }
 
-function escapeXml(text: string): string {
+export function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
 }

@@ -13,8 +13,6 @@ export interface RedisSubject {
    * units that a log keeps until it is trimmed are more with every identity, so that copies of all of them are at every stage of that.
    */
   fillSteadily?(identities: readonly string[], stepMs: number): Promise<void>
-  /** The key of an identity, for those that can tell: it need not be found by a check. */
-  keyOf?(identity: string): string
   /** Tells the keys of one identity apart by what they count, so that a filled one can be copied to others of its kind. */
   kindOf?(redisKey: string): string
   /** The units that a full key records singly, by which its bytes are divided. */

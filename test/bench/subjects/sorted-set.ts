@@ -24,8 +24,7 @@ redis.call('PEXPIRE', key, window)
 export const sortedSet: OpenRedisSubject = async (setting) => {
   const { clock, limit, prefix, windowMs } = setting
   const client = await setting.connect()
-  client.defineCommand('consumeFromLog', { numberOfKeys: 1, lua: consumeScript })
-  const run = scriptOf(client, 'consumeFromLog')
+  const sha = String(await client.script('LOAD', consumeScript))
   let unique = 0
 
   function now(): number {
@@ -35,13 +34,14 @@ export const sortedSet: OpenRedisSubject = async (setting) => {
   const keyOf = (identity: string): string => `${prefix}:${identity}`
 
   return {
-    ...{ prefix, recordedUnits: limit, keyOf },
+    ...{ prefix, recordedUnits: limit },
 
     async check(key) {
       if (clock !== 'server') clock.tick()
       const at = now()
       unique += 1
-      const reply = await run(keyOf(key), at, windowMs, limit, `${at}-${unique}`)
+      const args = [keyOf(key), at, windowMs, limit, `${at}-${unique}`]
+      const reply = await client.evalsha(sha, 1, ...args)
       return Array.isArray(reply) && reply[0] === 1
     },
 
@@ -50,13 +50,4 @@ export const sortedSet: OpenRedisSubject = async (setting) => {
       await client.eval(fillScript, 1, keyOf(key), now(), windowMs, limit)
     },
   }
-}
-
-type RunScript = (...args: (string | number)[]) => Promise<unknown>
-
-/** ioredis adds a method for every command that is defined, which its types cannot know. */
-function scriptOf(client: object, name: string): RunScript {
-  const method: unknown = Reflect.get(client, name)
-  if (typeof method !== 'function') throw new Error(`ioredis defined no ${name}`)
-  return (...args) => Reflect.apply(method, client, args)
 }

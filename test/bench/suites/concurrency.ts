@@ -1,4 +1,3 @@
-import { type Child, startChild } from '../../support/child.ts'
 import {
   type ConcurrencyContender,
   contenders,
@@ -7,9 +6,9 @@ import {
 import type { ConcurrencyProtocol, ConcurrencySetting } from '../concurrency/concurrency-worker.ts'
 import type { Bench, Suite } from '../harness/bench.ts'
 import { startBenchRedis } from '../harness/bench-redis.ts'
-import { choosePinning, type Pinning } from '../harness/pinning.ts'
-import { progress } from '../harness/progress.ts'
-import { interleave, leaveOut } from '../harness/rounds.ts'
+import { choosePinning } from '../harness/pinning.ts'
+import { interleave, openEach } from '../harness/rounds.ts'
+import { startWorkers, type Workers } from '../harness/workers.ts'
 
 /** What a check costs at every number of requests in flight: Node and Redis on a core each, on the server's clock, beside the best peer. */
 export const concurrency: Suite = {
@@ -22,19 +21,22 @@ export const concurrency: Suite = {
     const chosen = fields(bench)
       .map((field) => ({ ...field, cases: field.cases.filter(({ name }) => bench.isChosen(name)) }))
       .filter(({ cases }) => cases.length > 0)
-    const who = new Set(chosen.flatMap((field) => field.contenders))
-    const workers = await startContenders(bench, pinning, [...who])
+    const file = '../concurrency/concurrency-worker.ts'
+    const contenders = [...new Set(chosen.flatMap((field) => field.contenders))]
+    const workers: FieldWorkers = startWorkers(bench, file, { contenders })
+    // Each is pinned once it has begun.
+    await Promise.all(workers.all.map((worker) => worker.ask('close', undefined)))
+    for (const { pid } of workers.all) pinning.pin('Node', pid)
     for (const field of chosen) {
       await redis.control.flushall()
       await runField(bench, { field, workers, port: redis.port })
     }
-    for (const worker of workers.values()) worker.stop()
+    workers.stop()
     await redis.stop()
   },
 }
 
-type Worker = Child<ConcurrencyProtocol>
-type Workers = ReadonlyMap<ConcurrencyContender, Worker>
+type FieldWorkers = Workers<ConcurrencyProtocol, ConcurrencyContender>
 
 /** Contenders that are filled once, and then measured at several numbers in flight. */
 interface Field {
@@ -113,60 +115,31 @@ function fields({ quick }: Bench): readonly Field[] {
   ]
 }
 
-/** A process for each, pinned to the core of Node once it has begun. */
-async function startContenders(
-  { cleanups }: Bench,
-  pinning: Pinning<'Node'>,
-  list: readonly ConcurrencyContender[],
-): Promise<Workers> {
-  const file = new URL('../concurrency/concurrency-worker.ts', import.meta.url)
-  const workers = new Map(
-    list.map((contender) => [
-      contender,
-      startChild<ConcurrencyProtocol>(file, { cleanups, args: [contender.name] }),
-    ]),
-  )
-  await Promise.all([...workers.values()].map((worker) => worker.ask('close', undefined)))
-  for (const { pid } of workers.values()) pinning.pin('Node', pid)
-  return workers
-}
-
 async function runField(
-  bench: Bench,
-  { field, workers, port }: { field: Field; workers: Workers; port: number },
+  { report, quick }: Bench,
+  { field, workers, port }: { field: Field; workers: FieldWorkers; port: number },
 ): Promise<void> {
-  const { report, quick } = bench
   const suite = concurrency.name
-  const [first] = field.cases
-  const open: ConcurrencyContender[] = []
-  for (const contender of field.contenders) {
-    progress(`${suite} · ${first?.name} … · filling ${contender.name}`)
-    try {
-      const worker = workerOf(workers, contender)
-      await worker.ask('open', { ...field.setting, port })
+  const { cases, contenders, setting, ...length } = field
+  const opened = await openEach(report, {
+    ...{ suite, name: `${cases[0]?.name} …`, contenders },
+    async open(contender) {
+      const worker = workers.of(contender)
+      await worker.ask('open', { ...setting, port })
       // Compiles what it runs, so that the first case is not measured cold.
-      if (field.setting.traffic === 'allowed') {
+      if (setting.traffic === 'allowed') {
         await worker.ask('round', { inFlight: 64, durationMs: quick ? 200 : 1_000 })
       }
-      open.push(contender)
-    } catch (error) {
-      leaveOut(report, { suite, case: `${first?.name} …`, subject: contender.name, error })
-    }
-  }
-  for (const { name, inFlight } of field.cases) {
+      return worker
+    },
+  })
+  for (const { name, inFlight } of cases) {
     const series = await interleave(report, {
-      ...{ suite, name, rounds: field.rounds, roundMs: field.roundMs },
-      contenders: open.filter(({ minInFlight = 1 }) => inFlight >= minInFlight),
-      measure: (contender, durationMs) =>
-        workerOf(workers, contender).ask('round', { inFlight, durationMs }),
+      ...{ suite, name, ...length },
+      opened: new Map([...opened].filter(([{ minInFlight = 1 }]) => inFlight >= minInFlight)),
+      measure: (worker, durationMs) => worker.ask('round', { inFlight, durationMs }),
     })
     report.add(suite, name, series)
   }
-  for (const contender of open) await workerOf(workers, contender).ask('close', undefined)
-}
-
-function workerOf(workers: Workers, contender: ConcurrencyContender): Worker {
-  const worker = workers.get(contender)
-  if (!worker) throw new Error(`no process was started for '${contender.name}'`)
-  return worker
+  for (const worker of opened.values()) await worker.ask('close', undefined)
 }

@@ -6,8 +6,7 @@ import { clientKeys, inTurn } from '../harness/client-keys.ts'
 import type { Figures } from '../harness/figures.ts'
 import { bytesPerIdentity, fillKeys } from '../harness/fill-keys.ts'
 import { measureRedis } from '../harness/measure-redis.ts'
-import { progress } from '../harness/progress.ts'
-import { type Contender, interleave, leaveOut } from '../harness/rounds.ts'
+import { type Contender, interleave, openEach } from '../harness/rounds.ts'
 import { SimulatedClock } from '../harness/simulated-clock.ts'
 import type { OpenRedisSubject, RedisSubject } from '../subjects/redis-subject.ts'
 import { sortedSet } from '../subjects/sorted-set.ts'
@@ -45,24 +44,17 @@ async function runLimit(
   await control.flushall()
   // As many as are in flight at least, so that no request finds the key that one of the same call has just read.
   const keys = clientKeys(Math.max(inFlight, Math.min(1_000, 100_000 / limit)))
-  const opened = new Map<Contender, { subject: RedisSubject; nextKey(): string; bytes: Figures }>()
-  for (const contender of subjects) {
-    progress(`${suite} · ${name} · filling ${contender.name}`)
-    try {
+  const opened = await openEach(report, {
+    ...{ suite, name, contenders: subjects },
+    async open(contender) {
       const subject = await filled(contender, redis, { limit, keys })
-      const bytes = await bytesOf(subject, redis, keys.length)
-      opened.set(contender, { subject, nextKey: inTurn(keys), bytes })
-    } catch (error) {
-      leaveOut(report, { suite, case: name, subject: contender.name, error })
-    }
-  }
+      return { subject, nextKey: inTurn(keys), bytes: await bytesOf(subject, redis, keys.length) }
+    },
+  })
   const series = await interleave(report, {
     ...(quick ? { rounds: 3, roundMs: 100 } : { rounds: 5, roundMs: 200 }),
-    ...{ suite, name, contenders: [...opened.keys()] },
-    measure: async (contender, durationMs) => {
-      const own = opened.get(contender)
-      if (!own) throw new Error('it was not filled')
-      const { subject, nextKey, bytes } = own
+    ...{ suite, name, opened },
+    async measure({ subject, nextKey, bytes }, durationMs) {
       const figures = await measureRedis(control, subject, { inFlight, durationMs, nextKey })
       checkTraffic('allowed', figures.allowedShare)
       return { ...figures, ...bytes }

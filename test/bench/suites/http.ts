@@ -1,11 +1,10 @@
-import { type Child, startChild } from '../../support/child.ts'
 import type { Bench, Suite } from '../harness/bench.ts'
 import { type BenchRedis, startBenchRedis } from '../harness/bench-redis.ts'
 import { type Figures, quantile } from '../harness/figures.ts'
 import { choosePinning } from '../harness/pinning.ts'
-import { progress } from '../harness/progress.ts'
 import { readRedis } from '../harness/redis-meter.ts'
-import { interleave, leaveOut, type Series } from '../harness/rounds.ts'
+import { interleave, openEach, type Series } from '../harness/rounds.ts'
+import { startWorkers, type Workers } from '../harness/workers.ts'
 import { type HttpContender, httpContenders } from '../http/http-contenders.ts'
 import type { HttpProtocol } from '../http/http-server.ts'
 import { clients, type Load, load } from '../http/load.ts'
@@ -41,16 +40,17 @@ export const http: Suite = {
     const redis = await startBenchRedis(bench)
     const pinning = choosePinning('servers', 'load and Redis')
     bench.report.notes.push(`Suite http: ${pinning.note}`)
-    const servers = new Map(contenders.map((one) => [one, startServer(bench, one)]))
-    for (const server of servers.values()) pinning.pin('servers', server.pid)
+    const env = { NODE_ENV: 'production' }
+    const servers: Servers = startWorkers(bench, '../http/http-server.ts', { contenders, env })
+    for (const { pid } of servers.all) pinning.pin('servers', pid)
     pinning.pin('load and Redis', redis.pid)
     pinning.pin('load and Redis', process.pid)
-    for (const traffic of [allowed, denied]) {
+    for (const traffic of traffics) {
       const chosen = cases.filter((one) => one.traffic === traffic.name)
       if (chosen.length > 0) await runTraffic(bench, chosen, { redis, servers, traffic })
     }
     pinning.release(process.pid)
-    for (const server of servers.values()) server.stop()
+    servers.stop()
     await redis.stop()
   },
 }
@@ -59,33 +59,14 @@ function takesPart({ framework, store }: HttpContender): (one: HttpCase) => bool
   return (one) => one.framework === framework && (store === 'none' || store === one.store)
 }
 
-type Server = Child<HttpProtocol>
+type Servers = Workers<HttpProtocol, HttpContender>
 
-interface Traffic {
-  readonly name: HttpCase['traffic']
-  readonly limit: number
-  readonly windowMs: number
-  /** What every answer has to be, bare ones aside. */
-  readonly status: number
-  /** In a quick run. Until the JIT is done a request costs several times as much. */
-  readonly warmUpMs: number
-}
-
-const allowed: Traffic = {
-  name: 'allowed',
-  limit: 5_000,
-  windowMs: 60_000,
-  status: 200,
-  warmUpMs: 600,
-}
-/** Few enough that the warm-up uses them up, for so long that none comes back. */
-const denied: Traffic = {
-  name: 'denied',
-  limit: 1,
-  windowMs: 3_600_000,
-  status: 429,
-  warmUpMs: 300,
-}
+/** `status` is that of every answer, bare ones aside; `warmUpMs` that of a quick run: until the JIT is done a request costs several times as much. */
+const traffics = [
+  { name: 'allowed', limit: 5_000, windowMs: 60_000, status: 200, warmUpMs: 600 },
+  // Few enough that the warm-up uses them up, for so long that none comes back.
+  { name: 'denied', limit: 1, windowMs: 3_600_000, status: 429, warmUpMs: 300 },
+] as const
 
 /** A slow server may have met some of its clients in no warm-up. */
 const mostlyRight = 0.995
@@ -94,39 +75,35 @@ const mayFail = 0.005
 
 interface Stage {
   readonly redis: BenchRedis
-  readonly servers: ReadonlyMap<HttpContender, Server>
-  readonly traffic: Traffic
+  readonly servers: Servers
+  readonly traffic: (typeof traffics)[number]
 }
 
 async function runTraffic(bench: Bench, cases: readonly HttpCase[], stage: Stage): Promise<void> {
   const { redis, servers, traffic } = stage
   const { name, limit, windowMs, warmUpMs } = traffic
-  const ports = new Map<HttpContender, number>()
-  for (const [contender, server] of servers) {
-    if (!cases.some(takesPart(contender))) continue
-    progress(`http · ${name} · warming up ${contender.name}`)
-    const prefix = `bench.${name}.${contender.name.replaceAll(/[^A-Za-z]+/g, '-')}`
-    try {
+  const opened = await openEach(bench.report, {
+    ...{ suite: 'http', name },
+    contenders: servers.contenders.filter((contender) => cases.some(takesPart(contender))),
+    async open(contender) {
+      const prefix = `bench.${name}.${contender.name.replaceAll(/[^A-Za-z]+/g, '-')}`
       const quota = { limit, windowMs, prefix, redisPort: redis.port }
-      const port = await server.ask('listen', quota)
+      const port = await servers.of(contender).ask('listen', quota)
       await warmUp(port, warmUpMs * (bench.quick ? 1 : 3))
-      ports.set(contender, port)
-    } catch (error) {
-      leaveOut(bench.report, { suite: 'http', case: name, subject: contender.name, error })
-    }
-  }
+      return { contender, port }
+    },
+  })
   for (const connections of new Set(cases.map((one) => one.connections))) {
     const chosen = cases.filter((one) => one.connections === connections)
-    const contenders = [...ports.keys()].filter((contender) => chosen.some(takesPart(contender)))
     const series = await interleave(bench.report, {
-      ...{ suite: 'http', name: `${name}, ${connections} connections`, contenders },
+      ...{ suite: 'http', name: `${name}, ${connections} connections` },
+      opened: new Map([...opened].filter(([contender]) => chosen.some(takesPart(contender)))),
       ...(bench.quick ? { rounds: 3, roundMs: 300 } : { rounds: 7, roundMs: 500 }),
-      measure: (contender, durationMs) =>
-        measure(stage, contender, { port: ports.get(contender) ?? 0, durationMs, connections }),
+      measure: ({ contender, port }, durationMs) =>
+        measure(stage, contender, { port, durationMs, connections }),
     })
     for (const one of chosen) {
-      const names = contenders.filter((each) => takesPart(each)(one)).map((each) => each.name)
-      const ofCase = series.filter(({ contender }) => names.includes(contender.name))
+      const ofCase = series.filter(({ contender }) => takesPart(contender)(one))
       bench.report.add('http', httpCaseName(one), aboveBare(ofCase))
     }
   }
@@ -147,8 +124,7 @@ async function measure(
   contender: HttpContender,
   how: Load,
 ): Promise<Figures> {
-  const server = servers.get(contender)
-  if (!server) throw new Error('no server')
+  const server = servers.of(contender)
   const redisBefore = await readRedis(redis.control)
   const before = await server.ask('cpu', undefined)
   const { requests, elapsedMs, latenciesMs, statuses } = await load(how)
@@ -175,18 +151,13 @@ async function measure(
 
 /** Adds what each round took above the bare framework in the same round. */
 function aboveBare(series: readonly Series[]): Series[] {
-  const bare = series.find(({ contender }) => contender.role === 'reference')
+  const bare = series.find(({ contender }) => contender.role === 'reference')?.rounds ?? []
   return series.map(({ contender, rounds }) => {
     if (contender.role === 'reference') return { contender, rounds }
     const above = rounds.map((round, index): Figures => {
-      const { nodeCpuUs = Number.NaN } = bare?.rounds[index] ?? {}
+      const { nodeCpuUs = Number.NaN } = bare[index] ?? {}
       return { ...round, addedCpuUs: (round.nodeCpuUs ?? Number.NaN) - nodeCpuUs }
     })
     return { contender, rounds: above }
   })
-}
-
-function startServer({ cleanups }: Bench, contender: HttpContender): Server {
-  const file = new URL('../http/http-server.ts', import.meta.url)
-  return startChild(file, { cleanups, args: [contender.name], env: { NODE_ENV: 'production' } })
 }

@@ -1,9 +1,7 @@
-import { type Child, startChild } from '../../support/child.ts'
 import type { Bench, Suite } from '../harness/bench.ts'
-import type { Figures } from '../harness/figures.ts'
 import { choosePinning } from '../harness/pinning.ts'
-import { progress } from '../harness/progress.ts'
-import { interleave, type Series } from '../harness/rounds.ts'
+import { interleave, openEach } from '../harness/rounds.ts'
+import { startWorkers, type Workers } from '../harness/workers.ts'
 import { memoryContenders } from '../memory/memory-contenders.ts'
 import type { MemoryContender, MemorySetting } from '../memory/memory-subject.ts'
 import type { MemoryProtocol } from '../memory/memory-worker.ts'
@@ -12,18 +10,17 @@ import type { MemoryProtocol } from '../memory/memory-worker.ts'
 export const memory: Suite = {
   name: 'memory',
   async run(bench) {
-    const workers = startWorkers(bench, memoryContenders)
+    const workers = memoryWorkers(bench, memoryContenders)
     const pinning = choosePinning('Node', 'nothing')
-    for (const worker of workers.values()) pinning.pin('Node', worker.pid)
+    for (const { pid } of workers.all) pinning.pin('Node', pid)
     for (const one of memoryCases(bench)) {
       if (bench.isChosen(one.name)) await runMemoryCase(bench, workers, one)
     }
-    for (const worker of workers.values()) worker.stop()
+    workers.stop()
   },
 }
 
-type Worker = Child<MemoryProtocol>
-type Workers = ReadonlyMap<MemoryContender, Worker>
+type MemoryWorkers = Workers<MemoryProtocol, MemoryContender>
 
 export interface MemoryCase {
   readonly suite: string
@@ -31,8 +28,8 @@ export interface MemoryCase {
   readonly setting: MemorySetting
   /** Who takes part. @default everybody */
   readonly includes?: (contender: MemoryContender) => boolean
-  /** @default 'decisions' */
-  readonly kind?: 'decisions' | 'churn'
+  /** What comes before the rounds; a churn takes their place. @default 'open' */
+  readonly first?: 'open' | 'churn'
   readonly rounds: number
 }
 
@@ -66,65 +63,38 @@ function memoryCases({ quick }: Bench): readonly MemoryCase[] {
       name: 'many fresh keys, which expire',
       setting: { keys: many, limit: 10, windowMs: quick ? 1_000 : 3_000, traffic: 'allowed' },
       includes: (contender) => mainly(contender) && contender.name !== 'sluice sliding-log',
-      kind: 'churn',
+      first: 'churn',
       rounds: 1,
     },
   ]
 }
 
 export async function runMemoryCase(
-  bench: Bench,
-  workers: Workers,
-  one: MemoryCase,
+  { quick, report }: Bench,
+  workers: MemoryWorkers,
+  { suite, name, includes = () => true, first = 'open', setting, rounds }: MemoryCase,
 ): Promise<void> {
-  const { quick, report } = bench
-  const { suite, name, includes = () => true, setting, kind, rounds } = one
-  const contenders = [...workers.keys()].filter(includes)
-  const opened = new Map<MemoryContender, Figures>()
-
-  if (kind !== 'churn') {
-    progress(`${suite} · ${name} · filling`)
-    await Promise.all(
-      contenders.map(async (contender) => {
-        const worker = workers.get(contender)
-        if (worker) opened.set(contender, await worker.ask('open', setting))
-      }),
-    )
-  }
-
-  const series = await interleave(report, {
-    ...{ suite, name, contenders, rounds, roundMs: quick ? 60 : 150 },
-    measure: async (contender, durationMs) => {
-      const worker = workers.get(contender)
-      if (!worker) throw new Error('no worker')
-      if (kind === 'churn') return opened.get(contender) ?? churnOnce(worker, contender)
-      return worker.ask('round', { durationMs })
+  const opened = await openEach(report, {
+    ...{ suite, name, contenders: workers.contenders.filter(includes) },
+    async open(contender) {
+      const worker = workers.of(contender)
+      return { worker, figures: await worker.ask(first, setting) }
     },
   })
-
-  /** One that lasts for seconds, so that the warm-up is the measurement. */
-  async function churnOnce(worker: Worker, contender: MemoryContender): Promise<Figures> {
-    const figures = await worker.ask('churn', setting)
-    opened.set(contender, figures)
-    return figures
-  }
-
-  report.add(suite, name, kind === 'churn' ? series : series.map(withHeap))
-
-  function withHeap({ contender, rounds }: Series): Series {
-    const heap = contenders.find(({ name }) => name === contender.name)
-    const figures = heap && opened.get(heap)
-    return { contender, rounds: rounds.map((round) => ({ ...round, ...figures })) }
-  }
+  const series = await interleave(report, {
+    ...{ suite, name, opened, rounds, roundMs: quick ? 60 : 150 },
+    async measure({ worker, figures }, durationMs) {
+      // It lasts for seconds, and warms itself up.
+      if (first === 'churn') return figures
+      return { ...(await worker.ask('round', { durationMs })), ...figures }
+    },
+  })
+  report.add(suite, name, series)
 }
 
-/** A process for each, whose heap is its own. */
-export function startWorkers({ cleanups }: Bench, contenders: readonly MemoryContender[]): Workers {
-  const file = new URL('../memory/memory-worker.ts', import.meta.url)
-  return new Map(
-    contenders.map((contender) => [
-      contender,
-      startChild(file, { cleanups, args: [contender.name], execArgv: ['--expose-gc'] }),
-    ]),
-  )
+export function memoryWorkers(bench: Bench, contenders: readonly MemoryContender[]): MemoryWorkers {
+  return startWorkers(bench, '../memory/memory-worker.ts', {
+    contenders,
+    execArgv: ['--expose-gc'],
+  })
 }

@@ -1,6 +1,6 @@
 import type { Suite } from '../harness/bench.ts'
 import { observeContenders } from '../memory/sluice-memory.ts'
-import { runMemoryCase, startWorkers } from './memory.ts'
+import { memoryWorkers, runMemoryCase } from './memory.ts'
 
 /** What it costs a decision to be observed. */
 export const observe: Suite = {
@@ -12,11 +12,11 @@ export const observe: Suite = {
       ['a decision, 10,000 keys in turn', 10_000, 10],
     ] as const) {
       if (!bench.isChosen(name)) continue
-      const workers = startWorkers(bench, observeContenders)
+      const workers = memoryWorkers(bench, observeContenders)
       const setting = { keys, limit, windowMs: 3_600_000, traffic: 'allowed' } as const
       const rounds = bench.quick ? 9 : 25
       await runMemoryCase(bench, workers, { suite: 'observe', name, setting, rounds })
-      for (const worker of workers.values()) worker.stop()
+      workers.stop()
     }
   },
 }

@@ -4,7 +4,7 @@ import { type BenchRedis, startBenchRedis } from '../harness/bench-redis.ts'
 import type { Figures } from '../harness/figures.ts'
 import { progress } from '../harness/progress.ts'
 import { readRedis } from '../harness/redis-meter.ts'
-import { type Contender, interleave } from '../harness/rounds.ts'
+import { type Contender, interleave, openEach } from '../harness/rounds.ts'
 import type { PrefetchProtocol, RoundOutput, Subject } from '../prefetch/prefetch-worker.ts'
 
 const suite = 'prefetch'
@@ -51,21 +51,23 @@ export const prefetch: Suite = {
 async function below(bench: Bench, one: Case): Promise<void> {
   const { quick, report } = bench
   const redis = await startBenchRedis(bench)
-  const fleets = new Map<Subject, readonly Child<PrefetchProtocol>[]>()
-  for (const { subject } of contenders) {
-    fleets.set(subject, await startFleet(bench, redis, { ...one, subject }))
-  }
-  const series = await interleave(report, {
+  const opened = await openEach(report, {
     ...{ suite, name: one.name, contenders },
+    open: async ({ subject }) => ({
+      subject,
+      fleet: await startFleet(bench, redis, { ...one, subject }),
+    }),
+  })
+  const series = await interleave(report, {
+    ...{ suite, name: one.name, opened },
     ...(quick ? { rounds: 2, roundMs: 3_000 } : { rounds: 3, roundMs: 4_000 }),
-    measure: async ({ subject }, durationMs) => {
-      const fleet = fleets.get(subject) ?? []
+    async measure({ subject, fleet }, durationMs) {
       // The key cools while the others have their turn, and the figures are of a hot one.
       if (subject === 'with') await measure(redis, fleet, { ...one, durationMs: 2_000 })
       return measure(redis, fleet, { ...one, durationMs })
     },
   })
-  for (const child of [...fleets.values()].flat()) child.stop()
+  for (const { fleet } of opened.values()) for (const child of fleet) child.stop()
   await redis.stop()
   report.add(suite, one.name, series)
 }
