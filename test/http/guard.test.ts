@@ -18,17 +18,6 @@ describe('a guard', () => {
     expect(decision?.outcomes[0]?.remaining).toBe(3)
   })
 
-  it.each<GuardFields<object>>([
-    { skip: async () => false },
-    { key: async () => 'ada' },
-    { cost: async () => 1 },
-    { limit: async () => 5, defaultLimit: 5 },
-  ])('answers with a promise where a function is async: %o', async (options) => {
-    const passage = guardOf({ ...good, ...options }).check(exchange())
-    expect(passage).toBeInstanceOf(Promise)
-    expect((await passage).decision?.allowed).toBe(true)
-  })
-
   it('takes another cost of each policy', () => {
     const costs = [{ cost: 1 }, { cost: () => 3 }, {}]
     const policies = costs.map((own, index) => ({ ...good, name: `p${index}`, ...own }))

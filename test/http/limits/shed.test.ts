@@ -2,6 +2,7 @@ import type { InvalidEvent } from '@sluice/core'
 import type { GuardFields, ShedOptions } from '@sluice/http'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { raise } from '../../support/raise.ts'
 import { type Client, clientsOf, exchange, guardOf, now } from '../exchange.ts'
 import { errorOf, type Wrong } from '../wrong-options.ts'
 import { turns } from './plant.ts'
@@ -118,9 +119,7 @@ describe('under pressure', () => {
     let signal = (): number => 1_000
     const { seconds, onInvalid } = shedder({ signal: () => signal() })
     const before = seconds(10).at(-1)
-    signal = () => {
-      throw new Error('gone')
-    }
+    signal = () => raise('gone')
     for (const passing of seconds(10)) expect(passing).toEqual(before)
     expect(onInvalid).toHaveBeenCalledWith({
       code: 'SLUICE_SIGNAL_INVALID',
