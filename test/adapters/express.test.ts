@@ -3,7 +3,7 @@ import express, { type ErrorRequestHandler, type Request, type Response } from '
 import express4 from 'express4'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ask, type Question } from './ask.ts'
-import { runningOn } from './drivers/driver.ts'
+import { portOf } from './drivers/driver.ts'
 
 const one: RateLimitOptions = { limit: 1, window: '1m' }
 
@@ -192,7 +192,6 @@ describe('rateLimit', () => {
 })
 
 async function serve(app: express.Express) {
-  const { port, close } = await runningOn(app.listen(0, '127.0.0.1'))
-  onTestFinished(close)
+  const port = await portOf(app.listen(0, '127.0.0.1'))
   return (path?: string, question?: Question) => ask(port, path, question)
 }

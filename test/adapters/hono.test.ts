@@ -1,8 +1,9 @@
-import { createLimiter, memoryStore } from '@sluice/core'
+import { memoryStore } from '@sluice/core'
 import { rateLimit } from '@sluice/hono'
 import { nodeRouter } from '@sluice/http/adapter'
 import { type Context, Hono } from 'hono'
 import { describe, expect, it, vi } from 'vitest'
+import { counted, inFlight } from './counted.ts'
 
 const one = { limit: 1, window: '1m', headers: ['draft-11'] } as const
 const address = { incoming: { socket: { remoteAddress: '203.0.113.9' } } }
@@ -105,11 +106,8 @@ describe('a limiter of Hono', () => {
   })
 
   it('holds a lease until the body is over, and has the runtime wait for it', async () => {
-    const policy = { name: 'inflight', algorithm: 'concurrency', limit: 2 } as const
-    const store = memoryStore()
-    const limiter = createLimiter({ ...policy, store })
-    const held = async () => 2 - ((await limiter.peek('ada')).outcomes[0]?.remaining ?? 0)
-    const app = new Hono().use(rateLimit({ ...policy, store, key: () => 'ada' }))
+    const { options, used } = counted(inFlight)
+    const app = new Hono().use(rateLimit(options))
     app.get('/', (c) => {
       c.header('x-mine', '1')
       return c.text('hello')
@@ -118,9 +116,9 @@ describe('a limiter of Hono', () => {
     const context = { waitUntil, passThroughOnException: vi.fn(), props: {} }
     const response = await app.request('/', {}, address, context)
 
-    expect([await held(), waitUntil.mock.calls.length]).toEqual([1, 1])
+    expect([await used(), waitUntil.mock.calls.length]).toEqual([1, 1])
     expect([await response.text(), response.headers.get('x-mine')]).toEqual(['hello', '1'])
     await waitUntil.mock.calls[0]?.[0]
-    expect(await held()).toBe(0)
+    expect(await used()).toBe(0)
   })
 })

@@ -4,7 +4,7 @@ import express from 'express'
 import express4 from 'express4'
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { onTestFinished } from 'vitest'
-import { runningOn } from './drivers/driver.ts'
+import { portOf } from './drivers/driver.ts'
 
 /** A route, as the frameworks write it that differ. */
 export interface Pattern {
@@ -77,9 +77,7 @@ function expressSetup(at: {
       app.use((_error: Error, _req: unknown, res: express.Response, _next: unknown) => {
         res.status(400).end()
       })
-      const { port, close } = await runningOn(app.listen(0, '127.0.0.1'))
-      onTestFinished(close)
-      return { port, prefix }
+      return { port: await portOf(app.listen(0, '127.0.0.1')), prefix }
     },
   }
 }

@@ -9,7 +9,7 @@ import express from 'express'
 import fastify from 'fastify'
 import request from 'supertest'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { runningOn } from '../adapters/drivers/driver.ts'
+import { portOf } from '../adapters/drivers/driver.ts'
 
 const one = { name: 'burst', limit: 1, window: '30s' } as const
 
@@ -21,8 +21,7 @@ const expressApp = () =>
 /** Ways to ask an application, each with the response of another library. */
 const ways: Readonly<Record<string, () => Promise<() => Promise<unknown>>>> = {
   async fetch() {
-    const { port, close } = await runningOn(expressApp().listen(0, '127.0.0.1'))
-    onTestFinished(close)
+    const port = await portOf(expressApp().listen(0, '127.0.0.1'))
     return () => fetch(`http://127.0.0.1:${port}`)
   },
   async 'a handler of fetch'() {
@@ -41,8 +40,7 @@ const ways: Readonly<Record<string, () => Promise<() => Promise<unknown>>>> = {
     return () => app.inject('/')
   },
   async 'node:http'() {
-    const { port, close } = await runningOn(createServer(expressApp()).listen(0, '127.0.0.1'))
-    onTestFinished(close)
+    const port = await portOf(createServer(expressApp()).listen(0, '127.0.0.1'))
     return () =>
       new Promise<IncomingMessage>((resolve, reject) => {
         get({ host: '127.0.0.1', port, agent: false }, (response) => {

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Decision, MaybePromise } from '@sluice/core'
 import type { GuardFields, Handler, RequestDecision } from '@sluice/http'
+import { onTestFinished } from 'vitest'
 
 /** What the requests of all frameworks have in common. */
 export interface NativeRequest {
@@ -85,6 +86,13 @@ export async function runningOn(server: Server): Promise<RunningApp> {
       await once(server, 'close')
     },
   }
+}
+
+/** The port of a server that is closed with its test. */
+export async function portOf(server: Server): Promise<number> {
+  const { port, close } = await runningOn(server)
+  onTestFinished(close)
+  return port
 }
 
 /** How the behaviours are tried on a framework. */
