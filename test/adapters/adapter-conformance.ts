@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import { type AdapterSetup, adapterConformance, type ServedApp } from '@sluice/testing'
-import { afterEach, beforeEach, describe, it, onTestFinished, vi } from 'vitest'
+import { describe, it, onTestFinished } from 'vitest'
+import { fakeTime } from '../support/fake-time.ts'
 import { type Answer, ask, type Question } from './ask.ts'
 import type { AppSetup, Driver, Limits } from './drivers/driver.ts'
 
@@ -43,21 +44,11 @@ export function describeBehaviours(
   }
   for (const [name, behaviour] of Object.entries(behaviours)) {
     describe(`${driver.name}: ${name}`, () => {
-      fakeDates()
+      // The suite of `@sluice/testing` brings a clock of its own.
+      fakeTime(['Date'], { now: nowMs })
       behaviour(subject)
     })
   }
-}
-
-/** The suite of `@sluice/testing` brings a clock of its own. */
-function fakeDates(): void {
-  beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['Date'], now: nowMs })
-  })
-  afterEach(() => {
-    vi.useRealTimers()
-    vi.restoreAllMocks()
-  })
 }
 
 async function serveBy(

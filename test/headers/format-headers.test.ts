@@ -163,10 +163,6 @@ describe('Retry-After', () => {
     expect(format(states, { retryJitterMs: 99_999 }).at(-1)).toBe('Retry-After: 1728000')
   })
 
-  it('is sent without any dialect', () => {
-    expect(format([denied], { dialects: [] })).toEqual(['Retry-After: 30'])
-  })
-
   it('is not sent when the request passes all the same', () => {
     const lines = format([denied], { rejected: false })
     expect(lines).toEqual([listed, 'RateLimit: "default";r=0;t=30'])

@@ -1,8 +1,11 @@
 import { type DecisionEvent, memoryStore, type Store } from '@sluice/core'
 import type { GuardFields } from '@sluice/http'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { fakeTime } from '../support/fake-time.ts'
 import { type AnyOp, goneStore, storeThrough } from '../support/store-through.ts'
 import { type Client, clientsOf, exchange, guardOf, now } from './exchange.ts'
+
+fakeTime(['Date'], { now: 1_000_000 })
 
 const policy = { name: 'posts', limit: 8, window: '1m' } as const
 const withKey = (key: string) => ({ header: () => key })
@@ -65,8 +68,6 @@ describe('a retry', () => {
   })
 
   it('I05: of a request that was refused is none, nor is one after the window', async () => {
-    vi.useFakeTimers({ toFake: ['Date'] })
-    onTestFinished(() => void vi.useRealTimers())
     const { post, used } = counted()
     for (let i = 0; i < 5; i += 1) await post()
     expect((await post('k')).status).toBe(429)
@@ -181,7 +182,6 @@ describe('a guard with an idempotency key', () => {
     const next = guardOf({ ...policy, ...options, name: 'next', key: () => 'ada' })
     expect(now(next.check(asked)).decision?.source).toBe('fallback')
     expect(before.mock.calls.filter(([op]) => op === 'consume')).toHaveLength(1)
-    vi.useRealTimers()
   })
 
   it('charges the first attempt also where a process decides with its share alone', async () => {
@@ -201,7 +201,6 @@ describe('a guard with an idempotency key', () => {
   )
 
   it('takes the longest window of its policies, and nothing of those in shadow', async () => {
-    vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 })
     const policies = [
       { name: 'burst', limit: 5, window: '1s' },
       { name: 'day', limit: 5, window: '1d' },
@@ -210,9 +209,8 @@ describe('a guard with an idempotency key', () => {
     const shadow = { name: 'new', limit: 5, window: '1m', mode: 'shadow' } as const
     const { check } = guarded({ policies: [...policies, shadow], observers: { onShadow } })
     await check('k')
-    vi.setSystemTime(1_000_000 + 3_600_000)
+    vi.setSystemTime(Date.now() + 3_600_000)
     const retry = await check('k')
-    vi.useRealTimers()
 
     expect(retry?.outcomes.map(({ remaining }) => remaining)).toEqual([5, 4])
     const seen = onShadow.mock.calls.map(([{ outcomes }]) => outcomes[0].remaining)
@@ -275,9 +273,7 @@ describe('a guard with an idempotency key', () => {
       hold?.abort()
       return decision?.delayMs
     }
-    vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 })
     const delays = [delayOf('a'), delayOf('b'), delayOf('b'), delayOf('b')]
-    vi.useRealTimers()
 
     expect(delays).toEqual([0, 1000, 2000, 3000])
   })

@@ -29,28 +29,18 @@ rateLimit({ ...minute, key: async (req) => req.get('x-user') })
 rateLimit({ ...minute, key: user((req) => req.get('x-user')) })
 rateLimit({ ...minute, key: user(async (req) => Number(req.get('x-user'))) })
 rateLimit({ ...minute, key: user(() => 42n) })
-rateLimit({ ...minute, key: tenant((req) => req.get('x-tenant')) })
-rateLimit({ ...minute, key: firstOf((req) => req.get('x-user'), ip()) })
 rateLimit({
   ...minute,
   key: firstOf(
+    all(
+      tenant((req) => req.get('x-tenant')),
+      (req) => req.get('x-user'),
+      route(),
+    ),
     user((req) => req.get('x-user')),
+    (req) => req.ip,
     apiKey(),
     ip(),
-  ),
-})
-rateLimit({
-  ...minute,
-  key: all(
-    tenant((req) => req.get('x-tenant')),
-    route(),
-  ),
-})
-rateLimit({
-  ...minute,
-  key: firstOf(
-    all((req) => req.get('x-user'), ip()),
-    (req) => req.ip,
   ),
 })
 rateLimit({ policies: [{ ...minute, key: firstOf((req) => req.get('x-user'), ip()) }] })
@@ -146,8 +136,6 @@ rateLimit({ headers: ['draft-7'] })
 // @ts-expect-error
 rateLimit({ limit: 3, window: '1 minute' })
 // @ts-expect-error The shorthand beside a list.
-rateLimit({ limit: 3, policies: [minute] })
-// @ts-expect-error
 rateLimit({ ...minute, policies: [minute] })
 // @ts-expect-error A function may yield no limit.
 rateLimit({ limit: perPlan, window: '1m' })
