@@ -2,6 +2,7 @@ import { all, ip, rateLimit, route, tiers, user } from '@sluice/express'
 import express, { type RequestHandler } from 'express'
 import request from 'supertest'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { repeated } from '../support/in-turn.ts'
 import { hello, limitedBy, statuses } from './fastify-app.ts'
 
 let warned: () => string[]
@@ -17,9 +18,7 @@ beforeEach(() => {
 async function ask(handlers: RequestHandler[], count: number): Promise<number[]> {
   const app = express()
   app.use(...handlers, (_request, response) => void response.send('ok'))
-  const found: number[] = []
-  for (let i = 0; i < count; i += 1) found.push((await request(app).get('/')).status)
-  return found
+  return repeated(count, async () => (await request(app).get('/')).status)
 }
 
 describe('a warning, once', () => {

@@ -12,6 +12,7 @@ import { ExpressAdapter } from '@nestjs/platform-express'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
 import { RateLimitGuard, RateLimitModule } from '@sluice/nest'
 import { onTestFinished } from 'vitest'
+import { inTurn } from '../support/in-turn.ts'
 
 export const one = { limit: 1, window: '1m', headers: ['draft-11'] } as const
 export const everywhere: Provider = { provide: APP_GUARD, useClass: RateLimitGuard }
@@ -54,11 +55,7 @@ export async function start({
   return {
     app,
     ask,
-    async statuses(...paths) {
-      const found: number[] = []
-      for (const path of paths) found.push((await ask(path)).status)
-      return found
-    },
+    statuses: (...paths) => inTurn(paths, async (path) => (await ask(path)).status),
   }
 }
 

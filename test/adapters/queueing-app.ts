@@ -13,6 +13,7 @@ import {
   statusMonitor,
 } from '@sluice/queue'
 import { type Mock, onTestFinished, vi } from 'vitest'
+import { inTurn } from '../support/in-turn.ts'
 import { until } from '../support/until.ts'
 import type { App } from './adapter-conformance.ts'
 import type { Answer, Question } from './ask.ts'
@@ -63,11 +64,8 @@ export async function startQueueing(
     onTestFinished(() => worker.close({ grace: 1 }))
   }
   const send = (question = post()) => app.ask('/reports', question)
-  async function sent(...questions: readonly Question[]): Promise<number[]> {
-    const statuses: number[] = []
-    for (const question of questions) statuses.push((await send(question)).status)
-    return statuses
-  }
+  const sent = (...questions: readonly Question[]) =>
+    inTurn(questions, async (question) => (await send(question)).status)
   return { app, queue, broker, reached, work, send, sent }
 }
 

@@ -16,10 +16,6 @@ describe('the source of the headers', () => {
     const expected = { policies: [{ name: 'a', remaining: 1 }], retryAfterMs: 2000 }
     expect(parseHeaders(source)).toEqual(expected)
   })
-
-  it('may say nothing', () => {
-    expect(parseHeaders({})).toEqual({ policies: [], retryAfterMs: undefined })
-  })
 })
 
 type Fields = Readonly<Record<string, string>>

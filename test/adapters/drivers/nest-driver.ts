@@ -110,7 +110,7 @@ export const onFastify: Platform = {
 
 async function start(platform: Platform, setup: AppSetup): Promise<RunningApp> {
   const [first = { global: false as const }, ...others] = setup.limits ?? []
-  const limiters = others.map((options) => RateLimitModule.forRoot(moduleOptions(options)))
+  const limiters = others.map((options) => RateLimitModule.forRoot(optionsOf(options)))
   // An application has one module, and limiters of others in front of it or behind it.
   const contexts = await Promise.all(
     limiters.map((module) => NestFactory.createApplicationContext(module, settings)),
@@ -122,7 +122,7 @@ async function start(platform: Platform, setup: AppSetup): Promise<RunningApp> {
   const [shown, ...behind] = guards.map((useValue) => ({ provide: APP_GUARD, useValue }))
   class AppModule {}
   Module({
-    imports: [RateLimitModule.forRoot(moduleOptions(first))],
+    imports: [RateLimitModule.forRoot(optionsOf(first))],
     controllers: [controllerOf(setup.routes ?? [{ path: '/' }], platform)],
     providers: [shown as Provider, { provide: APP_GUARD, useClass: RateLimitGuard }, ...behind],
   })(AppModule)
@@ -169,7 +169,7 @@ function controllerOf(routes: readonly Route[], platform: Platform): new () => o
     Res()(App.prototype, name, 1)
     const at = verbs[route.method ?? 'GET'](route.path.replace(/\*$/, platform.wildcard))
     at(App.prototype, name, descriptor)
-    if (route.limits) RateLimit(routeOptions(route.limits))(App.prototype, name, descriptor)
+    if (route.limits) RateLimit(optionsOf(route.limits))(App.prototype, name, descriptor)
   }
   return App
 }
@@ -217,11 +217,7 @@ function filterOf(platform: Platform, setup: AppSetup): ExceptionFilter {
   return new EveryError()
 }
 
-function moduleOptions(options: Limits | { global: false }): never {
-  return routeOptions(options as Limits)
-}
-
-function routeOptions({ reply, ...options }: Limits): never {
+function optionsOf({ reply, ...options }: Limits & { global?: false }): never {
   const handler: RateLimitHandler = async (_context, decision) =>
     new HttpException((await reply?.(decision)) ?? '', 418)
   return { ...options, ...(reply && { handler }) } as never
