@@ -59,26 +59,24 @@ describe('the life of a request', () => {
   })
 })
 
-describe('X-Forwarded-For', () => {
-  it('where everybody is trusted, gives one warning if the list has several addresses', async () => {
-    const warn = vi.spyOn(console, 'warn').mockReturnValue()
-    onTestFinished(() => warn.mockRestore())
-    const ask = async (trustProxy: true | string, list: string) => {
-      const app = fastify({ trustProxy })
-      onTestFinished(() => app.close())
-      await app.register(rateLimitPlugin, two)
-      for (let i = 0; i < 2; i += 1) {
-        await app.inject({ url: '/', headers: { 'x-forwarded-for': list } })
-      }
+it('X-Forwarded-For gives one warning where everybody is trusted, if it has several addresses', async () => {
+  const warn = vi.spyOn(console, 'warn').mockReturnValue()
+  onTestFinished(() => warn.mockRestore())
+  const ask = async (trustProxy: true | string, list: string) => {
+    const app = fastify({ trustProxy })
+    onTestFinished(() => app.close())
+    await app.register(rateLimitPlugin, two)
+    for (let i = 0; i < 2; i += 1) {
+      await app.inject({ url: '/', headers: { 'x-forwarded-for': list } })
     }
-    await ask('127.0.0.1, 10.0.0.0/8', '192.0.2.7, 10.0.0.1')
-    await ask(true, '198.51.100.1')
-    expect(warn).not.toHaveBeenCalled()
-    await ask(true, '192.0.2.7, 198.51.100.1')
-    expect(warn).toHaveBeenCalledExactlyOnceWith(
-      expect.stringMatching(/'trustProxy' is true, .* write fastify\(\{ trustProxy: '<addresses/),
-    )
-  })
+  }
+  await ask('127.0.0.1, 10.0.0.0/8', '192.0.2.7, 10.0.0.1')
+  await ask(true, '198.51.100.1')
+  expect(warn).not.toHaveBeenCalled()
+  await ask(true, '192.0.2.7, 198.51.100.1')
+  expect(warn).toHaveBeenCalledExactlyOnceWith(
+    expect.stringMatching(/'trustProxy' is true, .* write fastify\(\{ trustProxy: '<addresses/),
+  )
 })
 
 /** An application over HTTP/2, and what connects to it. */
@@ -93,31 +91,29 @@ function overHttp2() {
   return { app, session }
 }
 
-describe('HTTP/2', () => {
-  it('H36: lower-case names, equal values, and exactly the limit of 200 streams at once', async () => {
-    const { app, session: open } = overHttp2()
-    await app.register(rateLimitPlugin, { limit: 25, window: '1m' })
-    app.get('/', hello)
-    const session = await open()
+it('H36: over HTTP/2 names are in lower case, values equal, and exactly the limit of 200 streams at once passes', async () => {
+  const { app, session: open } = overHttp2()
+  await app.register(rateLimitPlugin, { limit: 25, window: '1m' })
+  app.get('/', hello)
+  const session = await open()
 
-    const get = async () => {
-      const stream = session.request({ ':path': '/' })
-      const headers = await new Promise<Record<string, unknown>>((resolve) => {
-        stream.once('response', resolve)
-      })
-      return { headers, body: await text(stream) }
-    }
-    const answers = await Promise.all(Array.from({ length: 200 }, get))
-
-    expect(answers.filter(({ headers }) => headers[':status'] === 200)).toHaveLength(25)
-    const refused = answers.find(({ headers }) => headers[':status'] === 429)
-    expect(refused?.headers).toMatchObject({
-      'ratelimit-policy': '"default";q=25;w=60',
-      'retry-after': '60',
-      'content-type': 'application/problem+json',
+  const get = async () => {
+    const stream = session.request({ ':path': '/' })
+    const headers = await new Promise<Record<string, unknown>>((resolve) => {
+      stream.once('response', resolve)
     })
-    expect(JSON.parse(refused?.body ?? '').status).toBe(429)
+    return { headers, body: await text(stream) }
+  }
+  const answers = await Promise.all(Array.from({ length: 200 }, get))
+
+  expect(answers.filter(({ headers }) => headers[':status'] === 200)).toHaveLength(25)
+  const refused = answers.find(({ headers }) => headers[':status'] === 429)
+  expect(refused?.headers).toMatchObject({
+    'ratelimit-policy': '"default";q=25;w=60',
+    'retry-after': '60',
+    'content-type': 'application/problem+json',
   })
+  expect(JSON.parse(refused?.body ?? '').status).toBe(429)
 })
 
 describe('what is held for a stream of HTTP/2', () => {

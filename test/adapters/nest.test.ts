@@ -105,12 +105,10 @@ describe('the decorators of @sluice/nest', () => {
   })
 })
 
-describe('RateLimit and RateLimitKey', () => {
-  it('refuse what is no limit, and no key', () => {
-    expect(() => RateLimit(false as never)).toThrow(/@RateLimit must be options, or the name/)
-    expect(() => RateLimitKey('user' as never)).toThrow(/@RateLimitKey must be a resolver/)
-    expect(() => RateLimitKey(user as never)).toThrow(/@RateLimitKey: user\(…\)/)
-  })
+it('RateLimit and RateLimitKey refuse what is no limit, and no key', () => {
+  expect(() => RateLimit(false as never)).toThrow(/@RateLimit must be options, or the name/)
+  expect(() => RateLimitKey('user' as never)).toThrow(/@RateLimitKey must be a resolver/)
+  expect(() => RateLimitKey(user as never)).toThrow(/@RateLimitKey: user\(…\)/)
 })
 
 describe('RateLimitModule', () => {

@@ -50,15 +50,6 @@ describe('in a runtime without Node, a guard', () => {
     const problem = expect.stringContaining('"title":"Quota Exceeded","status":429')
     expect(answers).toEqual([['pass'], ['reject', 429, problem], ['pass'], ['pass']])
   })
-
-  it('says that routes need a router', async () => {
-    const answers = await run(`${prelude}
-      let message
-      try { guardOf({ routes: { '/r': { limit: 1, window: '1m' } } }) } catch (error) { message = error.message }
-      export const answers = message
-    `)
-    expect(answers).toMatch(/^routes needs the option router: .* pass router: nodeRouter$/)
-  })
 })
 
 describe('in a runtime of fetch, without Node', () => {

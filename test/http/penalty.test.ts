@@ -124,11 +124,6 @@ describe('the penalty of a guard', () => {
       /^routes\['\/x'\]: policies: 'default' counts the requests that a block denies/,
     )
   })
-
-  it('leaves the memory path synchronous', () => {
-    const guard = guardOf({ ...quota, penalty })
-    for (let i = 0; i < 9; i += 1) now(guard.check(exchange()) as never)
-  })
 })
 
 describe('a client that is blocked', () => {

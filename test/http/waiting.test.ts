@@ -137,16 +137,6 @@ describe('settleAfter', () => {
     expect(response.eventNames()).toEqual([])
   })
 
-  it.each(['response', 'socket'] as const)('gives up when the %s closed before', (which) => {
-    const { response, socket, hold } = setUp()
-    if (which === 'response') response.closed = true
-    else socket.destroyed = true
-    settleAfter(response, socket, hold)
-
-    expect(hold.abort).toHaveBeenCalledTimes(1)
-    expect(response.eventNames()).toEqual([])
-  })
-
   it('listens once to a connection, however many requests it carries at once', () => {
     const { socket } = setUp()
     const holds = Array.from({ length: 100 }, () => ({ finish: vi.fn(), abort: vi.fn() }))

@@ -138,31 +138,27 @@ describe('expectLimited says that', () => {
   })
 })
 
-describe('expectLimited takes', () => {
-  it.each<[string, object, object]>([
-    ['a whole refusal', refusal, { policy: 'burst', retryAfter: 10 }],
-    ['a refusal of axios', { ...refusal, text: undefined, data: JSON.parse(refusal.text) }, {}],
-    [
-      'a message of the application',
-      { status: 429, text: 'slow', headers: { 'retry-after': 3 } },
-      {},
-    ],
-    ['limit 0', { status: 429, headers: {} }, { retryAfter: 'none' }],
-  ])('%s', async (_, response, expectations) => {
-    await expectLimited(response, expectations)
-  })
+it.each<[string, object, object]>([
+  ['a whole refusal', refusal, { policy: 'burst', retryAfter: 10 }],
+  ['a refusal of axios', { ...refusal, text: undefined, data: JSON.parse(refusal.text) }, {}],
+  [
+    'a message of the application',
+    { status: 429, text: 'slow', headers: { 'retry-after': 3 } },
+    {},
+  ],
+  ['limit 0', { status: 429, headers: {} }, { retryAfter: 'none' }],
+])('expectLimited takes %s', async (_, response, expectations) => {
+  await expectLimited(response, expectations)
 })
 
-describe('expectNotLimited says that', () => {
-  it.each<[object, object, string]>([
-    [refusal, {}, "the body says that 'burst' denied the request"],
-    [withHeaders({}), { policy: 'day' }, "the headers tell of 'burst', not of 'day'"],
-    [withHeaders({}), { remaining: 4 }, "'burst' has 0 units left, not 4"],
-    [{ status: 200, headers: {} }, { remaining: 4 }, 'do not tell how many units are left'],
-    [{ status: 200, headers: {} }, { policy: 'x' }, "tell of no policy by its name, not of 'x'"],
-  ])('%#: %j', async (response, expectations, message) => {
-    await expect(expectNotLimited(response, expectations)).rejects.toThrow(message)
-  })
+it.each<[object, object, string]>([
+  [refusal, {}, "the body says that 'burst' denied the request"],
+  [withHeaders({}), { policy: 'day' }, "the headers tell of 'burst', not of 'day'"],
+  [withHeaders({}), { remaining: 4 }, "'burst' has 0 units left, not 4"],
+  [{ status: 200, headers: {} }, { remaining: 4 }, 'do not tell how many units are left'],
+  [{ status: 200, headers: {} }, { policy: 'x' }, "tell of no policy by its name, not of 'x'"],
+])('expectNotLimited says what is wrong: %#: %j', async (response, expectations, message) => {
+  await expect(expectNotLimited(response, expectations)).rejects.toThrow(message)
 })
 
 describe('fakeClock', () => {
