@@ -99,9 +99,7 @@ it('H36: over HTTP/2 names are in lower case, values equal, and exactly the limi
 
   const get = async () => {
     const stream = session.request({ ':path': '/' })
-    const headers = await new Promise<Record<string, unknown>>((resolve) => {
-      stream.once('response', resolve)
-    })
+    const [headers] = await once(stream, 'response')
     return { headers, body: await text(stream) }
   }
   const answers = await Promise.all(Array.from({ length: 200 }, get))

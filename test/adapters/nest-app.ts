@@ -26,12 +26,6 @@ interface AppSetup {
   readonly prepare?: (app: INestApplication) => void
 }
 
-interface App {
-  readonly app: INestApplication
-  ask(path?: string, init?: RequestInit): Promise<globalThis.Response>
-  statuses(...paths: string[]): Promise<number[]>
-}
-
 /** Starts an application that ends with the test. */
 export async function start({
   limits = RateLimitModule.forRoot(one),
@@ -39,7 +33,7 @@ export async function start({
   providers = [everywhere],
   platform = 'Express',
   prepare,
-}: AppSetup): Promise<App> {
+}: AppSetup) {
   class AppModule {}
   Module({ imports: [limits], controllers, providers })(AppModule)
   const app = await NestFactory.create(AppModule, new platforms[platform](), {
@@ -51,11 +45,11 @@ export async function start({
   prepare?.(app)
   await app.listen(0, '127.0.0.1')
   const url = await app.getUrl()
-  const ask: App['ask'] = (path = '/', init = {}) => fetch(url + path, init)
+  const ask = (path = '/', init: RequestInit = {}) => fetch(url + path, init)
   return {
     app,
     ask,
-    statuses: (...paths) => inTurn(paths, async (path) => (await ask(path)).status),
+    statuses: (...paths: string[]) => inTurn(paths, async (path) => (await ask(path)).status),
   }
 }
 

@@ -13,12 +13,6 @@ export interface Pattern {
   readonly express5?: string
 }
 
-interface RouteApp {
-  readonly port: number
-  /** What stands before every path. */
-  readonly prefix: string
-}
-
 /** One way to set up a framework. */
 export interface RouteSetup {
   readonly name: string
@@ -26,7 +20,7 @@ export interface RouteSetup {
     limits: RateLimitOptions & RateLimitPluginOptions,
     patterns: readonly Pattern[],
     reached: (pattern: Pattern, url: string) => void,
-  ): Promise<RouteApp>
+  ): Promise<{ port: number; prefix: string }>
 }
 
 const both = [false, true]

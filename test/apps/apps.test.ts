@@ -1,35 +1,28 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { serve } from '../admin/serve.ts'
+import { repeated } from '../support/in-turn.ts'
 import { limitsAfter, limitsBefore } from './express-limits.ts'
 import { createShop } from './express-shop.ts'
 import { createNotes, notesAfter, notesBefore } from './fastify-notes.ts'
 
 // Two applications as they are: on the limiter that they had, and moved by docs/migrating.md. Clients see the same.
 
-interface Asked {
-  readonly method?: string
-  readonly headers?: Record<string, string>
-  readonly body?: string
-}
-type Ask = (path: string, asked?: Asked, times?: number) => Promise<string>
-
 /** Asks some times in a row, and tells the statuses: `200 200 429`. */
-function asking(origin: string): Ask {
-  return async (path, asked = {}, times = 1) => {
-    const statuses: number[] = []
-    for (let i = 0; i < times; i += 1) {
-      const response = await fetch(origin + path, asked)
-      if (response.status === 429) {
-        expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
-        expect(response.headers.get('x-ratelimit-remaining')).toBe('0')
+const asking =
+  (origin: string) =>
+  async (path: string, asked: RequestInit = {}, times = 1) => {
+    const statuses = await repeated(times, async () => {
+      const { status, headers } = await fetch(origin + path, asked)
+      if (status === 429) {
+        expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+        expect(headers.get('x-ratelimit-remaining')).toBe('0')
       }
-      statuses.push(response.status)
-    }
+      return status
+    })
     return statuses.join(' ')
   }
-}
 
-const json = (value: object, headers = {}): Asked => ({
+const json = (value: object, headers = {}): RequestInit => ({
   ...{ method: 'POST', body: JSON.stringify(value) },
   headers: { 'content-type': 'application/json', ...headers },
 })

@@ -11,13 +11,6 @@ import { exchange, guardOf, now } from './exchange.ts'
 const good = { limit: 5, window: '1m' } as const
 
 describe('a guard', () => {
-  it('answers at once where nothing is async', () => {
-    const guard = guardOf({ ...good, key: () => 'ada', cost: () => 2, skip: () => false })
-    const { decision, verdict } = now(guard.check(exchange()))
-    expect(verdict.action).toBe('pass')
-    expect(decision?.outcomes[0]?.remaining).toBe(3)
-  })
-
   it('takes another cost of each policy', () => {
     const costs = [{ cost: 1 }, { cost: () => 3 }, {}]
     const policies = costs.map((own, index) => ({ ...good, name: `p${index}`, ...own }))

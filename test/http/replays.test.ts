@@ -146,11 +146,6 @@ describe('a retry', () => {
 })
 
 describe('a guard with an idempotency key', () => {
-  it('answers at once where nothing is async', () => {
-    const { begin } = guarded()
-    expect([begin('k'), begin('k')].map(({ verdict }) => verdict.action)).toEqual(['pass', 'pass'])
-  })
-
   it('asks the store once for a request without', () => {
     const store = memoryStore()
     const apply = vi.spyOn(store, 'apply')

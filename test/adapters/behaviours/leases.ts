@@ -17,10 +17,7 @@ export const leases: Behaviour = ({ driver, start }) => {
     const { options, used } = counted(inFlight)
     const ends: (() => void)[] = []
     const reached = vi.fn(() => new Promise<void>((resolve) => void ends.push(resolve)))
-    const app = await start({
-      limits: limits(options),
-      routes: [{ path: '/', reached, ...route }],
-    })
+    const app = await start({ limits: limits(options), routes: [{ path: '/', reached, ...route }] })
     return {
       app,
       reached,

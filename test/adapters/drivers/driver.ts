@@ -34,7 +34,7 @@ export type Limits = GuardFields<NativeRequest> & {
 
 export interface Route {
   /** ALL: one handler for every method. @default 'GET' */
-  readonly method?: 'GET' | 'POST' | 'ALL'
+  readonly method?: 'GET' | 'POST' | 'OPTIONS' | 'ALL'
   readonly path: string
   /** Limits of the route's own: in Fastify they replace those of the application. */
   readonly limits?: Limits

@@ -147,10 +147,6 @@ function showRequest(context: ExecutionContext): boolean {
   return true
 }
 
-interface Handled extends Omit<Route, 'method'> {
-  readonly method?: Route['method'] | 'OPTIONS'
-}
-
 /** Nest asks its guards of what has a handler, so all unknown paths have one. */
 function controllerOf(routes: readonly Route[], platform: Platform): new () => object {
   class App {}
@@ -158,12 +154,11 @@ function controllerOf(routes: readonly Route[], platform: Platform): new () => o
   const verbs = { GET: Get, POST: Post, ALL: All, OPTIONS: Options }
   const methods = ['GET', 'POST', 'OPTIONS'] as const
   const unknown = methods.map((method) => ({ method, path: '/*', answer: { status: 404 } }))
-  const handled: readonly Handled[] = [...routes, ...unknown]
+  const handled: readonly Route[] = [...routes, ...unknown]
   for (const route of handled) {
     const name = `${route.method ?? 'GET'} ${route.path}`
-    const handle = (request: LimitedRequest, response: never) =>
-      answer(route, { request, response, platform })
-    Object.defineProperty(App.prototype, name, { value: handle, configurable: true })
+    const value = handlerOf(route, platform)
+    Object.defineProperty(App.prototype, name, { value, configurable: true })
     const descriptor = Object.getOwnPropertyDescriptor(App.prototype, name) as PropertyDescriptor
     Req()(App.prototype, name, 0)
     Res()(App.prototype, name, 1)
@@ -174,28 +169,21 @@ function controllerOf(routes: readonly Route[], platform: Platform): new () => o
   return App
 }
 
-interface Exchange {
-  readonly request: LimitedRequest
-  readonly response: never
-  readonly platform: Platform
-}
-
-async function answer(
-  route: Omit<Route, 'method'>,
-  { request, response, platform }: Exchange,
-): Promise<void> {
-  const raw = platform.raw(response)
-  if (route.streams) raw.write('first ')
-  await route.reached?.(request)
-  if (raw.headersSent) {
-    raw.end('hello')
-    return
+function handlerOf(route: Route, platform: Platform) {
+  return async (request: LimitedRequest, response: never): Promise<void> => {
+    const raw = platform.raw(response)
+    if (route.streams) raw.write('first ')
+    await route.reached?.(request)
+    if (raw.headersSent) {
+      raw.end('hello')
+      return
+    }
+    for (const [name, value] of Object.entries(route.answer?.fields ?? {})) {
+      ;(response as FastifyReply).header(name, value)
+    }
+    const status = statusOf(route, request)
+    platform.send(response, status, status === 304 ? undefined : 'hello')
   }
-  for (const [name, value] of Object.entries(route.answer?.fields ?? {})) {
-    ;(response as FastifyReply).header(name, value)
-  }
-  const status = statusOf(route as Route, request)
-  platform.send(response, status, status === 304 ? undefined : 'hello')
 }
 
 function filterOf(platform: Platform, setup: AppSetup): ExceptionFilter {

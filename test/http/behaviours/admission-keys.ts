@@ -117,14 +117,14 @@ export const admissionKeys: Behaviour = ({ start }) => {
       expect(await sent(first)).toEqual([429])
     })
 
-    it('takes it for no denial and no strike, but refuses whom a penalty blocks', async () => {
+    it('takes it for no denial and no strike, unlike what is wrong, and refuses whom a penalty blocks', async () => {
       const onDecision = vi.fn()
       const penalty = { after: 2, within: '1h', for: '1h' } as const
       const { send, sent } = await full(admit, { penalty, observers: { onDecision } })
       expect(await sent(first, first, first)).toEqual([202, 202, 202])
       expect(onDecision.mock.calls.map(([{ decision }]) => decision.allowed)).not.toContain(false)
       const malformed = keyed('"9"', { body: '{"page":' })
-      expect(await sent(malformed, malformed)).toEqual([429, 429])
+      expect(await sent(malformed, other)).toEqual([429, 429])
       const blocked = await send(first)
       expect(JSON.parse(blocked.body)).toMatchObject({ title: 'Abnormal Usage Detected' })
     })

@@ -40,21 +40,6 @@ export const admissionOverflow: Behaviour = ({ start }) => {
     expect(await sent(post())).toEqual([200])
   })
 
-  it('refuses, over a limit, what is wrong, and each is a strike; what was queued before is none', async () => {
-    const { app, send, sent } = await queueing({
-      admission: overflow,
-      limits: { limit: 1, ...minute, penalty: { after: 4, within: '1h', for: '5m' } },
-    })
-    const order = keyed('order-1')
-    expect(await sent(post(), order)).toEqual([200, 202])
-    expect(await app.statuses(6, '/reports', order)).toEqual(Array(6).fill(202))
-    const other = keyed('order-1', { body: '{"page":2}' })
-    const malformed = { ...post(), body: '{"page":' }
-    expect(await sent(other, other, malformed, malformed)).toEqual([429, 429, 429, 429])
-    const blocked = await send(keyed('order-2'))
-    expect(JSON.parse(blocked.body)).toMatchObject({ title: 'Abnormal Usage Detected' })
-  })
-
   it('counts no strike of the penalty around a route either', async () => {
     const queue = createQueue<NativeRequest>({ broker: memoryBroker(), identity: apiKey() })
     const admission = createAdmission({ queue, monitor: '/jobs', ...overflow })
