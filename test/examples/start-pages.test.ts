@@ -142,7 +142,7 @@ describe('the guide of the packages', () => {
 })
 
 describe('the block of the page', () => {
-  it.each([
+  it.each<[name: string, before?: string, after?: string]>([
     ['index.md > A limit in one line'],
     ['start/index.md > Add a limit > Express'],
     ['start/index.md > Add a limit > Fastify'],
