@@ -1,6 +1,8 @@
 import type { Server } from 'node:http'
 import { type AdapterSetup, adapterConformance, type ServedApp } from '@sluice/testing'
-import { afterEach, beforeEach, describe, it, onTestFinished, vi } from 'vitest'
+import { describe, it, onTestFinished } from 'vitest'
+import { fakeTime } from '../support/fake-time.ts'
+import { repeated } from '../support/in-turn.ts'
 import { type Answer, ask, type Question } from './ask.ts'
 import type { AppSetup, Driver, Limits } from './drivers/driver.ts'
 
@@ -43,21 +45,11 @@ export function describeBehaviours(
   }
   for (const [name, behaviour] of Object.entries(behaviours)) {
     describe(`${driver.name}: ${name}`, () => {
-      fakeDates()
+      // The suite of `@sluice/testing` brings a clock of its own.
+      fakeTime(['Date'], { now: nowMs })
       behaviour(subject)
     })
   }
-}
-
-/** The suite of `@sluice/testing` brings a clock of its own. */
-function fakeDates(): void {
-  beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['Date'], now: nowMs })
-  })
-  afterEach(() => {
-    vi.useRealTimers()
-    vi.restoreAllMocks()
-  })
 }
 
 async function serveBy(
@@ -80,10 +72,7 @@ export async function startApp(driver: Driver, setup: AppSetup): Promise<App> {
     port,
     server,
     ask: (path, question) => ask(port, path, question),
-    async statuses(count, path, question) {
-      const statuses: number[] = []
-      for (let i = 0; i < count; i += 1) statuses.push((await ask(port, path, question)).status)
-      return statuses
-    },
+    statuses: (count, path, question) =>
+      repeated(count, async () => (await ask(port, path, question)).status),
   }
 }

@@ -37,15 +37,7 @@ const ofAdapters = {
 }
 
 /** What depends on the platform below Nest: the rest has been seen on the other platform. */
-const ofPlatforms = {
-  preflights,
-  proxies,
-  refusals,
-  responseHeaders,
-  leases,
-  queues,
-  admission,
-}
+const { logging: _, routeRules: __, afterTheResponse: ___, ...ofPlatforms } = ofAdapters
 
 const all = { ...ofAdapters, middleware }
 describeAdapter(expressDriver('Express 5', express), all)

@@ -2,8 +2,9 @@ import { firstOf, header, type RateLimitOptions, rateLimit } from '@sluice/expre
 import express, { type ErrorRequestHandler, type Request, type Response } from 'express'
 import express4 from 'express4'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { inTurn } from '../support/in-turn.ts'
 import { ask, type Question } from './ask.ts'
-import { runningOn } from './drivers/driver.ts'
+import { portOf } from './drivers/driver.ts'
 
 const one: RateLimitOptions = { limit: 1, window: '1m' }
 
@@ -54,11 +55,8 @@ describe.each([
     app.all('/all', limit, ok)
     app.route('/route').all(limit).get(ok).put(ok)
     const get = await serve(app)
-    const statuses = async (path: string, ...methods: string[]) => {
-      const found: number[] = []
-      for (const method of methods) found.push((await get(path, { method })).status)
-      return found
-    }
+    const statuses = (path: string, ...methods: string[]) =>
+      inTurn(methods, async (method) => (await get(path, { method })).status)
 
     expect(await statuses('/a/1', 'GET', 'HEAD', 'GET')).toEqual([200, 200, 429])
     expect(await statuses('/a/2', 'GET', 'POST', 'POST', 'POST')).toEqual([429, 200, 200, 429])
@@ -192,7 +190,6 @@ describe('rateLimit', () => {
 })
 
 async function serve(app: express.Express) {
-  const { port, close } = await runningOn(app.listen(0, '127.0.0.1'))
-  onTestFinished(close)
+  const port = await portOf(app.listen(0, '127.0.0.1'))
   return (path?: string, question?: Question) => ask(port, path, question)
 }

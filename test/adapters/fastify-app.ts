@@ -1,6 +1,7 @@
 import { type RateLimitPluginOptions, rateLimitPlugin } from '@sluice/fastify'
 import fastify, { type FastifyInstance } from 'fastify'
 import { onTestFinished } from 'vitest'
+import { repeated } from '../support/in-turn.ts'
 
 export const two = { limit: 2, window: '1m' } as const satisfies RateLimitPluginOptions
 export const hello = async () => 'hello'
@@ -18,10 +19,9 @@ export async function limitedBy(options: RateLimitPluginOptions): Promise<Fastif
   return app
 }
 
-export async function statuses(app: FastifyInstance, count: number, url = '/', method = 'GET') {
-  const found: number[] = []
-  for (let i = 0; i < count; i += 1) {
-    found.push((await app.inject({ method: method as 'GET', url })).statusCode)
-  }
-  return found
+export function statuses(app: FastifyInstance, count: number, url = '/', method = 'GET') {
+  return repeated(
+    count,
+    async () => (await app.inject({ method: method as 'GET', url })).statusCode,
+  )
 }

@@ -66,17 +66,6 @@ describe('where the plugin applies', () => {
     expect(await statuses(app, 3, '/v1/nowhere')).toEqual([404, 404, 429])
   })
 
-  it('registered twice in one context, counts twice', async () => {
-    const app = await limitedBy({ name: 'loose', limit: 9, window: '1m' })
-    await app.register(rateLimitPlugin, { name: 'tight', limit: 2, window: '1m' })
-    app.get('/', hello)
-
-    const answer = await app.inject('/')
-
-    expect(answer.headers.ratelimit).toBe('"loose";r=8;t=60, "tight";r=1;t=60')
-    expect(await statuses(app, 2)).toEqual([200, 429])
-  })
-
   it('registered twice, applies the options of a route once, and false switches off both', async () => {
     const app = await limitedBy(two)
     await app.register(rateLimitPlugin, { limit: 5, window: '1h' })

@@ -1,5 +1,6 @@
 import { memoryStore } from '@sluice/core'
 import { rateLimitPlugin } from '@sluice/fastify'
+import type { FastifyInstance } from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { create, hello, limitedBy, statuses, two } from './fastify-app.ts'
 
@@ -74,5 +75,75 @@ describe('the options of a route', () => {
     expect(() => app.get('/', { config }, hello)).toThrow(
       /config\.rateLimit of GET \/ must be options, the name of a policy, or false/,
     )
+  })
+})
+
+describe('routes in the options of the plugin', () => {
+  it('stand behind the prefix of the context that the plugin is registered in', async () => {
+    const app = create()
+    const routes = { 'GET /own/:id': { ...two, limit: 1 } }
+    const api = async (context: FastifyInstance) => {
+      await context.register(rateLimitPlugin, { ...two, routes })
+      context.get('/own/:id', hello)
+      context.get('/', hello)
+    }
+    app.register(api, { prefix: '/api' })
+    app.get('/own/:id', hello)
+
+    expect(await statuses(app, 1, '/api/own/1')).toEqual([200])
+    expect(await statuses(app, 1, '/api/own/2')).toEqual([429])
+    expect(await statuses(app, 3, '/api/')).toEqual([200, 200, 429])
+    expect(await statuses(app, 3, '/own/1')).toEqual([200, 200, 200])
+  })
+
+  it('hold for unknown URLs too', async () => {
+    const app = await limitedBy({ ...two, routes: { '/api/*': { ...two, limit: 1 } } })
+    expect(await statuses(app, 2, '/api/nowhere')).toEqual([404, 429])
+    expect(await statuses(app, 3, '/nowhere')).toEqual([404, 404, 429])
+  })
+
+  it('hold alone with global: false', async () => {
+    const app = await limitedBy({ global: false, routes: { '/own': { ...two, limit: 1 } } })
+    app.get('/', hello)
+    app.get('/own', hello)
+    expect(await statuses(app, 2, '/own')).toEqual([200, 429])
+    expect(await statuses(app, 5)).toEqual(Array(5).fill(200))
+  })
+
+  it('give way to the limits of the route itself', async () => {
+    const none = { ...two, limit: 0 }
+    const app = await limitedBy({ ...two, routes: { '/own': none, '/free': none } })
+    app.get('/own', { config: { rateLimit: two } }, hello)
+    app.get('/free', { config: { rateLimit: false } }, hello)
+
+    expect(await statuses(app, 3, '/own')).toEqual([200, 200, 429])
+    expect(await statuses(app, 3, '/free')).toEqual([200, 200, 200])
+  })
+
+  it('are checked with the plugin, with global: false too', async () => {
+    const wrong = { limit: -1, window: '1m' } as const
+    const routed = limitedBy({ ...two, routes: { '/x': wrong } })
+    await expect(routed).rejects.toThrow(/routes\['\/x'\]: limit must be/)
+    await expect(limitedBy({ global: false, ...wrong })).rejects.toThrow(/limit must be/)
+  })
+})
+
+describe('config.rateLimit', () => {
+  it('may be the name of a policy, which is one quota for all that name it', async () => {
+    const app = await limitedBy({ ...two, profiles: { heavy: { limit: 3, window: '1m' } } })
+    app.get('/a', { config: { rateLimit: 'heavy' } }, hello)
+    app.get('/b', { config: { rateLimit: { policies: ['heavy'], cost: 2 } } }, hello)
+
+    expect(() => app.get('/c', { config: { rateLimit: 'light' } }, hello)).toThrow(
+      /config\.rateLimit.*names 'light'.*there are heavy/,
+    )
+    expect(await statuses(app, 1, '/b')).toEqual([200])
+    expect(await statuses(app, 2, '/a')).toEqual([200, 429])
+  })
+
+  it('cannot be added to nothing', async () => {
+    const app = await limitedBy({ global: false })
+    const own = { rateLimit: { ...two, combine: 'add' } } as const
+    expect(() => app.get('/own', { config: own }, hello)).toThrow(/no policies for all requests/)
   })
 })

@@ -1,24 +1,21 @@
-import { createLimiter, memoryStore, type PolicyOptions } from '@sluice/core'
-import { ip, type RateLimitOptions, rateLimit } from '@sluice/fetch'
+import { memoryStore } from '@sluice/core'
+import { ip, rateLimit } from '@sluice/fetch'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { storeThrough } from '../support/store-through.ts'
 import { until } from '../support/until.ts'
+import { counted, inFlight } from './counted.ts'
 
 const one = { limit: 1, window: '1m' } as const
 const info = { remoteAddress: '203.0.113.9' }
-const inFlight = { name: 'inflight', algorithm: 'concurrency', limit: 2 } as const
 const hello = () => new Response('hello')
 
 const get = (init: RequestInit & { path?: string } = {}): Request =>
   new Request(`http://a.example${init.path ?? '/'}`, init)
 
-/** What is held of a policy, in flight or used. */
-function counted(more: object = {}, policy: PolicyOptions = inFlight) {
-  const store = memoryStore()
-  const settings = { ...policy, store, key: () => 'ada', ...more } as RateLimitOptions
-  const limiter = createLimiter({ ...policy, store })
-  const held = async () => 2 - ((await limiter.peek('ada')).outcomes[0]?.remaining ?? 0)
-  return { limit: rateLimit(settings), held, store }
+/** A limiter of requests in flight, and how many hold leases. */
+function holding() {
+  const { options, used } = counted(inFlight)
+  return { limit: rateLimit(options), used }
 }
 
 /** A body in two parts, the second of which comes when it is asked for. */
@@ -49,10 +46,10 @@ describe('a handler of fetch', () => {
   })
 
   it('must return a response', async () => {
-    const { limit, held } = counted()
+    const { limit, used } = holding()
     const nothing = limit((() => undefined) as never)
     await expect(nothing(get(), info)).rejects.toThrow(/must return a Response.*undefined/)
-    expect(await held()).toBe(0)
+    expect(await used()).toBe(0)
   })
 
   it('has limits of its own by its route', async () => {
@@ -136,10 +133,10 @@ describe('a response of fetch', () => {
   })
 
   it('that is an error of the network stays one, and settles', async () => {
-    const { limit, held } = counted()
+    const { limit, used } = holding()
     const response = await limit(() => Response.error())(get(), info)
     expect([response.type, response.status]).toEqual(['error', 0])
-    expect(await held()).toBe(0)
+    expect(await used()).toBe(0)
   })
 
   it('keeps each cookie, its type, its status text and its body', async () => {
@@ -170,15 +167,15 @@ describe('a response of fetch', () => {
 
 describe('what a request of fetch holds', () => {
   it('ends with the body of its response, and not before', async () => {
-    const { limit, held } = counted()
+    const { limit, used } = holding()
     const response = await limit(() => new Response(parts('a', 'b')))(get(), info)
     const reader = response.body?.getReader()
 
-    expect(await held()).toBe(1)
+    expect(await used()).toBe(1)
     await reader?.read()
-    expect(await held()).toBe(1)
+    expect(await used()).toBe(1)
     while (!(await reader?.read())?.done);
-    expect(await held()).toBe(0)
+    expect(await used()).toBe(0)
   })
 
   it.each([
@@ -189,28 +186,14 @@ describe('what a request of fetch holds', () => {
     const pull = () => {
       if (how === 'fails') throw new Error('broken')
     }
-    const { limit, held } = counted()
+    const { limit, used } = holding()
     const body = () => new ReadableStream({ pull, cancel: cancelled }, { highWaterMark: 0 })
     const response = await limit(() => new Response(body()))(get(), info)
-    expect(await held()).toBe(1)
+    expect(await used()).toBe(1)
     await end(response)
 
-    expect(await held()).toBe(0)
+    expect(await used()).toBe(0)
     expect(cancelled.mock.calls).toEqual(how === 'fails' ? [] : [['gone']])
-  })
-
-  it('is settled with all that the handler adds', async () => {
-    const policies = [inFlight, { name: 'sum', limit: 9, window: '1m' }] as const
-    const store = memoryStore()
-    const limit = rateLimit({ policies, store, key: () => 'ada' })
-    const limited = limit((_request, _info, decision) => {
-      decision?.charge(2, 'sum')
-      return hello()
-    })
-    await (await limited(get(), info)).text()
-
-    const { outcomes } = await createLimiter({ policies, store }).peek('ada')
-    expect(outcomes.map(({ remaining }) => remaining)).toEqual([2, 6])
   })
 
   it('is waited for by waitUntil, until the store has done its work', async () => {
@@ -263,16 +246,16 @@ describe('decide()', () => {
   })
 
   it('settles what is held when it is told how the request ended', async () => {
-    const { limit, held } = counted()
+    const { limit, used } = holding()
     const failed = await limit.decide(get(), info)
-    expect(await held()).toBe(1)
+    expect(await used()).toBe(1)
     failed.fail()
     failed.fail()
-    expect(await held()).toBe(0)
+    expect(await used()).toBe(0)
 
     const finished = await limit.decide(get(), info)
     await finished.finish(new Response('mine')).text()
-    expect(await held()).toBe(0)
+    expect(await used()).toBe(0)
   })
 })
 

@@ -1,8 +1,10 @@
-import { createLimiter, memoryStore } from '@sluice/core'
+import { memoryStore } from '@sluice/core'
 import { rateLimit } from '@sluice/hono'
 import { nodeRouter } from '@sluice/http/adapter'
 import { type Context, Hono } from 'hono'
 import { describe, expect, it, vi } from 'vitest'
+import { inTurn } from '../support/in-turn.ts'
+import { counted, inFlight } from './counted.ts'
 
 const one = { limit: 1, window: '1m', headers: ['draft-11'] } as const
 const address = { incoming: { socket: { remoteAddress: '203.0.113.9' } } }
@@ -10,11 +12,8 @@ const address = { incoming: { socket: { remoteAddress: '203.0.113.9' } } }
 const ask = async (app: Hono, path = '/', init: RequestInit = {}, env: object = address) =>
   app.request(path, init, env)
 
-async function statuses(app: Hono, ...paths: string[]): Promise<number[]> {
-  const found: number[] = []
-  for (const path of paths) found.push((await ask(app, path)).status)
-  return found
-}
+const statuses = (app: Hono, ...paths: string[]) =>
+  inTurn(paths, async (path) => (await ask(app, path)).status)
 
 describe('a limiter of Hono', () => {
   it('shows its decision as a variable', async () => {
@@ -61,17 +60,11 @@ describe('a limiter of Hono', () => {
     expect(await statuses(app, ...paths)).toEqual([...each, ...each, ...each, ...each])
   })
 
-  it.each<[string, ((c: Context) => Response | Promise<Response>) | undefined]>([
-    ['a text', (c) => c.text('x')],
-    ['a response of its own', () => new Response('x')],
-    ['a response with fixed headers', () => Response.redirect('http://a/', 302)],
-    ['an error', () => Promise.reject(new Error('broken'))],
-    ['nothing', undefined],
-  ])('puts its fields on %s', async (_, answer) => {
-    vi.spyOn(console, 'error').mockReturnValue()
-    const app = new Hono().use(rateLimit(one))
-    if (answer) app.get('/', answer)
-    expect((await ask(app)).headers.get('ratelimit')).toBe('"default";r=0;t=60')
+  it('puts its fields on a response with fixed headers, and where there is no route', async () => {
+    const app = new Hono().use(rateLimit({ ...one, limit: 2 }))
+    app.get('/', () => Response.redirect('http://a/', 302))
+    expect((await ask(app)).headers.get('ratelimit')).toBe('"default";r=1;t=60')
+    expect((await ask(app, '/nowhere')).headers.get('ratelimit')).toBe('"default";r=0;t=60')
   })
 
   it("answers a refusal with handler: 'throw' by Hono itself", async () => {
@@ -105,11 +98,8 @@ describe('a limiter of Hono', () => {
   })
 
   it('holds a lease until the body is over, and has the runtime wait for it', async () => {
-    const policy = { name: 'inflight', algorithm: 'concurrency', limit: 2 } as const
-    const store = memoryStore()
-    const limiter = createLimiter({ ...policy, store })
-    const held = async () => 2 - ((await limiter.peek('ada')).outcomes[0]?.remaining ?? 0)
-    const app = new Hono().use(rateLimit({ ...policy, store, key: () => 'ada' }))
+    const { options, used } = counted(inFlight)
+    const app = new Hono().use(rateLimit(options))
     app.get('/', (c) => {
       c.header('x-mine', '1')
       return c.text('hello')
@@ -118,9 +108,9 @@ describe('a limiter of Hono', () => {
     const context = { waitUntil, passThroughOnException: vi.fn(), props: {} }
     const response = await app.request('/', {}, address, context)
 
-    expect([await held(), waitUntil.mock.calls.length]).toEqual([1, 1])
+    expect([await used(), waitUntil.mock.calls.length]).toEqual([1, 1])
     expect([await response.text(), response.headers.get('x-mine')]).toEqual(['hello', '1'])
     await waitUntil.mock.calls[0]?.[0]
-    expect(await held()).toBe(0)
+    expect(await used()).toBe(0)
   })
 })

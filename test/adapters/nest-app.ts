@@ -12,6 +12,7 @@ import { ExpressAdapter } from '@nestjs/platform-express'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
 import { RateLimitGuard, RateLimitModule } from '@sluice/nest'
 import { onTestFinished } from 'vitest'
+import { inTurn } from '../support/in-turn.ts'
 
 export const one = { limit: 1, window: '1m', headers: ['draft-11'] } as const
 export const everywhere: Provider = { provide: APP_GUARD, useClass: RateLimitGuard }
@@ -25,12 +26,6 @@ interface AppSetup {
   readonly prepare?: (app: INestApplication) => void
 }
 
-interface App {
-  readonly app: INestApplication
-  ask(path?: string, init?: RequestInit): Promise<globalThis.Response>
-  statuses(...paths: string[]): Promise<number[]>
-}
-
 /** Starts an application that ends with the test. */
 export async function start({
   limits = RateLimitModule.forRoot(one),
@@ -38,7 +33,7 @@ export async function start({
   providers = [everywhere],
   platform = 'Express',
   prepare,
-}: AppSetup): Promise<App> {
+}: AppSetup) {
   class AppModule {}
   Module({ imports: [limits], controllers, providers })(AppModule)
   const app = await NestFactory.create(AppModule, new platforms[platform](), {
@@ -50,15 +45,11 @@ export async function start({
   prepare?.(app)
   await app.listen(0, '127.0.0.1')
   const url = await app.getUrl()
-  const ask: App['ask'] = (path = '/', init = {}) => fetch(url + path, init)
+  const ask = (path = '/', init: RequestInit = {}) => fetch(url + path, init)
   return {
     app,
     ask,
-    async statuses(...paths) {
-      const found: number[] = []
-      for (const path of paths) found.push((await ask(path)).status)
-      return found
-    },
+    statuses: (...paths: string[]) => inTurn(paths, async (path) => (await ask(path)).status),
   }
 }
 

@@ -11,9 +11,9 @@ import express from 'express'
 import Fastify from 'fastify'
 import { type Context, Hono } from 'hono'
 import Koa from 'koa'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { ask } from './ask.ts'
-import { runningOn } from './drivers/driver.ts'
+import { portOf } from './drivers/driver.ts'
 import { everywhere, start } from './nest-app.ts'
 
 /** Asks an application behind a limiter, or peeks at what the same request would get. */
@@ -30,9 +30,8 @@ const options = { limit, window: '1h' } as const
 
 const info = { remoteAddress: '203.0.113.9' }
 
-async function served(server: Parameters<typeof runningOn>[0]): Promise<Ask> {
-  const { port, close } = await runningOn(server)
-  onTestFinished(close)
+async function served(server: Parameters<typeof portOf>[0]): Promise<Ask> {
+  const port = await portOf(server)
   return async (path, headers) => {
     const { body } = await ask(port, path, { headers })
     return path === '/' ? undefined : JSON.parse(body)

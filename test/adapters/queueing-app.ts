@@ -1,7 +1,6 @@
 import { apiKey } from '@sluice/http'
 import {
   type AdmissionOptions,
-  type Broker,
   createAdmission,
   createQueue,
   createWorker,
@@ -12,7 +11,8 @@ import {
   type StatusMonitorOptions,
   statusMonitor,
 } from '@sluice/queue'
-import { type Mock, onTestFinished, vi } from 'vitest'
+import { onTestFinished, vi } from 'vitest'
+import { inTurn } from '../support/in-turn.ts'
 import { until } from '../support/until.ts'
 import type { App } from './adapter-conformance.ts'
 import type { Answer, Question } from './ask.ts'
@@ -25,26 +25,14 @@ export interface QueueingSetup extends Omit<AppSetup, 'limits'> {
   readonly limits?: Limits
 }
 
-export interface QueueingApp {
-  readonly app: App
-  readonly queue: Queue<NativeRequest>
-  readonly broker: Broker
-  /** Called when a request gets to the route of the application. */
-  readonly reached: Mock
-  work(handler: JobHandler): void
-  /** Asks for a report. @default a POST of ada */
-  send(question?: Question): Promise<Answer>
-  /** The statuses of several requests for reports, one after the other. */
-  sent(...questions: readonly Question[]): Promise<number[]>
-}
-
 /** Starts an application whose route /reports has an admission, beside the monitor of its jobs. */
 export async function startQueueing(
   start: (setup: AppSetup) => Promise<App>,
   { queue: own, admission, monitor, limits: ownLimits, ...setup }: QueueingSetup = {},
-): Promise<QueueingApp> {
+) {
   const broker = own?.broker ?? memoryBroker()
   const queue = createQueue<NativeRequest>({ identity: apiKey(), ...own, broker })
+  /** Called when a request gets to the route of the application. */
   const reached = vi.fn()
   const limits: Limits = {
     ...(ownLimits ?? { limit: 5, window: '1m' }),
@@ -62,12 +50,10 @@ export async function startQueueing(
     const worker = createWorker({ broker, handler, attempts: 1 })
     onTestFinished(() => worker.close({ grace: 1 }))
   }
+  /** Asks for a report. @default a POST of ada */
   const send = (question = post()) => app.ask('/reports', question)
-  async function sent(...questions: readonly Question[]): Promise<number[]> {
-    const statuses: number[] = []
-    for (const question of questions) statuses.push((await send(question)).status)
-    return statuses
-  }
+  const sent = (...questions: readonly Question[]) =>
+    inTurn(questions, async (question) => (await send(question)).status)
   return { app, queue, broker, reached, work, send, sent }
 }
 

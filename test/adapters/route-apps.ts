@@ -4,19 +4,13 @@ import express from 'express'
 import express4 from 'express4'
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { onTestFinished } from 'vitest'
-import { runningOn } from './drivers/driver.ts'
+import { portOf } from './drivers/driver.ts'
 
 /** A route, as the frameworks write it that differ. */
 export interface Pattern {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly express5?: string
-}
-
-interface RouteApp {
-  readonly port: number
-  /** What stands before every path. */
-  readonly prefix: string
 }
 
 /** One way to set up a framework. */
@@ -26,7 +20,7 @@ export interface RouteSetup {
     limits: RateLimitOptions & RateLimitPluginOptions,
     patterns: readonly Pattern[],
     reached: (pattern: Pattern, url: string) => void,
-  ): Promise<RouteApp>
+  ): Promise<{ port: number; prefix: string }>
 }
 
 const both = [false, true]
@@ -77,9 +71,7 @@ function expressSetup(at: {
       app.use((_error: Error, _req: unknown, res: express.Response, _next: unknown) => {
         res.status(400).end()
       })
-      const { port, close } = await runningOn(app.listen(0, '127.0.0.1'))
-      onTestFinished(close)
-      return { port, prefix }
+      return { port: await portOf(app.listen(0, '127.0.0.1')), prefix }
     },
   }
 }

@@ -1,36 +1,28 @@
-import { createHmac } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { serve } from '../admin/serve.ts'
+import { repeated } from '../support/in-turn.ts'
 import { limitsAfter, limitsBefore } from './express-limits.ts'
-import { createShop, webhookSecret } from './express-shop.ts'
-import { createNotes, hookSecret, notesAfter, notesBefore } from './fastify-notes.ts'
+import { createShop } from './express-shop.ts'
+import { createNotes, notesAfter, notesBefore } from './fastify-notes.ts'
 
 // Two applications as they are: on the limiter that they had, and moved by docs/migrating.md. Clients see the same.
 
-interface Asked {
-  readonly method?: string
-  readonly headers?: Record<string, string>
-  readonly body?: string
-}
-type Ask = (path: string, asked?: Asked, times?: number) => Promise<string>
-
 /** Asks some times in a row, and tells the statuses: `200 200 429`. */
-function asking(origin: string): Ask {
-  return async (path, asked = {}, times = 1) => {
-    const statuses: number[] = []
-    for (let i = 0; i < times; i += 1) {
-      const response = await fetch(origin + path, asked)
-      if (response.status === 429) {
-        expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
-        expect(response.headers.get('x-ratelimit-remaining')).toBe('0')
+const asking =
+  (origin: string) =>
+  async (path: string, asked: RequestInit = {}, times = 1) => {
+    const statuses = await repeated(times, async () => {
+      const { status, headers } = await fetch(origin + path, asked)
+      if (status === 429) {
+        expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+        expect(headers.get('x-ratelimit-remaining')).toBe('0')
       }
-      statuses.push(response.status)
-    }
+      return status
+    })
     return statuses.join(' ')
   }
-}
 
-const json = (value: object, headers = {}): Asked => ({
+const json = (value: object, headers = {}): RequestInit => ({
   ...{ method: 'POST', body: JSON.stringify(value) },
   headers: { 'content-type': 'application/json', ...headers },
 })
@@ -38,12 +30,7 @@ const right = { name: 'ada', password: 'correct horse' }
 const root = { name: 'root', password: 'battery staple' }
 const wrong = { name: 'ada', password: 'guess' }
 
-function signed(secret: string): Asked {
-  const body = '{"order":"7"}'
-  const signature = createHmac('sha256', secret).update(body).digest('hex')
-  const headers = { 'content-type': 'text/plain', 'x-signature': signature }
-  return { method: 'POST', body, headers }
-}
+const hook = { method: 'POST', body: 'paid', headers: { 'content-type': 'text/plain' } }
 
 describe.each([
   ['express-rate-limit', limitsBefore],
@@ -73,10 +60,9 @@ describe.each([
     })
     expect(await ask('/admin/accounts', { headers: ada })).toBe('403')
     expect(await ask('/admin/accounts', { headers: admin }, 5)).toBe('200 200 200 200 429')
-    expect(await ask('/orders', json({ items: [1] }, ada))).toBe('201')
 
-    expect(await ask('/webhooks/payment', signed(webhookSecret), 45)).not.toContain('429')
-    expect(await ask('/webhooks/payment', signed('another secret'))).toBe('401')
+    expect(await ask('/webhooks/payment', hook, 45)).not.toContain('429')
+    expect(await (await fetch(`${origin}/webhooks/payment`, hook)).json()).toEqual({ bytes: 4 })
     expect(await ask('/health', {}, 45)).not.toContain('429')
     const products = await ask('/products', {}, 45)
     expect(products).toMatch(/^(200 ){20,}(429 ?)+$/)
@@ -103,7 +89,7 @@ describe.each([
     expect(await ask('/login', json(wrong), 2)).toBe('401 429')
     expect(await ask('/login', json(wrong, { 'x-forwarded-for': '203.0.113.9' }))).toBe('401')
 
-    expect(await ask('/notes', json({ text: 'milk' }, ada), 2)).toBe('201 201')
+    expect(await ask('/notes', { headers: ada }, 2)).toBe('200 200')
     expect(await ask('/notes')).toBe('401')
     const upload = { method: 'POST', body: 'png', headers: { 'content-type': 'image/png', ...ada } }
     expect(await ask('/pictures', upload, 3)).toBe('201 201 429')
@@ -113,8 +99,8 @@ describe.each([
     expect(await ask('/admin/users', { headers: ada })).toBe('403')
     expect(await ask('/admin/users', { headers: admin }, 5)).toBe('200 200 200 200 429')
 
-    expect(await ask('/webhooks/calendar', signed(hookSecret), 35)).not.toContain('429')
-    expect(await ask('/webhooks/calendar', signed('another'))).toBe('401')
+    expect(await ask('/webhooks/calendar', hook, 35)).not.toContain('429')
+    expect(await (await fetch(`${origin}/webhooks/calendar`, hook)).json()).toEqual({ bytes: 4 })
     expect(await ask('/health', {}, 35)).not.toContain('429')
     const notes = await ask('/notes', { headers: ada }, 35)
     expect(notes).toMatch(/^(200 ){20,}(429 ?)+$/)

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { freePortPair } from '../support/free-port.ts'
+import { repeated } from '../support/in-turn.ts'
 import { findOrInstall } from '../support/programs.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { isProof } from '../support/scale.ts'
@@ -13,11 +14,8 @@ import { startInTest as start } from './start-example.ts'
 
 const sixOf = (admitted: number) => [...Array(5).fill(admitted), 429]
 
-async function statuses(url: string, count: number, init?: RequestInit): Promise<number[]> {
-  const found: number[] = []
-  for (let i = 0; i < count; i += 1) found.push((await fetch(url, init)).status)
-  return found
-}
+const statuses = (url: string, count: number, init?: RequestInit) =>
+  repeated(count, async () => (await fetch(url, init)).status)
 
 describe('examples/quickstart', () => {
   it('refuses the sixth request in Express and in Fastify, in memory', async () => {

@@ -2,8 +2,8 @@ import type { Server } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
 import { expectLimited, expectNotLimited } from '@sluice/testing'
 import type { Hono } from 'hono'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { runningOn } from '../adapters/drivers/driver.ts'
+import { describe, expect, it, vi } from 'vitest'
+import { portOf } from '../adapters/drivers/driver.ts'
 import { pageModules, tryModules } from './page-modules.ts'
 
 const recipes = pageModules('docs/hono.md')
@@ -18,8 +18,7 @@ async function serving(heading: string) {
   const { app } = await recipe(heading)
   if (!app) throw new Error('the recipe exports no app')
   const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server
-  const { port, close } = await runningOn(server.listen(0, '127.0.0.1'))
-  onTestFinished(close)
+  const port = await portOf(server.listen(0, '127.0.0.1'))
   return (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${port}${path}`, init)
 }
 

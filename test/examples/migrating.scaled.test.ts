@@ -119,7 +119,9 @@ async function bothOf(peer: string, requests: readonly Ask[], change = (code: st
 
 const peersNow = Object.entries(alike).slice(0, isProof ? undefined : 1)
 
-describe('the examples', { timeout: 60_000 }, () => {
+const slow = { timeout: 60_000 }
+
+describe('the examples', slow, () => {
   it.each(peersNow)('answer alike before and after: %s', async (peer, asked) => {
     const [before, after] = await bothOf(peer, asked.requests)
     expect(after.map(({ status }) => status)).toEqual(asked.statuses)
@@ -157,68 +159,62 @@ describe('the examples', { timeout: 60_000 }, () => {
   })
 })
 
-describe.runIf(isProof)('the recipe for express-slow-down', { timeout: 60_000 }, () => {
-  it('waits as the original', async () => {
-    const [, ours = ''] = /^### express-slow-down$.*?^```ts$(.*?)^```$/ms.exec(page) ?? []
-    const theirs = `
-      import express from 'express'
-      import { slowDown } from 'express-slow-down'
-      const app = express()
-      const delayMs = (used) => (used - 5) * 500
-      app.use(slowDown({ windowMs: 900_000, delayAfter: 5, delayMs, maxDelayMs: 20_000 }))
-      app.use((request, response) => {
-        response.send('ok')
-      })
-      app.listen(process.env.PORT)`
-    // The runner has asked once before, to see whether the example listens.
-    const waits = async (example: string) =>
-      (await runner.answers(example, many(6, { path: '/' }))).map(({ tookMs }) =>
-        Math.floor(tookMs / 500),
-      )
-    expect(await waits(theirs)).toEqual([0, 0, 0, 0, 1, 2])
-    expect(await waits(ours)).toEqual([0, 0, 0, 0, 1, 2])
-  })
+it.runIf(isProof)('the recipe for express-slow-down waits as the original', slow, async () => {
+  const [, ours = ''] = /^### express-slow-down$.*?^```ts$(.*?)^```$/ms.exec(page) ?? []
+  const theirs = `
+    import express from 'express'
+    import { slowDown } from 'express-slow-down'
+    const app = express()
+    const delayMs = (used) => (used - 5) * 500
+    app.use(slowDown({ windowMs: 900_000, delayAfter: 5, delayMs, maxDelayMs: 20_000 }))
+    app.use((request, response) => {
+      response.send('ok')
+    })
+    app.listen(process.env.PORT)`
+  // The runner has asked once before, to see whether the example listens.
+  const waits = async (example: string) =>
+    (await runner.answers(example, many(6, { path: '/' }))).map(({ tookMs }) =>
+      Math.floor(tookMs / 500),
+    )
+  expect(await waits(theirs)).toEqual([0, 0, 0, 0, 1, 2])
+  expect(await waits(ours)).toEqual([0, 0, 0, 0, 1, 2])
 })
 
-describe.runIf(isProof)('a block that is shorter than its window', { timeout: 60_000 }, () => {
-  it('ends for rate-limiter-flexible as with thenReset', async () => {
+it.runIf(isProof)(
+  'a block that is shorter than its window ends for rate-limiter-flexible as with thenReset',
+  slow,
+  async () => {
     const theirs = `
-      import { setTimeout as sleep } from 'node:timers/promises'
-      import { RateLimiterMemory } from 'rate-limiter-flexible'
-      const limiter = new RateLimiterMemory({ points: 2, duration: 60, blockDuration: 1 })
-      const ask = () => limiter.consume('k').then(() => true, () => false)`
+    import { setTimeout as sleep } from 'node:timers/promises'
+    import { RateLimiterMemory } from 'rate-limiter-flexible'
+    const limiter = new RateLimiterMemory({ points: 2, duration: 60, blockDuration: 1 })
+    const ask = () => limiter.consume('k').then(() => true, () => false)`
     const ours = `
-      import { setTimeout as sleep } from 'node:timers/promises'
-      import { createLimiter } from '@sluice/core'
-      const penalty = { after: 1, within: '1m', for: '1s', factor: 1, thenReset: true }
-      const limiter = createLimiter({ limit: 2, window: '1m', penalty })
-      const ask = async () => (await limiter.consume('k')).allowed`
+    import { setTimeout as sleep } from 'node:timers/promises'
+    import { createLimiter } from '@sluice/core'
+    const penalty = { after: 1, within: '1m', for: '1s', factor: 1, thenReset: true }
+    const limiter = createLimiter({ limit: 2, window: '1m', penalty })
+    const ask = async () => (await limiter.consume('k')).allowed`
     const asks = `
-      for (const waitMs of [0, 0, 0, 500, 600, 0, 0]) {
-        await sleep(waitMs)
-        console.log(await ask())
-      }`
+    for (const waitMs of [0, 0, 0, 500, 600, 0, 0]) {
+      await sleep(waitMs)
+      console.log(await ask())
+    }`
     const lines = ['true', 'true', 'false', 'false', 'true', 'true', 'false']
     expect(await runner.lines(theirs + asks, lines.length)).toEqual(lines)
     expect(await runner.lines(ours + asks, lines.length)).toEqual(lines)
-  })
-})
+  },
+)
 
-describe.runIf(isProof)('the examples without HTTP', { timeout: 60_000 }, () => {
-  it('print the same before and after', async () => {
-    const section = sectionOf('rate-limiter-flexible')
-    // A second may pass before the third call.
-    const lines = [
-      'sent, 2 left',
-      'sent, 0 left',
-      expect.stringMatching(/^refused for (60|5\d) s$/),
-    ]
-    expect(await runner.lines(section.before, lines.length)).toEqual(lines)
-    // On a busy machine Redis may be late, and something else decides.
-    await until('ours prints the same', async () => {
-      expect(await runner.lines(section.after, lines.length)).toEqual(lines)
-      return true
-    })
+it.runIf(isProof)('the examples without HTTP print the same before and after', slow, async () => {
+  const section = sectionOf('rate-limiter-flexible')
+  // A second may pass before the third call.
+  const lines = ['sent, 2 left', 'sent, 0 left', expect.stringMatching(/^refused for (60|5\d) s$/)]
+  expect(await runner.lines(section.before, lines.length)).toEqual(lines)
+  // On a busy machine Redis may be late, and something else decides.
+  await until('ours prints the same', async () => {
+    expect(await runner.lines(section.after, lines.length)).toEqual(lines)
+    return true
   })
 })
 

@@ -127,18 +127,16 @@ describe('its decisions in a browser', () => {
   })
 })
 
-describe('its code', () => {
-  const policy: Lane = { algorithm: 'fixed-window', limit: 4, window: '10s' }
-  const { load } = tryModules(
-    frameworks.map((heading) => ({ heading, code: snippet(heading, policy) })),
-  )
+const policy: Lane = { algorithm: 'fixed-window', limit: 4, window: '10s' }
+const { load } = tryModules(
+  frameworks.map((heading) => ({ heading, code: snippet(heading, policy) })),
+)
 
-  it.each(frameworks)('runs: %s', async (framework) => {
-    const { app, AppModule, handler, decision } = await load<Record<string, unknown>>(framework)
-    expect(app ?? AppModule ?? handler ?? decision).toBeDefined()
-    if (decision) expect(decision).toMatchObject({ allowed: true, limit: 4, remaining: 3 })
-    expect(snippet(framework, policy)).toContain(`algorithm: 'fixed-window'`)
-  })
+it.each(frameworks)('the code of the playground runs: %s', async (framework) => {
+  const { app, AppModule, handler, decision } = await load<Record<string, unknown>>(framework)
+  expect(app ?? AppModule ?? handler ?? decision).toBeDefined()
+  if (decision) expect(decision).toMatchObject({ allowed: true, limit: 4, remaining: 3 })
+  expect(snippet(framework, policy)).toContain(`algorithm: 'fixed-window'`)
 })
 
 function numbersOf({ allowed, delayMs, retryAfterMs, outcomes }: Decision): string {

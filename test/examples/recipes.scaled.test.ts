@@ -15,7 +15,7 @@ import { io as connectSocket } from 'socket.io-client'
 import request from 'supertest'
 import { describe, expect, onTestFinished, vi } from 'vitest'
 import { WebSocket } from 'ws'
-import { runningOn } from '../adapters/drivers/driver.ts'
+import { portOf } from '../adapters/drivers/driver.ts'
 import { it } from '../support/redis-test.ts'
 import { isProof } from '../support/scale.ts'
 import { until } from '../support/until.ts'
@@ -32,12 +32,6 @@ type TrpcApi = ReturnType<typeof trpcApi>
 function trpcApi() {
   const { procedure, router } = initTRPC.create()
   return router({ hello: procedure.query(() => 'hello') })
-}
-
-async function portOf(server: Server): Promise<number> {
-  const { port, close } = await runningOn(server.listen(0, '127.0.0.1'))
-  onTestFinished(close)
-  return port
 }
 
 const serialize = (text: string) => Buffer.from(text)
@@ -217,7 +211,7 @@ describe('the recipes', () => {
 
   it('count messages of WebSockets', async () => {
     const { server } = await recipe<{ server: Server }>('WebSocket messages')
-    const url = `ws://127.0.0.1:${await portOf(server)}`
+    const url = `ws://127.0.0.1:${await portOf(server.listen(0, '127.0.0.1'))}`
     const socket = new WebSocket(url)
     const got: string[] = []
     socket.on('message', (data) => void got.push(String(data)))
@@ -239,7 +233,7 @@ describe('the recipes', () => {
 
   it('limit procedures of tRPC', async () => {
     const { server } = await recipe<{ server: Server }>('tRPC procedures')
-    const url = `http://127.0.0.1:${await portOf(server)}`
+    const url = `http://127.0.0.1:${await portOf(server.listen(0, '127.0.0.1'))}`
     const single = createTRPCClient<TrpcApi>({ links: [httpLink({ url })] })
     const batched = createTRPCClient<TrpcApi>({ links: [httpBatchLink({ url })] })
     for (let i = 0; i < 4; i += 1) expect(await single.hello.query()).toBe('hello')
@@ -287,7 +281,7 @@ describe('the recipes', () => {
 
   it('limit connections and events of Socket.IO', async () => {
     const { server } = await recipe<{ server: Server }>('Socket.IO events')
-    const url = `http://127.0.0.1:${await portOf(server)}`
+    const url = `http://127.0.0.1:${await portOf(server.listen(0, '127.0.0.1'))}`
     const connect = () => {
       const socket = connectSocket(url, { forceNew: true, transports: ['websocket'] })
       onTestFinished(() => void socket.disconnect())

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { Server } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, vi } from 'vitest'
+import { repeated } from '../support/in-turn.ts'
 import type { RedisServer } from '../support/redis-server.ts'
 import { it } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
@@ -67,10 +68,9 @@ function atAnyPort(given: unknown): unknown {
 }
 
 /** Runs a block as it stands on the page, in the application that it leaves out. */
-async function runBlock(name: string, around: { before?: string; after?: string } = {}) {
+async function runBlock(name: string, before = '', after = '') {
   const code = blocks.get(name)
   if (code === undefined) throw new Error(`no page has the block ${name}`)
-  const { before = '', after = '' } = around
   const file = join(folder, `block-${tried.size}.ts`)
   tried.add(name)
   await writeFile(file, `${before}\n${code}\n${after}\nexport {}\n`)
@@ -85,11 +85,8 @@ async function askServer(path: string, init?: RequestInit): Promise<Response> {
   return fetch(`http://localhost:${Object(address).port}${path}`, init)
 }
 
-async function statuses(path: string, count: number, init?: RequestInit) {
-  const found: number[] = []
-  for (let i = 0; i < count; i += 1) found.push((await askServer(path, init)).status)
-  return found
-}
+const statuses = (path: string, count: number, init?: RequestInit) =>
+  repeated(count, async () => (await askServer(path, init)).status)
 
 const express = `import express from 'express'
   const app = express()`
@@ -145,87 +142,77 @@ describe('the guide of the packages', () => {
 })
 
 describe('the block of the page', () => {
-  it.each([
-    ['index.md > A limit in one line', {}],
-    ['start/index.md > Add a limit > Express', {}],
-    ['start/index.md > Add a limit > Fastify', {}],
-    ['start/index.md > Add a limit > Koa', {}],
-    ['start/index.md > Add a limit > Hono', {}],
-    ['start/index.md > Add a limit > fetch', {}],
+  it.each<[name: string, before?: string, after?: string]>([
+    ['index.md > A limit in one line'],
+    ['start/index.md > Add a limit > Express'],
+    ['start/index.md > Add a limit > Fastify'],
+    ['start/index.md > Add a limit > Koa'],
+    ['start/index.md > Add a limit > Hono'],
+    ['start/index.md > Add a limit > fetch'],
     [
       'start/index.md > Add a limit > NestJS',
-      {
-        before: `import { Controller, Get } from '@nestjs/common'
-          import { NestFactory } from '@nestjs/core'`,
-        after: `@Controller() class Hello { @Get() hello() { return 'hello' } }
-          @Module({ imports: [AppModule], controllers: [Hello] }) class Whole {}
-          await (await NestFactory.create(Whole, { logger: false })).listen(3000)`,
-      },
+      `import { Controller, Get } from '@nestjs/common'
+        import { NestFactory } from '@nestjs/core'`,
+      `@Controller() class Hello { @Get() hello() { return 'hello' } }
+        @Module({ imports: [AppModule], controllers: [Hello] }) class Whole {}
+        await (await NestFactory.create(Whole, { logger: false })).listen(3000)`,
     ],
-  ])('%s admits five requests', async (name, around) => {
+  ])('%s admits five requests', async (name, before, after) => {
     vi.stubEnv('PORT', undefined)
-    await runBlock(name, around)
+    await runBlock(name, before, after)
     expect(await statuses('/', 6)).toEqual([200, 200, 200, 200, 200, 429])
   })
 
   it.each([
     [
-      'start/index.md > Give one route its own limit > Express, Koa, Hono, fetch',
-      {
-        before: `${expressApp}
-          app.use(`,
-        after: `)
-          app.post('/login', (_request, response) => void response.send('in'))
-          app.get('/health', (_request, response) => void response.send('ok'))
-          ${helloOfExpress}`,
-      },
+      'Express, Koa, Hono, fetch',
+      `${expressApp}
+        app.use(`,
+      `)
+        app.post('/login', (_request, response) => void response.send('in'))
+        app.get('/health', (_request, response) => void response.send('ok'))
+        ${helloOfExpress}`,
     ],
     [
-      'start/index.md > Give one route its own limit > Fastify',
-      {
-        before: `${fastify}
-          await app.register(rateLimitPlugin, { limit: 100, window: '1m' })
-          const [login, health] = [async () => 'in', async () => 'ok']`,
-        after: `await app.listen({ port: 3000 })`,
-      },
+      'Fastify',
+      `${fastify}
+        await app.register(rateLimitPlugin, { limit: 100, window: '1m' })
+        const [login, health] = [async () => 'in', async () => 'ok']`,
+      `await app.listen({ port: 3000 })`,
     ],
     [
-      'start/index.md > Give one route its own limit > NestJS',
-      {
-        before: `import { HttpCode, SetMetadata } from '@nestjs/common'
-          import { SkipRateLimit } from '@sluice/nest'
-          ${nest}
-          @Controller() class Logins {
-            @SkipRateLimit() @Get('health') health() {}
-            @HttpCode(200)`,
-        after: `}
-          @Module({ ...limits, controllers: [Hello, Logins] }) class AppModule {}
-          await (await NestFactory.create(AppModule, { logger: false })).listen(3000)`,
-      },
+      'NestJS',
+      `import { HttpCode, SetMetadata } from '@nestjs/common'
+        import { SkipRateLimit } from '@sluice/nest'
+        ${nest}
+        @Controller() class Logins {
+          @SkipRateLimit() @Get('health') health() {}
+          @HttpCode(200)`,
+      `}
+        @Module({ ...limits, controllers: [Hello, Logins] }) class AppModule {}
+        await (await NestFactory.create(AppModule, { logger: false })).listen(3000)`,
     ],
-  ])('%s', async (name, around) => {
-    await runBlock(name, around)
+  ])('start/index.md > Give one route its own limit > %s', async (tab, before, after) => {
+    await runBlock(`start/index.md > Give one route its own limit > ${tab}`, before, after)
     const login = await statuses('/login', 6, { method: 'POST' })
     expect(login).toEqual([200, 200, 200, 200, 200, 429])
     expect((await askServer('/health')).headers.has('ratelimit')).toBe(false)
   })
 
   it.each([
-    ['Express', { before: expressApp, after: helloOfExpress }],
-    ['Fastify', { before: fastify, after: helloOfFastify }],
+    ['Express', expressApp, helloOfExpress],
+    ['Fastify', fastify, helloOfFastify],
     [
       'NestJS',
-      {
-        before: `${nest.replace('limit: 100', 'limit: 5')}
-          @Module({ ...limits, controllers: [Hello] }) class AppModule {}`,
-        after: `await app.listen(3000)`,
-      },
+      `${nest.replace('limit: 100', 'limit: 5')}
+        @Module({ ...limits, controllers: [Hello] }) class AppModule {}`,
+      `await app.listen(3000)`,
     ],
-    ['Hono', { before: hono, after: helloOfHono }],
+    ['Hono', hono, helloOfHono],
   ])(
     'start/index.md > Run CORS first > %s, so that preflights never count',
-    async (tab, around) => {
-      await runBlock(`start/index.md > Run CORS first > ${tab}`, around)
+    async (tab, before, after) => {
+      await runBlock(`start/index.md > Run CORS first > ${tab}`, before, after)
       const headers = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
       const preflight = { method: 'OPTIONS', headers }
       expect(await statuses('/', 7, preflight)).toEqual(Array(7).fill(204))
@@ -241,52 +228,43 @@ describe('the block of the page', () => {
   it.each([
     [
       'Express',
-      {
-        before: expressApp,
-        after: `app.use(rateLimit({ limit: 100, window: '1m' })); ${helloOfExpress}`,
-      },
+      expressApp,
+      `app.use(rateLimit({ limit: 100, window: '1m' }))
+        ${helloOfExpress}`,
     ],
     [
       'NestJS',
-      {
-        before: `import type { NestExpressApplication } from '@nestjs/platform-express'
-          ${nest}
-          @Module({ ...limits, controllers: [Hello] }) class AppModule {}`,
-        after: 'await app.listen(3000)',
-      },
+      `import type { NestExpressApplication } from '@nestjs/platform-express'
+        ${nest}
+        @Module({ ...limits, controllers: [Hello] }) class AppModule {}`,
+      'await app.listen(3000)',
     ],
     [
       'Koa',
-      {
-        before: `import { rateLimit } from '@sluice/koa'
-          import Koa from 'koa'
-          const app = new Koa()`,
-        after: `app.use(rateLimit({ limit: 100, window: '1m' }))
-          app.use((context) => { context.body = 'hello' })
-          app.listen(3000)`,
-      },
+      `import { rateLimit } from '@sluice/koa'
+        import Koa from 'koa'
+        const app = new Koa()`,
+      `app.use(rateLimit({ limit: 100, window: '1m' }))
+        app.use((context) => { context.body = 'hello' })
+        app.listen(3000)`,
     ],
     [
       'Hono',
-      {
-        before: `${hono}
-          app.use(`,
-        after: `)
-          ${helloOfHono}`,
-      },
+      `${hono}
+        app.use(`,
+      `)
+        ${helloOfHono}`,
     ],
     [
       'fetch',
-      {
-        before: `import { serve } from '@hono/node-server'
-          import { rateLimit } from '@sluice/fetch'
-          const limit =`,
-        after: `const handler = limit(() => new Response('hello'))
-          serve({ fetch: (request) => handler(request, {}), port: 3000 })`,
-      },
+      `import { serve } from '@hono/node-server'
+        import { rateLimit } from '@sluice/fetch'
+        const limit =`,
+      `const handler = limit(() => new Response('hello'))
+        serve({ fetch: (request) => handler(request, {}), port: 3000 })`,
     ],
-  ])(`${toProxy} > %s finds the client behind a proxy`, async (tab, around) => {
-    await runBlock(`${toProxy} > ${tab}`, around)
+  ])(`${toProxy} > %s finds the client behind a proxy`, async (tab, before, after) => {
+    await runBlock(`${toProxy} > ${tab}`, before, after)
     const left = (address: string) =>
       leftOf({ 'x-forwarded-for': `10.9.9.9, ${address}`, 'x-real-ip': address })
     expect(await left('203.0.113.9')).toBe('99')
@@ -295,16 +273,17 @@ describe('the block of the page', () => {
   })
 
   it(`${toProxy} > Fastify finds the client behind a proxy`, async () => {
-    const { left } = await runBlock(`${toProxy} > Fastify`, {
-      before: `import { rateLimitPlugin } from '@sluice/fastify'
+    const { left } = await runBlock(
+      `${toProxy} > Fastify`,
+      `import { rateLimitPlugin } from '@sluice/fastify'
         import fastify from 'fastify'`,
-      after: `await app.register(rateLimitPlugin, { limit: 100, window: '1m' })
+      `await app.register(rateLimitPlugin, { limit: 100, window: '1m' })
         app.get('/', async () => 'hello')
         export async function left(address, proxy) {
           const headers = { 'x-forwarded-for': address }
           return (await app.inject({ url: '/', remoteAddress: proxy, headers })).headers['x-ratelimit-remaining']
         }`,
-    })
+    )
     const ask = (...args: string[]) => Reflect.apply(Object(left), undefined, args)
     expect(await ask('203.0.113.9', '10.0.0.1')).toBe('99')
     expect(await ask('203.0.113.10', '10.0.0.2')).toBe('99')
@@ -313,14 +292,12 @@ describe('the block of the page', () => {
   })
 
   it('start/proxy.md counts users, and else addresses', async () => {
-    await runBlock('start/proxy.md > Count something better than addresses', {
-      before: `${express}
-        app.use((request, response, next) => {
-          if (request.get('x-user')) response.locals.user = { id: request.get('x-user') }
-          next()
-        })`,
-      after: helloOfExpress,
-    })
+    const before = `${express}
+      app.use((request, response, next) => {
+        if (request.get('x-user')) response.locals.user = { id: request.get('x-user') }
+        next()
+      })`
+    await runBlock('start/proxy.md > Count something better than addresses', before, helloOfExpress)
     expect(await leftOf({ 'x-user': 'ada' })).toBe('99')
     expect(await leftOf({})).toBe('99')
     expect(await leftOf({ 'x-user': 'ada' })).toBe('98')
@@ -332,11 +309,9 @@ describe('the block of the page', () => {
       ['ioredis', 'disconnect'],
       ['node-redis', 'destroy'],
     ] as const) {
-      const { close } = await runBlock(`start/redis.md > Add the store > ${tab}`, {
-        before: express,
-        after: `${helloOfExpress}
-          export const close = () => redis.${end}()`,
-      })
+      const after = `${helloOfExpress}
+        export const close = () => redis.${end}()`
+      const { close } = await runBlock(`start/redis.md > Add the store > ${tab}`, express, after)
       await until('the counts are in Redis', async () => {
         expect((await askServer('/')).status).toBe(200)
         return Number(await redisServer.cli('DBSIZE')) > 0
@@ -348,14 +323,11 @@ describe('the block of the page', () => {
   })
 
   it('start/redis.md gives policies names', async () => {
-    await runBlock('start/redis.md > Give policies names', {
-      before: `import { memoryStore } from '@sluice/express'
-        ${expressApp}
-        const store = memoryStore()
-        app.use(`,
-      after: `)
-        ${helloOfExpress}`,
-    })
+    const before = `import { memoryStore } from '@sluice/express'
+      ${expressApp}
+      const store = memoryStore()
+      app.use(`
+    await runBlock('start/redis.md > Give policies names', before, `)\n${helloOfExpress}`)
     const { headers } = await askServer('/')
     expect(headers.get('ratelimit-policy')).toBe('"burst";q=10;w=1, "sustained";q=600;w=60')
   })
@@ -363,15 +335,16 @@ describe('the block of the page', () => {
   it('start/redis.md shuts down', async () => {
     vi.stubEnv('REDIS_URL', redisServer.url)
     const once = vi.spyOn(process, 'once').mockReturnThis()
-    const { redis } = await runBlock('start/redis.md > Shut down', {
-      before: `import { createServer } from 'node:http'
+    const { redis } = await runBlock(
+      'start/redis.md > Shut down',
+      `import { createServer } from 'node:http'
         import { redisStore } from '@sluice/redis'
         import { Redis } from 'ioredis'
         const server = createServer().listen(3000)
         export const redis = new Redis(process.env.REDIS_URL)
         const store = redisStore(redis)
         await redis.ping()`,
-    })
+    )
     const [, stop] = once.mock.calls.find(([event]) => event === 'SIGTERM') ?? []
     stop?.()
     await until('the client is closed', () => Reflect.get(Object(redis), 'status') === 'end')

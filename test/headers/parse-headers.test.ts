@@ -3,23 +3,17 @@ import { parseHeaders } from '@sluice/headers'
 import { describe, expect, it } from 'vitest'
 import { nowMs } from './vectors.ts'
 
-describe('the source of the headers', () => {
-  const values: Record<string, unknown> = { RateLimit: ['"a";r=1', undefined], 'Retry-After': 2 }
-  const node: IncomingHttpHeaders = { ratelimit: '"a";r=1', 'retry-after': '2' }
+const values: Record<string, unknown> = { RateLimit: ['"a";r=1', undefined], 'Retry-After': 2 }
+const node: IncomingHttpHeaders = { ratelimit: '"a";r=1', 'retry-after': '2' }
 
-  it.each<[string, Parameters<typeof parseHeaders>[0]]>([
-    ['a Headers', new Headers({ RateLimit: '"a";r=1', 'Retry-After': '2' })],
-    ['a record, with names in any case', { RATELIMIT: '"a";r=1', 'retry-After': '2' }],
-    ['the headers of a Node message', node],
-    ['one whose values are no text', { get: (name: string): unknown => values[name] ?? null }],
-  ])('may be %s', (_, source) => {
-    const expected = { policies: [{ name: 'a', remaining: 1 }], retryAfterMs: 2000 }
-    expect(parseHeaders(source)).toEqual(expected)
-  })
-
-  it('may say nothing', () => {
-    expect(parseHeaders({})).toEqual({ policies: [], retryAfterMs: undefined })
-  })
+it.each<[string, Parameters<typeof parseHeaders>[0]]>([
+  ['a Headers', new Headers({ RateLimit: '"a";r=1', 'Retry-After': '2' })],
+  ['a record, with names in any case', { RATELIMIT: '"a";r=1', 'retry-After': '2' }],
+  ['the headers of a Node message', node],
+  ['one whose values are no text', { get: (name: string): unknown => values[name] ?? null }],
+])('the source of the headers may be %s', (_, source) => {
+  const expected = { policies: [{ name: 'a', remaining: 1 }], retryAfterMs: 2000 }
+  expect(parseHeaders(source)).toEqual(expected)
 })
 
 type Fields = Readonly<Record<string, string>>
@@ -99,43 +93,41 @@ const separate = (limit: string, remaining: string, reset: string): Fields => ({
   ...{ 'RateLimit-Limit': limit, 'RateLimit-Remaining': remaining, 'RateLimit-Reset': reset },
 })
 
-describe('draft-3 to draft-7', () => {
-  it.each<[string, Fields, object[]]>([
+it.each<[string, Fields, object[]]>([
+  [
+    'finds the window in RateLimit-Policy',
+    {
+      'RateLimit-Policy': '10;w=1, 1000;w=86400',
+      RateLimit: 'limit=1000, remaining=0, reset=30211',
+    },
     [
-      'finds the window in RateLimit-Policy',
-      {
-        'RateLimit-Policy': '10;w=1, 1000;w=86400',
-        RateLimit: 'limit=1000, remaining=0, reset=30211',
-      },
-      [
-        { limit: 10, windowMs: 1000 },
-        { limit: 1000, windowMs: 86_400_000, remaining: 0, resetMs: 30_211_000 },
-      ],
+      { limit: 10, windowMs: 1000 },
+      { limit: 1000, windowMs: 86_400_000, remaining: 0, resetMs: 30_211_000 },
     ],
-    [
-      'puts a state that matches no policy first',
-      { 'RateLimit-Policy': '10;w=1', 'RateLimit-Limit': '5' },
-      [{ limit: 5 }, { limit: 10, windowMs: 1000 }],
-    ],
-    [
-      'H33: reads the form of draft-3, with the window behind the limit',
-      separate('100, 100;w=60', '50', '30'),
-      [{ limit: 100, windowMs: 60_000, remaining: 50, resetMs: 30_000 }],
-    ],
-    ['ignores a malformed field alone', separate('-100', '?5', '30'), [{ resetMs: 30_000 }]],
-    [
-      'goes by the stricter of two lines',
-      separate('10, 10', '5, 0', '5, 30'),
-      [{ limit: 10, remaining: 0, resetMs: 30_000 }],
-    ],
-    [
-      'keeps a policy that comes without any state',
-      { 'RateLimit-Policy': '10;w=1' },
-      [{ limit: 10, windowMs: 1000 }],
-    ],
-  ])('%s', (_, fields, policies) => {
-    expect(parseHeaders(fields).policies).toEqual(policies)
-  })
+  ],
+  [
+    'puts a state that matches no policy first',
+    { 'RateLimit-Policy': '10;w=1', 'RateLimit-Limit': '5' },
+    [{ limit: 5 }, { limit: 10, windowMs: 1000 }],
+  ],
+  [
+    'H33: reads the form of draft-3, with the window behind the limit',
+    separate('100, 100;w=60', '50', '30'),
+    [{ limit: 100, windowMs: 60_000, remaining: 50, resetMs: 30_000 }],
+  ],
+  ['ignores a malformed field alone', separate('-100', '?5', '30'), [{ resetMs: 30_000 }]],
+  [
+    'goes by the stricter of two lines',
+    separate('10, 10', '5, 0', '5, 30'),
+    [{ limit: 10, remaining: 0, resetMs: 30_000 }],
+  ],
+  [
+    'keeps a policy that comes without any state',
+    { 'RateLimit-Policy': '10;w=1' },
+    [{ limit: 10, windowMs: 1000 }],
+  ],
+])('draft-3 to draft-7: %s', (_, fields, policies) => {
+  expect(parseHeaders(fields).policies).toEqual(policies)
 })
 
 describe('the legacy fields', () => {
@@ -306,12 +298,13 @@ describe('the fields of vendors', () => {
   })
 })
 
-describe('a clock that is no finite number', () => {
-  const clocks = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, Number.NaN]
-  it.each(clocks)('of %s: dates and epochs say nothing, and delays what they say', (nowMs) => {
+const clocks = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, Number.NaN]
+it.each(clocks)(
+  'by a clock of %s dates and epochs say nothing, and delays what they say',
+  (nowMs) => {
     const date = 'Fri, 20 Nov 2026 12:00:30 GMT'
     const source = { 'Retry-After': date, 'X-RateLimit-Reset': '1795176030' }
     expect(parseHeaders(source, { nowMs })).toEqual({ policies: [], retryAfterMs: undefined })
     expect(parseHeaders({ 'Retry-After': '30' }, { nowMs }).retryAfterMs).toBe(30_000)
-  })
-})
+  },
+)

@@ -7,7 +7,7 @@ import {
 } from '@sluice/core'
 import type { PolicyState } from '@sluice/headers'
 import type { GuardFields } from '@sluice/http'
-import { parseDictionary, parseList } from 'structured-headers'
+import { parseList } from 'structured-headers'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { nowMs, statesOf, vectors } from '../headers/vectors.ts'
 import { exchange, guardOf, now } from './exchange.ts'
@@ -79,13 +79,6 @@ describe('a guard sends the lines of the contract, which an independent parser o
       const text = fields[name]
       if (text !== undefined) expect(parseList(text).length).toBeGreaterThan(0)
     }
-  })
-
-  it('in draft-7 as a dictionary, with a list of integers for its policies', () => {
-    const { fields } = fieldsOf({ limit: 9, window: '1m', headers: ['draft-7'] })
-    const state = [...parseDictionary(fields.ratelimit ?? '')].map(([key, [value]]) => [key, value])
-    expect(Object.fromEntries(state)).toEqual({ limit: 9, remaining: 8, reset: 60 })
-    expect(parseList(fields['ratelimit-policy'] ?? '')).toEqual([[9, new Map([['w', 60]])]])
   })
 })
 

@@ -1,5 +1,6 @@
 import type { GuardFields, Hold, HttpRequest, HttpResponse, Passage } from '@sluice/http'
 import { createGuard } from '@sluice/http/adapter'
+import { repeated } from '../support/in-turn.ts'
 
 export const exactRouting = {
   caseSensitive: true,
@@ -59,11 +60,8 @@ export function clientsOf(options: GuardFields<Client>) {
       fields: Object.fromEntries(verdict.fields),
     }
   }
-  async function statuses(count: number, ...asked: Parameters<typeof ask>): Promise<number[]> {
-    const statuses: number[] = []
-    for (let i = 0; i < count; i += 1) statuses.push((await ask(...asked)).status)
-    return statuses
-  }
+  const statuses = (count: number, ...asked: Parameters<typeof ask>) =>
+    repeated(count, async () => (await ask(...asked)).status)
   return { guard, ask, statuses }
 }
 

@@ -1,11 +1,8 @@
 import { memoryStore, policyFields } from '@sluice/core'
-import { apiKey, type GuardOptions, ip } from '@sluice/http'
-import { createGuard } from '@sluice/http/adapter'
+import { apiKey, type GuardFields, ip } from '@sluice/http'
 import { describe, expect, it, vi } from 'vitest'
-import { exactRouting, exchange } from './exchange.ts'
+import { exchange, guardOf } from './exchange.ts'
 import { errorOf, type Wrong } from './wrong-options.ts'
-
-type Options = GuardOptions<object, () => void>
 
 const good = { limit: 5, window: '1m' } as const
 
@@ -17,136 +14,123 @@ const optionNames = [
   ...['fallback', 'observers'],
 ]
 
-function create(options: Options) {
-  return createGuard<object, () => void>(options, { where: 'rateLimit', routing: exactRouting })
-}
+const making = (options: object) => () => guardOf(options as GuardFields<object>)
 
-function making(options: object) {
-  return () => create(options as Options)
-}
+const unknown = 'SLUICE_OPTION_UNKNOWN'
+const proxies =
+  /; configure proxies in the framework, not in the limiter: app\.set\('trust proxy', 1\) in Express/
 
-describe('options that no guard is made of', () => {
-  const unknown = 'SLUICE_OPTION_UNKNOWN'
-  const proxies =
-    /; configure proxies in the framework, not in the limiter: app\.set\('trust proxy', 1\) in Express/
-
-  it.each<Wrong>([
-    // Options in a place where they mean nothing.
-    [{ ...good, combine: 'add' }, /^rateLimit: there is no option 'combine'/, unknown],
-    [{ routes: { '/r': { ...good, routes: {} } } }, /'\/r'.*there is no option 'routes'/, unknown],
-    [{ routes: { '/r': { ...good, profiles: {} } } }, /'\/r'.*no option 'profiles'/, unknown],
-    [{ policies: [{ ...good, skip: () => 1 }] }, /policies\[0\]: there is no .*'skip'/, unknown],
-    [{ ...good, profiles: { a: { ...good, message: '' } } }, /a: .*no option 'message'/, unknown],
-    [{ ...good, profiles: { a: { ...good, deadlineMs: 1 } } }, /no option 'deadlineMs'/, unknown],
-    // Options that there are not.
-    [{ ...good, wndow: 1 }, /rateLimit: there is no option 'wndow'/, unknown],
-    [
-      { ...good, statusMessage: 'slow down' },
-      /^rateLimit: there is no option 'statusMessage'; the closest are 'message', 'statusCode'; all options are listed in https:\/\/sluice-js\.github\.io\/sluice\/options\.html$/,
-      unknown,
-    ],
-    [{ ...good, imit: 1 }, /\(did you mean 'limit'\?\)$/, unknown],
-    [{ ...good, onDecision: () => 1 }, /\(did you mean 'observers'\?\)$/, unknown],
-    [{ ...good, zebra: 1 }, /^rateLimit: .*no option 'zebra'; all options are listed/, unknown],
-    [{ ...good, trustProxy: 1 }, proxies, unknown],
-    [{ ...good, 'trust proxy': 1 }, proxies, unknown],
-    [{ ...good, trust_proxies: 1 }, proxies, unknown],
-    [{ ...good, TrustedProxies: 1 }, proxies, unknown],
-    // Options that do not fit together.
-    [
-      { ...good, reserve: () => 5, idempotencyKey: true },
-      /^idempotencyKey and reserve cannot stand together in rateLimit, since a retry runs/,
-    ],
-    [
-      { ...good, reserve: true, admission: { take: () => undefined } },
-      /^admission and reserve cannot stand together/,
-    ],
-    [{ ...good, message: 'no', handler: 'throw' }, /^message and handler cannot stand together/],
-    [
-      { ...good, routes: { '/a': { message: 'no', handler: () => undefined } } },
-      /^routes\['\/a'\]: message and handler cannot stand together/,
-    ],
-    [{ ...good, defaultLimit: 5 }, /^defaultLimit must be left out/],
-    [{ ...good, policies: [good] }, /limit stands beside policies/],
-    [
-      { policies: [1, 2].map((limit) => ({ ...good, limit, name: 'a' })) },
-      /'a' stands twice/,
-      'SLUICE_POLICY_DUPLICATE',
-    ],
-    // Values of policies: core tries the others.
-    [{}, /no policy: give limit and window/],
-    [{ limit: 5 }, /^window must be whole milliseconds/],
-    [{ ...good, limit: -1 }, /^limit must be a whole number/, 'SLUICE_LIMIT_INVALID'],
-    [{ ...good, limit: 2 ** 50 }, /it can be 150119987579 at most/, 'SLUICE_POLICY_RANGE'],
-    [{ ...good, limit: () => 5 }, /^defaultLimit must be a whole/, 'SLUICE_LIMIT_INVALID'],
-    [{ ...good, limit: () => 5, defaultLimit: -1 }, /^defaultLimit/, 'SLUICE_LIMIT_INVALID'],
-    [{ ...good, name: 'naïve' }, /^name must be/, 'SLUICE_POLICY_NAME'],
-    [{ policies: [] }, /^policies must be an array of/],
-    [{ policies: [null] }, /policies\[0\] must be a plain object/],
-    [{ policies: [good, { ...good, limit: -1 }] }, /^policies\[1\].limit/, 'SLUICE_LIMIT_INVALID'],
-    [{ policies: [{ ...good, cost: -1 }] }, /^policies\[0\].cost/, 'SLUICE_COST_INVALID'],
-    [{ policies: [{ ...good, key: 1 }] }, /^policies\[0\].key/],
-    // Values of the guard.
-    ...[Number.NaN, -1, 0.5, '1'].map(
-      (cost): Wrong => [{ ...good, cost }, /^cost must be a whole number/, 'SLUICE_COST_INVALID'],
-    ),
-    [{ ...good, reserve: 5 }, /^reserve must be true, or a function that finds the units/],
-    [{ ...good, key: 'ip' }, /^key must be a resolver/],
-    [{ ...good, key: ip }, /^key must be called, as in key: ip\(…\)/],
-    [{ ...good, key: apiKey }, /^key must be called, as in key: apiKey/],
-    [{ ...good, skip: true }, /^skip must be a function/],
-    [{ ...good, handler: {} }, /^handler must be a function/],
-    [{ ...good, message: 5 }, /^message must be a text, an object/],
-    [{ ...good, preflights: 'skip' }, /^preflights must be one of 'pass', 'count'/],
-    [{ ...good, preflights: true }, /^preflights must be one of 'pass', 'count'/],
-    [{ ...good, statusCode: 200 }, /^statusCode .* from 400 to 599/],
-    [{ ...good, statusCode: 600 }, /^statusCode/],
-    [{ ...good, onMissingKey: 'pass' }, /one of 'ip', 'deny', 'skip'/],
-    [{ ...good, exposeHeaders: 1 }, /^exposeHeaders must be true or/],
-    [{ ...good, hideOnRedirect: 1 }, /^hideOnRedirect/],
-    [{ ...good, retryJitter: 1.5 }, /^retryJitter .* from 0 to 1/],
-    [{ ...good, retryJitter: Number.NaN }, /^retryJitter/],
-    [{ ...good, maxWaiting: -1 }, /^maxWaiting must be a whole number/],
-    [{ ...good, maxWaiting: 0.5 }, /^maxWaiting .* but is 0.5/],
-    [{ ...good, maxWaiting: Number.POSITIVE_INFINITY }, /^maxWaiting/],
-    [{ ...good, headers: 'draft-11' }, /^headers must be an array/],
-    [{ ...good, headers: ['draft-6', 'draft-11'] }, /keep either/],
-    [{ ...good, store: {} }, /^store must be a store/],
-    [{ ...good, shed: true }, /^shed must be a plain object/],
-  ])('%o', (options, message, code) => {
-    expect(making(options)).toThrow(errorOf(message, code))
-  })
+it.each<Wrong>([
+  // Options in a place where they mean nothing.
+  [{ ...good, combine: 'add' }, /^rateLimit: there is no option 'combine'/, unknown],
+  [{ routes: { '/r': { ...good, routes: {} } } }, /'\/r'.*there is no option 'routes'/, unknown],
+  [{ routes: { '/r': { ...good, profiles: {} } } }, /'\/r'.*no option 'profiles'/, unknown],
+  [{ policies: [{ ...good, skip: () => 1 }] }, /policies\[0\]: there is no .*'skip'/, unknown],
+  [{ ...good, profiles: { a: { ...good, message: '' } } }, /a: .*no option 'message'/, unknown],
+  [{ ...good, profiles: { a: { ...good, deadlineMs: 1 } } }, /no option 'deadlineMs'/, unknown],
+  // Options that there are not.
+  [{ ...good, wndow: 1 }, /rateLimit: there is no option 'wndow'/, unknown],
+  [
+    { ...good, statusMessage: 'slow down' },
+    /^rateLimit: there is no option 'statusMessage'; the closest are 'message', 'statusCode'; all options are listed in https:\/\/sluice-js\.github\.io\/sluice\/options\.html$/,
+    unknown,
+  ],
+  [{ ...good, imit: 1 }, /\(did you mean 'limit'\?\)$/, unknown],
+  [{ ...good, onDecision: () => 1 }, /\(did you mean 'observers'\?\)$/, unknown],
+  [{ ...good, zebra: 1 }, /^rateLimit: .*no option 'zebra'; all options are listed/, unknown],
+  [{ ...good, trustProxy: 1 }, proxies, unknown],
+  [{ ...good, 'trust proxy': 1 }, proxies, unknown],
+  [{ ...good, trust_proxies: 1 }, proxies, unknown],
+  [{ ...good, TrustedProxies: 1 }, proxies, unknown],
+  // Options that do not fit together.
+  [
+    { ...good, reserve: () => 5, idempotencyKey: true },
+    /^idempotencyKey and reserve cannot stand together in rateLimit, since a retry runs/,
+  ],
+  [
+    { ...good, reserve: true, admission: { take: () => undefined } },
+    /^admission and reserve cannot stand together/,
+  ],
+  [{ ...good, message: 'no', handler: 'throw' }, /^message and handler cannot stand together/],
+  [
+    { ...good, routes: { '/a': { message: 'no', handler: () => undefined } } },
+    /^routes\['\/a'\]: message and handler cannot stand together/,
+  ],
+  [{ ...good, defaultLimit: 5 }, /^defaultLimit must be left out/],
+  [{ ...good, policies: [good] }, /limit stands beside policies/],
+  [
+    { policies: [1, 2].map((limit) => ({ ...good, limit, name: 'a' })) },
+    /'a' stands twice/,
+    'SLUICE_POLICY_DUPLICATE',
+  ],
+  // Values of policies: core tries the others.
+  [{}, /no policy: give limit and window/],
+  [{ ...good, limit: () => 5 }, /^defaultLimit must be a whole/, 'SLUICE_LIMIT_INVALID'],
+  [{ ...good, limit: () => 5, defaultLimit: -1 }, /^defaultLimit/, 'SLUICE_LIMIT_INVALID'],
+  [{ ...good, name: 'naïve' }, /^name must be/, 'SLUICE_POLICY_NAME'],
+  [{ policies: [] }, /^policies must be an array of/],
+  [{ policies: [null] }, /policies\[0\] must be a plain object/],
+  [{ policies: [good, { ...good, limit: -1 }] }, /^policies\[1\].limit/, 'SLUICE_LIMIT_INVALID'],
+  [{ policies: [{ ...good, cost: -1 }] }, /^policies\[0\].cost/, 'SLUICE_COST_INVALID'],
+  [{ policies: [{ ...good, key: 1 }] }, /^policies\[0\].key/],
+  // Values of the guard.
+  ...[Number.NaN, -1, 0.5, '1'].map(
+    (cost): Wrong => [{ ...good, cost }, /^cost must be a whole number/, 'SLUICE_COST_INVALID'],
+  ),
+  [{ ...good, reserve: 5 }, /^reserve must be true, or a function that finds the units/],
+  [{ ...good, key: 'ip' }, /^key must be a resolver/],
+  [{ ...good, key: ip }, /^key must be called, as in key: ip\(…\)/],
+  [{ ...good, key: apiKey }, /^key must be called, as in key: apiKey/],
+  [{ ...good, skip: true }, /^skip must be a function/],
+  [{ ...good, handler: {} }, /^handler must be a function/],
+  [{ ...good, message: 5 }, /^message must be a text, an object/],
+  [{ ...good, preflights: 'skip' }, /^preflights must be one of 'pass', 'count'/],
+  [{ ...good, preflights: true }, /^preflights must be one of 'pass', 'count'/],
+  [{ ...good, statusCode: 200 }, /^statusCode .* from 400 to 599/],
+  [{ ...good, statusCode: 600 }, /^statusCode/],
+  [{ ...good, onMissingKey: 'pass' }, /one of 'ip', 'deny', 'skip'/],
+  [{ ...good, exposeHeaders: 1 }, /^exposeHeaders must be true or/],
+  [{ ...good, hideOnRedirect: 1 }, /^hideOnRedirect/],
+  [{ ...good, retryJitter: 1.5 }, /^retryJitter .* from 0 to 1/],
+  [{ ...good, retryJitter: Number.NaN }, /^retryJitter/],
+  [{ ...good, maxWaiting: -1 }, /^maxWaiting must be a whole number/],
+  [{ ...good, maxWaiting: 0.5 }, /^maxWaiting .* but is 0.5/],
+  [{ ...good, maxWaiting: Number.POSITIVE_INFINITY }, /^maxWaiting/],
+  [{ ...good, headers: 'draft-11' }, /^headers must be an array/],
+  [{ ...good, headers: ['draft-6', 'draft-11'] }, /keep either/],
+  [{ ...good, store: {} }, /^store must be a store/],
+  [{ ...good, shed: true }, /^shed must be a plain object/],
+])('no guard is made of %o', (options, message, code) => {
+  expect(making(options)).toThrow(errorOf(message, code))
 })
 
-describe('null', () => {
-  const queue = { ...good, algorithm: 'leaky-bucket' }
-  const leases = { limit: 5, algorithm: 'concurrency' }
+const queue = { ...good, algorithm: 'leaky-bucket' }
+const leases = { limit: 5, algorithm: 'concurrency' }
 
-  it.each<[string, object]>([
-    ...optionNames.map((field): [string, object] => [field, good]),
-    ['preflights', good],
-    ['shed', good],
-    ['burst', { ...good, algorithm: 'token-bucket' }],
-    ['queue', queue],
-    ['maxDelay', queue],
-    ['lease', leases],
-    ['retryAfter', leases],
-    ['align', { ...good, algorithm: 'fixed-window' }],
-  ])('as %s is refused, since it may be a setting that could not be read', (field, options) => {
-    const message = new RegExp(`^${field}\\b.* but is null`)
-    expect(making({ ...options, [field]: null })).toThrow(message)
-  })
+it.each<[string, object]>([
+  ...optionNames.map((field): [string, object] => [field, good]),
+  ['preflights', good],
+  ['shed', good],
+  ['burst', { ...good, algorithm: 'token-bucket' }],
+  ['queue', queue],
+  ['maxDelay', queue],
+  ['lease', leases],
+  ['retryAfter', leases],
+  ['align', { ...good, algorithm: 'fixed-window' }],
+])('null as %s is refused, since it may be a setting that could not be read', (field, options) => {
+  const message = new RegExp(`^${field}\\b.* but is null`)
+  expect(making({ ...options, [field]: null })).toThrow(message)
 })
 
 describe('options that a guard is made of', () => {
-  it.each<[Options]>([
+  it.each<[GuardFields<object>]>([
     [{ ...good, limit: 0 }],
     [{ ...good, algorithm: 'leaky-bucket', maxWaiting: 0 }],
     [{ ...good, limit: () => 5, defaultLimit: 0 }],
     [{ ...good, cost: 0, message: {}, headers: [], retryJitter: 1, statusCode: 599 }],
     [{ policies: [{ ...good, key: () => 'a', cost: async () => 1 }], store: memoryStore() }],
   ])('%o', (options) => {
-    expect(create(options).limiter.policies).toHaveLength(1)
+    expect(guardOf(options).limiter.policies).toHaveLength(1)
   })
 
   const left = (names: readonly string[]) =>
@@ -165,7 +149,7 @@ describe('options that a guard is made of', () => {
     [{ ...none, penalty: { after: 1, within: '1m', for: '1m', ...noPenalty } }, 0],
     [{ ...none, penalty: { after: 'never', within: undefined, ...noPenalty } }, 0],
   ])('undefined is as if the option were not there: %#', async (options, limits) => {
-    const guard = create(options as Options)
+    const guard = guardOf(options as GuardFields<object>)
     const { verdict } = await guard.check(exchange())
     expect(guard.limiter.policies[0]?.name).toBe('default')
     expect(verdict.fields.length > 0 ? 1 : 0).toBe(limits)
@@ -173,8 +157,8 @@ describe('options that a guard is made of', () => {
 
   it('a name that is legal but unusual gives one warning', () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
-    create({ ...good, name: 'per user' })
-    create({ ...good, name: 'per user' })
+    guardOf({ ...good, name: 'per user' })
+    guardOf({ ...good, name: 'per user' })
     expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining(`'per user' is legal`))
     warn.mockRestore()
   })

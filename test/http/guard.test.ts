@@ -11,24 +11,6 @@ import { exchange, guardOf, now } from './exchange.ts'
 const good = { limit: 5, window: '1m' } as const
 
 describe('a guard', () => {
-  it('answers at once where nothing is async', () => {
-    const guard = guardOf({ ...good, key: () => 'ada', cost: () => 2, skip: () => false })
-    const { decision, verdict } = now(guard.check(exchange()))
-    expect(verdict.action).toBe('pass')
-    expect(decision?.outcomes[0]?.remaining).toBe(3)
-  })
-
-  it.each<GuardFields<object>>([
-    { skip: async () => false },
-    { key: async () => 'ada' },
-    { cost: async () => 1 },
-    { limit: async () => 5, defaultLimit: 5 },
-  ])('answers with a promise where a function is async: %o', async (options) => {
-    const passage = guardOf({ ...good, ...options }).check(exchange())
-    expect(passage).toBeInstanceOf(Promise)
-    expect((await passage).decision?.allowed).toBe(true)
-  })
-
   it('takes another cost of each policy', () => {
     const costs = [{ cost: 1 }, { cost: () => 3 }, {}]
     const policies = costs.map((own, index) => ({ ...good, name: `p${index}`, ...own }))
@@ -201,82 +183,81 @@ const numbered = (name: string, limit: number, remaining: number, reset: unknown
   [`${name}-Reset`]: reset,
 })
 
-describe('several guards of one response', () => {
-  const one: GuardFields<object> = { ...good, headers: ['draft-11'] }
-  const api = { ...one, name: 'api', limit: 10, store: memoryStore() }
-  const both = (headers: GuardFields<object>['headers'], ...limits: readonly number[]) =>
-    limits.map((limit) => ({ ...good, name: `of ${limit}`, limit, ...(headers && { headers }) }))
+const one: GuardFields<object> = { ...good, headers: ['draft-11'] }
+const api = { ...one, name: 'api', limit: 10, store: memoryStore() }
+const both = (headers: GuardFields<object>['headers'], ...limits: readonly number[]) =>
+  limits.map((limit) => ({ ...good, name: `of ${limit}`, limit, ...(headers && { headers }) }))
 
-  it.each<[string, GuardFields<object>[], object]>([
-    [
-      'describe the tightest of all where there is room for one only',
-      both(['draft-7', 'legacy-delta'], 5, 1000),
-      {
-        ...{ RateLimit: 'limit=5, remaining=4, reset=60', 'RateLimit-Policy': '5;w=60, 1000;w=60' },
-        ...numbered('X-RateLimit', 5, 4, '60'),
-      },
-    ],
-    [
-      'H02: list one named policy once, with the lower remaining',
-      [api, { ...api, cost: 2 }],
-      { RateLimit: '"api";r=7;t=60', 'RateLimit-Policy': '"api";q=10;w=60' },
-    ],
-    [
-      'H02: give two private policies two names',
-      [one, { ...one, limit: 20 }],
-      {
-        RateLimit: '"default";r=4;t=60, "default-2";r=19;t=60',
-        'RateLimit-Policy': '"default";q=5;w=60, "default-2";q=20;w=60',
-      },
-    ],
-    [
-      'H02: have a private policy make way for one that the user named so',
-      [one, { ...one, name: 'default' }],
-      {
-        RateLimit: '"default-2";r=4;t=60, "default";r=4;t=60',
-        'RateLimit-Policy': '"default-2";q=5;w=60, "default";q=5;w=60',
-      },
-    ],
-    [
-      'speak one generation only: that of the first',
-      [{ ...good, headers: ['draft-6'] }, ...both(['draft-11', 'legacy'], 3)],
-      {
-        ...{ 'RateLimit-Policy': '5;w=60, 3;w=60', ...numbered('RateLimit', 3, 2, '60') },
-        ...numbered('X-RateLimit', 3, 2, expect.stringMatching(/^\d{10}$/)),
-      },
-    ],
-    [
-      'tell nothing of one without headers, or of a hidden policy',
-      [{ ...good, headers: [] }, { ...good, hidden: true }, ...both(['draft-11'], 9)],
-      { RateLimit: '"of 9";r=8;t=60', 'RateLimit-Policy': '"of 9";q=9;w=60' },
-    ],
-    [
-      'say nothing new when a later one skips',
-      [one, { ...good, name: 'second', skip: () => true }],
-      { RateLimit: '"default";r=4;t=60', 'RateLimit-Policy': '"default";q=5;w=60' },
-    ],
-  ])('%s', (_, limits, fields) => {
-    expect(chained(limits)).toEqual(fields)
-  })
+it.each<[string, GuardFields<object>[], object]>([
+  [
+    'describe the tightest of all where there is room for one only',
+    both(['draft-7', 'legacy-delta'], 5, 1000),
+    {
+      ...{ RateLimit: 'limit=5, remaining=4, reset=60', 'RateLimit-Policy': '5;w=60, 1000;w=60' },
+      ...numbered('X-RateLimit', 5, 4, '60'),
+    },
+  ],
+  [
+    'list one named policy once (H02), with the lower remaining',
+    [api, { ...api, cost: 2 }],
+    { RateLimit: '"api";r=7;t=60', 'RateLimit-Policy': '"api";q=10;w=60' },
+  ],
+  [
+    'give two private policies two names (H02)',
+    [one, { ...one, limit: 20 }],
+    {
+      RateLimit: '"default";r=4;t=60, "default-2";r=19;t=60',
+      'RateLimit-Policy': '"default";q=5;w=60, "default-2";q=20;w=60',
+    },
+  ],
+  [
+    'have a private policy make way for one that the user named so (H02)',
+    [one, { ...one, name: 'default' }],
+    {
+      RateLimit: '"default-2";r=4;t=60, "default";r=4;t=60',
+      'RateLimit-Policy': '"default-2";q=5;w=60, "default";q=5;w=60',
+    },
+  ],
+  [
+    'speak one generation only: that of the first',
+    [{ ...good, headers: ['draft-6'] }, ...both(['draft-11', 'legacy'], 3)],
+    {
+      ...{ 'RateLimit-Policy': '5;w=60, 3;w=60', ...numbered('RateLimit', 3, 2, '60') },
+      ...numbered('X-RateLimit', 3, 2, expect.stringMatching(/^\d{10}$/)),
+    },
+  ],
+  [
+    'tell nothing of one without headers, or of a hidden policy',
+    [{ ...good, headers: [] }, { ...good, hidden: true }, ...both(['draft-11'], 9)],
+    { RateLimit: '"of 9";r=8;t=60', 'RateLimit-Policy': '"of 9";q=9;w=60' },
+  ],
+  [
+    'say nothing new when a later one skips',
+    [one, { ...good, name: 'second', skip: () => true }],
+    { RateLimit: '"default";r=4;t=60', 'RateLimit-Policy': '"default";q=5;w=60' },
+  ],
+])('several guards of one response %s', (_, limits, fields) => {
+  expect(chained(limits)).toEqual(fields)
 })
 
-describe('fields that others have set', () => {
-  const ours = { 'RateLimit-Policy': '"default";q=5;w=60', RateLimit: '"default";r=4;t=60' }
-  const ofDraft6 = { 'RateLimit-Policy': '5;w=60', ...numbered('RateLimit', 5, 4, '60') }
-  const theirs = { RateLimit: '"edge";r=3;t=5', 'X-RateLimit-Limit': '9' }
-  const ofDraft7 = { 'RateLimit-Policy': '10;w=1', RateLimit: 'limit=10, remaining=9, reset=1' }
+const ours = { 'RateLimit-Policy': '"default";q=5;w=60', RateLimit: '"default";r=4;t=60' }
+const ofDraft6 = { 'RateLimit-Policy': '5;w=60', ...numbered('RateLimit', 5, 4, '60') }
+const theirs = { RateLimit: '"edge";r=3;t=5', 'X-RateLimit-Limit': '9' }
+const ofDraft7 = { 'RateLimit-Policy': '10;w=1', RateLimit: 'limit=10, remaining=9, reset=1' }
 
-  it.each<[string, GuardFields<object>['headers'], Record<string, string>, object]>([
-    ['draft-3', ['draft-11'], { 'RateLimit-Policy': '10;w=1', 'RateLimit-Limit': '10' }, ours],
-    ['draft-6', ['draft-11'], { 'RateLimit-Remaining': '9', 'RateLimit-Reset': '1' }, ours],
-    ['draft-7', ['draft-11'], ofDraft7, ours],
-    ['draft-11', ['draft-6'], { 'RateLimit-Policy': '"a";q=1', RateLimit: '"a";r=1' }, ofDraft6],
-    ['no dialect that it sends', [], theirs, theirs],
-  ])('H30: are replaced if their types differ, and left alone otherwise: %s', (...row) => {
+it.each<[string, GuardFields<object>['headers'], Record<string, string>, object]>([
+  ['draft-3', ['draft-11'], { 'RateLimit-Policy': '10;w=1', 'RateLimit-Limit': '10' }, ours],
+  ['draft-6', ['draft-11'], { 'RateLimit-Remaining': '9', 'RateLimit-Reset': '1' }, ours],
+  ['draft-7', ['draft-11'], ofDraft7, ours],
+  ['draft-11', ['draft-6'], { 'RateLimit-Policy': '"a";q=1', RateLimit: '"a";r=1' }, ofDraft6],
+  ['no dialect that it sends', [], theirs, theirs],
+])(
+  'H30: fields that others have set are replaced if their types differ, and left alone otherwise: %s',
+  (...row) => {
     const [, headers = [], before, after] = row
     expect(chained([{ ...good, headers }], before)).toEqual(after)
-  })
-})
+  },
+)
 
 describe('a refusal', () => {
   const login = { name: 'login', limit: 1, window: '30s', algorithm: 'fixed-window' } as const

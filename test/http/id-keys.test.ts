@@ -73,64 +73,62 @@ describe('user() and tenant()', () => {
   })
 })
 
-describe('keys of all kinds', () => {
-  const text = fc.string({
-    unit: fc.constantFrom(...'a1:|-{}*\0@/', 'user', 'all', 'scope'),
-    minLength: 1,
-    maxLength: 8,
-  })
-  const leaf = fc.record({
-    kind: fc.constantFrom('user', 'tenant', 'own', 'header x', 'header y', 'api key'),
-    text,
-  })
-  const { identity } = fc.letrec<{ identity: Identity }>((tie) => ({
-    identity: fc.oneof(
-      { maxDepth: 2, withCrossShrink: true },
-      leaf,
-      fc
-        .array(tie('identity'), { minLength: 1, maxLength: 3 })
-        .map((parts) => ({ kind: 'all', parts })),
-      fc.tuple(tie('identity')).map((parts) => ({ kind: 'firstOf', parts })),
-    ),
-  }))
-  const scoped = fc.tuple(fc.oneof(fc.constant(''), text), identity)
-
-  it('are never the same for two identities, nor for two places', () => {
-    fc.assert(
-      fc.property(scoped, scoped, ([scope, one], [otherScope, other]) => {
-        const keys = [scopedKey(scope, String(key(one))), scopedKey(otherScope, String(key(other)))]
-        const same = scope === otherScope && plain(one) === plain(other)
-        expect(keys[0] === keys[1]).toBe(same)
-      }),
-      { numRuns: 3_000 },
-    )
-  })
-
-  type Identity = { kind: string; text: string } | { kind: string; parts: Identity[] }
-
-  function key(identity: Identity): unknown {
-    return keyOf(resolverOf(identity))
-  }
-
-  function resolverOf(identity: Identity): KeyResolver<object> {
-    if ('parts' in identity) {
-      const parts = identity.parts.map(resolverOf)
-      return identity.kind === 'all' ? all(...parts) : firstOf(...parts)
-    }
-    const { kind, text: value } = identity
-    if (kind === 'user') return user(() => value)
-    if (kind === 'tenant') return tenant(() => value)
-    if (kind === 'own') return () => value
-    const [resolver, field] =
-      kind === 'api key' ? [apiKey(), 'x-api-key'] : [header(kind.slice(7)), kind.slice(7)]
-    const { request } = exchange({ header: (name) => (name === field ? value : undefined) })
-    return defineKey((native) => resolver(native, request))
-  }
-
-  /** What `firstOf` of one yields is that one. */
-  function plain(identity: Identity): string {
-    if (!('parts' in identity)) return JSON.stringify(identity)
-    const parts = identity.parts.map(plain)
-    return identity.kind === 'all' ? `all[${parts.join()}]` : (parts[0] ?? '')
-  }
+const text = fc.string({
+  unit: fc.constantFrom(...'a1:|-{}*\0@/', 'user', 'all', 'scope'),
+  minLength: 1,
+  maxLength: 8,
 })
+const leaf = fc.record({
+  kind: fc.constantFrom('user', 'tenant', 'own', 'header x', 'header y', 'api key'),
+  text,
+})
+const { identity } = fc.letrec<{ identity: Identity }>((tie) => ({
+  identity: fc.oneof(
+    { maxDepth: 2, withCrossShrink: true },
+    leaf,
+    fc
+      .array(tie('identity'), { minLength: 1, maxLength: 3 })
+      .map((parts) => ({ kind: 'all', parts })),
+    fc.tuple(tie('identity')).map((parts) => ({ kind: 'firstOf', parts })),
+  ),
+}))
+const scoped = fc.tuple(fc.oneof(fc.constant(''), text), identity)
+
+it('keys of all kinds are never the same for two identities, nor for two places', () => {
+  fc.assert(
+    fc.property(scoped, scoped, ([scope, one], [otherScope, other]) => {
+      const keys = [scopedKey(scope, String(key(one))), scopedKey(otherScope, String(key(other)))]
+      const same = scope === otherScope && plain(one) === plain(other)
+      expect(keys[0] === keys[1]).toBe(same)
+    }),
+    { numRuns: 3_000 },
+  )
+})
+
+type Identity = { kind: string; text: string } | { kind: string; parts: Identity[] }
+
+function key(identity: Identity): unknown {
+  return keyOf(resolverOf(identity))
+}
+
+function resolverOf(identity: Identity): KeyResolver<object> {
+  if ('parts' in identity) {
+    const parts = identity.parts.map(resolverOf)
+    return identity.kind === 'all' ? all(...parts) : firstOf(...parts)
+  }
+  const { kind, text: value } = identity
+  if (kind === 'user') return user(() => value)
+  if (kind === 'tenant') return tenant(() => value)
+  if (kind === 'own') return () => value
+  const [resolver, field] =
+    kind === 'api key' ? [apiKey(), 'x-api-key'] : [header(kind.slice(7)), kind.slice(7)]
+  const { request } = exchange({ header: (name) => (name === field ? value : undefined) })
+  return defineKey((native) => resolver(native, request))
+}
+
+/** What `firstOf` of one yields is that one. */
+function plain(identity: Identity): string {
+  if (!('parts' in identity)) return JSON.stringify(identity)
+  const parts = identity.parts.map(plain)
+  return identity.kind === 'all' ? `all[${parts.join()}]` : (parts[0] ?? '')
+}

@@ -307,13 +307,11 @@ describe('a limiter by credentials that nobody verifies', () => {
   })
 })
 
-describe('route()', () => {
-  it('is the pattern with its method, HEAD as GET, and one key for all that is unmatched', () => {
-    expect(keyOf(route(), { route: '/users/:id' })).toBe('@route/GET /users/:id')
-    expect(keyOf(route(), { route: '/users/:id', method: 'HEAD' })).toBe('@route/GET /users/:id')
-    expect(keyOf(route(), { route: '/users/:id', method: 'POST' })).toBe('@route/POST /users/:id')
-    expect(keyOf(route(), {})).toBe(keyOf(route(), { method: 'POST' }))
-  })
+it('route() is the pattern with its method, HEAD as GET, and one key for all that is unmatched', () => {
+  expect(keyOf(route(), { route: '/users/:id' })).toBe('@route/GET /users/:id')
+  expect(keyOf(route(), { route: '/users/:id', method: 'HEAD' })).toBe('@route/GET /users/:id')
+  expect(keyOf(route(), { route: '/users/:id', method: 'POST' })).toBe('@route/POST /users/:id')
+  expect(keyOf(route(), {})).toBe(keyOf(route(), { method: 'POST' }))
 })
 
 describe('all() and firstOf()', () => {

@@ -1,6 +1,7 @@
 import { memoryStore } from '@sluice/core'
 import type { GuardFields } from '@sluice/http'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { raise } from '../support/raise.ts'
 import { exchange, guardOf, now } from './exchange.ts'
 
 const leases = { algorithm: 'concurrency', limit: 2, lease: '30s' } as const
@@ -21,19 +22,6 @@ function guarded(options: GuardFields<object> = {}) {
 }
 
 describe('a passage with leases', () => {
-  it('holds them until its response is over', () => {
-    const { check, asked } = guarded()
-    const first = check()
-    const second = check()
-
-    expect(check().verdict).toMatchObject({ action: 'reject', status: 429 })
-    first.hold?.finish(200)
-    expect(check().verdict.action).toBe('pass')
-    second.hold?.abort()
-    expect(check().verdict.action).toBe('pass')
-    expect(asked('release')).toBe(2)
-  })
-
   it('releases them once, whoever else does', async () => {
     const { guard, check, asked } = guarded()
     const { decision, hold } = check()
@@ -70,9 +58,7 @@ describe('a passage with leases', () => {
     const onStoreError = vi.fn()
     const { check, change } = guarded({ observers: { onStoreError } })
     const { hold } = check()
-    change.mockImplementation(() => {
-      throw new Error('gone')
-    })
+    change.mockImplementation(() => raise('gone'))
     hold?.finish(200)
     await vi.advanceTimersByTimeAsync(0)
 
@@ -159,9 +145,7 @@ describe('renewal', () => {
     const onStoreError = vi.fn()
     const { check, change } = guarded({ limit: 1, observers: { onStoreError } })
     const { hold } = check()
-    change.mockImplementationOnce(() => {
-      throw new Error('gone')
-    })
+    change.mockImplementationOnce(() => raise('gone'))
     await vi.advanceTimersByTimeAsync(100_000)
 
     expect(onStoreError).toHaveBeenCalledTimes(1)

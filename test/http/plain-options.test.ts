@@ -42,43 +42,32 @@ const queue = createQueue({ broker: memoryBroker(), identity: ip() })
 /** Beyond the types, as a user without them could. */
 const any = (value: object): never => value as never
 
+/** Options of a guard that are objects themselves. */
+const within = ['routes', 'profiles', 'allow', 'block', 'shed', 'penalty']
+const makers = {
+  ...{ createLimiter, memoryStore, regionalStore, rateLimit, schedule, adaptive, cpu, ip, apiKey },
+  ...{ bearer, createQueue, memoryBroker, bullmqBroker, createWorker, createAdmission },
+  ...{ statusMonitor, createOutbound, auditStream, createFetch },
+}
+
 /** Everything that takes options, or a table, by what the message calls it. */
 const takers: readonly (readonly [option: string, take: (value: object) => unknown])[] = [
-  ['createLimiter', (value) => createLimiter(any(value))],
+  ...Object.entries(makers).map(
+    ([name, make]) => [name, (value: object) => Reflect.apply(make, undefined, [value])] as const,
+  ),
+  ...within.map(
+    (name) => [name, (value: object) => rateLimit(any({ ...good, [name]: value }))] as const,
+  ),
   ['policies[0]', (value) => createLimiter({ policies: [any(value)] })],
   ['penalty', (value) => createLimiter({ ...good, penalty: any(value) })],
   ['enforce', (value) => createLimiter({ ...good, enforce: any(value) })],
-  ['memoryStore', (value) => memoryStore(any(value))],
-  ['regionalStore', (value) => regionalStore(any(value))],
   ['redisStore', (value) => redisStore({ send: () => 0 } as never, any(value))],
-  ['rateLimit', (value) => rateLimit(any(value))],
   ['policies[0]', (value) => rateLimit({ policies: [any(value)] })],
-  ['routes', (value) => rateLimit({ ...good, routes: any(value) })],
   ["routes['/x']", (value) => rateLimit({ ...good, routes: { '/x': any(value) } })],
-  ['profiles', (value) => rateLimit({ ...good, profiles: any(value) })],
   ['profiles', (value) => rateLimit({ ...good, profiles: { x: any(value) } })],
-  ['allow', (value) => rateLimit({ ...good, allow: any(value) })],
-  ['block', (value) => rateLimit({ ...good, block: any(value) })],
-  ['shed', (value) => rateLimit({ ...good, shed: any(value) })],
-  ['penalty', (value) => rateLimit({ ...good, penalty: any(value) })],
   ['tiers', (value) => tiers(any(value), () => 'x')],
-  ['schedule', (value) => schedule(any(value))],
-  ['adaptive', (value) => adaptive(any(value))],
-  ['cpu', (value) => cpu(any(value))],
-  ['ip', (value) => ip(any(value))],
-  ['apiKey', (value) => apiKey(any(value))],
-  ['bearer', (value) => bearer(any(value))],
-  ['createQueue', (value) => createQueue(any(value))],
-  ['memoryBroker', (value) => memoryBroker(any(value))],
-  ['bullmqBroker', (value) => bullmqBroker(any(value))],
-  ['createWorker', (value) => createWorker(any(value))],
-  ['createAdmission', (value) => createAdmission(any(value))],
   ['idempotency', (value) => createAdmission({ queue, monitor: '/jobs', idempotency: any(value) })],
-  ['statusMonitor', (value) => statusMonitor(any(value))],
   ['poll', (value) => statusMonitor({ queue, poll: any(value) })],
-  ['createOutbound', (value) => createOutbound(any(value))],
-  ['auditStream', (value) => auditStream(any(value))],
-  ['createFetch', (value) => createFetch(any(value))],
 ]
 
 describe.each(takers)('what is no plain object is refused by %s', (option, take) => {

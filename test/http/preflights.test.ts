@@ -1,6 +1,7 @@
 import { createLimiter, memoryStore } from '@sluice/core'
 import { type GuardFields, ip } from '@sluice/http'
 import { describe, expect, it, vi } from 'vitest'
+import { repeated } from '../support/in-turn.ts'
 import { exchange, guardOf } from './exchange.ts'
 
 const asksCors = { origin: 'https://a.example', 'access-control-request-method': 'POST' }
@@ -11,10 +12,8 @@ const one = { limit: 1, window: '1m' } as const
 /** What becomes of three preflights in a row. */
 async function treatment(options: GuardFields<object>, more: object = {}): Promise<string> {
   const guard = guardOf({ preflights: 'pass', ...options })
-  const actions: string[] = []
-  for (let i = 0; i < 3; i += 1) {
-    actions.push((await guard.check(exchange({ ...preflight, ...more }))).verdict.action)
-  }
+  const check = async () => (await guard.check(exchange({ ...preflight, ...more }))).verdict.action
+  const actions = await repeated(3, check)
   return [...new Set(actions)].join()
 }
 

@@ -30,12 +30,6 @@ describe('readBody', () => {
     expect(stream.listenerCount('data')).toBe(0)
   })
 
-  it('reads one that comes in time, up to a length', async () => {
-    expect(await read('{"a":1}')).toEqual({ outcome: 'read', value: { a: 1 } })
-    expect(await read('{"a":12345678}')).toEqual({ outcome: 'too-large' })
-    expect(await read('{"a":')).toEqual({ outcome: 'malformed' })
-  })
-
   it('changes no byte of one that is not UTF-8', async () => {
     const bytes = Buffer.from([0x22, 0xe9, 0x22])
     expect(await read(bytes)).toEqual({ outcome: 'malformed' })

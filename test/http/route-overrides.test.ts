@@ -95,8 +95,9 @@ function settled(around: Options, route: Override): number | undefined {
   return decision?.outcomes[0]?.remaining
 }
 
-describe('what a route leaves out is as around it', () => {
-  it.each(Object.entries(options))('%s', (_, [around, own, seen]) => {
+it.each(Object.entries(options))(
+  'what a route leaves out is as around it: %s',
+  (_, [around, own, seen]) => {
     const outer: Options = { ...base, ...around }
     const fields = Object.keys(own).filter((field) => field in outer)
     const left = Object.fromEntries(fields.map((field) => [field, undefined]))
@@ -106,16 +107,16 @@ describe('what a route leaves out is as around it', () => {
     expect(seen(outer, left)).toEqual(inherited)
     expect(seen(outer, own)).not.toEqual(inherited)
     expect(seen(outer, own)).toEqual(seen({ ...outer, ...without(own) }, own))
-  })
+  },
+)
 
-  function without(own: object): object {
-    const replaced = { ...own }
-    if ('message' in own) return { ...replaced, handler: undefined } as object
-    if ('handler' in own) return { ...replaced, message: undefined } as object
-    if ('refundWhen' in own) return { chargeWhen: undefined } as object
-    return replaced
-  }
-})
+function without(own: object): object {
+  const replaced = { ...own }
+  if ('message' in own) return { ...replaced, handler: undefined } as object
+  if ('handler' in own) return { ...replaced, message: undefined } as object
+  if ('refundWhen' in own) return { chargeWhen: undefined } as object
+  return replaced
+}
 
 describe('a policy of a route that is not whole', () => {
   const bucket = { ...base, algorithm: 'token-bucket', burst: 9 }

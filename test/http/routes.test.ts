@@ -163,11 +163,6 @@ describe('routes', () => {
       ['GET /export: 1 of 1', 'GET /: 2 of 3'],
     ],
     [
-      'needs no limits around it',
-      { routes: { 'POST /login': of(1) } },
-      ['POST /login: 1 of 2', 'GET /: 9 of 9'],
-    ],
-    [
       'two private ones alike count apart',
       { ...of(9), routes: { 'GET /export': of(1), 'POST /login': of(1) } },
       ['GET /export: 1 of 2', 'POST /login: 1 of 2'],

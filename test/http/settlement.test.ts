@@ -238,10 +238,6 @@ describe('late costs', () => {
     expect(remaining('POST /a')).toBe(4)
     expect(remaining('POST /b')).toBe(9)
   })
-
-  it('make no decision that a log would show an identity of', () => {
-    expect(JSON.stringify(guarded().check().decision)).not.toContain('ada')
-  })
 })
 
 describe('budgets', () => {
@@ -299,7 +295,6 @@ it.each<[object, RegExp]>([
   [{ refundWhen: 500 }, /^refundWhen must be a function/],
   [{ chargeWhen: () => true, refundWhen: () => true }, /^chargeWhen and refundWhen cannot stand/],
   [{ idempotencyKey: 'idempotency-key' }, /^idempotencyKey must be true for the header Idem/],
-  [{ enforce: 0.5 }, /^enforce must be a plain object/],
   [{ enforce: () => true, mode: 'shadow' }, /^enforce stands beside mode 'shadow'/],
 ])('a guard refuses %o', (options, message) => {
   expect(() => guardOf({ ...policy, ...options })).toThrow(message)

@@ -49,13 +49,6 @@ describe('a policy in shadow', () => {
     expect(outcomes).toEqual(['new false'])
   })
 
-  it('is not named in a refusal, nor does a client wait for it', async () => {
-    const policies = [{ ...shadow, limit: 0, window: '1h' } as const, { ...enforced, limit: 0 }]
-    const { status, body, fields } = await clientsOf({ policies }).ask()
-    expect([status, JSON.parse(body)['violated-policies']]).toEqual([429, ['default']])
-    expect(fields).not.toHaveProperty('Retry-After')
-  })
-
   it('leaves the dialect of a later limiter alone', () => {
     const { fields, ...rest } = exchange()
     now(guardOf({ ...shadow, headers: ['draft-6'] }).check(rest))

@@ -112,13 +112,7 @@ describe('a pause', () => {
 
   it('reaches the fleet though the store was away when it began', async () => {
     let answer: (response: Response) => void = () => undefined
-    vi.stubGlobal(
-      'fetch',
-      () =>
-        new Promise<Response>((resolve) => {
-          answer = resolve
-        }),
-    )
+    vi.stubGlobal('fetch', () => new Promise<Response>((resolve) => (answer = resolve)))
     const call = told.fetch('https://crm.example/')
     await vi.advanceTimersByTimeAsync(100)
     store.isAway = true

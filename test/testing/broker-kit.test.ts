@@ -5,10 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { arrayBroker } from '../../examples/array-broker/array-broker.ts'
 import { runKit } from './run-kit.ts'
 
-brokerConformance({
-  ...{ describe, it, waitMs: 15_000 },
-  open: () => ({ broker: arrayBroker() }),
-})
+brokerConformance({ ...{ describe, it, waitMs: 15_000 }, open: () => ({ broker: arrayBroker() }) })
 
 /** The methods that a broken broker has in place of those of one that is right. */
 type Defect = (right: Broker) => Partial<Broker>

@@ -9,7 +9,7 @@ import express from 'express'
 import fastify from 'fastify'
 import request from 'supertest'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { runningOn } from '../adapters/drivers/driver.ts'
+import { portOf } from '../adapters/drivers/driver.ts'
 
 const one = { name: 'burst', limit: 1, window: '30s' } as const
 
@@ -21,8 +21,7 @@ const expressApp = () =>
 /** Ways to ask an application, each with the response of another library. */
 const ways: Readonly<Record<string, () => Promise<() => Promise<unknown>>>> = {
   async fetch() {
-    const { port, close } = await runningOn(expressApp().listen(0, '127.0.0.1'))
-    onTestFinished(close)
+    const port = await portOf(expressApp().listen(0, '127.0.0.1'))
     return () => fetch(`http://127.0.0.1:${port}`)
   },
   async 'a handler of fetch'() {
@@ -41,8 +40,7 @@ const ways: Readonly<Record<string, () => Promise<() => Promise<unknown>>>> = {
     return () => app.inject('/')
   },
   async 'node:http'() {
-    const { port, close } = await runningOn(createServer(expressApp()).listen(0, '127.0.0.1'))
-    onTestFinished(close)
+    const port = await portOf(createServer(expressApp()).listen(0, '127.0.0.1'))
     return () =>
       new Promise<IncomingMessage>((resolve, reject) => {
         get({ host: '127.0.0.1', port, agent: false }, (response) => {
@@ -140,31 +138,27 @@ describe('expectLimited says that', () => {
   })
 })
 
-describe('expectLimited takes', () => {
-  it.each<[string, object, object]>([
-    ['a whole refusal', refusal, { policy: 'burst', retryAfter: 10 }],
-    ['a refusal of axios', { ...refusal, text: undefined, data: JSON.parse(refusal.text) }, {}],
-    [
-      'a message of the application',
-      { status: 429, text: 'slow', headers: { 'retry-after': 3 } },
-      {},
-    ],
-    ['limit 0', { status: 429, headers: {} }, { retryAfter: 'none' }],
-  ])('%s', async (_, response, expectations) => {
-    await expectLimited(response, expectations)
-  })
+it.each<[string, object, object]>([
+  ['a whole refusal', refusal, { policy: 'burst', retryAfter: 10 }],
+  ['a refusal of axios', { ...refusal, text: undefined, data: JSON.parse(refusal.text) }, {}],
+  [
+    'a message of the application',
+    { status: 429, text: 'slow', headers: { 'retry-after': 3 } },
+    {},
+  ],
+  ['limit 0', { status: 429, headers: {} }, { retryAfter: 'none' }],
+])('expectLimited takes %s', async (_, response, expectations) => {
+  await expectLimited(response, expectations)
 })
 
-describe('expectNotLimited says that', () => {
-  it.each<[object, object, string]>([
-    [refusal, {}, "the body says that 'burst' denied the request"],
-    [withHeaders({}), { policy: 'day' }, "the headers tell of 'burst', not of 'day'"],
-    [withHeaders({}), { remaining: 4 }, "'burst' has 0 units left, not 4"],
-    [{ status: 200, headers: {} }, { remaining: 4 }, 'do not tell how many units are left'],
-    [{ status: 200, headers: {} }, { policy: 'x' }, "tell of no policy by its name, not of 'x'"],
-  ])('%#: %j', async (response, expectations, message) => {
-    await expect(expectNotLimited(response, expectations)).rejects.toThrow(message)
-  })
+it.each<[object, object, string]>([
+  [refusal, {}, "the body says that 'burst' denied the request"],
+  [withHeaders({}), { policy: 'day' }, "the headers tell of 'burst', not of 'day'"],
+  [withHeaders({}), { remaining: 4 }, "'burst' has 0 units left, not 4"],
+  [{ status: 200, headers: {} }, { remaining: 4 }, 'do not tell how many units are left'],
+  [{ status: 200, headers: {} }, { policy: 'x' }, "tell of no policy by its name, not of 'x'"],
+])('expectNotLimited says what is wrong: %#: %j', async (response, expectations, message) => {
+  await expect(expectNotLimited(response, expectations)).rejects.toThrow(message)
 })
 
 describe('fakeClock', () => {

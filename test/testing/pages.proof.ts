@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { pageModules, writeModules } from '../examples/page-modules.ts'
 import { run } from '../support/run.ts'
 import { root } from '../support/workspace.ts'
@@ -24,17 +24,15 @@ const blocks = pages.flatMap(([page, folder]) =>
     })),
 )
 
-describe('the tests on the pages', () => {
-  it('pass under node:test', { timeout: 120_000 }, async () => {
-    expect(blocks.map(({ heading }) => heading)).toHaveLength(7)
-    const written = await writeModules(blocks)
-    onTestFinished(() => written.remove())
-    const all = join(written.folder, 'all.ts')
-    const imports = blocks.map(({ heading }) => `import ${JSON.stringify(written.pathOf(heading))}`)
-    await writeFile(all, imports.join('\n'))
-    const args = ['--conditions=@sluice/source', '--import', 'tsx', '--test-reporter=tap', all]
-    const printed = await run(process.execPath, args, { cwd: root })
-    expect(printed).toMatch(/^# pass [2-9]\d\d$/m)
-    expect(printed).toMatch(/^# fail 0$/m)
-  })
+it('the tests on the pages pass under node:test', { timeout: 120_000 }, async () => {
+  expect(blocks.map(({ heading }) => heading)).toHaveLength(7)
+  const written = await writeModules(blocks)
+  onTestFinished(() => written.remove())
+  const all = join(written.folder, 'all.ts')
+  const imports = blocks.map(({ heading }) => `import ${JSON.stringify(written.pathOf(heading))}`)
+  await writeFile(all, imports.join('\n'))
+  const args = ['--conditions=@sluice/source', '--import', 'tsx', '--test-reporter=tap', all]
+  const printed = await run(process.execPath, args, { cwd: root })
+  expect(printed).toMatch(/^# pass [2-9]\d\d$/m)
+  expect(printed).toMatch(/^# fail 0$/m)
 })

@@ -12,10 +12,7 @@ export async function runKit(
   enough?: RegExp,
 ): Promise<{ readonly tests: number; readonly messages: readonly string[] }> {
   const tests: (() => Promise<void>)[] = []
-  kit({
-    describe: (_name, body) => body(),
-    it: (_name, body) => tests.push(body),
-  })
+  kit({ describe: (_name, body) => body(), it: (_name, body) => tests.push(body) })
   const messages: string[] = []
   for (const test of tests) {
     await test().catch(({ message }: Error) => messages.push(message))

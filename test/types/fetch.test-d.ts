@@ -11,8 +11,6 @@ import {
 import { nodeRouter } from '@sluice/http/adapter'
 import type { FastifyRequest } from 'fastify'
 
-// Compiled by `tsc -p test`, and never run: each line below an expected error must be one, and nothing else may be.
-
 const minute = { limit: 100, window: '1m' } as const
 
 // Functions that are written inline know the request of fetch, inside the resolvers too: express.test-d.ts tries each of them.

@@ -11,8 +11,6 @@ import {
 import type { FastifyRequest } from 'fastify'
 import { type Context, Hono } from 'hono'
 
-// Compiled by `tsc -p test`, and never run: each line below an expected error must be one, and nothing else may be.
-
 const minute = { limit: 100, window: '1m' } as const
 
 // Functions that are written inline know the context of Hono, inside the resolvers too: express.test-d.ts tries each of them.

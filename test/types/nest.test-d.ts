@@ -17,8 +17,6 @@ import {
 } from '@sluice/nest'
 import type { FastifyRequest } from 'fastify'
 
-// Compiled by `tsc -p test`, and never run: each line below an expected error must be one, and nothing else may be.
-
 const minute = { limit: 100, window: '1m' } as const
 const { forRoot } = RateLimitModule
 
@@ -37,10 +35,6 @@ forRoot({
   },
 })
 RateLimitModule.forRootAsync({ useFactory: async () => minute })
-RateLimitModule.forRootAsync({
-  inject: ['LIMIT'],
-  useFactory: (limit: number) => ({ ...minute, limit }),
-})
 RateLimitModule.forRootAsync({
   inject: ['CONFIG'],
   useFactory: (config: { getOrThrow(name: string): string }) => ({

@@ -9,8 +9,6 @@ import {
   type WorkerOptions,
 } from '@sluice/queue'
 
-// Compiled by `tsc -p test`, and never run: each line below an expected error must be one, and nothing else may be.
-
 const broker = memoryBroker()
 const handler = () => null
 const queue = createQueue({ broker, maxAge: '1h', retention: 60_000 })

@@ -1,51 +1,19 @@
 import type { AdminOptions } from '@sluice/admin'
 import type { ClientOptions, WaitForOptions } from '@sluice/client'
-import type {
-  CostOptions,
-  ForgetOptions,
-  LimiterOptions,
-  MemoryStoreOptions,
-  PenaltyOptions,
-  PolicyOptions,
-  RefundOptions,
-  RegionalStoreOptions,
-} from '@sluice/core'
+import type * as core from '@sluice/core'
 import type { RateLimitOptions as ForExpress } from '@sluice/express'
 import type { RateLimitPluginOptions, RouteRateLimitOptions } from '@sluice/fastify'
 import type { RateLimitOptions as ForFetch } from '@sluice/fetch'
 import type { FormatOptions, MergeRetryAfterOptions, ParseOptions } from '@sluice/headers'
 import type { RateLimitOptions as ForHono } from '@sluice/hono'
-import type {
-  AccessListOptions,
-  AdaptiveOptions,
-  ApiKeyOptions,
-  CpuOptions,
-  CredentialOptions,
-  HttpPolicyOptions,
-  IpOptions,
-  ScheduleOptions,
-  ScheduleRule,
-  ShedOptions,
-  SignalOptions,
-} from '@sluice/http'
+import type * as http from '@sluice/http'
 import type { RateLimitOptions as ForKoa } from '@sluice/koa'
 import type { DenialLogOptions, MetricsOptions, TopKeysOptions } from '@sluice/metrics'
 import type { HandlerRateLimit, RateLimitModuleOptions } from '@sluice/nest'
 import type { AuditStreamOptions, CallOptions, OutboundOptions } from '@sluice/outbound'
 import type { ChangeOptions, OpenPoliciesOptions } from '@sluice/policies'
 import type { PostgresMigrationOptions, PostgresStoreOptions } from '@sluice/postgres'
-import type {
-  AdmissionOptions,
-  BullmqBrokerOptions,
-  CloseOptions,
-  IdempotencyOptions,
-  MemoryBrokerOptions,
-  QueueOptions,
-  SettledOptions,
-  StatusMonitorOptions,
-  WorkerOptions,
-  WorkOptions,
-} from '@sluice/queue'
+import type * as queue from '@sluice/queue'
 import type { BatchOptions, RedisStoreOptions } from '@sluice/redis'
 import type { DenyOptions, FakeClockOptions } from '@sluice/testing'
 
@@ -67,21 +35,24 @@ type None<Fields extends never> = Fields
 export type Checked = [
   None<Strict<AdminOptions<object>>>,
   None<Strict<ClientOptions | WaitForOptions>>,
-  None<Strict<CostOptions | ForgetOptions | RefundOptions | MemoryStoreOptions>>,
-  None<Strict<LimiterOptions | PenaltyOptions | PolicyOptions | RegionalStoreOptions>>,
+  None<Strict<core.CostOptions | core.ForgetOptions | core.RefundOptions>>,
+  None<Strict<core.LimiterOptions | core.PenaltyOptions | core.PolicyOptions>>,
+  None<Strict<core.MemoryStoreOptions | core.RegionalStoreOptions>>,
   None<Strict<ForExpress | ForFetch | ForHono | ForKoa>>,
   None<Strict<RateLimitPluginOptions | RouteRateLimitOptions>>,
   None<Strict<RateLimitModuleOptions | HandlerRateLimit>>,
   None<Strict<FormatOptions | MergeRetryAfterOptions | ParseOptions>>,
-  None<Strict<AccessListOptions | IpOptions | ApiKeyOptions<object> | CredentialOptions<object>>>,
-  None<Strict<HttpPolicyOptions<object> | ShedOptions<object>>>,
-  None<Strict<AdaptiveOptions | CpuOptions | SignalOptions | ScheduleOptions | ScheduleRule>>,
+  None<Strict<http.AccessListOptions | http.IpOptions | http.ApiKeyOptions<object>>>,
+  None<Strict<http.CredentialOptions<object> | http.HttpPolicyOptions<object>>>,
+  None<Strict<http.ShedOptions<object> | http.AdaptiveOptions | http.CpuOptions>>,
+  None<Strict<http.SignalOptions | http.ScheduleOptions | http.ScheduleRule>>,
   None<Strict<DenialLogOptions<object> | MetricsOptions | TopKeysOptions>>,
   None<Strict<AuditStreamOptions | CallOptions | OutboundOptions>>,
   None<Strict<ChangeOptions | OpenPoliciesOptions>>,
-  None<Strict<AdmissionOptions<object> | IdempotencyOptions | QueueOptions<object> | WorkOptions>>,
-  None<Strict<MemoryBrokerOptions | BullmqBrokerOptions | CloseOptions | SettledOptions>>,
-  None<Strict<StatusMonitorOptions<object> | WorkerOptions>>,
+  None<Strict<queue.AdmissionOptions<object> | queue.IdempotencyOptions>>,
+  None<Strict<queue.QueueOptions<object> | queue.WorkOptions | queue.CloseOptions>>,
+  None<Strict<queue.MemoryBrokerOptions | queue.BullmqBrokerOptions | queue.SettledOptions>>,
+  None<Strict<queue.StatusMonitorOptions<object> | queue.WorkerOptions>>,
   None<Strict<PostgresMigrationOptions | PostgresStoreOptions>>,
   None<Strict<BatchOptions | RedisStoreOptions>>,
   None<Strict<DenyOptions | FakeClockOptions>>,

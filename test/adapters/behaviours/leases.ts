@@ -1,38 +1,31 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { createLimiter, memoryStore } from '@sluice/core'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { until } from '../../support/until.ts'
 import type { Behaviour } from '../adapter-conformance.ts'
 import { noneIsConnected } from '../ask.ts'
+import { counted, inFlight } from '../counted.ts'
 import type { Limits, Route } from '../drivers/driver.ts'
-
-const policy = { name: 'inflight', algorithm: 'concurrency', limit: 2 } as const
 
 /** Requests in flight, each of which holds a lease. */
 export const leases: Behaviour = ({ driver, start }) => {
   /** An application that limits what is in flight; a route that stays open until `end` is called, and how many hold leases. */
-  async function inFlight(
+  async function holding(
     route: Partial<Route> = {},
     limits: (leases: Limits) => readonly Limits[] = (leases) => [leases],
   ) {
-    const store = memoryStore()
-    const limiter = createLimiter({ ...policy, store })
+    const { options, used } = counted(inFlight)
     const ends: (() => void)[] = []
     const reached = vi.fn(() => new Promise<void>((resolve) => void ends.push(resolve)))
-    const app = await start({
-      limits: limits({ ...policy, store, key: () => 'ada' }),
-      routes: [{ path: '/', reached, ...route }],
-    })
-    const held = async () => 2 - ((await limiter.peek('ada')).outcomes[0]?.remaining ?? 0)
+    const app = await start({ limits: limits(options), routes: [{ path: '/', reached, ...route }] })
     return {
       app,
       reached,
-      held,
+      used,
       end: () => {
         for (const end of ends.splice(0)) end()
       },
-      free: () => until('the leases are settled', async () => (await held()) === 0),
+      free: () => until('the leases are settled', async () => (await used()) === 0),
     }
   }
 
@@ -42,7 +35,7 @@ export const leases: Behaviour = ({ driver, start }) => {
     ['HEAD', {}, 'HEAD'],
     ['a response past the framework', { streams: true }, 'GET'],
   ])('is over after %s', async (_, route, method) => {
-    const { app, free } = await inFlight({ ...route, reached: () => undefined })
+    const { app, free } = await holding({ ...route, reached: () => undefined })
     for (let i = 0; i < 2; i += 1) {
       await app.ask('/', { method })
       await free()
@@ -50,13 +43,13 @@ export const leases: Behaviour = ({ driver, start }) => {
   })
 
   it('lasts as long as a stream that has begun, and no longer than its client stays', async () => {
-    const { app, reached, held, free } = await inFlight({ streams: true })
+    const { app, reached, used, free } = await holding({ streams: true })
     const client = new AbortController()
     const answer = app.ask('/', { signal: client.signal })
     answer.catch(() => undefined)
     await until('the route is reached', () => reached.mock.calls.length === 1)
 
-    expect(await held()).toBe(1)
+    expect(await used()).toBe(1)
     client.abort()
     await free()
     await expect(answer).rejects.toThrow()
@@ -73,7 +66,7 @@ export const leases: Behaviour = ({ driver, start }) => {
       return 'ada'
     }
     const onDecision = vi.fn()
-    const { app, free } = await inFlight({ reached: () => undefined }, (leases) => [
+    const { app, free } = await holding({ reached: () => undefined }, (leases) => [
       { ...leases, key, observers: { onDecision } },
     ])
     const answer = app.ask('/', { signal: client.signal })
@@ -89,20 +82,20 @@ export const leases: Behaviour = ({ driver, start }) => {
 
   const pipelined = it.skipIf(driver.missesPipelined)
   pipelined('is not left behind by pipelined requests whose connection is lost', async () => {
-    const { app, reached, held, free } = await inFlight()
+    const { app, reached, used, free } = await holding()
     const socket = connect(app.port, '127.0.0.1')
     onTestFinished(() => void socket.destroy())
     await once(socket, 'connect')
     socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2))
     await until('the route is reached', () => reached.mock.calls.length === 2)
 
-    expect(await held()).toBe(2)
+    expect(await used()).toBe(2)
     socket.destroy()
     await free()
   })
 
   it('ends when a later limiter refuses', async () => {
-    const { app, reached, free } = await inFlight({}, (leases) => [
+    const { app, reached, free } = await holding({}, (leases) => [
       leases,
       { limit: 0, window: '1m' },
     ])
@@ -116,16 +109,16 @@ export const leases: Behaviour = ({ driver, start }) => {
 
   it('ends when the client leaves while a later limiter holds the request', async () => {
     const queue = { algorithm: 'leaky-bucket', limit: 1, window: '10s' } as const
-    const { app, reached, held, free, end } = await inFlight({}, (leases) => [leases, queue])
+    const { app, reached, used, free, end } = await holding({}, (leases) => [leases, queue])
     const first = app.ask()
     await until('the route is reached', () => reached.mock.calls.length === 1)
     const client = new AbortController()
     const answer = app.ask('/', { signal: client.signal })
-    await until('the leases are settled', async () => (await held()) === 2)
+    await until('the leases are settled', async () => (await used()) === 2)
     client.abort()
     await expect(answer).rejects.toThrow()
 
-    await until('the leases are settled', async () => (await held()) === 1)
+    await until('the leases are settled', async () => (await used()) === 1)
     end()
     await first
     await free()

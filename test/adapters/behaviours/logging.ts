@@ -14,25 +14,18 @@ const ada = { headers: { 'x-user': 'ada' } }
 
 /** What can be written to a log when a request is refused. */
 export const logging: Behaviour = ({ start }) => {
-  /** Every denial as a line of a log. */
-  function logged() {
+  it('tells an observer the request, its route, the policy and the key', async () => {
     const lines: (string | undefined)[][] = []
     const onDecision = (event: DecisionEvent<NativeRequest>) => {
       const { decision, request, route, policy, key: found } = event
       if (!decision.allowed) lines.push([request && sentPath(request), route, policy?.name, found])
     }
-    return { lines, observers: { onDecision } }
-  }
-
-  it('tells an observer the request, its route, the policy and the key', async () => {
-    const { lines, observers } = logged()
     const policies = [
       { limit: 1, window: '1s' },
       { name: 'minute', limit: 1, window: '1m' },
     ] as const
-    const app = await start({
-      routes: [{ path: '/items/:id', limits: { policies, key, observers } }],
-    })
+    const limits = { policies, key, observers: { onDecision } }
+    const app = await start({ routes: [{ path: '/items/:id', limits }] })
     await app.statuses(2, '/items/7?full', ada)
 
     expect(lines).toEqual([['/items/7?full', 'GET /items/:id', 'minute', 'ada']])

@@ -6,7 +6,6 @@ import { sendPipelined } from '../send-raw.ts'
 
 /** Attempts to get past a limit. */
 const attempts = scaled(40, 200)
-const one = { limit: 1, window: '1m' } as const
 const headers = { origin: 'https://a.example', 'access-control-request-method': 'POST' }
 const preflight = { method: 'OPTIONS', headers }
 
@@ -81,14 +80,5 @@ export const preflights: Behaviour = ({ start }) => {
     const statuses = await sendPipelined(app.port, Array(attempts).fill('/graphql'), preflight)
     expect(statuses).toEqual([...Array(5).fill(200), ...Array(attempts - 5).fill(429)])
     expect(reached).toHaveBeenCalledTimes(5)
-  })
-
-  it("pass uncounted with preflights: 'pass', to whatever runs for OPTIONS", async () => {
-    const reached = vi.fn()
-    const limits = { ...one, preflights: 'pass' } as const
-    const app = await withHandler({ own: limits }, reached)
-    expect(await app.statuses(3, '/graphql', preflight)).toEqual([200, 200, 200])
-    expect(reached).toHaveBeenCalledTimes(3)
-    expect(await app.statuses(2, '/graphql')).toEqual([200, 429])
   })
 }

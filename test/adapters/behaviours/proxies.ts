@@ -1,16 +1,14 @@
 import { expect, it } from 'vitest'
+import { inTurn } from '../../support/in-turn.ts'
 import type { App, Behaviour } from '../adapter-conformance.ts'
 import type { Question } from '../ask.ts'
 
 /** The statuses of requests with these values of X-Forwarded-For, one after the other. */
-async function statuses(app: App, values: readonly string[], question: Question = {}) {
-  const found: number[] = []
-  for (const value of values) {
+const statuses = (app: App, values: readonly string[], question: Question = {}) =>
+  inTurn(values, async (value) => {
     const headers = { 'x-forwarded-for': value }
-    found.push((await app.ask('/', { ...question, headers })).status)
-  }
-  return found
-}
+    return (await app.ask('/', { ...question, headers })).status
+  })
 
 const many = <T>(count: number, make: (index: number) => T) => Array.from(Array(count).keys(), make)
 const two = { limit: 2, window: '1m' } as const

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Decision, MaybePromise } from '@sluice/core'
 import type { GuardFields, Handler, RequestDecision } from '@sluice/http'
+import { onTestFinished } from 'vitest'
 
 /** What the requests of all frameworks have in common. */
 export interface NativeRequest {
@@ -33,7 +34,7 @@ export type Limits = GuardFields<NativeRequest> & {
 
 export interface Route {
   /** ALL: one handler for every method. @default 'GET' */
-  readonly method?: 'GET' | 'POST' | 'ALL'
+  readonly method?: 'GET' | 'POST' | 'OPTIONS' | 'ALL'
   readonly path: string
   /** Limits of the route's own: in Fastify they replace those of the application. */
   readonly limits?: Limits
@@ -85,6 +86,13 @@ export async function runningOn(server: Server): Promise<RunningApp> {
       await once(server, 'close')
     },
   }
+}
+
+/** The port of a server that is closed with its test. */
+export async function portOf(server: Server): Promise<number> {
+  const { port, close } = await runningOn(server)
+  onTestFinished(close)
+  return port
 }
 
 /** How the behaviours are tried on a framework. */

@@ -110,7 +110,7 @@ export const onFastify: Platform = {
 
 async function start(platform: Platform, setup: AppSetup): Promise<RunningApp> {
   const [first = { global: false as const }, ...others] = setup.limits ?? []
-  const limiters = others.map((options) => RateLimitModule.forRoot(moduleOptions(options)))
+  const limiters = others.map((options) => RateLimitModule.forRoot(optionsOf(options)))
   // An application has one module, and limiters of others in front of it or behind it.
   const contexts = await Promise.all(
     limiters.map((module) => NestFactory.createApplicationContext(module, settings)),
@@ -122,7 +122,7 @@ async function start(platform: Platform, setup: AppSetup): Promise<RunningApp> {
   const [shown, ...behind] = guards.map((useValue) => ({ provide: APP_GUARD, useValue }))
   class AppModule {}
   Module({
-    imports: [RateLimitModule.forRoot(moduleOptions(first))],
+    imports: [RateLimitModule.forRoot(optionsOf(first))],
     controllers: [controllerOf(setup.routes ?? [{ path: '/' }], platform)],
     providers: [shown as Provider, { provide: APP_GUARD, useClass: RateLimitGuard }, ...behind],
   })(AppModule)
@@ -147,10 +147,6 @@ function showRequest(context: ExecutionContext): boolean {
   return true
 }
 
-interface Handled extends Omit<Route, 'method'> {
-  readonly method?: Route['method'] | 'OPTIONS'
-}
-
 /** Nest asks its guards of what has a handler, so all unknown paths have one. */
 function controllerOf(routes: readonly Route[], platform: Platform): new () => object {
   class App {}
@@ -158,44 +154,36 @@ function controllerOf(routes: readonly Route[], platform: Platform): new () => o
   const verbs = { GET: Get, POST: Post, ALL: All, OPTIONS: Options }
   const methods = ['GET', 'POST', 'OPTIONS'] as const
   const unknown = methods.map((method) => ({ method, path: '/*', answer: { status: 404 } }))
-  const handled: readonly Handled[] = [...routes, ...unknown]
+  const handled: readonly Route[] = [...routes, ...unknown]
   for (const route of handled) {
     const name = `${route.method ?? 'GET'} ${route.path}`
-    const handle = (request: LimitedRequest, response: never) =>
-      answer(route, { request, response, platform })
-    Object.defineProperty(App.prototype, name, { value: handle, configurable: true })
+    const value = handlerOf(route, platform)
+    Object.defineProperty(App.prototype, name, { value, configurable: true })
     const descriptor = Object.getOwnPropertyDescriptor(App.prototype, name) as PropertyDescriptor
     Req()(App.prototype, name, 0)
     Res()(App.prototype, name, 1)
     const at = verbs[route.method ?? 'GET'](route.path.replace(/\*$/, platform.wildcard))
     at(App.prototype, name, descriptor)
-    if (route.limits) RateLimit(routeOptions(route.limits))(App.prototype, name, descriptor)
+    if (route.limits) RateLimit(optionsOf(route.limits))(App.prototype, name, descriptor)
   }
   return App
 }
 
-interface Exchange {
-  readonly request: LimitedRequest
-  readonly response: never
-  readonly platform: Platform
-}
-
-async function answer(
-  route: Omit<Route, 'method'>,
-  { request, response, platform }: Exchange,
-): Promise<void> {
-  const raw = platform.raw(response)
-  if (route.streams) raw.write('first ')
-  await route.reached?.(request)
-  if (raw.headersSent) {
-    raw.end('hello')
-    return
+function handlerOf(route: Route, platform: Platform) {
+  return async (request: LimitedRequest, response: never): Promise<void> => {
+    const raw = platform.raw(response)
+    if (route.streams) raw.write('first ')
+    await route.reached?.(request)
+    if (raw.headersSent) {
+      raw.end('hello')
+      return
+    }
+    for (const [name, value] of Object.entries(route.answer?.fields ?? {})) {
+      ;(response as FastifyReply).header(name, value)
+    }
+    const status = statusOf(route, request)
+    platform.send(response, status, status === 304 ? undefined : 'hello')
   }
-  for (const [name, value] of Object.entries(route.answer?.fields ?? {})) {
-    ;(response as FastifyReply).header(name, value)
-  }
-  const status = statusOf(route as Route, request)
-  platform.send(response, status, status === 304 ? undefined : 'hello')
 }
 
 function filterOf(platform: Platform, setup: AppSetup): ExceptionFilter {
@@ -217,11 +205,7 @@ function filterOf(platform: Platform, setup: AppSetup): ExceptionFilter {
   return new EveryError()
 }
 
-function moduleOptions(options: Limits | { global: false }): never {
-  return routeOptions(options as Limits)
-}
-
-function routeOptions({ reply, ...options }: Limits): never {
+function optionsOf({ reply, ...options }: Limits & { global?: false }): never {
   const handler: RateLimitHandler = async (_context, decision) =>
     new HttpException((await reply?.(decision)) ?? '', 418)
   return { ...options, ...(reply && { handler }) } as never

@@ -1,13 +1,6 @@
 import { SluiceError } from '@sluice/core'
 import { apiKey, firstOf, ip } from '@sluice/http'
-import {
-  createAdmission,
-  createQueue,
-  type Job,
-  memoryBroker,
-  type Queue,
-  statusMonitor,
-} from '@sluice/queue'
+import { createAdmission, createQueue, type Job, memoryBroker, statusMonitor } from '@sluice/queue'
 import { expect, it, vi } from 'vitest'
 import type { Behaviour } from '../../adapters/adapter-conformance.ts'
 import type { NativeRequest } from '../../adapters/drivers/driver.ts'
@@ -21,6 +14,7 @@ import {
   reaches,
   startQueueing,
 } from '../../adapters/queueing-app.ts'
+import { raise } from '../../support/raise.ts'
 import { until } from '../../support/until.ts'
 
 /** What becomes of requests that are queued, whose their jobs are, and what the monitor shows. */
@@ -58,6 +52,7 @@ export const admission: Behaviour = ({ start }) => {
     expect((await app.ask(`/jobs/${id}`, remove(nobody))).status).toBe(404)
     expect(reached).not.toHaveBeenCalled()
     expect(await queue.depth()).toMatchObject({ depth: 1 })
+    expect((await app.ask(`/jobs/${id}`, remove(ada))).status).toBe(200)
   })
 
   it.each(['overflow', 'preferred'] as const)(
@@ -80,18 +75,6 @@ export const admission: Behaviour = ({ start }) => {
     const own = idOf(await send())
     expect((await look(app, own, nobody)).status).toBe(404)
     expect((await look(app, own, { 'x-api-key': '@ip/127.0.0.1' })).status).toBe(404)
-  })
-
-  it('needs no limits before the monitor, which knows by itself whose a job is', async () => {
-    const queue = createQueue<NativeRequest>({ broker: memoryBroker(), identity: apiKey() })
-    const app = await start({ mounts: [['/jobs', statusMonitor({ queue: queue as Queue })]] })
-    const made = await queue.enqueue({ identity: '@key/ada', payload: null })
-    const id = 'id' in made ? made.id : ''
-    expect((await look(app, id)).status).toBe(200)
-    expect((await look(app, id, bob)).status).toBe(404)
-    expect((await look(app, id, nobody)).status).toBe(404)
-    expect((await app.ask(`/jobs/${id}`, remove(bob))).status).toBe(404)
-    expect((await app.ask(`/jobs/${id}`, remove(ada))).status).toBe(200)
   })
 
   it('does not guess whose requests are', () => {
@@ -207,9 +190,7 @@ export const admission: Behaviour = ({ start }) => {
       limits: { limit: 8, window: '1m' },
       admission: { maxBodyBytes: 100, idempotency: { whileRunning: 'conflict' } },
     })
-    work(() => {
-      throw new Error('never')
-    })
+    work(() => raise('never'))
     await reaches(app, idOf(await send(first)), 'failed')
     const wrong = [
       post({ body: '{"page":' }),
@@ -249,7 +230,7 @@ export const admission: Behaviour = ({ start }) => {
       onError,
       admission: {
         toJob: async ({ body }, { headers }) => {
-          if (headers['x-fail'] === '1') throw new Error('no job')
+          if (headers['x-fail'] === '1') raise('no job')
           if (headers['x-fail']) return { at: 10n }
           return { of: headers['x-api-key'], body }
         },
@@ -271,9 +252,7 @@ export const admission: Behaviour = ({ start }) => {
     const late = idOf(await send())
     vi.setSystemTime(Date.now() + 60_000)
     const id = idOf(await send())
-    work(() => {
-      throw new Error('the password is 1234')
-    })
+    work(() => raise('the password is 1234'))
     await reaches(app, id, 'failed')
     const failed = await look(app, id)
     expect(failed.status).toBe(500)

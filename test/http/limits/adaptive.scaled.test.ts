@@ -106,13 +106,14 @@ describe('an adaptive limit', () => {
 
   const code = 'SLUICE_SIGNAL_INVALID'
   it.each<[string, () => unknown, RegExp]>([
+    ['rejects', async () => raise('no answer'), /^signal .* threw: 'no answer'/],
     ['throws', () => raise('no number'), /^signal .* threw: 'no number'; all stays as it is/],
     ['yields NaN', () => Number.NaN, /must yield a number ≥ 0, but yielded NaN/],
     ['yields Infinity', () => Number.POSITIVE_INFINITY, /but yielded Infinity/],
     ['is negative', () => -1, /but yielded -1/],
     ['yields a text', () => '100', /but yielded '100'/],
     ['yields nothing', () => undefined, /but yielded undefined/],
-  ])('stays where it is while its signal %s, and reports it', (_, broken, message) => {
+  ])('stays where it is while its signal %s, and reports it', async (_, broken, message) => {
     let busy: () => unknown = () => 100
     const limit = adaptive({ ...range, signal: (() => busy()) as () => number })
     const { after, onInvalid } = asker(limit)
@@ -120,26 +121,16 @@ describe('an adaptive limit', () => {
     const stays = limit.current
     expect(stays).toBeLessThan(1_000)
     busy = broken
-    expect(new Set(seconds(10, after))).toEqual(new Set([stays]))
+    for (let second = 0; second < 10; second += 1) {
+      expect(after(1_000)).toBe(stays)
+      await Promise.resolve().then()
+    }
     expect(onInvalid).toHaveBeenCalledTimes(10)
     const event = onInvalid.mock.calls[0]?.[0]
     expect([event?.code, event?.message]).toEqual([code, expect.stringMatching(message)])
     expect(event?.message).toContain('adaptive({ min: 100, max: 1000 })')
     busy = () => 100
     expect(seconds(30, after).at(-1)).toBe(100)
-  })
-
-  it('stays where it is while its signal rejects, and reports it', async () => {
-    const limit = adaptive({ ...range, signal: async () => raise('no answer') })
-    const { after, onInvalid } = asker(limit)
-    for (let i = 0; i < 3; i += 1) {
-      after(1_000)
-      await Promise.resolve().then()
-    }
-    expect(limit.current).toBe(1_000)
-    expect(onInvalid).toHaveBeenCalledTimes(3)
-    const message = expect.stringContaining("threw: 'no answer'")
-    expect(onInvalid.mock.calls[0]?.[0]).toEqual({ code, message })
   })
 
   it('stays where it is while its signal does not answer, and says so once', () => {
@@ -151,24 +142,6 @@ describe('an adaptive limit', () => {
     expect(signal).toHaveBeenCalledTimes(1)
     const message = expect.stringContaining('has not answered for 10000 ms')
     expect(onInvalid).toHaveBeenCalledExactlyOnceWith({ code, message })
-  })
-
-  it('never resets counts', () => {
-    let busy = 5
-    const limit = adaptive({ ...range, min: 2, max: 10, signal: () => busy })
-    const guard = guardOf({ window: '1h', limit })
-    const ask = () => {
-      vi.setSystemTime(Date.now() + 1_000)
-      return now(guard.check(exchange()) as never).decision?.outcomes[0]
-    }
-    for (let i = 0; i < 5; i += 1) ask()
-    busy = 100
-    for (let i = 0; i < 30; i += 1) ask()
-    expect(ask()).toMatchObject({ allowed: false, limit: 2, remaining: 0 })
-    busy = 1
-    let used = 0
-    for (let i = 0; i < 120; i += 1) used += ask()?.allowed ? 1 : 0
-    expect(used).toBeLessThanOrEqual(5)
   })
 
   it('is never outside of its range, nor anything but a whole number, whatever its signal does', () => {
@@ -241,29 +214,6 @@ describe('a closed loop', () => {
     }
     return { limits, delays }
   }
-
-  it('settles too where a real limiter lets through what comes every ten milliseconds', () => {
-    const plant = new Plant({ capacity: 100, lagMs: 1_000 })
-    const options = { low: 2, high: 10, min: 10, max: 200, signal: () => plant.delayMs }
-    const guard = guardOf({ window: '1s', algorithm: 'token-bucket', limit: adaptive(options) })
-    const limits: number[] = []
-    for (let second = 0; second < 300; second += 1) {
-      let passed = 0
-      for (let request = 0; request < 100; request += 1) {
-        vi.setSystemTime(Date.now() + 10)
-        for (const _ of ['one', 'another', 'a third']) {
-          const { decision } = now(guard.check(exchange()) as never)
-          if (decision?.allowed) passed += 1
-          if (request === 0) limits.push(decision?.outcomes[0]?.limit ?? Number.NaN)
-        }
-      }
-      plant.run(passed, 1_000)
-    }
-    expect(turns(limits)).toBeLessThanOrEqual(2)
-    expect(new Set(limits.slice(-300)).size).toBe(1)
-    expect(plant.delayMs).toBeLessThanOrEqual(10)
-    expect(plant.delayMs).toBeGreaterThan(1.5)
-  })
 
   const server = {
     capacity: fc.integer({ min: 200, max: 2_000 }),

@@ -46,20 +46,10 @@ describe('a schedule', () => {
       ...berlin,
       rules: [{ days: ['fri'], from: '22:00', to: '06:00', limit: 10 }],
     })
-    const moments = {
-      '20T00:00': 100,
-      '20T05:59': 100,
-      '20T21:59': 100,
-      '20T22:00': 10,
-      '20T23:59': 10,
-      '21T00:00': 10,
-      '21T05:59': 10,
-      '21T06:00': 100,
-      '21T22:00': 100,
-    }
-    for (const [moment, limit] of Object.entries(moments)) {
-      expect(at(`2026-11-${moment}:00+01:00`), moment).toBe(limit)
-    }
+    const on = (moment: string) => at(`2026-11-${moment}:00+01:00`)
+    expect(['20T00:00', '20T05:59', '20T21:59'].map(on)).toEqual([100, 100, 100])
+    expect(['20T22:00', '20T23:59', '21T00:00', '21T05:59'].map(on)).toEqual([10, 10, 10, 10])
+    expect(['21T06:00', '21T22:00'].map(on)).toEqual([100, 100])
   })
 
   it('ends at midnight with 24:00, or with 00:00, or without an end', () => {

@@ -2,6 +2,7 @@ import type { InvalidEvent } from '@sluice/core'
 import type { GuardFields, ShedOptions } from '@sluice/http'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { raise } from '../../support/raise.ts'
 import { type Client, clientsOf, exchange, guardOf, now } from '../exchange.ts'
 import { errorOf, type Wrong } from '../wrong-options.ts'
 import { turns } from './plant.ts'
@@ -118,9 +119,7 @@ describe('under pressure', () => {
     let signal = (): number => 1_000
     const { seconds, onInvalid } = shedder({ signal: () => signal() })
     const before = seconds(10).at(-1)
-    signal = () => {
-      throw new Error('gone')
-    }
+    signal = () => raise('gone')
     for (const passing of seconds(10)) expect(passing).toEqual(before)
     expect(onInvalid).toHaveBeenCalledWith({
       code: 'SLUICE_SIGNAL_INVALID',
@@ -149,20 +148,18 @@ describe('under pressure', () => {
   })
 })
 
-describe('in a closed loop', () => {
-  it('classes that come and go do so seldom', () => {
-    let busy = 0
-    const { seconds } = shedder({ signal: () => busy })
-    const lengths: number[] = []
-    for (let second = 0; second < 600; second += 1) {
-      const [passing = []] = seconds(1)
-      lengths.push(passing.length)
-      // Each class that passes adds 8 to what is busy, with a lag of two seconds.
-      busy += (passing.length * 8 - busy) * 0.4
-    }
-    expect(Math.min(...lengths)).toBeGreaterThan(0)
-    expect(turns(lengths)).toBeLessThanOrEqual(600 / 8)
-  })
+it('in a closed loop classes that come and go do so seldom', () => {
+  let busy = 0
+  const { seconds } = shedder({ signal: () => busy })
+  const lengths: number[] = []
+  for (let second = 0; second < 600; second += 1) {
+    const [passing = []] = seconds(1)
+    lengths.push(passing.length)
+    // Each class that passes adds 8 to what is busy, with a lag of two seconds.
+    busy += (passing.length * 8 - busy) * 0.4
+  }
+  expect(Math.min(...lengths)).toBeGreaterThan(0)
+  expect(turns(lengths)).toBeLessThanOrEqual(600 / 8)
 })
 
 describe('a client that is shed', () => {

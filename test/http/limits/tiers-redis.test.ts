@@ -1,22 +1,11 @@
 import { memoryStore, unlimited } from '@sluice/core'
 import { type GuardFields, ipKey, tiers } from '@sluice/http'
 import { redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type RedisServer, startRedis } from '../../support/redis-server.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { redisOfFile } from '../../support/redis-test.ts'
 import { exchange, guardOf } from '../exchange.ts'
 
-let server: RedisServer
-let redis: Redis
-
-beforeAll(async () => {
-  server = await startRedis()
-  redis = new Redis(server.url)
-})
-afterAll(async () => {
-  redis.disconnect()
-  await server.stop()
-})
+const { client } = await redisOfFile()
 
 /** A busy machine is no failure. */
 const patient = { failureMode: 'closed', deadlineMs: 60_000 } as const
@@ -35,11 +24,11 @@ describe.each(['memory', 'redis'])(
   (kind) => {
     const by = (plan?: string) => ({ ...exchange(), native: { plan } })
     const address = '203.0.113.9'
-    const aStore = () => (kind === 'memory' ? memoryStore() : redisStore(redis.duplicate()))
+    const aStore = () => (kind === 'memory' ? memoryStore() : redisStore(client.duplicate()))
     const left = { limit: 100, remaining: 60 }
     const pro = { allowed: true, ...left, outcomes: [{ ...left, used: 40 }] }
 
-    beforeEach(() => redis.flushall())
+    beforeEach(() => client.flushall())
 
     it('peeks under the limit that the key got last', async () => {
       const guard = tieredGuard({ store: aStore() })

@@ -2,6 +2,7 @@ import { type InvalidEvent, unlimited } from '@sluice/core'
 import { adaptive, type GuardFields, schedule, type TierTable, tiers } from '@sluice/http'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { raise } from '../../support/raise.ts'
 import { exchange, guardOf, now } from '../exchange.ts'
 import { errorOf } from '../wrong-options.ts'
 
@@ -85,10 +86,8 @@ describe('tiers', () => {
   })
 
   it('throws what the function throws', () => {
-    const find = () => {
-      throw new Error('no plan')
-    }
-    expect(() => asker({ limit: tiers({ default: 1 }, find) }).ask('')).toThrow('no plan')
+    const { ask } = asker({ limit: tiers({ default: 1 }, () => raise('no plan')) })
+    expect(() => ask('')).toThrow('no plan')
   })
 
   it('asks an async function too', async () => {
