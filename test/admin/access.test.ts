@@ -34,18 +34,15 @@ describe('authorize', () => {
     { actor: 'ada', may: ['write', 'constructor'] },
     Object.create({ actor: 'ada', may: ['read'] }),
   ])('refuses an answer that grants nothing: %j', async (answer) => {
-    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
-    onTestFinished(() => warn.mockRestore())
-    const grant = answer as Granted
-    const { call } = await startAdmin({ admin: { authorize: () => grant } })
+    vi.spyOn(process, 'emitWarning').mockReturnValue()
+    const { call } = await startAdmin({ admin: { authorize: () => answer as Granted } })
     expect((await call('GET', 'session')).status).toBe(403)
   })
 
   it('awaits an answer, and keeps a name from ending a line', async () => {
     const actor = `ada\r\nSet-Cookie: a=b\u2028${'x'.repeat(300)}`
-    const { call } = await startAdmin({
-      admin: { authorize: async () => ({ actor, may: ['read'] }) },
-    })
+    const authorize = async () => ({ actor, may: ['read'] }) as const
+    const { call } = await startAdmin({ admin: { authorize } })
     const { status, body } = await call('GET', 'session')
     expect(status).toBe(200)
     expect(body.actor).toMatch(/^ada\\u\{d\}\\u\{a\}Set-Cookie: a=b\\u\{2028\}x+$/)
@@ -56,8 +53,7 @@ describe('authorize', () => {
     const authorize = () => {
       throw new Error('no database')
     }
-    const error = vi.spyOn(console, 'error').mockImplementation(() => undefined)
-    onTestFinished(() => error.mockRestore())
+    vi.spyOn(console, 'error').mockReturnValue()
     const { port } = await startAdmin({ admin: { authorize } })
     expect((await ask(port, '/limits/api/v1/session')).status).toBe(500)
   })
@@ -72,9 +68,8 @@ describe.each(frameworks)("authorize: 'localhost' in $name", (framework) => {
     const { port } = await startAdmin({ framework, admin: { authorize: 'localhost' } })
     const statusWith = async (headers: Record<string, string>) =>
       (await ask(port, '/limits/api/v1/session', { headers })).status
-    for (const host of ['localhost', `127.0.0.1:${port}`, '[::1]:3000', 'LOCALHOST:80']) {
-      expect(await statusWith({ host })).toBe(200)
-    }
+    const own = ['localhost', `127.0.0.1:${port}`, '[::1]:3000', 'LOCALHOST:80']
+    for (const host of own) expect(await statusWith({ host })).toBe(200)
     const foreign = ['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example', '10.0.0.1']
     for (const host of foreign) expect(await statusWith({ host })).not.toBe(200)
     for (const name of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip', 'x-forwarded-host']) {
