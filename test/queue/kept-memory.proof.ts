@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm'
 import type { Duration } from '@sluice/core'
 import { type Broker, bullmqBroker, createQueue, createWorker, memoryBroker } from '@sluice/queue'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { raise } from '../support/raise.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
@@ -55,12 +56,7 @@ describe('the memory that ended jobs take in Redis', { timeout: 90_000 }, () => 
 
   it.each([
     ['results', () => payload],
-    [
-      'dead letters',
-      () => {
-        throw new Error('never')
-      },
-    ],
+    ['dead letters', () => raise('never')],
   ])('is as much as it may be: %s', async (_what, handler) => {
     const { redis, broker, used } = await setUp({ maxKeptBytes: 5 * megabyte })
     await redis.cli('CONFIG', 'SET', 'maxmemory', '20mb')

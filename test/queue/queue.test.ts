@@ -11,7 +11,7 @@ import {
   type QueueOptions,
   type Worker,
 } from '@sluice/queue'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { fakeTime } from './broker-bench.ts'
 
 describe('a queue', () => {
@@ -31,11 +31,8 @@ describe('a queue', () => {
   })
 
   function make(options: Partial<QueueOptions> = {}): Queue {
-    return createQueue({
-      broker,
-      observers: { onEvent: (event) => events.push(event) },
-      ...options,
-    })
+    const observers = { onEvent: (event: QueueEvent) => events.push(event) }
+    return createQueue({ broker, observers, ...options })
   }
 
   async function enqueue(queue: Queue, fields = {}): Promise<string> {
@@ -95,10 +92,8 @@ describe('a queue', () => {
     const queue = make({ maxDepth: 20 })
     await enqueue(queue)
     await enqueue(queue)
-    expect(await queue.enqueue({ identity: 'a', payload: null })).toMatchObject({
-      outcome: 'full',
-      bound: 'identity',
-    })
+    const refused = await queue.enqueue({ identity: 'a', payload: null })
+    expect(refused).toMatchObject({ outcome: 'full', bound: 'identity' })
     await enqueue(queue, { identity: 'b' })
   })
 
@@ -225,19 +220,15 @@ describe('a queue', () => {
 
   it('warns once in production where processes share a queue, and identities could be guessed', () => {
     vi.stubEnv('NODE_ENV', 'production')
+    onTestFinished(() => void vi.unstubAllEnvs())
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
-    try {
-      make()
-      const shared = bullmqBroker({ connection: 'redis://127.0.0.1:1' })
-      make({ broker: shared, secret: 'a secret of this fleet' })
-      expect(warn).not.toHaveBeenCalled()
-      make({ broker: shared })
-      make({ broker: shared })
-      expect(warn.mock.calls).toEqual([[expect.stringContaining('createQueue has no secret')]])
-    } finally {
-      vi.unstubAllEnvs()
-      warn.mockRestore()
-    }
+    make()
+    const shared = bullmqBroker({ connection: 'redis://127.0.0.1:1' })
+    make({ broker: shared, secret: 'a secret of this fleet' })
+    expect(warn).not.toHaveBeenCalled()
+    make({ broker: shared })
+    make({ broker: shared })
+    expect(warn.mock.calls).toEqual([[expect.stringContaining('createQueue has no secret')]])
   })
 
   it.each([

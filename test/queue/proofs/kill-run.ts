@@ -4,7 +4,7 @@ import { bundledScript } from '../../support/bundled-script.ts'
 import { type Child, startChild } from '../../support/child.ts'
 import { mostWithin } from '../../support/most-within.ts'
 import { startRabbitmq } from '../../support/rabbitmq-server.ts'
-import { type RedisServer, startRedis } from '../../support/redis-server.ts'
+import { startRedis } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
 import { newJob } from '../broker-bench.ts'
 import { endStates } from './end-states.ts'
@@ -50,7 +50,7 @@ export async function killRun(plan: KillPlan) {
     const feeding = feed(broker, queued, limit)
     for (let i = 0; i < workers; i += 1) startWorker()
     const beganAt = Date.now()
-    await until('the workers have begun', async () => (await count(redis, 'started')) > 0)
+    await until('the workers have begun', async () => (await client.llen('started')) > 0)
     const betweenOutages = Math.floor((kills + brokerKills) / (brokerKills + 1))
     for (let i = 1; i <= kills + brokerKills; i += 1) {
       await sleep(1_000)
@@ -67,7 +67,7 @@ export async function killRun(plan: KillPlan) {
     })
     const seconds = (Date.now() - beganAt) / 1_000
     const states = await endStates(broker, queued)
-    const starts = (await list(redis, 'started')).map((text) => JSON.parse(text) as Start)
+    const starts = (await client.lrange('started', 0, -1)).map((text) => JSON.parse(text) as Start)
     const startedAt = starts.map(({ at }) => at)
     return {
       done: states.filter((state) => state === 'done').length,
@@ -142,13 +142,4 @@ function repeats(
     else found.unexplained += 1
   }
   return found
-}
-
-async function count(redis: RedisServer, key: string): Promise<number> {
-  return Number(await redis.cli('LLEN', key))
-}
-
-async function list(redis: RedisServer, key: string): Promise<string[]> {
-  const reply = await redis.cli('LRANGE', key, 0, -1)
-  return Array.isArray(reply) ? reply.map(String) : []
 }
