@@ -56,8 +56,8 @@ describe('sluice suggest', { timeout: 60_000 }, () => {
   it('writes a policy file that is right, and that touches those it says alone', async () => {
     expect((await runSluice(['check', written])).exitCode).toBe(0)
     expect(readFileSync(written, 'utf8')).toContain(`#   ips: ['${groundTruth.scraper}']`)
-    const { stdout } = await runSluice(['simulate', log, '-p', written, '--json'])
-    const { deniedClients, totals, rates } = JSON.parse(stdout)
+    const words = ['simulate', log, '-p', written]
+    const { deniedClients, totals, rates } = await reported<SimulationReport>(words)
     expect(totals).toMatchObject({ requests: groundTruth.requests, clientsDenied: 1 })
     expect(deniedClients).toMatchObject([{ client: `@ip/${groundTruth.scraper}`, requests: 4_800 }])
     expect(rates.clients[0]).toMatchObject({ rates: groundTruth.rates.scraper })
