@@ -92,7 +92,7 @@ describe('a log', () => {
       '[31/Feb/2026:10:00:00 +0000]',
       '[28/Feb/2026:10:00:00 +0000]',
     ],
-    ['25 o’clock', '[$time_local]', '[21/Nov/2026:25:61:61 +0000]', '[21/Nov/2026:23:59:60 +0000]'],
+    ['hour 25', '[$time_local]', '[21/Nov/2026:25:61:61 +0000]', '[21/Nov/2026:23:59:60 +0000]'],
     ['day 0', '[$time_local]', '[00/Nov/2026:10:00:00 +0000]', '[29/Feb/2028:10:00:00 +0000]'],
     ['31 February of ISO', '$time_iso8601', '2026-02-31T10:00:00Z', '2026-02-28T10:00:00Z'],
   ])('takes %s for an unreadable line, and not for the end', async (_, times, wrong, right) => {
