@@ -4,13 +4,13 @@ import { connect, createServer, type OutgoingHttpHeaders } from 'node:http2'
 import { createAdmin, type Granted } from '@sluice/admin'
 import { memoryStore } from '@sluice/core'
 import { mount, rateLimit } from '@sluice/express'
-import type { HandlerRequest } from '@sluice/http'
 import { mount as koaMount } from '@sluice/koa'
 import express from 'express'
 import Koa from 'koa'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ask } from '../adapters/ask.ts'
 import { sendPipelined } from '../adapters/send-raw.ts'
+import { pageRequest } from '../metrics/scrape.ts'
 import { readText } from '../support/workspace.ts'
 import { everything, frameworks, startAdmin } from './admin-server.ts'
 import { serve } from './serve.ts'
@@ -180,12 +180,10 @@ it('over HTTP/2 the authority is the Host', async () => {
 })
 
 /** A request for the session that came past every framework. */
-function requestOf(headers: Readonly<Record<string, string>>): HandlerRequest {
+function requestOf(headers: Readonly<Record<string, string>>) {
   const path = '/api/v1/session'
-  return {
-    ...{ native: {}, method: 'GET', path, query: new URLSearchParams(), originalPath: path },
-    ...{ peer: '127.0.0.1', ip: undefined, route: undefined, header: (name) => headers[name] },
-  }
+  const header = (name: string) => headers[name]
+  return pageRequest({ path, originalPath: path, peer: '127.0.0.1', header })
 }
 
 async function askHttp2(port: number, headers: OutgoingHttpHeaders): Promise<number> {

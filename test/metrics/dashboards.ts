@@ -3,12 +3,7 @@ import { filesUnder, readText } from '../support/workspace.ts'
 interface Panel {
   readonly title: string
   readonly description: string
-  readonly gridPos: {
-    readonly x: number
-    readonly y: number
-    readonly w: number
-    readonly h: number
-  }
+  readonly gridPos: Readonly<Record<'x' | 'y' | 'w' | 'h', number>>
   readonly targets: readonly { readonly expr: string; readonly legendFormat: string }[]
 }
 
