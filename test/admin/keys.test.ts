@@ -281,6 +281,16 @@ penalty: { after: never, key: route }`
     expect(begun).toMatchObject({ phase: 'begun', id: done.id })
     expect(rest).toMatchObject([{ action: 'policies.file' }])
   })
+
+  it('have a record of each action of many operators at once', async () => {
+    const { call, act } = await start()
+    const users = Array.from({ length: 60 }, (_, index) => `user-${index}`)
+    const answers = await Promise.all(users.map((user) => act('reset', { key: { user } })))
+    expect(answers.map(({ status }) => status)).toEqual(users.map(() => 200))
+    const { records } = (await call('GET', 'audit?most=1000')).body
+    const phases = records.map(({ phase }: { phase: string }) => phase).sort()
+    expect(phases).toEqual([...Array(60).fill('begun'), ...Array(61).fill('done')])
+  })
 })
 
 it('the audit sink hears of each step, and an action that it rejects is not begun', async () => {

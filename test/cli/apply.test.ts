@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { storeKinds, storesIn } from '../admin/stores.ts'
-import { atTerminal } from './at-terminal.ts'
 import { startFleet } from './fleet-server.ts'
+import { atTerminal } from './run-sluice.ts'
 import { testFiles } from './test-files.ts'
 
 const because = ['--reason', 'a test']
@@ -27,11 +27,10 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
     const fleet = await startFleet({ store: await newStore(), file: deployed })
     return {
       ...fleet,
-      atTerminal: (answer: () => string | Promise<string>) =>
-        atTerminal(['apply', file, ...because], {
-          env: { SLUICE_ADMIN_URL: fleet.url, SLUICE_ADMIN_TOKEN: 'token-of-ops' },
-          answer,
-        }),
+      atTerminal(answer: () => string | Promise<string>) {
+        const env = { SLUICE_ADMIN_URL: fleet.url, SLUICE_ADMIN_TOKEN: 'token-of-ops' }
+        return atTerminal(['apply', file, ...because], { env, answer })
+      },
       /** Applies the deployed file with other texts in it. */
       async apply(changes: Readonly<Record<string, string>>, ...args: readonly string[]) {
         const text = Object.entries(changes).reduce((before, [from, to]) => {

@@ -7,21 +7,6 @@ import { burst, openInTest } from '../policies/live-policies.ts'
 import { policyFolder } from '../policies/policy-folder.ts'
 import { until } from '../support/until.ts'
 import { startAdmin } from './admin-server.ts'
-import { storeKinds, storesIn } from './stores.ts'
-
-describe.each(storeKinds)('many operators at once, with a store in %s', (kind) => {
-  const emptyStore = storesIn(kind)
-
-  it('leave a record of each action', async () => {
-    const { call, act } = await startAdmin({ store: await emptyStore() })
-    const operators = Array.from({ length: 60 }, (_, index) => `user-${index}`)
-    const answers = await Promise.all(operators.map((user) => act('reset', { key: { user } })))
-    expect(answers.map(({ status }) => status)).toEqual(operators.map(() => 200))
-    const { records } = (await call('GET', 'audit?most=1000')).body
-    const phases = records.map(({ phase }: { phase: string }) => phase).sort()
-    expect(phases).toEqual([...Array(60).fill('begun'), ...Array(61).fill('done')])
-  })
-})
 
 describe('a policy file with a mistake', () => {
   it('is refused and shown, and what is in force can be changed', async () => {
