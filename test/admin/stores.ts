@@ -6,10 +6,7 @@ import { it } from '../support/redis-test.ts'
 
 export const storeKinds = ['memory', 'redis'] as const
 
-/**
- * Has one Redis for the tests of a file.
- * @returns a function that makes an empty store, or with 'of another process' one beside it
- */
+/** Has one Redis for the tests of a file. @returns what makes an empty store, or with 'of another process' one beside it */
 export function storesIn(
   kind: (typeof storeKinds)[number],
 ): (which?: 'of another process') => Promise<Store> {

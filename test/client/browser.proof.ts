@@ -18,10 +18,7 @@ interface Report {
   }[]
 }
 
-/**
- * Calls the API from the page: the first two are within its limit of 10 units a second, the third is not. On a busy machine the second may
- * be over before it, so it goes on until a call had to wait.
- */
+/** Calls the API from the page until a call has to wait: the third, by a limit of 10 units a second, or a later one on a busy machine. */
 const visit = `async (url) => {
   const waits = []
   const fetch = sluice.createFetch({

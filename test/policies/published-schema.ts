@@ -22,10 +22,7 @@ const below: Readonly<Record<string, readonly string[]>> = {
 /** Parts that are shorter are written out. */
 const minLength = 150
 
-/**
- * The JSON Schema of policy files (2020-12), as it is shipped in `schema.json`. Parts that occur
- * more than once stand in `$defs`.
- */
+/** The JSON Schema of policy files (2020-12), as it is shipped in `schema.json`. Parts that occur more than once stand in `$defs`. */
 export function publishedSchema(entriesOf: OptionEntries): object {
   const schema = described(fileSchema, entriesOf, ofGuards)
   const counts = new Map<string, number>()

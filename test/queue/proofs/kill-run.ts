@@ -120,10 +120,7 @@ interface Start {
 /** How long (ms) after a start a lost channel may be what its run was repeated for. */
 const lostWithinMs = 5_000
 
-/**
- * Counts starts of jobs that had been started before: the earlier run was in a worker that was killed, or on a channel that was lost as the
- * broker was killed. All others are unexplained.
- */
+/** Counts repeated starts. A killed worker explains one, or a channel that was lost when the broker was killed. */
 function repeats(
   starts: readonly Start[],
   killed: ReadonlySet<number>,
