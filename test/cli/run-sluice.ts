@@ -52,10 +52,7 @@ export async function atTerminal(args: readonly string[], { env = {}, answer }: 
 }
 
 /** Runs a command that succeeds without a warning. @returns what it prints with --json */
-export async function reported<Report>(
-  args: readonly string[],
-  options?: RunOptions,
-): Promise<Report> {
+export async function reported<T>(args: readonly string[], options?: RunOptions): Promise<T> {
   const { exitCode, stdout, stderr } = await runSluice([...args, '--json'], options)
   expect([exitCode, stderr]).toEqual([0, ''])
   return JSON.parse(stdout)

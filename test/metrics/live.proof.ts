@@ -91,10 +91,7 @@ interface Found {
   readonly values?: readonly (readonly [time: number, value: string])[]
 }
 
-async function ask(
-  api: string,
-  query: Readonly<Record<string, string>>,
-): Promise<readonly Found[]> {
+async function ask(api: string, query: Readonly<Record<string, string>>) {
   const response = await fetch(`${prometheus}/api/v1/${api}?${new URLSearchParams(query)}`)
   const text = await response.text()
   if (!response.ok) throw new Error(`${query.query}: ${text}`)

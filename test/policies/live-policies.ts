@@ -57,15 +57,14 @@ export async function openInTest(
 
 type Opened = Awaited<ReturnType<typeof openInTest>>
 
-type Ask = (headers?: Readonly<Record<string, string>>, path?: string) => Promise<number>
-
 /** An application of Express behind policies. @returns what asks it, for a status */
 export function expressOf(
   { policies, store }: Opened,
   own: Pick<RateLimitOptions, 'keys' | 'values'> = {},
-): Ask {
+) {
   const app = express()
   app.use(rateLimit({ policies, store, ...own }))
   app.use((_request, response) => void response.send('ok'))
-  return async (headers = {}, path = '/') => (await request(app).get(path).set(headers)).status
+  return async (headers: Readonly<Record<string, string>> = {}, path = '/') =>
+    (await request(app).get(path).set(headers)).status
 }

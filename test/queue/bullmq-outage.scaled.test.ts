@@ -32,11 +32,8 @@ async function setUp(deadlineMs = 2_000, connected = byUrl) {
 }
 
 /** Clients of ioredis that carry out a command of the broker in their own way. */
-function withOwn(
-  command: string,
-  how: (carryOut: () => Promise<unknown>) => Promise<unknown>,
-): Connected {
-  return (url) => () => {
+function withOwn(command: string, how: (carryOut: () => Promise<unknown>) => Promise<unknown>) {
+  return (url: string) => () => {
     const client = new Redis(url, { maxRetriesPerRequest: null })
     const define = client.defineCommand.bind(client)
     client.defineCommand = (name, definition) => {

@@ -12,15 +12,10 @@ export async function startBrowser(): Promise<Browser | undefined> {
 
 export type WatchedPage = Awaited<ReturnType<typeof openPage>>
 
-interface PageOptions {
-  readonly width?: number
-  readonly scheme?: 'light' | 'dark'
-}
-
 export async function openPage(
   browser: Browser,
   url: string,
-  { width = 1280, scheme = 'light' }: PageOptions = {},
+  { width = 1280, scheme = 'light' }: { width?: number; scheme?: 'light' | 'dark' } = {},
 ) {
   const page = await browser.newPage({
     viewport: { width, height: 800 },

@@ -4,10 +4,7 @@ import { until } from '../../support/until.ts'
 const atOnce = 100
 
 /** States of jobs, once none runs. A job's place is free a moment before it is `done`. */
-export async function endStates(
-  broker: Broker,
-  jobs: readonly Pick<Job, 'id'>[],
-): Promise<readonly (JobState | undefined)[]> {
+export async function endStates(broker: Broker, jobs: readonly Pick<Job, 'id'>[]) {
   const states: (JobState | undefined)[] = []
   // A broker has a deadline for each look-up, so few wait at once.
   for (let from = 0; from < jobs.length; from += atOnce) {

@@ -121,11 +121,7 @@ interface Start {
 const lostWithinMs = 5_000
 
 /** Counts repeated starts. A killed worker explains one, or a channel that was lost when the broker was killed. */
-function repeats(
-  starts: readonly Start[],
-  killed: ReadonlySet<number>,
-  outages: readonly number[],
-) {
+function repeats(starts: readonly Start[], killed: Set<number>, outages: readonly number[]) {
   const last = new Map<string, Start>()
   const found = { repeated: 0, byKilledWorkers: 0, byKilledBroker: 0, unexplained: 0 }
   for (const start of starts) {
