@@ -79,27 +79,24 @@ describe.each(frameworks)("authorize: 'localhost' in $name", (framework) => {
 })
 
 describe('the limit of guesses in docs/admin.md', () => {
-  it.each(['GET', 'POST', 'OPTIONS'])(
-    'holds for 200 guesses on one connection, by %s',
-    async (method) => {
-      const code = /^```ts\n(import \{ createHash.*?)^```/ms.exec(readText('docs/admin.md'))?.[1]
-      const app = express()
-      const names = {
-        ...{ app, mount, rateLimit, createAdmin, store: memoryStore() },
-        ...{ createHash: crypto.createHash, timingSafeEqual: crypto.timingSafeEqual },
-        ...{ policies: undefined, metrics: undefined, process: { env: { OPS_TOKEN: 'a secret' } } },
-      }
-      new Function(...Object.keys(names), String(code).replace(/^import .*$/m, ''))(
-        ...Object.values(names),
-      )
-      const port = Number(new URL(await serve(app)).port)
-      const asked = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
-      const headers = { ...asked, authorization: 'Bearer guess' }
-      const statuses = await sendPipelined(port, Array(200).fill('/limits/'), { method, headers })
-      expect(statuses.filter((status) => status !== 429)).toEqual(Array(10).fill(401))
-      expect(statuses).toHaveLength(200)
-    },
-  )
+  it.each(['GET', 'POST', 'OPTIONS'])('holds for 200 guesses by %s', async (method) => {
+    const code = /^```ts\n(import \{ createHash.*?)^```/ms.exec(readText('docs/admin.md'))?.[1]
+    const app = express()
+    const names = {
+      ...{ app, mount, rateLimit, createAdmin, store: memoryStore() },
+      ...{ createHash: crypto.createHash, timingSafeEqual: crypto.timingSafeEqual },
+      ...{ policies: undefined, metrics: undefined, process: { env: { OPS_TOKEN: 'a secret' } } },
+    }
+    new Function(...Object.keys(names), String(code).replace(/^import .*$/m, ''))(
+      ...Object.values(names),
+    )
+    const port = Number(new URL(await serve(app)).port)
+    const asked = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
+    const headers = { ...asked, authorization: 'Bearer guess' }
+    const statuses = await sendPipelined(port, Array(200).fill('/limits/'), { method, headers })
+    expect(statuses.filter((status) => status !== 429)).toEqual(Array(10).fill(401))
+    expect(statuses).toHaveLength(200)
+  })
 })
 
 it.each([
@@ -153,15 +150,12 @@ it.each([
   [{ origin: 'file://' }, 403],
   [{ origin: 'data:' }, 403],
   [{ origin: 'https://evil.example' }, 403],
-])(
-  'a request without a Host has no origin of its own: %j is answered %i',
-  async (headers, status) => {
-    const handler = createAdmin({ authorize: () => everything })
-    expect((await handler(requestOf(headers)))?.status).toBe(status)
-    const local = createAdmin({ authorize: 'localhost' })
-    expect((await local(requestOf(headers)))?.status).toBe(403)
-  },
-)
+])('without a Host, a request has no origin: %j is answered %i', async (headers, status) => {
+  const handler = createAdmin({ authorize: () => everything })
+  expect((await handler(requestOf(headers)))?.status).toBe(status)
+  const local = createAdmin({ authorize: 'localhost' })
+  expect((await local(requestOf(headers)))?.status).toBe(403)
+})
 
 it('over HTTP/2 the authority is the Host', async () => {
   const app = new Koa()

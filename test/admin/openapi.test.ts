@@ -14,9 +14,8 @@ const document: { paths: Record<string, Record<string, Described>> } = JSON.pars
 
 describe('openapi.json', () => {
   it('is written from the table of operations', async () => {
-    await expect(`${JSON.stringify(document, null, 2)}\n`).toMatchFileSnapshot(
-      `${root}packages/admin/openapi.json`,
-    )
+    const text = `${JSON.stringify(document, null, 2)}\n`
+    await expect(text).toMatchFileSnapshot(`${root}packages/admin/openapi.json`)
   })
 
   it('lists each operation that the tests know, under its path and with its role', () => {

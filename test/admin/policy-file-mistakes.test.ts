@@ -62,9 +62,8 @@ describe('a policy file with a mistake', () => {
     const { policies, store } = opened
     const { call } = await startAdmin({ store, admin: { policies, ...reading } })
     const { version } = policies
-    await opened.change(
-      `${burst(5)}\nroutes: { /: { policies: [burst], block: { keys: [${secret}] } } }`,
-    )
+    const routes = `routes: { /: { policies: [burst], block: { keys: [${secret}] } } }`
+    await opened.change(`${burst(5)}\n${routes}`)
     const { body } = await call('GET', `policies/diff?from=${version}`)
     expect(body.differences).toMatchObject([{ path: 'routes./', to: { policies: ['burst'] } }])
     expect(JSON.stringify(body)).not.toContain(secret)

@@ -136,10 +136,10 @@ describe('the views of the admin API', () => {
     const { body } = await call('GET', 'queues/jobs/dead?limit=1')
     expect(body.jobs).toMatchObject([{ id: first.id, error: 'the printer is away', attempts: 1 }])
     expect(JSON.stringify(body)).not.toContain('payload of ada')
-    const act = (what: string, id: string, more: object = {}) =>
-      call('POST', `queues/jobs/dead/${what}`, {
-        body: { ids: [id, id, 'nobody'], reason, ...more },
-      })
+    const act = (what: string, id: string, more: object = {}) => {
+      const body = { ids: [id, id, 'nobody'], reason, ...more }
+      return call('POST', `queues/jobs/dead/${what}`, { body })
+    }
     // However many operators ask for it.
     const retried = await Promise.all([1, 2, 3, 4, 5].map(() => act('retry', first.id)))
     expect(retried.flatMap(({ body }) => body.done)).toEqual([first.id])

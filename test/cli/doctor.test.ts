@@ -113,9 +113,8 @@ describe('sluice doctor', () => {
     ['--api', 'http://user:hunter2@host/', '--api must be an address without user and password'],
     ['--api', 'http://user:hunter2@', '--api must be http://'],
   ])('refuses %s %s', async (option, value, message) => {
-    const { exitCode, stderr } = await runSluice(['doctor', option, value], {
-      env: { REDIS_URL: redis.url },
-    })
+    const env = { REDIS_URL: redis.url }
+    const { exitCode, stderr } = await runSluice(['doctor', option, value], { env })
     expect(exitCode).toBe(2)
     expect(stderr).toContain(message)
     expect(stderr).not.toContain('hunter2')
@@ -268,8 +267,7 @@ describe('the server', () => {
 })
 
 describe('a proxy that is trusted', () => {
-  const ofProxy = async (origin: string) =>
-    (await examine(redis.url, '--api', `${origin}/`)).of('proxy')
+  const ofProxy = async (at: string) => (await examine(redis.url, '--api', `${at}/`)).of('proxy')
 
   it.each([
     [true, 'error'],

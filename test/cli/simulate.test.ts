@@ -142,9 +142,7 @@ describe('sluice simulate', () => {
       key: 'tenant',
       cost: { by: 'weight' },
       refundWhen: { by: 'failed' },
-      policies: [
-        { name: 'plan', limit: { tiers: { pro: 3 }, by: 'plan', default: 1 }, window: '1m' },
-      ],
+      policies: [{ ...one, limit: { tiers: { pro: 3 }, by: 'plan', default: 1 } }],
     }
     const lines = ['acme', 'acme', 'acme', 'beta', 'beta'].map((tenant, at) => ({
       ...{ at, tenant, plan: tenant === 'acme' ? 'pro' : 'free', weight: 2, s: 500 },
@@ -188,21 +186,18 @@ describe('sluice simulate', () => {
     expect(totals).toMatchObject({ allowed: 1, denied: 1 })
   })
 
-  it.each(['field:remote_user', 'header:x-user'])(
-    'says that no request has the key %s, and warns of nothing else',
-    async (given) => {
-      const warn = vi.spyOn(console, 'warn').mockReturnValue()
-      const overrides = [{ policy: 'one', key: { user: 'acme' }, limit: 5 }]
-      const file = { key: 'user', policies: [one], overrides }
-      const lines = atTimes(0, 1, 2, 3, 4)
-      const { notes, totals } = await simulated(file, lines, ['--key', `user=${given}`])
-      expect(notes).toEqual([
-        `no request has a value for --key user=${given}; see how the log names it, or give --key user=ip`,
-      ])
-      expect(totals.denied).toBe(4)
-      expect(warn).not.toHaveBeenCalled()
-    },
-  )
+  it.each(['field:remote_user', 'header:x-user'])('says that no request has %s', async (given) => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    const overrides = [{ policy: 'one', key: { user: 'acme' }, limit: 5 }]
+    const file = { key: 'user', policies: [one], overrides }
+    const lines = atTimes(0, 1, 2, 3, 4)
+    const { notes, totals } = await simulated(file, lines, ['--key', `user=${given}`])
+    expect(notes).toEqual([
+      `no request has a value for --key user=${given}; see how the log names it, or give --key user=ip`,
+    ])
+    expect(totals.denied).toBe(4)
+    expect(warn).not.toHaveBeenCalled()
+  })
 
   it('refuses a key of the file that the log does not give, with the name', async () => {
     const { exitCode, stderr } = await run({ key: 'tenant', policies: [one] }, atTimes(0))
@@ -236,6 +231,6 @@ function wordsOf(file: object, lines: readonly Line[], args: readonly string[] =
   return ['simulate', log, '-p', policies, ...json, ...fields, ...args]
 }
 
-const run = (...words: Parameters<typeof wordsOf>) => runSluice(wordsOf(...words))
-const simulated = (...words: Parameters<typeof wordsOf>) =>
-  reported<SimulationReport>(wordsOf(...words))
+type Words = Parameters<typeof wordsOf>
+const run = (...words: Words) => runSluice(wordsOf(...words))
+const simulated = (...words: Words) => reported<SimulationReport>(wordsOf(...words))

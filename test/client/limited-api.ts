@@ -45,9 +45,8 @@ export function limitedApi({
     const { pathname: path } = new URL(request.url)
     const policies = [...policiesOf(path)]
     const limiter = createLimiter({ policies, store })
-    const decision = await limiter.consume(`client ${request.headers.get('Authorization')}`, {
-      cost,
-    })
+    const key = `client ${request.headers.get('Authorization')}`
+    const decision = await limiter.consume(key, { cost })
     const headers = headersOf(decision, dialects)
     const status = decision.allowed ? 200 : 429
     arrivals.push({ atMs: performance.now(), path, status })

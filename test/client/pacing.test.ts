@@ -19,18 +19,16 @@ describe('pacing', () => {
     expect(api.arrivals.filter(({ status }) => status === 429)).toEqual([])
   })
 
-  it.each(['sliding-log', 'token-bucket'] as const)(
-    'has parallel calls go at the rate, unrefused: %s',
-    async (algorithm) => {
-      const startMs = performance.now()
-      const api = limitedApi({ policiesOf: () => [{ ...burst, algorithm }] })
-      const fetch = createFetch({ fetch: api.fetch, pace: true })
-      await settled(Promise.all(Array.from({ length: 200 }, () => fetch(`${origin}/items`))))
-      expect(api.arrivals).toHaveLength(200)
-      // Half of the first fifty at once, half over its window, the others at 45 a second.
-      expect(performance.now() - startMs).toBeLessThan(5000)
-    },
-  )
+  const exact = ['sliding-log', 'token-bucket'] as const
+  it.each(exact)('sends parallel calls at the rate, unrefused: %s', async (algorithm) => {
+    const startMs = performance.now()
+    const api = limitedApi({ policiesOf: () => [{ ...burst, algorithm }] })
+    const fetch = createFetch({ fetch: api.fetch, pace: true })
+    await settled(Promise.all(Array.from({ length: 200 }, () => fetch(`${origin}/items`))))
+    expect(api.arrivals).toHaveLength(200)
+    // Half of the first fifty at once, half over its window, the others at 45 a second.
+    expect(performance.now() - startMs).toBeLessThan(5000)
+  })
 
   it('counts calls that have no answer yet', async () => {
     const api = limitedApi({ policiesOf: () => [slow], latencyMs: 1000 })

@@ -327,9 +327,8 @@ describe('waitFor', () => {
   it('gives up the body of each answer that is not the last, and leaves the 202 alone', async () => {
     const given: string[] = []
     const body = (name: string) => new ReadableStream({ cancel: () => void given.push(name) })
-    const answers = ['first', 'second'].map(
-      (name) => new Response(body(name), { headers: { 'Retry-After': '9' } }),
-    )
+    const headers = { 'Retry-After': '9' }
+    const answers = ['first', 'second'].map((name) => new Response(body(name), { headers }))
     const controller = new AbortController()
     const job = accepted({ Location: monitor }, body('202'))
     const waiting = waitFor(job, {

@@ -199,10 +199,8 @@ describe('the answer', () => {
 
 describe('a clock with fractions', () => {
   it.each([0.1, 1 / 3, 12_345.678_9])('uses up a bound exactly: %f', async (startMs) => {
-    const base = performance.now()
-    vi.spyOn(performance, 'now').mockImplementation(
-      () => base + startMs + (Date.now() - now) * 1.000_01,
-    )
+    const base = performance.now() + startMs
+    vi.spyOn(performance, 'now').mockImplementation(() => base + (Date.now() - now) * 1.000_01)
     const api = scriptedApi({ ...refusal(1), status: 409 }, { status: 503 }, { status: 503 }, {})
     const fetch = createFetch({ fetch: api.fetch, maxTotalWaitMs: 1000 })
     // The first wait takes all that there is, and a little more; the backoffs are none.

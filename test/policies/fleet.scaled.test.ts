@@ -32,9 +32,8 @@ async function start(count = 3): Promise<FleetProcess> {
 }
 
 async function inForce(number: number): Promise<void> {
-  await until(`changes ${number} are in force`, () =>
-    fleet.every((each) => each.newest() >= number),
-  )
+  const isInForce = () => fleet.every((each) => each.newest() >= number)
+  await until(`changes ${number} are in force`, isInForce)
 }
 
 describe('a fleet whose policies change', () => {

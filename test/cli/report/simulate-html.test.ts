@@ -19,9 +19,8 @@ describe('sluice simulate --html', () => {
     expect(ran.stderr).toContain(`The report is in ${html}\n`)
     const page = readFileSync(html, 'utf8')
     const [, data = ''] = /id="data">(.*?)<\/script>/s.exec(page) ?? []
-    expect(JSON.parse(data)).toMatchObject({
-      totals: { requests: 4, denied: 1, clients: 1, clientsDenied: 1 },
-    })
+    const totals = { requests: 4, denied: 1, clients: 1, clientsDenied: 1 }
+    expect(JSON.parse(data)).toMatchObject({ totals })
   })
 
   it.each([
