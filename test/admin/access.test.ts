@@ -19,8 +19,7 @@ const body = { key: 'user ada', reason: 'a test' }
 
 describe('authorize', () => {
   it('refuses everybody where it is left out, and says what to do', async () => {
-    const handler = createAdmin({})
-    const answer = await handler(requestOf({}))
+    const answer = await createAdmin({})(requestOf({}))
     expect(answer?.status).toBe(403)
     expect(String(answer?.body)).toContain('authorize')
   })
@@ -129,8 +128,7 @@ describe('a request from another site', () => {
   ])('%j is answered %i', async (headers, status) => {
     const { call, look, visit } = await startAdmin()
     await visit('ada')
-    const answer = await call('POST', 'keys/reset', { body, headers })
-    expect(answer.status).toBe(status)
+    expect((await call('POST', 'keys/reset', { body, headers })).status).toBe(status)
     expect((await look('user ada')).body.found).toBe(status !== 200)
   })
 
@@ -153,8 +151,7 @@ it.each([
 ])('without a Host, a request has no origin: %j is answered %i', async (headers, status) => {
   const handler = createAdmin({ authorize: () => everything })
   expect((await handler(requestOf(headers)))?.status).toBe(status)
-  const local = createAdmin({ authorize: 'localhost' })
-  expect((await local(requestOf(headers)))?.status).toBe(403)
+  expect((await createAdmin({ authorize: 'localhost' })(requestOf(headers)))?.status).toBe(403)
 })
 
 it('over HTTP/2 the authority is the Host', async () => {

@@ -43,8 +43,7 @@ describe.each(storeKinds)('keys by the admin API, with a store in %s', (kind) =>
     await limiter.consume('@user/bob', { cost: 2 })
     expect((await look('bob')).body).toMatchObject({ found: false, inCode: [{ denied: 1 }] })
     for (const key of ['ada', '@user/ada']) {
-      const known = { digest, policies: [{ used: 5 }, {}] }
-      expect((await look(key)).body).toMatchObject(known)
+      expect((await look(key)).body).toMatchObject({ digest, policies: [{ used: 5 }, {}] })
     }
     expect(typed.body.key).toEqual({ user: 'ada' })
     // A comma may be part of a value, and quotes end the doubt.
@@ -271,8 +270,7 @@ penalty: { after: never, key: route }`
     await started.visit('ada')
     const { body } = await started.act('reset', { key: 'user ada' })
     await started.act('reset', { key: 'user ada', dryRun: true })
-    const trail = await started.call('GET', 'audit')
-    const [done, begun, ...rest] = trail.body.records
+    const [done, begun, ...rest] = (await started.call('GET', 'audit')).body.records
     expect(done).toMatchObject({
       ...{ phase: 'done', action: 'keys.reset', actor: 'ada', reason: 'a test' },
       result: { found: true },

@@ -18,8 +18,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
     expect(await visit('ada')).toBe(429)
     const headers = { 'if-match': before.etag ?? '' }
     const body = { ...limitOf(6), reason }
-    const changed = await call('POST', 'policies/changes', { headers, body })
-    expect(changed.body).toMatchObject({
+    expect((await call('POST', 'policies/changes', { headers, body })).body).toMatchObject({
       ...{ dryRun: false, number: 1, version: started.policies.version },
       differences: [{ path: 'policies.burst.limit', from: 5, to: 6, newCount: false }],
     })
@@ -61,8 +60,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
     ])
     expect(policies.version).toBe(version)
     expect((await call('GET', 'audit')).body.records).toHaveLength(1)
-    const killed = await started.change('kill', { kill: 'off', dryRun: true })
-    expect(killed.body).toMatchObject({
+    expect((await started.change('kill', { kill: 'off', dryRun: true })).body).toMatchObject({
       differences: [{ path: 'kill', from: 'none', to: 'off' }],
       affected: { known: false },
     })
@@ -149,8 +147,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
   })
 
   it('answer 304 while nothing has changed, and never after a change', async () => {
-    const started = await startAdmin({ store: await emptyStore() })
-    const { call, policies } = started
+    const { call, policies } = await startAdmin({ store: await emptyStore() })
     const { etag = '' } = await call('GET', 'policies')
     const again = () => call('GET', 'policies', { headers: { 'if-none-match': etag } })
     expect((await again()).status).toBe(304)

@@ -53,8 +53,7 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
       'limit: 50 }':
         'limit: 60 }\n  - { policy: burst, key: { user: new }, limit: 1, until: 2096-12-31T23:59:59Z }',
     }
-    const dry = await apply(changes, '--dry-run')
-    expect(dry.stdout).toContain('policies.burst.limit: 5 → 8')
+    expect((await apply(changes, '--dry-run')).stdout).toContain('policies.burst.limit: 5 → 8')
     expect(policies.state.entries).toEqual([])
     const { number } = policies.state
     const { exitCode, stdout } = await apply(changes, '--yes')
@@ -121,8 +120,7 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
     expect(stderr).toContain('needs a deploy: routes./health')
     expect(stderr).toContain('Nothing was changed')
     expect(limits()?.[0]).toBe(5)
-    const partial = await apply(changes, '--yes', '--partial')
-    expect(partial.exitCode).toBe(0)
+    expect((await apply(changes, '--yes', '--partial')).exitCode).toBe(0)
     expect(limits()?.[0]).toBe(7)
   })
 
@@ -154,10 +152,8 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
   it('asks, and takes anything but yes for no', async () => {
     const { apply, policies, atTerminal } = await start()
     await apply({ 'limit: 5, ': 'limit: 6, ' }, '--dry-run')
-    const no = await atTerminal(() => '\r')
-    expect([no.exitCode, policies.state.entries]).toEqual([2, []])
-    const yes = await atTerminal(() => 'yes\r')
-    expect(yes.exitCode).toBe(0)
+    expect([(await atTerminal(() => '\r')).exitCode, policies.state.entries]).toEqual([2, []])
+    expect((await atTerminal(() => 'yes\r')).exitCode).toBe(0)
     expect(policies.state.entries).toMatchObject([{ value: 6 }])
   })
 })

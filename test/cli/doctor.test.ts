@@ -125,8 +125,7 @@ describe('the connection', () => {
   it('is refused', async () => {
     const { exitCode, of, findings } = await examine('redis://127.0.0.1:1')
     expect(exitCode).toBe(1)
-    const refused = finding('error', 'ECONNREFUSED', 'see that Redis runs')
-    expect(of('connection')).toMatchObject(refused)
+    expect(of('connection')).toMatchObject(finding('error', 'ECONNREFUSED', 'see that Redis runs'))
     expect(findings).toHaveLength(2)
   })
 
@@ -253,8 +252,7 @@ describe('the server', () => {
     await until('the save has failed', async () =>
       String(await own.cli('INFO', 'persistence')).includes('rdb_last_bgsave_status:err'),
     )
-    const unsaved = finding('warning', 'MISCONF')
-    expect((await examine(own.url)).of('persistence')).toMatchObject(unsaved)
+    expect((await examine(own.url)).of('persistence')).toMatchObject(finding('warning', 'MISCONF'))
   })
 
   it('has keys of the prefix that never expire, or that are big', async () => {
@@ -301,8 +299,7 @@ describe('a proxy that is trusted', () => {
   ])('is told of %s', async (_, answer, severity) => {
     let asked = 0
     const origin = await serve(({ headers }, response) => {
-      const isMadeUp = headers['x-forwarded-for'] !== undefined
-      const [field, isAllowed] = answer(isMadeUp, 20 - asked)
+      const [field, isAllowed] = answer(headers['x-forwarded-for'] !== undefined, 20 - asked)
       asked += 1
       response.statusCode = isAllowed || asked === 1 ? 200 : 429
       response.setHeader('RateLimit', field).end()

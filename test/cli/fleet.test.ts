@@ -72,8 +72,7 @@ policies:
     expect([other.exitCode, other.stderr]).toEqual([2, expect.stringContaining('nothing')])
     expect(await visit('ada')).toBe(429)
     const burst = ['reset', 'user ada', '--policy', 'burst', ...because, '--yes']
-    const done = await sluice(burst, 'support')
-    expect(done.stdout).toMatch(/was reset\n {2}burst\nDone\.\n$/)
+    expect((await sluice(burst, 'support')).stdout).toMatch(/was reset\n {2}burst\nDone\.\n$/)
     await until('ada passes', async () => (await visit('ada')) === 200)
     const again = await sluice(['reset', 'user zoe', ...because, '--yes'])
     expect(again.stdout).toContain('nothing to reset')

@@ -144,8 +144,7 @@ beforeEach((test) => {
 describe('hits and visitors a host', { timeout: 60_000 }, () => {
   it.each(Object.entries(formats))('are those of goaccess in the format %s', async (name, read) => {
     const { sluice = name, hasAgent = true, ...format } = read
-    const lines = requests.map((sent) => `${format.line(sent)}\n`)
-    const log = write(`${name}.log`, lines.join(''))
+    const log = write(`${name}.log`, requests.map((sent) => `${format.line(sent)}\n`).join(''))
     const witness = await askGoaccess(log, format.goaccess)
     const own = await askSluice(log, sluice, hasAgent)
     expect(own).toEqual(witness)

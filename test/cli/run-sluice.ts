@@ -30,8 +30,7 @@ export async function runSluice(args: readonly string[], options: RunOptions = {
   const { written, ...outputs } = captured({ isTTY, columns })
   const { signal } = new AbortController()
   const terminal = { stdin: Readable.from([Buffer.from(stdin)]), ...outputs, env, signal }
-  const exitCode = await runCli(args, terminal)
-  return { exitCode, ...written }
+  return { exitCode: await runCli(args, terminal), ...written }
 }
 
 interface Typing {

@@ -128,8 +128,10 @@ describe('sluice simulate', () => {
     const lines = [{ at: 0, d: 300_000 }, { at: 200_000 }, { at: 300_000 }]
     // A lease of a minute is renewed for as long as the request runs.
     expect((await simulated(flight, lines)).totals).toMatchObject({ allowed: 2, denied: 1 })
-    const endless = lines.map(({ at }) => ({ at, d: undefined }))
-    const without = await simulated(flight, endless)
+    const without = await simulated(
+      flight,
+      lines.map(({ at }) => ({ at, d: undefined })),
+    )
     expect(without.totals.denied).toBe(0)
     expect(without.notes.join()).toContain(`3 requests have no duration, so 'flight' takes them`)
     const queue = { name: 'queue', algorithm: 'leaky-bucket', limit: 1, window: '1s', queue: 2 }

@@ -18,8 +18,7 @@ const heapMegabytes = 160 + Math.ceil(identities * 0.000288)
 
 describe('a log of many identities', () => {
   it('is replayed in bounded memory, and nobody is forgotten', { timeout: 600_000 }, async () => {
-    const file = 'policies:\n  - { name: once, limit: 1, window: 1d }\n'
-    const policies = write('sluice.yaml', file)
+    const policies = write('sluice.yaml', 'policies:\n  - { name: once, limit: 1, window: 1d }\n')
     const noted = write(
       'note.mjs',
       `process.on('exit', () => { const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage(); console.error(JSON.stringify({ cpuMs: (userCPUTime + systemCPUTime) / 1000, maxRSS })) })`,

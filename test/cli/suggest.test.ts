@@ -221,8 +221,7 @@ describe('sluice diff', { timeout: 60_000 }, () => {
     expect(stdout).toContain('- 2 requests were answered 429 already')
     const found = await reported<SimulationReport>(changed)
     expect(found.log).toMatchObject({ requests: 2, unreadable: { lines: 500 } })
-    const suggested = await runSluice(['suggest', odd])
-    expect(suggested.stdout).toContain('Lines that cannot be read: 500\n')
+    expect((await runSluice(['suggest', odd])).stdout).toContain('Lines that cannot be read: 500\n')
   })
 
   it.each([

@@ -16,8 +16,7 @@ async function order(options: JobApiOptions) {
   const init = { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' } }
   const accepted = await createFetch()(`${api.url}reports`, { ...init, body: '{"page":7}' })
   expect(accepted.status).toBe(202)
-  const monitor = new URL(accepted.headers.get('Location') ?? '', api.url).href
-  return { accepted, monitor }
+  return { accepted, monitor: new URL(accepted.headers.get('Location') ?? '', api.url).href }
 }
 
 describe('a queue and its client', () => {

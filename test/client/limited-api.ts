@@ -43,8 +43,7 @@ export function limitedApi({
     request.signal.throwIfAborted()
     await latency()
     const { pathname: path } = new URL(request.url)
-    const policies = [...policiesOf(path)]
-    const limiter = createLimiter({ policies, store })
+    const limiter = createLimiter({ policies: [...policiesOf(path)], store })
     const key = `client ${request.headers.get('Authorization')}`
     const decision = await limiter.consume(key, { cost })
     const headers = headersOf(decision, dialects)

@@ -126,8 +126,7 @@ describe('waitFor', () => {
   it('follows to the result, which may have a Retry-After of its own', async () => {
     const response = new Response('result', { headers: { 'Retry-After': '9' } })
     Object.defineProperty(response, 'redirected', { value: true })
-    const fetch = async () => response
-    expect(await waited(fetch)).toBe(response)
+    expect(await waited(async () => response)).toBe(response)
   })
 
   it('asks through a client that waits as it is told', async () => {
@@ -166,8 +165,7 @@ describe('waitFor', () => {
     it('sends its headers to the origin of the answer', async () => {
       const { fetch, seen } = noting()
       const entries = Object.entries(headers).values()
-      const once = entries as unknown as [string, string][]
-      await waited(fetch, { headers: once })
+      await waited(fetch, { headers: entries as unknown as [string, string][] })
       expect(seen).toEqual([[monitor, 'Bearer a']])
     })
 
@@ -176,15 +174,13 @@ describe('waitFor', () => {
       const waiting = waitFor(accepted({ Location: foreign }), { fetch, headers })
       await expect(waiting).rejects.toThrow(/not of the origin of https:\/\/api.*sameOrigin/)
       expect(seen).toEqual([])
-      const options = { fetch, headers, sameOrigin: false }
-      await settled(waitFor(accepted({ Location: foreign }), options))
+      await settled(waitFor(accepted({ Location: foreign }), { fetch, headers, sameOrigin: false }))
       expect(seen).toEqual([[foreign, null]])
     })
 
     it('refuses to be led there by a monitor', async () => {
       const api = scriptedApi({ status: 202, headers: { Location: foreign } })
-      const waiting = waited(api.fetch)
-      await expect(waiting).rejects.toThrow('sameOrigin')
+      await expect(waited(api.fetch)).rejects.toThrow('sameOrigin')
       expect(api.sent).toHaveLength(1)
     })
 
@@ -330,8 +326,7 @@ describe('waitFor', () => {
     const headers = { 'Retry-After': '9' }
     const answers = ['first', 'second'].map((name) => new Response(body(name), { headers }))
     const controller = new AbortController()
-    const job = accepted({ Location: monitor }, body('202'))
-    const waiting = waitFor(job, {
+    const waiting = waitFor(accepted({ Location: monitor }, body('202')), {
       fetch: async () => answers.shift() ?? new Response(),
       signal: controller.signal,
     })
@@ -352,8 +347,7 @@ describe('waitFor', () => {
     const onPending = (): void => {
       throw new Error('observed')
     }
-    const waiting = waited(async () => answer, { onPending })
-    await expect(waiting).rejects.toThrow('observed')
+    await expect(waited(async () => answer, { onPending })).rejects.toThrow('observed')
     expect(cancel).toHaveBeenCalledTimes(1)
   })
 

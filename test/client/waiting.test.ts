@@ -181,16 +181,14 @@ describe('the answer', () => {
   it('is the error of the last try, not a refusal of our own, when the server is to be left alone then', async () => {
     const api = scriptedApi(new TypeError('no network'), refusal(3_600), {})
     vi.mocked(Math.random).mockReturnValue(0.9)
-    const call = createFetch({ fetch: api.fetch })(url)
-    const rejected = expect(call).rejects.toThrow('no network')
+    const rejected = expect(createFetch({ fetch: api.fetch })(url)).rejects.toThrow('no network')
     await createFetch({ fetch: api.fetch, retries: 0 })(url)
     await settled(rejected)
     expect(api.sent).toHaveLength(2)
   })
 
   it('is the reason of a signal that had aborted, also while the server is to be left alone', async () => {
-    const api = scriptedApi(refusal(3_600))
-    const fetch = createFetch({ fetch: api.fetch })
+    const fetch = createFetch({ fetch: scriptedApi(refusal(3_600)).fetch })
     await fetch(url)
     const call = fetch(url, { signal: AbortSignal.abort() })
     await expect(call).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }))

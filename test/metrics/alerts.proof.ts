@@ -32,8 +32,8 @@ it('promtool accepts the rules', () => {
   expect(run(['check', 'rules', file])).toContain(`${rules.length} rules found`)
 })
 
-const all = Object.entries(cases)
-it.each(all)('%s fires exactly when it should', { timeout: 120_000 }, async (name, alert) => {
+const alerts = Object.entries(cases)
+it.each(alerts)('%s fires exactly when it should', { timeout: 120_000 }, async (name, alert) => {
   const tests = (['firing', 'silent'] as const).flatMap((kind) =>
     [alert[kind]].flat().map((all) => ({
       interval: '1m',

@@ -22,8 +22,7 @@ async function bestCpuMs(times: number, work: () => unknown): Promise<number> {
 
 /** The decision of a request, without the cost of coming to it. */
 async function decided() {
-  const store = memoryStore()
-  const limiter = createLimiter({ name: 'api', limit: 1e9, window: '1m', store })
+  const limiter = createLimiter({ name: 'api', limit: 1e9, window: '1m', store: memoryStore() })
   const [policy] = limiter.policies
   if (!policy) throw new Error('no policy')
   const decision = await limiter.consume('a')
@@ -45,8 +44,7 @@ async function heapBytes(): Promise<number> {
 }
 
 async function seriesOf(metrics: Metrics): Promise<number> {
-  const families = await metrics.read()
-  return families.reduce((sum, { samples }) => sum + samples.length, 0)
+  return (await metrics.read()).reduce((sum, { samples }) => sum + samples.length, 0)
 }
 
 it('a scrape of 2,000 series and 100 policies takes 10 ms at most', async () => {

@@ -14,8 +14,7 @@ fakeTime()
 
 function logged(options: Partial<DenialLogOptions> = {}) {
   const records: (DenialRecord | DenialSummary)[] = []
-  const log = denialLog({ sink: (record) => void records.push(record), ...options })
-  return { records, log }
+  return { records, log: denialLog({ sink: (record) => void records.push(record), ...options }) }
 }
 
 /** How many denials records stand for. */

@@ -37,8 +37,7 @@ export function pageRequest(own: Partial<HandlerRequest> = {}): HandlerRequest {
 }
 
 export async function scraped(metrics: Metrics, accept = 'text/plain'): Promise<string> {
-  const response = await metricsPage(metrics)(pageRequest({ header: () => accept }))
-  return String(response?.body)
+  return String((await metricsPage(metrics)(pageRequest({ header: () => accept })))?.body)
 }
 
 export async function seriesValue(metrics: Metrics, series: string): Promise<number | undefined> {

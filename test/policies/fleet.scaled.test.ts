@@ -46,8 +46,7 @@ describe('a fleet whose policies change', () => {
       changes.push({ number: numberOf(version), at })
       await sleep(scaled(300, 150))
     }
-    const last = changes.at(-1)?.number ?? 0
-    await inForce(last)
+    await inForce(changes.at(-1)?.number ?? 0)
     const delays = changes
       .flatMap(({ number, at }) => fleet.map((each) => (each.inForceAt(number) ?? Infinity) - at))
       .sort((one, other) => one - other)
@@ -92,8 +91,7 @@ describe.runIf(isProof)('a fleet with faults', () => {
   }, 180_000)
 
   it('runs the file without Redis, and has the kill switch of the environment', async () => {
-    const nobody = 'redis://127.0.0.1:1'
-    fleet = await startFleet([[path, nobody]], { SLUICE_KILL_SWITCH: 'shadow' })
+    fleet = await startFleet([[path, 'redis://127.0.0.1:1']], { SLUICE_KILL_SWITCH: 'shadow' })
     await writeFile(path, both(7))
     await until('the new file is in force', () => {
       return (fleet[0]?.told.filter(({ type }) => type === 'version').length ?? 0) >= 2

@@ -41,8 +41,7 @@ describe('the memory that ended jobs take in Redis', { timeout: 90_000 }, () => 
     const broker = bullmqBroker({ connection: redis.url, deadlineMs: 10_000, ...options })
     onTestFinished(() => broker.close())
     const used = async (): Promise<number> => {
-      const info = String(await redis.cli('INFO', 'memory'))
-      return Number(/used_memory:(\d+)/.exec(info)?.[1])
+      return Number(/used_memory:(\d+)/.exec(String(await redis.cli('INFO', 'memory')))?.[1])
     }
     return { redis, broker, used }
   }

@@ -323,8 +323,7 @@ describe('a worker', () => {
     const options = { broker: shared, handler: () => null, limit: 5, window: '1s' } as const
     expect(() => createWorker(options)).toThrow(/^store must be given beside limit/)
     const redis = new Redis({ lazyConnect: true })
-    const store = redisStore(redis)
-    expect(() => createWorker({ ...options, store })).not.toThrow()
+    expect(() => createWorker({ ...options, store: redisStore(redis) })).not.toThrow()
     redis.disconnect()
   })
 })

@@ -146,8 +146,7 @@ describe('policies', () => {
   it('are changed by the keyboard alone; Escape leaves, and the focus returns', async () => {
     const { page } = suite.watched
     await show(page, 'Policies')
-    const button = page.getByRole('button', { name: 'Change login' })
-    await button.focus()
+    await page.getByRole('button', { name: 'Change login' }).focus()
     await page.keyboard.press('Enter')
     await page.getByRole('dialog').waitFor()
     await page.keyboard.press('Escape')

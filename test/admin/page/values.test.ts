@@ -78,8 +78,7 @@ describe('the traffic', () => {
       if (turn === 42) expect(history.traffic).toMatchObject(known)
     }
     // The first reports after an outage are not yet those of now.
-    const after = history.traffic?.points.slice(-2)
-    expect(after).toEqual([
+    expect(history.traffic?.points.slice(-2)).toEqual([
       [210, null, null, null, null],
       [215, 4, 0, 0, 0],
     ])
@@ -210,8 +209,7 @@ describe('the form of a policy', () => {
     ['share', ''],
     ['until', '2001-01-01T00:00'],
   ])('says what is wrong with the %s %j', (field, value) => {
-    const faults = faultsOf({ ...formOf(policy), [field]: value })
-    expect(Object.keys(faults)).toEqual([field])
+    expect(Object.keys(faultsOf({ ...formOf(policy), [field]: value }))).toEqual([field])
   })
 
   it('reads limits as people type them', () => {

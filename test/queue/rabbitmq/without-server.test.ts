@@ -20,8 +20,7 @@ describe('a broker without RabbitMQ', () => {
     const what = /RabbitMQ at amqp:\/\/127.0.0.1:\d+: .*ECONNREFUSED.*is the server there\?/
     expect(String(error)).toMatch(what)
     expect(String(error)).not.toContain('secret')
-    const worker = createWorker({ broker, handler: () => 'done' })
-    await worker.close({ grace: 1 })
+    await createWorker({ broker, handler: () => 'done' }).close({ grace: 1 })
     await broker.close()
     const late = broker.enqueue(newJob(), roomy)
     await expect(late).rejects.toMatchObject({ code: 'SLUICE_BROKER_CLOSED' })
