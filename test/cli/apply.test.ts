@@ -57,8 +57,7 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
     expect(policies.state.entries).toEqual([])
     const { number } = policies.state
     const { exitCode, stdout } = await apply(changes, '--yes')
-    expect(exitCode).toBe(0)
-    expect(stdout).toMatch(/^Version \S+ is in force:\n/)
+    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^Version \S+ is in force:\n/)])
     expect(policies.state.number).toBe(number + 1)
     const now = [{ limit: 8 }, { burst: 300 }, { mode: 'enforce' }, { enforce: { share: 0.9 } }]
     expect(policies.file.policies).toMatchObject(now)
@@ -127,8 +126,7 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
   it('changes nothing where the file is wrong', async () => {
     const { apply, policies, sluice } = await start()
     const wrong = await apply({ 'limit: 5, ': 'limit: -5, ' }, '--yes')
-    expect(wrong.exitCode).toBe(2)
-    expect(wrong.stderr).toContain(`${file}:4:`)
+    expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining(`${file}:4:`)])
     const none = await sluice(['apply', `${file}.none`, ...because])
     expect([none.exitCode, none.stderr]).toEqual([2, expect.stringContaining('cannot be read')])
     expect(policies.state.entries).toEqual([])

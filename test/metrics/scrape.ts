@@ -23,15 +23,8 @@ export function limited(options: object = {}, ...own: Parameters<typeof collectM
 /** What Prometheus asks the page, and some of it otherwise. */
 export function pageRequest(own: Partial<HandlerRequest> = {}): HandlerRequest {
   return {
-    method: 'GET',
-    path: '/',
-    route: undefined,
-    ip: undefined,
-    header: () => 'text/plain',
-    native: {},
-    query: new URLSearchParams(),
-    originalPath: '/',
-    peer: undefined,
+    ...{ method: 'GET', path: '/', originalPath: '/', query: new URLSearchParams() },
+    ...{ route: undefined, ip: undefined, peer: undefined, native: {}, header: () => 'text/plain' },
     ...own,
   }
 }

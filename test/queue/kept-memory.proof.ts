@@ -13,14 +13,11 @@ const megabyte = 1_000_000
 /** Longer than a slow machine needs for the jobs of a test, so that all of them are kept when the last has ended. */
 const retention = '10s'
 
-interface Load {
-  readonly jobs: number
-  readonly retention: Duration
-  readonly handler: () => unknown
-}
-
 /** Enqueues as fast as there is room, until all jobs have ended. */
-async function runAll(broker: Broker, { jobs, retention, handler }: Load): Promise<void> {
+async function runAll(
+  broker: Broker,
+  { jobs, retention, handler }: { jobs: number; retention: Duration; handler: () => unknown },
+) {
   const queue = createQueue({ broker, maxDepth: 20, maxDepthPerIdentity: 20, retention })
   const worker = createWorker({ broker, handler, attempts: 1, concurrency: 20 })
   for (let i = 0; i < jobs; ) {

@@ -7,8 +7,7 @@ import { startRabbitmq } from '../../support/rabbitmq-server.ts'
 import { startRedis } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
 import { newJob } from '../broker-bench.ts'
-import { endStates } from './end-states.ts'
-import { openBroker } from './open-broker.ts'
+import { endStates, openBroker } from './open-broker.ts'
 
 export interface KillPlan {
   readonly workers: number

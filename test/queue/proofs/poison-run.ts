@@ -3,8 +3,7 @@ import { bundledScript } from '../../support/bundled-script.ts'
 import { type Child, startChild } from '../../support/child.ts'
 import { until } from '../../support/until.ts'
 import { newJob, roomy } from '../broker-bench.ts'
-import { endStates } from './end-states.ts'
-import { type BrokerPlace, openBroker } from './open-broker.ts'
+import { type BrokerPlace, endStates, openBroker } from './open-broker.ts'
 
 const script = await bundledScript(new URL('./worker-process.ts', import.meta.url))
 
