@@ -252,14 +252,8 @@ penalty: { after: never, key: route }`
     const dry = await started.act('unlock', { policy: 'burst', dryRun: true })
     expect(dry.body).toMatchObject({ keys: users.length, dryRun: true })
     expect(await started.visit('user-7')).toBe(429)
-    let keys = 0
-    let cursor: string | undefined
-    do {
-      const { body } = await started.act('unlock', { policy: 'burst', cursor })
-      keys += body.keys
-      cursor = body.cursor
-    } while (cursor !== undefined)
-    expect(keys).toBe(users.length)
+    const { body } = await started.act('unlock', { policy: 'burst' })
+    expect(body.keys).toBe(users.length)
     for (const user of users) expect(await stateOf(started, { user })).toMatchObject({ used: 0 })
     expect(await stateOf(started, 'tenant acme', 'anybody')).toMatchObject({ used: 150 })
     expect((await started.act('unlock', { policy: 'nothing' })).status).toBe(404)

@@ -188,16 +188,12 @@ describe('the rights', () => {
     ['-scan', 'keys', '+scan'],
     ['-info', 'server', '+info'],
     ['resetkeys ~other:*', 'rights', 'ACL SETUSER'],
-  ])('lack %s: %s', async (rule, check, fix) => {
-    const { of, exitCode } = await examine(await userWith(...rule.split(' ')))
+    ['-eval', 'scripts', 'ACL SETUSER <user> ~acme:* +@all', '--prefix', 'acme'],
+  ])('lack %s: %s', async (rule, check, fix, ...args) => {
+    const { of, exitCode } = await examine(await userWith(...rule.split(' ')), ...args)
     expect(of(check)?.severity).not.toBe('ok')
     expect(of(check)?.fix).toContain(fix)
     if (of(check)?.severity === 'error') expect(exitCode).toBe(1)
-  })
-
-  it('are named for the prefix that is given', async () => {
-    const { of } = await examine(await userWith('-eval'), '--prefix', 'acme')
-    expect(of('scripts')?.fix).toContain('ACL SETUSER <user> ~acme:* +@all')
   })
 
   it('suffice where they are those of the documentation', async () => {

@@ -24,15 +24,9 @@ export interface LimitedApiOptions {
 }
 
 /** An API with real limiters, by `Authorization`, at the other end of a faked network. */
-export function limitedApi({
-  policiesOf,
-  dialects = ['draft-11', 'legacy'],
-  latencyMs = 5,
-  spreadMs = 0,
-  cost = 1,
-  retryAfter,
-  bodyMs = 0,
-}: LimitedApiOptions) {
+export function limitedApi(options: LimitedApiOptions) {
+  const { policiesOf, dialects = ['draft-11', 'legacy'], retryAfter } = options
+  const { latencyMs = 5, spreadMs = 0, cost = 1, bodyMs = 0 } = options
   const store = memoryStore()
   const arrivals: Arrival[] = []
   const latency = () =>

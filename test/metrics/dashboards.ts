@@ -17,9 +17,7 @@ interface Variable {
 export interface Dashboard {
   readonly uid: string
   readonly links: readonly object[]
-  readonly annotations: {
-    readonly list: readonly { readonly name: string; readonly expr: string }[]
-  }
+  readonly annotations: { readonly list: readonly Readonly<Record<'name' | 'expr', string>>[] }
   readonly templating: { readonly list: readonly Variable[] }
   readonly panels: readonly Panel[]
 }

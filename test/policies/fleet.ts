@@ -8,10 +8,7 @@ export interface FleetReport {
   /** Limits of decisions by two versions at once. */
   readonly mixed: readonly unknown[]
   readonly used: readonly number[]
-  readonly status: {
-    readonly fleet: readonly { readonly version: string }[]
-    readonly number: number
-  }
+  readonly status: { readonly fleet: readonly { version: string }[]; readonly number: number }
 }
 
 export type FleetProtocol = {

@@ -61,11 +61,7 @@ export function publishedSchema(entriesOf: OptionEntries): object {
 }
 
 /** Adds to the fields of a schema the sentences and the defaults of the options that they are. */
-function described(
-  schema: object,
-  entriesOf: OptionEntries,
-  types: readonly string[],
-): Readonly<Record<string, unknown>> {
+function described(schema: object, entriesOf: OptionEntries, types: readonly string[]): object {
   const entries = entriesOf(types)
   /** Options whose default is that of the route or the guard around. */
   const outer = entriesOf(types === ofGuards ? [] : types === ofRoutes ? ofRoutes : ofGuards)
