@@ -215,8 +215,7 @@ policies:
 penalty: { after: never, key: route }`
     const started = await startAdmin({ store: await emptyStore(), file })
     await started.visit('ada')
-    const until = new Date(Date.now() + 3_600_000).toISOString()
-    const limit = { limit: 9, until }
+    const limit = { limit: 9, until: new Date(Date.now() + 3_600_000).toISOString() }
     const [policy, route] = ['spot', 'unmatched']
     const acts: readonly (readonly [string, object])[] = [
       ['limit', { key: { route }, policy: 'client', ...limit }],

@@ -114,9 +114,8 @@ describe('the views of the admin API', () => {
 
   it('show dead letters without their payloads, run them again once, and forget them', async () => {
     let { may } = everything
-    const { call, queue } = await startAdmin({
-      admin: { authorize: () => ({ actor: 'ada', may }) },
-    })
+    const admin = { authorize: () => ({ actor: 'ada', may }) }
+    const { call, queue } = await startAdmin({ admin })
     const away = new Error('the printer is away')
     const handler = vi
       .fn(async () => 'done')

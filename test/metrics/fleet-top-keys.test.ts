@@ -44,8 +44,7 @@ function join(prefix: string, reveal?: (key: string) => string) {
     () => client.disconnect(),
   )
   const limit = { name: 'api', limit: 5, window: '1h' } as const
-  const limiter = patientLimiter({ ...limit, store, observers: [metrics] })
-  return { store, metrics, limiter }
+  return { store, metrics, limiter: patientLimiter({ ...limit, store, observers: [metrics] }) }
 }
 
 describe('topKeys over a fleet', () => {

@@ -11,8 +11,7 @@ import { policyFolder } from './policy-folder.ts'
 export const note = { author: 'ada', reason: 'a test' }
 
 /** A file of one policy, which counts all requests of an address. */
-export const burst = (limit: number): string =>
-  `policies: [{ name: burst, limit: ${limit}, window: 1h }]`
+export const burst = (limit: number) => `policies: [{ name: burst, limit: ${limit}, window: 1h }]`
 
 /** Has policies look for changes every 50 ms in the tests of a file, and not every second. */
 export function pollOften(): void {

@@ -56,12 +56,11 @@ describe('an admission over BullMQ', () => {
     await until('the broker answers again', async () => (await ask('"1"')).status === 200)
   })
 
-  const holding = (bytes: number) => (jobs: RedisServer) =>
-    jobs.cli('CONFIG', 'SET', 'maxmemory', bytes)
+  const memory = (max: number) => (jobs: RedisServer) => jobs.cli('CONFIG', 'SET', 'maxmemory', max)
 
   it.each<[string, (jobs: RedisServer) => unknown, (jobs: RedisServer) => unknown]>([
     ['frozen', (jobs) => jobs.pause(), (jobs) => jobs.resume()],
-    ['refusing', holding(1), holding(0)],
+    ['refusing', memory(1), memory(0)],
     ['gone', (jobs) => jobs.kill(), ({ port }) => started({ port })],
   ])('is unavailable while its Redis is %s, and charges nothing', async (_how, breaks, mends) => {
     const { jobs, ask, left } = await startApi('always', IMPATIENT_MS)
