@@ -105,8 +105,9 @@ describe('a client that is refused', () => {
   })
 
   const final = [400, 401, 403, 404, 409, 410, 413, 422, 501]
-  it.each([
-    ...final.map((status) => [status, {}] as const),
+  type Row = [status: number, headers: Record<string, string>]
+  it.each<Row>([
+    ...final.map((status): Row => [status, {}]),
     // It happens to use up a quota.
     [403, { RateLimit: '"a";r=0;t=30' }],
   ])('takes %i with %j as an answer', async (status, headers) => {
@@ -114,8 +115,8 @@ describe('a client that is refused', () => {
   })
 
   const github = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': epoch(3000) }
-  it.each([
-    ...[403, 409, 413].map((status) => [status, refusal(3).headers] as const),
+  it.each<Row>([
+    ...[403, 409, 413].map((status): Row => [status, refusal(3).headers]),
     [403, github],
   ])('comes back after %i when told when by %j', async (status, headers) => {
     expect(await called([{ status, headers }, {}])).toEqual({ status: 200, times: [0, 3000] })

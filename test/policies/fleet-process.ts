@@ -1,8 +1,9 @@
 import { memoryStore } from '@sluice/core'
+import { createGuard } from '@sluice/http/adapter'
 import { openPolicies } from '@sluice/policies'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
-import { exchange, guardOf } from '../http/exchange.ts'
+import { exactRouting, exchange } from '../http/exchange.ts'
 import { answerParent, tellParent } from '../support/child.ts'
 import type { FleetProtocol, FleetTold } from './fleet.ts'
 
@@ -25,18 +26,21 @@ const policies = await openPolicies({
 
 const mixed: unknown[] = []
 let decided = 0
-const guard = guardOf({
-  ...{ policies, store, deadlineMs: 5_000, fallback: memoryStore(), key: () => 'one' },
-  ...(keyName && { keys: { [keyName]: () => 'two' } }),
-  observers: {
-    onDecision({ decision }) {
-      decided += 1
-      // Both limits of a version are equal: a mixture would have two.
-      const [one, other] = decision.outcomes.map(({ limit }) => limit)
-      if (one !== other) mixed.push({ one, other })
+const guard = createGuard<object>(
+  {
+    ...{ policies, store, deadlineMs: 5_000, fallback: memoryStore(), key: () => 'one' },
+    ...(keyName && { keys: { [keyName]: () => 'two' } }),
+    observers: {
+      onDecision({ decision }) {
+        decided += 1
+        // Both limits of a version are equal: a mixture would have two.
+        const [one, other] = decision.outcomes.map(({ limit }) => limit)
+        if (one !== other) mixed.push({ one, other })
+      },
     },
   },
-})
+  { where: 'the fleet', routing: exactRouting },
+)
 
 let isRunning = true
 
