@@ -70,7 +70,7 @@ export type AdminUnderTest = Awaited<ReturnType<typeof startAdmin>>
 
 const reason = 'a test'
 
-export interface CallOptions {
+interface CallOptions {
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   /** The body as it is sent. @default that of `body`, as JSON */
