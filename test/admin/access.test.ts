@@ -4,13 +4,13 @@ import { connect, createServer, type OutgoingHttpHeaders } from 'node:http2'
 import { createAdmin, type Granted } from '@sluice/admin'
 import { memoryStore } from '@sluice/core'
 import { mount, rateLimit } from '@sluice/express'
-import type { HandlerRequest } from '@sluice/http'
 import { mount as koaMount } from '@sluice/koa'
 import express from 'express'
 import Koa from 'koa'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ask } from '../adapters/ask.ts'
 import { sendPipelined } from '../adapters/send-raw.ts'
+import { pageRequest } from '../metrics/scrape.ts'
 import { readText } from '../support/workspace.ts'
 import { everything, frameworks, startAdmin } from './admin-server.ts'
 import { serve } from './serve.ts'
@@ -19,8 +19,7 @@ const body = { key: 'user ada', reason: 'a test' }
 
 describe('authorize', () => {
   it('refuses everybody where it is left out, and says what to do', async () => {
-    const handler = createAdmin({})
-    const answer = await handler(requestOf({}))
+    const answer = await createAdmin({})(requestOf({}))
     expect(answer?.status).toBe(403)
     expect(String(answer?.body)).toContain('authorize')
   })
@@ -34,18 +33,15 @@ describe('authorize', () => {
     { actor: 'ada', may: ['write', 'constructor'] },
     Object.create({ actor: 'ada', may: ['read'] }),
   ])('refuses an answer that grants nothing: %j', async (answer) => {
-    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
-    onTestFinished(() => warn.mockRestore())
-    const grant = answer as Granted
-    const { call } = await startAdmin({ admin: { authorize: () => grant } })
+    vi.spyOn(process, 'emitWarning').mockReturnValue()
+    const { call } = await startAdmin({ admin: { authorize: () => answer as Granted } })
     expect((await call('GET', 'session')).status).toBe(403)
   })
 
   it('awaits an answer, and keeps a name from ending a line', async () => {
     const actor = `ada\r\nSet-Cookie: a=b\u2028${'x'.repeat(300)}`
-    const { call } = await startAdmin({
-      admin: { authorize: async () => ({ actor, may: ['read'] }) },
-    })
+    const authorize = async () => ({ actor, may: ['read'] }) as const
+    const { call } = await startAdmin({ admin: { authorize } })
     const { status, body } = await call('GET', 'session')
     expect(status).toBe(200)
     expect(body.actor).toMatch(/^ada\\u\{d\}\\u\{a\}Set-Cookie: a=b\\u\{2028\}x+$/)
@@ -56,8 +52,7 @@ describe('authorize', () => {
     const authorize = () => {
       throw new Error('no database')
     }
-    const error = vi.spyOn(console, 'error').mockImplementation(() => undefined)
-    onTestFinished(() => error.mockRestore())
+    vi.spyOn(console, 'error').mockReturnValue()
     const { port } = await startAdmin({ admin: { authorize } })
     expect((await ask(port, '/limits/api/v1/session')).status).toBe(500)
   })
@@ -72,9 +67,8 @@ describe.each(frameworks)("authorize: 'localhost' in $name", (framework) => {
     const { port } = await startAdmin({ framework, admin: { authorize: 'localhost' } })
     const statusWith = async (headers: Record<string, string>) =>
       (await ask(port, '/limits/api/v1/session', { headers })).status
-    for (const host of ['localhost', `127.0.0.1:${port}`, '[::1]:3000', 'LOCALHOST:80']) {
-      expect(await statusWith({ host })).toBe(200)
-    }
+    const own = ['localhost', `127.0.0.1:${port}`, '[::1]:3000', 'LOCALHOST:80']
+    for (const host of own) expect(await statusWith({ host })).toBe(200)
     const foreign = ['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example', '10.0.0.1']
     for (const host of foreign) expect(await statusWith({ host })).not.toBe(200)
     for (const name of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip', 'x-forwarded-host']) {
@@ -84,27 +78,24 @@ describe.each(frameworks)("authorize: 'localhost' in $name", (framework) => {
 })
 
 describe('the limit of guesses in docs/admin.md', () => {
-  it.each(['GET', 'POST', 'OPTIONS'])(
-    'holds for 200 guesses on one connection, by %s',
-    async (method) => {
-      const code = /^```ts\n(import \{ createHash.*?)^```/ms.exec(readText('docs/admin.md'))?.[1]
-      const app = express()
-      const names = {
-        ...{ app, mount, rateLimit, createAdmin, store: memoryStore() },
-        ...{ createHash: crypto.createHash, timingSafeEqual: crypto.timingSafeEqual },
-        ...{ policies: undefined, metrics: undefined, process: { env: { OPS_TOKEN: 'a secret' } } },
-      }
-      new Function(...Object.keys(names), String(code).replace(/^import .*$/m, ''))(
-        ...Object.values(names),
-      )
-      const port = Number(new URL(await serve(app)).port)
-      const asked = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
-      const headers = { ...asked, authorization: 'Bearer guess' }
-      const statuses = await sendPipelined(port, Array(200).fill('/limits/'), { method, headers })
-      expect(statuses.filter((status) => status !== 429)).toEqual(Array(10).fill(401))
-      expect(statuses).toHaveLength(200)
-    },
-  )
+  it.each(['GET', 'POST', 'OPTIONS'])('holds for 200 guesses by %s', async (method) => {
+    const code = /^```ts\n(import \{ createHash.*?)^```/ms.exec(readText('docs/admin.md'))?.[1]
+    const app = express()
+    const names = {
+      ...{ app, mount, rateLimit, createAdmin, store: memoryStore() },
+      ...{ createHash: crypto.createHash, timingSafeEqual: crypto.timingSafeEqual },
+      ...{ policies: undefined, metrics: undefined, process: { env: { OPS_TOKEN: 'a secret' } } },
+    }
+    new Function(...Object.keys(names), String(code).replace(/^import .*$/m, ''))(
+      ...Object.values(names),
+    )
+    const port = Number(new URL(await serve(app)).port)
+    const asked = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
+    const headers = { ...asked, authorization: 'Bearer guess' }
+    const statuses = await sendPipelined(port, Array(200).fill('/limits/'), { method, headers })
+    expect(statuses.filter((status) => status !== 429)).toEqual(Array(10).fill(401))
+    expect(statuses).toHaveLength(200)
+  })
 })
 
 it.each([
@@ -137,8 +128,7 @@ describe('a request from another site', () => {
   ])('%j is answered %i', async (headers, status) => {
     const { call, look, visit } = await startAdmin()
     await visit('ada')
-    const answer = await call('POST', 'keys/reset', { body, headers })
-    expect(answer.status).toBe(status)
+    expect((await call('POST', 'keys/reset', { body, headers })).status).toBe(status)
     expect((await look('user ada')).body.found).toBe(status !== 200)
   })
 
@@ -158,15 +148,11 @@ it.each([
   [{ origin: 'file://' }, 403],
   [{ origin: 'data:' }, 403],
   [{ origin: 'https://evil.example' }, 403],
-])(
-  'a request without a Host has no origin of its own: %j is answered %i',
-  async (headers, status) => {
-    const handler = createAdmin({ authorize: () => everything })
-    expect((await handler(requestOf(headers)))?.status).toBe(status)
-    const local = createAdmin({ authorize: 'localhost' })
-    expect((await local(requestOf(headers)))?.status).toBe(403)
-  },
-)
+])('without a Host, a request has no origin: %j is answered %i', async (headers, status) => {
+  const handler = createAdmin({ authorize: () => everything })
+  expect((await handler(requestOf(headers)))?.status).toBe(status)
+  expect((await createAdmin({ authorize: 'localhost' })(requestOf(headers)))?.status).toBe(403)
+})
 
 it('over HTTP/2 the authority is the Host', async () => {
   const app = new Koa()
@@ -185,12 +171,10 @@ it('over HTTP/2 the authority is the Host', async () => {
 })
 
 /** A request for the session that came past every framework. */
-function requestOf(headers: Readonly<Record<string, string>>): HandlerRequest {
+function requestOf(headers: Readonly<Record<string, string>>) {
   const path = '/api/v1/session'
-  return {
-    ...{ native: {}, method: 'GET', path, query: new URLSearchParams(), originalPath: path },
-    ...{ peer: '127.0.0.1', ip: undefined, route: undefined, header: (name) => headers[name] },
-  }
+  const header = (name: string) => headers[name]
+  return pageRequest({ path, originalPath: path, peer: '127.0.0.1', header })
 }
 
 async function askHttp2(port: number, headers: OutgoingHttpHeaders): Promise<number> {

@@ -2,9 +2,8 @@ import { type AdminOptions, createAdmin, type Granted } from '@sluice/admin'
 import { memoryStore, type Store } from '@sluice/core'
 import { mount, rateLimitPlugin } from '@sluice/fastify'
 import { route, tenant, user } from '@sluice/http'
-import { collectMetrics, type Metrics } from '@sluice/metrics'
-import type { Policies } from '@sluice/policies'
-import { createQueue, memoryBroker, type Queue } from '@sluice/queue'
+import { collectMetrics } from '@sluice/metrics'
+import { createQueue, memoryBroker } from '@sluice/queue'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import express5 from 'express'
 import express4 from 'express4'
@@ -35,8 +34,10 @@ const fastifyDriver: Driver = {
   },
 }
 
+const express5Driver = expressDriver('Express 5', express5)
+
 export const frameworks: readonly Driver[] = [
-  expressDriver('Express 5', express5),
+  express5Driver,
   expressDriver('Express 4', express4),
   ...[fastifyDriver, koaDriver('Koa 3', Koa), honoDriver, fetchDriver],
 ]
@@ -65,43 +66,20 @@ const moreKeys = {
   spot: route(),
 }
 
-export interface AdminUnderTest {
-  readonly port: number
-  readonly policies: Policies
-  readonly metrics: Metrics
-  readonly queue: Queue
-  readonly store: Store
-  /** Asks the application behind the limiter. */
-  visit(user: string, tenant?: string, plan?: string): Promise<number>
-  /** Asks the API, and checks the answer against openapi.json. */
-  call(method: 'GET' | 'POST', path: string, options?: CallOptions): Promise<Answered>
-  look(key: unknown): Promise<Answered>
-  /** Acts on keys, for a reason: `reset`. */
-  act(action: string, body: object): Promise<Answered>
-  /** Changes policies, for a reason: `changes`, `rollback` or `kill`. @param version that is replaced @default version the one in force */
-  change(action: string, body: object, version?: string): Promise<Answered>
-}
+export type AdminUnderTest = Awaited<ReturnType<typeof startAdmin>>
 
 const reason = 'a test'
 
-export interface CallOptions {
+interface CallOptions {
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   /** The body as it is sent. @default that of `body`, as JSON */
   readonly text?: string
 }
 
-interface Answered {
-  readonly status: number
-  // biome-ignore lint/suspicious/noExplicitAny: tests read what the schema was checked for
-  readonly body: any
-  readonly etag: string | undefined
-  field(name: string): string | undefined
-}
-
 interface StartOptions {
   /** @default Express 5 */
-  readonly framework?: Driver | undefined
+  readonly framework?: Driver
   readonly file?: string
   readonly store?: Store
   /** @default may do everything */
@@ -109,8 +87,13 @@ interface StartOptions {
 }
 
 /** Starts an application with limits that change and the admin API under /limits, until the test is over. */
-export async function startAdmin(options: StartOptions = {}): Promise<AdminUnderTest> {
-  const { framework = frameworks[0], file = wholeFile, store = memoryStore(), admin = {} } = options
+export async function startAdmin(options: StartOptions = {}) {
+  const {
+    framework = express5Driver,
+    file = wholeFile,
+    store = memoryStore(),
+    admin = {},
+  } = options
   const { policies } = await openInTest(file, store)
   const metrics = collectMetrics({ store })
   onTestFinished(() => metrics.close())
@@ -121,45 +104,45 @@ export async function startAdmin(options: StartOptions = {}): Promise<AdminUnder
     ...{ policies, store, observers: [metrics], values: { plan: headerOf('x-plan') } },
     keys: isNamed ? { ...keys, ...moreKeys } : keys,
   }
-  const running = await framework?.start({
-    limits: [limits as never],
-    mounts: [['/limits', createAdmin(all)]],
-  })
-  if (!running) throw new Error('there is no framework')
-  onTestFinished(() => running.close())
-  const { port } = running
-  const call: AdminUnderTest['call'] = (method, path, asked) => callApi(port, method, path, asked)
+  const mounts = [['/limits', createAdmin(all)]] as const
+  const { port, close } = await framework.start({ limits: [limits as never], mounts })
+  onTestFinished(close)
+
+  /** Asks the API, and checks the answer against openapi.json. */
+  async function call(
+    method: 'GET' | 'POST',
+    path: string,
+    { body, headers = {}, text = JSON.stringify(body) }: CallOptions = {},
+  ) {
+    const sent: Record<string, string> =
+      method === 'POST' ? { 'content-type': 'application/json', 'x-sluice-admin': '1' } : {}
+    const found = await ask(port, `/limits/api/v1/${path}`, {
+      ...{ method, headers: { ...sent, ...headers } },
+      ...(method === 'POST' && { body: text ?? '' }),
+    })
+    const value = found.body === '' ? undefined : JSON.parse(found.body)
+    checkAnswer(method, path, found.status, value)
+    const { status, field } = found
+    return { status, body: value, etag: field('etag'), field }
+  }
+
   return {
     ...{ port, policies, metrics, queue, store, call },
-    async visit(name, company = 'acme', plan = '') {
-      const headers = { 'x-user': name, 'x-tenant': company, 'x-plan': plan }
+    /** Asks the application behind the limiter. */
+    async visit(user: string, company = 'acme', plan = '') {
+      const headers = { 'x-user': user, 'x-tenant': company, 'x-plan': plan }
       return (await ask(port, '/', { headers })).status
     },
-    look: (key) => call('POST', 'keys/lookup', { body: { key } }),
-    act: (action, body) => call('POST', `keys/${action}`, { body: { reason, ...body } }),
-    change(action, body, version = policies.version) {
+    look: (key: unknown) => call('POST', 'keys/lookup', { body: { key } }),
+    /** Acts on keys, for a reason: `reset`. */
+    act: (action: string, body: object) =>
+      call('POST', `keys/${action}`, { body: { reason, ...body } }),
+    /** Changes policies, for a reason: `changes`, `rollback` or `kill`. @param version that is replaced */
+    change(action: string, body: object, version = policies.version) {
       const headers = { 'if-match': `"${version}"` }
       return call('POST', `policies/${action}`, { headers, body: { reason, ...body } })
     },
   }
-}
-
-async function callApi(
-  port: number,
-  method: 'GET' | 'POST',
-  path: string,
-  { body, headers = {}, text = JSON.stringify(body) }: CallOptions = {},
-): Promise<Answered> {
-  const sent: Record<string, string> =
-    method === 'POST' ? { 'content-type': 'application/json', 'x-sluice-admin': '1' } : {}
-  const found = await ask(port, `/limits/api/v1/${path}`, {
-    ...{ method, headers: { ...sent, ...headers } },
-    ...(method === 'POST' && { body: text ?? '' }),
-  })
-  const value = found.body === '' ? undefined : JSON.parse(found.body)
-  checkAnswer(method, path, found.status, value)
-  const field = (name: string) => found.field(name)
-  return { status: found.status, body: value, etag: found.field('etag'), field }
 }
 
 const document = JSON.parse(readText('packages/admin/openapi.json'))

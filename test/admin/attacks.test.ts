@@ -55,8 +55,10 @@ describe('attacks on the admin API', () => {
     const { status, body } = await call('POST', 'keys/reset', { text: sent })
     expect(status, JSON.stringify(body)).toBe(400)
     expect(body.detail).not.toMatch(/[\r\n\u2028]/)
-    const { body: state } = await look('user ada')
-    expect(state.policies.some(({ used }: { used?: number }) => used === 1)).toBe(true)
+    expect((await look('user ada')).body).toMatchObject({
+      found: true,
+      policies: [{ used: 1 }, {}],
+    })
     expect(policies.file.overrides).toHaveLength(1)
     expect(Reflect.get({}, 'dryRun')).toBeUndefined()
   })
@@ -76,16 +78,12 @@ describe('attacks on the admin API', () => {
     await visit('sk_live_secret', 'hidden-tenant')
     const keys = ['user sk_live_secret', 'tenant hidden-tenant, user sk_live_secret']
     for (const key of keys) await act('reset', { key })
-    const lookup = await look({ user: 'sk_live_secret' })
-    const answers = [JSON.stringify(lookup.body)]
+    const answers = [JSON.stringify((await look({ user: 'sk_live_secret' })).body)]
     for (const { method, path } of Object.values(operations)) {
       const asked = path.replace('from=now', `from=${policies.version}`)
       if (method === 'GET') answers.push((await ask(port, `/limits/api/v1/${asked}`)).body)
     }
-    for (const answer of answers) {
-      expect(answer).not.toContain('sk_live_secret')
-      expect(answer).not.toContain('hidden-tenant')
-    }
+    for (const answer of answers) expect(answer).not.toMatch(/sk_live_secret|hidden-tenant/)
   })
 
   it('reach the identity that they name, whatever delimiters are in it', async () => {
@@ -148,8 +146,7 @@ describe.each(frameworks)('a body that does not come, in $name', (framework) => 
     const drip = setInterval(() => socket.write(' '), 10)
     onTestFinished(() => clearInterval(drip))
     socket.on('error', () => undefined)
-    const answer = text(socket).catch(() => '')
-    expect(await answer).toContain('HTTP/1.1 408')
+    expect(await text(socket)).toContain('HTTP/1.1 408')
     expect((await look('user ada')).body.found).toBe(true)
   })
 

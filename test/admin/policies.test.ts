@@ -1,4 +1,3 @@
-import type { Granted } from '@sluice/admin'
 import { describe, expect, it } from 'vitest'
 import { everything, startAdmin } from './admin-server.ts'
 import { storeKinds, storesIn } from './stores.ts'
@@ -19,8 +18,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
     expect(await visit('ada')).toBe(429)
     const headers = { 'if-match': before.etag ?? '' }
     const body = { ...limitOf(6), reason }
-    const changed = await call('POST', 'policies/changes', { headers, body })
-    expect(changed.body).toMatchObject({
+    expect((await call('POST', 'policies/changes', { headers, body })).body).toMatchObject({
       ...{ dryRun: false, number: 1, version: started.policies.version },
       differences: [{ path: 'policies.burst.limit', from: 5, to: 6, newCount: false }],
     })
@@ -62,8 +60,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
     ])
     expect(policies.version).toBe(version)
     expect((await call('GET', 'audit')).body.records).toHaveLength(1)
-    const killed = await started.change('kill', { kill: 'off', dryRun: true })
-    expect(killed.body).toMatchObject({
+    expect((await started.change('kill', { kill: 'off', dryRun: true })).body).toMatchObject({
       differences: [{ path: 'kill', from: 'none', to: 'off' }],
       affected: { known: false },
     })
@@ -134,16 +131,15 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
   })
 
   it('show no identity to those who may only read', async () => {
-    const who: { now: Granted } = { now: everything }
-    const admin = { authorize: () => who.now }
+    let granted = everything
+    const admin = { authorize: () => granted }
     const started = await startAdmin({ store: await emptyStore(), admin })
     const { call, policies } = started
     const first = policies.version
     const value = { key: { user: 'sk_live_ada' }, limit: 9 }
     await started.change('changes', { set: [{ policy: 'burst', field: 'override', value }] })
-    who.now = { actor: 'eve', may: ['read'] }
-    const paths = ['policies', `policies/diff?from=${first}`]
-    for (const path of [...paths, 'audit']) {
+    granted = { actor: 'eve', may: ['read'] }
+    for (const path of ['policies', `policies/diff?from=${first}`, 'audit']) {
       const { status, body } = await call('GET', path)
       expect(status).toBe(200)
       expect(JSON.stringify(body)).not.toMatch(/sk_live_ada|vip/)
@@ -151,8 +147,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
   })
 
   it('answer 304 while nothing has changed, and never after a change', async () => {
-    const started = await startAdmin({ store: await emptyStore() })
-    const { call, policies } = started
+    const { call, policies } = await startAdmin({ store: await emptyStore() })
     const { etag = '' } = await call('GET', 'policies')
     const again = () => call('GET', 'policies', { headers: { 'if-none-match': etag } })
     expect((await again()).status).toBe(304)
@@ -166,7 +161,6 @@ it('policies by the admin API are said to be missing where there are none', asyn
   for (const path of ['policies', 'fleet']) {
     expect((await call('GET', path)).status, path).toBe(404)
   }
-  expect((await call('GET', 'session')).body.features).toMatchObject({
-    ...{ policies: false, changes: false, keys: false },
-  })
+  const { features } = (await call('GET', 'session')).body
+  expect(features).toMatchObject({ policies: false, changes: false, keys: false })
 })

@@ -6,20 +6,15 @@ import { it } from '../support/redis-test.ts'
 
 export const storeKinds = ['memory', 'redis'] as const
 
-/**
- * Has one Redis for the tests of a file.
- * @returns a function that makes an empty store, or with 'of another process' one beside it
- */
-export function storesIn(
-  kind: (typeof storeKinds)[number],
-): (which?: 'of another process') => Promise<Store> {
+/** Has one Redis for the tests of a file. @returns what makes an empty store, or with 'of another process' one beside it */
+export function storesIn(kind: (typeof storeKinds)[number]) {
   let client: Redis
   if (kind === 'redis') {
     it.beforeAll(({ client: opened }) => {
       client = opened
     })
   }
-  return async (which) => {
+  return async (which?: 'of another process'): Promise<Store> => {
     if (kind === 'memory') return memoryStore()
     if (which) {
       const other = client.duplicate()

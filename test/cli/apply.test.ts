@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { storeKinds, storesIn } from '../admin/stores.ts'
-import { atTerminal } from './at-terminal.ts'
 import { startFleet } from './fleet-server.ts'
+import { atTerminal } from './run-sluice.ts'
 import { testFiles } from './test-files.ts'
 
 const because = ['--reason', 'a test']
@@ -27,11 +27,10 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
     const fleet = await startFleet({ store: await newStore(), file: deployed })
     return {
       ...fleet,
-      atTerminal: (answer: () => string | Promise<string>) =>
-        atTerminal(['apply', file, ...because], {
-          env: { SLUICE_ADMIN_URL: fleet.url, SLUICE_ADMIN_TOKEN: 'token-of-ops' },
-          answer,
-        }),
+      atTerminal(answer: () => string | Promise<string>) {
+        const env = { SLUICE_ADMIN_URL: fleet.url, SLUICE_ADMIN_TOKEN: 'token-of-ops' }
+        return atTerminal(['apply', file, ...because], { env, answer })
+      },
       /** Applies the deployed file with other texts in it. */
       async apply(changes: Readonly<Record<string, string>>, ...args: readonly string[]) {
         const text = Object.entries(changes).reduce((before, [from, to]) => {
@@ -54,13 +53,11 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
       'limit: 50 }':
         'limit: 60 }\n  - { policy: burst, key: { user: new }, limit: 1, until: 2096-12-31T23:59:59Z }',
     }
-    const dry = await apply(changes, '--dry-run')
-    expect(dry.stdout).toContain('policies.burst.limit: 5 → 8')
+    expect((await apply(changes, '--dry-run')).stdout).toContain('policies.burst.limit: 5 → 8')
     expect(policies.state.entries).toEqual([])
     const { number } = policies.state
     const { exitCode, stdout } = await apply(changes, '--yes')
-    expect(exitCode).toBe(0)
-    expect(stdout).toMatch(/^Version \S+ is in force:\n/)
+    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^Version \S+ is in force:\n/)])
     expect(policies.state.number).toBe(number + 1)
     const now = [{ limit: 8 }, { burst: 300 }, { mode: 'enforce' }, { enforce: { share: 0.9 } }]
     expect(policies.file.policies).toMatchObject(now)
@@ -122,16 +119,14 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
     expect(stderr).toContain('needs a deploy: routes./health')
     expect(stderr).toContain('Nothing was changed')
     expect(limits()?.[0]).toBe(5)
-    const partial = await apply(changes, '--yes', '--partial')
-    expect(partial.exitCode).toBe(0)
+    expect((await apply(changes, '--yes', '--partial')).exitCode).toBe(0)
     expect(limits()?.[0]).toBe(7)
   })
 
   it('changes nothing where the file is wrong', async () => {
     const { apply, policies, sluice } = await start()
     const wrong = await apply({ 'limit: 5, ': 'limit: -5, ' }, '--yes')
-    expect(wrong.exitCode).toBe(2)
-    expect(wrong.stderr).toContain(`${file}:4:`)
+    expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining(`${file}:4:`)])
     const none = await sluice(['apply', `${file}.none`, ...because])
     expect([none.exitCode, none.stderr]).toEqual([2, expect.stringContaining('cannot be read')])
     expect(policies.state.entries).toEqual([])
@@ -155,10 +150,8 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
   it('asks, and takes anything but yes for no', async () => {
     const { apply, policies, atTerminal } = await start()
     await apply({ 'limit: 5, ': 'limit: 6, ' }, '--dry-run')
-    const no = await atTerminal(() => '\r')
-    expect([no.exitCode, policies.state.entries]).toEqual([2, []])
-    const yes = await atTerminal(() => 'yes\r')
-    expect(yes.exitCode).toBe(0)
+    expect([(await atTerminal(() => '\r')).exitCode, policies.state.entries]).toEqual([2, []])
+    expect((await atTerminal(() => 'yes\r')).exitCode).toBe(0)
     expect(policies.state.entries).toMatchObject([{ value: 6 }])
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { atTerminal } from './at-terminal.ts'
 import { startFleet } from './fleet-server.ts'
+import { atTerminal } from './run-sluice.ts'
 
 describe('a secret that is asked for', () => {
   it('is not shown', async () => {
@@ -16,9 +16,9 @@ describe('a secret that is asked for', () => {
     ['Ctrl-C', '\u0003', 'Stopped'],
   ])('is left out by %s', async (_, typed, message) => {
     const ran = await atTerminal(['doctor'], { answer: () => typed })
-    expect(ran.exitCode).toBe(2)
-    expect(ran.stderr).toContain(message)
+    expect([ran.exitCode, ran.stderr]).toEqual([2, expect.stringContaining(message)])
   })
+
   it('is a token, if the API refuses a request without one', async () => {
     const { url } = await startFleet()
     const env = { SLUICE_ADMIN_URL: url }

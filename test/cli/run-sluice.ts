@@ -1,7 +1,8 @@
-import { Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { expect } from 'vitest'
 import { runCli } from '../../packages/cli/src/commands/run-cli.ts'
 import type { Terminal } from '../../packages/cli/src/terminal/terminal.ts'
+import { until } from '../support/until.ts'
 
 interface RunOptions {
   readonly stdin?: string | Buffer
@@ -29,15 +30,28 @@ export async function runSluice(args: readonly string[], options: RunOptions = {
   const { written, ...outputs } = captured({ isTTY, columns })
   const { signal } = new AbortController()
   const terminal = { stdin: Readable.from([Buffer.from(stdin)]), ...outputs, env, signal }
-  const exitCode = await runCli(args, terminal)
-  return { exitCode, ...written }
+  return { exitCode: await runCli(args, terminal), ...written }
+}
+
+interface Typing {
+  readonly env?: Terminal['env']
+  /** Called when the command asks something. @returns the keys that are pressed */
+  answer(): string | Promise<string>
+}
+
+/** Runs `sluice` on a terminal at which somebody answers one question. */
+export async function atTerminal(args: readonly string[], { env = {}, answer }: Typing) {
+  const { written, ...outputs } = captured({ isTTY: true })
+  const stdin = Object.assign(new PassThrough(), { isTTY: true })
+  const { signal } = new AbortController()
+  const running = runCli(args, { stdin, ...outputs, env: { NO_COLOR: '1', ...env }, signal })
+  await until('it asks', () => /not shown\): |\[y\/N\] /.test(written.stderr))
+  stdin.write(await answer())
+  return { exitCode: await running, ...written }
 }
 
 /** Runs a command that succeeds without a warning. @returns what it prints with --json */
-export async function reported<Report>(
-  args: readonly string[],
-  options?: RunOptions,
-): Promise<Report> {
+export async function reported<T>(args: readonly string[], options?: RunOptions): Promise<T> {
   const { exitCode, stdout, stderr } = await runSluice([...args, '--json'], options)
   expect([exitCode, stderr]).toEqual([0, ''])
   return JSON.parse(stdout)

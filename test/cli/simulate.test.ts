@@ -1,6 +1,6 @@
 import type { SimulationReport } from '@sluice/cli'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { runSluice } from './run-sluice.ts'
+import { describe, expect, it, vi } from 'vitest'
+import { reported, runSluice } from './run-sluice.ts'
 import { testFiles } from './test-files.ts'
 
 const { write } = testFiles('simulate')
@@ -128,14 +128,14 @@ describe('sluice simulate', () => {
     const lines = [{ at: 0, d: 300_000 }, { at: 200_000 }, { at: 300_000 }]
     // A lease of a minute is renewed for as long as the request runs.
     expect((await simulated(flight, lines)).totals).toMatchObject({ allowed: 2, denied: 1 })
-    const endless = lines.map(({ at }) => ({ at, d: undefined }))
-    const without = await simulated(flight, endless)
+    const without = await simulated(
+      flight,
+      lines.map(({ at }) => ({ at, d: undefined })),
+    )
     expect(without.totals.denied).toBe(0)
     expect(without.notes.join()).toContain(`3 requests have no duration, so 'flight' takes them`)
-    const queue = {
-      policies: [{ name: 'queue', algorithm: 'leaky-bucket', limit: 1, window: '1s', queue: 2 }],
-    }
-    const held = await simulated(queue, atTimes(0, 1, 2, 3))
+    const queue = { name: 'queue', algorithm: 'leaky-bucket', limit: 1, window: '1s', queue: 2 }
+    const held = await simulated({ policies: [queue] }, atTimes(0, 1, 2, 3))
     expect(held.totals).toMatchObject({ allowed: 3, delayed: 2, denied: 1 })
   })
 
@@ -144,9 +144,7 @@ describe('sluice simulate', () => {
       key: 'tenant',
       cost: { by: 'weight' },
       refundWhen: { by: 'failed' },
-      policies: [
-        { name: 'plan', limit: { tiers: { pro: 3 }, by: 'plan', default: 1 }, window: '1m' },
-      ],
+      policies: [{ ...one, limit: { tiers: { pro: 3 }, by: 'plan', default: 1 } }],
     }
     const lines = ['acme', 'acme', 'acme', 'beta', 'beta'].map((tenant, at) => ({
       ...{ at, tenant, plan: tenant === 'acme' ? 'pro' : 'free', weight: 2, s: 500 },
@@ -160,10 +158,8 @@ describe('sluice simulate', () => {
       'the tier of a request',
     ])
     const values = ['weight=field:weight', 'plan=field:plan', 'failed=status:500']
-    const known = await simulated(file, lines, [
-      ...tenant,
-      ...values.flatMap((value) => ['--value', value]),
-    ])
+    const given = values.flatMap((value) => ['--value', value])
+    const known = await simulated(file, lines, [...tenant, ...given])
     // Each response is refunded before the next request, and two units are more than `beta` may have.
     expect(known.totals).toMatchObject({ allowed: 3, denied: 2, clientsDenied: 1 })
     expect(known.notes).toEqual([])
@@ -192,23 +188,18 @@ describe('sluice simulate', () => {
     expect(totals).toMatchObject({ allowed: 1, denied: 1 })
   })
 
-  const absent = ['field:remote_user', 'header:x-user']
-  it.each(absent)(
-    'says that no request has the key %s, and warns of nothing else',
-    async (given) => {
-      const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
-      onTestFinished(() => warn.mockRestore())
-      const overrides = [{ policy: 'one', key: { user: 'acme' }, limit: 5 }]
-      const file = { key: 'user', policies: [one], overrides }
-      const lines = atTimes(0, 1, 2, 3, 4)
-      const { notes, totals } = await simulated(file, lines, ['--key', `user=${given}`])
-      expect(notes).toEqual([
-        `no request has a value for --key user=${given}; see how the log names it, or give --key user=ip`,
-      ])
-      expect(totals.denied).toBe(4)
-      expect(warn).not.toHaveBeenCalled()
-    },
-  )
+  it.each(['field:remote_user', 'header:x-user'])('says that no request has %s', async (given) => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    const overrides = [{ policy: 'one', key: { user: 'acme' }, limit: 5 }]
+    const file = { key: 'user', policies: [one], overrides }
+    const lines = atTimes(0, 1, 2, 3, 4)
+    const { notes, totals } = await simulated(file, lines, ['--key', `user=${given}`])
+    expect(notes).toEqual([
+      `no request has a value for --key user=${given}; see how the log names it, or give --key user=ip`,
+    ])
+    expect(totals.denied).toBe(4)
+    expect(warn).not.toHaveBeenCalled()
+  })
 
   it('refuses a key of the file that the log does not give, with the name', async () => {
     const { exitCode, stderr } = await run({ key: 'tenant', policies: [one] }, atTimes(0))
@@ -225,28 +216,23 @@ describe('sluice simulate', () => {
   })
 
   it('shows a progress bar on a terminal alone', async () => {
-    const shown = await run({ policies: [one] }, atTimes(0), [], true)
-    expect(shown.stderr).toMatch(/100% of \d+ B/)
-    expect(shown.stderr.endsWith('\r\u001b[2K')).toBe(true)
-    expect((await run({ policies: [one] }, atTimes(0))).stderr).toBe('')
+    const words = wordsOf({ policies: [one] }, atTimes(0))
+    const { stderr } = await runSluice(words, { isTTY: true })
+    expect(stderr).toMatch(/100% of \d+ B/)
+    expect(stderr.endsWith('\r\u001b[2K')).toBe(true)
+    expect((await runSluice(words)).stderr).toBe('')
   })
 })
 
-function run(file: object, lines: readonly Line[], args: readonly string[] = [], isTTY = false) {
+function wordsOf(file: object, lines: readonly Line[], args: readonly string[] = []) {
   const policies = write('sluice.yaml', JSON.stringify(file))
   const written = lines.map(({ at, ...rest }) =>
     JSON.stringify({ ip: '192.0.2.7', m: 'GET', p: '/', s: 200, d: 0, ...rest, t: begin + at }),
   )
   const log = write('access.log', written.join('\n'))
-  return runSluice(['simulate', log, '-p', policies, ...json, ...fields, ...args], { isTTY })
+  return ['simulate', log, '-p', policies, ...json, ...fields, ...args]
 }
 
-async function simulated(
-  file: object,
-  lines: readonly Line[],
-  args: readonly string[] = [],
-): Promise<SimulationReport> {
-  const { exitCode, stdout, stderr } = await run(file, lines, [...args, '--json'])
-  expect([exitCode, stderr]).toEqual([0, ''])
-  return JSON.parse(stdout)
-}
+type Words = Parameters<typeof wordsOf>
+const run = (...words: Words) => runSluice(wordsOf(...words))
+const simulated = (...words: Words) => reported<SimulationReport>(wordsOf(...words))

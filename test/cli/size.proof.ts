@@ -13,16 +13,12 @@ const { write } = testFiles('size')
 /** A million, the number of the docs, takes minutes of CI: SLUICE_TEST_IDENTITIES=1000000. */
 const identities = Number(process.env.SLUICE_TEST_IDENTITIES ?? 250_000)
 const linesPerPiece = 10_000
-/**
- * A heap that so many identities fit into, beside 160 MB for the program and the requests that wait
- * for their order: 448 MB for a million. A process that needs more of it ends with an error.
- */
+/** The heap of the process, which ends with an error if it needs more: 448 MB for a million identities. */
 const heapMegabytes = 160 + Math.ceil(identities * 0.000288)
 
 describe('a log of many identities', () => {
   it('is replayed in bounded memory, and nobody is forgotten', { timeout: 600_000 }, async () => {
-    const file = 'policies:\n  - { name: once, limit: 1, window: 1d }\n'
-    const policies = write('sluice.yaml', file)
+    const policies = write('sluice.yaml', 'policies:\n  - { name: once, limit: 1, window: 1d }\n')
     const noted = write(
       'note.mjs',
       `process.on('exit', () => { const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage(); console.error(JSON.stringify({ cpuMs: (userCPUTime + systemCPUTime) / 1000, maxRSS })) })`,

@@ -17,15 +17,13 @@ describe('the arguments of fetch', () => {
       seen.push(new Request(input, init).headers.get('X-Trace'))
       return seen.length === 1 ? new Response('', refusal(1)) : new Response()
     }
-    const init = { headers: headers() as [string, string][] }
-    await settled(createFetch({ fetch })(url, init))
+    await settled(createFetch({ fetch })(url, { headers: headers() as [string, string][] }))
     expect(seen).toEqual(['a', 'a'])
   })
 
   it('may have a Request for their init', async () => {
     const api = scriptedApi(refusal(1), {})
-    const init = new Request(url, { method: 'DELETE' })
-    await settled(createFetch({ fetch: api.fetch })(url, init))
+    await settled(createFetch({ fetch: api.fetch })(url, new Request(url, { method: 'DELETE' })))
     expect(api.sent.map(({ method }) => method)).toEqual(['DELETE', 'DELETE'])
   })
 
@@ -93,8 +91,7 @@ describe('a fetch of another make', () => {
       const response = new Response('', bodies.length === 1 ? refusal(1) : {})
       return Object.defineProperty(response, 'body', { value: body })
     }
-    const response = await settled(createFetch({ fetch })(url))
-    expect(response.status).toBe(200)
+    expect((await settled(createFetch({ fetch })(url))).status).toBe(200)
     expect(bodies.map(({ destroyed }) => destroyed)).toEqual([true, false])
   })
 

@@ -39,8 +39,7 @@ describe('the document of a refusal', () => {
     const fetch = createFetch({ fetch: api.fetch })
     const first = fetch(`${origin}/items`)
     await vi.advanceTimersByTimeAsync(10)
-    const second = fetch(`${origin}/items`)
-    const responses = await settled(Promise.all([first, second]))
+    const responses = await settled(Promise.all([first, fetch(`${origin}/items`)]))
     expect(responses.map(({ status }) => status)).toEqual([200, 200])
     expect(api.timesMs).toHaveLength(3)
     expect(Math.min(...api.timesMs.slice(1))).toBe(30_000)
@@ -50,8 +49,7 @@ describe('the document of a refusal', () => {
   it('that never comes is waited for a second, where the answer is the last', async () => {
     const api = refusing(silence)
     const startMs = performance.now()
-    const call = createFetch({ fetch: api.fetch, retries: 0 })(`${origin}/items`)
-    const refused = await settled(call)
+    const refused = await settled(createFetch({ fetch: api.fetch, retries: 0 })(`${origin}/items`))
     expect(refused.status).toBe(429)
     expect(performance.now() - startMs).toBe(1000)
     expect(refused.bodyUsed).toBe(false)
@@ -132,8 +130,7 @@ describe('the document of a refusal', () => {
       ['it lists another policy', { body: naming('day') }],
       ['it lists none', { body: '{}' }],
     ])('is waited for all the same where %s', async (_, script) => {
-      const refusal = { status: 429, headers: full, body: naming('points'), ...script }
-      const api = scriptedApi(refusal, {})
+      const api = scriptedApi({ status: 429, headers: full, body: naming('points'), ...script }, {})
       const call = createFetch({ fetch: api.fetch })(`${origin}/graphql`)
       expect((await settled(call)).status).toBe(200)
       expect(api.times()).toEqual([0, 60_000])
@@ -158,8 +155,7 @@ describe('the document of a refusal', () => {
     await fetch(`${origin}/cheap`)
     const refused = fetch(`${origin}/costly`)
     await vi.advanceTimersByTimeAsync(10)
-    const held = fetch(`${origin}/cheap`)
-    await settled(Promise.all([refused, held]))
+    await settled(Promise.all([refused, fetch(`${origin}/cheap`)]))
     expect(timesMs).toEqual([0, 0, 500])
   })
 })

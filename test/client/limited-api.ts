@@ -24,15 +24,9 @@ export interface LimitedApiOptions {
 }
 
 /** An API with real limiters, by `Authorization`, at the other end of a faked network. */
-export function limitedApi({
-  policiesOf,
-  dialects = ['draft-11', 'legacy'],
-  latencyMs = 5,
-  spreadMs = 0,
-  cost = 1,
-  retryAfter,
-  bodyMs = 0,
-}: LimitedApiOptions) {
+export function limitedApi(options: LimitedApiOptions) {
+  const { policiesOf, dialects = ['draft-11', 'legacy'], retryAfter } = options
+  const { latencyMs = 5, spreadMs = 0, cost = 1, bodyMs = 0 } = options
   const store = memoryStore()
   const arrivals: Arrival[] = []
   const latency = () =>
@@ -43,11 +37,9 @@ export function limitedApi({
     request.signal.throwIfAborted()
     await latency()
     const { pathname: path } = new URL(request.url)
-    const policies = [...policiesOf(path)]
-    const limiter = createLimiter({ policies, store })
-    const decision = await limiter.consume(`client ${request.headers.get('Authorization')}`, {
-      cost,
-    })
+    const limiter = createLimiter({ policies: [...policiesOf(path)], store })
+    const key = `client ${request.headers.get('Authorization')}`
+    const decision = await limiter.consume(key, { cost })
     const headers = headersOf(decision, dialects)
     const status = decision.allowed ? 200 : 429
     arrivals.push({ atMs: performance.now(), path, status })

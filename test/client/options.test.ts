@@ -6,10 +6,7 @@ describe('an option that is wrong', () => {
 
   it.each<[unknown, string]>([
     [null, 'createFetch takes an object of options, but got null'],
-    [
-      { retrys: 2 },
-      "no option 'retrys' (did you mean 'retries'?); the options are fetch, retries,",
-    ],
+    [{ retrys: 2 }, "no option 'retrys' (did you mean 'retries'?); the options are fetch, r"],
     [{ retry: 2 }, "(did you mean 'retries'?)"],
     [{ maxRetries: 2 }, "(did you mean 'retries'?)"],
     [{ timeout: 2 }, "(did you mean 'maxTotalWaitMs'?)"],

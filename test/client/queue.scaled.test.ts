@@ -48,8 +48,8 @@ async function callAll(fetch: Fetch, plans: readonly Plan[]): Promise<Response[]
   const calls = plans.map(async ({ path, atMs, abortMs }) => {
     await new Promise((resolve) => setTimeout(resolve, atMs))
     const controller = new AbortController()
-    const timer =
-      abortMs === undefined ? undefined : setTimeout(() => controller.abort('late'), abortMs)
+    const abort = () => controller.abort('late')
+    const timer = abortMs === undefined ? undefined : setTimeout(abort, abortMs)
     try {
       const response = await fetch(origin + path, { signal: controller.signal })
       await response.text()
@@ -200,9 +200,7 @@ describe('whatever policies there are, and whoever is aborted', () => {
     await fc.assert(property, { numRuns: scaled(60, 300) })
   })
 
-  it('calls that wait long enough get through at about the rate of their policy', {
-    timeout: 90_000,
-  }, async () => {
+  it('calls that wait long enough get through at about the rate', { timeout: 90_000 }, async () => {
     const load = fc.record({
       limit: fc.integer({ min: 2, max: 40 }),
       // Headers tell whole seconds.

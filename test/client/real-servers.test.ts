@@ -51,8 +51,7 @@ function fastifyWith(register: (app: FastifyInstance) => PromiseLike<unknown>) {
 }
 
 const ours = { limit: 3, window: '2s' } as const
-const sluice = (own: { headers?: Dialect[] } = {}) =>
-  expressWith(() => rateLimit({ ...ours, ...own }))
+const sluice = (own: { headers?: Dialect[] }) => expressWith(() => rateLimit({ ...ours, ...own }))
 const others = { limit: 3, windowMs: 2000 }
 const ofExpress = (standardHeaders: 'draft-6' | 'draft-7' | 'draft-8') =>
   expressWith(() => expressRateLimit({ ...others, standardHeaders, legacyHeaders: false }))
@@ -60,7 +59,7 @@ const ofFastify = (own: object = {}) =>
   fastifyWith((app) => app.register(fastifyRateLimit, { max: 3, timeWindow: 2000, ...own }))
 
 const servers = Object.entries({
-  '@sluice/express': sluice(),
+  '@sluice/express': sluice({}),
   '@sluice/express, draft-7': sluice({ headers: ['draft-7'] }),
   '@sluice/express, draft-6': sluice({ headers: ['draft-6'] }),
   '@sluice/express, legacy': sluice({ headers: ['legacy'] }),

@@ -126,8 +126,7 @@ describe('waitFor', () => {
   it('follows to the result, which may have a Retry-After of its own', async () => {
     const response = new Response('result', { headers: { 'Retry-After': '9' } })
     Object.defineProperty(response, 'redirected', { value: true })
-    const fetch = async () => response
-    expect(await waited(fetch)).toBe(response)
+    expect(await waited(async () => response)).toBe(response)
   })
 
   it('asks through a client that waits as it is told', async () => {
@@ -138,13 +137,9 @@ describe('waitFor', () => {
   })
 
   it('calls its fetch as a function, as pages need it', async () => {
-    const seen: unknown[] = []
-    const fetch = async function (this: unknown) {
-      seen.push(this)
-      return new Response()
-    }
+    const fetch = vi.fn(async () => new Response())
     await waited(fetch)
-    expect(seen).toEqual([undefined])
+    expect(fetch.mock.contexts).toEqual([undefined])
   })
 
   it('follows a 202 that names another monitor', async () => {
@@ -170,8 +165,7 @@ describe('waitFor', () => {
     it('sends its headers to the origin of the answer', async () => {
       const { fetch, seen } = noting()
       const entries = Object.entries(headers).values()
-      const once = entries as unknown as [string, string][]
-      await waited(fetch, { headers: once })
+      await waited(fetch, { headers: entries as unknown as [string, string][] })
       expect(seen).toEqual([[monitor, 'Bearer a']])
     })
 
@@ -180,15 +174,13 @@ describe('waitFor', () => {
       const waiting = waitFor(accepted({ Location: foreign }), { fetch, headers })
       await expect(waiting).rejects.toThrow(/not of the origin of https:\/\/api.*sameOrigin/)
       expect(seen).toEqual([])
-      const options = { fetch, headers, sameOrigin: false }
-      await settled(waitFor(accepted({ Location: foreign }), options))
+      await settled(waitFor(accepted({ Location: foreign }), { fetch, headers, sameOrigin: false }))
       expect(seen).toEqual([[foreign, null]])
     })
 
     it('refuses to be led there by a monitor', async () => {
       const api = scriptedApi({ status: 202, headers: { Location: foreign } })
-      const waiting = waited(api.fetch)
-      await expect(waiting).rejects.toThrow('sameOrigin')
+      await expect(waited(api.fetch)).rejects.toThrow('sameOrigin')
       expect(api.sent).toHaveLength(1)
     })
 
@@ -231,13 +223,9 @@ describe('waitFor', () => {
   })
 
   it('is not held up by a poll that is not answered', async () => {
-    const signals: (AbortSignal | null | undefined)[] = []
-    const fetch: typeof globalThis.fetch = (_, init) => {
-      signals.push(init?.signal)
-      return new Promise(() => undefined)
-    }
+    const fetch = vi.fn<typeof globalThis.fetch>(() => new Promise(() => undefined))
     await expectPendingAt(7000, monitor, waited(fetch, { maxWaitMs: 7000 }))
-    expect(signals.map((signal) => signal?.aborted)).toEqual([true])
+    expect(fetch.mock.calls.map(([, init]) => init?.signal?.aborted)).toEqual([true])
   })
 
   it('is not held up by a client that waits as it is told', async () => {
@@ -299,8 +287,7 @@ describe('waitFor', () => {
   it('asks ever less often where it is told 0 for ever, and where intervalMs is 0', async () => {
     for (const headers of [{ 'Retry-After': '0' }, undefined]) {
       const api = scriptedApi({ status: 202, ...(headers && { headers }) })
-      const options = { fetch: api.fetch, intervalMs: 0, maxWaitMs: 600_000 }
-      const waiting = settled(waitFor(accepted({ Location: monitor, ...headers }), options))
+      const waiting = waited(api.fetch, { intervalMs: 0, maxWaitMs: 600_000 })
       await expect(waiting).rejects.toBeInstanceOf(StillPendingError)
       expect(api.sent.length).toBeLessThan(60)
     }
@@ -326,29 +313,20 @@ describe('waitFor', () => {
     ['of the other scheme', monitor.replace('https', 'http'), 2],
     ['elsewhere', 'https://api.example.com/machines/7', 1],
   ])('knows a redirect to itself from one to the result: %s', async (_, url, polls) => {
-    const sent: unknown[] = []
-    const fetch: typeof globalThis.fetch = async (input) => {
-      sent.push(input)
-      const isFirst = sent.length === 1
-      const response = new Response(isFirst ? '{"status":"running"}' : '{}', { headers: json })
-      return Object.defineProperties(response, {
-        redirected: { value: isFirst },
-        url: { value: url },
-      })
-    }
+    const first = new Response('{"status":"running"}', { headers: json })
+    Object.defineProperties(first, { redirected: { value: true }, url: { value: url } })
+    const fetch = vi.fn(async () => new Response('{}')).mockResolvedValueOnce(first)
     await waited(fetch)
-    expect(sent).toHaveLength(polls)
+    expect(fetch).toHaveBeenCalledTimes(polls)
   })
 
   it('gives up the body of each answer that is not the last, and leaves the 202 alone', async () => {
     const given: string[] = []
     const body = (name: string) => new ReadableStream({ cancel: () => void given.push(name) })
-    const answers = ['first', 'second'].map(
-      (name) => new Response(body(name), { headers: { 'Retry-After': '9' } }),
-    )
+    const headers = { 'Retry-After': '9' }
+    const answers = ['first', 'second'].map((name) => new Response(body(name), { headers }))
     const controller = new AbortController()
-    const job = accepted({ Location: monitor }, body('202'))
-    const waiting = waitFor(job, {
+    const waiting = waitFor(accepted({ Location: monitor }, body('202')), {
       fetch: async () => answers.shift() ?? new Response(),
       signal: controller.signal,
     })
@@ -369,25 +347,19 @@ describe('waitFor', () => {
     const onPending = (): void => {
       throw new Error('observed')
     }
-    const options = { fetch: async () => answer, onPending }
-    const waiting = settled(waitFor(accepted({ Location: monitor }), options))
-    await expect(waiting).rejects.toThrow('observed')
+    await expect(waited(async () => answer, { onPending })).rejects.toThrow('observed')
     expect(cancel).toHaveBeenCalledTimes(1)
   })
 
   it('leaves the result to the signal of the caller, and to no deadline', async () => {
     const controller = new AbortController()
-    const signals: AbortSignal[] = []
-    const fetch: typeof globalThis.fetch = async (_, init) => {
-      if (init?.signal) signals.push(init.signal)
-      return new Response()
-    }
-    const options = { fetch, signal: controller.signal, maxWaitMs: 5000 }
-    await settled(waitFor(accepted({ Location: monitor }), options))
+    const fetch = vi.fn<typeof globalThis.fetch>(async () => new Response())
+    const aborted = () => fetch.mock.calls.map(([, init]) => init?.signal?.aborted)
+    await waited(fetch, { signal: controller.signal, maxWaitMs: 5000 })
     await vi.advanceTimersByTimeAsync(10_000)
-    expect(signals.map(({ aborted }) => aborted)).toEqual([false])
+    expect(aborted()).toEqual([false])
     controller.abort()
-    expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+    expect(aborted()).toEqual([true])
   })
 
   it('takes a 500 for the end of a job, and asks a client by itself that does so', async () => {

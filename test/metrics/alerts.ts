@@ -23,13 +23,11 @@ interface AlertCases {
   readonly silent: Series | readonly Series[]
 }
 
-const requests = (result: string) =>
-  `sluice_requests_total{job="api",instance="a",result="${result}"}`
+const requests = (to: string) => `sluice_requests_total{job="api",instance="a",result="${to}"}`
 const checks = (result: string, policy = 'p') =>
   `sluice_checks_total{job="api",policy="${policy}",result="${result}"}`
 const ratio = (le: string) => `sluice_used_ratio_bucket{job="api",policy="p",le="${le}"}`
-const limit = (instance: string) =>
-  `sluice_policy_limit{job="api",instance="${instance}",policy="p"}`
+const limit = (of: string) => `sluice_policy_limit{job="api",instance="${of}",policy="p"}`
 const info = (instance: string, version: string) =>
   `sluice_policy_info{job="api",instance="${instance}",policy="p",version="${version}"}`
 const on = (name: string) => `${name}{job="api",instance="a"}`

@@ -11,8 +11,7 @@ fakeTime()
 describe('the bounds of metrics', () => {
   it('have 200 routes and 2,000 series at most, and count what becomes other', async () => {
     const metrics = collectMetrics()
-    const limiter = createLimiter({ name: 'api', limit: 1, window: '1m' })
-    const decision = await limiter.consume('a')
+    const decision = await createLimiter({ name: 'api', limit: 1, window: '1m' }).consume('a')
     const event = { decision, checks: [], request: undefined, policy: undefined, key: undefined }
     const rest = { digest: undefined, answeredBy: 'memory', durationMs: 1, isQueued: false }
     for (let i = 0; i < 5_000; i += 1) {
@@ -44,8 +43,7 @@ describe('the bounds of metrics', () => {
     }
     expect(await jobs('other', 'done')).toBeGreaterThan(1_800)
     for (let i = 0; i < 500; i += 1) metrics.onEvent({ type: `made-up-${i}`, queue: 'new' })
-    const families = await metrics.read()
-    const sizes = families.map(({ samples }) => samples.length)
+    const sizes = (await metrics.read()).map(({ samples }) => samples.length)
     expect(Math.max(...sizes)).toBe(2_000)
     expect(await jobs('other', 'other')).toBeGreaterThan(400)
   })

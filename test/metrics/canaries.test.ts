@@ -38,6 +38,7 @@ it('no identity, key or secret is in metrics, logs, traces or Redis', async ({ c
   const log: unknown[] = []
   const denials = denialLog({ sink: (record) => void log.push(record) })
 
+  const ofTenant = tenant((native: express.Request) => native.get('x-tenant'))
   const app = express()
   app.set('trust proxy', true)
   app.use((_incoming, response, next) => {
@@ -57,26 +58,19 @@ it('no identity, key or secret is in metrics, logs, traces or Redis', async ({ c
         { name: 'by-address', limit: 2, window: '1m' },
         { name: 'by-key', limit: 3, window: '1m', key: apiKey() },
         { name: 'by-user', limit: 3, window: '1m', key: user(() => 'canary-user') },
-        {
-          name: 'by-tenant',
-          limit: 3,
-          window: '1m',
-          key: tenant((native: express.Request) => native.get('x-tenant')),
-        },
+        { name: 'by-tenant', limit: 3, window: '1m', key: ofTenant },
         { limit: 3, window: '1m', mode: 'shadow' },
       ],
     }),
     (_incoming, response) => void response.send('ok'),
   )
+  const who = { 'X-Forwarded-For': '203.0.113.77', 'X-Tenant': 'canary-tenant' }
+  const secrets = { Authorization: 'Bearer canary-token', Cookie: 'session=canary-cookie' }
   for (let i = 0; i < 8; i += 1) {
     await request(app)
       .get(`/customers/canary-path-${i}?api_key=canary-query`)
-      .set('X-API-Key', `canary-key-${'x'.repeat(i * 20)}`)
-      .set('X-Forwarded-For', '203.0.113.77')
-      .set('X-Tenant', 'canary-tenant')
+      .set({ ...who, ...secrets, 'X-API-Key': `canary-key-${'x'.repeat(i * 20)}` })
       .set('Idempotency-Key', i < 2 ? 'canary-idempotency' : `canary-idempotency-${i}`)
-      .set('Authorization', 'Bearer canary-token')
-      .set('Cookie', 'session=canary-cookie')
   }
   await until('the fleet is known', () => {
     return metrics.topKeys({ policy: 'by-key' })?.scope === 'fleet'

@@ -210,8 +210,6 @@ it.each([
 
 /** What `sluice_checks_total` counts, by policy and result. */
 function checksIn(families: readonly Family[]): Record<string, number> {
-  const checks = families.find(({ name }) => name === 'sluice_checks_total')
-  return Object.fromEntries(
-    checks?.samples.map(({ labels, value }) => [labels.join(' '), value]) ?? [],
-  )
+  const { samples = [] } = families.find(({ name }) => name === 'sluice_checks_total') ?? {}
+  return Object.fromEntries(samples.map(({ labels, value }) => [labels.join(' '), value]))
 }

@@ -3,12 +3,7 @@ import { filesUnder, readText } from '../support/workspace.ts'
 interface Panel {
   readonly title: string
   readonly description: string
-  readonly gridPos: {
-    readonly x: number
-    readonly y: number
-    readonly w: number
-    readonly h: number
-  }
+  readonly gridPos: Readonly<Record<'x' | 'y' | 'w' | 'h', number>>
   readonly targets: readonly { readonly expr: string; readonly legendFormat: string }[]
 }
 
@@ -22,9 +17,7 @@ interface Variable {
 export interface Dashboard {
   readonly uid: string
   readonly links: readonly object[]
-  readonly annotations: {
-    readonly list: readonly { readonly name: string; readonly expr: string }[]
-  }
+  readonly annotations: { readonly list: readonly Readonly<Record<'name' | 'expr', string>>[] }
   readonly templating: { readonly list: readonly Variable[] }
   readonly panels: readonly Panel[]
 }

@@ -11,13 +11,9 @@ export async function everyMetric(connect: (metrics: Metrics) => void): Promise<
   const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', penalty, observers })
   for (let i = 0; i < 4; i += 1) await limiter.consume('canary')
 
-  const region = regionalStore({
-    region: 'eu',
-    local: memoryStore(),
-    global: memoryStore(),
-    shares: { eu: 0.4 },
-  })
-  createLimiter({ name: 'divided', limit: 10, window: '1m', store: region, observers })
+  const [local, global] = [memoryStore(), memoryStore()]
+  const store = regionalStore({ region: 'eu', local, global, shares: { eu: 0.4 } })
+  createLimiter({ name: 'divided', limit: 10, window: '1m', store, observers })
 
   metrics.onStoreCall({ requests: 1, checks: 2, startedAt: 0, durationMs: 3, failed: true })
   metrics.onResilience({ type: 'clock-skew', skewMs: 2_000 })

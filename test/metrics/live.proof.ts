@@ -57,10 +57,7 @@ describe('two processes of an API whose Redis is frozen for ten seconds', () => 
       return outage.every((name) => seen.has(name))
     }
     await until(`Alertmanager shows ${outage}`, allShown, { timeoutMs: 60_000 })
-    const noneShown = async () => {
-      const shown = await alertsShown()
-      return outage.every((name) => !shown.includes(name))
-    }
+    const noneShown = async () => !(await alertsShown()).some((name) => outage.includes(name))
     await until(`Alertmanager shows ${outage} no more`, noneShown, { timeoutMs: 60_000 })
     const printed = await example.printed(/^resolved: SluiceFallbackActive/m)
     for (const name of outage) expect(printed).toMatch(new RegExp(`^firing: ${name}: `, 'm'))
@@ -91,10 +88,7 @@ interface Found {
   readonly values?: readonly (readonly [time: number, value: string])[]
 }
 
-async function ask(
-  api: string,
-  query: Readonly<Record<string, string>>,
-): Promise<readonly Found[]> {
+async function ask(api: string, query: Readonly<Record<string, string>>) {
   const response = await fetch(`${prometheus}/api/v1/${api}?${new URLSearchParams(query)}`)
   const text = await response.text()
   if (!response.ok) throw new Error(`${query.query}: ${text}`)

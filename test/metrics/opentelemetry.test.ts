@@ -91,8 +91,7 @@ describe('traces() with the SDK', () => {
   })
 
   it('makes a span of each call to the store, of no one of the requests that it carries', () => {
-    const startedAt = Date.now()
-    const call = { requests: 3, checks: 6, startedAt, durationMs: 5, failed: true }
+    const call = { requests: 3, checks: 6, startedAt: Date.now(), durationMs: 5, failed: true }
     trace.getTracer('test').startActiveSpan('request', (span) => {
       traces({ trace }).onStoreCall(call)
       span.end()

@@ -23,22 +23,14 @@ export function limited(options: object = {}, ...own: Parameters<typeof collectM
 /** What Prometheus asks the page, and some of it otherwise. */
 export function pageRequest(own: Partial<HandlerRequest> = {}): HandlerRequest {
   return {
-    method: 'GET',
-    path: '/',
-    route: undefined,
-    ip: undefined,
-    header: () => 'text/plain',
-    native: {},
-    query: new URLSearchParams(),
-    originalPath: '/',
-    peer: undefined,
+    ...{ method: 'GET', path: '/', originalPath: '/', query: new URLSearchParams() },
+    ...{ route: undefined, ip: undefined, peer: undefined, native: {}, header: () => 'text/plain' },
     ...own,
   }
 }
 
 export async function scraped(metrics: Metrics, accept = 'text/plain'): Promise<string> {
-  const response = await metricsPage(metrics)(pageRequest({ header: () => accept }))
-  return String(response?.body)
+  return String((await metricsPage(metrics)(pageRequest({ header: () => accept })))?.body)
 }
 
 export async function seriesValue(metrics: Metrics, series: string): Promise<number | undefined> {

@@ -87,8 +87,7 @@ describe.each(dashboards)('the dashboard $uid', ({ uid, panels, templating, link
 
   it('has the marks and the links of all, under a name of its own', () => {
     expect(uid).toMatch(/^sluice-/)
-    expect(rest.annotations.list).toEqual(annotations)
-    expect(links).toEqual(dashboards[0]?.links)
+    expect([rest.annotations.list, links]).toEqual([annotations, dashboards[0]?.links])
     expect(JSON.stringify(links)).toMatch(/"url":"\$\{admin:raw\}"/)
   })
 

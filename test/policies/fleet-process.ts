@@ -3,7 +3,7 @@ import { createGuard } from '@sluice/http/adapter'
 import { openPolicies } from '@sluice/policies'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
-import { exchange } from '../http/exchange.ts'
+import { exactRouting, exchange } from '../http/exchange.ts'
 import { answerParent, tellParent } from '../support/child.ts'
 import type { FleetProtocol, FleetTold } from './fleet.ts'
 
@@ -28,11 +28,7 @@ const mixed: unknown[] = []
 let decided = 0
 const guard = createGuard<object>(
   {
-    policies,
-    store,
-    deadlineMs: 5_000,
-    fallback: memoryStore(),
-    key: () => 'one',
+    ...{ policies, store, deadlineMs: 5_000, fallback: memoryStore(), key: () => 'one' },
     ...(keyName && { keys: { [keyName]: () => 'two' } }),
     observers: {
       onDecision({ decision }) {
@@ -43,10 +39,7 @@ const guard = createGuard<object>(
       },
     },
   },
-  {
-    where: 'the fleet',
-    routing: { caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false },
-  },
+  { where: 'the fleet', routing: exactRouting },
 )
 
 let isRunning = true

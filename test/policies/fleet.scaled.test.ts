@@ -32,9 +32,8 @@ async function start(count = 3): Promise<FleetProcess> {
 }
 
 async function inForce(number: number): Promise<void> {
-  await until(`changes ${number} are in force`, () =>
-    fleet.every((each) => each.newest() >= number),
-  )
+  const isInForce = () => fleet.every((each) => each.newest() >= number)
+  await until(`changes ${number} are in force`, isInForce)
 }
 
 describe('a fleet whose policies change', () => {
@@ -47,8 +46,7 @@ describe('a fleet whose policies change', () => {
       changes.push({ number: numberOf(version), at })
       await sleep(scaled(300, 150))
     }
-    const last = changes.at(-1)?.number ?? 0
-    await inForce(last)
+    await inForce(changes.at(-1)?.number ?? 0)
     const delays = changes
       .flatMap(({ number, at }) => fleet.map((each) => (each.inForceAt(number) ?? Infinity) - at))
       .sort((one, other) => one - other)
@@ -93,8 +91,7 @@ describe.runIf(isProof)('a fleet with faults', () => {
   }, 180_000)
 
   it('runs the file without Redis, and has the kill switch of the environment', async () => {
-    const nobody = 'redis://127.0.0.1:1'
-    fleet = await startFleet([[path, nobody]], { SLUICE_KILL_SWITCH: 'shadow' })
+    fleet = await startFleet([[path, 'redis://127.0.0.1:1']], { SLUICE_KILL_SWITCH: 'shadow' })
     await writeFile(path, both(7))
     await until('the new file is in force', () => {
       return (fleet[0]?.told.filter(({ type }) => type === 'version').length ?? 0) >= 2

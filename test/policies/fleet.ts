@@ -8,10 +8,7 @@ export interface FleetReport {
   /** Limits of decisions by two versions at once. */
   readonly mixed: readonly unknown[]
   readonly used: readonly number[]
-  readonly status: {
-    readonly fleet: readonly { readonly version: string }[]
-    readonly number: number
-  }
+  readonly status: { readonly fleet: readonly { version: string }[]; readonly number: number }
 }
 
 export type FleetProtocol = {
@@ -59,9 +56,6 @@ export type FleetProcess = Awaited<ReturnType<typeof startFleet>>[number]
 
 /** A file of two policies with one limit. `more` is added to the fields of each. */
 export function both(limit: number, more = ''): string {
-  const window = 'window: 1h, algorithm: fixed-window'
-  const lines = ['one', 'other'].map(
-    (name) => `  - { name: ${name}, limit: ${limit}, ${window}${more} }`,
-  )
-  return `policies:\n${lines.join('\n')}`
+  const rest = `limit: ${limit}, window: 1h, algorithm: fixed-window${more}`
+  return `policies:\n  - { name: one, ${rest} }\n  - { name: other, ${rest} }`
 }

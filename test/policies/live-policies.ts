@@ -11,8 +11,7 @@ import { policyFolder } from './policy-folder.ts'
 export const note = { author: 'ada', reason: 'a test' }
 
 /** A file of one policy, which counts all requests of an address. */
-export const burst = (limit: number): string =>
-  `policies: [{ name: burst, limit: ${limit}, window: 1h }]`
+export const burst = (limit: number) => `policies: [{ name: burst, limit: ${limit}, window: 1h }]`
 
 /** Has policies look for changes every 50 ms in the tests of a file, and not every second. */
 export function pollOften(): void {
@@ -57,15 +56,14 @@ export async function openInTest(
 
 type Opened = Awaited<ReturnType<typeof openInTest>>
 
-type Ask = (headers?: Readonly<Record<string, string>>, path?: string) => Promise<number>
-
 /** An application of Express behind policies. @returns what asks it, for a status */
 export function expressOf(
   { policies, store }: Opened,
   own: Pick<RateLimitOptions, 'keys' | 'values'> = {},
-): Ask {
+) {
   const app = express()
   app.use(rateLimit({ policies, store, ...own }))
   app.use((_request, response) => void response.send('ok'))
-  return async (headers = {}, path = '/') => (await request(app).get(path).set(headers)).status
+  return async (headers: Readonly<Record<string, string>> = {}, path = '/') =>
+    (await request(app).get(path).set(headers)).status
 }

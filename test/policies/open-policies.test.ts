@@ -17,15 +17,20 @@ async function app(text: string) {
 }
 
 describe('openPolicies', () => {
-  it('decides by the file, and by the next file without losing a count', async () => {
-    const { change, ask } = await app(burst(2))
+  it('decides by the file and the next: another limit keeps the count, another window begins one', async () => {
+    const { change, policies, ask } = await app(burst(2))
     expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 429])
     await change(burst(3))
     expect([await ask(), await ask()]).toEqual([200, 429])
+    const before = policies.version
+    await change(burst(3).replace('1h', '2h'))
+    expect(await ask()).toBe(200)
+    const window = { path: 'policies.burst.window', from: '1h', to: '2h', newCount: true }
+    expect(await policies.diff(before)).toEqual([window])
   })
 
   it('reads the fields of earlier releases, with one warning for each', async () => {
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
     const removed = { githubExtras: true, idempotentRetries: 5 }
     const policies = [{ name: 'burst', limit: 1, window: '1h' }]
     const own = [{ name: 'own', limit: 9, window: '1h' }]
@@ -34,26 +39,6 @@ describe('openPolicies', () => {
     expect([await ask(), await ask(), await ask({}, '/r')]).toEqual([200, 429, 200])
     const warned = warn.mock.calls.map(([text]) => /has (\w+), which is ignored/.exec(text)?.[1])
     expect(warned.filter(Boolean).sort()).toEqual(Object.keys(removed))
-    warn.mockRestore()
-  })
-
-  it('changes a limit at run time, in force at the next request', async () => {
-    const { policies, ask } = await app(burst(1))
-    expect([await ask(), await ask()]).toEqual([200, 429])
-    await policies.set({ policy: 'burst', field: 'limit', value: 2 }, note)
-    expect([await ask(), await ask()]).toEqual([200, 429])
-    await policies.remove({ policy: 'burst', field: 'limit' }, note)
-    expect(await ask()).toBe(429)
-  })
-
-  it('begins a new count with another window or key, and keeps it with another limit', async () => {
-    const { change, policies, ask } = await app(burst(1))
-    expect([await ask(), await ask()]).toEqual([200, 429])
-    const before = policies.version
-    await change(`policies: [{ name: burst, limit: 1, window: 2h }]`)
-    expect([await ask(), await ask()]).toEqual([200, 429])
-    const window = { path: 'policies.burst.window', from: '1h', to: '2h', newCount: true }
-    expect(await policies.diff(before)).toEqual([window])
   })
 
   it('limits by tier, and has overrides for identities and patterns', async () => {
@@ -96,13 +81,13 @@ routes:
     const before = policies.version
     await spoil(burst(-1))
     expect(policies.version).toBe(before)
-    const { refused } = await policies.status()
-    expect(refused?.message).toContain('policies.yaml:1:34: policies[0].limit')
-    await spoil(`policies: [{ name: burst, limit: 5, window: 1h, key: nobody }]`)
-    expect((await policies.status()).refused?.message).toContain('nobody')
+    const message = async () => (await policies.status()).refused?.message
+    expect(await message()).toContain('policies.yaml:1:34: policies[0].limit')
+    await spoil(burst(5).replace('1h', '1h, key: nobody'))
+    expect(await message()).toContain('nobody')
     expect([await ask(), await ask()]).toEqual([200, 429])
     await change(burst(2))
-    expect((await policies.status()).refused).toBeUndefined()
+    expect(await message()).toBeUndefined()
   })
 
   it('rolls back, and keeps a history', async () => {
@@ -133,13 +118,17 @@ routes:
     expect((await policies.history())[0]?.reason).toBe(family)
   })
 
-  it('lists entries that hide a newer value of the file', async () => {
-    const { change, policies } = await app(burst(1))
-    await policies.set({ policy: 'burst', field: 'limit', value: 5 }, note)
-    await change(burst(7))
+  it('changes a limit at run time, lists what hides a newer value of the file, and removes it', async () => {
+    const { change, policies, ask } = await app(burst(7))
+    const entry = { policy: 'burst', field: 'limit' } as const
+    await policies.set({ ...entry, value: 1 }, note)
+    expect([await ask(), await ask()]).toEqual([200, 429])
+    await change(burst(2))
     const { entries } = await policies.status()
-    expect(entries).toEqual([{ policy: 'burst', field: 'limit', value: 5, hides: 7 }])
-    expect(await policies.export()).toContain('limit: 5')
+    expect(entries).toEqual([{ ...entry, value: 1, hides: 2 }])
+    expect(await policies.export()).toContain('limit: 1')
+    await policies.remove(entry, note)
+    expect([await ask(), await ask()]).toEqual([200, 429])
   })
 
   it.each<[value: number | string | object, message: string]>([
@@ -161,8 +150,7 @@ routes:
     const policies = await openPolicies({ file, store })
     onTestFinished(() => policies.close())
     expect(() => rateLimit({ policies, store })).toThrow("name a value 'size'")
-    const device = () => 'd'
-    const size = () => 3
+    const [device, size] = [() => 'd', () => 3]
     expect(() => rateLimit({ policies, store, keys: { device } })).toThrow("name a value 'size'")
     expect(() => rateLimit({ policies, store, values: { size } })).toThrow("name a key 'device'")
     const options = { policies, store, keys: { device }, values: { size } }

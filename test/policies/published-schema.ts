@@ -22,10 +22,7 @@ const below: Readonly<Record<string, readonly string[]>> = {
 /** Parts that are shorter are written out. */
 const minLength = 150
 
-/**
- * The JSON Schema of policy files (2020-12), as it is shipped in `schema.json`. Parts that occur
- * more than once stand in `$defs`.
- */
+/** The JSON Schema of policy files (2020-12), as it is shipped in `schema.json`. Parts that occur more than once stand in `$defs`. */
 export function publishedSchema(entriesOf: OptionEntries): object {
   const schema = described(fileSchema, entriesOf, ofGuards)
   const counts = new Map<string, number>()
@@ -64,11 +61,7 @@ export function publishedSchema(entriesOf: OptionEntries): object {
 }
 
 /** Adds to the fields of a schema the sentences and the defaults of the options that they are. */
-function described(
-  schema: object,
-  entriesOf: OptionEntries,
-  types: readonly string[],
-): Readonly<Record<string, unknown>> {
+function described(schema: object, entriesOf: OptionEntries, types: readonly string[]): object {
   const entries = entriesOf(types)
   /** Options whose default is that of the route or the guard around. */
   const outer = entriesOf(types === ofGuards ? [] : types === ofRoutes ? ofRoutes : ofGuards)

@@ -78,23 +78,13 @@ function changed(path: Path, change: (holder: object, last: string | number) => 
 
 const oddTexts = ['', 'x', '1s', '5', 'ip']
 const oddValues = [
-  -1,
-  0,
-  1,
-  1.5,
-  2 ** 53,
-  true,
-  false,
-  null,
-  [],
-  {},
-  ['ip'],
-  { by: 'x' },
-  { share: 2 },
+  ...[-1, 0, 1, 1.5, 2 ** 53, true, false, null, [], {}],
+  ...[['ip'], { by: 'x' }, { share: 2 }],
 ]
 const oddFields =
   'limit window burst algorithm mode name by default typo key until __proto__'.split(' ')
 
+const open = { enumerable: true, configurable: true, writable: true }
 const mutation = fc
   .tuple(
     fc.constantFrom(...paths),
@@ -106,13 +96,7 @@ const mutation = fc
     changed(path, (holder, last) => {
       if (kind === 'delete') Reflect.deleteProperty(holder, last)
       else if (kind === 'set') Reflect.set(holder, last, value)
-      else
-        Object.defineProperty(holder, field, {
-          value,
-          enumerable: true,
-          configurable: true,
-          writable: true,
-        })
+      else Object.defineProperty(holder, field, { value, ...open })
     }),
   )
 

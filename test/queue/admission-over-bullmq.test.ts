@@ -50,21 +50,17 @@ describe('an admission over BullMQ', () => {
   it('holds up nobody without a key where its Redis is frozen and nothing has to be queued', async () => {
     const { jobs, ask } = await startApi('overflow', IMPATIENT_MS)
     jobs.pause()
-    const plain = await ask()
-    expect(plain.status).toBe(200)
-    const keyed = await ask('"1"')
-    expect(keyed.status).toBe(503)
+    expect((await ask()).status).toBe(200)
+    expect((await ask('"1"')).status).toBe(503)
     jobs.resume()
     await until('the broker answers again', async () => (await ask('"1"')).status === 200)
   })
 
+  const memory = (max: number) => (jobs: RedisServer) => jobs.cli('CONFIG', 'SET', 'maxmemory', max)
+
   it.each<[string, (jobs: RedisServer) => unknown, (jobs: RedisServer) => unknown]>([
     ['frozen', (jobs) => jobs.pause(), (jobs) => jobs.resume()],
-    [
-      'refusing',
-      (jobs) => jobs.cli('CONFIG', 'SET', 'maxmemory', 1),
-      (jobs) => jobs.cli('CONFIG', 'SET', 'maxmemory', 0),
-    ],
+    ['refusing', memory(1), memory(0)],
     ['gone', (jobs) => jobs.kill(), ({ port }) => started({ port })],
   ])('is unavailable while its Redis is %s, and charges nothing', async (_how, breaks, mends) => {
     const { jobs, ask, left } = await startApi('always', IMPATIENT_MS)

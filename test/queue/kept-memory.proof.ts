@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm'
 import type { Duration } from '@sluice/core'
 import { type Broker, bullmqBroker, createQueue, createWorker, memoryBroker } from '@sluice/queue'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { raise } from '../support/raise.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
@@ -12,14 +13,11 @@ const megabyte = 1_000_000
 /** Longer than a slow machine needs for the jobs of a test, so that all of them are kept when the last has ended. */
 const retention = '10s'
 
-interface Load {
-  readonly jobs: number
-  readonly retention: Duration
-  readonly handler: () => unknown
-}
-
 /** Enqueues as fast as there is room, until all jobs have ended. */
-async function runAll(broker: Broker, { jobs, retention, handler }: Load): Promise<void> {
+async function runAll(
+  broker: Broker,
+  { jobs, retention, handler }: { jobs: number; retention: Duration; handler: () => unknown },
+) {
   const queue = createQueue({ broker, maxDepth: 20, maxDepthPerIdentity: 20, retention })
   const worker = createWorker({ broker, handler, attempts: 1, concurrency: 20 })
   for (let i = 0; i < jobs; ) {
@@ -40,8 +38,7 @@ describe('the memory that ended jobs take in Redis', { timeout: 90_000 }, () => 
     const broker = bullmqBroker({ connection: redis.url, deadlineMs: 10_000, ...options })
     onTestFinished(() => broker.close())
     const used = async (): Promise<number> => {
-      const info = String(await redis.cli('INFO', 'memory'))
-      return Number(/used_memory:(\d+)/.exec(info)?.[1])
+      return Number(/used_memory:(\d+)/.exec(String(await redis.cli('INFO', 'memory')))?.[1])
     }
     return { redis, broker, used }
   }
@@ -55,12 +52,7 @@ describe('the memory that ended jobs take in Redis', { timeout: 90_000 }, () => 
 
   it.each([
     ['results', () => payload],
-    [
-      'dead letters',
-      () => {
-        throw new Error('never')
-      },
-    ],
+    ['dead letters', () => raise('never')],
   ])('is as much as it may be: %s', async (_what, handler) => {
     const { redis, broker, used } = await setUp({ maxKeptBytes: 5 * megabyte })
     await redis.cli('CONFIG', 'SET', 'maxmemory', '20mb')

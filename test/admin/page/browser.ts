@@ -12,15 +12,10 @@ export async function startBrowser(): Promise<Browser | undefined> {
 
 export type WatchedPage = Awaited<ReturnType<typeof openPage>>
 
-interface PageOptions {
-  readonly width?: number
-  readonly scheme?: 'light' | 'dark'
-}
-
 export async function openPage(
   browser: Browser,
   url: string,
-  { width = 1280, scheme = 'light' }: PageOptions = {},
+  { width = 1280, scheme = 'light' }: { width?: number; scheme?: 'light' | 'dark' } = {},
 ) {
   const page = await browser.newPage({
     viewport: { width, height: 800 },
@@ -60,9 +55,7 @@ export async function hindrances(page: Page, part = 'html'): Promise<readonly st
   // As the debugger of the browser, which the policy of contents does not bind.
   await page.evaluate(axe.source)
   // A colour that is still changing has another contrast.
-  await page.evaluate(
-    'Promise.allSettled(document.getAnimations().map(({ finished }) => finished))',
-  )
+  await page.evaluate('Promise.allSettled(document.getAnimations().map((one) => one.finished))')
   return page.evaluate(`axe
     .run('${part}', { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
     .then(({ violations }) =>

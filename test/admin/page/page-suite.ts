@@ -12,11 +12,7 @@ interface PageSuite {
   text(words: string): Promise<void>
 }
 
-/**
- * Starts a browser, a Redis and an API for the tests of a file, and opens the page in each of them.
- * Tests are skipped where there is no Chrome; a test whose page has done what it must not do fails.
- * @param before is called before the page is opened
- */
+/** Opens the page in each test of a file, on a Redis and an API. A page that does what it must not do fails its test. */
 export function usePage(before?: (api: LimitedApi) => Promise<unknown>): PageSuite {
   const suite = {} as { -readonly [Part in keyof PageSuite]: PageSuite[Part] }
   suite.text = (words) => suite.watched.page.getByText(words).first().waitFor()

@@ -24,7 +24,7 @@ async function set(limit: number): Promise<string> {
 
 const login = (who: string) => suite.api.ask('POST', '/login', { 'x-user': who })
 
-describe('each view', () => {
+describe('each view', { timeout: 60_000 }, () => {
   it('shows what there is, without a hindrance for anybody, in light and dark', async () => {
     const { page } = suite.watched
     await exhaust('ada')
@@ -78,24 +78,20 @@ describe('each view', () => {
   it.each([
     [1024, 768],
     [360, 740],
-  ])(
-    'fits a screen of %d × %d, with every action in sight',
-    async (width, height) => {
-      const { page } = suite.watched
-      await exhaust('ada')
-      await set(4)
-      await page.setViewportSize({ width, height })
-      for (const name of views) {
-        await show(page, name)
-        await page.waitForTimeout(300)
-        expect(await page.evaluate(covered), name).toEqual([])
-        const spare = await page.evaluate('innerWidth - document.documentElement.scrollWidth')
-        expect(spare, name).toBeGreaterThanOrEqual(0)
-        expect(await hindrances(page), name).toEqual([])
-      }
-    },
-    60_000,
-  )
+  ])('fits a screen of %d × %d, with every action in sight', async (width, height) => {
+    const { page } = suite.watched
+    await exhaust('ada')
+    await set(4)
+    await page.setViewportSize({ width, height })
+    for (const name of views) {
+      await show(page, name)
+      await page.waitForTimeout(300)
+      expect(await page.evaluate(covered), name).toEqual([])
+      const spare = await page.evaluate('innerWidth - document.documentElement.scrollWidth')
+      expect(spare, name).toBeGreaterThanOrEqual(0)
+      expect(await hindrances(page), name).toEqual([])
+    }
+  })
 })
 
 describe('policies', () => {
@@ -150,8 +146,7 @@ describe('policies', () => {
   it('are changed by the keyboard alone; Escape leaves, and the focus returns', async () => {
     const { page } = suite.watched
     await show(page, 'Policies')
-    const button = page.getByRole('button', { name: 'Change login' })
-    await button.focus()
+    await page.getByRole('button', { name: 'Change login' }).focus()
     await page.keyboard.press('Enter')
     await page.getByRole('dialog').waitFor()
     await page.keyboard.press('Escape')

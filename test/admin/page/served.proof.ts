@@ -10,7 +10,7 @@ import { usePage } from './page-suite.ts'
 const suite = usePage()
 const { text } = suite
 
-describe('the page', () => {
+describe('the page', { timeout: 60_000 }, () => {
   it('says that it is offline, shows what it knew, and comes back', async () => {
     const { api, watched } = suite
     await text('Limited in the last two minutes')
@@ -26,28 +26,24 @@ describe('the page', () => {
     [403, 'You may not see this page.'],
     [429, 'Too many requests came from here.'],
     [302, 'Your session ended.'],
-  ])(
-    'stops asking after %d, and says how to go on',
-    async (status, words) => {
-      const { page, asked } = suite.watched
-      await text('Limited in the last two minutes')
-      await page.clock.install()
-      await page.route('**/api/v1/**', (route) => {
-        return route.fulfill({ status, headers: { Location: 'http://login.invalid/' } })
-      })
-      await text(words)
-      await text('Limited in the last two minutes')
-      const { length } = asked
-      await page.clock.runFor(60_000)
-      await show(page, 'Audit')
-      expect(asked.slice(length)).toEqual([])
-      expect(await page.getByRole('button', { name: 'Sign in again' }).count()).toBe(1)
-      await page.unroute('**/api/v1/**')
-      await page.getByRole('button', { name: 'Sign in again' }).click()
-      await page.getByRole('heading', { name: 'Audit', level: 1 }).waitFor()
-    },
-    60_000,
-  )
+  ])('stops asking after %d, and says how to go on', async (status, words) => {
+    const { page, asked } = suite.watched
+    await text('Limited in the last two minutes')
+    await page.clock.install()
+    await page.route('**/api/v1/**', (route) => {
+      return route.fulfill({ status, headers: { Location: 'http://login.invalid/' } })
+    })
+    await text(words)
+    await text('Limited in the last two minutes')
+    const { length } = asked
+    await page.clock.runFor(60_000)
+    await show(page, 'Audit')
+    expect(asked.slice(length)).toEqual([])
+    expect(await page.getByRole('button', { name: 'Sign in again' }).count()).toBe(1)
+    await page.unroute('**/api/v1/**')
+    await page.getByRole('button', { name: 'Sign in again' }).click()
+    await page.getByRole('heading', { name: 'Audit', level: 1 }).waitFor()
+  })
 
   it('asks nothing in a hidden tab, and asks for changes only', async () => {
     const { page, calls, asked } = suite.watched

@@ -78,8 +78,7 @@ describe('the traffic', () => {
       if (turn === 42) expect(history.traffic).toMatchObject(known)
     }
     // The first reports after an outage are not yet those of now.
-    const after = history.traffic?.points.slice(-2)
-    expect(after).toEqual([
+    expect(history.traffic?.points.slice(-2)).toEqual([
       [210, null, null, null, null],
       [215, 4, 0, 0, 0],
     ])
@@ -197,9 +196,7 @@ describe('the form of a policy', () => {
     expect(form.limits).toEqual(limits)
     const changed = { ...limits, 'tiers free': '700', [day]: '20' }
     const rules = [{ from: '08:00', limit: 20 }]
-    const value = {
-      ...{ ...limit, tiers: { free: 700, 'pro 2': { schedule: { ...schedule, rules } } } },
-    }
+    const value = { ...limit, tiers: { free: 700, 'pro 2': { schedule: { ...schedule, rules } } } }
     expect(entriesOf(tiered, { ...form, limits: changed })).toMatchObject([{ value }])
     expect(entriesOf(tiered, form)).toEqual([])
     const wrong = { ...limits, default: 'x' }
@@ -212,8 +209,7 @@ describe('the form of a policy', () => {
     ['share', ''],
     ['until', '2001-01-01T00:00'],
   ])('says what is wrong with the %s %j', (field, value) => {
-    const faults = faultsOf({ ...formOf(policy), [field]: value })
-    expect(Object.keys(faults)).toEqual([field])
+    expect(Object.keys(faultsOf({ ...formOf(policy), [field]: value }))).toEqual([field])
   })
 
   it('reads limits as people type them', () => {
@@ -223,11 +219,8 @@ describe('the form of a policy', () => {
 
   it('writes limits and keys as people read them', () => {
     const tiers = { tiers: { free: 600, pro: 6_000 }, by: 'plan', default: 60 }
-    expect([20, 'unlimited', tiers].map(limitText)).toEqual([
-      '20',
-      'unlimited',
-      '600 / 6,000 by plan',
-    ])
+    const texts = [20, 'unlimited', tiers].map(limitText)
+    expect(texts).toEqual(['20', 'unlimited', '600 / 6,000 by plan'])
     const key = { firstOf: ['user', { all: ['tenant', 'ip'] }] }
     expect([undefined, 'ip', key].map(keyText)).toEqual(['ip', 'ip', 'user or tenant + ip'])
   })
@@ -245,27 +238,23 @@ it('has a verdict of one span, without a sum, whose cause is first, and tells wh
     penalty,
   ]
   expect(byCause(policies).map(({ policy }) => policy)).toEqual(['penalty', 'login', 'burst'])
+  const known = { digest: '', found: true, inCode: [] }
   const words = (...changed: readonly KeyPolicy[]) =>
-    verdictOn({
-      ...{ digest: '', found: true, inCode: [] },
-      policies: [...policies.slice(0, 2), ...changed],
-    }).words
+    verdictOn({ ...known, policies: [...policies.slice(0, 2), ...changed] }).words
   expect(words(penalty)).toBe(
     'Blocked by penalty, for 4 min more: it blocks after 20 denied requests in 1 min. login denies it, for 14 min more. Denials within eleven minutes: penalty 2,788, login 408.',
   )
   const never: KeyPolicy = { ...of, policy: 'login', allowed: false, denied: {} }
-  const both = { digest: '', found: true, inCode: [], policies: [penalty, never] }
-  expect(verdictOn(both).words).toContain(' login denies it, and waiting cannot help.')
+  const both = verdictOn({ ...known, policies: [penalty, never] })
+  expect(both.words).toContain(' login denies it, and waiting cannot help.')
   // Of a penalty that only blocks by hand.
   const { retryAfterMs: _, withinMs: __, ...forEver } = penalty
   expect(words(forEver)).toMatch(/^Blocked by penalty, and waiting cannot help\. Denials within/)
   const unknown = policies.map(({ used: _, limit: __, allowed: ___, ...of }) => of)
-  const away = { digest: '', found: true, isAway: true, inCode: [], policies: unknown }
-  expect(verdictOn(away).words).toMatch(
-    /^Denied most by penalty lately\. .* The store is away, and/,
-  )
+  const away = verdictOn({ ...known, isAway: true, policies: unknown })
+  expect(away.words).toMatch(/^Denied most by penalty lately\. .* The store is away, and/)
   const inCode = [{ policy: 'reports', denied: 35 }]
-  expect(verdictOn({ digest: '', found: true, inCode, policies: policies.slice(0, 1) })).toEqual({
+  expect(verdictOn({ ...known, inCode, policies: policies.slice(0, 1) })).toEqual({
     tone: 'near',
     words:
       'No policy of the policy file denies it now. Policies set in the application’s code denied it within eleven minutes: reports 35.',
@@ -274,12 +263,8 @@ it('has a verdict of one span, without a sum, whose cause is first, and tells wh
 
 it('writes numbers with their units', () => {
   expect([0, 0.0004, 0.034, 0.5].map(percent)).toEqual(['0%', '<0.1%', '3.4%', '50%'])
-  expect([800, 2_400, 90_000, 86_400_000].map(duration)).toEqual([
-    '800 ms',
-    '2.4 s',
-    '1.5 min',
-    '1 d',
-  ])
+  const durations = [800, 2_400, 90_000, 86_400_000].map(duration)
+  expect(durations).toEqual(['800 ms', '2.4 s', '1.5 min', '1 d'])
   expect([0.006, 0.25, 12, 2_000].map(latency)).toEqual(['6 µs', '0.25 ms', '12 ms', '2 s'])
 })
 

@@ -7,10 +7,7 @@ const hours = 40
 /** A client whose name does what it can to be more than a name. */
 export const hostile = `</script><script>alert(1)</script><img src=x onerror=alert(1)>"'`
 
-/**
- * A report of 1,000 clients: client i has i requests in its busiest minute, and a tenth of that in
- * its busiest second.
- */
+/** A report of 1,000 clients: client i has i requests in its busiest minute, and a tenth of that in its busiest second. */
 export function sampleReport(): SimulationReport {
   const rates = Array.from({ length: 1_000 }, (_, index) => index + 1)
   const clientOf = (rate: number) => (rate === 1_000 ? hostile : `192.0.2.${rate}`)

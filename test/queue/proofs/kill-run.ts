@@ -4,11 +4,10 @@ import { bundledScript } from '../../support/bundled-script.ts'
 import { type Child, startChild } from '../../support/child.ts'
 import { mostWithin } from '../../support/most-within.ts'
 import { startRabbitmq } from '../../support/rabbitmq-server.ts'
-import { type RedisServer, startRedis } from '../../support/redis-server.ts'
+import { startRedis } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
 import { newJob } from '../broker-bench.ts'
-import { endStates } from './end-states.ts'
-import { openBroker } from './open-broker.ts'
+import { endStates, openBroker } from './open-broker.ts'
 
 export interface KillPlan {
   readonly workers: number
@@ -50,7 +49,7 @@ export async function killRun(plan: KillPlan) {
     const feeding = feed(broker, queued, limit)
     for (let i = 0; i < workers; i += 1) startWorker()
     const beganAt = Date.now()
-    await until('the workers have begun', async () => (await count(redis, 'started')) > 0)
+    await until('the workers have begun', async () => (await client.llen('started')) > 0)
     const betweenOutages = Math.floor((kills + brokerKills) / (brokerKills + 1))
     for (let i = 1; i <= kills + brokerKills; i += 1) {
       await sleep(1_000)
@@ -67,7 +66,7 @@ export async function killRun(plan: KillPlan) {
     })
     const seconds = (Date.now() - beganAt) / 1_000
     const states = await endStates(broker, queued)
-    const starts = (await list(redis, 'started')).map((text) => JSON.parse(text) as Start)
+    const starts = (await client.lrange('started', 0, -1)).map((text) => JSON.parse(text) as Start)
     const startedAt = starts.map(({ at }) => at)
     return {
       done: states.filter((state) => state === 'done').length,
@@ -120,15 +119,8 @@ interface Start {
 /** How long (ms) after a start a lost channel may be what its run was repeated for. */
 const lostWithinMs = 5_000
 
-/**
- * Counts starts of jobs that had been started before: the earlier run was in a worker that was killed, or on a channel that was lost as the
- * broker was killed. All others are unexplained.
- */
-function repeats(
-  starts: readonly Start[],
-  killed: ReadonlySet<number>,
-  outages: readonly number[],
-) {
+/** Counts repeated starts. A killed worker explains one, or a channel that was lost when the broker was killed. */
+function repeats(starts: readonly Start[], killed: Set<number>, outages: readonly number[]) {
   const last = new Map<string, Start>()
   const found = { repeated: 0, byKilledWorkers: 0, byKilledBroker: 0, unexplained: 0 }
   for (const start of starts) {
@@ -142,13 +134,4 @@ function repeats(
     else found.unexplained += 1
   }
   return found
-}
-
-async function count(redis: RedisServer, key: string): Promise<number> {
-  return Number(await redis.cli('LLEN', key))
-}
-
-async function list(redis: RedisServer, key: string): Promise<string[]> {
-  const reply = await redis.cli('LRANGE', key, 0, -1)
-  return Array.isArray(reply) ? reply.map(String) : []
 }

@@ -3,10 +3,9 @@ import { bundledScript } from '../../support/bundled-script.ts'
 import { type Child, startChild } from '../../support/child.ts'
 import { until } from '../../support/until.ts'
 import { newJob, roomy } from '../broker-bench.ts'
-import { endStates } from './end-states.ts'
-import { type BrokerPlace, openBroker } from './open-broker.ts'
+import { type BrokerPlace, endStates, openBroker } from './open-broker.ts'
 
-const poison = await bundledScript(new URL('./poison-process.ts', import.meta.url))
+const script = await bundledScript(new URL('./worker-process.ts', import.meta.url))
 
 /** Has workers run 60 jobs, one of which kills its process, and expects the outcome that all brokers promise. */
 export async function expectPoisonGivenUp(place: BrokerPlace): Promise<void> {
@@ -17,7 +16,7 @@ export async function expectPoisonGivenUp(place: BrokerPlace): Promise<void> {
   let kills = 0
   let states: Awaited<ReturnType<typeof endStates>> = []
   const startWorker = (): Child<never> => {
-    const worker = startChild<never>(poison, { args: [JSON.stringify(place)] })
+    const worker = startChild<never>(script, { args: [JSON.stringify(place), '20', '5', '50'] })
     void worker.ended.then(() => {
       if (isOver) return
       kills += 1

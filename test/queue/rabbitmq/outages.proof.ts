@@ -28,8 +28,7 @@ async function connected(deadlineMs = 500): Promise<Broker> {
 
 async function refusedAll(broker: Broker): Promise<readonly string[]> {
   const asked = Array.from({ length: 200 }, () => broker.enqueue(newJob(), roomy))
-  const answers = await Promise.allSettled(asked)
-  return answers.map((answer) => {
+  return (await Promise.allSettled(asked)).map((answer) => {
     expect(answer).toMatchObject({ status: 'rejected', reason: failed })
     return answer.status === 'rejected' ? String(answer.reason) : ''
   })
@@ -62,8 +61,7 @@ describe.each([
     const broker = await connected()
     for (const server of servers()) server.pause()
     try {
-      const reasons = await refusedAll(broker)
-      expect(reasons.join()).toMatch(/within 500 ms|does not answer|is lost/)
+      expect((await refusedAll(broker)).join()).toMatch(/within 500 ms|does not answer|is lost/)
       await expect(broker.enqueue(newJob(), roomy)).rejects.toMatchObject(failed)
     } finally {
       for (const server of servers()) server.resume()

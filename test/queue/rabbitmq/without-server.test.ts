@@ -13,17 +13,14 @@ const quiet = { observers: { onError: () => undefined } }
 
 describe('a broker without RabbitMQ', () => {
   it('refuses jobs at once with what is wrong, and closes', async () => {
-    const port = await freePort()
-    const broker = rabbitmqBroker({
-      ...{ connection: `amqp://ada:secret@127.0.0.1:${port}`, store, ...quiet },
-    })
+    const connection = `amqp://ada:secret@127.0.0.1:${await freePort()}`
+    const broker = rabbitmqBroker({ connection, store, ...quiet })
     const error: unknown = await broker.enqueue(newJob(), roomy).catch((reason) => reason)
     expect(error).toMatchObject({ code: 'SLUICE_BROKER_FAILED' })
     const what = /RabbitMQ at amqp:\/\/127.0.0.1:\d+: .*ECONNREFUSED.*is the server there\?/
     expect(String(error)).toMatch(what)
     expect(String(error)).not.toContain('secret')
-    const worker = createWorker({ broker, handler: () => 'done' })
-    await worker.close({ grace: 1 })
+    await createWorker({ broker, handler: () => 'done' }).close({ grace: 1 })
     await broker.close()
     const late = broker.enqueue(newJob(), roomy)
     await expect(late).rejects.toMatchObject({ code: 'SLUICE_BROKER_CLOSED' })
@@ -41,20 +38,17 @@ describe('a worker whose runs may outlast the patience of RabbitMQ', () => {
     ['1790s', '30m', false],
     ['1795s', '30m', true],
     ['1795s', '2h', false],
-  ] as const)(
-    'with %s and a patience of %s is warned of: %s',
-    async (timeout, consumerTimeout, isWarned) => {
-      const warn = vi.spyOn(console, 'warn').mockReturnValue()
-      onTestFinished(() => warn.mockRestore())
-      const name = `patience-${timeout}-${consumerTimeout}`
-      const broker = rabbitmqBroker({ connection, store, name, ...quiet, consumerTimeout })
-      const worker = createWorker({ broker, timeout, handler: () => 'done' })
-      const isOfTimeout = ([text]: unknown[]) => String(text).includes('consumer_timeout')
-      expect(warn.mock.calls.filter(isOfTimeout)).toHaveLength(isWarned ? 1 : 0)
-      await worker.close({ grace: 1 })
-      await broker.close()
-    },
-  )
+  ] as const)('of %s, patience %s, is warned of: %s', async (timeout, patience, isWarned) => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    onTestFinished(() => warn.mockRestore())
+    const own = { name: `patience-${timeout}-${patience}`, consumerTimeout: patience }
+    const broker = rabbitmqBroker({ connection, store, ...quiet, ...own })
+    const worker = createWorker({ broker, timeout, handler: () => 'done' })
+    const isOfTimeout = ([text]: unknown[]) => String(text).includes('consumer_timeout')
+    expect(warn.mock.calls.filter(isOfTimeout)).toHaveLength(isWarned ? 1 : 0)
+    await worker.close({ grace: 1 })
+    await broker.close()
+  })
 })
 
 describe('a delay', () => {
