@@ -81,4 +81,13 @@ export const preflights: Behaviour = ({ start }) => {
     expect(statuses).toEqual([...Array(5).fill(200), ...Array(attempts - 5).fill(429)])
     expect(reached).toHaveBeenCalledTimes(5)
   })
+
+  it("pass uncounted with preflights: 'pass', to whatever runs for OPTIONS", async () => {
+    const reached = vi.fn()
+    const limits = { limit: 1, window: '1m', preflights: 'pass' } as const
+    const app = await withHandler({ own: limits }, reached)
+    expect(await app.statuses(3, '/graphql', preflight)).toEqual([200, 200, 200])
+    expect(reached).toHaveBeenCalledTimes(3)
+    expect(await app.statuses(2, '/graphql')).toEqual([200, 429])
+  })
 }
