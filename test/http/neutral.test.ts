@@ -5,11 +5,11 @@ import { redisHttpFront } from '../support/redis-http-front.ts'
 import { startRedis } from '../support/redis-server.ts'
 
 /** The globals of a runtime for fetch handlers, as far as a guard may use them. */
-const ofGuards = { console, setTimeout, clearTimeout, setInterval, clearInterval }
+const ofGuards = { console, performance, setTimeout, clearTimeout, setInterval, clearInterval }
 /** Those that handlers of fetch use. */
 const ofFetch = { Request, Response, Headers, ReadableStream, TextEncoder, URL, URLSearchParams }
 /** Those that a client of Redis over HTTP uses beside them, and the store. */
-const ofHttp = { fetch, AbortController, TextDecoder, btoa, crypto, performance, queueMicrotask }
+const ofHttp = { fetch, AbortController, TextDecoder, btoa, crypto, queueMicrotask }
 
 async function run(script: string, globals: object = {}): Promise<unknown> {
   const { outputFiles } = await build({

@@ -213,26 +213,28 @@ export class DecisionTiming {
  * the timing of one decision stands for the next 15 too, if they come within 50 ms.
  */
 class SharedTimer {
-  #latest = new DecisionTiming()
+  #latest: DecisionTiming | undefined
   #left = 0
   #isAging = false
 
   /** Begins the timing of a decision that is answered at once. */
   begin(): DecisionTiming {
-    if (this.#left > 0) this.#left -= 1
-    else this.#renew()
+    if (this.#latest === undefined || this.#left === 0) return this.#renew()
+    this.#left -= 1
     return this.#latest
   }
 
-  #renew(): void {
-    this.#latest = new DecisionTiming()
+  #renew(): DecisionTiming {
+    const latest = new DecisionTiming()
+    this.#latest = latest
     this.#left = decisionsATiming - 1
     // One timer for all timings of its time: the next one may be renewed early.
-    if (this.#isAging) return
+    if (this.#isAging) return latest
     this.#isAging = true
     startQuietTimer(() => {
       this.#isAging = false
       this.#left = 0
     }, maxAgeMs)
+    return latest
   }
 }
