@@ -1,4 +1,5 @@
 import {
+  algorithmNames,
   createLimiter,
   durationMs,
   type LimiterOptions,
@@ -7,6 +8,7 @@ import {
 } from '@sluice/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { testedAlgorithms } from '../stores/algorithm-policy.ts'
 
 const good = { limit: 5, window: '1m' } as const
 const bucket = { ...good, algorithm: 'token-bucket' } as const
@@ -338,3 +340,25 @@ describe('headroom', () => {
     },
   )
 })
+
+it.each(algorithmNames)(
+  'a name stands for one kind of %s, and a refusal tells both',
+  (algorithm) => {
+    const window = algorithm === 'concurrency' ? { lease: '3m' } : { window: '3m' }
+    const minute = algorithm === 'concurrency' ? {} : { window: '1m' }
+    const kinds = [...Object.values(testedAlgorithms[algorithm].counted), window]
+    for (const one of kinds) {
+      for (const other of kinds) {
+        const store = memoryStore()
+        const named = { store, name: 'p', limit: 3, algorithm, ...minute }
+        make({ ...named, ...one })
+        const again = () => make({ ...named, ...other })
+        const told = new RegExp(
+          `defined as ${algorithm} over (.+) and as ${algorithm} over (?!\\1;)`,
+        )
+        if (one === other) again()
+        else expect(again).toThrow(told)
+      }
+    }
+  },
+)

@@ -148,9 +148,8 @@ function save({ limit, endsAt, nextNumber, running }: Leases): readonly number[]
 }
 
 function load(numbers: readonly number[]): Leases | undefined {
-  const [limit, endsAt, nextNumber, ...leases] = numbers
-  if (limit === undefined || endsAt === undefined || nextNumber === undefined) return undefined
-  if (leases.length % 3 > 0) return undefined
+  const [limit = 0, endsAt = 0, nextNumber, ...leases] = numbers
+  if (nextNumber === undefined || leases.length % 3 > 0) return undefined
   const state = { ...newLeases(), limit, endsAt, nextNumber }
   for (let i = 0; i < leases.length; i += 3) {
     const [number = 0, units = 0, leaseEndsAt = 0] = leases.slice(i, i + 3)

@@ -182,10 +182,9 @@ function save({ limit, base, lastMs, lastTotal, earlier, head }: SlidingLog): re
   return [limit, base, lastMs, lastTotal, ...earlier.slice(2 * head)]
 }
 
-function load([limit, base, lastMs, lastTotal, ...earlier]: readonly number[]):
+function load([limit = 0, base = 0, lastMs = 0, lastTotal, ...earlier]: readonly number[]):
   | SlidingLog
   | undefined {
-  if (limit === undefined || base === undefined || lastMs === undefined) return undefined
   if (lastTotal === undefined || earlier.length % 2 > 0) return undefined
   return { ...newLog(), limit, base, lastMs, lastTotal, earlier }
 }

@@ -110,8 +110,8 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
         ...grants.flatMap(({ id, units, endsAt }) => [id, units, endsAt]),
         ...algorithm.codec.save(inner),
       ],
-      load([limit, count, ...rest]) {
-        if (limit === undefined || count === undefined || rest.length < 3 * count) return undefined
+      load([limit = 0, count, ...rest]) {
+        if (count === undefined || rest.length < 3 * count) return undefined
         const inner = algorithm.codec.load(rest.slice(3 * count))
         const grants: KeyGrant[] = []
         for (let at = 0; at < 3 * count; at += 3) {
