@@ -47,11 +47,13 @@ export class Oracle {
 
   /**
    * Whether it is certain that a receipt reaches nothing, or its own life: stores tell lives that ended by themselves by their times,
-   * which say less when the clock was set back since.
+   * which say less when the clock was set back since. A window that begins at a fixed time may then even begin again after a reset.
    */
   maySettle({ check, life, steps }: OracleReceipt): boolean {
     const isCurrent = life === this.#of(check) && !life.isOver(check, this.#now)
-    return steps === this.#steps || isCurrent || this.#ended.has(life)
+    const { algorithm, clockAligned, calendar } = check.policy
+    const beginsAgain = algorithm === 'sliding-counter' || clockAligned || calendar !== undefined
+    return steps === this.#steps || isCurrent || (!beginsAgain && this.#ended.has(life))
   }
 
   apply(
