@@ -27,7 +27,7 @@ interface Taken {
 
 describe.each([
   { driver: memoryDriver, server: 0 },
-  { driver: mapDriver, server: 0 },
+  { driver: mapDriver, server: 300 },
   { driver: postgresDriver, server: 30 },
   { driver: packedDriver, server: 300 },
   { driver: sortedSetDriver, server: 300 },

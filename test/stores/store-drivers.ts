@@ -201,8 +201,7 @@ export function runsOf(
   driver: StoreDriver,
   { memory, server }: { memory: number; server: number },
 ): number {
-  const isLocal = driver === memoryDriver || driver === mapDriver
-  const runs = isLocal ? memory : server * Number(process.env.STORE_RUNS ?? 1)
+  const runs = driver === memoryDriver ? memory : server * Number(process.env.STORE_RUNS ?? 1)
   return Math.ceil(scaled(runs / 6, runs))
 }
 
