@@ -142,7 +142,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     // A key takes four at most.
     incarnation = (incarnation + 4 * call.keyCount) % u32
     return runner.run(call).then((reply) => {
-      connection.clear()
+      connection.last = undefined
       const results = replies.read(reply, call.callId, asks)
       const { unreadable } = replies
       if (unreadable > 0) {
