@@ -80,15 +80,15 @@ export type {
 } from './options/options.ts'
 export type { ResponseCondition } from './options/settlement.ts'
 export type { RequestContext } from './request/context.ts'
-export type { Hold } from './request/hold.ts'
-export type { Answer, Delay, Pass, Passage, Reject, Verdict } from './request/passage.ts'
-export type { HttpRequest, RequestContent } from './request/request.ts'
 export {
+  type HttpRequest,
   type HttpResponse,
+  type RequestContent,
   type ResponseBody,
   type ResponseField,
   setFields,
-} from './request/response.ts'
+} from './request/exchange.ts'
+export type { Answer, Delay, Hold, Pass, Passage, Reject, Verdict } from './request/passage.ts'
 export { routeScope, type Scope, unscopedKey } from './request/scope.ts'
 export type { PerRequest } from './request/user-functions.ts'
 export {

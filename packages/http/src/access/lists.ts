@@ -1,6 +1,6 @@
 import { invalid, isOptions, knownFields } from '@sluice/core'
 import type { KeyOrMode } from '../keys/missing-key.ts'
-import type { HttpRequest } from '../request/request.ts'
+import type { HttpRequest } from '../request/exchange.ts'
 import { AddressSet } from './address-set.ts'
 
 export type Access = 'allow' | 'block' | 'unlisted'

@@ -1,9 +1,12 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Hold } from '../request/hold.ts'
-import type { RequestDecision } from '../request/passage.ts'
-import type { RequestContent } from '../request/request.ts'
-import { type HttpResponse, headerOf, type ResponseBody } from '../request/response.ts'
+import {
+  type HttpResponse,
+  headerOf,
+  type RequestContent,
+  type ResponseBody,
+} from '../request/exchange.ts'
+import type { Hold, RequestDecision } from '../request/passage.ts'
 import type { Scope } from '../request/scope.ts'
 import { type MountedRequest, sendByNode } from './mount.ts'
 import { settleAfter } from './response-end.ts'

@@ -3,16 +3,21 @@ export { checksOf } from '../lifecycle/decided.ts'
 export type { GuardOptions } from '../options/live-policies.ts'
 export type { GuardSettings, NoPolicies, RouteOverride } from '../options/options.ts'
 export type { RequestContext } from '../request/context.ts'
-export type { Hold } from '../request/hold.ts'
-export type { Passage, Reject, RequestDecision } from '../request/passage.ts'
-export { passWithoutFields } from '../request/passage.ts'
-export type { HttpRequest, RequestContent } from '../request/request.ts'
 export {
+  type HttpRequest,
   type HttpResponse,
   headerOf,
+  type RequestContent,
   type ResponseBody,
   setFields,
-} from '../request/response.ts'
+} from '../request/exchange.ts'
+export {
+  type Hold,
+  type Passage,
+  passWithoutFields,
+  type Reject,
+  type RequestDecision,
+} from '../request/passage.ts'
 export { routeScope, type Scope } from '../request/scope.ts'
 export { nodeRouter } from '../routes/node-router.ts'
 export { laxRouting, type Routing } from '../routes/router.ts'

@@ -1,5 +1,5 @@
 import type { MaybePromise } from '@sluice/core'
-import type { HttpRequest } from '../request/request.ts'
+import type { HttpRequest } from '../request/exchange.ts'
 
 /** A request at the place where a `Handler` is mounted. */
 export interface MountedRequest extends HttpRequest {

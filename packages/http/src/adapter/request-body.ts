@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { HttpRequest } from '../request/request.ts'
+import type { HttpRequest } from '../request/exchange.ts'
 
 /** A body in a form that JSON can carry. */
 export type RequestBody =

@@ -1,6 +1,6 @@
 import { processWide } from '@sluice/core'
 import { UnderWay, type UnderWayEntry } from '../lifecycle/under-way.ts'
-import type { Hold } from '../request/hold.ts'
+import type { Hold } from '../request/passage.ts'
 
 /** The common part of the responses of HTTP/1 and HTTP/2 in Node. */
 interface EndingResponse {

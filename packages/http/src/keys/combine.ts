@@ -1,5 +1,5 @@
 import { andThen, isPromise, type MaybePromise, SluiceError } from '@sluice/core'
-import type { HttpRequest } from '../request/request.ts'
+import type { HttpRequest } from '../request/exchange.ts'
 import {
   checkResolvers,
   defineIdentity,

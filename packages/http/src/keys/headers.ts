@@ -7,7 +7,7 @@ import {
   quote,
   warnOnce,
 } from '@sluice/core'
-import type { HttpRequest } from '../request/request.ts'
+import type { HttpRequest } from '../request/exchange.ts'
 import { defineIdentity, type IdentityResolver } from './resolver.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { andThen, type MaybePromise, SluiceError } from '@sluice/core'
-import type { HttpRequest } from '../request/request.ts'
+import type { HttpRequest } from '../request/exchange.ts'
 import { ip, ipKey } from './ip.ts'
 import { resolveKey } from './resolver.ts'
 

@@ -6,7 +6,7 @@ import {
   processWide,
   warnOnce,
 } from '@sluice/core'
-import type { HttpRequest } from '../request/request.ts'
+import type { HttpRequest } from '../request/exchange.ts'
 
 /** The result of a resolver; all but a non-empty string mean that the request has no such key. */
 export type ResolvedKey = string | null | undefined

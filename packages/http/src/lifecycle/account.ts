@@ -11,7 +11,7 @@ import {
 import { algorithmOf } from '@sluice/core/backend'
 import type { BoundPolicy, PolicyCheck } from '../options/bound-policy.ts'
 import type { PolicySettlement } from '../options/settlement.ts'
-import type { Hold } from '../request/hold.ts'
+import type { Hold } from '../request/passage.ts'
 import { caught, inOrder, type Report } from '../request/user-functions.ts'
 import type { Found } from './found.ts'
 

@@ -1,4 +1,4 @@
-import type { Hold } from '../request/hold.ts'
+import type { Hold } from '../request/passage.ts'
 
 /** A request that waits. The end of its response ends the wait, and the request ends with it. */
 interface DelayedRequest extends Hold {

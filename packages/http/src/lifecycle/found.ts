@@ -1,7 +1,7 @@
 import type { Decision, DecisionTiming, MaybePromise, Reservation } from '@sluice/core'
 import type { PolicyCheck } from '../options/bound-policy.ts'
 import type { RequestContext } from '../request/context.ts'
-import type { Hold } from '../request/hold.ts'
+import type { Hold } from '../request/passage.ts'
 
 /** A request, and what was asked and decided for it. */
 export interface Found<Native extends object> {

@@ -1,6 +1,6 @@
 import { type Decision, type Limiter, maxTimerMs, type Policy } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
-import type { Hold } from '../request/hold.ts'
+import type { Hold } from '../request/passage.ts'
 import { UnderWay, type UnderWayEntry } from './under-way.ts'
 
 /** Renewed this often while a lease runs, so that one renewal may fail. */

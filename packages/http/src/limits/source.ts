@@ -8,7 +8,7 @@ import {
   SluiceError,
   unlimited,
 } from '@sluice/core'
-import type { HttpRequest } from '../request/request.ts'
+import type { HttpRequest } from '../request/exchange.ts'
 import type { PerRequest, Report } from '../request/user-functions.ts'
 
 /** A limit as a function of the request yields it. */

@@ -1,7 +1,6 @@
 import type { Decision, MaybePromise, Policy } from '@sluice/core'
 import type { RequestContext } from '../request/context.ts'
-import type { HttpRequest } from '../request/request.ts'
-import type { ResponseBody, ResponseField } from '../request/response.ts'
+import type { HttpRequest, ResponseBody, ResponseField } from '../request/exchange.ts'
 
 /**
  * Takes requests in place of the application, such as a queue: they are answered before they are

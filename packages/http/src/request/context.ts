@@ -1,7 +1,5 @@
-import type { Hold } from './hold.ts'
-import type { RequestDecision } from './passage.ts'
-import type { HttpRequest } from './request.ts'
-import type { HttpResponse } from './response.ts'
+import type { HttpRequest, HttpResponse } from './exchange.ts'
+import type { Hold, RequestDecision } from './passage.ts'
 import type { Scope } from './scope.ts'
 
 /** One request and its response, as an adapter shows them to a guard. */

@@ -1,5 +1,5 @@
 import { fnv1a, processWide } from '@sluice/core'
-import type { HttpRequest } from './request.ts'
+import type { HttpRequest } from './exchange.ts'
 
 /**
  * The place of a limiter, so that a private policy counts apart in every place: a router's prefix,

@@ -1,8 +1,8 @@
 import { andThen, type Decision, type MaybePromise, SluiceError } from '@sluice/core'
 import type { LimitInForce } from '../options/bound-policy.ts'
 import type { Message, Settings } from '../options/option-table.ts'
+import type { ResponseBody, ResponseField } from '../request/exchange.ts'
 import { type Passage, type RequestDecision, refuseUnasked } from '../request/passage.ts'
-import type { ResponseBody, ResponseField } from '../request/response.ts'
 import {
   abnormalUsage,
   type Problem,

@@ -9,7 +9,7 @@ import {
   rateLimitFields,
 } from '@sluice/headers'
 import type { RequestContext } from '../request/context.ts'
-import { fieldLines, type HttpResponse, type ResponseField } from '../request/response.ts'
+import { fieldLines, type HttpResponse, type ResponseField } from '../request/exchange.ts'
 import { PolicyStates } from './policy-states.ts'
 
 export interface RenderOptions {

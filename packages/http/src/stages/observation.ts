@@ -7,7 +7,7 @@ import {
 } from '@sluice/core'
 import type { Found } from '../lifecycle/found.ts'
 import type { RequestContext } from '../request/context.ts'
-import type { HttpRequest } from '../request/request.ts'
+import type { HttpRequest } from '../request/exchange.ts'
 import { routeScope } from '../request/scope.ts'
 
 /** Tells the observers of a guard what becomes of its requests. Free without an observer. */

@@ -7,9 +7,14 @@ import { leaseKeeper } from '../lifecycle/lease-renewer.ts'
 import { mayBeInShadow, type PolicyCheck } from '../options/bound-policy.ts'
 import { strikeDue } from '../options/penalty.ts'
 import type { RequestContext } from '../request/context.ts'
-import { allHolds, type Hold } from '../request/hold.ts'
-import { type Passage, passWithoutFields, refuseUnasked } from '../request/passage.ts'
-import type { ResponseField } from '../request/response.ts'
+import type { ResponseField } from '../request/exchange.ts'
+import {
+  allHolds,
+  type Hold,
+  type Passage,
+  passWithoutFields,
+  refuseUnasked,
+} from '../request/passage.ts'
 import { blocked, forbidden, refusalCause, rejection } from '../responses/refusal.ts'
 import {
   type RenderOptions,

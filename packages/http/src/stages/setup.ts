@@ -1,5 +1,4 @@
 import {
-  andThen,
   type CheckLimiter,
   checkTogether,
   createCheckLimiter,
@@ -44,7 +43,6 @@ import { settlementOf } from '../options/settlement.ts'
 import type { Scope } from '../request/scope.ts'
 import { type Report, reporter } from '../request/user-functions.ts'
 import type { WholeOverride } from '../routes/overrides.ts'
-import { freeRetries } from './free-retries.ts'
 import { Observation } from './observation.ts'
 
 /** The place of one list of policies, beside the user's options. */
@@ -88,9 +86,8 @@ export interface GuardSetup<Native extends object, Handler = unknown>
   /** All policies; the penalty is the last one. */
   readonly policies: readonly BoundPolicy<Native>[]
   readonly penalty: BoundPolicy<Native> | undefined
-  readonly decide: Decide<Native>
-  /** Tells whether a decision takes several calls of the store. */
-  readonly isSeveralCalls: boolean
+  /** Decides requests, if a policy has `reserve`. */
+  readonly askReserving: Decide<Native> | undefined
   readonly lists: AccessLists | undefined
   readonly report: Report
   readonly where: string
@@ -110,12 +107,8 @@ export function setUpGuard<Native extends object, Handler>(
   const { limiter, policies } = made
   if (checksAdmission) admission?.checkPolicies?.(policies.map(({ policy }) => policy))
   const observers = joinObservers(options)
-  const decide: Decide<Native> = (context, checks, timing) =>
-    andThen(limiter.decide(checks, context.native), (decision) => {
-      return { context, decision, checks, timing }
-    })
-  const reserve = reserving(limiter, policies)
-  if (reserve && (key || admission)) {
+  const askReserving = reserving(limiter, policies)
+  if (askReserving && (key || admission)) {
     const [rival, reason] = key
       ? ['idempotencyKey', 'a retry runs the work again']
       : ['admission', 'a job runs after its response']
@@ -124,14 +117,12 @@ export function setUpGuard<Native extends object, Handler>(
       `${rival} and reserve cannot stand together in ${where}, since ${reason}: leave one of them out`,
     )
   }
-  const retries = key && freeRetries({ key, decide, policies, options: limiterFieldsOf(options) })
   return {
     ...settings,
     ...made,
     observation: new Observation(observers, limiter.store),
     strikesLater: admission?.overflows === true && made.penalty !== undefined,
-    decide: reserve ?? retries ?? decide,
-    isSeveralCalls: retries !== undefined || reserve !== undefined,
+    askReserving,
     lists: allow || block ? new AccessLists(allow, block) : undefined,
     report: reporter(observers),
     where,
@@ -196,7 +187,7 @@ function limiterOptions<Native, Handler>(
   return only && options.policies === undefined ? { ...all, ...only } : { ...all, policies }
 }
 
-function limiterFieldsOf<Native, Handler>(
+export function limiterFieldsOf<Native, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
 ): LimiterSettings {
   const { penalty: _, ...others } = options

@@ -11,17 +11,18 @@ import {
 import type { Access } from '../access/lists.ts'
 import { Decided } from '../lifecycle/decided.ts'
 import { DelayQueue } from '../lifecycle/delay-queue.ts'
-import type { Found } from '../lifecycle/found.ts'
+import type { Decide, Found } from '../lifecycle/found.ts'
 import { type LoadShedder, loadShedder } from '../limits/shedder.ts'
 import type { PolicyGuardOptions } from '../options/options.ts'
 import { withoutStrike } from '../options/penalty.ts'
 import type { RequestContext } from '../request/context.ts'
+import { isPreflight } from '../request/exchange.ts'
 import { type Passage, passWithoutFields, refuseUnasked } from '../request/passage.ts'
-import { isPreflight } from '../request/request.ts'
 import { createAdmitting } from './admit.ts'
+import { freeRetries } from './free-retries.ts'
 import { type Asking, type FoundChecks, requestChecks } from './request-checks.ts'
 import { Responder } from './responder.ts'
-import { type GuardSetup, type PolicyGuardPlace, setUpGuard } from './setup.ts'
+import { type GuardSetup, limiterFieldsOf, type PolicyGuardPlace, setUpGuard } from './setup.ts'
 
 /** Decides one list of policies for every request that it is given. */
 export interface PolicyGuard<Native extends object, Handler> {
@@ -62,12 +63,21 @@ export function createPolicyGuard<Native extends object, Handler>(
   type Context = RequestContext<Native>
   type MaybePassage = MaybePromise<Passage<Handler>>
   const setup = setUpGuard(options, place)
-  const { admission, decide, limiter, lists, observation, penalty, preflights, skip } = setup
+  const { admission, limiter, lists, observation, penalty, policies, preflights, skip } = setup
   const delayQueue = place.inherited?.delayQueue ?? new DelayQueue(setup.maxWaiting)
   const shedder = place.inherited?.shedder ?? (setup.shed && loadShedder(setup.shed))
   const findChecks = requestChecks(setup)
   const responder = new Responder(setup, delayQueue)
   const admitting = admission && createAdmitting(admission, limiter, responder)
+  const askOnce: Decide<Native> = (context, checks, timing) =>
+    andThen(limiter.decide(checks, context.native), (decision) => {
+      return { context, decision, checks, timing }
+    })
+  const { idempotencyKey: key } = setup
+  const retried = { decide: askOnce, policies, options: limiterFieldsOf(options) }
+  /** Decides by several calls of the store. */
+  const askOften = setup.askReserving ?? (key && freeRetries({ ...retried, key }))
+  const decide = askOften ?? askOnce
   /** Only until the code that made it has run: a handler must not make a guard for one request. */
   let isNew = !place.identifiedByScope
   // Guards of routes may be made on first use, and then are kept.
@@ -157,7 +167,7 @@ export function createPolicyGuard<Native extends object, Handler>(
   /** Several calls of the store have a timing of their own. */
   function begin(): DecisionTiming | undefined {
     if (!observation.isObserved) return undefined
-    const timing = setup.isSeveralCalls ? new DecisionTiming() : observation.time()
+    const timing = askOften ? new DecisionTiming() : observation.time()
     timing.isImmediate = true
     return timing
   }

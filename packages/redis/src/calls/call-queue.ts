@@ -1,6 +1,6 @@
 import { endsWithin, SluiceError } from '@sluice/core'
 import type { QueuedRequest } from '../model/queued-request.ts'
-import type { Plan, Plans } from '../scripts/plans.ts'
+import type { CallEncoder, Plan, PlannedRequests } from './call-encoder.ts'
 
 export interface CallQueueOptions {
   /** The most keys of one call, and the most bytes of them; a request with more travels alone. */
@@ -157,10 +157,8 @@ export async function withinSecond(work: Promise<unknown>): Promise<void> {
 }
 
 /** Requests that travel together. */
-export interface Call {
+export interface Call extends PlannedRequests {
   readonly asks: QueuedRequest[]
-  /** `undefined`: the general script decides them. */
-  readonly plan: Plan | undefined
   /** True if one of the requests does more than consume. */
   settles: boolean
   /** Time at which it left, in ms of the monotonic clock. */
@@ -173,7 +171,10 @@ export interface Call {
  * Parts the requests of one moment into calls of one plan each. Nobody can tell the order of
  * requests that consume; all other operations keep their place among those of their policies.
  */
-export function splitByPlan(asks: readonly QueuedRequest[], plans: Plans): readonly Call[] {
+export function splitByPlan(
+  asks: readonly QueuedRequest[],
+  plans: Pick<CallEncoder, 'planOf'>,
+): readonly Call[] {
   const calls: Call[] = []
   for (let i = 0; i < asks.length; i += 1) {
     const ask = asks[i]

@@ -20,14 +20,15 @@ export function connectionOf(client: UserClient): ClientConnection {
  * answered. Without a listener they would end the process (node-redis) or fill the log (ioredis).
  */
 export class ClientConnection {
+  /** The last error; set it to `undefined` when Redis has answered. */
+  last: Error | undefined
   readonly #observers = new Set<() => void>()
-  #last: Error | undefined
 
   constructor(client: UserClient) {
     if (!tellsEvents(client)) return
     for (const event of losses) {
       client.on(event, (error: unknown) => {
-        this.#last = error instanceof Error ? error : new Error(String(error))
+        this.last = error instanceof Error ? error : new Error(String(error))
       })
     }
     for (const event of returns) {
@@ -41,15 +42,6 @@ export class ClientConnection {
   observe(observer: () => void): () => void {
     this.#observers.add(observer)
     return () => this.#observers.delete(observer)
-  }
-
-  get last(): Error | undefined {
-    return this.#last
-  }
-
-  /** Forgets the last error: Redis has answered. */
-  clear(): void {
-    this.#last = undefined
   }
 }
 

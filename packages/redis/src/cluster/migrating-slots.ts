@@ -1,15 +1,10 @@
+import type { CallTerms, PlannedRequests } from '../calls/call-encoder.ts'
 import type { QueuedRequest } from '../model/queued-request.ts'
 import { type AskResult, passOn } from '../replies/reply.ts'
-import type { Plan } from '../scripts/plans.ts'
 import { mayHaveGrants } from '../scripts/usual-states.ts'
 import { applyByShard } from './shards.ts'
 
-/** @param apart the grants of the only key, as they were read: the call does not name theirs */
-export type AskRedis = (
-  asks: readonly QueuedRequest[],
-  plan?: Plan,
-  apart?: string,
-) => Promise<readonly AskResult[]>
+export type AskRedis = (call: PlannedRequests, terms?: CallTerms) => Promise<readonly AskResult[]>
 
 /** Time (ms) for which a slot counts as moving after a TRYAGAIN. */
 const migratingMs = 5_000
@@ -24,16 +19,16 @@ export function askAcrossMigration(askRedis: AskRedis, readHeldUnits: ReadText):
   const askOneKey = askApart(askRedis, readHeldUnits)
   let migratingUntil = Number.NEGATIVE_INFINITY
 
-  return async (asks, plan) => {
+  return async (call) => {
     if (performance.now() >= migratingUntil) {
       try {
-        return await askRedis(asks, plan)
+        return await askRedis(call)
       } catch (error) {
         if (!isTryAgain(error)) throw error
         migratingUntil = performance.now() + migratingMs
       }
     }
-    return askKeyByKey(asks, askOneKey)
+    return askKeyByKey(call.asks, askOneKey)
   }
 }
 
@@ -49,11 +44,11 @@ type AskOneKey = (asks: readonly QueuedRequest[]) => Promise<readonly AskResult[
 function askApart(askRedis: AskRedis, readHeldUnits: ReadText): AskOneKey {
   return async (asks) => {
     try {
-      return await askRedis(asks)
+      return await askRedis({ asks, plan: undefined })
     } catch (error) {
       const key = asks[0]?.keys[0]
       if (key === undefined || !isTryAgain(error) || !asks.some(mayHaveGrants)) throw error
-      return askRedis(asks, undefined, await readHeldUnits(key))
+      return askRedis({ asks, plan: undefined }, { apart: await readHeldUnits(key) })
     }
   }
 }

@@ -28,21 +28,19 @@ function failedCheck(reason: string): SluiceError {
  * Reads the replies of calls one after the other, in the forms that `lua/decide.lua` and
  * `lua/usual-one.lua` give. One reader serves all calls of a store.
  */
-export class ReplyReader {
+export class ReplyReader implements TwinReading {
   /** Stored values that the last reply could not read, and that counted as empty. */
   unreadable = 0
+  /** The report that was read last. */
+  amount = 0
+  detail = 0
+  incarnation = 0
+  explicitMs: number | undefined = undefined
+  aheadMs = 0
   #reply: readonly unknown[] = []
   #callId = ''
   #now = 0
   #at = 0
-  /** The report that was read last: one object for all, since there are many. */
-  readonly #report: { -readonly [field in keyof TwinReading]: TwinReading[field] } = {
-    amount: 0,
-    detail: 0,
-    incarnation: 0,
-    explicitMs: undefined,
-    aheadMs: 0,
-  }
 
   /**
    * Returns the results in the order of the asks.
@@ -92,9 +90,9 @@ export class ReplyReader {
     const verdict = Array.isArray(value) ? this.#readList(value) : this.#readPacked(value)
     const now = this.#now
     const { counts, fromTwin } = algorithmOf(check.policy)
-    const found = fromTwin(check, this.#report, now)
+    const found = fromTwin(check, this, now)
     const { at } = found
-    const { incarnation } = this.#report
+    const { incarnation } = this
     const outcome = outcomeOf(found.state, check, now)
     if (op === 'grant' && Array.isArray(value)) {
       const granted = this.#integer(value[5])
@@ -122,24 +120,22 @@ export class ReplyReader {
   /** Returns 1 if the request is allowed, and 2 if others deny it and this policy had room. */
   #readList(list: readonly unknown[]): number {
     const [allowed, amount, detail, incarnation, explicitMs, aheadMs] = list
-    const report = this.#report
-    report.amount = this.#integer(amount)
-    report.detail = this.#integer(detail)
-    report.incarnation = this.#integer(incarnation)
-    report.explicitMs = explicitMs === undefined ? undefined : this.#integer(explicitMs)
-    report.aheadMs = this.#integer(aheadMs ?? 0)
+    this.amount = this.#integer(amount)
+    this.detail = this.#integer(detail)
+    this.incarnation = this.#integer(incarnation)
+    this.explicitMs = explicitMs === undefined ? undefined : this.#integer(explicitMs)
+    this.aheadMs = this.#integer(aheadMs ?? 0)
     return this.#integer(allowed)
   }
 
   #readPacked(value: unknown): number {
-    const report = this.#report
     const signed = this.#integer(value)
     const packed = signed < 0 ? -1 - signed : signed
-    report.detail = packed % detailSpan
-    report.amount = (packed - report.detail) / detailSpan
-    report.incarnation = 0
-    report.explicitMs = undefined
-    report.aheadMs = 0
+    this.detail = packed % detailSpan
+    this.amount = (packed - this.detail) / detailSpan
+    this.incarnation = 0
+    this.explicitMs = undefined
+    this.aheadMs = 0
     return signed >= 0 ? 1 : 0
   }
 

@@ -4,13 +4,6 @@ import { deadline } from './generated/lua.ts'
 import { type Script, scriptOf } from './scripts.ts'
 import { sendInTime } from './send-in-time.ts'
 
-/** A script, and the arguments behind it: the number of keys, the keys, and what it reads. */
-export interface ScriptCall {
-  readonly script: Script
-  /** Begins with the SHA-1. */
-  readonly args: string[]
-}
-
 /**
  * Runs scripts by their SHA-1, and sends a text only to a server that does not know it. After any
  * other error a script is not run again: it may have counted. While a script is asked for the first
@@ -36,27 +29,28 @@ export class ScriptRunner {
     return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
-  run(call: ScriptCall): Promise<unknown> {
-    if (!this.#known.has(call.script)) return this.#load(call)
+  /** @param args the SHA-1, the number of keys, the keys, and what the script reads */
+  run(script: Script, args: string[]): Promise<unknown> {
+    if (!this.#known.has(script)) return this.#load(script, args)
     // In lower case, which ioredis looks up without a copy.
-    return this.#client.send('evalsha', call.args, keyOf(call)).catch((error: unknown) => {
+    return this.#client.send('evalsha', args, keyOf(args)).catch((error: unknown) => {
       if (!isUnknownScript(error)) throw error
-      this.#known.delete(call.script)
-      return this.#runAgain(call)
+      this.#known.delete(script)
+      return this.#runAgain(script, args)
     })
   }
 
   /** For a call that did not run, since the server has forgotten its script. */
-  async #runAgain(call: ScriptCall): Promise<unknown> {
+  async #runAgain(script: Script, args: string[]): Promise<unknown> {
     while (this.#isLoading) await this.loaded()
-    return this.run(call)
+    return this.run(script, args)
   }
 
-  async #load(call: ScriptCall): Promise<unknown> {
+  async #load(script: Script, args: string[]): Promise<unknown> {
     this.#isLoading = true
     try {
-      const reply = await evaluate(this.#client, call)
-      this.#known.add(call.script)
+      const reply = await evaluate(this.#client, script, args)
+      this.#known.add(script)
       return reply
     } finally {
       this.#isLoading = false
@@ -75,7 +69,7 @@ export function scriptsOf(redis: RedisClient, keepsDeadlines: boolean): RunScrip
   function run(text: string, keys: readonly string[], args: readonly string[]) {
     const script = scripts.get(text) ?? scriptOf(text)
     scripts.set(text, script)
-    return evaluate(redis, { script, args: [script.sha1, String(keys.length), ...keys, ...args] })
+    return evaluate(redis, script, [script.sha1, String(keys.length), ...keys, ...args])
   }
   return (text, keys, args, control) => {
     if (!control || !keepsDeadlines) return run(text, keys, args)
@@ -85,18 +79,17 @@ export function scriptsOf(redis: RedisClient, keepsDeadlines: boolean): RunScrip
   }
 }
 
-async function evaluate(client: RedisClient, call: ScriptCall): Promise<unknown> {
-  const { script, args } = call
+async function evaluate(client: RedisClient, script: Script, args: string[]): Promise<unknown> {
   try {
-    return await client.send('evalsha', args, keyOf(call))
+    return await client.send('evalsha', args, keyOf(args))
   } catch (error) {
     if (!isUnknownScript(error)) throw error
-    return client.send('eval', [script.text, ...args.slice(1)], keyOf(call))
+    return client.send('eval', [script.text, ...args.slice(1)], keyOf(args))
   }
 }
 
 /** One of the keys, by which a Cluster finds the node: it stands behind their number. */
-function keyOf({ args }: ScriptCall): string {
+function keyOf(args: readonly string[]): string {
   return args[2] ?? ''
 }
 

@@ -16,7 +16,7 @@ import {
   type StoreCall,
 } from '@sluice/core'
 import { boundLogLimit, checkLogLimit } from '@sluice/core/backend'
-import { CallEncoder } from '../calls/call.ts'
+import { CallEncoder, type CallTerms, isLone, type PlannedRequests } from '../calls/call-encoder.ts'
 import { CallQueue, notSentInTime, splitByPlan, storeClosed } from '../calls/call-queue.ts'
 import { connectionOf } from '../clients/client-connection.ts'
 import { hasKeyPrefix, recogniseClient, type UserClient } from '../clients/recognise-client.ts'
@@ -27,7 +27,7 @@ import { redisDocuments } from '../fleet/documents.ts'
 import { Fleet } from '../fleet/fleet.ts'
 import { forgetKeys } from '../fleet/forget-policy.ts'
 import { hashTags } from '../keys/hash-tags.ts'
-import { KeyEncoder } from '../keys/key-encoder.ts'
+import { grantsKey, KeyEncoder } from '../keys/key-encoder.ts'
 import {
   PromisedRequest,
   type QueuedCheck,
@@ -36,7 +36,6 @@ import {
 } from '../model/queued-request.ts'
 import { type AskResult, passOn, ReplyReader, textOf } from '../replies/reply.ts'
 import { lastFailure, storeFailure } from '../replies/store-failure.ts'
-import { type Plan, Plans } from '../scripts/plans.ts'
 import { ScriptRunner, scriptsOf } from '../scripts/script-runner.ts'
 import { Scripts } from '../scripts/scripts.ts'
 import { sendInTime } from '../scripts/send-in-time.ts'
@@ -57,14 +56,7 @@ export interface RedisStore extends Store {
   close(): Promise<void>
 }
 
-const u32 = 2 ** 32
-
-interface Asked {
-  readonly runner: ScriptRunner
-  readonly asks: readonly QueuedRequest[]
-  readonly plan: Plan | undefined
-  readonly apart: string | undefined
-}
+const noTerms: CallTerms = {}
 
 const fleets = processWide(
   '@sluice/redis/fleets/1',
@@ -94,15 +86,11 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   const keys = new KeyEncoder({ ...keyOptions, encoding })
   const isServerClock = clock === 'server'
   const scripts = new Scripts(encoding)
-  const calls = new CallEncoder(scripts)
   const replies = new ReplyReader()
-  const plans = new Plans(scripts, { encoding, isServerClock })
-  let callNumber = 0
-  /** Chosen at the first call: some runtimes have no random numbers before a request. */
-  let incarnation: number | undefined
-  let senderKey: string | undefined
   const connection = connectionOf(client)
   const nowMs = typeof clock === 'function' ? () => Math.floor(clock()) : () => fleet.now()
+  const senderPrefix = redis.sendsAgain ? `${sharedPrefix}:sender:` : undefined
+  const calls = new CallEncoder({ scripts, encoding, isServerClock, nowMs, senderPrefix })
   const runScript = scriptsOf(redis, clock !== 'client')
   const { documents, shareReport } = redisDocuments(redis, {
     run: runScript,
@@ -110,69 +98,63 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     prefix: sharedPrefix,
   })
 
-  function askRedis(call: Asked): Promise<readonly AskResult[]> {
-    if (call.runner.isLoading || clock === 'client' || call.asks[0]?.control) return askLater(call)
-    try {
-      return askNow(call)
-    } catch (error) {
-      return Promise.reject(error)
-    }
-  }
-
-  async function askLater(call: Asked): Promise<readonly AskResult[]> {
-    const { runner, asks } = call
-    if (clock === 'client') await fleet.clockAsked()
-    while (runner.isLoading) await runner.loaded()
-    if (asks.every(({ isUnwanted }) => isUnwanted)) throw notSentInTime()
-    const [{ control, keys: [key = ''] = [] } = {}] = asks
-    if (!control || clock === 'client') return askNow(call)
-    return sendInTime(redis, { key, control }, (untilMs) => askNow(call, untilMs))
-  }
-
-  function askNow(
-    { runner, asks, plan, apart }: Asked,
-    untilMs?: string,
-  ): Promise<readonly AskResult[]> {
-    callNumber += 1
-    const now = isServerClock ? undefined : nowMs()
-    incarnation ??= Math.floor(Math.random() * u32)
-    if (redis.sendsAgain) senderKey ??= `${sharedPrefix}:sender:${crypto.randomUUID()}`
-    const header = { now, guessMs: nowMs, number: callNumber, incarnation, apart, untilMs }
-    const call = calls.encode(asks, plan, { ...header, senderKey })
-    // A key takes four at most.
-    incarnation = (incarnation + 4 * call.keyCount) % u32
-    return runner.run(call).then((reply) => {
-      connection.clear()
-      const results = replies.read(reply, call.callId, asks)
-      const { unreadable } = replies
-      if (unreadable > 0) {
-        notify(onInvalid, {
-          code: 'SLUICE_STATE_UNREADABLE',
-          message: `${unreadable} stored values could not be read, and counted as empty`,
-        })
-      }
-      return results
-    })
-  }
-
-  async function heldUnits(runner: ScriptRunner, key: string): Promise<string> {
-    while (runner.isLoading) await runner.loaded()
-    return textOf(await runner.run(calls.readHeldUnits(key)))
-  }
-
   function openQueue(): CallQueue {
     // Nodes of a Cluster learn scripts one by one.
     const runner = new ScriptRunner(redis)
-    const askNode: AskRedis = (asks, plan, apart) => askRedis({ runner, asks, plan, apart })
-    const ask = redis.isCluster
-      ? askAcrossMigration(askNode, (key) => heldUnits(runner, key))
-      : askNode
+    const askRedis: AskRedis = (call, terms = noTerms) => {
+      if (runner.isLoading || clock === 'client' || call.asks[0]?.control)
+        return askLater(call, terms)
+      try {
+        return askNow(call, terms)
+      } catch (error) {
+        return Promise.reject(error)
+      }
+    }
+
+    async function askLater(
+      call: PlannedRequests,
+      terms: CallTerms,
+    ): Promise<readonly AskResult[]> {
+      const { asks } = call
+      if (clock === 'client') await fleet.clockAsked()
+      while (runner.isLoading) await runner.loaded()
+      if (asks.every(({ isUnwanted }) => isUnwanted)) throw notSentInTime()
+      const [{ control, keys: [key = ''] = [] } = {}] = asks
+      if (!control || clock === 'client') return askNow(call, terms)
+      return sendInTime(redis, { key, control }, (untilMs) => askNow(call, { ...terms, untilMs }))
+    }
+
+    function askNow(call: PlannedRequests, terms: CallTerms): Promise<readonly AskResult[]> {
+      const callId = calls.nextId()
+      const args = calls.encode(call, callId, terms)
+      return runner.run(calls.scriptFor(call), args).then((reply) => {
+        connection.last = undefined
+        const results = replies.read(reply, isLone(call) ? '' : callId, call.asks)
+        const { unreadable } = replies
+        if (unreadable > 0) {
+          notify(onInvalid, {
+            code: 'SLUICE_STATE_UNREADABLE',
+            message: `${unreadable} stored values could not be read, and counted as empty`,
+          })
+        }
+        return results
+      })
+    }
+
+    async function heldUnits(key: string): Promise<string> {
+      while (runner.isLoading) await runner.loaded()
+      const script = scripts.heldUnits
+      return textOf(await runner.run(script, [script.sha1, '1', grantsKey(key)]))
+    }
+
+    const ask = redis.isCluster ? askAcrossMigration(askRedis, heldUnits) : askRedis
     return new CallQueue({
       ...batch,
-      split: (asks) => splitByPlan(asks, plans),
-      send({ asks, plan }) {
+      split: (asks) => splitByPlan(asks, calls),
+      send(call) {
+        const { asks } = call
         const end = tellOfCall && timedCall(asks, tellOfCall)
-        return ask(asks, plan)
+        return ask(call)
           .then((results) => {
             passOn(results, asks)
             end?.(false)

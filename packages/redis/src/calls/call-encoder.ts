@@ -1,0 +1,224 @@
+import type { Check, Policy } from '@sluice/core'
+import { grantsKey } from '../keys/key-encoder.ts'
+import type { QueuedRequest } from '../model/queued-request.ts'
+import type { Script, Scripts } from '../scripts/scripts.ts'
+import {
+  isUsualCharge,
+  leaseSetting,
+  mayHaveGrants,
+  type StoreSettings,
+  type UsualModule,
+  usualFields,
+  usualOf,
+} from '../scripts/usual-states.ts'
+import { generalCall } from './general-call.ts'
+
+/**
+ * The script and the arguments for requests that consume by one list of policies. For a list of one
+ * also for charges, and for requests that give back or renew leases.
+ */
+export interface Plan {
+  readonly policies: readonly Policy[]
+  readonly script: Script
+  /** The fields of the policies that the script reads. */
+  readonly fields: readonly string[]
+  /** The same for a request alone of one policy, to be decided by the server's clock. */
+  readonly loneFields: readonly string[]
+  readonly width: number
+  /** True if the keys of grants stand behind the keys. */
+  readonly hasGrants: boolean
+}
+
+/** Requests that travel together, and their plan; without one the general script decides them. */
+export interface PlannedRequests {
+  readonly asks: readonly QueuedRequest[]
+  readonly plan: Plan | undefined
+}
+
+/** Terms of one call, beside its requests. */
+export interface CallTerms {
+  /** The grants of the only key, as they were read while its slot is moved. */
+  readonly apart?: string
+  /** Time (ms) by the server's clock before which the call is carried out, or never. */
+  readonly untilMs?: string
+}
+
+interface EncoderOptions extends StoreSettings {
+  readonly scripts: Scripts
+  /** Returns about the time of Redis, in ms since the epoch. */
+  nowMs(): number
+  /** Start of the key by which Redis knows a refund that is sent again; `undefined` if none is. */
+  readonly senderPrefix: string | undefined
+}
+
+/** A list of policies and limits, and those that begin with it. */
+interface Branch {
+  readonly policy: Policy
+  readonly limit: number
+  /** `undefined` where the general script has to decide; `null` until it is asked for. */
+  plan: Plan | undefined | null
+  readonly longer: Branch[]
+}
+
+/** Limits may be computed for each request: when a list has more branches, they are forgotten. */
+const maxBranches = 64
+
+const u32 = 2 ** 32
+
+/** Writes the calls of one store. */
+export class CallEncoder {
+  readonly #options: EncoderOptions
+  readonly #roots: Branch[] = []
+  #number = 0
+  /** Random numbers are taken at the first call: some runtimes have none before a request. */
+  #incarnation: number | undefined
+  #senderKey: string | undefined
+
+  constructor(options: EncoderOptions) {
+    this.#options = options
+  }
+
+  /** Returns `undefined` for a request that the general script has to decide. */
+  planOf(ask: QueuedRequest): Plan | undefined {
+    const { checks, op } = ask
+    if (op !== 'consume' && leaseSetting(ask) === undefined && !isUsualCharge(ask)) return undefined
+    let branches = this.#roots
+    let branch: Branch | undefined
+    for (let i = 0; i < checks.length; i += 1) {
+      const check = checks[i]
+      if (!check) return undefined
+      branch = branchOf(branches, check)
+      branches = branch.longer
+    }
+    if (!branch) return undefined
+    if (branch.plan === null) branch.plan = this.#makePlan(checks)
+    return branch.plan
+  }
+
+  scriptFor({ asks, plan }: PlannedRequests): Script {
+    const { scripts } = this.#options
+    return plan?.script ?? (asks.some(mayHaveGrants) ? scripts.granting : scripts.general)
+  }
+
+  /**
+   * Returns the id of the next call. The script echoes it: a reply to another call is an error. It
+   * also has the incarnation (u32) from which a script counts those of the call, unless the clock
+   * of the server does.
+   */
+  nextId(): string {
+    this.#number += 1
+    if (this.#options.isServerClock) return `c${this.#number}`
+    this.#incarnation ??= Math.floor(Math.random() * u32)
+    return `c${this.#number};${this.#incarnation}`
+  }
+
+  /** Returns the arguments of a script: its SHA-1, the number of keys, the keys, and all else. */
+  encode(call: PlannedRequests, callId: string, { apart, untilMs }: CallTerms): string[] {
+    const { asks, plan } = call
+    const { isServerClock, nowMs, scripts } = this.#options
+    const clock = isServerClock ? '' : String(nowMs())
+    const script = this.scriptFor(call)
+    const args = [script.sha1, '']
+    for (let i = 0; i < asks.length; i += 1) {
+      const keys = asks[i]?.keys ?? []
+      for (let k = 0; k < keys.length; k += 1) args.push(keys[k] ?? '')
+    }
+    const keyCount = args.length - 2
+    // A key takes four at most.
+    if (this.#incarnation !== undefined)
+      this.#incarnation = (this.#incarnation + 4 * keyCount) % u32
+    const hasGrants = plan ? plan.hasGrants : script !== scripts.general
+    if (hasGrants && apart === undefined)
+      for (let i = 0; i < keyCount; i += 1) args.push(grantsKey(args[2 + i] ?? ''))
+    const senderKey = plan ? undefined : this.#senderKeyFor(asks)
+    if (senderKey !== undefined) args.push(senderKey)
+    args[1] = String(args.length - 2)
+    const [only] = asks
+    if (!plan) {
+      const own = { apart, number: senderKey === undefined ? undefined : this.#number }
+      args.push(callId, clock, generalCall(asks, nowMs(), own))
+    } else if (isLone(call) && only) pushLone(args, plan, { ask: only, stamp: [callId, clock] })
+    else {
+      // Arguments of `lua/usual-one.lua` for several keys, or of `lua/usual-list.lua`.
+      const repeats = new Set(args.slice(2, 2 + keyCount)).size < keyCount
+      args.push(...plan.fields, callId, clock, repeats ? '1' : '0')
+      if (!asks.every(costsOne)) for (const ask of asks) pushCosts(args, ask)
+    }
+    if (untilMs !== undefined) args.push(untilMs)
+    return args
+  }
+
+  #senderKeyFor(asks: readonly QueuedRequest[]): string | undefined {
+    const { senderPrefix } = this.#options
+    if (senderPrefix === undefined || !asks.some(({ op }) => op === 'refund')) return undefined
+    this.#senderKey ??= `${senderPrefix}${crypto.randomUUID()}`
+    return this.#senderKey
+  }
+
+  #makePlan(checks: readonly Check[]): Plan | undefined {
+    const { scripts } = this.#options
+    const modules: UsualModule[] = []
+    for (const check of checks) {
+      const usual = usualOf(check, this.#options)
+      if (!usual) return undefined
+      modules.push(usual)
+    }
+    const script = scripts.usual(modules)
+    if (!script) return undefined
+    const width = checks.length
+    const policies = checks.map(({ policy }) => policy)
+    const hasGrants = modules.some((module) => module.hasGrants)
+    const fields = checks.flatMap(usualFields)
+    const loneFields = fields[2] === '' ? fields.slice(0, 2) : fields
+    return { policies, script, fields, loneFields, width, hasGrants }
+  }
+}
+
+/** Tells whether a call is one request of one policy: its reply has no echo. */
+export function isLone({ asks, plan }: PlannedRequests): boolean {
+  return plan?.width === 1 && asks.length === 1
+}
+
+function branchOf(branches: Branch[], { policy, limit }: Check): Branch {
+  for (let i = 0; i < branches.length; i += 1) {
+    const known = branches[i]
+    if (known && known.policy === policy && known.limit === limit) return known
+  }
+  if (branches.length >= maxBranches) branches.length = 0
+  const branch = { policy, limit, plan: null, longer: [] }
+  branches.push(branch)
+  return branch
+}
+
+type CallStamp = readonly [callId: string, clock: string]
+
+/** By the server's clock, the policy is enough for a request of cost 1. */
+function pushLone(
+  args: string[],
+  { fields, loneFields }: Plan,
+  { ask, stamp }: { ask: QueuedRequest; stamp: CallStamp },
+): void {
+  const lease = ask.op === 'consume' ? undefined : leaseSetting(ask)
+  const hasCost = lease === undefined && !costsOne(ask)
+  const hasStamp = hasCost || stamp[1] !== ''
+  if (hasStamp || lease !== undefined) {
+    const [limit = '', windowMs = '', setting = ''] = fields
+    args.push(limit, windowMs, lease ?? setting)
+    if (hasStamp) args.push(...stamp)
+    if (hasCost) pushCosts(args, ask)
+  } else for (let i = 0; i < loneFields.length; i += 1) args.push(loneFields[i] ?? '')
+}
+
+/** The cost of each key, below 0 for a charge; or the lease that is given back or renewed. */
+function pushCosts(args: string[], ask: QueuedRequest): void {
+  const lease = leaseSetting(ask)
+  for (const { cost } of ask.checks) {
+    args.push(lease ?? String(ask.op === 'charge' ? -cost : cost))
+  }
+}
+
+function costsOne({ op, checks }: QueuedRequest): boolean {
+  if (op !== 'consume') return false
+  for (let i = 0; i < checks.length; i += 1) if (checks[i]?.cost !== 1) return false
+  return true
+}
