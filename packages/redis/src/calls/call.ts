@@ -9,27 +9,27 @@ import { generalCall } from './general-call.ts'
 export interface CallHeader {
   /** Milliseconds since the epoch; `undefined` for the server's clock. */
   readonly now: number | undefined
-  /** Returns about the time of Redis, in the same unit. */
+  /** Returns the approximate time of Redis, in the same unit. */
   readonly guessMs: () => number
-  /** Echoed by the script: a reply to another call is an error. */
+  /** Echoed by the script, so that a reply to another call is detected. */
   readonly number: number
-  /** The key by which Redis knows a refund that is sent again; `undefined` if none ever is. */
+  /** Key under which Redis recognises a retried refund; `undefined` if the client never retries. */
   readonly senderKey: string | undefined
-  /** u32 from which the incarnations of the call are counted; the server's clock has its own. */
+  /** First incarnation (u32) of the call. With the server's clock, the script derives its own. */
   readonly incarnation: number
-  /** The grants of the only key, as they were read while its slot is moved. */
+  /** Grants of the only key, read beforehand because its slot is migrating. */
   readonly apart?: string | undefined
-  /** Time (ms) by the server's clock before which the call is carried out, or never. */
+  /** Deadline (ms, server's clock): after it, the script changes nothing. */
   readonly untilMs?: string | undefined
 }
 
 export interface EncodedCall extends ScriptCall {
   readonly keyCount: number
-  /** Id that the script echoes; '' for a request alone of one policy, which has no echo. */
+  /** Id that the script echoes; '' for a single request of one policy, which has no echo. */
   readonly callId: string
 }
 
-/** Writes the calls of one store. */
+/** Encodes the calls of one store. */
 export class CallEncoder {
   readonly #scripts: Scripts
 
@@ -37,7 +37,7 @@ export class CallEncoder {
     this.#scripts = scripts
   }
 
-  /** @param plan of all the asks, where they have one in common */
+  /** @param plan shared by all the asks, if any */
   encode(asks: readonly QueuedRequest[], plan: Plan | undefined, header: CallHeader): EncodedCall {
     const { now, guessMs, number, senderKey, incarnation, apart, untilMs } = header
     const callId = now === undefined ? `c${number}` : `c${number};${incarnation}`
@@ -79,7 +79,7 @@ export class CallEncoder {
 
 type CallStamp = readonly [callId: string, clock: string]
 
-/** By the server's clock, the policy is enough for a request of cost 1. */
+/** With the server's clock, a request of cost 1 needs only the policy. */
 function pushLone(
   args: string[],
   { fields, loneFields }: Plan,
@@ -96,7 +96,7 @@ function pushLone(
   } else for (let i = 0; i < loneFields.length; i += 1) args.push(loneFields[i] ?? '')
 }
 
-/** The cost of each key, below 0 for a charge; or the lease that is given back or renewed. */
+/** Appends the cost of each key, negative for a charge; or the lease to release or renew. */
 function pushCosts(args: string[], ask: QueuedRequest): void {
   const lease = leaseSetting(ask)
   for (const { cost } of ask.checks) {

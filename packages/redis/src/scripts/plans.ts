@@ -11,31 +11,31 @@ import {
 } from './usual-states.ts'
 
 /**
- * The script and the arguments for requests that consume by one list of policies. For a list of one
- * also for charges, and for requests that give back or renew leases.
+ * The script and arguments for `consume` requests with one list of policies. With a single policy,
+ * also for charges and for requests that release or renew leases.
  */
 export interface Plan {
   readonly policies: readonly Policy[]
   readonly script: Script
   /** The fields of the policies that the script reads. */
   readonly fields: readonly string[]
-  /** The same for a request alone of one policy, to be decided by the server's clock. */
+  /** The same for a single request of one policy, decided by the server's clock. */
   readonly loneFields: readonly string[]
   readonly width: number
-  /** True if the keys of grants stand behind the keys. */
+  /** True if the keys of grants follow the keys. */
   readonly hasGrants: boolean
 }
 
-/** A list of policies and limits, and those that begin with it. */
+/** A list of policies and limits, and the longer lists that begin with it. */
 interface Branch {
   readonly policy: Policy
   readonly limit: number
-  /** `undefined` where the general script has to decide; `null` until it is asked for. */
+  /** `undefined` if the general script must decide; `null` until first use. */
   plan: Plan | undefined | null
   readonly longer: Branch[]
 }
 
-/** Limits may be computed for each request: when a list has more branches, they are forgotten. */
+/** Limits may be computed per request: a list with more branches than this is cleared. */
 const maxBranches = 64
 
 export class Plans {
@@ -48,7 +48,7 @@ export class Plans {
     this.#settings = settings
   }
 
-  /** Returns `undefined` for a request that the general script has to decide. */
+  /** Returns `undefined` if the general script must decide the request. */
   planOf(ask: QueuedRequest): Plan | undefined {
     const { checks, op } = ask
     if (op !== 'consume' && leaseSetting(ask) === undefined && !isUsualCharge(ask)) return undefined
