@@ -1,6 +1,6 @@
 /** All that Sluice needs of a response, whatever the framework. Names are in any case. */
 export interface HttpResponse {
-  /** Tells whether the head is on its way, so that no field can be set any more. */
+  /** Returns whether the head is on its way, so that no field can be set any more. */
   readonly headersSent: boolean
   /** Names of the fields that are set, in lower case. */
   getHeaderNames(): readonly string[]

@@ -61,7 +61,7 @@ export interface PolicyGuardPlace<Native extends object> {
    * @default false
    */
   readonly identifiedByScope?: boolean | undefined
-  /** Tells whether an admission was given here, beside its policies. @default true */
+  /** Returns whether an admission was given here, beside its policies. @default true */
   readonly checksAdmission?: boolean | undefined
   /** The parts that the guard of a route has from the guard around it. */
   readonly inherited?: Inherited<Native> | undefined
@@ -81,7 +81,7 @@ export interface GuardSetup<Native extends object, Handler = unknown>
   extends Settings<Native, Handler> {
   readonly limiter: CheckLimiter
   readonly observation: Observation<Native>
-  /** Tells whether a denial is a strike only once the request is refused. */
+  /** Returns whether a denial is a strike only once the request is refused. */
   readonly strikesLater: boolean
   /** The policies without the penalty. */
   readonly quotas: readonly BoundPolicy<Native>[]
@@ -89,7 +89,7 @@ export interface GuardSetup<Native extends object, Handler = unknown>
   readonly policies: readonly BoundPolicy<Native>[]
   readonly penalty: BoundPolicy<Native> | undefined
   readonly decide: Decide<Native>
-  /** Tells whether a decision takes several calls of the store. */
+  /** Returns whether a decision takes several calls of the store. */
   readonly isSeveralCalls: boolean
   readonly lists: AccessLists | undefined
   readonly report: Report

@@ -25,7 +25,7 @@ import { type GuardSetup, type PolicyGuardPlace, setUpGuard } from './setup.ts'
 
 /** Decides one list of policies for every request that it is given. */
 export interface PolicyGuard<Native extends object, Handler> {
-  /** Tells whether redirects may have to lose their headers again. */
+  /** Returns whether redirects may have to lose their headers again. */
   readonly hidesOnRedirect: boolean
   /**
    * Decides on a request, and tells the adapter what to do. Synchronous when the store and all
