@@ -123,7 +123,9 @@ describe('the connection', () => {
   it('is refused', async () => {
     const { exitCode, of, findings } = await examine('redis://127.0.0.1:1')
     expect(exitCode).toBe(1)
-    expect(of('connection')).toMatchObject(finding('error', 'ECONNREFUSED', 'see that Redis runs'))
+    expect(of('connection')).toMatchObject(
+      finding('error', 'ECONNREFUSED', 'check that Redis is running'),
+    )
     expect(findings).toHaveLength(2)
   })
 

@@ -111,7 +111,7 @@ describe('a Redis behind HTTP that fails', () => {
     expect(error).toMatchObject({
       code: 'SLUICE_STORE_REPLY',
       message: expect.stringMatching(
-        /^send\(\) of the client must resolve to the reply itself.*; any object with a method send\(\)/,
+        /^the client's send\(\) must resolve to the reply itself.*; any object with a send\(\) method/,
       ),
     })
   })

@@ -236,7 +236,7 @@ export function denialLog<Request = unknown>(
   }
 }
 
-/** Tells whether the next denial gets a record. */
+/** Returns whether the next denial gets a record. */
 function hasRecord(tally: Tally, perSecond: number, nowMs: number): boolean {
   const second = Math.floor(nowMs / secondMs)
   if (tally.secondAt !== second) {

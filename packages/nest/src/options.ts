@@ -16,7 +16,7 @@ export interface HttpExchange {
 
 interface ModuleSettings {
   /**
-   * Tells whether the guard limits every handler; else only those with `@RateLimit` or in `routes`.
+   * Limits every handler. If `false`, only those with `@RateLimit` or in `routes` are limited.
    * @default true
    */
   global?: boolean | undefined

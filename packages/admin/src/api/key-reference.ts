@@ -30,7 +30,7 @@ export function readKey(reference: KeyReference, names: readonly string[]): Name
   return { key }
 }
 
-/** Tells whether a text is a value alone, such as `acme`: its name has to be found. */
+/** Returns whether a text is a value alone, such as `acme`: its name has to be found. */
 export function isBareValue(
   reference: KeyReference,
   names: readonly string[],

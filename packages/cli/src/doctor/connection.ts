@@ -44,7 +44,7 @@ const failures: readonly (readonly [pattern: RegExp, fix: string])[] = [
   ],
   [
     /ECONNREFUSED/,
-    'see that Redis runs, listens at this address (bind, protected-mode), and that the port is right',
+    'check that Redis is running, listens at this address (bind, protected-mode), and that the port is right',
   ],
   [/DENIED|protected mode/i, 'set a password on the server, or connect from the machine itself'],
   [/max number of clients/i, 'raise maxclients, or find the application that leaks connections'],

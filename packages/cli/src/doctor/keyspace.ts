@@ -56,7 +56,7 @@ export async function keyspace(link: RedisLink, prefix: string): Promise<Finding
   )
 }
 
-/** Tells whether a key holds policies or their history, which do not expire. */
+/** Returns whether a key holds policies or their history, which do not expire. */
 function isDocument(key: string): boolean {
   return key.includes('}:document:')
 }

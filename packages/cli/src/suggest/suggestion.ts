@@ -67,7 +67,7 @@ const shares = [0, 0.001, 0.01, 0.05]
 
 interface PairOptions {
   readonly maxTouched: number
-  /** Tells whether the log knows seconds alone: no short window can use it. */
+  /** True if the log has only whole seconds, which is too coarse for short windows. */
   readonly isWholeSeconds: boolean
   /** Clients by their numbers that are outliers at any rate. */
   readonly guessers: readonly number[]

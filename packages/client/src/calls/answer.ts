@@ -18,7 +18,7 @@ export function heldBack(waitMs: number): Response {
   })
 }
 
-/** Tells whether a refusal concerns more than one request. Then other calls wait too. */
+/** Returns whether a refusal concerns more than one request. Then other calls wait too. */
 export function isShared(status: number): boolean {
   return status === 403 || status === 429 || status === 503
 }
@@ -82,13 +82,13 @@ export async function withDetails(
   return { ...answer, toldMs, violated: violating.map(({ name }) => name) }
 }
 
-/** Tells whether a 403 may be a limit of GitHub's. With more than legacy fields it is none. */
+/** Returns whether a 403 may be a limit of GitHub's. With more than legacy fields it is none. */
 function isGitHubs({ status, headers }: Response): boolean {
   return status === 403 && !headers.has('RateLimit') && !headers.has('RateLimit-Remaining')
 }
 
 /**
- * Tells whether the limits of an answer concern this call. A stored answer tells of other calls
+ * Returns whether the limits of an answer concern this call. A stored answer tells of other calls
  * (draft-11 §7.3); an answer from another origin tells of that origin's limits.
  */
 function isOfCall({ headers, url }: Response, call: Call): boolean {

@@ -79,7 +79,7 @@ function mayHaveBody(method: string): boolean {
   return method !== 'GET' && method !== 'HEAD'
 }
 
-/** Tells whether a body can be sent again. A stream can be read only once. */
+/** Returns whether a body can be sent again. A stream can be read only once. */
 function isRepeatable(body: unknown, method: string): boolean {
   if (body === undefined || body === null) return true
   // A body is an error of the caller here, and would fail again.
@@ -89,7 +89,7 @@ function isRepeatable(body: unknown, method: string): boolean {
   return !(body instanceof ReadableStream || Symbol.asyncIterator in body || 'pipe' in body)
 }
 
-/** Tells whether a call has an `Idempotency-Key`. An empty one would be equal for all calls. */
+/** Returns whether a call has an `Idempotency-Key`. An empty one would be equal for all calls. */
 export function hasIdempotencyKey({ headers }: Call): boolean {
   return /[^\s"]/.test(headers.get('Idempotency-Key') ?? '')
 }

@@ -46,8 +46,8 @@ function firstUrl(references: readonly unknown[], base: string): string | undefi
 export const maxStatusMs = 1000
 
 /**
- * Tells whether an answer of a monitor means that the job is not done. An answer to an early poll,
- * or of a busy server, means that too. An answer after a redirect is the result.
+ * Returns whether an answer of a monitor means that the job is not done. An answer to an early
+ * poll, or of a busy server, means that too. An answer after a redirect is the result.
  */
 export async function saysPending(
   response: Response,

@@ -91,7 +91,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 
 const memoryStores = processWide('@sluice/core/memory-stores/2', () => new WeakSet<object>())
 
-/** Tells whether a store was made by `memoryStore`, and so is bounded and answers at once. */
+/** Returns whether a store was made by `memoryStore`, and so is bounded and answers at once. */
 export function isMemoryStore(store: unknown): store is MemoryStore {
   return typeof store === 'object' && store !== null && memoryStores.has(store)
 }

@@ -112,12 +112,12 @@ Object.defineProperty(Receipt.prototype, Symbol.for('nodejs.util.inspect.custom'
   value: () => 'Receipt {}',
 })
 
-/** Tells whether a check has a limit: no store is asked about the others. */
+/** Returns whether a check has a limit: no store is asked about the others. */
 export function isLimited({ limit }: Pick<Check, 'limit'>): boolean {
   return limit !== Number.POSITIVE_INFINITY
 }
 
-/** Tells whether the policy of a check is enforced for every key, as nearly always. */
+/** Returns whether the policy of a check is enforced for every key, as nearly always. */
 export function isSurelyEnforced({ policy, shadow }: Pick<Check, 'policy' | 'shadow'>): boolean {
   return shadow !== true && policy.enforcedShare >= 1
 }

@@ -27,7 +27,7 @@ export interface Policy extends AlgorithmSettings {
    * penalty, the strikes that lead to a block.
    */
   readonly limit: number
-  /** Tells whether the limit comes with each request, so that `limit` only stands in. */
+  /** True if each request brings its own limit, and `limit` is only a placeholder. */
   readonly limitPerRequest: boolean
   /** The share of the declared limit that is left free; of limits that come with a check too. */
   readonly headroom: number

@@ -189,7 +189,7 @@ export interface StoreScripts {
   ): Promise<unknown>
 }
 
-/** Tells whether a value has what every store must have. */
+/** Returns whether a value has what every store must have. */
 export function isStore(value: unknown): value is Store {
   if (typeof value !== 'object' || value === null) return false
   return ['apply', 'change'].every((call) => typeof Reflect.get(value, call) === 'function')

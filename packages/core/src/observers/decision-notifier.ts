@@ -22,7 +22,7 @@ export interface ObservedDecision<Request> extends EventSource<Request> {
 
 /** Notifies observers of the decisions of one limiter. */
 export class DecisionNotifier<Request = unknown> {
-  /** Tells whether somebody observes decisions. */
+  /** True if anything observes decisions. */
   readonly isObserved: boolean
   readonly #observers: JoinedObservers<Request>
   readonly store: Store

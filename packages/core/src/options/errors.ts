@@ -63,8 +63,8 @@ export const errorCodes = {
 export type ErrorCode = keyof typeof errorCodes
 
 /**
- * Tells whether an error has this code, or any code of Sluice. `instanceof` does not work here: the
- * ESM and the CommonJS build have a class each.
+ * Returns whether an error has this code, or any code of Sluice. `instanceof` does not work here:
+ * the ESM and the CommonJS build have a class each.
  */
 export function isSluiceError(error: unknown, code?: ErrorCode): error is SluiceError {
   if (typeof error !== 'object' || error === null || !('code' in error)) return false

@@ -47,7 +47,7 @@ function kindOf(value: object): string {
   return name === 'Object' ? 'an object that inherits its fields' : `a ${shortened(name)}`
 }
 
-/** Tells whether a value is a whole number within a range. */
+/** Returns whether a value is a whole number within a range. */
 export function isWholeNumber(
   value: unknown,
   { min, max = Number.MAX_SAFE_INTEGER }: Range,
@@ -86,8 +86,8 @@ export function flag(value: unknown, label: OptionLabel, otherwise: boolean): bo
 }
 
 /**
- * Tells whether a value can hold options: a plain object. A Map, a Promise or a Date would count as
- * an object without fields, and all its settings would be lost.
+ * Returns whether a value can hold options: a plain object. A Map, a Promise or a Date would count
+ * as an object without fields, and all its settings would be lost.
  */
 export function isOptions(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
@@ -163,7 +163,7 @@ const misnomers: ReadonlyMap<string, string> = new Map([
   ['blacklist', 'block'],
 ])
 
-/** Tells whether two names begin alike, have the same letters, or differ in one letter. */
+/** Returns whether two names begin alike, have the same letters, or differ in one letter. */
 function isNear(name: string, field: string): boolean {
   const [a, b] = [name.toLowerCase(), field.toLowerCase()]
   const lettersOf = (text: string): string => [...text].sort().join('')
@@ -172,7 +172,7 @@ function isNear(name: string, field: string): boolean {
   return a.length > 3 && differInOneLetter(a, b)
 }
 
-/** Tells whether one text is the other with one letter more, less or changed. */
+/** Returns whether one text is the other with one letter more, less or changed. */
 function differInOneLetter(one: string, other: string): boolean {
   const [short, long] = one.length < other.length ? [one, other] : [other, one]
   if (long.length - short.length > 1) return false

@@ -33,14 +33,14 @@ const reserveShare = 1 / 20
 /** The algorithms whose units work can reserve: the units keep their place in the window. */
 const reservable: ReadonlySet<AlgorithmName> = new Set(['sliding-log', 'fixed-window'])
 
-/** Tells whether work can reserve units of a policy with this algorithm. */
+/** Returns whether work can reserve units of a policy with this algorithm. */
 export function mayReserve(algorithm: AlgorithmName): boolean {
   return reservable.has(algorithm)
 }
 
 /**
- * Tells whether an algorithm counts every unit that is charged beyond the limit. A bucket does not:
- * it is full, and what is charged then would be admitted on top, again and again.
+ * Returns whether an algorithm counts every unit that is charged beyond the limit. A bucket does
+ * not: it is full, and what is charged then would be admitted on top, again and again.
  */
 export function countsBeyond(name: AlgorithmName): boolean {
   const { counts, capacityLevel } = algorithms[name]

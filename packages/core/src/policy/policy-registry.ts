@@ -166,7 +166,7 @@ function checkName(policy: Policy, registry: Map<string, Registered>): void {
   )
 }
 
-/** Tells whether two policies can share a name. Limits may differ: they travel with every check. */
+/** Returns whether two policies can share a name. Limits may differ: every check has its own. */
 function areOne(one: Policy, other: Policy): boolean {
   const { agrees, describe: kind } = algorithmOf(one)
   if (one.counting !== other.counting || one.reach !== other.reach) return false

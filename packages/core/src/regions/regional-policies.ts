@@ -66,7 +66,9 @@ export function centralPolicy(policy: Policy): Policy {
   return { ...own, id: `${policy.id}~pool`, counting, prefetchMs }
 }
 
-/** Tells whether the regions divide a limit. Others of reach `region` are whole in each region. */
+/**
+ * Returns whether the regions divide a limit. Others of reach `region` are whole in each region.
+ */
 export function isDivided({ algorithm, reach }: Policy): boolean {
   return reach === 'region' && besideGrants[algorithm] !== undefined
 }

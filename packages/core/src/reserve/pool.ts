@@ -79,7 +79,7 @@ export class Pool {
   }
 
   /**
-   * Tells whether so many units may be spent now. Reads one clock, since two cost twice as much.
+   * Returns whether so many units may be spent now. Reads one clock, since two cost twice as much.
    * The wall clock runs while the machine is suspended. As it may step back, both clocks are read
    * at each look, when the step is seen, and near the end of the units.
    */

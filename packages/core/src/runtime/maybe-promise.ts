@@ -1,7 +1,7 @@
 /** A value now, or a promise of it: a store that answers synchronously costs no promise. */
 export type MaybePromise<T> = T | Promise<T>
 
-/** Tells whether a value is a promise. */
+/** Returns whether a value is a promise. */
 export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   if (typeof value !== 'object' || value === null) return false
   // Read, since the operator `in` takes several times as long for values of many shapes.

@@ -117,7 +117,7 @@ export function withDeadline<T>(
   })
 }
 
-/** Tells whether work has ended, well or not, within `timeoutMs`. Never rejects. */
+/** Returns whether work has ended, well or not, within `timeoutMs`. Never rejects. */
 export function endsWithin(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
   const ended = work.then(
     () => true,

@@ -36,19 +36,19 @@ export function dictionaryValues(text: string): ReadonlyMap<string, unknown> | u
 }
 
 /**
- * Tells whether a bare item is an Integer of at least `min`. A Decimal without a fraction cannot be
- * told from one.
+ * Returns whether a bare item is an Integer of at least `min`. A Decimal without a fraction cannot
+ * be told from one.
  */
 export function isInteger(value: unknown, min: number): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= min && value <= maxInteger
 }
 
-/** Tells whether a parameter is absent or an Integer of at least `min`. */
+/** Returns whether a parameter is absent or an Integer of at least `min`. */
 export function isOptionalInteger(value: unknown, min: number): value is number | undefined {
   return value === undefined || isInteger(value, min)
 }
 
-/** Tells whether a parameter is absent or a Byte Sequence. */
+/** Returns whether a parameter is absent or a Byte Sequence. */
 export function isOptionalBytes(value: unknown): value is ArrayBuffer | undefined {
   return value === undefined || value instanceof ArrayBuffer
 }

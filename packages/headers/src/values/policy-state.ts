@@ -49,7 +49,7 @@ export interface PolicyState {
   readonly vendor?: string | undefined
 }
 
-/** Tells whether nothing can ever pass: no wait helps, and there is no reset. */
+/** Returns whether nothing can ever pass: no wait helps, and there is no reset. */
 function isBlocked(state: PolicyState): boolean {
   return state.limit < 1
 }
@@ -72,7 +72,7 @@ export function shownRemaining(state: PolicyState, limit: number): number | unde
   return Math.min(Math.max(0, Math.floor(remaining)), limit)
 }
 
-/** Tells whether a policy counts requests. The dialects before draft-8 know no other unit. */
+/** Returns whether a policy counts requests. The dialects before draft-8 know no other unit. */
 export function countsRequests(state: PolicyState): boolean {
   return state.unit === undefined || state.unit === 'requests'
 }
@@ -206,7 +206,7 @@ function candidateOf(state: PolicyState, rejected: boolean): BindingPolicy | und
   }
 }
 
-/** Tells whether a policy is shown to clients, in another unit than requests. */
+/** Returns whether a policy is shown to clients, in another unit than requests. */
 function isShownByUnit(state: PolicyState): boolean {
   return state.hidden !== true && !countsRequests(state)
 }

@@ -20,7 +20,9 @@ export class AddressSet {
     for (const [index, text] of texts.entries()) this.#add(text, `${option}[${index}]`)
   }
 
-  /** Tells whether an address is in one of them, in any notation; an invalid address is in none. */
+  /**
+   * Returns whether an address is in one of them, in any notation; an invalid address is in none.
+   */
   has(address: string): boolean {
     return this.#known.get(address) ?? remember(this.#known, address, this.#find(address))
   }

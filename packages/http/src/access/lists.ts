@@ -75,7 +75,7 @@ export class AccessLists {
     return this.#allow.addresses.has(address) ? 'allow' : 'unlisted'
   }
 
-  /** Tells whether a client with an allowed address may still be blocked by its key. */
+  /** Returns whether a client with an allowed address may still be blocked by its key. */
   get blockKeys(): boolean {
     return this.#block.keys.length > 0
   }

@@ -111,8 +111,8 @@ const farClient = {
 const trusting = new WeakMap<object, boolean>()
 
 /**
- * Tells whether an application of Fastify trusts every address. Fastify does not show `trustProxy`,
- * but its requests find their addresses by it.
+ * Returns whether an application of Fastify trusts every address. Fastify does not show
+ * `trustProxy`, but its requests find their addresses by it.
  */
 export function fastifyTrustsAll(request: object): boolean {
   const prototype: object = Object.getPrototypeOf(request)

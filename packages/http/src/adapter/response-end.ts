@@ -6,7 +6,7 @@ import type { Hold } from '../request/passage.ts'
 interface EndingResponse {
   readonly statusCode: number
   readonly writableEnded: boolean
-  /** Tells whether 'close' was emitted; HTTP/2 does not tell. */
+  /** Returns whether 'close' was emitted; HTTP/2 does not tell. */
   readonly closed?: boolean
   once(event: 'finish' | 'close', listener: () => void): unknown
   off(event: 'finish' | 'close', listener: () => void): unknown

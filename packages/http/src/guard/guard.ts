@@ -44,7 +44,7 @@ export interface GuardPlace
   readonly routing: Routing
   /** The router for `routes`. @default none: there can be no `routes` */
   readonly router?: Router
-  /** Tells whether requests that no rule of `routes` matches are limited. @default true */
+  /** Returns whether requests that no rule of `routes` matches are limited. @default true */
   readonly isGlobal?: boolean
 }
 

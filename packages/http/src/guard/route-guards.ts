@@ -15,7 +15,7 @@ export interface ParentGuard<Native extends object, Handler> {
   readonly guard: OpenGuard<Native, Handler>
   /** The place of that guard; `undefined` where only each context tells. */
   readonly scope: Scope | undefined
-  /** Tells whether it limits all other requests, so that an override can be added to it. */
+  /** Returns whether it limits all other requests, so that an override can be added to it. */
   readonly isApplied: boolean
 }
 

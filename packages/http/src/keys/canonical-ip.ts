@@ -45,7 +45,7 @@ function withoutDots(address: string): string | undefined {
   return `${address.slice(0, start)}${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`
 }
 
-/** Tells whether an IPv6 has the prefix of a translator (RFC 6052 §2.1, RFC 8215). */
+/** Returns whether an IPv6 has the prefix of a translator (RFC 6052 §2.1, RFC 8215). */
 export function isTranslated(address: IpAddress): boolean {
   const bytes = address.toByteArray()
   const isOf = (prefix: readonly number[]): boolean =>

@@ -2,7 +2,7 @@ import type { Hold } from '../request/passage.ts'
 
 /** A request that waits. The end of its response ends the wait, and the request ends with it. */
 interface DelayedRequest extends Hold {
-  /** Tells whether the request continues. Never rejects. */
+  /** Returns whether the request continues. Never rejects. */
   readonly turn: Promise<boolean>
 }
 

@@ -58,7 +58,7 @@ export function shedSettings<Native>(
 
 export interface LoadShedder<Native> {
   readonly refusal: Decision
-  /** Tells whether a request is of a class that is refused now. */
+  /** Returns whether a request is of a class that is refused now. */
   refuses(native: Native, report: Report): MaybePromise<boolean>
 }
 

@@ -26,7 +26,7 @@ export type FoundLimit = LimitFound | 'default'
 interface LimitFound {
   readonly value: LimitValue
   readonly reduced: boolean
-  /** Tells whether the policy is in shadow for the request. @default as the policy says */
+  /** Returns whether the policy is in shadow for the request. @default as the policy says */
   readonly shadow?: boolean
 }
 
@@ -51,7 +51,7 @@ export function isLimitSource<Native>(limit: unknown): limit is LimitSource<Nati
   return typeof limit === 'object' && limit !== null && 'declared' in limit && 'find' in limit
 }
 
-/** Tells whether a value may be a limit. The range of a window is for the policy to check. */
+/** Returns whether a value may be a limit. The range of a window is for the policy to check. */
 export function isLimitValue(value: unknown): value is LimitValue {
   return value === unlimited || isWholeNumber(value, { min: 0 })
 }

@@ -9,8 +9,8 @@ import type { HttpRequest, ResponseBody, ResponseField } from '../request/exchan
  */
 export interface Admission<Native> {
   /**
-   * Tells whether it takes requests that the limits deny. Then observers receive a denial, and
-   * is a strike, only if the request is refused.
+   * Returns whether it takes requests that the limits deny. Then observers receive a denial, and is
+   * a strike, only if the request is refused.
    */
   readonly overflows: boolean
   /**
@@ -19,8 +19,8 @@ export interface Admission<Native> {
    */
   checkPolicies?(policies: readonly Policy[]): void
   /**
-   * Tells whether it takes a request. It may also give the answer to a request that the application
-   * must not see: over a limit, a request that was taken before.
+   * Returns whether it takes a request. It may also give the answer to a request that the
+   * application must not see: over a limit, a request that was taken before.
    * @param decision what the limits say; `undefined` for a request that they do not apply to
    */
   takes(
@@ -29,7 +29,7 @@ export interface Admission<Native> {
   ): MaybePromise<boolean | Taken>
   /** Takes a request, and answers it. */
   take(asked: AdmissionRequest<Native>): MaybePromise<Taken>
-  /** Tells whether it depends on the client's preferences: caches have to know. */
+  /** Returns whether it depends on the client's preferences: caches have to know. */
   varies(request: HttpRequest): boolean
 }
 
@@ -45,16 +45,16 @@ export interface Taken {
   readonly fields: readonly ResponseField[]
   readonly body: ResponseBody
   /**
-   * Tells whether what the request took of the limits is given back: there was no room for it, or
+   * Returns whether what the request took of the limits is given back: there was no room for it, or
    * something of ours failed. @default false
    */
   readonly givesBack?: boolean
   /**
-   * Tells whether the request was taken now. Of those that overflow only such a one is answered so,
-   * and one that failed for us; any other is refused. @default false
+   * Returns whether the request was taken now. Of those that overflow only such a one is answered
+   * so, and one that failed for us; any other is refused. @default false
    */
   readonly isNew?: boolean
-  /** Tells whether it was taken before, and is answered from that. @default false */
+  /** Returns whether it was taken before, and is answered from that. @default false */
   readonly isKnown?: boolean
   /** There is no room for it now, but may be in this time. */
   readonly fullForMs?: number

@@ -46,9 +46,9 @@ export interface BoundPolicy<Native> {
 export interface LimitInForce {
   /** `Infinity` for `unlimited`. */
   readonly limit: number
-  /** Tells whether it is lower now than it would be in quiet times. @default false */
+  /** Returns whether it is lower now than it would be in quiet times. @default false */
   readonly reduced?: boolean
-  /** Tells whether the policy is in shadow for the request. @default as the policy says */
+  /** Returns whether the policy is in shadow for the request. @default as the policy says */
   readonly shadow?: boolean
 }
 
@@ -58,7 +58,7 @@ export interface PolicyCheck<Native> extends Check, LimitInForce {
   readonly scope: Scope
 }
 
-/** Tells whether a policy is in shadow for some requests at least. */
+/** Returns whether a policy is in shadow for some requests at least. */
 export function mayBeInShadow<Native>({ policy, enforce }: BoundPolicy<Native>): boolean {
   return policy.enforcedShare < 1 || enforce !== undefined
 }
@@ -136,7 +136,7 @@ export function validLimit(found: FoundLimit, policy: Policy, report: Report): L
   return { limit: otherwise }
 }
 
-/** Tells whether a policy is enforced for a request. Any other answer must not open the gate. */
+/** Returns whether a policy is enforced for a request. Any other answer must not open the gate. */
 export function validEnforcement(answer: unknown, { name }: Policy, report: Report): boolean {
   if (typeof answer === 'boolean') return answer
   report(

@@ -13,7 +13,7 @@ export interface HttpRequest {
   /** The value of a request header by its lower-case name. */
   header(name: string): string | undefined
   /**
-   * Tells whether a request without an address has no key either, since the application gives the
+   * Returns whether a request without an address has no key either, since the application gives the
    * address, and may have forgotten it.
    * @default false: such requests, as those of a socket file, share one key
    */
@@ -24,7 +24,7 @@ export interface HttpRequest {
   rule?: string
 }
 
-/** Tells whether a request looks like a CORS preflight. Any client can send that shape. */
+/** Returns whether a request looks like a CORS preflight. Any client can send that shape. */
 export function isPreflight(request: HttpRequest): boolean {
   return (
     request.method === 'OPTIONS' &&
@@ -45,7 +45,7 @@ export interface RequestContent {
 
 /** All that Sluice needs of a response, whatever the framework. Names are in any case. */
 export interface HttpResponse {
-  /** Tells whether the head is on its way, so that no field can be set any more. */
+  /** Returns whether the head is on its way, so that no field can be set any more. */
   readonly headersSent: boolean
   /** Names of the fields that are set, in lower case. */
   getHeaderNames(): readonly string[]

@@ -63,7 +63,7 @@ export class ResponseFields {
     return formatFields(uniformStates, dialects, options)
   }
 
-  /** Tells whether other code has written a field of ours, which nearly never happens. */
+  /** Returns whether other code has written a field of ours, which nearly never happens. */
   #hasOthers(response: HttpResponse): boolean {
     if (this.#theirs) return true
     for (const lowerCase of response.getHeaderNames()) {

@@ -11,7 +11,7 @@ export interface Routing {
    * @default false
    */
   readonly lenient?: boolean
-  /** Tells whether a semicolon begins the query too. @default false */
+  /** Returns whether a semicolon begins the query too. @default false */
   readonly useSemicolonDelimiter?: boolean
   /** Text before every path, such as the prefix of a plugin. @default '' */
   readonly prefix?: string

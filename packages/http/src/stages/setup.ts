@@ -59,7 +59,7 @@ export interface PolicyGuardPlace<Native extends object> {
    * @default false
    */
   readonly identifiedByScope?: boolean | undefined
-  /** Tells whether an admission was given here, beside its policies. @default true */
+  /** Returns whether an admission was given here, beside its policies. @default true */
   readonly checksAdmission?: boolean | undefined
   /** The parts that the guard of a route has from the guard around it. */
   readonly inherited?: Inherited<Native> | undefined
@@ -79,7 +79,7 @@ export interface GuardSetup<Native extends object, Handler = unknown>
   extends Settings<Native, Handler> {
   readonly limiter: CheckLimiter
   readonly observation: Observation<Native>
-  /** Tells whether a denial is a strike only once the request is refused. */
+  /** Returns whether a denial is a strike only once the request is refused. */
   readonly strikesLater: boolean
   /** The policies without the penalty. */
   readonly quotas: readonly BoundPolicy<Native>[]

@@ -26,7 +26,7 @@ import { type GuardSetup, limiterFieldsOf, type PolicyGuardPlace, setUpGuard } f
 
 /** Decides one list of policies for every request that it is given. */
 export interface PolicyGuard<Native extends object, Handler> {
-  /** Tells whether redirects may have to lose their headers again. */
+  /** Returns whether redirects may have to lose their headers again. */
   readonly hidesOnRedirect: boolean
   /**
    * Decides on a request, and tells the adapter what to do. Synchronous when the store and all

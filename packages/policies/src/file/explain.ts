@@ -10,9 +10,9 @@ export type Path = readonly (string | number)[]
 export interface Fault {
   readonly path: Path
   readonly message: string
-  /** Tells whether the fault is a key, and not the value under it. */
+  /** True if the fault is a key, not the value under it. */
   readonly atKey: boolean
-  /** Tells whether the schema finds it; a rule between fields is checked as for options in code. */
+  /** The check that failed. A `rule` between fields is checked as for options in code. */
   readonly kind: 'syntax' | 'schema' | 'rule'
 }
 
@@ -115,7 +115,7 @@ function explain(error: ValueError, root: unknown, name: string): Fault & { miss
   return { ...fault, message: isSecret ? message : `${message}, but is ${quote(error.value)}` }
 }
 
-/** Tells whether identities stand in this place of a file: messages must not have its values. */
+/** Returns whether identities stand in this place of a file: messages must not have its values. */
 export function hasIdentities([root, , field]: Path): boolean {
   const place = String(root === 'routes' ? field : root)
   if (place === 'overrides') return !['policy', 'limit', 'mode', 'until'].includes(String(field))

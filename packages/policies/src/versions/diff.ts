@@ -10,7 +10,7 @@ export interface Difference {
   readonly from: unknown
   /** `undefined`: it is not there any more. */
   readonly to: unknown
-  /** Tells whether the policy begins a new count, and forgets the old one. */
+  /** True if the policy starts a new count and forgets the old one. */
   readonly newCount: boolean
 }
 

@@ -129,7 +129,7 @@ export function edited(
 const hiding = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]|(?![\u200c\u200d])\p{Cf}/u
 const visible = /[^\s\p{C}\u2800\p{Default_Ignorable_Code_Point}]/u
 
-/** Tells whether people can read an author or a reason: one line, with something to see. */
+/** Returns whether people can read an author or a reason: one line, with something to see. */
 export function isNoteText(text: unknown): text is string {
   return typeof text === 'string' && text.length <= 500 && visible.test(text) && !hiding.test(text)
 }
@@ -139,7 +139,7 @@ export function checkNoteText(text: unknown, option: string): void {
   throw invalid({ option }, text, 'one line of 1 to 500 characters that can be seen')
 }
 
-/** Tells whether something has not ended yet. */
+/** Returns whether something has not ended yet. */
 export function isActive(
   { until }: { readonly until?: string | undefined },
   nowMs: number,

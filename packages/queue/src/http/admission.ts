@@ -76,8 +76,8 @@ class QueueAdmission<Native> implements Admission<Native> {
   }
 
   /**
-   * Tells whether a response varies with `Prefer`. Only responses that a cache may keep have to say
-   * so.
+   * Returns whether a response varies with `Prefer`. Only responses that a cache may keep have to
+   * say so.
    */
   varies({ method }: HttpRequest): boolean {
     return this.#setup.admit !== 'always' && (method === 'GET' || method === 'HEAD')
@@ -106,7 +106,7 @@ class QueueAdmission<Native> implements Admission<Native> {
   }
 
   /**
-   * Tells whether a request that passes was queued before. The application must not serve it as
+   * Returns whether a request that passes was queued before. The application must not serve it as
    * well.
    */
   #takesAgain(asked: AdmissionRequest<Native>): MaybePromise<boolean | Taken> {

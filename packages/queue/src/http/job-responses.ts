@@ -190,7 +190,7 @@ export async function orWithout<T, U>(work: () => Promise<T>, otherwise: U): Pro
 }
 
 /**
- * Tells whether the broker failed. Any other error is the application's: of one of its functions,
+ * Returns whether the broker failed. Any other error is the application's: of one of its functions,
  * or a payload that JSON cannot carry.
  */
 function isOfBroker(error: unknown): error is SluiceError {

@@ -179,7 +179,7 @@ function names(value: unknown, option: string): readonly string[] {
   throw invalid({ option }, value, 'an array of names')
 }
 
-/** Tells whether only soft policies deny the request. */
+/** Returns whether only soft policies deny the request. */
 export function isSoft(
   { outcomes, source }: Decision,
   soft: readonly string[] | undefined,

@@ -156,7 +156,7 @@ function isPast(time: number | undefined): boolean {
 }
 
 /**
- * Tells whether a job that was running when workers died runs again after a delay. Jobs that were
+ * Returns whether a job that was running when workers died runs again after a delay. Jobs that were
  * lost together come back together, and one of them may be the cause. With delays the others get
  * done.
  */

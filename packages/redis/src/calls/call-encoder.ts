@@ -14,22 +14,22 @@ import {
 import { generalCall } from './general-call.ts'
 
 /**
- * The script and the arguments for requests that consume by one list of policies. For a list of one
- * also for charges, and for requests that give back or renew leases.
+ * The script and arguments for `consume` requests with one list of policies. With a single policy,
+ * also for charges and for requests that release or renew leases.
  */
 export interface Plan {
   readonly policies: readonly Policy[]
   readonly script: Script
   /** The fields of the policies that the script reads. */
   readonly fields: readonly string[]
-  /** The same for a request alone of one policy, to be decided by the server's clock. */
+  /** The same for a single request of one policy, decided by the server's clock. */
   readonly loneFields: readonly string[]
   readonly width: number
-  /** True if the keys of grants stand behind the keys. */
+  /** True if the keys of grants follow the keys. */
   readonly hasGrants: boolean
 }
 
-/** Requests that travel together, and their plan; without one the general script decides them. */
+/** Requests that share a call, and their plan. Without a plan, the general script decides them. */
 export interface PlannedRequests {
   readonly asks: readonly QueuedRequest[]
   readonly plan: Plan | undefined
@@ -37,40 +37,40 @@ export interface PlannedRequests {
 
 /** Terms of one call, beside its requests. */
 export interface CallTerms {
-  /** The grants of the only key, as they were read while its slot is moved. */
+  /** Grants of the only key, read beforehand because its slot is migrating. */
   readonly apart?: string
-  /** Time (ms) by the server's clock before which the call is carried out, or never. */
+  /** Deadline (ms, server's clock): after it, the script changes nothing. */
   readonly untilMs?: string
 }
 
 interface EncoderOptions extends StoreSettings {
   readonly scripts: Scripts
-  /** Returns about the time of Redis, in ms since the epoch. */
+  /** Returns the approximate time of Redis (ms since the epoch). */
   nowMs(): number
-  /** Start of the key by which Redis knows a refund that is sent again; `undefined` if none is. */
+  /** Key prefix by which Redis recognises a retried refund; `undefined` if none is retried. */
   readonly senderPrefix: string | undefined
 }
 
-/** A list of policies and limits, and those that begin with it. */
+/** A list of policies and limits, and the longer lists that begin with it. */
 interface Branch {
   readonly policy: Policy
   readonly limit: number
-  /** `undefined` where the general script has to decide; `null` until it is asked for. */
+  /** `undefined` if the general script must decide; `null` until first use. */
   plan: Plan | undefined | null
   readonly longer: Branch[]
 }
 
-/** Limits may be computed for each request: when a list has more branches, they are forgotten. */
+/** Limits may be computed per request: a list with more branches than this is cleared. */
 const maxBranches = 64
 
 const u32 = 2 ** 32
 
-/** Writes the calls of one store. */
+/** Encodes the calls of one store. */
 export class CallEncoder {
   readonly #options: EncoderOptions
   readonly #roots: Branch[] = []
   #number = 0
-  /** Random numbers are taken at the first call: some runtimes have none before a request. */
+  /** Chosen at the first call: some runtimes allow no random numbers before a request. */
   #incarnation: number | undefined
   #senderKey: string | undefined
 
@@ -78,7 +78,7 @@ export class CallEncoder {
     this.#options = options
   }
 
-  /** Returns `undefined` for a request that the general script has to decide. */
+  /** Returns `undefined` if the general script must decide the request. */
   planOf(ask: QueuedRequest): Plan | undefined {
     const { checks, op } = ask
     if (op !== 'consume' && leaseSetting(ask) === undefined && !isUsualCharge(ask)) return undefined
@@ -174,7 +174,7 @@ export class CallEncoder {
   }
 }
 
-/** Tells whether a call is one request of one policy: its reply has no echo. */
+/** Returns whether a call is a single request of one policy: its reply has no echo. */
 export function isLone({ asks, plan }: PlannedRequests): boolean {
   return plan?.width === 1 && asks.length === 1
 }
@@ -192,7 +192,7 @@ function branchOf(branches: Branch[], { policy, limit }: Check): Branch {
 
 type CallStamp = readonly [callId: string, clock: string]
 
-/** By the server's clock, the policy is enough for a request of cost 1. */
+/** With the server's clock, a request of cost 1 needs only the policy. */
 function pushLone(
   args: string[],
   { fields, loneFields }: Plan,
@@ -209,7 +209,7 @@ function pushLone(
   } else for (let i = 0; i < loneFields.length; i += 1) args.push(loneFields[i] ?? '')
 }
 
-/** The cost of each key, below 0 for a charge; or the lease that is given back or renewed. */
+/** Appends the cost of each key, negative for a charge; or the lease to release or renew. */
 function pushCosts(args: string[], ask: QueuedRequest): void {
   const lease = leaseSetting(ask)
   for (const { cost } of ask.checks) {

@@ -3,33 +3,35 @@ import type { QueuedRequest } from '../model/queued-request.ts'
 import type { CallEncoder, Plan, PlannedRequests } from './call-encoder.ts'
 
 export interface CallQueueOptions {
-  /** The most keys of one call, and the most bytes of them; a request with more travels alone. */
+  /** Maximum keys per call, and their maximum bytes. A larger request gets a call to itself. */
   readonly maxKeys: number
   readonly maxBytes: number
-  /** The most calls that wait for an answer at once. */
+  /** Maximum number of calls in flight. */
   readonly maxInFlight: number
   /** Sends one call and settles its requests; never rejects. */
   send(call: Call): Promise<void>
   split(asks: readonly QueuedRequest[]): readonly Call[]
 }
 
-/** Time (ms) for which a call without an answer holds up others. Its answer counts even later. */
+/**
+ * Time (ms) after which an unanswered call no longer holds up others. A late answer still counts.
+ */
 const longestUnderWayMs = 1_000
 
 /**
- * Lets requests travel together, first come, first served. A call takes the waiting requests
- * divided by the calls that may still leave. So Node and Redis work at the same time, and batching
- * never adds latency.
+ * Batches requests into calls, first come, first served. Each call takes an equal share of the
+ * waiting requests, by the number of free call slots. So Node and Redis work in parallel, and
+ * batching never adds latency.
  */
 export class CallQueue {
   readonly #options: CallQueueOptions
   /**
-   * Calls without an answer, in the order of their departure. No Map or Set: V8 keeps old tables of
-   * those for long, and with them their garbage, which took half of the CPU of a check.
+   * Calls in flight, in the order they were sent. Not a Map or Set: V8 keeps their old tables for
+   * long, and collecting that garbage took half of a check's CPU time.
    */
   readonly #underWay: Call[] = []
   #waiting: QueuedRequest[] = []
-  /** Number of asks at the start of `#waiting` that have left already. */
+  /** Number of asks at the start of `#waiting` that were already sent. */
   #gone = 0
   #isScheduled = false
   #isClosed = false
@@ -42,7 +44,7 @@ export class CallQueue {
     return this.#isClosed
   }
 
-  /** Takes a request, and sends it at the end of the current tick's work where a call may go. */
+  /** Queues a request. It is sent at the end of the current tick if a call slot is free. */
   submit(ask: QueuedRequest): void {
     if (this.#isClosed) {
       ask.fail(storeClosed())
@@ -54,7 +56,7 @@ export class CallQueue {
     queueMicrotask(this.#onTick)
   }
 
-  /** Takes no more requests. The waiting ones fail if they are not answered within a second. */
+  /** Rejects new requests. Pending ones fail if they are not answered within a second. */
   async close(): Promise<void> {
     this.#isClosed = true
     await withinSecond(this.#settled())
@@ -90,12 +92,12 @@ export class CallQueue {
     })
   }
 
-  /** Returns the number of calls that may go now. */
+  /** Returns the number of calls that can be sent now. */
   #freeSlots(): number {
     const { maxInFlight } = this.#options
     const free = maxInFlight - this.#underWay.length
     if (free > 0) return free
-    // Only when all are taken: a call that nobody waits for any more takes no place.
+    // Only if all slots are taken: a call that nobody waits for any more does not occupy one.
     const oldest = performance.now() - longestUnderWayMs
     let underWay = 0
     for (const { asks, sentAt } of this.#underWay) {
@@ -104,7 +106,7 @@ export class CallQueue {
     return Math.max(0, maxInFlight - underWay)
   }
 
-  /** Drops requests that nobody waits for any more: the oldest, since they are given up first. */
+  /** Drops requests that nobody waits for any more, oldest first. */
   #dropUnwanted(): void {
     let error: SluiceError | undefined
     for (let ask = this.#waiting[this.#gone]; ask?.isUnwanted; ask = this.#waiting[this.#gone]) {
@@ -114,7 +116,7 @@ export class CallQueue {
     }
   }
 
-  /** The next requests: so many at most, and no more than a full call. */
+  /** Takes up to `most` requests, and no more than fit in one call. */
   #take(most: number): readonly QueuedRequest[] {
     const { maxKeys, maxBytes } = this.#options
     const waiting = this.#waiting
@@ -134,7 +136,7 @@ export class CallQueue {
       return from === 0 ? waiting : waiting.slice(from)
     }
     const batch = waiting.slice(from, to)
-    // Sent requests are forgotten now and then, and not at every call.
+    // Sent requests are removed in bulk now and then, not at every call.
     if (to > 1_024 && to > waiting.length / 2) {
       this.#waiting = waiting.slice(to)
       this.#gone = 0
@@ -151,25 +153,25 @@ export function storeClosed(): SluiceError {
   return new SluiceError('SLUICE_STORE_CLOSED', 'the store was closed before this check')
 }
 
-/** Waits for something, but no longer than for a call that is lost. */
+/** Waits no longer than until a call counts as lost. */
 export async function withinSecond(work: Promise<unknown>): Promise<void> {
   await endsWithin(work, longestUnderWayMs)
 }
 
-/** Requests that travel together. */
+/** Requests that share a call. */
 export interface Call extends PlannedRequests {
   readonly asks: QueuedRequest[]
   /** True if one of the requests does more than consume. */
   settles: boolean
-  /** Time at which it left, in ms of the monotonic clock. */
+  /** Time at which it was sent (ms, monotonic clock). */
   sentAt: number
-  /** Resolves when its requests have been answered. */
+  /** Resolves once its requests are answered. */
   done: Promise<void> | undefined
 }
 
 /**
- * Parts the requests of one moment into calls of one plan each. Nobody can tell the order of
- * requests that consume; all other operations keep their place among those of their policies.
+ * Splits a batch into calls of one plan each. Nobody can observe the order of concurrent `consume`
+ * requests; every other operation keeps its order among the requests of its policies.
  */
 export function splitByPlan(
   asks: readonly QueuedRequest[],
@@ -198,14 +200,14 @@ function callFor(
 ): Call | undefined {
   for (let i = calls.length - 1; i >= 0; i -= 1) {
     const call = calls[i]
-    // A change by hand has a deadline, and so a call, of its own.
+    // A manual change has its own deadline, so it gets its own call.
     if (!call || (call.plan === plan && !call.asks[0]?.control)) return call
     if ((settles || call.settles) && meets(call.plan, plan)) return undefined
   }
   return undefined
 }
 
-/** Tells whether two calls may ask for the same keys. */
+/** Returns whether two calls may touch the same keys. */
 function meets(one: Plan | undefined, other: Plan | undefined): boolean {
   if (!one || !other) return true
   return one.policies.some(({ id }) => other.policies.some((policy) => policy.id === id))

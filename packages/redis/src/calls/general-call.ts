@@ -3,26 +3,25 @@ import type { QueuedCheck, QueuedRequest } from '../model/queued-request.ts'
 import { isShortLog, luaSetting, mayHaveGrants } from '../scripts/usual-states.ts'
 
 /**
- * Asks that follow each other, of one operation on one list of policies: their keys travel without
- * further words.
+ * Consecutive asks with the same operation and policies. Only their keys are encoded one by one.
  */
 interface Group {
   readonly op: QueuedRequest['op']
-  /** Numbers of the policies, from 1. */
+  /** Policy numbers, starting at 1. */
   readonly policies: readonly number[]
   readonly asks: QueuedRequest[]
 }
 
 interface OwnFields {
-  /** The grants of the only key, where they may live on another node. */
+  /** Grants of the only key, if they may be on another node. */
   readonly apart: string | undefined
-  /** The number of a call that gives units back, and that the client may send again. */
+  /** Number of a call that gives units back and that the client may retry. */
   readonly number: number | undefined
 }
 
 /**
- * Writes the asks of a call as `lua/decide.lua` reads them: policies once, and groups of requests.
- * @param now about the time of Redis
+ * Encodes the asks of a call for `lua/decide.lua`: each policy once, then groups of requests.
+ * @param now approximate time of Redis (ms)
  */
 export function generalCall(asks: readonly QueuedRequest[], now: number, own: OwnFields): string {
   const known: Check[] = []
@@ -39,7 +38,7 @@ export function generalCall(asks: readonly QueuedRequest[], now: number, own: Ow
   return `{"policies":[${policies}],"groups":[${groups.map(encodeGroup)}]${rest === '}' ? '' : ','}${rest}`
 }
 
-/** Returns the number of a policy and limit among those that are known, from 1. */
+/** Returns the number of a policy and limit, starting at 1; adds it if it is new. */
 function numberOf(check: Check, known: Check[]): number {
   const { policy, limit } = check
   const place = known.findIndex((one) => one.policy === policy && one.limit === limit)
@@ -64,17 +63,17 @@ function encodePolicy(check: Check, now: number): string {
   return json
 }
 
-/** The last form of each policy, since it is mostly the same for every call. */
+/** Last encoding of each policy, since it is the same for most calls. */
 const encodedPolicies = new WeakMap<
   Policy,
   { readonly limit: number; readonly setting: unknown; readonly json: string }
 >()
 
-/** Writes a group as JSON. Values that are the same for every ask, as most are, are left out. */
+/** Encodes a group as JSON. Values that are the same for every ask, as most are, are left out. */
 function encodeGroup({ op, policies, asks }: Group): string {
   const allCostOne = asks.every(({ checks }) => checks.every(({ cost }) => cost === 1))
   const hasReceipts = op === 'refund' || op === 'release' || op === 'renew'
-  // Terms of grants stand under the name of receipts: no group has both.
+  // Terms of grants are sent as receipts: no group has both.
   const hasTerms = op === 'grant' || (op === 'reset' && asks.some(mayHaveGrants))
   const lists = [
     allCostOne ? '' : list('costs', asks, ({ cost }) => [cost]),

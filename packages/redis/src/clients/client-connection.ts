@@ -8,7 +8,7 @@ const returns = ['ready', 'node-ready'] as const
 
 const known = new WeakMap<object, ClientConnection>()
 
-/** The connection of a client, for all stores on it. */
+/** The connection of a client, shared by all its stores. */
 export function connectionOf(client: UserClient): ClientConnection {
   const connection = known.get(client) ?? new ClientConnection(client)
   known.set(client, connection)
@@ -16,8 +16,8 @@ export function connectionOf(client: UserClient): ClientConnection {
 }
 
 /**
- * Listens to the errors of a client's connection: often the only reason for a command that is not
- * answered. Without a listener they would end the process (node-redis) or fill the log (ioredis).
+ * Listens to connection errors of a client: often they are the only explanation for a missing
+ * reply. Without a listener they would crash the process (node-redis) or flood the log (ioredis).
  */
 export class ClientConnection {
   /** The last error; set it to `undefined` when Redis has answered. */
@@ -38,14 +38,14 @@ export class ClientConnection {
     }
   }
 
-  /** Tells each time when it is back. Returns what ends that. */
+  /** Calls a listener on every reconnect. Returns a function that removes it. */
   observe(observer: () => void): () => void {
     this.#observers.add(observer)
     return () => this.#observers.delete(observer)
   }
 }
 
-/** Clients of ioredis have the methods of an emitter, and are no instances of it. */
+/** ioredis clients have the methods of an EventEmitter but are not instances of it. */
 function tellsEvents(client: object): client is Pick<EventEmitter, 'on'> {
   return hasMethods(client, 'on')
 }

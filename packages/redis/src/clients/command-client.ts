@@ -2,16 +2,16 @@ import { errorText, quote, SluiceError, withDeadline } from '@sluice/core'
 import { hasMethods, type RedisClient } from './redis-client.ts'
 
 /**
- * A client of your own, which sends a command in whichever way it likes. It is for runtimes without
- * sockets, where commands travel by HTTP.
+ * A custom client, which sends commands however it likes. Made for runtimes without sockets, where
+ * commands go over HTTP.
  */
 export interface CommandClient {
   /**
-   * Sends one command. Resolves to the reply of Redis: a text, a whole number, `null`, or a list of
-   * these. If Redis replies with an error, rejects with an `Error` whose message is that reply, as
-   * in `NOSCRIPT No matching script`.
-   * @param command the name of the command and its arguments, all of them texts
-   * @param options `signal` is aborted after five seconds, when nobody waits for the reply any more
+   * Sends one command. Resolves to Redis's reply: a string, an integer, `null`, or a list of these.
+   * If Redis replies with an error, rejects with an `Error` that has the reply as its message, such
+   * as `NOSCRIPT No matching script`.
+   * @param command the command's name and arguments, all of them strings
+   * @param options `signal` aborts after five seconds, when nobody waits for the reply any more
    */
   send(command: readonly string[], options: { readonly signal: AbortSignal }): Promise<unknown>
 }
@@ -46,12 +46,12 @@ export function commandClient(client: CommandClient): RedisClient {
   }
 }
 
-/** @throws SluiceError for a reply that is none of Redis, such as the body of a response */
+/** @throws SluiceError for a value that is not a Redis reply, such as a response body */
 function checked(reply: unknown): unknown {
   if (Array.isArray(reply) || reply === null) return reply
   if (typeof reply === 'string' || typeof reply === 'number') return reply
   throw new SluiceError(
     'SLUICE_STORE_REPLY',
-    `send() of the client must resolve to the reply itself (a text, a whole number, null or a list), but resolved to ${quote(reply)}; any object with a method send() counts as a client, so check that this one sends commands to Redis`,
+    `the client's send() must resolve to the reply itself (a string, an integer, null or a list), but resolved to ${quote(reply)}; any object with a send() method counts as a client, so check that this one sends commands to Redis`,
   )
 }

@@ -1,6 +1,6 @@
 import { hasMethods, type RedisClient } from './redis-client.ts'
 
-/** The part that Sluice uses of a client of Valkey GLIDE 2, for a single node or a Cluster. */
+/** The part of a Valkey GLIDE 2 client that Sluice uses, for a single node or a Cluster. */
 export interface GlideLike {
   customCommand(args: string[], options?: object): Promise<unknown>
 }
@@ -9,7 +9,7 @@ export function isGlide(client: object): client is GlideLike {
   return hasMethods(client, 'customCommand', 'invokeScript')
 }
 
-/** GLIDE finds the node of a Cluster by the keys of a command; some commands have none. */
+/** GLIDE routes Cluster commands by their keys; some commands have none. */
 export function glideClient(client: GlideLike): RedisClient {
   const isCluster = hasMethods(client, 'invokeScriptWithRoute')
   return {
@@ -26,7 +26,7 @@ export function glideClient(client: GlideLike): RedisClient {
   }
 }
 
-/** The error codes that GLIDE renames. All others it writes as they are, followed by a colon. */
+/** The error codes that GLIDE renames. It keeps all others, followed by a colon. */
 const codes: Readonly<Record<string, string>> = {
   NoScriptError: 'NOSCRIPT',
   ReadOnly: 'READONLY',
@@ -38,7 +38,7 @@ const codes: Readonly<Record<string, string>> = {
   ResponseError: 'ERR',
 }
 
-/** Turns GLIDE's text of an error back into the reply of the server. */
+/** Turns GLIDE's error text back into the server's reply. */
 function replyOf(message: string): string {
   return message
     .replace(/^An error was signalled by the server: - /, '')

@@ -1,7 +1,7 @@
 import { slotOf } from '../keys/hash-tags.ts'
 import { askedNode, hasMethods, isMoved, type RedisClient } from './redis-client.ts'
 
-/** The part that Sluice uses of an ioredis client, version 5 or 6. */
+/** The part of an ioredis client that Sluice uses, version 5 or 6. */
 export interface IoredisLike {
   call(name: string, ...args: string[]): Promise<unknown>
   defineCommand(...args: never[]): unknown
@@ -15,7 +15,7 @@ export function ioredisClient(client: IoredisLike): RedisClient {
   return { isCluster: false, sendsAgain: true, send: (name, args) => client.call(name, ...args) }
 }
 
-/** The part that Sluice uses of an ioredis `Cluster`, version 5 or 6. */
+/** The part of an ioredis `Cluster` that Sluice uses, version 5 or 6. */
 export interface IoredisClusterLike extends IoredisLike {
   nodes(role: 'master'): IoredisNode[]
   /** The addresses of the nodes of each slot, its master first; empty until they are known. */
@@ -32,9 +32,9 @@ export function isIoredisCluster(client: IoredisLike): client is IoredisClusterL
 }
 
 /**
- * Sends calls to their node itself. A `Cluster` would send a script again after a lost connection,
- * which may then count twice, and would hold it back for 100 ms at every TRYAGAIN. It only routes
- * scripts that certainly did not run: if their node is not known, or no longer right.
+ * Sends calls directly to their node. A `Cluster` would retry a script after a lost connection,
+ * which may count twice, and would delay it by 100 ms at every TRYAGAIN. The `Cluster` only routes
+ * scripts that certainly did not run, because their node is unknown or has changed.
  */
 export function ioredisClusterClient(client: IoredisClusterLike): RedisClient {
   return {
@@ -54,14 +54,14 @@ export function ioredisClusterClient(client: IoredisClusterLike): RedisClient {
   }
 }
 
-/** ASKING holds for the next command of its connection only: nothing may come between the two. */
+/** ASKING applies only to the next command on its connection: nothing may come in between. */
 async function askAt(node: IoredisNode, name: string, args: readonly string[]): Promise<unknown> {
   const [, reply] = await Promise.all([node.call('asking'), node.call(name, ...args)])
   return reply
 }
 
 function nodeAt(client: IoredisClusterLike, address: string | undefined): IoredisNode | undefined {
-  // A prefix changes slots, and nodes do not know of it.
+  // A prefix changes the slot, and nodes do not know the prefix.
   if (address === undefined || client.options.keyPrefix) return undefined
   return client.nodes('master').find(({ options: { host, port } }) => `${host}:${port}` === address)
 }

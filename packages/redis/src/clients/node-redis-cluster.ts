@@ -2,7 +2,7 @@ import { hashTags, slotOf } from '../keys/hash-tags.ts'
 import { checkOpen } from './node-redis.ts'
 import { askedNode, hasMethods, type RedisClient } from './redis-client.ts'
 
-/** The part that Sluice uses of a node-redis cluster (`createCluster`), version 4, 5 or 6. */
+/** The part of a node-redis cluster (`createCluster`) that Sluice uses, version 4, 5 or 6. */
 export interface NodeRedisClusterLike {
   sendCommand(
     firstKey: string | undefined,
@@ -20,7 +20,7 @@ export interface NodeRedisClusterLike {
 
 interface Node {
   readonly address: string
-  /** A client, or a promise of it; `undefined` until it is needed. */
+  /** A client, or a promise of one; `undefined` until it is needed. */
   readonly client?: unknown
   readonly connectPromise?: unknown
 }
@@ -33,11 +33,11 @@ export function isNodeRedisCluster(client: object): client is NodeRedisClusterLi
   return hasMethods(client, 'sendCommand') && Array.isArray(Reflect.get(client, 'masters'))
 }
 
-/** The shortest time between two questions to live nodes for the new master of a key. */
+/** Minimum time between two queries to live nodes for the new master of a key. */
 const askOthersEveryMs = 100
 /** Interval (ms) of the checks that a connecting client has found its nodes. */
 const lookMs = 5
-/** The SHA-1 of no script: EVALSHA is the one command that users have to permit anyway. */
+/** Matches no script. EVALSHA is used because its permission is required anyway. */
 const noScript = '0'.repeat(40)
 
 export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClient {
@@ -46,16 +46,16 @@ export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClien
   let askedAt = Number.NEGATIVE_INFINITY
 
   /**
-   * Lets the client find the new master of a key. By itself it does so only when a node redirects
-   * it. Meanwhile commands wait for the old master, in versions 4 and 5 for ever. So a live node is
-   * asked for the key, which it does not have.
+   * Makes the client discover the new master of a key. On its own it does so only when a node
+   * redirects it. Until then commands wait for the old master, forever in versions 4 and 5. So this
+   * asks a live node for the key, which answers with a redirection.
    */
   async function findMaster(key: string): Promise<void> {
     const elsewhere = hashTags.map((tag) => `{${tag}}`).find((other) => isReady(client, other))
     if (elsewhere !== undefined && !asking && performance.now() >= askedAt + askOthersEveryMs) {
       asking = client
         .sendCommand(elsewhere, false, ['EVALSHA', noScript, '1', key])
-        // The client tells it of the redirections that it followed in vain.
+        // The client reports the redirections that it followed in vain.
         .catch(() => undefined)
         .finally(() => {
           asking = undefined
@@ -91,7 +91,7 @@ export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClien
   }
 }
 
-/** Tells whether the client looks for its first nodes: it queues no commands meanwhile. */
+/** Returns whether the client is still discovering its first nodes and queues no commands. */
 function isConnecting({ isOpen, isReady, slots }: NodeRedisClusterLike, key: string): boolean {
   return isOpen && (isReady === false || slots[slotOf(key)] === undefined)
 }
@@ -104,7 +104,7 @@ async function untilConnected(client: NodeRedisClusterLike, key: string): Promis
   }
 }
 
-/** Tells whether the master of a key is connected; `undefined` if it never was. */
+/** Returns whether the master of a key is connected; `undefined` if it never was. */
 function isReady({ slots }: NodeRedisClusterLike, key: string): boolean | undefined {
   const { client, connectPromise } = slots[slotOf(key)]?.master ?? {}
   if (connectPromise !== undefined || typeof client !== 'object' || client === null)
@@ -113,8 +113,8 @@ function isReady({ slots }: NodeRedisClusterLike, key: string): boolean | undefi
 }
 
 /**
- * Version 4 sends other commands between ASKING and its command. When it gives up, it returns the
- * redirection: the redirected command did not run.
+ * Version 4 may send other commands between ASKING and its command. When it gives up, it returns
+ * the redirection, so the command did not run.
  */
 async function askAt(node: NodeClient, command: string[]): Promise<unknown> {
   const [, reply] = await Promise.all([node.sendCommand(['ASKING']), node.sendCommand(command)])

@@ -1,6 +1,6 @@
 import { hasMethods, type RedisClient } from './redis-client.ts'
 
-/** The part that Sluice uses of a node-redis client, version 4, 5 or 6. */
+/** The part of a node-redis client that Sluice uses, version 4, 5 or 6. */
 export interface NodeRedisLike {
   sendCommand(args: string[]): Promise<unknown>
   readonly isOpen: boolean
@@ -14,7 +14,7 @@ export function nodeRedisClient(client: NodeRedisLike): RedisClient {
   return singleClient(client, (command) => client.sendCommand(command))
 }
 
-/** The part that Sluice uses of a node-redis sentinel (`createSentinel`), version 5 or 6. */
+/** The part of a node-redis sentinel (`createSentinel`) that Sluice uses, version 5 or 6. */
 export interface NodeRedisSentinelLike {
   sendCommand(isReadonly: boolean | undefined, args: string[]): Promise<unknown>
   getMasterNode(): unknown
@@ -43,7 +43,7 @@ function singleClient(
   }
 }
 
-/** @throws Error for a closed client: unlike ioredis, node-redis does not connect by itself */
+/** @throws Error for a closed client: unlike ioredis, node-redis does not connect on its own */
 export function checkOpen({ isOpen }: { readonly isOpen: boolean }): void {
   if (isOpen) return
   throw new Error(

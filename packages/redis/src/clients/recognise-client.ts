@@ -25,8 +25,8 @@ import {
 import type { RedisClient } from './redis-client.ts'
 
 /**
- * A client as users construct it: of ioredis 5 or 6, iovalkey, node-redis 4, 5 or 6, or Valkey
- * GLIDE; for a single node, Sentinel or Cluster. Or one of their own, which sends commands by HTTP.
+ * A client of ioredis 5 or 6, iovalkey, node-redis 4, 5 or 6, or Valkey GLIDE; for a single node,
+ * Sentinel or Cluster. Or a custom client that sends commands over HTTP.
  */
 export type UserClient =
   | IoredisLike
@@ -39,7 +39,7 @@ export type UserClient =
 
 /**
  * Recognises a client by methods that no other client has.
- * @throws SluiceError when it is none that Sluice knows
+ * @throws SluiceError for an unknown client
  */
 export function recogniseClient(client: unknown): RedisClient {
   if (typeof client === 'object' && client !== null) {
@@ -53,11 +53,11 @@ export function recogniseClient(client: unknown): RedisClient {
   }
   throw new SluiceError(
     'SLUICE_CLIENT_INVALID',
-    `redisStore(client) must be given a client of ioredis (new Redis(url), new Cluster(nodes)), of node-redis (createClient({ url }), createCluster({ rootNodes }), createSentinel(…)), of Valkey GLIDE, or with a method send(command), but got ${quote(client)}`,
+    `redisStore(client) needs a client of ioredis (new Redis(url), new Cluster(nodes)), node-redis (createClient({ url }), createCluster({ rootNodes }), createSentinel(…)) or Valkey GLIDE, or an object with a send(command) method, but got ${quote(client)}`,
   )
 }
 
-/** Tells whether the client puts a prefix of its own before keys, as ioredis can. */
+/** Returns whether the client adds its own prefix to keys, as ioredis can. */
 export function hasKeyPrefix(client: object): boolean {
   const options: unknown = Reflect.get(client, 'options')
   return isOptions(options) && 'keyPrefix' in options && Boolean(options.keyPrefix)

@@ -1,30 +1,30 @@
-/** Tells whether a client has methods, by which clients are known. */
+/** Returns whether a client has these methods, by which clients are recognised. */
 export function hasMethods(client: object, ...names: readonly string[]): boolean {
   return names.every((name) => typeof Reflect.get(client, name) === 'function')
 }
 
 export interface RedisClient {
   /**
-   * True if keys are spread over several nodes, so that one command may name keys of one slot only.
+   * True if keys are spread over several nodes, so that all keys of a command must share a slot.
    */
   readonly isCluster: boolean
-  /** True if it sends commands again, in their order, whose replies were lost with a connection. */
+  /** True if it resends, in order, commands whose replies were lost with a connection. */
   readonly sendsAgain?: boolean
   /**
-   * Sends one command and gives its reply; an error reply rejects.
-   * @param key one of its keys, by which a Cluster finds the node
+   * Sends one command and resolves to its reply; rejects for an error reply.
+   * @param key one of its keys, which selects the node of a Cluster
    */
   send(name: string, args: readonly string[], key: string): Promise<unknown>
 }
 
-/** Tells whether a node did not run a command, since another has its slot now. */
+/** Returns whether a node refused a command because its slot has moved to another node. */
 export function isMoved(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('MOVED ')
 }
 
 /**
- * The address of the node that a slot is moving to, if a node did not run a command because the key
- * has left it.
+ * Returns the node that a slot is migrating to, if a node refused a command for a key that has
+ * already moved.
  */
 export function askedNode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !error.message.startsWith('ASK ')) return undefined

@@ -6,12 +6,12 @@ import { applyByShard } from './shards.ts'
 type AskQueues = Pick<CallQueue, 'isClosed' | 'submit' | 'close'>
 
 /**
- * On a Cluster the keys of a call have to live in one slot. So each tag has a queue, opened by the
- * first ask that needs it. An ask whose keys carry several hash tags is decided tag by tag.
+ * On a Cluster, all keys of a call must be in one slot. So each hash tag has its own queue, created
+ * by the first ask that needs it. An ask whose keys have several hash tags is decided tag by tag.
  */
 export function queueByHashTag(open: () => CallQueue): AskQueues {
   const queues = new Map<string, CallQueue>()
-  /** Asks of several hash tags: each of them has more to ask when its first answer comes. */
+  /** Asks with several hash tags: each asks again after its first answer. */
   const underWay = new Set<Promise<unknown>>()
   let isClosed = false
 

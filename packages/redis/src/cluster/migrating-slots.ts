@@ -6,14 +6,15 @@ import { applyByShard } from './shards.ts'
 
 export type AskRedis = (call: PlannedRequests, terms?: CallTerms) => Promise<readonly AskResult[]>
 
-/** Time (ms) for which a slot counts as moving after a TRYAGAIN. */
+/** Time (ms) for which a slot counts as migrating after a TRYAGAIN. */
 const migratingMs = 5_000
 
 /**
- * A Cluster moves a slot key by key. Meanwhile it answers TRYAGAIN to a call if its keys are on
- * both nodes, or if some are new. Such a call certainly did not run, so it may be repeated. A key
- * is always on one node, to which the client is redirected. So for some seconds each key is asked
- * by itself. A request with several keys is then decided key by key, with give-back.
+ * A Cluster migrates a slot key by key. Meanwhile it answers TRYAGAIN if the keys of a call are on
+ * both nodes, or if some are new. That call certainly did not run, so it can be retried. A single
+ * key is always on one node, to which the client is redirected. So for some seconds each key gets
+ * its own call. A request with several keys is then decided key by key, and units are given back
+ * after a denial.
  */
 export function askAcrossMigration(askRedis: AskRedis, readHeldUnits: ReadText): AskRedis {
   const askOneKey = askApart(askRedis, readHeldUnits)
@@ -37,9 +38,9 @@ type ReadText = (key: string) => Promise<string>
 type AskOneKey = (asks: readonly QueuedRequest[]) => Promise<readonly AskResult[]>
 
 /**
- * Asks about one key. Its grants have a key of their own, so TRYAGAIN may come here too, until both
- * have moved. Until then no process can change the grants, so what is read of them stays true. A
- * script that finds them beside its key goes by that instead.
+ * Decides one key. Its grants are stored under another key, so TRYAGAIN can happen here too, until
+ * both have moved. Until then no process can change the grants, so reading them first is safe. A
+ * script that finds the grants on its own node uses those instead.
  */
 function askApart(askRedis: AskRedis, readHeldUnits: ReadText): AskOneKey {
   return async (asks) => {
@@ -68,12 +69,12 @@ async function askKeyByKey(
     const [found = []] = await askOneKey([ask])
     return found
   })
-  // A failed call does not end the batch: it is under way until its last call has ended.
+  // A failed call does not end the batch, which stays in flight until its last call ends.
   await Promise.allSettled(results)
   return Promise.all(results)
 }
 
-/** ioredis tries again by itself for a while, and then names it as its last error. */
+/** ioredis retries on its own for a while, and then reports it as its last error. */
 function isTryAgain(error: unknown): boolean {
   return (
     error instanceof Error &&

@@ -16,11 +16,11 @@ interface Item {
 type Part = readonly Item[]
 
 /**
- * Applies a request whose keys live in several shards, which no script can see together. `consume`
- * asks one shard after the other, the one with the smallest limit first, since it is the likeliest
- * to deny. If a shard denies or fails, the units taken before are given back. So no limit is ever
- * exceeded; but others see those units as taken meanwhile, and may be denied for them. Every other
- * operation goes to all shards at once.
+ * Applies a request whose keys are in several shards, which no single script can access. `consume`
+ * asks one shard after another, the smallest limit first, since it is the likeliest to deny. If a
+ * shard denies or fails, the units already taken are given back. So no limit is ever exceeded, but
+ * in the meantime other requests may be denied because of those units. Every other operation goes
+ * to all shards at once.
  */
 export async function applyByShard(
   whole: QueuedRequest,
@@ -32,13 +32,13 @@ export async function applyByShard(
 
   async function ask(op: QueuedRequest['op'], part: Part): Promise<readonly QueuedOutcome[]> {
     const checks = part.map(({ check }) => check)
-    // Operations that settle the request have to be done, even if no caller waits for them.
+    // Operations that settle the request must run even if no caller waits for them.
     const cancellation = op === whole.op ? whole : undefined
     const keys = part.map(({ key }) => key)
     const promised = new PromisedRequest({ op, checks, keys }, cancellation)
     submit(promised)
     const answers = await promised.outcomes
-    // That there was nothing to give back says nothing of the request.
+    // Having nothing to give back says nothing about the request.
     record(part, op === whole.op ? answers : answers.map((one) => ({ ...one, allowed: true })))
     return answers
   }
@@ -49,13 +49,13 @@ export async function applyByShard(
     }
   }
 
-  /** If it fails, units stay taken until they leave the window, or a denial is not counted. */
+  /** If this fails, units stay taken until they leave the window, or a denial is not counted. */
   async function settle(op: 'refund' | 'charge', part: Part): Promise<void> {
     if (part.length === 0) return
     await ask(op, part).catch(() => record(part, []))
   }
 
-  /** With the receipts of the taken units. */
+  /** With the receipts for the units taken. */
   function taken(part: Part): Part {
     return part.flatMap((item) => {
       const receipt = outcomes[item.place]?.receipt
@@ -122,7 +122,7 @@ function countsDenials({ check }: Item): boolean {
   return check.policy.countDenied && leavesTrace(check)
 }
 
-/** A penalty takes nothing from a request that it allows, and so has not counted the denial. */
+/** A penalty takes nothing for a request that it allows, so it has not counted the denial. */
 function takesStrikes(item: Item): boolean {
   return algorithmOf(item.check.policy).counts === 'strikes' && countsDenials(item)
 }

@@ -9,13 +9,13 @@ const maxReportLength = 65_536
 
 interface DocumentsOptions {
   readonly run: RunScript
-  /** Returns the caller's clock for a server that forbids TIME in scripts. */
+  /** Returns the caller's time, for a server that forbids TIME in scripts. */
   readonly nowMs: () => number | undefined
   /** Prefix of the keys, with a hash tag: a script changes several of them. */
   readonly prefix: string
 }
 
-/** Texts that the processes of a fleet share in Redis. */
+/** Documents that the processes of a fleet share in Redis. */
 export function redisDocuments(
   redis: RedisClient,
   { run, nowMs, prefix }: DocumentsOptions,
@@ -65,9 +65,9 @@ export function redisDocuments(
     documents,
     async shareReport({ topic, member: id, text, ttlMs }) {
       if (text.length > maxReportLength)
-        throw new RangeError(`a report has ${maxReportLength} characters at most`)
+        throw new RangeError(`a report can have at most ${maxReportLength} characters`)
       const key = `${prefix}:${topic}`
-      // The id stands in the text too, for processes of earlier versions.
+      // The text repeats the id, for processes of earlier versions.
       const own = { id, text: `${id} ${text}` }
       const [all] = await Promise.all([told(key), tell(key, own, ttlMs)])
       const others = all.filter((member) => member.id !== id)

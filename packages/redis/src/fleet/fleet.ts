@@ -4,37 +4,37 @@ import { storeFailure } from '../replies/store-failure.ts'
 
 let processId: string | undefined
 
-/** Makes the id of this process on first use: some runtimes have no random numbers before. */
+/** Creates the id of this process on first use: some runtimes allow no random numbers earlier. */
 function ownId(): string {
   processId ??= crypto.randomUUID()
   return processId
 }
 
-/** A process that was not heard of for so many beats counts no more. */
+/** Number of missed heartbeats after which a process no longer counts. */
 const beatsUntilGone = 3
-/** Clocks that differ by less are as good as any. */
+/** Smaller differences between clocks (ms) are not reported. */
 const toleratedSkewMs = 1_000
 const longestMeasureMs = 500
-/** A beat without an answer for so many others is given up. */
+/** Number of intervals after which an unanswered heartbeat is given up. */
 const longestBeats = 3
 
 /**
- * Counts the processes of a fleet by heartbeats in Redis, and compares the clock of Redis with the
- * one of this process. The last values hold while Redis is away.
+ * Counts the processes of a fleet by heartbeats in Redis, and compares Redis's clock with the clock
+ * of this process. While Redis is unavailable, the last values apply.
  */
 export class Fleet {
   readonly #redis: RedisClient
   readonly #key: string
-  /** Between two heartbeats; 0: there are none. */
+  /** Interval between heartbeats; 0 for none. */
   #beatMs = 0
   readonly #observers = new Set<(event: ClockSkewEvent) => void>()
   #members = 0
   #timer: ReturnType<typeof setTimeout> | undefined
-  /** The numbers of processes at the last beats. */
+  /** Process counts at the last heartbeats. */
   readonly #counts: number[] = []
-  /** Settled when the clock of Redis was asked for once, with or without success. */
+  /** Settles once Redis was asked for its clock, whether that succeeded or not. */
   #clockAsked: Promise<void> | undefined
-  /** Ms to add to the monotonic clock to get the clock of Redis. */
+  /** Ms to add to the monotonic clock to get Redis's clock. */
   #offsetMs: number | undefined
   #toldSkewMs = 0
 
@@ -43,18 +43,18 @@ export class Fleet {
     this.#key = key
   }
 
-  /** The number of processes: the highest of the last beats, since they come back one by one. */
+  /** Number of processes: the highest of the last counts, since processes return one by one. */
   get instances(): number | undefined {
     return this.#counts.length === 0 ? undefined : Math.max(...this.#counts)
   }
 
-  /** Milliseconds since 1970 by the clock of Redis, or while that is unknown by the own clock. */
+  /** Milliseconds since 1970 by Redis's clock; by this process's clock until that is known. */
   now(): number {
     const offset = this.#offsetMs
     return Math.floor(offset === undefined ? Date.now() : performance.now() + offset)
   }
 
-  /** Ms by which the clock of Redis is ahead, as far as it is known. */
+  /** Ms by which Redis's clock is ahead; 0 until that is known. */
   get skewMs(): number {
     return Math.round(this.now() - Date.now())
   }
@@ -64,7 +64,9 @@ export class Fleet {
     return () => this.#observers.delete(observer)
   }
 
-  /** @param beatMs between two heartbeats; 0: this store needs none. The shortest one holds */
+  /**
+   * @param beatMs interval between heartbeats; 0 if this store needs none. The shortest one wins
+   */
   join(beatMs: number): void {
     this.#members += 1
     if (beatMs === 0 || (this.#beatMs > 0 && beatMs >= this.#beatMs)) return
@@ -73,7 +75,7 @@ export class Fleet {
     void this.#beat()
   }
 
-  /** Leaves with the last store, so that others need not wait to notice. */
+  /** Deregisters with the last store, so that others notice at once. */
   leave(): void {
     this.#members -= 1
     if (this.#members > 0 || this.#beatMs === 0) return
@@ -82,20 +84,20 @@ export class Fleet {
     this.#send('ZREM', this.#key, ownId()).catch(ignore)
   }
 
-  /** For stores that count by this process' clock, which may be hours off until then. */
+  /** For stores that use this process's clock, which may be hours off until then. */
   clockAsked(): Promise<void> {
     this.#clockAsked ??= this.#measureClock()
     return this.#clockAsked
   }
 
-  /** One at a time, unless the client has lost it. */
+  /** Sends one at a time, unless the client has lost it. */
   async #beat(): Promise<void> {
     const beatMs = this.#beatMs
     const isCurrent = (): boolean => this.#members > 0 && this.#beatMs === beatMs && beatMs > 0
     const next = (): void => {
       if (!isCurrent()) return
       clearTimeout(this.#timer)
-      // Not all processes of a fleet that starts together beat together.
+      // Random, so that processes started together do not beat together.
       this.#timer = setTimeout(() => void this.#beat(), beatMs * (0.75 + Math.random() / 2))
       this.#timer.unref?.()
     }
@@ -129,13 +131,13 @@ export class Fleet {
     return this.#redis.send(name, args, this.#key)
   }
 
-  /** Servers may forbid TIME: then the clock of this process has to do. */
+  /** If the server forbids TIME, the clock of this process is used. */
   async #measureClock(): Promise<void> {
     const before = performance.now()
     const time = await this.#send('TIME').catch(ignore)
     const tookMs = performance.now() - before
     if (!Array.isArray(time)) return
-    // A slow answer says little, but more than no answer.
+    // A slow reply is inaccurate, but better than none.
     if (tookMs > longestMeasureMs && this.#offsetMs !== undefined) return
     const [seconds, microseconds] = time.map(Number)
     if (!Number.isSafeInteger(seconds) || !Number.isSafeInteger(microseconds)) return
@@ -144,7 +146,7 @@ export class Fleet {
     this.#tellSkew(this.skewMs)
   }
 
-  /** Once, and again when it has changed by as much. */
+  /** Reports the skew once, and again whenever it has changed by `toleratedSkewMs`. */
   #tellSkew(skewMs: number): void {
     if (Math.abs(skewMs - this.#toldSkewMs) < toleratedSkewMs) return
     this.#toldSkewMs = skewMs
@@ -152,12 +154,12 @@ export class Fleet {
   }
 }
 
-/** Without the heartbeat, each process would take the whole limit when Redis is away. */
+/** Without heartbeats, each process would allow the whole limit while Redis is unavailable. */
 function warnAboutRefusal(error: unknown): void {
   const { code, message } = storeFailure(error)
   if (code !== 'SLUICE_REDIS_PERMISSION' && code !== 'SLUICE_STORE_FAILED') return
   warnOnce(
-    `the processes of a fleet cannot count themselves, so pin { instances } in the limiter: ${message}`,
+    `heartbeats fail, so processes cannot be counted; set { instances } on the limiter: ${message}`,
     'heartbeat',
   )
 }

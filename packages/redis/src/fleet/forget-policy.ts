@@ -5,7 +5,7 @@ import { isGrantsKey } from '../keys/key-encoder.ts'
 import { listOf, textOf } from '../replies/reply.ts'
 import type { RunScript } from '../scripts/script-runner.ts'
 
-/** Keys that one SCAN looks at, about, and the most SCANs of one call. */
+/** Approximate number of keys per SCAN, and maximum SCANs per call. */
 const keysOfScan = 1_000
 const maxScans = 20
 
@@ -13,8 +13,8 @@ const maxScans = 20
 const cursorForm = /^(\d{1,2}):(\d{1,20})$/
 
 /**
- * Forgets keys that match a pattern, about 20,000 looked at in a call. On a Cluster it goes from
- * node to node; keys of slots that move meanwhile may be missed.
+ * Forgets keys that match a pattern, scanning about 20,000 keys per call. On a Cluster it visits
+ * one node after another; keys of slots that migrate meanwhile may be missed.
  */
 export async function forgetKeys(
   redis: RedisClient,
@@ -31,7 +31,7 @@ export async function forgetKeys(
     if (node === undefined) return { keys }
     const args = [scan, 'MATCH', pattern, 'COUNT', String(keysOfScan)]
     const [next, found] = listOf(await redis.send('scan', args, node))
-    // Units that processes hold stay held, since those processes still spend them.
+    // Units that processes hold stay held, because those processes will still spend them.
     const names = listOf(found)
       .map(textOf)
       .filter((key) => !isGrantsKey(key))
@@ -46,7 +46,7 @@ export async function forgetKeys(
   return { keys, cursor: `${place}:${scan}` }
 }
 
-/** A key of each node, by which a client finds it. */
+/** One key per node, so that the client can address the node. */
 async function nodesOf(redis: RedisClient): Promise<readonly string[]> {
   const keys = hashTags.map((tag) => `{${tag}}`)
   if (!redis.isCluster) return keys.slice(0, 1)
@@ -56,7 +56,7 @@ async function nodesOf(redis: RedisClient): Promise<readonly string[]> {
 
 const unlinkAll = "return redis.call('UNLINK', unpack(KEYS))"
 
-/** Keys of one command have one slot. */
+/** All keys of a command must share a slot. */
 async function unlink(
   names: readonly string[],
   unlinkSome: (names: readonly string[]) => Promise<unknown>,

@@ -1,6 +1,6 @@
 /**
- * The 64 hash tags of keys. The Cluster slot of tag number i is 256 · i + 128. So the tags spread
- * evenly over any number of masters, and a batch has at most one part for each tag.
+ * The 64 hash tags of keys. The Cluster slot of tag i is 256 · i + 128, so tags spread evenly over
+ * any number of masters, and a batch splits into at most 64 calls.
  */
 export const hashTags: readonly string[] = [
   '53t j3j if5 kec 574 74b akm 6bk 96a frw 0ip oin d1i 38o 0m0 2nf',
@@ -9,7 +9,7 @@ export const hashTags: readonly string[] = [
   '7d8 5gn 621 41g jc0 qkn 66q i6o 3h5 1kc 2z4 0yb 3lu des o94 802',
 ].flatMap((row) => row.split(' '))
 
-/** The hash tag of a key that was made with one: prefixes have no braces. */
+/** Returns the hash tag of one of our keys: prefixes contain no braces. */
 export function hashTagOf(key: string): string {
   return key.slice(key.indexOf('{') + 1, key.indexOf('}'))
 }

@@ -2,7 +2,7 @@ import type { Check, Policy } from '@sluice/core'
 import { algorithmOf, digestIdentity, firstByteOf } from '@sluice/core/backend'
 import { hashTags } from './hash-tags.ts'
 
-/** Form of `sliding-log`: packed, or a textbook sorted set that redis-cli can show. */
+/** Format of `sliding-log`: packed, or a textbook sorted set that redis-cli can show. */
 export type Encoding = 'packed' | 'sorted-set'
 
 export interface KeyOptions {
@@ -12,30 +12,30 @@ export interface KeyOptions {
   readonly encoding: Encoding
 }
 
-/** Of each of two generations: an identity that is used moves from the old to the young one. */
+/** Size of each of two generations: a used identity moves from the old to the young one. */
 const identitiesOfGeneration = 16_384
-/** A caller that makes up policies without end must not fill the cache with them. */
+/** Keeps a caller that creates endless policies from filling the cache. */
 const mostKeysOfIdentity = 16
-/** Longer identities would take too much room. */
+/** Longer identities would take too much memory. */
 const longestCached = 256
 
 interface Identity {
   readonly tag: string
   readonly text: string
-  /** The policy that was asked for last, and its key alone: mostly there is one policy. */
+  /** The policy that was used last: most identities have only one. */
   policy: Policy | undefined
   /** A list of one, so that `keysOf` can return it unchanged. */
   key: readonly [string]
-  /** Its keys so far, where it has several. */
+  /** All keys so far, if it has several. */
   keys: Map<string, readonly [string]> | undefined
 }
 
 /**
  * The key of a check in Redis: `<prefix>:{<tag>}:<policy>:<digest>`. The prefix ends at the first
  * brace, which it cannot contain, and no other part contains a colon, so that keys are never
- * ambiguous. The identity is digested (128 bits, base64url), so a key has a bounded length, tells
- * no secret, and meets no other. The key of its grants is the key and a tilde, which ends no other
- * key.
+ * ambiguous. The identity is hashed (128 bits, base64url), so a key has a bounded length, reveals
+ * no secret and never collides. The key of its grants is the same key plus a tilde, with which no
+ * other key ends.
  */
 export class KeyEncoder {
   readonly #options: KeyOptions
@@ -53,14 +53,14 @@ export class KeyEncoder {
     return checks.map((check) => this.#keyOf(check)[0])
   }
 
-  /** Returns the text that stands for an identity in logs: as in its keys, unless readable. */
+  /** Returns the text for an identity in logs: the same as in its keys, unless readable. */
   digestOf(key: string): string {
     return this.#options.digest
       ? this.#identityOf(key).text
       : digestIdentity(key, this.#options.secret)
   }
 
-  /** A pattern of SCAN that all keys of a policy match, and no others: no part has a wildcard. */
+  /** Returns a SCAN pattern for exactly the keys of a policy: no part contains a wildcard. */
   patternOf(policy: Policy): string {
     return `${this.#options.prefix}:{*}:${this.#policyPart(policy)}:*`
   }
@@ -108,7 +108,7 @@ export class KeyEncoder {
     return { tag: hashTagOf(digested), text, policy: undefined, key: [''], keys: undefined }
   }
 
-  /** The policy with all that its stored value depends on: others must not read it. */
+  /** The policy and everything its stored value depends on, so that no other policy reads it. */
   #policyPart(policy: Policy): string {
     const known = this.#policies.get(policy)
     if (known !== undefined) return known
@@ -130,7 +130,7 @@ export function isGrantsKey(key: string): boolean {
   return key.endsWith('~')
 }
 
-/** Copies a text that was put together from others: V8 would go through its parts at every use. */
+/** Copies a concatenated string: V8 would walk its parts at every use. */
 function flat(text: string): string {
   return typeof Buffer === 'undefined' ? text : Buffer.from(text).toString()
 }
@@ -139,7 +139,7 @@ function hashTagOf(digest: string): string {
   return hashTags[firstByteOf(digest) % hashTags.length] ?? ''
 }
 
-/** Writes all but plain characters as %-escapes of their UTF-16 codes. */
+/** Escapes all but plain characters as % and their UTF-16 codes. */
 function escapeKey(key: string): string {
   return key.replace(
     /[^A-Za-z0-9._@/-]/g,

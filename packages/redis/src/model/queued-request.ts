@@ -8,20 +8,20 @@ import type {
   StoreOp,
 } from '@sluice/core'
 
-/** A check of any operation, as scripts get it: for `block`, `cost` is the duration in ms. */
+/** A check of any operation, as passed to scripts. For `block`, `cost` is the duration in ms. */
 export type QueuedCheck = Check &
   Partial<Pick<Held, 'receipt' | 'refunded'> & Pick<GrantCheck, 'terms'>>
 
 /**
- * The outcome of a check of any operation. If it changes something, `allowed` tells whether there
- * was anything to change.
+ * The outcome of a check of any operation. For operations that change something, `allowed` is true
+ * if there was anything to change.
  */
 export interface QueuedOutcome extends Outcome {
-  /** For `grant`: the units that were granted. The receipt is for the closed grants. */
+  /** For `grant`: the units granted. The receipt is for the closed grants. */
   readonly granted?: number
 }
 
-/** A request of any operation, on its way to Redis. */
+/** A request of any operation, queued for Redis. */
 export interface QueuedRequest extends Cancellation {
   readonly op: StoreOp | 'grant'
   readonly checks: readonly QueuedCheck[]
@@ -30,7 +30,7 @@ export interface QueuedRequest extends Cancellation {
   fail(error: unknown): void
 }
 
-/** A request whose caller waits for a promise. */
+/** A request whose caller awaits a promise. */
 export class PromisedRequest implements QueuedRequest {
   readonly op: QueuedRequest['op']
   readonly checks: readonly QueuedCheck[]

@@ -16,20 +16,17 @@ export function passOn(results: readonly AskResult[], asks: readonly QueuedReque
 /** Factor that packs the two numbers of a report into one integer. */
 const detailSpan = 2 ** 27
 
-/** The store is there, and decides others: this is no reason to leave it. */
+/** The store works and decides other checks, so this must not open the breaker. */
 function failedCheck(reason: string): SluiceError {
-  return new SluiceError(
-    'SLUICE_STORE_CHECK',
-    `Redis answered, and could not decide this check: ${reason}`,
-  )
+  return new SluiceError('SLUICE_STORE_CHECK', `Redis could not decide this check: ${reason}`)
 }
 
 /**
- * Reads the replies of calls one after the other, in the forms that `lua/decide.lua` and
- * `lua/usual-one.lua` give. One reader serves all calls of a store.
+ * Reads the replies of calls one after another, in the formats of `lua/decide.lua` and
+ * `lua/usual-one.lua`. One reader serves all calls of a store.
  */
 export class ReplyReader implements TwinReading {
-  /** Stored values that the last reply could not read, and that counted as empty. */
+  /** Number of stored values that could not be read for the last reply, and counted as empty. */
   unreadable = 0
   /** The report that was read last. */
   amount = 0
@@ -44,12 +41,12 @@ export class ReplyReader implements TwinReading {
 
   /**
    * Returns the results in the order of the asks.
-   * @param callId that the script echoes; '' where it echoes none, as for a request alone
+   * @param callId the id that the script echoes; '' if it echoes none, as for a single request
    * @throws SluiceError when it is not the answer to this call
    */
   read(reply: unknown, callId: string, asks: readonly QueuedRequest[]): readonly AskResult[] {
     if (!Array.isArray(reply)) throw unanswered(callId)
-    // A lone request is answered by its report, the time and the unreadable values.
+    // The reply to a single request is its report, the time and the number of unreadable values.
     const isLone = callId === ''
     if (isLone ? reply.length > 3 : reply[0] !== callId) throw unanswered(callId)
     this.#reply = reply
@@ -67,7 +64,7 @@ export class ReplyReader implements TwinReading {
 
   #resultOf({ op, checks }: QueuedRequest): AskResult {
     const [only] = checks
-    // Most requests have one check, and a list that grows has room for many.
+    // Most requests have one check; a list that grows allocates room for many.
     if (only && checks.length === 1) {
       const outcome = this.#next(op, only)
       return typeof outcome === 'string' ? failedCheck(outcome) : [outcome]
@@ -117,7 +114,7 @@ export class ReplyReader implements TwinReading {
     return outcome
   }
 
-  /** Returns 1 if the request is allowed, and 2 if others deny it and this policy had room. */
+  /** Returns 1 if the request is allowed, 2 if only other policies deny it. */
   #readList(list: readonly unknown[]): number {
     const [allowed, amount, detail, incarnation, explicitMs, aheadMs] = list
     this.amount = this.#integer(amount)
@@ -139,14 +136,14 @@ export class ReplyReader implements TwinReading {
     return signed >= 0 ? 1 : 0
   }
 
-  /** After the last report: how many stored values could not be read. */
+  /** Follows the last report: number of stored values that could not be read. */
   #rest(at: number): number {
     if (at === this.#reply.length) return 0
     if (at === this.#reply.length - 1) return this.#integer(this.#reply[at])
     throw unanswered(this.#callId)
   }
 
-  /** Clients can be set to give integers as texts. */
+  /** Clients can be configured to return integers as strings. */
   #integer(value: unknown): number {
     const number = typeof value === 'number' ? value : Number(value ?? Number.NaN)
     if (!Number.isSafeInteger(number)) throw unanswered(this.#callId)
@@ -156,15 +153,15 @@ export class ReplyReader implements TwinReading {
 
 function unanswered(callId: string): SluiceError {
   const call = callId === '' ? 'a call of one request' : `call ${callId}`
-  return new SluiceError('SLUICE_STORE_REPLY', `${call} got a reply that does not answer it`)
+  return new SluiceError('SLUICE_STORE_REPLY', `${call} got the reply to another call`)
 }
 
-/** Decodes a reply that is a list; any other is an empty one. */
+/** Decodes a list reply; any other reply counts as an empty list. */
 export function listOf(reply: unknown): readonly unknown[] {
   return Array.isArray(reply) ? reply : []
 }
 
-/** Decodes a text of a reply: clients give texts, or bytes; a number where a text is one. */
+/** Decodes a text of a reply: clients return strings, bytes, or numbers for numeric texts. */
 export function textOf(value: unknown): string {
   if (typeof value === 'string' || typeof value === 'number') return String(value)
   return value instanceof Uint8Array ? new TextDecoder().decode(value) : ''

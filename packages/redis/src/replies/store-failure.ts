@@ -2,7 +2,7 @@ import { type ErrorCode, isSluiceError, SluiceError } from '@sluice/core'
 
 interface KnownFailure {
   readonly code: ErrorCode
-  /** Pattern of the client's error. */
+  /** Matches the client's error. */
   readonly pattern: RegExp
   readonly fix: string
 }
@@ -17,52 +17,52 @@ const knownFailures: readonly KnownFailure[] = [
   {
     code: 'SLUICE_REDIS_PERMISSION',
     pattern: /\bNOPERM\b|unknown command/i,
-    fix: 'let the user run EVALSHA, EVAL, TIME and the commands of the script on keys of the prefix: ACL SETUSER … ~sluice:* +@all',
+    fix: 'allow the user EVALSHA, EVAL, TIME and the commands of the script on keys with the prefix: ACL SETUSER … ~sluice:* +@all',
   },
   {
     code: 'SLUICE_REDIS_READONLY',
     pattern: /\bREADONLY\b|can't write against a read only replica/i,
-    fix: 'connect to the master, through Sentinel if it moves',
+    fix: 'connect to the master (through Sentinel, if there are failovers)',
   },
   {
     code: 'SLUICE_REDIS_MEMORY',
     pattern: /\bOOM\b|used memory > 'maxmemory'/,
-    fix: 'raise maxmemory, or choose a maxmemory-policy that evicts',
+    fix: 'raise maxmemory, or use a maxmemory-policy that evicts',
   },
   {
     code: 'SLUICE_REDIS_BUSY',
     pattern:
       /\b(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF|NOREPLICAS)\b|max number of clients/,
-    fix: 'it answers again when it has loaded its data, ended its script, chosen a master or can write again',
+    fix: 'this is temporary: Redis is loading data, running a script, electing a master or unable to write',
   },
   {
     code: 'SLUICE_STORE_CHECK',
     pattern: /^WRONGTYPE|user_script/,
-    fix: 'other checks are decided',
+    fix: 'other checks are not affected',
   },
   {
     code: 'SLUICE_REDIS_CONNECTION',
     pattern:
       /\b(fetch|NetworkError|ECONN\w+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)\b|clos|connect|offline|Socket|stream isn't|timed? ?out|max retries|redirections|sentinels? |startup nodes|slots cache|Protocol error/i,
-    fix: 'see that Redis runs, and that the address, the protocol (TLS or not) and the network are right',
+    fix: 'check that Redis is running, and that the address, protocol (TLS or not) and network are right',
   },
 ]
 
 /**
  * Turns the error of a client into one that names the fix.
- * @param last the last error of its connection: why it is lost
+ * @param last the last error of the client's connection
  */
 export function storeFailure(error: unknown, last?: Error): SluiceError {
   if (isSluiceError(error)) return error
-  const failure = describe('Redis did not decide', error)
+  const failure = describe('Redis call failed', error)
   if (!last || failure.code !== 'SLUICE_REDIS_CONNECTION') return failure
   const { code, cause, message } = lastFailure(last)
-  return new SluiceError(code, `Redis did not decide: ${reasonOf(error)}; ${message}`, { cause })
+  return new SluiceError(code, `Redis call failed: ${reasonOf(error)}; ${message}`, { cause })
 }
 
 /** The likely reason why a client does not answer: the last error of its connection. */
 export function lastFailure(last: Error): SluiceError {
-  return describe('its client reports', last)
+  return describe('last error of the client', last)
 }
 
 function describe(what: string, error: unknown): SluiceError {
@@ -74,23 +74,23 @@ function describe(what: string, error: unknown): SluiceError {
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'no reason given'
-  // A Cluster of ioredis tells apart that it found no node, and why.
+  // An ioredis Cluster reports separately that it found no node, and why.
   const node = 'lastNodeError' in error ? ` ${reasonOf(error.lastNodeError)}` : ''
-  // The fetch of Node says in its cause alone why it failed.
+  // Node's fetch gives the reason only in `cause`.
   const why = error.message === 'fetch failed' ? ` (${reasonOf(error.cause)})` : ''
   if (error.message !== '') return withoutSecrets(error.message) + node + why
-  // After several addresses failed, as for localhost.
+  // Several addresses failed, as with localhost.
   if ('code' in error && typeof error.code === 'string') return error.code
-  // Errors of node-redis say by their class alone that a command was not answered in time.
+  // Timeout errors of node-redis are recognisable only by their class.
   return error.name === 'Error' ? error.constructor.name : error.name
 }
 
-/** Leaves out arguments of an unknown command, which may be identities, and passwords of URLs. */
+/** Removes passwords in URLs, and arguments of unknown commands, which may be identities. */
 function withoutSecrets(text: string): string {
   return text.replace(/,? with args beginning with:.*/s, '').replace(/\/\/[^\s/@]*@/g, '//…@')
 }
 
-/** Copies an error without its command, which has keys, or a password: it goes to logs. */
+/** Copies an error for logs, without its command, which may contain keys or a password. */
 function causeOf(error: unknown): unknown {
   if (!(error instanceof Error)) return undefined
   const cause = new Error(withoutSecrets(error.message))

@@ -5,9 +5,9 @@ import { type Script, scriptOf } from './scripts.ts'
 import { sendInTime } from './send-in-time.ts'
 
 /**
- * Runs scripts by their SHA-1, and sends a text only to a server that does not know it. After any
- * other error a script is not run again: it may have counted. While a script is asked for the first
- * time, later calls wait their turn, so that its text is sent once and calls keep their order.
+ * Runs scripts by SHA-1, and sends the source only to a server that does not know it. After any
+ * other error a script is not retried: it may have counted. While a script runs for the first time,
+ * later calls wait, so that its source is sent once and calls keep their order.
  */
 export class ScriptRunner {
   readonly #client: RedisClient
@@ -19,20 +19,23 @@ export class ScriptRunner {
     this.#client = client
   }
 
-  /** True if a script is asked for the first time: then a call has to wait. */
+  /** True while a script runs for the first time: calls must wait. */
   get isLoading(): boolean {
     return this.#isLoading
   }
 
-  /** Waits for the script. A call before may load the next one: look at `isLoading` again. */
+  /**
+   * Waits for the script. Check `isLoading` again afterwards: an earlier call may load the next
+   * one.
+   */
   loaded(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
-  /** @param args the SHA-1, the number of keys, the keys, and what the script reads */
+  /** @param args the SHA-1, the number of keys, the keys, and further values */
   run(script: Script, args: string[]): Promise<unknown> {
     if (!this.#known.has(script)) return this.#load(script, args)
-    // In lower case, which ioredis looks up without a copy.
+    // Lower case, which ioredis looks up without copying.
     return this.#client.send('evalsha', args, keyOf(args)).catch((error: unknown) => {
       if (!isUnknownScript(error)) throw error
       this.#known.delete(script)
@@ -40,7 +43,7 @@ export class ScriptRunner {
     })
   }
 
-  /** For a call that did not run, since the server has forgotten its script. */
+  /** Retries a call that did not run because the server had lost its script. */
   async #runAgain(script: Script, args: string[]): Promise<unknown> {
     while (this.#isLoading) await this.loaded()
     return this.run(script, args)
@@ -54,13 +57,13 @@ export class ScriptRunner {
       return reply
     } finally {
       this.#isLoading = false
-      // The first of them may be the next to load a script: then the others keep waiting.
+      // The first of them may load the next script: then the others keep waiting.
       for (const resolve of this.#waiting.splice(0)) resolve()
     }
   }
 }
 
-/** Runs a script over keys of one slot; the first one finds the node. */
+/** Runs a script on keys of one slot; the first key selects the node. */
 export type RunScript = StoreScripts['run']
 
 /** @param keepsDeadlines false for a server that forbids TIME in scripts */
@@ -88,7 +91,7 @@ async function evaluate(client: RedisClient, script: Script, args: string[]): Pr
   }
 }
 
-/** One of the keys, by which a Cluster finds the node: it stands behind their number. */
+/** One of the keys, which selects the node of a Cluster: it follows the number of keys. */
 function keyOf(args: readonly string[]): string {
   return args[2] ?? ''
 }

@@ -14,12 +14,14 @@ export function scriptOf(text: string): Script {
   return { text, sha1: bytesToHex(sha1(utf8ToBytes(text))) }
 }
 
-/** A longer list needs more variables than Lua has. */
+/** A longer list would need more local variables than Lua allows. */
 const maxWidth = 6
-/** The server keeps scripts until it is restarted. */
+/** Bounds the scripts per store: the server keeps them until it restarts. */
 const maxUsual = 20
 
-/** The scripts of one store. Only those of lists are too many to be generated whole. */
+/**
+ * The scripts of one store. Scripts for lists of policies are too many to generate ahead of time.
+ */
 export class Scripts {
   readonly heldUnits: Script = scriptOf(lua.heldUnits)
   /** Decides any call without grants. */
@@ -33,7 +35,7 @@ export class Scripts {
     this.general = scriptOf(lua.decide({ define: defineGeneral(algorithmFiles(encoding), false) }))
   }
 
-  /** Decides any call. Behind the keys stand the keys of their grants. */
+  /** Decides any call. The keys of the grants follow the keys. */
   get granting(): Script {
     this.#granting ??= scriptOf(
       lua.decide({ define: defineGeneral(algorithmFiles(this.#encoding), true) }),
@@ -42,8 +44,8 @@ export class Scripts {
   }
 
   /**
-   * Decides calls whose requests consume by lists of these modules. `undefined` if the list is too
-   * long, if one of several policies may have grants, or if the store has too many such scripts.
+   * Decides `consume` calls with a list of these modules. `undefined` if the list is too long, if
+   * one of several policies may have grants, or if the store has too many of these scripts.
    */
   usual(list: readonly UsualModule[]): Script | undefined {
     const id = idOf(list)
@@ -86,13 +88,13 @@ function usualText(list: readonly UsualModule[]): string {
   return lua.usualList({ ...holes, width: list.length, modules })
 }
 
-/** The traits of a policy for the whole algorithms, as a table of Lua. */
+/** Returns the traits of a policy, for the full algorithms, as a Lua table. */
 function luaPolicy({ file, algorithm, countsDenied }: UsualModule): string {
   const isShort = file === 'sliding-log-string'
   return `{ algorithm = '${algorithm}', count_denied = ${countsDenied}, is_short = ${isShort} }`
 }
 
-/** Returns the Lua function that defines how any request is decided. */
+/** Returns the Lua function that can decide any request. */
 function defineGeneral(files: readonly AlgorithmFile[], hasGrants: boolean): string {
   const all = hasGrants ? [...files, 'granted-log' as const] : files
   return lua.prelude({

@@ -8,8 +8,8 @@ import { type algorithms, usual } from './generated/lua.ts'
 export type AlgorithmFile = keyof typeof algorithms
 
 /**
- * A module in `lua/usual/`, which decides a key in a usual state: absent, live, full or expired, in
- * the first incarnation, in today's format.
+ * A module in `lua/usual/`, which decides keys in a usual state: absent, live, full or expired, in
+ * the first incarnation and the current format.
  */
 type ModuleFile = keyof typeof usual
 
@@ -17,9 +17,9 @@ type ModuleFile = keyof typeof usual
 export interface UsualModule {
   readonly file: ModuleFile
   readonly algorithm: Counting
-  /** True if a request that is denied has to be charged, which only the whole algorithm does. */
+  /** True if denied requests are charged, which only the full algorithm does. */
   readonly countsDenied: boolean
-  /** True if processes may hold units: then a key is in a usual state while none does. */
+  /** True if processes may hold units: then a key is in a usual state only while none does. */
   readonly hasGrants: boolean
 }
 
@@ -28,26 +28,26 @@ export interface StoreSettings {
   readonly isServerClock: boolean
 }
 
-/** Longer logs are lists of blocks, but for keys that hold a string already. */
+/** Longer logs are lists of blocks, except for keys that already hold a string. */
 const maxStringLimit = 128
-/** A log in one string holds times in 32 bits, of several windows. */
+/** A log in one string stores the times of several windows in 32 bits. */
 const maxStringWindowMs = 2 ** 31
 
-/** Tells whether a log is one string. */
+/** Returns whether a log is one string. */
 export function isShortLog({ policy, limit }: Check): boolean {
   return limit <= maxStringLimit && policy.windowMs <= maxStringWindowMs
 }
 
-/** The setting of a check, for the twin of its algorithm, at about `now` by the clock of Redis. */
+/** Returns the setting of a check for its Lua algorithm, at about `now` by Redis's clock. */
 export function luaSetting(check: Check, now = 0): number | string | undefined {
   return algorithmOf(check.policy).luaSetting?.(check, now)
 }
 
-/** A twin that is more than one file of its name, and a module of that name where there is one. */
+/** A Lua twin that needs more than the file and the module of its own name. */
 interface LuaTwin {
-  /** The files in `lua/algorithms/`, in the order in which they need each other. */
+  /** Files in `lua/algorithms/`, in dependency order. */
   files(encoding: Encoding): readonly AlgorithmFile[]
-  /** The module for the usual states. `undefined` if the whole algorithm has to decide. */
+  /** The module for the usual states; `undefined` if the full algorithm must decide. */
   moduleOf(check: Check, settings: StoreSettings): ModuleFile | undefined
 }
 
@@ -67,26 +67,26 @@ const log: LuaTwin = {
 function bucket(...files: readonly AlgorithmFile[]): LuaTwin {
   return {
     files: () => files,
-    // With another clock the time to live is set every time.
+    // With another clock, every call sets the TTL.
     moduleOf: ({ limit }, { isServerClock }) =>
       isServerClock && limit > 0 ? 'token-bucket' : undefined,
   }
 }
 
 const luaTwins: { readonly [name in Counting]?: LuaTwin } = {
-  // Only scripts for grants have a further file.
+  // Only scripts for grants need another file.
   'granted-log': log,
   'sliding-log': log,
   'fixed-window': {
     files: () => ['fixed-window'],
-    // The setting of a calendar changes with time, and a plan does not.
+    // A calendar setting changes over time, but a plan does not.
     moduleOf: ({ policy }) => (policy.calendar ? undefined : 'fixed-window'),
   },
   'token-bucket': bucket('token-bucket'),
   'leaky-bucket': bucket('token-bucket', 'leaky-bucket'),
 }
 
-/** `npm run build:lua` makes each file of `lua/algorithms/` known. */
+/** Rejects file names that `npm run build:lua` did not generate. */
 function twinOf(name: Counting & AlgorithmFile): LuaTwin {
   const own = isModule(name) ? name : undefined
   return luaTwins[name] ?? { files: () => [name], moduleOf: () => own }
@@ -97,7 +97,7 @@ function isModule(name: string): name is ModuleFile {
 }
 
 /**
- * Returns the files in `lua/algorithms/`, each once.
+ * Returns the files in `lua/algorithms/`, without duplicates.
  * @param names algorithms that the script may meet @default all
  */
 export function algorithmFiles(
@@ -107,7 +107,7 @@ export function algorithmFiles(
   return [...new Set(names.flatMap((name) => twinOf(name).files(encoding)))]
 }
 
-/** The module that decides the usual states of a check's key; `undefined` where there is none. */
+/** Returns the module for the usual states of a check's key; `undefined` if there is none. */
 export function usualOf(check: Check, settings: StoreSettings): UsualModule | undefined {
   const { counting, countDenied } = check.policy
   const file = twinOf(counting).moduleOf(check, settings)
@@ -124,8 +124,8 @@ export function usualFields(check: Check): readonly string[] {
 }
 
 /**
- * Returns the setting for an ask that gives back or renews one lease; `undefined` for all others.
- * It names the lease as `lua/algorithms/concurrency.lua` does.
+ * Returns the setting for an ask that releases or renews one lease; otherwise `undefined`. It names
+ * the lease as `lua/algorithms/concurrency.lua` does.
  */
 export function leaseSetting({ op, checks }: QueuedRequest): string | undefined {
   const [check] = checks
@@ -137,8 +137,8 @@ export function leaseSetting({ op, checks }: QueuedRequest): string | undefined 
 }
 
 /**
- * Tells whether an ask is a charge of one policy that a module of usual states decides: a charge
- * that fits is recorded and reported as a request is.
+ * Returns whether an ask is a charge of one policy that a usual-state module can decide: a charge
+ * that fits is recorded and reported like a request.
  */
 export function isUsualCharge({ op, checks }: QueuedRequest): boolean {
   const [check] = checks
@@ -153,7 +153,7 @@ const leaseSigns: { readonly [op in QueuedRequest['op']]?: string } = {
   renew: '+',
 }
 
-/** Tells whether processes may hold units of one of the policies. */
+/** Returns whether processes may hold units of one of the policies. */
 export function mayHaveGrants({ checks }: QueuedRequest): boolean {
   return checks.some(({ policy }) => policy.counting === 'granted-log')
 }

@@ -15,10 +15,10 @@ import {
 import type { Encoding } from '../keys/key-encoder.ts'
 
 /**
- * Clock of all times. `server`: the one of Redis. `client`: the one of this process, for servers
- * that forbid `TIME` in scripts. With every heartbeat, the command `TIME` sets it to the clock of
- * Redis. If that command is forbidden too, the clocks of a fleet have to agree. A function gives
- * whole milliseconds since the epoch, for simulations and tests.
+ * Clock that decisions use. `server`: Redis's clock. `client`: the clock of this process, for
+ * servers that forbid `TIME` in scripts; every heartbeat adjusts it to Redis's clock with the
+ * command `TIME`. If that command is forbidden too, the clocks of the fleet must agree. A function
+ * returns whole milliseconds since the epoch, for simulations and tests.
  */
 export type Clock = 'server' | 'client' | (() => number)
 
@@ -31,7 +31,7 @@ export interface RedisStoreOptions {
    */
   prefix?: string | undefined
   /**
-   * Turns identity digests into HMACs, so that nobody who reads keys can guess the identities.
+   * Turns identity digests into HMACs, so that nobody who reads the keys can guess identities.
    * @default none
    */
   secret?: string | undefined
@@ -42,16 +42,14 @@ export interface RedisStoreOptions {
   digest?: boolean | undefined
   /**
    * Format of `sliding-log` in Redis: 'packed', or 'sorted-set' with one member per unit, readable
-   * in redis-cli. A member takes Redis about 2 µs to write, so sorted sets take limits of 10,000 at
-   * most.
+   * in redis-cli. Redis takes about 2 µs to write a member, so the limit may be at most 10,000 with
+   * sorted sets.
    * @default 'packed'
    */
   encoding?: Encoding | undefined
   /** Clock that decisions use. @default 'server' */
   clock?: Clock | undefined
-  /**
-   * Bounds on the calls that requests share. The defaults suit one Redis and one API process.
-   */
+  /** Bounds on batched calls. The defaults suit one Redis and one API process. */
   batch?: BatchOptions | undefined
   /**
    * Time (ms) for which a denial from Redis is cached in this process. Resets, refunds and raised
@@ -61,9 +59,9 @@ export interface RedisStoreOptions {
    */
   denialTtlMs?: number | undefined
   /**
-   * Interval (ms) at which a process reports that it is running, 1,000 to 60,000. So each process
-   * knows its share of the limits when Redis is down. With 0 it never reports; then set
-   * `instances` of the limiter. The clock is compared as often.
+   * Interval (ms) at which a process reports that it is running, 1,000 to 60,000. This tells each
+   * process its share of the limits when Redis is down. Each heartbeat also compares the clocks.
+   * With 0 there are no heartbeats; set the limiter's `instances` instead.
    * @default 5_000
    */
   heartbeatMs?: number | undefined
@@ -79,16 +77,15 @@ export interface RedisStoreOptions {
 type StoreObservers = Pick<Observers, 'onInvalid'>
 
 /**
- * Bounds of the calls that requests share. When calls may leave, each takes an equal part of the
- * requests that wait. Larger calls cost less CPU on both sides, and hold up other users of Redis
- * for longer.
+ * Bounds on batched calls. Each call takes an equal share of the waiting requests. Larger calls
+ * cost less CPU on both sides, but block other users of Redis for longer.
  */
 export interface BatchOptions {
   /**
-   * Maximum keys per call: 1 to 4,000. Redis takes about half a millisecond for 128. @default 128
+   * Maximum keys per call: 1 to 4,000. Redis needs about half a millisecond for 128. @default 128
    */
   maxKeys?: number | undefined
-  /** Maximum bytes of keys in a call: 1,024 to 1,048,576. @default 65_536 */
+  /** Maximum bytes of keys per call: 1,024 to 1,048,576. @default 65_536 */
   maxBytes?: number | undefined
   /**
    * Maximum number of calls in flight: 1 to 64. A slow call delays only the other calls in
@@ -99,7 +96,7 @@ export interface BatchOptions {
 
 type Bounds = Readonly<Record<keyof BatchOptions, number>>
 
-/** All options, of which only the secret may be left out. */
+/** The options with their defaults; only the secret may be missing. */
 export type RedisStoreSetup = {
   readonly [option in keyof RedisStoreOptions]-?: option extends 'secret'
     ? RedisStoreOptions[option]
@@ -126,7 +123,7 @@ export function setUpRedisStore(options: RedisStoreOptions): RedisStoreSetup {
     throw invalid(
       { option: 'prefix' },
       prefix,
-      '1 to 64 characters of A-Z a-z 0-9 . _ : - (no braces: Sluice sets the hash tags of a Cluster itself)',
+      '1 to 64 characters of A-Z a-z 0-9 . _ : - (no braces: Sluice sets the Cluster hash tags itself)',
     )
   }
   checkSecret(secret, 'redisStore')
@@ -165,6 +162,6 @@ function clockOf(clock: unknown): Clock {
 function warnAboutGuessableKeys({ secret, digest = true }: RedisStoreOptions): void {
   if (globalThis.process?.env.NODE_ENV !== 'production' || (secret !== undefined && digest)) return
   warnOnce(
-    `redisStore has no secret: whoever can read the keys in Redis can guess identities such as IPs; set { secret }`,
+    `redisStore has no secret: anyone who can read the keys in Redis can guess identities such as IPs; set { secret }`,
   )
 }

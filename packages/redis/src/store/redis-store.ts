@@ -41,9 +41,7 @@ import { Scripts } from '../scripts/scripts.ts'
 import { sendInTime } from '../scripts/send-in-time.ts'
 import { type RedisStoreOptions, setUpRedisStore } from './redis-store-options.ts'
 
-/**
- * A store in Redis or Valkey. The client stays its owner's: Sluice neither connects nor closes it.
- */
+/** A store in Redis or Valkey. You own the client: Sluice neither connects nor closes it. */
 export interface RedisStore extends Store {
   apply(
     op: DecidingOp,
@@ -52,7 +50,7 @@ export interface RedisStore extends Store {
   ): Promise<readonly Outcome[]>
   change(change: Change, cancellation?: Cancellation): Promise<readonly boolean[]>
   submit(ask: Ask): void
-  /** Settles the checks that Redis answers within a second, and refuses further ones. */
+  /** Rejects new checks, and waits up to a second for pending ones. */
   close(): Promise<void>
 }
 
@@ -65,13 +63,13 @@ const fleets = processWide(
 
 /**
  * Keeps counts in Redis ≥ 6.2 or Valkey, where one Lua script decides many requests atomically. On
- * a Cluster that holds for the policies of one identity. A request whose policies count different
- * identities is decided shard by shard. If a shard denies, the units taken before are given back.
- * @param client of ioredis or node-redis, as you construct it: for a single node, Sentinel or
- *   Cluster
+ * a Cluster, only the policies of one identity are decided together. A request whose policies count
+ * different identities is decided shard by shard. If a shard denies, the units already taken are
+ * given back.
+ * @param client an ioredis or node-redis client, for a single node, Sentinel or Cluster
  * @example
  * const store = redisStore(new Redis(process.env.REDIS_URL))
- * @throws SluiceError when the client is none that Sluice knows, or an option is out of range
+ * @throws SluiceError if the client is unknown or an option is out of range
  */
 export function redisStore(client: UserClient, options: RedisStoreOptions = {}): RedisStore {
   const redis = recogniseClient(client)
@@ -99,7 +97,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   })
 
   function openQueue(): CallQueue {
-    // Nodes of a Cluster learn scripts one by one.
+    // Each node of a Cluster loads scripts separately.
     const runner = new ScriptRunner(redis)
     const askRedis: AskRedis = (call, terms = noTerms) => {
       if (runner.isLoading || clock === 'client' || call.asks[0]?.control)
@@ -134,7 +132,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
         if (unreadable > 0) {
           notify(onInvalid, {
             code: 'SLUICE_STATE_UNREADABLE',
-            message: `${unreadable} stored values could not be read, and counted as empty`,
+            message: `${unreadable} stored values could not be read and counted as empty`,
           })
         }
         return results
@@ -198,7 +196,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     keys: {
       digestOf: (key) => keys.digestOf(key),
       ...(keyOptions.digest ? { keyFor: (digest: string) => ({ key: digest, digest }) } : {}),
-      // SCAN gives names with the prefix, and the client would put it before them again.
+      // SCAN returns names with the prefix, and the client would add it again.
       ...(hasKeyPrefix(client)
         ? {}
         : {
@@ -273,7 +271,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   }
 }
 
-/** Returns the checks of a change as scripts read them. */
+/** Returns the checks of a change in the form that scripts read. */
 function queuedChecks({ op, checks }: Change): readonly QueuedCheck[] {
   if (op === 'block') return checks.map(({ blockMs, ...check }) => ({ ...check, cost: blockMs }))
   if (op !== 'reset') return checks
@@ -282,7 +280,7 @@ function queuedChecks({ op, checks }: Change): readonly QueuedCheck[] {
   })
 }
 
-/** Begins a call; the function that is returned tells of its end. */
+/** Starts timing a call. Call the returned function when the call ends. */
 function timedCall(asks: readonly QueuedRequest[], tell: (call: StoreCall) => void) {
   const checks = asks.reduce((sum, ask) => sum + ask.checks.length, 0)
   const begun = { requests: asks.length, checks, startedAt: Date.now() }
@@ -291,7 +289,7 @@ function timedCall(asks: readonly QueuedRequest[], tell: (call: StoreCall) => vo
     tell({ ...begun, durationMs: performance.now() - since, failed })
 }
 
-/** The fleet of a prefix, for all stores of this process that write the same keys. */
+/** Returns the fleet of a prefix, shared by all stores of this process that write the same keys. */
 function fleetOf(client: object, redis: RedisClient, sharedPrefix: string): Fleet {
   const known = fleets.get(client) ?? new Map<string, Fleet>()
   fleets.set(client, known)
