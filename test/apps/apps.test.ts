@@ -73,7 +73,7 @@ describe.each([
 
 describe.each([
   ['@fastify/rate-limit', notesBefore],
-  ['Sluice', notesAfter],
+  ['Sluice', notesAfter()],
 ] as const)('a service with Fastify, limited by %s', (_, limits) => {
   it('answers as before', async () => {
     const app = await createNotes(limits)

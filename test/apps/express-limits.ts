@@ -1,3 +1,4 @@
+import type { Store } from '@sluice/core'
 import { all, firstOf, ip, rateLimit as sluice, user } from '@sluice/express'
 import type { Request } from 'express'
 import { ipKeyGenerator, rateLimit } from 'express-rate-limit'
@@ -32,8 +33,8 @@ export function limitsBefore(): ShopLimits {
   }
 }
 
-/** Moved by docs/migrating.md. */
-export function limitsAfter(): ShopLimits {
+/** Moved by docs/migrating.md. @param store of all limiters @default memory */
+export function limitsAfter(store?: Store): ShopLimits {
   const identity = firstOf(
     user((request: Request) => accountOf(request)?.name),
     ip(),
@@ -41,19 +42,19 @@ export function limitsAfter(): ShopLimits {
   const named = user((request: Request) => String(request.body?.name))
   return {
     everywhere: sluice({
-      ...{ limit: 40, window: '1m', key: identity },
+      ...{ limit: 40, window: '1m', key: identity, store },
       message: { error: 'too many requests' },
       routes: { '/health': false, '/webhooks/*': false },
     }),
     login: sluice({
-      ...{ limit: 3, window: '15m', key: all(named, ip()) },
+      ...{ limit: 3, window: '15m', key: all(named, ip()), store },
       chargeWhen: (_request, { status }) => status >= 400,
       message: { error: 'too many failed logins' },
     }),
     upload: sluice({
-      ...{ limit: 2, window: '1h', key: identity },
+      ...{ limit: 2, window: '1h', key: identity, store },
       handler: (_request, response) => void response.json({ error: 'upload later', used: 2 }),
     }),
-    admin: sluice({ limit: 5, window: '1m' }),
+    admin: sluice({ limit: 5, window: '1m', store }),
   }
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import peerPlugin from '@fastify/rate-limit'
+import type { Store } from '@sluice/core'
 import { firstOf, ip, rateLimitPlugin, user } from '@sluice/fastify'
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 
@@ -83,11 +84,11 @@ export const notesBefore: NotesLimits = {
   admin: { max: 4, timeWindow: 60_000, groupId: 'admin' },
 }
 
-/** Moved by docs/migrating.md. */
-export const notesAfter: NotesLimits = {
+/** Moved by docs/migrating.md. @param store of all limiters @default memory */
+export const notesAfter = (store?: Store): NotesLimits => ({
   register: (app) =>
     app.register(rateLimitPlugin, {
-      ...{ limit: 30, window: '1m' },
+      ...{ limit: 30, window: '1m', store },
       key: firstOf(
         user((request: FastifyRequest) => userOf(request)),
         ip(),
@@ -100,4 +101,4 @@ export const notesAfter: NotesLimits = {
   login: { limit: 3, window: '15m', key: ip() },
   upload: { limit: 2, window: '1h' },
   admin: { limit: 4, window: '1m' },
-}
+})
