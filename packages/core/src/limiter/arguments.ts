@@ -36,24 +36,34 @@ export interface PeekOptions extends CostOptions {
   limits?: Readonly<Record<string, number | typeof unlimited>>
 }
 
-/** Reads the options of `peek`. `limitOf` returns the limit to look under, without its headroom. */
+/** A check to peek at. Without a limit, that of the key's last request is looked up. */
+export type Look = Omit<Check, 'limit'> & { readonly limit: number | undefined }
+
+/** Reads the options of `peek`. `lookOf` adds the limit to look under, without its headroom. */
 export function readPeekOptions(
   options: PeekOptions,
   policies: readonly Policy[],
-): Pick<PeekOptions, 'cost'> & { limitOf(policy: Policy): number | undefined } {
+): Pick<PeekOptions, 'cost'> & { lookOf(check: Check): Look } {
   knownFields(options, 'options', ['cost', 'limits'])
   const { cost, limits = {} } = options
   const names = policies.map(({ name }) => name)
   knownFields(limits, 'limits', names)
+  function limitOf(policy: Policy): number | undefined {
+    const { name, headroom, limit, limitPerRequest } = policy
+    const value = Object.hasOwn(limits, name) ? limits[name] : undefined
+    if (value === undefined) return limitPerRequest ? undefined : limit
+    const given = withoutHeadroom(policyLimit(value, `limits.${name}`), headroom)
+    checkUnits(given, policy, `limits.${name}`)
+    return given
+  }
   return {
     cost,
-    limitOf(policy: Policy): number | undefined {
-      const { name, headroom, limit, limitPerRequest } = policy
-      const value = Object.hasOwn(limits, name) ? limits[name] : undefined
-      if (value === undefined) return limitPerRequest ? undefined : limit
-      const given = withoutHeadroom(policyLimit(value, `limits.${name}`), headroom)
-      checkUnits(given, policy, `limits.${name}`)
-      return given
+    lookOf(check) {
+      const look = { ...check, limit: limitOf(check.policy) }
+      // A digest does not tell whether its key is among the enforced share, so any share counts.
+      return check.digest === undefined
+        ? look
+        : { ...look, shadow: check.policy.enforcedShare === 0 }
     },
   }
 }
@@ -113,7 +123,7 @@ export function checkOf(policy: Policy, { key, digest }: Keyed, cost: number): C
 }
 
 /** @throws SluiceError when a limiter has no penalty */
-export function somePenalty(penalty: Policy | undefined): Policy {
+function somePenalty(penalty: Policy | undefined): Policy {
   if (penalty) return penalty
   throw new SluiceError(
     'SLUICE_PENALTY_MISSING',
@@ -135,6 +145,15 @@ export function blockOf(
     'SLUICE_KEY_INVALID',
     'the store holds no key with this digest, so it cannot block the key; give the key itself',
   )
+}
+
+/** Returns the check to reset for `unblock`. @throws SluiceError when there is no penalty */
+export function unblocking(
+  penalty: Policy | undefined,
+  keyed: Keyed | undefined,
+): readonly Check[] {
+  const policy = somePenalty(penalty)
+  return keyed ? [checkOf(policy, keyed, 1)] : []
 }
 
 /** Tells a check of a quota from that of a penalty. */

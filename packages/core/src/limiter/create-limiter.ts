@@ -13,17 +13,18 @@ import {
   type Keyed,
   type KeyOrDigest,
   keyedBy,
+  type Look,
   type PeekOptions,
   type ReserveOptions,
   readPeekOptions,
   readReserveOptions,
-  somePenalty,
+  unblocking,
 } from './arguments.ts'
 import { connect } from './connect.ts'
 import { followUps } from './follow-ups.ts'
 import type { CheckLimiter, Limiter } from './limiter.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
-import { type Look, type Peeked, peekAt } from './peek.ts'
+import { type Peeked, peekAt } from './peek.ts'
 
 /**
  * Makes a limiter.
@@ -60,12 +61,10 @@ export function createCheckLimiter(
   }
 
   function peekKey(key: KeyOrDigest, options: PeekOptions = {}): MaybePromise<Peeked> {
-    const { cost, limitOf } = readPeekOptions(options, policies)
-    return andThen(keyedBy(key, store), (keyed = { key: nobody }) => {
-      const checks = allChecksOf(keyed, { cost })
-      const looks = keyed.digest === undefined ? checks : checks.map(withoutShare)
-      return peekLooks(looks.map((check) => ({ ...check, limit: limitOf(check.policy) })))
-    })
+    const { cost, lookOf } = readPeekOptions(options, policies)
+    return andThen(keyedBy(key, store), (keyed = { key: nobody }) =>
+      peekLooks(allChecksOf(keyed, { cost }).map(lookOf)),
+    )
   }
 
   const peekLooks = (looks: readonly Look[]) => peekAt(looks, store, decide)
@@ -126,18 +125,12 @@ export function createCheckLimiter(
     chargeChecks,
     strike: road.strike,
     ...changes,
-    reset: (key) => actOn(key, (keyed) => keyed !== undefined && resetChecks(allChecksOf(keyed))),
+    reset: (key) => actOn(key, (keyed) => resetChecks(keyed ? allChecksOf(keyed) : [])),
     resetChecks,
     block: (key, duration) =>
       actOn(key, (keyed) => blockChecks([blockOf(penalty, keyed, duration)])),
     blockChecks,
-    unblock: (key) =>
-      actOn(key, (keyed) => {
-        const policy = somePenalty(penalty)
-        return (
-          keyed !== undefined && overwrite({ op: 'reset', checks: [checkOf(policy, keyed, 1)] })
-        )
-      }),
+    unblock: (key) => actOn(key, (keyed) => resetChecks(unblocking(penalty, keyed))),
     storeHealth: () => shared.health(store),
     async close() {
       // A request right after the call meets a store that is closed.
@@ -150,11 +143,3 @@ export function createCheckLimiter(
 
 /** Key of a question about a digest that the store does not hold: it is answered as a new key. */
 const nobody = '@digest'
-
-/**
- * Enforces a policy for a digest if any key has it enforced: the digest alone does not tell whether
- * the key is among the share.
- */
-function withoutShare(check: Check): Check {
-  return { ...check, shadow: check.policy.enforcedShare === 0 }
-}

@@ -2,11 +2,11 @@ import { maxUnits } from '../algorithms/max-units.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import { appliedLimitsOf } from '../deciders/applied-limits.ts'
 import { unlimitedChecks } from '../deciders/road.ts'
-import type { Check } from '../model/check.ts'
 import { bindingIndex, type Decide, type Decision, decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Outcome, Store } from '../model/store.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
+import type { Look } from './arguments.ts'
 
 /**
  * The outcome of a policy for a request that was not made. If the limit depends on the request and
@@ -26,9 +26,6 @@ export interface Peeked extends Omit<Decision, 'allowed' | 'outcomes'> {
   readonly allowed: boolean | undefined
   readonly outcomes: readonly PeekedOutcome[]
 }
-
-/** A check to peek at. Without a limit, that of the key's last request is looked up. */
-export type Look = Omit<Check, 'limit'> & { readonly limit: number | undefined }
 
 /**
  * Peeks at checks.
