@@ -152,16 +152,16 @@ function freshStarts(reset: Reset): Decider {
       // Without the store each process blocks by itself.
       if (blockMs === 0 || decision.source !== 'store') return decision
       const cleared = clearedBy(penalty, checks)
+      const isCleared = checks.map((check) => cleared.includes(check))
       const hasUnits = decision.outcomes.some(
-        ({ limit, remaining = limit }, index) =>
-          remaining < limit && checks[index] && cleared.includes(checks[index]),
+        ({ limit, remaining = limit }, index) => isCleared[index] && remaining < limit,
       )
       if (!hasUnits) return decision
       // The wait of the block is reported once it is true.
       return andThen(reset(cleared), (isDone) => {
         if (!isDone) return decision
         const outcomes = decision.outcomes.map((outcome, index) =>
-          checks[index] && cleared.includes(checks[index]) ? within(blockMs, outcome) : outcome,
+          isCleared[index] ? within(blockMs, outcome) : outcome,
         )
         return decisionOf(outcomes, checks, decision.source)
       })

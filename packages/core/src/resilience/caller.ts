@@ -4,13 +4,7 @@ import { type Decide, type Decision, decisionOf } from '../model/decision.ts'
 import type { Granted, ManualChange, Outcome } from '../model/store.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { type Denials, denialsOf, forgetting } from './denials.ts'
-import {
-  type AskOwner,
-  type CallingLimiter,
-  type Deadlines,
-  inTime,
-  PendingAsk,
-} from './pending-ask.ts'
+import { type AskOwner, type CallingLimiter, type Deadlines, PendingAsk } from './pending-ask.ts'
 import type { SharedStore } from './shared-store.ts'
 
 /** The store as one limiter uses it: with a deadline, a breaker and a failure mode. */
@@ -39,7 +33,7 @@ export class Caller implements StoreWay, AskOwner {
     const ask = new PendingAsk(op, checks, this, request)
     const { outage, changes, fallback } = this.#shared
     // Each by its name: a loop over watches of several shapes costs half as much as the decision.
-    if (request && this.#shared.timedOut?.has(request)) {
+    if (request && this.#shared.timedOut.has(request)) {
       // All calls for one request wait for one deadline together.
       const decision = outage.decideWithout(ask)
       changes.payFor(ask)
@@ -76,7 +70,7 @@ export class Caller implements StoreWay, AskOwner {
   async hold(check: GrantCheck, isReturning: boolean): Promise<Granted | undefined> {
     const { outage, monitor } = this.#shared
     const asking = () =>
-      inTime(this.grant(check, isReturning), this.#deadlines, () => monitor.tellMissed())
+      this.#deadlines.inTime(this.grant(check, isReturning), () => monitor.tellMissed())
     const [answer] = await outage.attempt(asking, this)
     return answer
   }
@@ -86,7 +80,7 @@ export class Caller implements StoreWay, AskOwner {
     const ask = new PendingAsk('consume', [check], this, request)
     if (failure !== undefined) {
       this.onFailure(ask.op, failure)
-      this.#shared.noteTimedOut(request)
+      this.#shared.timedOut.add(request)
     }
     return this.#shared.outage.decideWithout(ask)
   }
@@ -160,7 +154,7 @@ export class Caller implements StoreWay, AskOwner {
 
   onDeadline(ask: PendingAsk, error: unknown): Decision {
     this.#shared.monitor.tellMissed()
-    if (typeof ask.request === 'object') this.#shared.noteTimedOut(ask.request)
+    if (typeof ask.request === 'object') this.#shared.timedOut.add(ask.request)
     return this.#decideAfterFailure(error, ask, true)
   }
 

@@ -7,7 +7,7 @@ import { SluiceError } from '../options/errors.ts'
 import { ControlCall } from '../waiting/control-call.ts'
 import { applyChange, denialsOf } from './denials.ts'
 import type { OutageWatch } from './outage-watch.ts'
-import { type CallingLimiter, type Deadlines, inTime, type PendingAsk } from './pending-ask.ts'
+import type { CallingLimiter, Deadlines, PendingAsk } from './pending-ask.ts'
 import type { StoreMonitor } from './store-monitor.ts'
 
 /** Time (ms) for a reset or a block, which no request waits for: it asks the store twice. */
@@ -79,14 +79,11 @@ export class Changes {
     const deadlineMs = isControl ? Math.max(caller.deadlineMs, controlMs) : caller.deadlineMs
     const control = isControl ? new ControlCall(deadlineMs) : undefined
     let missed: unknown
+    const deadlines = this.#options.deadlinesOf(deadlineMs)
     const asking = () =>
-      inTime(
-        applyChange(caller.store, change, control),
-        this.#options.deadlinesOf(deadlineMs),
-        (error) => {
-          missed = error
-        },
-      )
+      deadlines.inTime(applyChange(caller.store, change, control), (error) => {
+        missed = error
+      })
     try {
       return await this.#options.outage.attempt(asking, caller)
     } catch (error) {

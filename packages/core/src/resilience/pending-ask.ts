@@ -148,6 +148,19 @@ export class Deadlines {
     if (!this.#isTimed) this.#schedule(this.durationMs)
   }
 
+  /** Returns a promise that calls `onMissed` and rejects if the deadline passes first. */
+  inTime<T>(value: MaybePromise<T>, onMissed: (error: unknown) => void): Promise<T> {
+    if (!isPromise(value)) return Promise.resolve(value)
+    return new Promise((resolve, reject) => {
+      const deadline = new OtherDeadline((error) => {
+        onMissed(error)
+        reject(error)
+      })
+      this.add(deadline)
+      value.then(resolve, reject).finally(() => deadline.leave())
+    })
+  }
+
   /** @param error for all that are missed @default that of a store that did not answer in time */
   missUntil(untilMs: number, error?: unknown): void {
     const missed: Deadline[] = []
@@ -188,21 +201,4 @@ export class Deadlines {
     const { cause = reason } = reason
     return new SluiceError('SLUICE_STORE_DEADLINE', `${message}; ${reason.message}`, { cause })
   }
-}
-
-/** Returns a promise that calls `onMissed` and rejects if the deadline passes first. */
-export function inTime<T>(
-  value: MaybePromise<T>,
-  deadlines: Deadlines,
-  onMissed: (error: unknown) => void,
-): Promise<T> {
-  if (!isPromise(value)) return Promise.resolve(value)
-  return new Promise((resolve, reject) => {
-    const deadline = new OtherDeadline((error) => {
-      onMissed(error)
-      reject(error)
-    })
-    deadlines.add(deadline)
-    value.then(resolve, reject).finally(() => deadline.leave())
-  })
 }

@@ -25,8 +25,8 @@ export class SharedStore {
   readonly changes: Changes
   /** True as soon as the store has answered with a promise. */
   isRemote = false
-  /** Requests that have waited their time out; `undefined` until there is one. */
-  timedOut: WeakSet<object> | undefined = undefined
+  /** Requests that have waited their time out. */
+  readonly timedOut: WeakSet<object> = new WeakSet()
   /** By their duration in ms. */
   readonly #deadlines = new Map<number, Deadlines>()
   readonly #heard = new WeakSet<Store>()
@@ -57,11 +57,6 @@ export class SharedStore {
     const deadlines = this.#deadlines.get(durationMs) ?? new Deadlines(durationMs, reason)
     this.#deadlines.set(durationMs, deadlines)
     return deadlines
-  }
-
-  noteTimedOut(request: object): void {
-    this.timedOut ??= new WeakSet()
-    this.timedOut.add(request)
   }
 
   listenTo(store: Store): void {
