@@ -1,4 +1,4 @@
-import { memoryStore } from '@sluice/core'
+import { type CheckLimiter, memoryStore } from '@sluice/core'
 import { describe, expect, it, vi } from 'vitest'
 import { beginEach } from '../core/resilience/troubled-store.ts'
 import { storeThrough } from '../support/store-through.ts'
@@ -9,6 +9,62 @@ let store: GrantingStore
 
 beginEach(() => {
   store = new GrantingStore()
+})
+
+/** Consumes one unit so many times, at one moment. */
+async function burst(limiter: CheckLimiter, times: number, cost = 1): Promise<void> {
+  for (let i = 0; i < times; i += 1) await consume(limiter, { cost })
+}
+
+describe('a key', () => {
+  // A grant lives for half a second, so 20 requests of a second are what it has to be worth.
+  it.each<[string, hotKeys: number, ask: (limiter: CheckLimiter) => Promise<unknown>]>([
+    ['19 requests', 0, (limiter) => burst(limiter, 19)],
+    ['20 requests', 1, (limiter) => burst(limiter, 20)],
+    ['20 requests within a second', 1, (limiter) => inTwoParts(limiter, 999)],
+    ['20 requests within more than a second', 0, (limiter) => inTwoParts(limiter, 1_000)],
+    ['20 requests that a sweep comes between', 1, (limiter) => inTwoParts(limiter, 200, 1_900)],
+    ['30 requests of cost 0', 0, (limiter) => burst(limiter, 30, 0)],
+    ['30 charges', 0, (limiter) => repeat(30, () => limiter.charge('k'))],
+    ['30 peeks', 0, (limiter) => repeat(30, () => limiter.peek('k'))],
+  ])('that gets %s makes %i keys hot', async (_, hotKeys, ask) => {
+    const limiter = store.limiter({ policies: [policy] })
+    await ask(limiter)
+    expect(limiter.storeHealth().hotKeys).toBe(hotKeys)
+    expect(store.of('grant').map(({ cost }) => cost)).toEqual(Array(hotKeys).fill(10))
+  })
+
+  async function repeat(times: number, ask: () => Promise<unknown>): Promise<void> {
+    for (let i = 0; i < times; i += 1) await ask()
+  }
+
+  async function inTwoParts(limiter: CheckLimiter, ms: number, startMs = 0): Promise<void> {
+    await limiter.consume('another')
+    await vi.advanceTimersByTimeAsync(startMs)
+    await burst(limiter, 10)
+    await vi.advanceTimersByTimeAsync(ms)
+    await burst(limiter, 10)
+  }
+
+  it('stays hot while anything of it is held or on its way back, and then leaves no timer', async () => {
+    const slow = { ...policy, window: '1m', prefetch: '4s' } as const
+    const limiter = store.limiter({ policies: [slow], deadlineMs: 100 })
+    await burst(limiter, 20)
+    store.moods.grant = 'hangs'
+    for (const ms of [2_500, 1_100]) {
+      await vi.advanceTimersByTimeAsync(ms)
+      expect(limiter.storeHealth().hotKeys).toBe(1)
+    }
+    expect(store.of('grant').at(-1)).toMatchObject({ cost: 0, terms: { closed: [{ spent: 10 }] } })
+    // Requests that cost nothing keep no key hot.
+    await burst(limiter, 30, 0)
+    store.moods.grant = 'answers'
+    await store.release()
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(limiter.storeHealth()).toMatchObject({ hotKeys: 0, grants: { returned: 30, lapsed: 0 } })
+    await vi.advanceTimersByTimeAsync(4_000)
+    expect(vi.getTimerCount()).toBe(0)
+  })
 })
 
 describe('a limit that changes', () => {
@@ -124,6 +180,116 @@ describe('a key that nobody asks for any more', () => {
     const { taken, spent, returned, lapsed } = limiter.storeHealth().grants
     expect({ lapsed, returned }).toEqual({ lapsed: 0, returned: taken - spent })
   })
+})
+
+describe('a grant that ends soon', () => {
+  it.each([
+    ['asks for the next one', 'was spent lately', 350, [10, 10]],
+    ['asks for no other one', 'was not', 250, [10, 0, 10]],
+  ] as const)('%s if it %s', async (_, __, spentAtMs, costs) => {
+    const limiter = store.limiter({ policies: [policy] })
+    await burst(limiter, 20)
+    await vi.advanceTimersByTimeAsync(spentAtMs)
+    expect((await consume(limiter)).outcomes[0]).toMatchObject({ remaining: 9_979 })
+    await vi.advanceTimersByTimeAsync(460 - spentAtMs)
+    // The key is still hot: the next request asks at once where nothing is held.
+    await consume(limiter)
+    expect(store.of('grant').map(({ cost }) => cost)).toEqual(costs)
+    expect(store.of('grant')[1]?.terms?.closed).toMatchObject([{ spent: 1 }])
+  })
+})
+
+describe('a store that has few units left', () => {
+  // The limit, less 20 units, by 2: what one of two processes gets.
+  it.each([
+    [30, 'asked again once half of a grant is spent', [10, 6]],
+    [28, 'left alone for half of the life of a grant', [10]],
+  ] as const)('with a limit of %i is %s', async (limit, _, costs) => {
+    const limiter = store.limiter({ policies: [{ ...policy, limit }] })
+    await burst(limiter, 23)
+    expect(store.of('grant').map(({ cost }) => cost)).toEqual(costs)
+    await vi.advanceTimersByTimeAsync(250)
+    await burst(limiter, 1)
+    expect(store.of('grant').length).toBeGreaterThan(1)
+  })
+
+  it.each([
+    [undefined, 1, 500],
+    [4, 1, 125],
+    [undefined, 3, 166],
+  ])(
+    'grants a part of them: with instances %s of a fleet of %i',
+    async (instances, fleet, units) => {
+      store.fleet = { instances: fleet }
+      const big = { ...policy, limit: 1_200 }
+      const limiter = store.limiter({ policies: [big], instances })
+      await burst(limiter, 20, 10)
+      expect(store.of('grant')).toMatchObject([
+        { cost: 100, terms: { divisor: 2 * (instances ?? fleet) } },
+      ])
+      expect(limiter.storeHealth().grants.taken).toBe(Math.min(100, units))
+    },
+  )
+
+  it('gets a grant back at once that is too small for a request', async () => {
+    const limiter = store.limiter({ policies: [{ ...policy, limit: 1_100 }] })
+    await burst(limiter, 20, 50)
+    const [asked, returned, ...others] = store.of('grant')
+    expect(asked).toMatchObject({ cost: 500, limit: 1_100 })
+    expect(limiter.storeHealth().grants).toEqual({ taken: 50, spent: 0, returned: 0, lapsed: 0 })
+    expect(returned).toBeUndefined()
+    await burst(limiter, 1, 60)
+    expect(others).toEqual([])
+  })
+})
+
+describe('two policies with grants', () => {
+  const both = [policy, { ...policy, name: 'q', limit: 9_000 }]
+
+  it('ask the store for neither, and show what each has left', async () => {
+    const limiter = store.limiter({ policies: both })
+    for (let i = 0; i < 20; i += 1) await limiter.consume('k')
+    const asked = store.calls.length
+    const decision = await limiter.consume('k')
+    expect(decision).toMatchObject({
+      ...{ allowed: true, source: 'store', limit: 9_000, remaining: 8_979 },
+      outcomes: [{ remaining: 9_979 }, { remaining: 8_979 }],
+    })
+    expect((await limiter.peek('k')).outcomes).toMatchObject(
+      decision.outcomes.map(({ remaining }) => ({ remaining })),
+    )
+    expect(store.calls).toHaveLength(asked)
+    await limiter.reset('another')
+    expect(store.of('reset').map(({ policy: { name } }) => name)).toEqual(['p', 'q'])
+  })
+
+  it('have a denial by a third one take nothing of either', async () => {
+    const limiter = store.limiter({ policies: [...both, { name: 'r', limit: 21, window: '10s' }] })
+    for (let i = 0; i < 21; i += 1) await limiter.consume('k')
+    const { spent } = limiter.storeHealth().grants
+    const { allowed, outcomes } = await limiter.consume('k')
+    expect(allowed).toBe(false)
+    expect(outcomes).toMatchObject([
+      { allowed: true, remaining: 9_979, receipt: undefined },
+      { allowed: true, remaining: 8_979, receipt: undefined },
+      { allowed: false, remaining: 0 },
+    ])
+    expect(limiter.storeHealth().grants.spent).toBe(spent)
+  })
+
+  it.each(['open', 'closed'] as const)(
+    'and a third one without its store, in mode %s',
+    async (failureMode) => {
+      const third = { name: 'r', limit: 100, window: '10s' } as const
+      const limiter = store.limiter({ policies: [...both, third], failureMode })
+      for (let i = 0; i < 21; i += 1) await limiter.consume('k')
+      const { spent } = limiter.storeHealth().grants
+      store.moods.consume = 'rejects'
+      const { allowed } = await limiter.consume('k')
+      expect(allowed).toBe(failureMode === 'open')
+      expect(limiter.storeHealth().grants.spent).toBe(allowed ? spent + 2 : spent)
+    },
+  )
 })
 
 describe('while the store is away', () => {

@@ -2,7 +2,7 @@ import type { Duration, Limiter, PolicyOptions } from '@sluice/core'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
 import type { Redis } from 'ioredis'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { hashTags } from '../../packages/redis/src/keys/hash-tags.ts'
+import { hashTags, slotOf as slotOfKey } from '../../packages/redis/src/keys/hash-tags.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { redisOfFile } from '../support/redis-test.ts'
 
@@ -83,7 +83,10 @@ describe('a key', () => {
 
   it('is under one of 64 tags whose slots are evenly spaced', () => {
     expect(hashTags).toHaveLength(64)
-    expect(hashTags.map(slotOf)).toEqual(hashTags.map((_tag, index) => 256 * index + 128))
+    const slots = hashTags.map((_tag, index) => 256 * index + 128)
+    expect(hashTags.map(slotOf)).toEqual(slots)
+    expect(hashTags.map((tag) => slotOfKey(`my.app:{${tag}}:p~log-1:x`))).toEqual(slots)
+    expect(slotOfKey('my.app:{another}:p')).toBe(-1)
   })
 
   it('tells the windows of one name apart, and names apart for the scan that forgets a policy', async () => {

@@ -188,6 +188,17 @@ describe('the return', () => {
     expect(types()).not.toContain('reconciled')
   })
 
+  it('charges the part of the units that still counts', async () => {
+    const limiter = limit({ window: '20s' })
+    await cutOff(limiter)
+    for (let i = 0; i < 3; i += 1) await limiter.consume('k')
+    await pass(19_000)
+    for (let i = 0; i < 2; i += 1) await limiter.consume('k')
+    await pass(2_000)
+    await store.comeBack(limiter)
+    expect(store.of('charge')).toMatchObject([{ key: 'k', cost: 2 }])
+  })
+
   it('charges a key before it is asked for again', async () => {
     const limiter = limit({ limit: 5 })
     await cutOff(limiter)
@@ -244,6 +255,20 @@ describe('a reset', () => {
     expect((await limiter.consume('k')).allowed).toBe(false)
   })
 
+  it.each([
+    ['reset', 0],
+    ['block', 1],
+  ] as const)('in its place a %s that is done leaves %i debts', async (op, debts) => {
+    const penalty = { after: 'never', name: 'bans' } as const
+    const limiter = limit({ limit: 2, penalty })
+    store.mood = 'rejects'
+    await limiter.consume('k', { cost: 2 })
+    store.mood = 'answers'
+    expect(limiter.storeHealth()).toMatchObject({ isAway: false, keysOwed: 1 })
+    await (op === 'reset' ? limiter.reset('k') : limiter.block('k', '1m'))
+    expect(limiter.storeHealth().keysOwed).toBe(debts)
+  })
+
   it('forgets what was counted here too', async () => {
     const limiter = limit({ limit: 2 })
     await cutOff(limiter)
@@ -292,6 +317,34 @@ describe('the share of one process', () => {
     store = new TroubledStore()
     const queue = limit({ name: 'q', algorithm: 'leaky-bucket', queue: 8, instances: 4 })
     expect(await admitted(queue, 60)).toBe(3)
+  })
+
+  it('is of no matter to clients, who know the policy', async () => {
+    const limiter = limit({ algorithm: 'token-bucket', burst: 40, instances: 4 })
+    const [policy] = limiter.policies
+    await cutOff(limiter)
+    const { outcomes } = await limiter.consume('k')
+    expect(outcomes).toMatchObject([{ limit: 2, remaining: 2, receipt: { home: {} } }])
+    expect(outcomes[0]?.policy).toBe(policy)
+  })
+
+  it('has leases that are renewed and released here', async () => {
+    const lease = { algorithm: 'concurrency', limit: 4, lease: '5s' } as const
+    const limiter = limit({ policies: [{ name: 'l', ...lease }], instances: 2 })
+    await cutOff(limiter)
+    const decisions = [await limiter.consume('k'), await limiter.consume('k')]
+    expect((await limiter.consume('k')).allowed).toBe(false)
+    const [first, second] = decisions as [Decision, Decision]
+    await pass(4_000)
+    expect(await limiter.renew(first)).toBe(true)
+    await pass(2_000)
+    expect(await limiter.renew(second)).toBe(false)
+    expect((await limiter.consume('k')).allowed).toBe(true)
+    expect((await limiter.consume('k')).allowed).toBe(false)
+    expect(await limiter.release(first)).toBe(true)
+    expect(await limiter.release(first)).toBe(false)
+    expect((await limiter.consume('k')).allowed).toBe(true)
+    expect(limiter.storeHealth().keysOwed).toBe(0)
   })
 
   it.each([0, 1.5, Number.NaN, '4'])('is of no fleet of %s', (n) => {

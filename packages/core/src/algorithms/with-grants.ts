@@ -126,13 +126,12 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
 
     clamp(state, check, now) {
       const lastEnd = now + longestGrantMs(check.policy.windowMs)
-      const isLate = state.grants.some(({ endsAt }) => endsAt > lastEnd)
-      const grants = isLate
-        ? state.grants.map((grant) => ({ ...grant, endsAt: Math.min(grant.endsAt, lastEnd) }))
-        : state.grants
-      const clamped = algorithm.clamp(state.inner, check, now)
-      const isSame = clamped === state.inner && !isLate
-      return afterLapses(isSame ? state : { ...state, inner: clamped, grants }, check, now)
+      const grants = state.grants.map((grant) => ({
+        ...grant,
+        endsAt: Math.min(grant.endsAt, lastEnd),
+      }))
+      const inner = algorithm.clamp(state.inner, check, now)
+      return afterLapses({ ...state, inner, grants }, check, now)
     },
 
     used,

@@ -37,10 +37,10 @@ export class Fallback implements Home {
     const locals = checks.map((check) => localCheck(check, instances))
     const outcomes = this.#memory.apply(op, locals)
     // Clients know the policy, and not the share of this process.
-    const shown = outcomes.map((outcome, index) => {
-      const { policy } = checks[index] ?? outcome
-      return outcome.policy === policy ? outcome : { ...outcome, policy }
-    })
+    const shown = outcomes.map((outcome, index) => ({
+      ...outcome,
+      policy: checks[index]?.policy ?? outcome.policy,
+    }))
     const decision = decisionOf(shown, checks, 'fallback')
     for (const [index, check] of checks.entries()) {
       const receipt = outcomes[index]?.receipt
@@ -85,20 +85,14 @@ export class Fallback implements Home {
   }
 
   /** The change for this process: of a digest, where the memory holds something of its key. */
-  async keyed({ op, checks }: ManualChange, store: Store): Promise<ManualChange> {
-    if (op === 'block') return { op, checks: await this.#keyed(checks, store) }
-    return { op, checks: await this.#keyed(checks, store) }
-  }
-
-  async #keyed<C extends CountedKey>(checks: readonly C[], store: Store): Promise<readonly C[]> {
-    if (checks.every(({ digest }) => digest === undefined)) return checks
-    const keyed: C[] = []
-    for (const check of checks) {
+  async keyed<Own extends ManualChange>(change: Own, store: Store): Promise<Own> {
+    const checks: CountedKey[] = []
+    for (const check of change.checks) {
       const { digest } = check
       const found = digest === undefined ? check : await this.#memory.keys.keyFor(digest, store)
-      if (found) keyed.push({ ...check, key: found.key })
+      if (found) checks.push({ ...check, key: found.key })
     }
-    return keyed
+    return { ...change, checks }
   }
 
   /**
@@ -107,9 +101,9 @@ export class Fallback implements Home {
    * means that a block may have been lifted.
    */
   remember(checks: readonly Check[], { outcomes }: Decision): void {
-    for (const [index, check] of checks.entries()) {
-      const { allowed = true, retryAfterMs = 0, remaining = 0 } = outcomes[index] ?? {}
-      if (algorithmOf(check.policy).counts !== 'strikes') continue
+    for (const [index, { allowed, retryAfterMs, remaining = 0 }] of outcomes.entries()) {
+      const check = checks[index]
+      if (!check || algorithmOf(check.policy).counts !== 'strikes') continue
       const { policy, key } = check
       if (!allowed) {
         this.overwrite({ op: 'block', checks: [{ ...check, blockMs: retryAfterMs }] })

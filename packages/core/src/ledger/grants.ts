@@ -73,13 +73,11 @@ export class Grants {
           others.length === 0 ? decisionOf([], others, 'store') : askAndRefill(op, others, request)
         return andThen(answer, (decision) => {
           const { allowed, outcomes, source } = decision
+          const own = allowed ? here : here.map((one) => one && notTaken(one))
           // The failure modes `open` and `closed` have no outcomes.
           if (outcomes.length === 0 && others.length > 0) return decision
           const fromStore = outcomes.values()
-          const all = here.flatMap((one) => {
-            const own = one && !allowed ? notTaken(one) : one
-            return own ?? fromStore.next().value ?? []
-          })
+          const all = own.flatMap((one) => one ?? fromStore.next().value ?? [])
           return decisionOf(all, checks, source)
         })
       }
@@ -166,7 +164,7 @@ export class Grants {
     if (hot.pending ? nowMs < hot.pending.endsAt.monotonicMs : nowMs < hot.askAfterMs) return
     const { left } = hot
     const units = hot.unitsOfGrant(nowMs)
-    if (left > 0 && left >= units / 2) return
+    if (left >= units / 2) return
     this.counters.lapsed += hot.dropEnded(now)
     if (hot.limit / hot.divisor < hot.meanCost(nowMs)) return
     void this.#request(hot, Math.max(0, units - hot.left), now)

@@ -188,7 +188,6 @@ export class UncountedUnits extends Ledger<KnownKey> {
 
   forget(changed: readonly CountedKey[]): void {
     for (const each of changed) {
-      if (each.policy.maxUncounted === 0) continue
       // The store alone knows which key a digest is of.
       const keys = each.digest === undefined ? [this.find(each)] : this.values()
       for (const key of keys) {
