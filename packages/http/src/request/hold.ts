@@ -1,16 +1,16 @@
 /**
- * Something that a request occupies until its response is over, such as a lease. Only the first
- * call of the two counts. It may return a promise of the store's work, which never rejects. A
- * runtime that stops at the end of a response has to wait for it.
+ * Something that a request occupies until its response ends, such as a lease. Only the first of the
+ * two calls counts. It may return a promise for the store's work, which never rejects. A runtime
+ * that stops after a response must wait for it.
  */
 export interface Hold {
-  /** The response was sent, with this status. */
+  /** The response was sent with this status. */
   finish(status: number): unknown
-  /** The connection went first. */
+  /** The connection closed before that. */
   abort(): unknown
 }
 
-/** Several things that a request holds, settled together; `undefined` where there are none. */
+/** Combines several holds, which are settled together; `undefined` if there are none. */
 export function allHolds(...holds: readonly (Hold | undefined)[]): Hold | undefined {
   const held = holds.filter((hold) => hold !== undefined)
   if (held.length < 2) return held[0]

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 
-/** All that Sluice needs to know of a request, whatever the framework. */
+/** All that Sluice needs to know about a request, in any framework. */
 export interface HttpRequest {
   /** Upper case. */
   readonly method: string
@@ -8,17 +8,17 @@ export interface HttpRequest {
   readonly path: string
   /** The pattern that the router matched, such as `/users/:id`; `undefined` before any match. */
   readonly route: string | undefined
-  /** The client's address as the framework's own proxy settings give it. */
+  /** The client's address, according to the framework's proxy settings. */
   readonly ip: string | undefined
   /** The value of a request header by its lower-case name. */
   header(name: string): string | undefined
   /**
-   * Returns whether a request without an address has no key either, since the application gives the
-   * address, and may have forgotten it.
-   * @default false: such requests, as those of a socket file, share one key
+   * True if a request without an address has no key either, since the application passes the
+   * address and may have forgotten it.
+   * @default false: such requests, as on a Unix socket, share one key
    */
   readonly needsAddress?: boolean
-  /** For admission; `undefined` where the adapter cannot show it. */
+  /** For admission; `undefined` if the adapter cannot provide it. */
   readonly content?: RequestContent | undefined
   /** Method and path pattern of the rule in `routes` that applies, once one does. */
   rule?: string
@@ -33,12 +33,12 @@ export function isPreflight(request: HttpRequest): boolean {
   )
 }
 
-/** The content of a request, for admission. Not every adapter can show it. */
+/** The content of a request, for admission. Not every adapter can provide it. */
 export interface RequestContent {
-  /** As it was sent, with the query. */
+  /** The URL as it was sent, with the query. */
   readonly url: string
-  /** The body as a body parser left it, if one has run. */
+  /** The body from a body parser, if one has run. */
   readonly parsed: unknown
-  /** The body as it comes. */
+  /** The body as a stream. */
   readonly stream: Readable
 }

@@ -1,24 +1,24 @@
-/** All that Sluice needs of a response, whatever the framework. Names are in any case. */
+/** All that Sluice needs of a response, in any framework. Names are case-insensitive. */
 export interface HttpResponse {
-  /** Returns whether the head is on its way, so that no field can be set any more. */
+  /** True once the head was sent, so that no field can be set any more. */
   readonly headersSent: boolean
-  /** Names of the fields that are set, in lower case. */
+  /** Names of the fields set so far, in lower case. */
   getHeaderNames(): readonly string[]
   getHeader(name: string): number | string | readonly string[] | undefined
   setHeader(name: string, value: string): void
   removeHeader(name: string): void
 }
 
-/** A field of the response as it shall be; `undefined`: not there at all. */
+/** A field to set on the response; `undefined` to remove it. */
 export type ResponseField = readonly [name: string, value: string | undefined]
 
-/** The body that a client reads. */
+/** The body sent to the client. */
 export interface ResponseBody {
   readonly contentType: string
   readonly text: string
 }
 
-/** Sets the fields of a verdict, unless the head is sent: they must not become trailers. */
+/** Sets the fields of a verdict, unless the head was sent: they must not become trailers. */
 export function setFields(response: HttpResponse, fields: readonly ResponseField[]): void {
   if (response.headersSent) return
   for (const [name, value] of fields) {
@@ -27,21 +27,21 @@ export function setFields(response: HttpResponse, fields: readonly ResponseField
   }
 }
 
-/** The lines that a field has on the response so far. */
+/** Returns the lines that a field has on the response so far. */
 export function fieldLines(response: HttpResponse, name: string): readonly string[] {
   const value = response.getHeader(name)
   if (value === undefined) return []
   return typeof value === 'object' ? value : [String(value)]
 }
 
-/** Other names of headers: the authority of HTTP/2 is the Host, and Referer has two spellings. */
+/** Aliases of headers: HTTP/2 sends Host as `:authority`, and Referer has two spellings. */
 const otherNames: ReadonlyMap<string, string> = new Map([
   ['host', ':authority'],
   ['referer', 'referrer'],
   ['referrer', 'referer'],
 ])
 
-/** The value of a request header in Node's record of headers, which lists some names as arrays. */
+/** Returns a request header from Node's headers object, in which some values are arrays. */
 export function headerOf(
   headers: Readonly<Record<string, string | string[] | undefined>>,
   name: string,
