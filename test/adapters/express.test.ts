@@ -183,7 +183,7 @@ describe('rateLimit', () => {
     'requestPropertyName: %j is refused',
     (name) => {
       expect(() => rateLimit({ ...one, requestPropertyName: name as string })).toThrow(
-        /^requestPropertyName must be a name that requests of Express do not have, such as/,
+        /^requestPropertyName must be a name that Express requests do not have, such as/,
       )
     },
   )

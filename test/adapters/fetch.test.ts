@@ -85,7 +85,7 @@ describe('the address of a client', () => {
   it('that is missing is an error, and no key that all share', async () => {
     const limited = rateLimit(one)(hello)
 
-    const message = /give it as remoteAddress, or by the option addressOf/
+    const message = /pass it as remoteAddress, set the option addressOf/
     for (let i = 0; i < 3; i += 1) {
       const asked = limited(get(), {})
       await expect(asked).rejects.toMatchObject({ code: 'SLUICE_KEY_MISSING' })

@@ -127,7 +127,7 @@ describe('contexts that are not of HTTP', () => {
     }
     expect(await asAda()).toBe(true)
     await expect(asAda()).rejects.toMatchObject({ status: 429, decision: { allowed: false } })
-    await expect(keyed.canActivate(graphql())).rejects.toThrow(/none could be resolved for GRAPHQL/)
+    await expect(keyed.canActivate(graphql())).rejects.toThrow(/none found for GRAPHQL/)
   })
 
   it('have address and headers by exchangeOf', async () => {

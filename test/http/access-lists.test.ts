@@ -145,7 +145,7 @@ describe('allow and block', () => {
     [{ ips: ['10.0.0.0/33'] }, /allow\.ips\[0\] must be .*, with a prefix from 0 to 32, but is/],
     [{ ips: ['2001:db8::/129'] }, /with a prefix from 0 to 128/],
     [{ ips: ['::ffff:10.0.0.0/24'] }, /with a prefix from 96 to 128/],
-    [{ ips: ['10.0.0.1/8'] }, /the first address of its network, '10\.0\.0\.0\/8', but is '10/],
+    [{ ips: ['10.0.0.1/8'] }, /the first address of the network, '10\.0\.0\.0\/8', but is '10/],
     [{ ips: ['2001:db8::1/32'] }, /'2001:db8::\/32'/],
     [{ ips: ['64:ff9b::/96'] }, /ips\[0\] must be an IPv4 network: clients behind NAT64/],
     [{ ips: ['64:ff9b:1::/48'] }, /ips\[0\] must be an IPv4 network: clients behind NAT64/],

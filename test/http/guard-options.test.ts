@@ -45,16 +45,16 @@ it.each<Wrong>([
   // Options that do not fit together.
   [
     { ...good, reserve: () => 5, idempotencyKey: true },
-    /^idempotencyKey and reserve cannot stand together in rateLimit, since a retry runs/,
+    /^idempotencyKey and reserve cannot be combined in rateLimit, since a retry repeats/,
   ],
   [
     { ...good, reserve: true, admission: { take: () => undefined } },
-    /^admission and reserve cannot stand together/,
+    /^admission and reserve cannot be combined/,
   ],
-  [{ ...good, message: 'no', handler: 'throw' }, /^message and handler cannot stand together/],
+  [{ ...good, message: 'no', handler: 'throw' }, /^message and handler cannot be combined/],
   [
     { ...good, routes: { '/a': { message: 'no', handler: () => undefined } } },
-    /^routes\['\/a'\]: message and handler cannot stand together/,
+    /^routes\['\/a'\]: message and handler cannot be combined/,
   ],
   [{ ...good, defaultLimit: 5 }, /^defaultLimit must be left out/],
   [{ ...good, policies: [good] }, /limit stands beside policies/],
@@ -77,13 +77,13 @@ it.each<Wrong>([
   ...[Number.NaN, -1, 0.5, '1'].map(
     (cost): Wrong => [{ ...good, cost }, /^cost must be a whole number/, 'SLUICE_COST_INVALID'],
   ),
-  [{ ...good, reserve: 5 }, /^reserve must be true, or a function that finds the units/],
+  [{ ...good, reserve: 5 }, /^reserve must be true, or a function that returns the units/],
   [{ ...good, key: 'ip' }, /^key must be a resolver/],
   [{ ...good, key: ip }, /^key must be called, as in key: ip\(…\)/],
   [{ ...good, key: apiKey }, /^key must be called, as in key: apiKey/],
   [{ ...good, skip: true }, /^skip must be a function/],
   [{ ...good, handler: {} }, /^handler must be a function/],
-  [{ ...good, message: 5 }, /^message must be a text, an object/],
+  [{ ...good, message: 5 }, /^message must be a string, an object/],
   [{ ...good, preflights: 'skip' }, /^preflights must be one of 'pass', 'count'/],
   [{ ...good, preflights: true }, /^preflights must be one of 'pass', 'count'/],
   [{ ...good, statusCode: 200 }, /^statusCode .* from 400 to 599/],
@@ -159,7 +159,7 @@ describe('options that a guard is made of', () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     guardOf({ ...good, name: 'per user' })
     guardOf({ ...good, name: 'per user' })
-    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining(`'per user' is legal`))
+    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining(`'per user' may not`))
     warn.mockRestore()
   })
 })

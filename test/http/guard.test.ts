@@ -104,9 +104,9 @@ describe('a guard', () => {
         Array(3).fill([{ code: `SLUICE_${kind}_INVALID`, message: expect.stringContaining(text) }])
 
       expect(asked({ limit: 2, cost: () => bad })).toEqual(['pass', 'pass', 'reject'])
-      expect(onInvalid.mock.calls).toEqual(reports('COST', '1 stood in'))
+      expect(onInvalid.mock.calls).toEqual(reports('COST', '1 was used'))
       expect(asked({ limit: () => bad, defaultLimit: 2 })).toEqual(['pass', 'pass', 'reject'])
-      expect(onInvalid.mock.calls).toEqual(reports('LIMIT', 'defaultLimit (2) stood in'))
+      expect(onInvalid.mock.calls).toEqual(reports('LIMIT', 'defaultLimit (2) was used'))
       for (const wrong of bad === undefined ? [] : [{ limit: 2, cost: bad }, { limit: bad }]) {
         expect(() => asked(wrong)).toThrow(/must be a whole number/)
       }

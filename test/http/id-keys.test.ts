@@ -53,7 +53,7 @@ describe('user() and tenant()', () => {
       expect(keyOf(user(() => id as never)), String(id)).toBeUndefined()
     }
     const message =
-      'sluice: the function of user(…) yielded a number, which is no id and counts as missing: it must be text, a bigint, or a whole number up to 2^53 − 1, beyond which two ids would be one'
+      'sluice: the function of user(…) returned a number, which is not an id and counts as missing: return a string, a bigint, or a whole number up to 2^53 − 1 (larger ids would collide)'
     expect(warn.mock.calls).toEqual([[message]])
     warn.mockRestore()
   })

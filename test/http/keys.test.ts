@@ -159,14 +159,14 @@ describe('keyOf()', () => {
   })
 
   it.each<[() => unknown, RegExp]>([
-    [() => account.keyOf(''), /user\(…\)\.keyOf\(id\) must be text that is not empty.*but is ''/],
+    [() => account.keyOf(''), /user\(…\)\.keyOf\(id\) must be a non-empty string.*but is ''/],
     [() => account.keyOf(1.5), /keyOf\(id\).*but is 1\.5/],
     [() => account.keyOf(undefined), /keyOf\(id\).*but is undefined/],
     [() => apiKey().keyOf(''), /apiKey\(…\)\.keyOf\(credential\)/],
     [() => Reflect.apply(ip().keyOf, undefined, [5]), /ip\(\)\.keyOf\(address\).*but is 5/],
-    [() => all(account, ip()).keyOf('ada'), /one value for each resolver: 2, but got 1/],
-    [() => all(() => 'x').keyOf(''), /text that is not empty/],
-    [() => Reflect.apply(ipKey, undefined, [5]), /ipKey\(address\) must be the text of an .*5/],
+    [() => all(account, ip()).keyOf('ada'), /one value per resolver: 2, but got 1/],
+    [() => all(() => 'x').keyOf(''), /a non-empty string/],
+    [() => Reflect.apply(ipKey, undefined, [5]), /ipKey\(address\) must be an address as .*5/],
     [() => Reflect.apply(ipKey, undefined, []), /ipKey\(address\).*undefined/],
   ])('%s is refused', (find, message) => {
     expect(find).toThrow(message)
@@ -359,7 +359,7 @@ describe('a key of a function of yours', () => {
     for (const value of [42, 0, Number.NaN, {}])
       expect(keyOf((() => value) as never)).toBeUndefined()
     const message =
-      'sluice: a key function yielded a number, and not text: it counts as missing; write user((req) => …), which takes ids, or String(id)'
+      'sluice: a key function returned a number instead of a string: it counts as missing; write user((req) => …), which takes ids, or String(id)'
     expect(warn.mock.calls).toEqual([[message]])
     warn.mockRestore()
   })

@@ -19,8 +19,8 @@ function watch() {
     trustAll: 'trust all',
   }
   const advice = {
-    untrusted: `a request came with X-Forwarded-For, but trust ${tests} is off, so the address of the connection is counted; trust one, and with none have the header removed`,
-    oneAddress: `nearly all requests with X-Forwarded-For came from one address, although the forwarded addresses differ: count ${tests} may trust fewer proxies than there are, so that all clients share one limit; trust all. One very busy client looks the same: then all is well`,
+    untrusted: `a request came with X-Forwarded-For, but trust ${tests} is off, so the address of the connection is counted; trust one; without a proxy, remove the header`,
+    oneAddress: `nearly all requests with X-Forwarded-For came from one address, although the forwarded addresses differ: count ${tests} may trust fewer proxies than there are, so that all clients share one limit; trust all. A single very busy client looks the same; in that case ignore this`,
   }
   return { advice, proxies: new ProxyWatch(settings) }
 }

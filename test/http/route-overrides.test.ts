@@ -151,7 +151,7 @@ describe('a policy of a route that is not whole', () => {
   it('is refused with the reason where there are several', () => {
     const around: Options = { policies: [base, { limit: 50, window: '1h' }] }
     expect(() => guarded(around, { limit: 2 })).toThrow(
-      "routes['/r']: window is left out, and there are 2 policies around it to take it from; give limit and window",
+      "routes['/r']: window is missing, and cannot be inherited, because there are 2 surrounding policies; set limit and window",
     )
   })
 
@@ -178,7 +178,7 @@ describe('chargeWhen of a route', () => {
 
   it('is refused for a shared policy that the route inherits', () => {
     expect(() => guarded({ name: 'global', ...base, key }, { chargeWhen: () => false })).toThrow(
-      /^routes\['\/r'\]: chargeWhen applies to policies of the route's own, .* shared: global;/,
+      /^routes\['\/r'\]: chargeWhen applies only to the route's own policies, .* shared: global;/,
     )
   })
 

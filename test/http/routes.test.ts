@@ -222,11 +222,11 @@ describe('routes', () => {
   const invalid = 'SLUICE_ROUTE_INVALID'
   const optional = { '/x/:a?': of(1), '/x': of(2) }
   it.each<[string, ...Wrong]>([
-    ['nothing', { '': of(1) }, /routes: '' is no route: .*'POST \/login'/, invalid],
+    ['nothing', { '': of(1) }, /routes: '' is not a route: .*'POST \/login'/, invalid],
     ['no slash', { login: of(1) }, /'login'/, invalid],
     ['a method alone', { POST: of(1) }, /'POST'/, invalid],
     ['lower case', { 'post /x': of(1) }, /write POST/, invalid],
-    ['a method that is none', { 'FETCH /x': of(1) }, /'FETCH' is no method/, invalid],
+    ['a method that is none', { 'FETCH /x': of(1) }, /'FETCH' is not an HTTP method/, invalid],
     ['HEAD', { 'HEAD /x': of(1) }, /write GET/, invalid],
     ['braces', { '/x{/:y}': of(1) }, /\/users\/:id/, invalid],
     ['a wildcard inside', { '/x/*/y': of(1) }, /Wildcard must be the last/, invalid],
@@ -276,7 +276,7 @@ describe('routes', () => {
     ['a wrong policy', { heavy: { limit: 5, window: '5' } }, /^profiles\.heavy\.window/],
     ['an unknown option', { heavy: of(1, { max: 5 }) }, /^profiles\.heavy: .*'limit'/],
     ['a policy with a name', { heavy: of(1, { name: 'x' }) }, /^profiles\.heavy .* without a name/],
-    ['a name that is taken', { api: of(1) }, /^profiles\.api has the name of a policy/],
+    ['a name that is taken', { api: of(1) }, /^profiles\.api has the same name as a policy/],
     ['a name that no header can carry', { 'na\u00efve': of(1) }, /printable ASCII/],
   ])('profiles cannot be %s', (_, profiles, message) => {
     expect(making({ ...of(5), name: 'api', profiles })).toThrow(message)
@@ -289,11 +289,9 @@ describe('routes', () => {
 
     const added = { '/x': { ...own, combine: 'add' } } as const
     const place = String.raw`^routes\['/x'\]: store: `
-    expect(making({ ...of(2), routes: added })).toThrow(
-      new RegExp(`${place}policies that are added`),
-    )
+    expect(making({ ...of(2), routes: added })).toThrow(new RegExp(`${place}added policies are`))
     expect(making({ ...of(2), penalty, routes: { '/x': own } })).toThrow(
-      new RegExp(`${place}the penalty around`),
+      new RegExp(`${place}the surrounding penalty`),
     )
     guardOf({ ...of(2), penalty, routes: { '/x': { ...own, penalty: false } } })
     guardOf({ ...of(2), store, penalty, routes: added })

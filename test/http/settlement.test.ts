@@ -124,7 +124,7 @@ describe('what a request took', () => {
     check().end(500)
     await until('it is reported', () => onInvalid.mock.calls.length === 1)
 
-    const message = /^refundWhen: it must answer true or false, but .*; the charge was kept$/
+    const message = /^refundWhen: it must return true or false, but it .*; the charge was kept$/
     expect(onInvalid.mock.calls[0]?.[0]).toEqual({
       ...{ code: 'SLUICE_ANSWER_INVALID', message: expect.stringMatching(message) },
     })
@@ -220,7 +220,7 @@ describe('late costs', () => {
     const { check, used } = guarded({ policies: [policy, inFlight] })
     const { decision, end } = check()
     decision?.charge(10)
-    expect(() => decision?.charge(1, 'inflight')).toThrow('neither one that counts requests in')
+    expect(() => decision?.charge(1, 'inflight')).toThrow('not one that counts requests in')
     end(200)
     expect(await used()).toBe(11)
     expect(check().verdict.action).toBe('pass')
@@ -261,7 +261,7 @@ describe('budgets', () => {
     expect(decision?.spend(10, 'tokens')).toBe(true)
     expect(decision?.spend(3_001, 'money')).toBe(false)
     expect(decision?.spend(2_000, 'money')).toBe(true)
-    expect(() => decision?.spend(1)).toThrow(/no policy, of several .* tokens, money/)
+    expect(() => decision?.spend(1)).toThrow(/no policy, but there are several .* tokens, money/)
     expect(() => decision?.budget('typo')).toThrow(/'typo'; the policies with reserve are/)
     hold?.finish(200)
     await until('the rest comes back', async () => (await used()).join() === '10,2000')
@@ -293,14 +293,17 @@ describe('budgets', () => {
 it.each<[object, RegExp]>([
   [{ chargeWhen: true }, /^chargeWhen must be a function of the request and .*, but is true$/],
   [{ refundWhen: 500 }, /^refundWhen must be a function/],
-  [{ chargeWhen: () => true, refundWhen: () => true }, /^chargeWhen and refundWhen cannot stand/],
+  [
+    { chargeWhen: () => true, refundWhen: () => true },
+    /^chargeWhen and refundWhen cannot be combined/,
+  ],
   [{ idempotencyKey: 'idempotency-key' }, /^idempotencyKey must be true for the header Idem/],
   [{ enforce: () => true, mode: 'shadow' }, /^enforce stands beside mode 'shadow'/],
 ])('a guard refuses %o', (options, message) => {
   expect(() => guardOf({ ...policy, ...options })).toThrow(message)
 })
 
-it('a guard names the policy of a list whose functions cannot stand together', () => {
+it('a guard names the policy of a list whose functions cannot be combined together', () => {
   const both = { ...policy, name: 'q', chargeWhen: () => true, refundWhen: () => true }
   expect(() => guardOf({ policies: [policy, both] })).toThrow(
     /^policies\[1\]\.chargeWhen and policies\[1\]\.refundWhen cannot/,

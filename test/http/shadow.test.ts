@@ -118,7 +118,7 @@ describe('a policy with enforce', () => {
     expect(onInvalid).toHaveBeenCalledTimes(2)
     expect(onInvalid).toHaveBeenLastCalledWith({
       code: 'SLUICE_ANSWER_INVALID',
-      message: expect.stringContaining("enforce of 'new': its function must answer true or false"),
+      message: expect.stringContaining("enforce of 'new': its function must return true or false"),
     })
   })
 

@@ -160,7 +160,9 @@ routes:
     expect(() => Reflect.apply(rateLimit, undefined, [{ policies: promised }])).toThrow(awaited)
     onTestFinished(async () => (await promised).close())
     for (const field of ['limit', 'window', 'routes', 'profiles']) {
-      expect(() => rateLimit({ ...options, [field]: 1 })).toThrow(`${field} stands beside policies`)
+      expect(() => rateLimit({ ...options, [field]: 1 })).toThrow(
+        `${field} cannot be set next to policies`,
+      )
     }
   })
 

@@ -75,7 +75,7 @@ const apiPath = /^\/api\/v1\/(.*)$/
  * Makes the API and the page that show limits and change them. Mount it in front of the limiter.
  * @example
  * app.use('/limits', mount(createAdmin({ policies, metrics, authorize: 'localhost' })))
- * @throws SluiceError when an option is unknown or of another form
+ * @throws SluiceError if an option is unknown or of another form
  */
 export function createAdmin<Native = unknown>(options: AdminOptions<Native>): Handler<Native> {
   noteRelease('@sluice/admin')

@@ -5,19 +5,19 @@ import type { RateLimitHandler } from './options.ts'
 
 const proxyWatch = new ProxyWatch({
   trust: `'trust proxy'`,
-  trustOne: `behind one proxy call app.set('trust proxy', 1)`,
+  trustOne: `behind one proxy, call app.set('trust proxy', 1)`,
   trustAll: `call app.set('trust proxy', <number of proxies>), as in app.set('trust proxy', 2)`,
 })
 
-/** One call of a middleware of ours. */
+/** One call of our middleware. */
 interface MiddlewareCall {
   readonly scope?: Scope
   readonly next?: NextFunction | undefined
-  /** The property of the request that has the decision. */
+  /** The request property that holds the decision. */
   readonly property?: string
 }
 
-/** A request of Express at one middleware of ours, or at the guard of a framework over Express. */
+/** An Express request at one of our middlewares, or at the guard of a framework on Express. */
 export class ExpressContext extends NodeRequestContext<Request, RateLimitHandler> {
   readonly response: Response
   readonly #call: MiddlewareCall

@@ -6,13 +6,13 @@ declare global {
   // biome-ignore lint/style/noNamespace: how Express has its types extended
   namespace Express {
     interface Request {
-      /** The decision of the last `rateLimit` of this request; `undefined` when it was skipped. */
+      /** The decision of the last `rateLimit` of this request; `undefined` if it was skipped. */
       rateLimit?: RequestDecision | undefined
     }
   }
 }
 
-/** Replies to a refused request; status and headers are set already. */
+/** Replies to a refused request; status and headers are already set. */
 export type RateLimitHandler = (
   ...exchange: [...Parameters<RequestHandler>, decision: RequestDecision]
 ) => unknown

@@ -15,14 +15,14 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { ExpressContext } from './context.ts'
 import type { RateLimitOptions } from './options.ts'
 
-/** Middleware of Express, and the limiter behind it. */
+/** Express middleware, with its limiter. */
 export type RateLimit = RequestHandler & Limiting<[req: Request, res: Response]>
 
 /**
  * Middleware that limits requests.
  * @example
  * app.use(rateLimit({ limit: 100, window: '1m' }))
- * @throws SluiceError when an option is unknown, missing or out of range
+ * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
   const guard = createGuard(options, { adapterFields: ['requestPropertyName'] })
@@ -54,7 +54,7 @@ export function mount(handler: Handler<Request>): RequestHandler {
   }
 }
 
-/** The route that Express has matched, as far as Sluice reads it. */
+/** The route that Express matched, as far as Sluice reads it. */
 interface Matching {
   readonly method: string
   readonly route?: {
@@ -64,18 +64,18 @@ interface Matching {
 }
 
 /**
- * The place of a middleware: its route, or '' if it is mounted with `use`. Express leaves
- * `req.route` behind when a route calls `next`, and `req.baseUrl` is text that the client chose.
+ * Returns the place of a middleware: its route, or '' if it is mounted with `use`. Express keeps
+ * `req.route` after a route calls `next`, and `req.baseUrl` is text that the client chose.
  */
 function scopeOf(middleware: RequestHandler, { route, method }: Matching): Scope {
   const layers = route?.stack.filter(({ handle }) => handle === middleware) ?? []
   if (!route || layers.length === 0) return ''
-  // `route.all` makes one layer without a method, `app.all` one for every method there is.
+  // `route.all` creates one layer without a method, `app.all` one layer per method.
   const isForAll = layers.some((layer) => !layer.method) || layers.length >= METHODS.length
   return routeScope(isForAll ? undefined : method, String(route.path))
 }
 
-/** The properties that Express adds to requests: they must stay as they are. */
+/** Properties that Express adds to requests, which must not be overwritten. */
 const ofExpress =
   'accepts app baseUrl body cookies fresh get header host hostname ip ips is next originalUrl param params path protocol query range res route secure signedCookies stale subdomains xhr'
 
@@ -83,6 +83,6 @@ function propertyOf(name: unknown = 'rateLimit'): string {
   const isTaken = (text: string) =>
     text in new IncomingMessage(new Socket()) || ofExpress.split(' ').includes(text)
   if (typeof name === 'string' && name !== '' && !isTaken(name)) return name
-  const legal = `a name that requests of Express do not have, such as 'apiLimit'`
+  const legal = `a name that Express requests do not have, such as 'apiLimit'`
   throw invalid({ option: 'requestPropertyName' }, name, legal)
 }

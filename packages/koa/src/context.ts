@@ -5,12 +5,12 @@ import type { RateLimitHandler } from './options.ts'
 
 const proxyWatch = new ProxyWatch({
   trust: 'app.proxy',
-  trustOne: 'behind one proxy set app.proxy = true and app.maxIpsCount = 1',
+  trustOne: 'behind one proxy, set app.proxy = true and app.maxIpsCount = 1',
   count: 'app.maxIpsCount',
   trustAll: 'set app.maxIpsCount to the number of your proxies',
 })
 
-/** A request of Koa at one middleware of ours. */
+/** A Koa request at one of our middlewares. */
 export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
   readonly response: Context['res']
   readonly #next: Next
@@ -38,7 +38,7 @@ export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
     const { app, ip } = this.native
     const forwarded = this.header('x-forwarded-for')
     if (forwarded === undefined) return ip
-    // Without a number Koa trusts every address.
+    // Without a number, Koa trusts every address.
     return proxyWatch.see(forwarded, ip, app.proxy && (app.maxIpsCount || true))
   }
 
@@ -48,7 +48,7 @@ export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
   }
 
   send(_status: number, { contentType, text }: ResponseBody): void {
-    // Not `type`, which would add a charset: problem+json does not have one.
+    // Not `type`, which would add a charset: problem+json has none.
     this.native.set('Content-Type', contentType)
     this.native.body = text
   }
@@ -62,19 +62,19 @@ export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
   }
 }
 
-/** A layer that @koa/router has matched, as far as Sluice reads it. */
+/** A layer that @koa/router matched, as far as Sluice reads it. */
 interface RouterLayer {
   readonly path: string | RegExp
   readonly methods: readonly string[]
   readonly stack: readonly unknown[]
 }
 
-/** The place of a middleware: its route, or '' if it belongs to the application or `router.use`. */
+/** Returns the place of a middleware: its route, or '' with `app.use` or `router.use`. */
 function scopeOf(middleware: Middleware, { matched, method }: Context): Scope {
   const layers: readonly RouterLayer[] = Array.isArray(matched) ? matched : []
   const layer = layers.find(({ stack }) => stack.includes(middleware))
   if (!layer || layer.methods.length === 0) return ''
-  // A layer for GET is one for HEAD too.
+  // A layer for GET also handles HEAD.
   const isForAll = layer.methods.filter((each) => each !== 'HEAD').length > 1
   return routeScope(isForAll ? undefined : method, String(layer.path))
 }

@@ -4,12 +4,12 @@ import type { Context, Next } from 'koa'
 
 declare module 'koa' {
   interface DefaultContext {
-    /** The decision of the last `rateLimit` of this request; `undefined` when it was skipped. */
+    /** The decision of the last `rateLimit` of this request; `undefined` if it was skipped. */
     rateLimit?: RequestDecision | undefined
   }
 }
 
-/** Replies to a refused request; status and headers are set already. */
+/** Replies to a refused request; status and headers are already set. */
 export type RateLimitHandler = (context: Context, next: Next, decision: RequestDecision) => unknown
 
 /** Options of `rateLimit`. */

@@ -12,7 +12,7 @@ import type { Context, Middleware, Next } from 'koa'
 import { KoaContext } from './context.ts'
 import type { RateLimitHandler, RateLimitOptions } from './options.ts'
 
-/** Middleware of Koa, and the limiter behind it. */
+/** Koa middleware, with its limiter. */
 export interface RateLimit extends Limiting<[context: Context]> {
   (context: Context, next: Next): Promise<void>
 }
@@ -21,7 +21,7 @@ export interface RateLimit extends Limiting<[context: Context]> {
  * Middleware that limits requests.
  * @example
  * app.use(rateLimit({ limit: 100, window: '1m' }))
- * @throws SluiceError when an option is unknown, missing or out of range
+ * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
   const guard = createGuard<Context, RateLimitHandler>(options)
@@ -32,7 +32,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     try {
       await next()
     } catch (error) {
-      // Koa takes all fields off the response to an error.
+      // Koa removes all fields from an error response.
       beforeHead(context.res, () => setFields(context.res, fieldsOn(asked.shown, context.res)))
       throw error
     }
@@ -44,7 +44,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
 }
 
 /**
- * Middleware that serves a handler, under a path where one is given.
+ * Middleware that serves a handler, optionally under a path.
  * @example
  * app.use(mount(handler, '/limits'))
  */
@@ -57,7 +57,7 @@ export function mount(handler: Handler<Context>, prefix = ''): Middleware {
     context.status = reply.status
     context.set({ ...reply.headers })
     const { body } = reply
-    // For no body at all Koa would change the status to 204.
+    // Without a body, Koa would change the status to 204.
     context.body = typeof body === 'object' ? Buffer.from(body) : (body ?? '')
   }
 }

@@ -96,7 +96,7 @@ export interface Metrics {
  * const metrics = collectMetrics({ store })
  * app.use('/metrics', mount(metricsPage(metrics)))
  * app.use(rateLimit({ limit: 100, window: '1m', store, observers: [metrics] }))
- * @throws SluiceError when an option is unknown or of another form
+ * @throws SluiceError if an option is unknown or of another form
  */
 export function collectMetrics(options: MetricsOptions = {}): Metrics {
   noteRelease('@sluice/metrics')

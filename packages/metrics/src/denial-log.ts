@@ -133,7 +133,7 @@ interface Denied<Request> extends Pick<DenialRecord, 'answeredBy' | 'digest' | '
  * @example
  * const denials = denialLog({ sink: (record) => log.warn(record) })
  * rateLimit({ limit: 100, window: '1m', observers: [denials] })
- * @throws SluiceError when an option is unknown, missing or out of range
+ * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function denialLog<Request = unknown>(
   options: DenialLogOptions<Request>,

@@ -13,7 +13,7 @@ import type { RateLimitHandler } from './options.ts'
 import type { PlatformContext } from './platform.ts'
 import { RateLimitException } from './refusal.ts'
 
-/** A message of a WebSocket, or a call that is not of HTTP, has no fields. */
+/** WebSocket messages and other non-HTTP calls have no fields. */
 const noFields: HttpResponse = {
   headersSent: false,
   getHeaderNames: () => [],
@@ -22,15 +22,15 @@ const noFields: HttpResponse = {
   removeHeader: () => undefined,
 }
 
-/** A call of Nest at the guard. The adapter of the platform reads a request of HTTP. */
+/** A Nest call at the guard. The platform's adapter reads HTTP requests. */
 export class NestContext extends GuardedContext<ExecutionContext, RateLimitHandler> {
   readonly path = '/'
   readonly ip = undefined
   readonly peer = undefined
   readonly content = undefined
-  /** Without HTTP there is no address, so there has to be a key. */
+  /** Without HTTP there is no address, so a key is required. */
   readonly needsAddress = true
-  /** Held by a call whose end is unknown: it is done as soon as the call continues. */
+  /** Held by a call without a known end: settled as soon as the call continues. */
   hold: Hold | undefined
   readonly #http: PlatformContext | undefined
 
@@ -47,7 +47,7 @@ export class NestContext extends GuardedContext<ExecutionContext, RateLimitHandl
     return this.#http?.response ?? noFields
   }
 
-  /** Node's response to a request of HTTP. */
+  /** Node's response to an HTTP request. */
   get raw(): PlatformContext['raw'] | undefined {
     return this.#http?.raw
   }

@@ -10,7 +10,7 @@ import { platformOf } from './platform.ts'
 
 type NestGuard = Guard<ExecutionContext, RateLimitHandler>
 
-/** A class, or a method of one. */
+/** A class or a method. */
 type Decorated = Parameters<Reflector['get']>[1]
 
 /** A handler with its limits. */
@@ -19,17 +19,17 @@ interface LimitedPlace {
   readonly guard: ReturnType<NestGuard['ofRoute']>
 }
 
-/** The limits of a module and of the handlers that have some of their own. */
+/** The limits of a module and of handlers with their own limits. */
 export class HandlerLimits implements OnModuleInit, OnApplicationShutdown {
   readonly guard: NestGuard
-  /** Calls on which one guard of the module has decided: it may stand on them several times. */
+  /** Calls that the module's guard has already decided: it may be applied several times. */
   readonly decided: WeakSet<ExecutionContext> = new WeakSet()
   readonly #discovery: DiscoveryService
   readonly #exchangeOf: RateLimitModuleOptions['exchangeOf']
-  /** By the class and the method: a method may be inherited by several classes. */
+  /** By class and method: several classes may inherit a method. */
   readonly #places = new WeakMap<Decorated, Map<Decorated, LimitedPlace>>()
 
-  /** @throws SluiceError when an option is unknown, missing or out of range */
+  /** @throws SluiceError if an option is unknown, missing or out of range */
   constructor(options: RateLimitModuleOptions, discovery: DiscoveryService) {
     const { global, exchangeOf }: RateLimitModuleOptions = Object(options)
     this.guard = createGuard(options, {
@@ -46,7 +46,7 @@ export class HandlerLimits implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Checks the options of all decorators before the first request.
-   * @throws SluiceError when an option is unknown, missing or out of range
+   * @throws SluiceError if an option is unknown, missing or out of range
    */
   onModuleInit(): void {
     const found = [...this.#discovery.getControllers(), ...this.#discovery.getProviders()]
@@ -56,12 +56,12 @@ export class HandlerLimits implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  /** Settles what is under way. Clients of stores stay yours. */
+  /** Settles pending work. You own the clients of stores. */
   async onApplicationShutdown(): Promise<void> {
     await this.guard.limiter.close()
   }
 
-  /** The guard of a call, and the call as that guard sees it. */
+  /** Returns the guard of a call, and the call as that guard sees it. */
   ask(native: ExecutionContext): Pick<LimitedPlace, 'guard'> & { asked: NestContext } {
     const { guard, scope } = this.#placeOf(native.getClass(), native.getHandler())
     const [request, response] = native.getArgs<[object, object]>()
@@ -102,15 +102,15 @@ function written(target: Decorated): [Limits | undefined, HandlerRateLimit['key'
 }
 
 /**
- * The methods of a class with their names there: a method that another decorator has replaced may
- * have no name of its own.
+ * Returns the methods of a class by their names there: a method replaced by another decorator may
+ * have no name.
  */
 function methodsOf({ prototype }: Decorated): ReadonlyMap<Decorated, string> {
   const names = new MetadataScanner().getAllMethodNames(prototype)
   return new Map(names.map((name) => [Reflect.get(prototype, name), name]))
 }
 
-/** Adds a key to limits. The nearer one to the handler counts, or else the one of the limits. */
+/** Adds a key to limits. The key closest to the handler wins; otherwise the key in the limits. */
 function withKey(
   limits: Exclude<Limits, false>,
   key: HandlerRateLimit['key'],

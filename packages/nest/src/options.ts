@@ -3,12 +3,12 @@ import type { GlobalOptions, RequestDecision, RouteOverride } from '@sluice/http
 import { type RequestKeys, requestKeys } from '@sluice/http/adapter'
 
 /**
- * Makes the exception of a refusal, such as a `WsException`; `undefined`: a `RateLimitException`.
- * The headers are set already.
+ * Creates the exception for a refusal, such as a `WsException`; `undefined`: a
+ * `RateLimitException`. The headers are already set.
  */
 export type RateLimitHandler = (context: ExecutionContext, decision: RequestDecision) => unknown
 
-/** Request and response of HTTP, as the platform (Express or Fastify) has them. */
+/** HTTP request and response, as provided by the platform (Express or Fastify). */
 export interface HttpExchange {
   readonly request: object
   readonly response: object
@@ -32,9 +32,8 @@ export type RateLimitModuleOptions = ModuleSettings &
   GlobalOptions<ExecutionContext, RateLimitHandler>
 
 /**
- * The limits of one handler, or of all handlers of a controller together. Options that they leave
- * out are as in the module's; policies of their own replace the module's, unless `combine` is
- * 'add'.
+ * The limits of one handler, or of all handlers of a controller together. Omitted options come from
+ * the module; policies replace the module's, unless `combine` is 'add'.
  */
 export type HandlerRateLimit = RouteOverride<ExecutionContext, RateLimitHandler>
 

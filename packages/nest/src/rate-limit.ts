@@ -15,7 +15,7 @@ import { HandlerLimits } from './handler-limits.ts'
 import type { RateLimitModuleOptions } from './options.ts'
 
 /**
- * Limits the handlers on which it stands, or all of them.
+ * Limits the handlers that use it, or all handlers.
  * @example
  * providers: [{ provide: APP_GUARD, useClass: RateLimitGuard }]
  */
@@ -26,12 +26,12 @@ export class RateLimitGuard implements CanActivate {
     this.#limits = limits
   }
 
-  /** The limiter of the module: to peek at a key, to reset it, or to refund a decision. */
+  /** The module's limiter: to peek at a key, reset it, or refund a decision. */
   get limiter(): Limiter {
     return this.#limits.guard.limiter
   }
 
-  /** Answers what a request would get, by its own key, limit and cost. Takes nothing. */
+  /** Returns the decision that a request would get by its key, limit and cost. Takes nothing. */
   async peek(context: ExecutionContext): Promise<Peeked> {
     const { guard, asked } = this.#limits.ask(context)
     return guard.peek(asked)
@@ -43,7 +43,7 @@ export class RateLimitGuard implements CanActivate {
     decided.add(context)
     const { guard, asked } = this.#limits.ask(context)
     const goesOn = await throwingObjects(() => serve(asked, guard))
-    // nginx's status for a client that left before the answer, which nobody reads.
+    // nginx's status for a client that disconnected early; nobody reads it.
     if (!goesOn) throw new HttpException('Client Closed Request', 499)
     asked.hold?.finish(200)
     return true
@@ -66,7 +66,7 @@ const host: Host = new ConfigurableModuleBuilder<RateLimitModuleOptions>({
  */
 export class RateLimitModule extends host.ConfigurableModuleClass {}
 
-// As calls: not every tool leaves decorators in, or the types of the parameters.
+// Applied as calls: not every tool keeps decorators or parameter types.
 Inject(host.MODULE_OPTIONS_TOKEN)(HandlerLimits, undefined, 0)
 Inject(DiscoveryService)(HandlerLimits, undefined, 1)
 Inject(HandlerLimits)(RateLimitGuard, undefined, 0)

@@ -4,12 +4,12 @@ import type { RequestDecision, ResponseBody } from '@sluice/http/adapter'
 import { platformOf } from './platform.ts'
 
 /**
- * A refused request, or one that a queue has taken. The guard throws it. The headers are set
- * already, so a filter need only reply.
+ * A refused request, or one that a queue has accepted. The guard throws it. The headers are already
+ * set, so a filter only has to reply.
  */
 export class RateLimitException extends HttpException {
   override readonly name = 'RateLimitException'
-  /** `undefined` where nothing was decided. */
+  /** `undefined` if nothing was decided. */
   readonly decision: RequestDecision | undefined
   readonly body: ResponseBody
 
@@ -22,9 +22,9 @@ export class RateLimitException extends HttpException {
 }
 
 /**
- * Sends refusals byte for byte as the other adapters do. Without it Nest adds a charset to the
- * content type, and makes an object of a text. It is for HTTP only: in other contexts it throws the
- * exception again. In a gateway, let the option `handler` make a `WsException`.
+ * Sends refusals byte for byte like the other adapters. Without it, Nest adds a charset to the
+ * content type, and turns a string into an object. It is for HTTP only: in other contexts it
+ * rethrows the exception. In a gateway, use the option `handler` to create a `WsException`.
  * @example
  * providers: [{ provide: APP_FILTER, useClass: RateLimitFilter }]
  */
@@ -36,5 +36,5 @@ export class RateLimitFilter implements ExceptionFilter<RateLimitException> {
   }
 }
 
-// As calls: tools that leave decorators alone, or the types of parameters out, can do these.
+// Applied as calls, for tools that do not support decorators or parameter types.
 Catch(RateLimitException)(RateLimitFilter)

@@ -43,7 +43,7 @@ type Send = (...args: string[]) => Promise<unknown>
  * Writes events to a capped stream in Redis, `XRANGE sluice:outbound - +` reads them.
  * @example
  * createOutbound({ name: 'crm', limits, store, observers: auditStream({ client: redis }) })
- * @throws SluiceError when an option is unknown, missing or out of range
+ * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function auditStream(options: AuditStreamOptions): AuditStream {
   const settings = readOptions(new AuditStreamTable(), options, 'auditStream')

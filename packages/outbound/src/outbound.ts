@@ -20,7 +20,7 @@ import { pauseMs, type ThirdPartyAnswer, thirdPartyAnswerOf } from './third-part
  * const limits = [{ limit: 20, window: '1s' }]
  * const crm = createOutbound({ name: 'crm', limits, store: redisStore(redis) })
  * const response = await crm.fetch('https://crm.example/contacts')
- * @throws SluiceError when an option is unknown, missing or out of range
+ * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function createOutbound(options: OutboundOptions): Outbound {
   noteRelease('@sluice/outbound')

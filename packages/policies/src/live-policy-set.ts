@@ -129,7 +129,7 @@ export class LivePolicySet implements LivePolicies {
   /**
    * Finds the policies in force that count an identity, each with the key that it has for it.
    * @param identity values by the names of keys, such as { user: 'ada' }, or the digest of a key
-   * @throws SluiceError when a name is unknown, or a value is no identity
+   * @throws SluiceError if a name is unknown, or a value is no identity
    */
   countsOf(identity: NamedIdentity): readonly CountedKey[] {
     return countsOf(identity, this.#sources.versions)

@@ -87,7 +87,7 @@ export class PolicySources {
     return this.#shared
   }
 
-  /** @throws SluiceError when the file is wrong */
+  /** @throws SluiceError if the file is wrong */
   async open(): Promise<void> {
     const { fileName, readFile } = this.#options
     const text = await readFile()

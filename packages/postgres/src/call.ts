@@ -2,22 +2,22 @@ import type { ChangedState } from '@sluice/core/backend'
 import type { Row } from './known-rows.ts'
 import type { PostgresQuery } from './options.ts'
 
-/** Time (ms) after which Sluice gives up a connection, and repeats a call no more. */
+/** Time (ms) after which Sluice gives up a connection and stops repeating a call. */
 export const patienceMs = 1_000
 const minuteMs = 60_000
 const maxVersion = Number.MAX_SAFE_INTEGER
 
 interface Decided {
-  /** The rows that the decision has read, by state key. */
+  /** The rows that the decision read, by state key. */
   readonly rows: ReadonlyMap<string, Row>
   readonly changed: readonly ChangedState[]
-  /** Time of the decision in ms; `null` by another clock than the server's. */
+  /** Time of the decision in ms; `null` for a clock other than the server's. */
   readonly now: number | null
 }
 
 type Argument = string | number | null
 
-/** A call of a function of the migration. */
+/** A call to a function from the migration. */
 export interface FunctionCall {
   /** Name of the function, without the name of the table. */
   readonly name: string
@@ -25,11 +25,11 @@ export interface FunctionCall {
 }
 
 interface DecideCall extends FunctionCall {
-  /** Notes in the rows that the server has written them. */
+  /** Marks the rows as written by the server. */
   written(): void
 }
 
-/** Writes the call of a decision. Its arguments are numbers, and texts of digests and numbers. */
+/** Creates the call for a decision. Its arguments contain only numbers and digests. */
 export function decideCall({ rows, changed, now }: Decided): DecideCall {
   const version = 1 + Math.floor(Math.random() * maxVersion)
   const changes = new Map(changed.map((change) => [change.key, change]))
@@ -46,7 +46,7 @@ export function decideCall({ rows, changed, now }: Decided): DecideCall {
     const args = [digest, seen, only.text ?? '', endOf(only), version, now]
     return { name: 'decide_one', args, written }
   }
-  // All processes lock rows in one order.
+  // All processes lock rows in the same order.
   const sorted = [...rows].sort(([, one], [, other]) => (one.digest < other.digest ? -1 : 1))
   const states = sorted.map(([key]) => {
     const change = changes.get(key)
@@ -68,8 +68,8 @@ export function decideCall({ rows, changed, now }: Decided): DecideCall {
 }
 
 /**
- * Returns the query of a call. It has no parameters, so that the server keeps nothing of it in the
- * session, unless it is prepared.
+ * Returns the query of a call. It has no parameters, so that the server keeps nothing in the
+ * session, unless the query is prepared.
  */
 export function queryOf(
   { name, args }: FunctionCall,
@@ -84,24 +84,24 @@ export function queryOf(
   return { text, query_timeout: patienceMs, ...prepared }
 }
 
-/** Rounds up to a minute: an update of an indexed column costs several times as much. */
+/** Rounds up to a minute: updating an indexed column costs several times as much. */
 function endOf({ endsAt }: ChangedState): number {
   return Math.ceil(endsAt / minuteMs) * minuteMs
 }
 
-/** The answer of the server. */
+/** The server's reply. */
 export interface Reply {
-  /** The time by its clock. */
+  /** The time by the server's clock. */
   readonly nowMs: number
-  /** The rows as they are, by digest, if nothing was written. */
+  /** The current rows, by digest, if nothing was written. */
   readonly rows: ReadonlyMap<string, Pick<Row, 'version' | 'text'>> | undefined
 }
 
-/** @throws Error for an answer that the functions of the migration do not give */
+/** @throws Error for a reply that does not come from the migration's functions */
 export function replyOf(row: unknown): Reply {
   const reply = typeof row === 'object' && row !== null && 'reply' in row ? row.reply : undefined
   if (typeof reply !== 'string' || !/^[+-]\d+(\n|$)/.test(reply)) {
-    throw new Error('the answer is none of the functions of postgresMigration()')
+    throw new Error('the reply does not come from the functions of postgresMigration()')
   }
   const [head = '', ...lines] = reply.split('\n')
   const nowMs = Number(head.slice(1))
@@ -116,14 +116,14 @@ export function replyOf(row: unknown): Reply {
 }
 
 /**
- * The clock of the server as its replies tell it. It is never behind a time that the server has
- * sent. It is never ahead of the server either, unless one of the clocks was set, because a reply
- * arrives after its time was read.
+ * The server's clock, derived from its replies. It is never behind a time that the server has sent.
+ * It is never ahead of the server either, unless one of the clocks was set, because a reply arrives
+ * after its time was read.
  */
 export class ServerClock {
   /**
-   * The most that the server was ahead of the monotonic clock of this process, in ms. The server
-   * refuses the time 0 of a process that has not heard of it.
+   * The largest lead of the server over this process's monotonic clock, in ms. Before the first
+   * reply the time is 0, which the server refuses.
    */
   #aheadMs = Number.NEGATIVE_INFINITY
 
@@ -131,7 +131,7 @@ export class ServerClock {
     return Math.max(0, Math.floor(performance.now() + this.#aheadMs))
   }
 
-  /** Learns from a reply. @param isRefused true when the server refused a time of this clock */
+  /** Adjusts to a reply. @param isRefused true if the server refused this clock's time */
   learn(serverMs: number, isRefused: boolean): void {
     const aheadMs = serverMs - performance.now()
     this.#aheadMs = isRefused ? aheadMs : Math.max(this.#aheadMs, aheadMs)

@@ -3,24 +3,24 @@ import { digestIdentity, stateKey } from '@sluice/core/backend'
 
 /** A row as this process knows it. */
 export interface Row {
-  /** The key of its state. */
+  /** The state key. */
   readonly key: string
-  /** The key in the table. */
+  /** The table key. */
   readonly digest: string
-  /** 0: there is no row. */
+  /** 0 if there is no row. */
   version: number
-  /** The encoded state; `undefined` for none. */
+  /** The encoded state; `undefined` if none. */
   text: string | undefined
   /** True while a request of this process waits for a lock on it. */
   isLocked: boolean
 }
 
-/** In each of two generations: a row that is used moves from the old one to the young one. */
+/** Size of each of two generations: a used row moves from the old one to the young one. */
 const charactersOfGeneration = 4_000_000
-/** A row counts as its text and this: a key, a digest, and their places in memory. */
+/** Overhead of a row besides its text: a key, a digest, and their map entries. */
 const charactersOfRow = 200
 
-/** The rows that this process has read or written last. */
+/** The rows that this process has read or written most recently. */
 export class KnownRows {
   readonly #secret: string | undefined
   #young = new Map<string, Row>()
@@ -31,7 +31,7 @@ export class KnownRows {
     this.#secret = secret
   }
 
-  /** Returns the row of a check. A new one counts as absent. */
+  /** Returns the row of a check. An unknown row counts as absent. */
   rowOf(check: CountedKey): Row {
     const key = stateKey(check)
     const young = this.#young.get(key)

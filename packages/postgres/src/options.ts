@@ -22,7 +22,7 @@ export interface PostgresQuery {
   values?: (string | number | null)[]
 }
 
-/** The part of a `Pool` of `pg` that Sluice uses. */
+/** The part of `pg`'s `Pool` that Sluice uses. */
 export interface PostgresPool {
   query(query: PostgresQuery): Promise<{ rows: readonly unknown[] }>
   on(event: 'error', listener: (error: Error) => void): unknown
@@ -32,8 +32,8 @@ export interface PostgresPool {
 /** The options of `postgresStore`. */
 class PostgresTable {
   /**
-   * Table that the migration created: a lower-case identifier of at most 40 characters.
-   * `search_path` determines its schema.
+   * Table created by the migration: a lower-case identifier of at most 40 characters. `search_path`
+   * determines its schema.
    * @default 'sluice_counts'
    */
   table?: Option<string, string> = tableOf
@@ -71,7 +71,7 @@ class PostgresTable {
 /** Options of `postgresStore`. */
 export interface PostgresStoreOptions extends OptionsOf<PostgresTable> {}
 
-/** The checked options, with their defaults. */
+/** The checked options, with defaults. */
 export type PostgresStoreSetup = SettingsOf<PostgresTable>
 
 export function setUpPostgresStore(
@@ -85,7 +85,7 @@ export function setUpPostgresStore(
   return readOptions(new PostgresTable(), options, 'postgresStore')
 }
 
-/** Returns the name of the table, which goes into SQL as it is. */
+/** Returns the table name, which is inserted into SQL unescaped. */
 function tableOf(table: unknown = 'sluice_counts'): string {
   if (typeof table === 'string' && /^[a-z_][a-z0-9_]{0,39}$/.test(table)) return table
   throw invalid({ option: 'table' }, table, `1 to 40 of a-z 0-9 _, such as 'sluice_counts'`)
@@ -98,8 +98,8 @@ export interface PostgresMigrationOptions {
 }
 
 /**
- * Returns the SQL that creates the table and the functions of `postgresStore`. It may run again at
- * any time. The package has it in `sql/migration.sql` too.
+ * Returns the SQL that creates the table and the functions of `postgresStore`. It is safe to run
+ * again. The package also contains it as `sql/migration.sql`.
  * @example
  * await pool.query(postgresMigration())
  */

@@ -34,16 +34,16 @@ import {
 interface Asked {
   readonly rows: readonly Row[]
   readonly cancellation: Cancellation | undefined
-  /** Decides it by the states. Returns what answers its caller, for when they are written. */
+  /** Decides it from the states. Returns a function that answers once they are written. */
   decide(states: WorkingSet, now: number): () => void
   reject(error: unknown): void
 }
 
-/** The most requests of one call. */
+/** Maximum requests per call. */
 const maxAsked = 256
 const sweepIntervalMs = 10_000
 const sweptAtOnce = 5_000
-/** A row outlives its state by this, so that a clock that is set back finds it. */
+/** Extra lifetime of a row, so that it is still there if a clock is set back. */
 const marginMs = 60_000
 /** Serialisation failure, deadlock, lock timeout: the server has rolled back. */
 const rolledBack: readonly unknown[] = ['40001', '40P01', '55P03']
@@ -51,14 +51,14 @@ const rolledBack: readonly unknown[] = ['40001', '40P01', '55P03']
 const notMigrated: readonly unknown[] = ['42P01', '42883']
 
 /**
- * Keeps counts in Postgres. All processes on a table share its counts. A process decides the
- * requests of a moment by the rows that it knows. Postgres writes the new states if the rows
- * are still the same: one round trip. Otherwise Postgres returns the rows, and the process decides
- * again. Run `postgresMigration` before.
- * @param pool of `pg`. It stays yours: Sluice does not end it
+ * Keeps counts in Postgres. All processes that use a table share its counts. A process decides
+ * concurrent requests from the rows that it knows. If the rows are unchanged, Postgres writes the
+ * new states: one round trip. Otherwise Postgres returns the rows, and the process decides again.
+ * Run `postgresMigration` first.
+ * @param pool a `pg` pool. You own it: Sluice does not end it
  * @example
  * const store = postgresStore(new Pool({ connectionString: process.env.DATABASE_URL }))
- * @throws SluiceError when an option is out of range
+ * @throws SluiceError if an option is out of range
  */
 export function postgresStore(pool: PostgresPool, options: PostgresStoreOptions = {}): Store {
   return new PostgresStore(pool, setUpPostgresStore(pool, options))
@@ -75,9 +75,9 @@ class PostgresStore implements Store {
   readonly #known: KnownRows
   #waiting: Asked[] = []
   #isGathering = false
-  /** The call under way. Requests that come meanwhile share the next one. */
+  /** The current call. Requests that arrive meanwhile share the next one. */
   #call: Promise<void> | undefined
-  /** Requests for locked rows, which others do not wait for. */
+  /** Requests for locked rows, which do not block others. */
   readonly #apart = new Set<Promise<void>>()
   #sweeping: NodeJS.Timeout | undefined
   #isClosed = false
@@ -92,12 +92,12 @@ class PostgresStore implements Store {
     this.#known = new KnownRows(secret)
     this.denials = { ttlMs: denialTtlMs, clock }
     this.keys = { digestOf: (key) => digestIdentity(key, secret) }
-    // Without a listener the process would end with the server.
+    // Without a listener, losing the server would crash the process.
     pool.on('error', this.#noteFailure)
   }
 
   accept(policies: readonly Policy[]): void {
-    const fix = "take 'sliding-counter', or redisStore"
+    const fix = "use 'sliding-counter', or redisStore"
     for (const policy of policies) checkLogLimit(policy, fix)
   }
 
@@ -142,7 +142,7 @@ class PostgresStore implements Store {
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#sweeping)
-    // The requests of this tick are about to leave.
+    // The requests of this tick are about to be sent.
     await Promise.resolve()
     await endsWithin(this.#drained(), patienceMs)
     for (const { reject } of this.#waiting.splice(0)) reject(storeClosed())
@@ -165,7 +165,7 @@ class PostgresStore implements Store {
     else if (this.#waiting.length > 0) this.#startCall()
   }
 
-  /** Decides a request beside the others, which need not wait for a locked row. */
+  /** Decides a request separately, so that the others need not wait for a locked row. */
   #decideAlone(asked: Asked): void {
     for (const row of asked.rows) row.isLocked = true
     const work = this.#decide([asked], true).finally(() => {
@@ -183,7 +183,7 @@ class PostgresStore implements Store {
     for (let attempt = 0; performance.now() - begunAt < 10 * patienceMs; attempt += 1) {
       asked = asked.filter((one) => isWanted(one))
       if (asked.length === 0) return
-      // Others write the same rows: they need not come from the same moment again.
+      // Other processes write the same rows: a random pause separates the next attempts.
       if (attempt > 2) await sleep(Math.random() * Math.min(attempt, 10))
       try {
         if (await this.#attempt(asked)) return
@@ -202,15 +202,15 @@ class PostgresStore implements Store {
   }
 
   /**
-   * Decides requests by the rows as they are known, and settles them if the server agrees:
-   * otherwise it returns false, and knows the rows as they are. A decision is exact for its time,
-   * since the rows have not changed between that time and the call.
+   * Decides requests from the known rows, and settles them if the server accepts. Otherwise it
+   * updates the known rows and returns false. A decision is exact for its time, since the rows did
+   * not change between that time and the call.
    */
   async #attempt(asked: readonly Asked[]): Promise<boolean> {
     const { clock } = this.#setup
     const rows = new Map<string, Row>()
     const stored = new Map<string, string>()
-    // Of two objects for one row, the last one counts.
+    // If a row has two objects, the last one counts.
     for (const row of asked.flatMap((one) => one.rows)) rows.set(row.key, row)
     for (const { key, text } of rows.values()) if (text !== undefined) stored.set(key, text)
     const states = new WorkingSet(stored)
@@ -237,13 +237,13 @@ class PostgresStore implements Store {
     return rows[0]
   }
 
-  /** Deletes rows that have ended. Of all processes one does that at a time. */
+  /** Deletes expired rows. Only one process does this at a time. */
   async #sweep(): Promise<void> {
     const { table, clock } = this.#setup
     try {
       await this.#query({ name: 'sweep', args: [sweptAtOnce, clock ? clock() - marginMs : null] })
     } catch (error) {
-      warnOnce(`rows of ${table} that have ended could not be deleted: ${errorText(error)}`)
+      warnOnce(`expired rows of ${table} could not be deleted: ${errorText(error)}`)
     }
   }
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Returns a text of `sql/`. The build puts the texts in the place of this module. */
+/** Returns a file from `sql/`. The build replaces this module with the texts. */
 export function readSql(name: string): string {
   return readFileSync(new URL(`../sql/${name}.sql`, import.meta.url), 'utf8')
 }

@@ -85,7 +85,7 @@ const slowestLookMs = 500
  * Makes a queue.
  * @example
  * const queue = createQueue({ broker: memoryBroker(), maxDepth: 1_000 })
- * @throws SluiceError when an option is unknown, missing or out of range
+ * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function createQueue<Native = unknown>(options: QueueOptions<Native>): Queue<Native> {
   noteRelease('@sluice/queue')

@@ -107,12 +107,12 @@ describe('an adaptive limit', () => {
   const code = 'SLUICE_SIGNAL_INVALID'
   it.each<[string, () => unknown, RegExp]>([
     ['rejects', async () => raise('no answer'), /^signal .* threw: 'no answer'/],
-    ['throws', () => raise('no number'), /^signal .* threw: 'no number'; all stays as it is/],
-    ['yields NaN', () => Number.NaN, /must yield a number ≥ 0, but yielded NaN/],
-    ['yields Infinity', () => Number.POSITIVE_INFINITY, /but yielded Infinity/],
-    ['is negative', () => -1, /but yielded -1/],
-    ['yields a text', () => '100', /but yielded '100'/],
-    ['yields nothing', () => undefined, /but yielded undefined/],
+    ['throws', () => raise('no number'), /^signal .* threw: 'no number'; limits stay as they are/],
+    ['yields NaN', () => Number.NaN, /must return a number ≥ 0, but returned NaN/],
+    ['yields Infinity', () => Number.POSITIVE_INFINITY, /but returned Infinity/],
+    ['is negative', () => -1, /but returned -1/],
+    ['yields a text', () => '100', /but returned '100'/],
+    ['yields nothing', () => undefined, /but returned undefined/],
   ])('stays where it is while its signal %s, and reports it', async (_, broken, message) => {
     let busy: () => unknown = () => 100
     const limit = adaptive({ ...range, signal: (() => busy()) as () => number })
@@ -140,7 +140,7 @@ describe('an adaptive limit', () => {
     expect(onInvalid).not.toHaveBeenCalled()
     seconds(30, after)
     expect(signal).toHaveBeenCalledTimes(1)
-    const message = expect.stringContaining('has not answered for 10000 ms')
+    const message = expect.stringContaining('has not returned for 10000 ms')
     expect(onInvalid).toHaveBeenCalledExactlyOnceWith({ code, message })
   })
 
@@ -169,7 +169,7 @@ describe('an adaptive limit', () => {
     [{ max: Number.NaN }, /^adaptive.max must be .* but is NaN/, 'SLUICE_LIMIT_INVALID'],
     [{ min: 1_000 }, /^adaptive.min must be less than .* \(1000\)/, 'SLUICE_LIMIT_INVALID'],
     [{ low: -1 }, /^adaptive.low must be a number ≥ 0/],
-    [{ low: undefined }, /^adaptive.low must be .* which a function needs; eventLoopDelay\(\)/],
+    [{ low: undefined }, /^adaptive.low must be .* \(only eventLoopDelay\(\)/],
     [{ high: undefined }, /^adaptive.high must be .* but is undefined/],
     [{ high: 10 }, /^adaptive.high must be more than adaptive.low \(10\), but is 10/],
     [{ high: Number.POSITIVE_INFINITY }, /^adaptive.high/],

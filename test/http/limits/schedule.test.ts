@@ -139,7 +139,7 @@ describe('a schedule', () => {
     [{ rules: [{ ...rule, to: '18:60' }] }, /^schedule.rules\[0\].to/],
     [{ rules: [{ ...rule, to: 18 }] }, /^schedule.rules\[0\].to .* but is 18/],
     [{ rules: [{ ...rule, to: '09:00' }] }, /^schedule.rules\[0\]: from and to are both '09:00'/],
-    [{ rules: [{ from: '00:00', to: '00:00', limit: 5 }] }, /for a whole day leave both out/],
+    [{ rules: [{ from: '00:00', to: '00:00', limit: 5 }] }, /for a whole day, omit both/],
     [{ rules: [{ ...rule, days: ['Mon'] }] }, days],
     [{ rules: [{ ...rule, days: [] }] }, days],
     [{ rules: [{ ...rule, days: 'mon' }] }, days],

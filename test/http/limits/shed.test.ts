@@ -99,7 +99,7 @@ describe('under pressure', () => {
       expect([undefined, null, '', name].map(passes)).toEqual([false, false, false, false])
       expect(onInvalid).toHaveBeenCalledExactlyOnceWith({
         code: 'SLUICE_PRIORITY_UNKNOWN',
-        message: expect.stringMatching(/^shed.priority: there is no class .*'batch' stood in/),
+        message: expect.stringMatching(/^shed.priority: there is no class .*'batch' was used/),
       })
     },
   )

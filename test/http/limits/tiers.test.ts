@@ -53,7 +53,7 @@ describe('tiers', () => {
     (plan) => {
       const { limit, onInvalid } = asker({ limit: tiers(table, planOf) })
       expect(limit(plan)).toBe(1)
-      const message = /^tiers of free, paid, root, default: there is no tier .*the default stood in/
+      const message = /^tiers of free, paid, root, default: there is no tier .*the default was used/
       const event = { code: 'SLUICE_TIER_UNKNOWN', message: expect.stringMatching(message) }
       expect(onInvalid).toHaveBeenCalledExactlyOnceWith(event)
     },
@@ -117,7 +117,7 @@ describe('tiers', () => {
     expect(limit('broken')).toBe(7)
     expect(onInvalid).toHaveBeenCalledExactlyOnceWith({
       code: 'SLUICE_LIMIT_INVALID',
-      message: expect.stringContaining('(7) stood in'),
+      message: expect.stringContaining('(7) was used'),
     })
   })
 
@@ -146,7 +146,7 @@ describe('tiers', () => {
       /^limit of 'default': tiers\(…\) .* 140737488355328/,
       'SLUICE_POLICY_RANGE',
     ],
-    [free, /^defaultLimit .* beside tiers\(…\) .*give it one, as in { …, default: 60 }/],
+    [free, /^defaultLimit .* beside tiers\(…\) .*add one to it: { …, default: 60 }/],
     [{ default: () => 1 }, /^defaultLimit/],
   ])('of %o name the place and the fix', (wrong, message, code = 'SLUICE_LIMIT_INVALID') => {
     expect(() => asker({ limit: tiers(wrong as never, planOf) })).toThrow(errorOf(message, code))

@@ -37,7 +37,7 @@ export type SettingsOf<Table> = {
 /**
  * Checks options by their table, and fills in the defaults.
  * @param where the function that takes the options, for messages
- * @throws SluiceError when an option is unknown or out of range
+ * @throws SluiceError if an option is unknown or out of range
  */
 export function readOptions<Table extends object>(
   table: Table,

@@ -62,7 +62,7 @@ const besideCountDenied = 'left out beside countDenied, which charges every deni
 
 /**
  * Checks `prefetch`, `reserve` and `async`: units that are admitted before the store counts them.
- * @throws SluiceError when one is out of range, or the policy cannot have it
+ * @throws SluiceError if one is out of range, or the policy cannot have it
  */
 export function ledgerSettings(
   options: LedgerOptions,

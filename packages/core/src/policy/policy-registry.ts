@@ -122,7 +122,7 @@ export function versionBeingMade(): PolicySetVersion | undefined {
  * Gives the policies of one limiter their identity on a store. One name is one quota, so it cannot
  * mean two things. An unnamed policy is private, so the second one of a kind gets a number. The
  * number is the same in every process that runs the same code.
- * @throws SluiceError when a name already means something else on the store
+ * @throws SluiceError if a name already means something else on the store
  */
 export function registerPolicies(store: Store, given: readonly Policy[]): readonly Policy[] {
   const set = collecting.now

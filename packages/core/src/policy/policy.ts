@@ -217,7 +217,7 @@ export interface EnforcedShare {
 
 /**
  * Returns the share of keys that a policy is enforced for: all, none in shadow, or the option's.
- * @throws SluiceError when both are given, or one is out of range
+ * @throws SluiceError if both are given, or one is out of range
  */
 function enforcedShare(
   { mode, enforce }: Pick<SettingsOf<PolicyTable>, 'mode' | 'enforce'>,

@@ -18,7 +18,7 @@ const claims = processWide('@sluice/core/regions/2', () => new Set<Claim>())
 
 /**
  * Claims two stores for a region. The claim ends when all that were made are given up.
- * @throws SluiceError when one of the stores is in use in another way
+ * @throws SluiceError if one of the stores is in use in another way
  */
 export function claimRegion(stores: RegionStores): Pick<Claim, 'space'> & { giveUp(): void } {
   const [local, global] = [spaceOf(stores.local), spaceOf(stores.global)]

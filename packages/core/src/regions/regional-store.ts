@@ -58,7 +58,7 @@ export interface RegionalStore extends Store {
  *   global: redisStore(global),
  *   shares: { eu: 0.4, us: 0.4 },
  * })
- * @throws SluiceError when an option is out of range, or a store is that of another region already
+ * @throws SluiceError if an option is out of range, or a store is that of another region already
  */
 export function regionalStore(options: RegionalStoreOptions): RegionalStore {
   const settings = readOptions(new RegionalStoreTable(), options, 'regionalStore')
@@ -120,7 +120,7 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
 
 /**
  * Returns the store of a part of an application that needs all counts in one place.
- * @throws SluiceError when it is a store of a region
+ * @throws SluiceError if it is a store of a region
  */
 export function withoutRegions<S extends Store | undefined>(store: S, option = 'store'): S {
   if (store?.region === undefined) return store

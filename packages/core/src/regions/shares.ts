@@ -7,7 +7,7 @@ export class Shares {
   readonly region: string
   readonly #millionths: ReadonlyMap<string, number>
 
-  /** @throws SluiceError when they add up to more than 1, or do not name the region */
+  /** @throws SluiceError if they add up to more than 1, or do not name the region */
   constructor(region: unknown, shares: unknown) {
     this.region = regionName(region, 'region')
     if (!isOptions(shares)) {

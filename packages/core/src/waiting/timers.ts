@@ -66,7 +66,7 @@ export class Alarm {
 
 /**
  * Checks an option that is the delay of a timer. Returns milliseconds.
- * @throws SluiceError when it is no duration, or longer than a timer runs
+ * @throws SluiceError if it is no duration, or longer than a timer runs
  */
 export function timerMs(value: unknown, option: string): number {
   const valueMs = durationMs(value, option)
@@ -76,7 +76,7 @@ export function timerMs(value: unknown, option: string): number {
 
 /**
  * Checks an option that bounds a wait. Returns milliseconds, at most the longest delay of a timer.
- * @throws SluiceError when it is no duration
+ * @throws SluiceError if it is no duration
  */
 export function waitBoundMs(value: unknown, option: string): number {
   return Math.min(durationMs(value, option), maxTimerMs)

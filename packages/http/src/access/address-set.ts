@@ -8,21 +8,19 @@ import {
   remember,
 } from '../keys/canonical-ip.ts'
 
-/** Addresses and networks. A look-up takes one step for each different length of a prefix. */
+/** A set of addresses and networks. A look-up takes one step per distinct prefix length. */
 export class AddressSet {
-  /** The family and the leading bits of each network. */
+  /** Family and leading bits of each network. */
   readonly #networks = new Set<string>()
   readonly #lengths = { ipv4: new Set<number>(), ipv6: new Set<number>() }
   readonly #known = new Map<string, boolean>()
 
-  /** @throws SluiceError that names the entry which is no address and no network */
+  /** @throws SluiceError that names an entry that is neither an address nor a network */
   constructor(texts: readonly unknown[], option: string) {
     for (const [index, text] of texts.entries()) this.#add(text, `${option}[${index}]`)
   }
 
-  /**
-   * Returns whether an address is in one of them, in any notation; an invalid address is in none.
-   */
+  /** Returns whether an address, in any notation, is in the set; an invalid one never is. */
   has(address: string): boolean {
     return this.#known.get(address) ?? remember(this.#known, address, this.#find(address))
   }
@@ -42,7 +40,7 @@ export class AddressSet {
     const bits = bitsOf(address)
     if (bits.includes('1', length + 1)) {
       const base = ipaddr.fromByteArray(maskedBytes(address.toByteArray(), length))
-      throw invalid({ option }, text, `the first address of its network, '${base}/${length}'`)
+      throw invalid({ option }, text, `the first address of the network, '${base}/${length}'`)
     }
     this.#networks.add(bits.slice(0, length + 1))
     this.#lengths[address.kind()].add(length)
@@ -53,7 +51,7 @@ const legal = `an address or a network, such as '203.0.113.9', '10.0.0.0/8' or '
 
 const translatedFix = 'an IPv4 network: clients behind NAT64 count as their IPv4'
 
-/** As for keys, an IPv6 that stands for an IPv4 is that IPv4. `length` is that of the prefix. */
+/** An IPv6 address that maps to an IPv4 counts as that IPv4. `length` is the prefix length. */
 function readNetwork(text: unknown, option: string): { address: IpAddress; length: number } {
   const [, host = '', digits] =
     /^([\d.]+|[\dA-Fa-f:.]*:[\dA-Fa-f:.]*)(?:\/(\d{1,3}))?$/.exec(String(text)) ?? []

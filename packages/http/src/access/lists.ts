@@ -5,7 +5,7 @@ import { AddressSet } from './address-set.ts'
 
 export type Access = 'allow' | 'block' | 'unlisted'
 
-/** The clients that a list names. */
+/** The clients on a list. */
 export interface AccessListOptions {
   /** Addresses and networks: `203.0.113.9`, `10.0.0.0/8`, `2001:db8::/32`. @default none */
   readonly ips?: readonly string[] | undefined
@@ -25,7 +25,7 @@ export class AccessList implements AccessListOptions {
     this.addresses = new AddressSet(this.ips, `${option}.ips`)
     for (const [index, key] of this.keys.entries()) {
       if (typeof key === 'string' && key !== '') continue
-      throw invalid({ option: `${option}.keys[${index}]` }, key, 'a key: text that is not empty')
+      throw invalid({ option: `${option}.keys[${index}]` }, key, 'a key: a non-empty string')
     }
     this.keySet = new Set(this.keys)
   }
@@ -38,9 +38,9 @@ function entries(list: readonly string[] | undefined, option: string): readonly 
 }
 
 /**
- * Reads a list, unless it is read already: the guards of routes inherit the lists of their guard,
- * so that thousands of entries are parsed once.
- * @throws SluiceError that names the entry which is no address, network or key
+ * Parses a list, unless it is already parsed: route guards inherit the lists of their guard, so
+ * that thousands of entries are parsed once.
+ * @throws SluiceError that names an entry that is not an address, network or key
  */
 export function readList(
   options: AccessListOptions | undefined,
@@ -56,7 +56,7 @@ export function readList(
 
 const nobody = new AccessList({}, 'nobody')
 
-/** The clients that pass uncounted, and those that are refused, even if both lists name them. */
+/** Clients that pass uncounted, and clients that are refused, even if they are on both lists. */
 export class AccessLists {
   readonly #allow: AccessList
   readonly #block: AccessList
@@ -66,7 +66,7 @@ export class AccessLists {
     this.#block = block
   }
 
-  /** Reads the address only where there is something to compare it with. */
+  /** Reads the address only if there is something to compare it with. */
   ofAddress(request: HttpRequest): Access {
     if (this.#block.ips.length === 0 && this.#allow.ips.length === 0) return 'unlisted'
     const address = request.ip
@@ -80,7 +80,7 @@ export class AccessLists {
     return this.#block.keys.length > 0
   }
 
-  /** @param access what the address says */
+  /** @param access the result for the address */
   ofKeys(keys: readonly KeyOrMode[], access: Access): Access {
     let known = access
     for (const found of keys) {

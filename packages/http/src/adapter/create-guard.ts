@@ -5,23 +5,22 @@ import type { GuardFields, GuardSettings, NoPolicies } from '../options/options.
 import { nodeRouter } from '../routes/node-router.ts'
 import { laxRouting } from '../routes/router.ts'
 
-/** The options beside `global`: where nothing else is limited, routes may bring all policies. */
+/** The options besides `global`. With `global: false`, all policies may come from routes. */
 export type GlobalOptions<Native, Handler = never> =
   | GuardOptions<Native, Handler>
   | (GuardSettings<Native, Handler> & NoPolicies & { global: false })
 
 /**
- * Makes the guard of an adapter on Node: as `createGuard` of the main entry makes it, with the
- * router of Node for `routes`. The main entry has no import of Node, so a guard of that entry gets
- * its router from its caller.
+ * Creates the guard of an adapter on Node, like `createGuard` of the main entry, but with Node's
+ * router for `routes`. The main entry imports nothing from Node, so its callers pass a router.
  *
  * ```ts
  * const guard = createGuard<Context, RateLimitHandler>(options, { routing })
  * ```
  *
- * @param place the guard's name for messages (default 'rateLimit'), the framework's way to match
- * paths (default `laxRouting`), and the names of options that are the adapter's own
- * @throws SluiceError when an option is unknown, missing or out of range
+ * @param place the guard's name for messages (default 'rateLimit'), how the framework matches paths
+ * (default `laxRouting`), and the names of the adapter's own options
+ * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function createGuard<Native extends object, Handler = never>(
   options: GuardFields<Native, Handler> | LiveGuardFields<Native, Handler>,

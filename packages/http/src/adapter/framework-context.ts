@@ -12,7 +12,7 @@ import { type MountedRequest, sendByNode } from './mount.ts'
 import { settleAfter } from './response-end.ts'
 import type { AdapterContext, Refusal } from './serve.ts'
 
-/** Under this property a request has the decision of its last limiter. */
+/** The property of a request that holds the decision of its last limiter. */
 const shownKey: unique symbol = Symbol.for('@sluice/http/decision/1')
 
 interface Carrier {
@@ -60,14 +60,14 @@ export abstract class GuardedContext<Native extends object, Handler>
 
   /** Shows the application the decision. */
   protected show(_decision: RequestDecision): void {
-    // An application of fetch gets it as an argument.
+    // A fetch application receives it as an argument.
   }
 
   setStatus(_status: number): void {
-    // An adapter that returns a response, or throws an exception, gives it the status there.
+    // An adapter that returns a response or throws an exception sets the status there.
   }
 
-  /** The object that all limiters of a request share. */
+  /** The object shared by all limiters of a request. */
   protected get carrier(): Carrier & object {
     return this.native
   }
@@ -81,7 +81,7 @@ interface FrameworkRequest {
   rateLimit?: RequestDecision | undefined
 }
 
-/** One request of a framework of Node. An adapter extends it by the details of its framework. */
+/** One request of a Node framework. An adapter adds the details of its framework. */
 export abstract class FrameworkContext<
   Native extends FrameworkRequest,
   Handler,
@@ -113,7 +113,7 @@ export abstract class FrameworkContext<
   }
 }
 
-/** One request of a framework whose requests and responses are those of Node. */
+/** One request of a framework that uses Node's own requests and responses. */
 export abstract class NodeRequestContext<
   Native extends FrameworkRequest & IncomingMessage & { url: string; originalUrl?: string },
   Handler,
@@ -130,7 +130,7 @@ export abstract class NodeRequestContext<
     return { url, parsed: Reflect.get(native, 'body'), stream: native }
   }
 
-  /** Not by the framework, which may add a charset: problem+json does not have one. */
+  /** Bypasses the framework, which may add a charset: problem+json has none. */
   send(status: number, { contentType, text }: ResponseBody): void {
     sendByNode(this.response, { status, headers: { 'Content-Type': contentType }, body: text })
   }

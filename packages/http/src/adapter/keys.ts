@@ -5,7 +5,7 @@ import { tenant, user } from '../keys/identity.ts'
 import type { LimitSource } from '../limits/source.ts'
 import { type TierTable, tiers } from '../limits/tiers.ts'
 
-/** The generic keys and limits, with the type of a framework's request. */
+/** The generic keys and limits, typed for a framework's request. */
 export interface RequestKeys<Native> {
   readonly all: typeof all<Native>
   readonly apiKey: typeof apiKey<Native>
@@ -22,7 +22,7 @@ export interface RequestKeys<Native> {
   readonly user: typeof user<Native>
 }
 
-/** The same functions for every framework: an adapter says which request they are given. */
+/** The same functions for every framework. The adapter sets the request type. */
 export function requestKeys<Native>(): RequestKeys<Native> {
   return { all, apiKey, bearer, firstOf, tenant, tiers, user }
 }

@@ -1,22 +1,22 @@
 import type { MaybePromise } from '@sluice/core'
 import type { HttpRequest } from '../request/exchange.ts'
 
-/** A request at the place where a `Handler` is mounted. */
+/** A request to a mounted `Handler`. */
 export interface MountedRequest extends HttpRequest {
   /**
-   * The address of the other end of the connection, independent of headers. `undefined` for a
-   * connection without an address, such as a Unix socket.
+   * The peer address of the connection, regardless of headers. `undefined` for a connection without
+   * an address, such as a Unix socket.
    */
   readonly peer: string | undefined
 }
 
-/** A request as a `Handler` sees it. `path` is relative to its mount, and begins with a slash. */
+/** A request as a `Handler` sees it. `path` is relative to the mount and begins with a slash. */
 export interface HandlerRequest<Native = unknown> extends MountedRequest {
-  /** The framework's request, for functions of the user's. */
+  /** The framework's request, for user functions. */
   readonly native: Native
-  /** The query of the URL. */
+  /** The URL's query. */
   readonly query: URLSearchParams
-  /** The path as it was sent, with the path under which the handler is mounted. */
+  /** The path as it was sent, including the mount path. */
   readonly originalPath: string
 }
 
@@ -28,9 +28,9 @@ export interface HandlerResponse {
 }
 
 /**
- * A small router that knows no framework, such as a status monitor; the adapters' `mount` puts it
+ * A small, framework-independent router, such as a status monitor; an adapter's `mount` puts it
  * under a path. `undefined` leaves the request to the next handler.
- * @typeParam Native the framework's request, where the handler needs to know it
+ * @typeParam Native the framework's request, if the handler needs it
  */
 export type Handler<Native = unknown> = (
   request: HandlerRequest<Native>,
@@ -42,7 +42,7 @@ interface WritableResponse {
   end(body?: string | Uint8Array): unknown
 }
 
-/** Answers by Node's response, with the length of the body: Node sends none to a HEAD. */
+/** Answers through Node's response, with Content-Length: Node omits it for HEAD. */
 export function sendByNode(
   response: WritableResponse,
   { status, headers = {}, body }: HandlerResponse,
@@ -53,7 +53,7 @@ export function sendByNode(
   response.end(body)
 }
 
-/** Makes a handler's request. @param prefix the path of the mount, if the view has all of it */
+/** Creates a handler's request. @param prefix the mount path, if the view has the full path */
 export function handlerRequest<Native>(
   { native, request }: { readonly native: Native; readonly request: MountedRequest },
   prefix = '',
@@ -77,8 +77,8 @@ export function handlerRequest<Native>(
 }
 
 /**
- * Redirects from `/limits` to `/limits/`, so that the relative URLs of a page are right. The
- * address is relative too, so that it is right behind a proxy.
+ * Redirects from `/limits` to `/limits/`, so that relative URLs in a page work. The target is
+ * relative too, so that it works behind a proxy.
  * @returns `undefined` for all other requests
  */
 export function slashRedirect({

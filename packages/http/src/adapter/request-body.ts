@@ -1,15 +1,15 @@
 import type { Readable } from 'node:stream'
 import type { HttpRequest } from '../request/exchange.ts'
 
-/** A body in a form that JSON can carry. */
+/** A body in a form that fits into JSON. */
 export type RequestBody =
   | { readonly outcome: 'read'; readonly value: unknown; readonly encoding?: 'base64' }
   | { readonly outcome: 'too-large' | 'malformed' | 'nested' | 'encoded' }
 
 /**
- * Reads the body of a request: the result of a parser, if one has run, else the stream, up to a
- * length.
- * @param timeoutMs time for which the stream is read; rejects after it. @default no bound
+ * Reads the body of a request: the result of a body parser, if one has run, otherwise the stream,
+ * up to a maximum length.
+ * @param timeoutMs time (ms) after which reading the stream fails. @default no timeout
  */
 export async function readBody(
   request: HttpRequest,
@@ -59,14 +59,14 @@ function fromJson(bytes: Buffer): RequestBody {
     const value: unknown = JSON.parse(text)
     return isNested(value, maxLevels) ? { outcome: 'nested' } : { outcome: 'read', value }
   } catch {
-    // The client's mistake, which the answer tells.
+    // A client error, reported in the response.
     return { outcome: 'malformed' }
   }
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Reads UTF-8; `undefined`: other bytes, which would all become the replacement character. */
+/** Decodes UTF-8; `undefined` for other bytes, which would become replacement characters. */
 function textOf(bytes: Buffer): string | undefined {
   try {
     return utf8.decode(bytes)
@@ -75,7 +75,7 @@ function textOf(bytes: Buffer): string | undefined {
   }
 }
 
-/** Deepest nesting of lists and objects: `JSON.stringify` needs stack for each level. */
+/** Maximum nesting of lists and objects: `JSON.stringify` needs stack for each level. */
 const maxLevels = 500
 
 function isNested(value: unknown, levels: number): boolean {
@@ -87,7 +87,7 @@ function asBase64(bytes: Buffer): RequestBody {
   return { outcome: 'read', value: bytes.toString('base64'), encoding: 'base64' }
 }
 
-/** Reads a stream. Does not destroy one that is too long: the answer needs its socket. */
+/** Reads a stream. Does not destroy one that is too long: the response needs its socket. */
 function readBytes(
   stream: Readable,
   maxBytes: number,
@@ -103,8 +103,8 @@ function readBytes(
     }
     const end = (): void => settle(() => resolve(Buffer.concat(chunks)))
     const fail = (error: Error): void => settle(() => reject(error))
-    const close = (): void => fail(new Error('the connection closed before the body had come'))
-    const late = (): void => fail(new Error(`the body had not come within ${timeoutMs} ms`))
+    const close = (): void => fail(new Error('the connection closed before the body arrived'))
+    const late = (): void => fail(new Error(`the body did not arrive within ${timeoutMs} ms`))
     const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs)
     function settle(answer: () => void): void {
       clearTimeout(timer)

@@ -2,35 +2,35 @@ import { processWide } from '@sluice/core'
 import { UnderWay, type UnderWayEntry } from '../lifecycle/under-way.ts'
 import type { Hold } from '../request/passage.ts'
 
-/** The common part of the responses of HTTP/1 and HTTP/2 in Node. */
+/** The common part of Node's HTTP/1 and HTTP/2 responses. */
 interface EndingResponse {
   readonly statusCode: number
   readonly writableEnded: boolean
-  /** Returns whether 'close' was emitted; HTTP/2 does not tell. */
+  /** True once 'close' was emitted; not available in HTTP/2. */
   readonly closed?: boolean
   once(event: 'finish' | 'close', listener: () => void): unknown
   off(event: 'finish' | 'close', listener: () => void): unknown
 }
 
-/** The connection, or the stream of HTTP/2. Serverless platforms may have none, or no events. */
+/** The connection, or the HTTP/2 stream. Serverless platforms may have none, or no events. */
 interface ClosingSocket {
   readonly destroyed: boolean
   once?(event: 'close', listener: () => void): unknown
 }
 
 /**
- * Settles what a request holds as soon as its response is over, however it ends.
+ * Settles everything that a request holds as soon as its response ends, normally or not.
  *
- * The response alone does not always tell. Two kinds never emit 'close': a pipelined response that
- * has no connection yet, and a response that a WebSocket library made for an upgrade. So the
- * connection is listened to as well.
+ * The response alone is not enough. Two kinds never emit 'close': a pipelined response that has no
+ * connection yet, and a response that a WebSocket library created for an upgrade. So this listens
+ * to the connection as well.
  */
 export function settleAfter(
   response: EndingResponse,
   socket: ClosingSocket | undefined,
   hold: Hold,
 ): void {
-  // Nobody would tell us any more.
+  // No event would follow.
   if (response.closed || socket?.destroyed) {
     hold.abort()
     return
@@ -60,7 +60,7 @@ const openBySocket = processWide(
   () => new WeakMap<object, UnderWay<OpenResponse>>(),
 )
 
-/** Responses to settle when a connection closes: one listener for all that is pipelined. */
+/** Responses to settle when a connection closes: one listener for all pipelined responses. */
 function openOn(socket: ClosingSocket): UnderWay<OpenResponse> | undefined {
   const known = openBySocket.get(socket)
   if (known) return known
@@ -73,12 +73,12 @@ function openOn(socket: ClosingSocket): UnderWay<OpenResponse> | undefined {
   return open
 }
 
-/** A response of Node whose head is written by `writeHead`, also when nobody calls it. */
+/** A Node response, which always writes its head through `writeHead`. */
 export interface HeadedResponse {
   writeHead: (...args: never[]) => unknown
 }
 
-/** Calls `change` with the status just before the head is written: the last time for changes. */
+/** Calls `change` with the status just before the head is written: the last chance for changes. */
 export function beforeHead(response: HeadedResponse, change: (status: number) => void): void {
   const { writeHead } = response
   response.writeHead = (...args: unknown[]) => {

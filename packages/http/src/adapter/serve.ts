@@ -14,25 +14,25 @@ import { RateLimitError } from '../responses/rate-limit-error.ts'
 import { fieldsOnHead } from '../responses/response-fields.ts'
 import { beforeHead, type HeadedResponse } from './response-end.ts'
 
-/** One request of a framework, with all that its adapter does for the kit. */
+/** One request of a framework, and everything its adapter does for the kit. */
 export interface AdapterContext<Native extends object, Handler> extends RequestContext<Native> {
-  /** Node's response, if there is one: its head tells whether it is a redirect. */
+  /** Node's response, if there is one: its head shows whether it is a redirect. */
   readonly raw?: HeadedResponse | undefined
-  /** Shows the application what was decided, as `request.rateLimit`. */
+  /** Exposes the decision to the application as `request.rateLimit`. */
   showDecision(decision: RequestDecision): void
-  /** Sets the status of a refusal, before its fields: the user's functions begin with it. */
+  /** Sets the status of a refusal before the fields, so that user functions see it. */
   setStatus(status: number): void
-  /** Replies in place of the application. Status and fields of the response are set already. */
+  /** Replies in place of the application. Status and fields are already set. */
   send(status: number, body: ResponseBody): void
   /** Has the user's handler reply. */
   callHandler(handler: Handler, refusal: Refusal): unknown
 }
 
-/** The part of a guard, or of a guard of a route, that serves requests. */
+/** The part of a guard, or of a route guard, that serves requests. */
 export type ServingGuard<Native extends object, Handler> = Pick<Guard<Native, Handler>, 'check'> &
   Partial<Pick<Guard<Native, Handler>, 'hidesOnRedirect'>>
 
-/** A refused request, as a handler of the user gets it. */
+/** A refused request, as passed to a user's handler. */
 export interface Refusal {
   readonly status: number
   readonly decision: RequestDecision
@@ -41,15 +41,15 @@ export interface Refusal {
 /** The limiter behind a middleware. */
 export interface Limiting<Exchange extends readonly unknown[]> {
   /**
-   * The limiter: to refund a decision, or to peek at a key or reset it. A policy on a route has
-   * keys of its own there unless it has a name.
+   * The limiter: to refund a decision, or to peek at or reset a key. An unnamed policy on a route
+   * has separate keys.
    */
   readonly limiter: Limiter
-  /** Answers what a request would get, by its own key, limit and cost. Takes nothing. */
+  /** Returns the decision that a request would get by its key, limit and cost. Takes nothing. */
   peek(...exchange: Exchange): Promise<Peeked>
 }
 
-/** Puts the limiter of a guard on a middleware. */
+/** Attaches the limiter of a guard to a middleware. */
 export function withLimiter<
   Middleware extends object,
   Native extends object,
@@ -64,8 +64,8 @@ export function withLimiter<
 }
 
 /**
- * Decides on a request, and carries out the decision: sets fields, holds the request, replies.
- * @param guard a guard, or the check that an adapter puts in its place
+ * Decides a request and applies the decision: sets fields, delays the request, replies.
+ * @param guard a guard, or the check that an adapter uses instead
  * @returns whether the request continues
  * @throws or rejects with the errors of users' functions
  */
@@ -112,12 +112,12 @@ export function hideOnRedirect(
   setFields(response, fieldsOnHead(shown, status))
 }
 
-/** Continues with the next handler, or tells the framework of an error. */
+/** Continues with the next handler, or passes an error to the framework. */
 type Next = (error?: Error) => void
 
 /**
- * Calls `next` when a step says that the request continues: at once, if nothing in it is async.
- * Errors of the step go to `next` too, as `throwingObjects` makes them.
+ * Calls `next` if a step lets the request continue: synchronously, if nothing in it is async.
+ * Errors of the step go to `next` too, as objects (see `throwingObjects`).
  */
 export function continueWith(next: Next, step: () => MaybePromise<boolean>): void {
   let goesOn: MaybePromise<boolean>
@@ -136,7 +136,7 @@ export function continueWith(next: Next, step: () => MaybePromise<boolean>): voi
   }
 }
 
-/** The type of `next` knows nothing but errors, and frameworks pass any object. */
+/** The type of `next` allows only errors, but frameworks pass any object. */
 function failWith(next: Next, thrown: unknown): void {
   Reflect.apply(next, undefined, [asObject(thrown)])
 }
@@ -155,7 +155,7 @@ export async function throwingObjects<T>(step: () => MaybePromise<T>): Promise<T
 
 function asObject(thrown: unknown): object {
   if (typeof thrown === 'object' && thrown !== null) return thrown
-  return new Error(`a function of the options threw ${quote(thrown)}, which is no Error`, {
+  return new Error(`a function of the options threw ${quote(thrown)}, which is not an Error`, {
     cause: thrown,
   })
 }

@@ -12,43 +12,43 @@ import { createPolicyGuard, type PolicyGuard, passes } from '../stages/stages.ts
 import { routeGuards } from './route-guards.ts'
 import { routeRules } from './route-rules.ts'
 
-/** Limiter + key resolution + headers: an HTTP request in, a passage out. */
+/** Limiter + key resolution + headers: takes an HTTP request, returns a passage. */
 export interface Guard<Native extends object, Handler = never>
   extends PolicyGuard<Native, Handler> {
   readonly limiter: CheckLimiter
-  /** Number of requests held now, without those of routes with a `maxWaiting` of their own. */
+  /** Number of requests delayed now, except on routes with their own `maxWaiting`. */
   readonly waiting: number
-  /** Lets a request pass that no limit applies to, and tells observers that it is skipped. */
+  /** Lets a request pass to which no limit applies, and reports it to observers as skipped. */
   pass(context: RequestContext<Native>): Passage<Handler>
   /**
-   * The guard of a route that has limits of its own, made once for each override. Options that the
-   * override leaves out are as in this guard's. `false`: no limits.
+   * Returns the guard of a route with its own limits, created once per override. Options that the
+   * override omits come from this guard. `false`: no limits.
    * @param where what the user calls the override, for messages
-   * @throws SluiceError when one of its options is unknown, missing or out of range
+   * @throws SluiceError if one of its options is unknown, missing or out of range
    */
   ofRoute(
     override: RouteOverride<Native, Handler> | string | false,
     where: string,
   ): PolicyGuard<Native, Handler>
-  /** Makes a guard like that of a route, which is mounted by hand: a new one with each call. */
+  /** Creates a guard as for a route, to be mounted by hand: a new one with each call. */
   derive(
     override: RouteOverride<Native, Handler> | string,
     where: string,
   ): PolicyGuard<Native, Handler>
 }
 
-/** An adapter's part of a guard, beside the user's options. */
+/** An adapter's settings for a guard, in addition to the user's options. */
 export interface GuardPlace
   extends Pick<PolicyGuardPlace<never>, 'where' | 'adapterFields' | 'scope'> {
-  /** The framework's way to match paths, for `routes`. */
+  /** The framework's path matching, for `routes`. */
   readonly routing: Routing
-  /** The router for `routes`. @default none: there can be no `routes` */
+  /** The router for `routes`. @default none: `routes` cannot be used */
   readonly router?: Router
-  /** Returns whether requests that no rule of `routes` matches are limited. @default true */
+  /** True if requests that match no rule of `routes` are limited. @default true */
   readonly isGlobal?: boolean
 }
 
-/** Makes a guard of fixed policies. @throws SluiceError when an option is wrong */
+/** Creates a guard with fixed policies. @throws SluiceError if an option is wrong */
 export function createFixedGuard<Native extends object, Handler = never>(
   options: GuardFields<Native, Handler>,
   { routing, router, scope, isGlobal = true, ...place }: GuardPlace,

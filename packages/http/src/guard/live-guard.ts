@@ -6,9 +6,8 @@ import type { PolicyGuard } from '../stages/stages.ts'
 import { createFixedGuard, type Guard, type GuardPlace } from './guard.ts'
 
 /**
- * Makes a guard, of policies that stay as they are or of those that change while the application
- * runs.
- * @throws SluiceError when an option is unknown, missing or out of range
+ * Creates a guard, with fixed policies or with policies that change while the application runs.
+ * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function createGuard<Native extends object, Handler = never>(
   options: GuardFields<Native, Handler> | LiveGuardFields<Native, Handler>,
@@ -40,7 +39,7 @@ function refused(message: string): SluiceError {
 interface InForce<Native extends object, Handler> {
   readonly version: PolicyVersion
   readonly guard: Guard<Native, Handler>
-  /** The guards that adapters asked for beside it, in the order of asking. */
+  /** The further guards that adapters requested, in that order. */
   readonly places: PolicyGuard<Native, Handler>[]
 }
 
@@ -49,9 +48,9 @@ type Place<Native extends object, Handler> = (
 ) => PolicyGuard<Native, Handler>
 
 /**
- * A guard whose policies change between two requests. A request takes the guard of one version, and
- * keeps it until it is over.
- * @throws SluiceError when an option stands beside `policies` that belongs into them
+ * A guard whose policies may change between requests. A request uses the guard of one version until
+ * it is over.
+ * @throws SluiceError if an option is given next to `policies` that belongs in the policy file
  */
 function createLiveGuard<Native extends object, Handler>(
   { policies, keys, values, ...own }: LiveGuardFields<Native, Handler>,
@@ -59,7 +58,7 @@ function createLiveGuard<Native extends object, Handler>(
 ): Guard<Native, Handler> {
   for (const [field] of givenFields(own, beside)) {
     throw refused(
-      `${field} stands beside policies that change while the application runs; move it into their file`,
+      `${field} cannot be set next to policies that change while the application runs; move it into the policy file`,
     )
   }
   const code: NamedCode<Native> = { ...(keys && { keys }), ...(values && { values }) }
@@ -83,9 +82,7 @@ function createLiveGuard<Native extends object, Handler>(
   function build(version: PolicyVersion): InForce<Native, Handler> {
     const fields = version.optionsFor<Native, Handler>(code)
     for (const [field] of givenFields(own, Object.keys(fields))) {
-      throw refused(
-        `${field} stands in the policy file, and in code beside policies; leave it out of one of them`,
-      )
+      throw refused(`${field} is set in the policy file and in code; remove one of them`)
     }
     const guard = createFixedGuard({ ...own, ...fields }, place)
     return { version, guard, places: asked.map((each) => each(guard)) }
@@ -93,10 +90,10 @@ function createLiveGuard<Native extends object, Handler>(
 
   function current(): InForce<Native, Handler> {
     if (made) return made
-    throw refused('policies did not put a version in force')
+    throw refused('policies did not apply any version')
   }
 
-  /** A guard that is another one in each version. */
+  /** A guard that is replaced in each version. */
   function following(
     guardIn: (now: InForce<Native, Handler>) => PolicyGuard<Native, Handler>,
   ): PolicyGuard<Native, Handler> {
@@ -113,7 +110,7 @@ function createLiveGuard<Native extends object, Handler>(
     }
   }
 
-  /** Made anew for each version: one that lacks a name which a place uses is refused as a whole. */
+  /** Created again for each version: a version that lacks a name in use is rejected as a whole. */
   function add(each: Place<Native, Handler>): PolicyGuard<Native, Handler> {
     const { version, guard, places } = current()
     const first = version.collect(() => each(guard))
@@ -124,11 +121,11 @@ function createLiveGuard<Native extends object, Handler>(
 
   return {
     ...following(({ guard }) => guard),
-    // Always that of the version in force.
+    // Always the one of the current version.
     limiter: new Proxy(current().guard.limiter, {
       get: (_first, field) => Reflect.get(current().guard.limiter, field),
     }),
-    // Adapters ask once, and a later version may have `hideOnRedirect`.
+    // Adapters read this once, and a later version may have `hideOnRedirect`.
     hidesOnRedirect: true,
     get waiting() {
       return current().guard.waiting
@@ -143,7 +140,7 @@ function createLiveGuard<Native extends object, Handler>(
   }
 }
 
-/** Options that belong into live policies. */
+/** Options that belong in live policies. */
 const beside: readonly string[] = [
   ...shorthandFields.filter((field) => field !== 'failureMode'),
   'routes',

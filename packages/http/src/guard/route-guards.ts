@@ -8,20 +8,20 @@ import { wholeOverride } from '../routes/overrides.ts'
 import type { GuardSetup, PolicyGuardPlace } from '../stages/setup.ts'
 import { createPolicyGuard, type OpenGuard, type PolicyGuard } from '../stages/stages.ts'
 
-/** The guard around routes, and its options. */
+/** The guard around the routes, and its options. */
 export interface ParentGuard<Native extends object, Handler> {
   readonly options: PolicyGuardOptions<Native, Handler>
   readonly catalogue: PolicyCatalogue<Native>
   readonly guard: OpenGuard<Native, Handler>
-  /** The place of that guard; `undefined` where only each context tells. */
+  /** The place of that guard; `undefined` if only the context knows. */
   readonly scope: Scope | undefined
-  /** Returns whether it limits all other requests, so that an override can be added to it. */
+  /** True if it limits all other requests, so that an override can be added to it. */
   readonly isApplied: boolean
 }
 
 /**
- * Returns the function that makes the guards of routes which have limits of their own.
- * @throws SluiceError that names the place and the option that is wrong
+ * Returns the function that creates the guards of routes with their own limits.
+ * @throws SluiceError that names the place and the wrong option
  */
 export function routeGuards<Native extends object, Handler>(
   parent: ParentGuard<Native, Handler>,
@@ -37,7 +37,7 @@ export function routeGuards<Native extends object, Handler>(
     }
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
-      `combine is 'add', but there are no policies for all requests that could be added to; leave combine out`,
+      `combine is 'add', but there are no policies for all requests to add to; remove combine`,
     )
   }
 
@@ -47,7 +47,7 @@ export function routeGuards<Native extends object, Handler>(
     }
     try {
       const { options: whole, isAdded, shared } = wholeOverride(override, around, catalogue)
-      // A client that is blocked is blocked on all routes that have no penalty of their own.
+      // A blocked client is blocked on all routes without their own penalty.
       const sharesPenalty = typeof override === 'string' || override.penalty === undefined
       const options = sharesPenalty ? { ...whole, penalty: false as const } : whole
       const penalty = sharesPenalty ? guard.setup.penalty : undefined
@@ -70,7 +70,7 @@ export function routeGuards<Native extends object, Handler>(
   }
 }
 
-/** Warns of pairs in place of the address: nobody counts a client that varies the rest. */
+/** Warns about pairs that replace the address: a client that varies the rest is never limited. */
 function warnIfUnbounded<Native extends object>(
   around: GuardSetup<Native>,
   own: GuardSetup<Native>,
@@ -79,18 +79,18 @@ function warnIfUnbounded<Native extends object>(
   const [before, now] = [around, own].map(({ quotas }) => quotas.map(({ key }) => evidenceOf(key)))
   if (!before?.includes('address') || !now?.every((evidence) => evidence === 'pair')) return
   warnOnce(
-    `${where} counts the address together with another identity only, and replaces the limit of the address around it: a client that tries another ` +
-      `account with each request is never limited. If both limits shall hold, write combine: 'add', or add a policy with key: ip()`,
+    `${where} counts the address only together with another identity, and replaces the surrounding limit by address: a client that tries another ` +
+      `account with each request is never limited. To enforce both limits, write combine: 'add', or add a policy with key: ip()`,
     'pairs in place of addresses',
   )
 }
 
-/** In two stores one quota would be two, and a block would hold in one of them. */
+/** In two stores a quota would be counted twice, and a block would apply in only one. */
 function otherStore(isAdded: boolean): SluiceError {
   return new SluiceError(
     'SLUICE_OPTION_INVALID',
     isAdded
-      ? `store: policies that are added to others are counted with them; leave store or combine out`
-      : `store: the penalty around the route is in force in its own store alone; leave store out, or give the route a penalty of its own, or false`,
+      ? `store: added policies are counted in the same store as the others; remove store or combine`
+      : `store: the surrounding penalty works only in its own store; remove store, or give the route its own penalty, or penalty: false`,
   )
 }

@@ -14,13 +14,13 @@ interface RouteRule<Native extends object, Handler> {
 
 export interface RouteRules<Native extends object, Handler> {
   readonly hidesOnRedirect: boolean
-  /** The rule of a request, which its key resolvers see too; `undefined` for none. */
+  /** Returns the rule of a request, which key resolvers see too; `undefined` if there is none. */
   find(request: HttpRequest): RouteRule<Native, Handler> | undefined
 }
 
 /**
- * Makes the rules of `routes`.
- * @throws SluiceError that names the route, when it is none, or its limits are wrong
+ * Creates the rules of `routes`.
+ * @throws SluiceError that names the route, if it is invalid or its limits are wrong
  */
 export function routeRules<Native extends object, Handler>(
   routes: Routes<Native, Handler>,
@@ -47,19 +47,19 @@ export function routeRules<Native extends object, Handler>(
   const limiting = [...rules].filter(([, { guard }]) => guard !== false)
   const table = router.createTable(rules, routing)
   const limits = router.createTable(new Map(limiting), routing)
-  /** Finds only what is written, where the others are lenient. */
+  /** Matches only the exact spelling; the other routers are lenient. */
   const exactTable = routing.lenient ? router.createTable(rules, exactly) : undefined
 
   /**
-   * For a rule with limits, over-matching only limits a request that finds nothing. For a rule
-   * without limits, over-matching would be a bypass of other limits. So `false` matches the written
-   * path, and nothing else.
+   * For a rule with limits, over-matching only limits a request that leads to a 404. For a rule
+   * without limits, over-matching would bypass other limits. So `false` matches the path exactly as
+   * written.
    */
   function ruleOf({ method, path }: HttpRequest): RouteRule<Native, Handler> | undefined {
     const rule = table.find(method, path)
     if (rule?.guard !== false) return rule
     const isWritten = !exactTable || exactTable.find(method, undecoded(path)) === rule
-    // Another server that gets a path with dot segments may resolve them.
+    // Another server that receives dot segments may resolve them.
     return isWritten && !dotSegment.test(path) ? rule : limits.find(method, path)
   }
 

@@ -12,10 +12,11 @@ const plainIpv4 =
   /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)$/
 
 /**
- * One text for all notations of an address, masked to its prefix: `203.0.113.9`, `203.0.113.0/24`,
- * `2001:db8:1:2::/64`. `undefined` for an invalid address. An IPv6 that stands for an IPv4
- * (`embeddedIpv4`) is that IPv4. Ports, brackets and zones are stripped. An IPv4 address is four
- * plain decimal numbers, since parsers read octal and hexadecimal forms differently.
+ * Returns one text for all notations of an address, masked to its prefix: `203.0.113.9`,
+ * `203.0.113.0/24`, `2001:db8:1:2::/64`. `undefined` for an invalid address. An IPv6 address that
+ * maps to an IPv4 (`embeddedIpv4`) is that IPv4. Ports, brackets and zones are stripped. An IPv4
+ * address must be four plain decimal numbers, since parsers disagree on octal and hexadecimal
+ * forms.
  */
 export function canonicalIp(text: string, { prefix4, prefix6 }: IpPrefixes): string | undefined {
   if (prefix4 === 32 && plainIpv4.test(text)) return text
@@ -23,7 +24,7 @@ export function canonicalIp(text: string, { prefix4, prefix6 }: IpPrefixes): str
   return address && masked(address, address.kind() === 'ipv4' ? prefix4 : prefix6)
 }
 
-/** The address that a text stands for, as `canonicalIp` reads it. */
+/** Returns the address that a text represents, as `canonicalIp` reads it. */
 export function readIp(text: string): IpAddress | undefined {
   const bare = withoutPort(text)
   if (plainIpv4.test(bare)) return ipaddr.IPv4.parse(bare)
@@ -35,7 +36,7 @@ export function readIp(text: string): IpAddress | undefined {
   return embeddedIpv4(ipv6) ?? ipv6
 }
 
-/** The IPv6 without dots: an IPv4 at its end is read as strictly as any other IPv4. */
+/** Rewrites an IPv6 address without dots. An IPv4 at its end is parsed as strictly as any other. */
 function withoutDots(address: string): string | undefined {
   if (!address.includes('.')) return address
   const start = address.lastIndexOf(':') + 1
@@ -45,7 +46,7 @@ function withoutDots(address: string): string | undefined {
   return `${address.slice(0, start)}${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`
 }
 
-/** Returns whether an IPv6 has the prefix of a translator (RFC 6052 §2.1, RFC 8215). */
+/** Returns whether an IPv6 address has a NAT64 prefix (RFC 6052 §2.1, RFC 8215). */
 export function isTranslated(address: IpAddress): boolean {
   const bytes = address.toByteArray()
   const isOf = (prefix: readonly number[]): boolean =>
@@ -56,7 +57,7 @@ export function isTranslated(address: IpAddress): boolean {
 const wellKnown = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0]
 const localUse = [0, 0x64, 0xff, 0x9b, 0, 1]
 
-/** Positions of the IPv4 behind 48, 56 or 64 bits (RFC 6052 §2.2). All other bytes are 0. */
+/** Byte positions of the IPv4 after 48, 56 or 64 bits (RFC 6052 §2.2). All other bytes are 0. */
 const positions = [
   [6, 7, 9, 10],
   [7, 9, 10, 11],
@@ -64,9 +65,9 @@ const positions = [
 ] as const
 
 /**
- * The IPv4 that an IPv6 stands for: mapped (`::ffff:0:0/96`), compatible (`::/96`), or translated.
- * Otherwise all IPv4 clients behind one translator would share one /64. `undefined` for all others,
- * and for addresses of `0.0.0.0/8`, which no client has: so `::1` stays itself.
+ * Returns the IPv4 that an IPv6 address contains: mapped (`::ffff:0:0/96`), compatible (`::/96`),
+ * or translated. Otherwise all IPv4 clients behind one NAT64 would share one /64. `undefined` for
+ * all others, and for `0.0.0.0/8`, which no client has, so that `::1` remains `::1`.
  */
 function embeddedIpv4(ipv6: ipaddr.IPv6): ipaddr.IPv4 | undefined {
   if (ipv6.isIPv4MappedAddress()) return ipv6.toIPv4Address()
@@ -76,7 +77,7 @@ function embeddedIpv4(ipv6: ipaddr.IPv6): ipaddr.IPv4 | undefined {
   return bytes.slice(0, 12).every((byte) => byte === 0) ? clientIpv4(last) : undefined
 }
 
-/** The IPv4 behind a prefix shorter than 96 bits, where there is one. */
+/** Returns the IPv4 after a prefix shorter than 96 bits, if there is one. */
 function translatedIpv4(bytes: readonly number[]): ipaddr.IPv4 | undefined {
   if (bytes[5] !== 1 || bytes[8] !== 0) return undefined
   for (const position of positions) {
@@ -103,7 +104,7 @@ function masked(address: IpAddress, prefix: number): string {
   return `${ipaddr.fromByteArray(maskedBytes(bytes, prefix)).toString()}/${prefix}`
 }
 
-/** The first bits of an address, with zeros in place of the others. */
+/** Returns the first bits of an address; the others become zero. */
 export function maskedBytes(bytes: readonly number[], prefix: number): number[] {
   return bytes.map((byte, index) => {
     const kept = Math.min(8, Math.max(0, prefix - index * 8))
@@ -111,16 +112,16 @@ export function maskedBytes(bytes: readonly number[], prefix: number): number[] 
   })
 }
 
-/** Number of addresses to remember, since clients come back. At this number all are forgotten. */
+/** Number of addresses to cache, since clients return. At this number the cache is cleared. */
 const maxKnown = 4_096
 
-/** The longest text of an address: others are not worth remembering. */
+/** Maximum length of an address: longer texts are not cached. */
 const maxAddressLength = 64
 
 export function remember<Value>(known: Map<string, Value>, address: string, value: Value): Value {
   if (address.length > maxAddressLength) return value
   if (known.size >= maxKnown) known.clear()
-  // A copy: the text may be a slice of a long header, all of which would be kept with it.
+  // Copied: the text may be a slice that keeps a long header in memory.
   known.set(` ${address}`.slice(1), value)
   return value
 }

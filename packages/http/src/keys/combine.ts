@@ -11,7 +11,7 @@ import {
 } from './resolver.ts'
 
 /**
- * Several identities as one, such as account and address; missing when any of them is.
+ * Combines several identities, such as account and address; missing if any of them is.
  * `all(account, ip()).keyOf('ada', '203.0.113.9')` is the key for `limiter.reset`.
  */
 export function all<Native>(
@@ -33,7 +33,7 @@ export function all<Native>(
   )
 }
 
-/** A client does not choose its route as it chooses a name, so the rest of the key decides. */
+/** A client cannot make up routes as it can names, so the rest of the key decides. */
 function evidenceOfParts(resolvers: readonly object[]): 'address' | 'pair' | undefined {
   const parts = resolvers.map((part) => evidenceOf(part)).filter((part) => part !== 'route')
   if (!parts.includes('address')) return undefined
@@ -50,14 +50,14 @@ function joined(parts: readonly MaybePromise<string | undefined>[]): string | un
 function otherCount(name: string, given: number, needed: string): SluiceError {
   return new SluiceError(
     'SLUICE_OPTION_INVALID',
-    `${name}(...).keyOf takes one value for each resolver: ${needed}, but got ${given}`,
+    `${name}(...).keyOf takes one value per resolver: ${needed}, but got ${given}`,
   )
 }
 
 /**
- * The first identity that a request has, such as its API key, else its address. `keyOf` takes one
- * value for each resolver, of which the first that is not `undefined` counts:
- * `firstOf(account, ip()).keyOf(undefined, '203.0.113.9')`.
+ * The first identity that a request has, such as its API key, otherwise its address. `keyOf` takes
+ * one value per resolver; the first that is not `undefined` counts: `firstOf(account,
+ * ip()).keyOf(undefined, '203.0.113.9')`.
  */
 export function firstOf<Native>(
   ...resolvers: KeyResolver<Native>[]
@@ -80,14 +80,14 @@ export function firstOf<Native>(
       const place = values.findIndex((value) => value !== undefined)
       const resolver = resolvers[place]
       if (resolver) return keyOfIdentity(resolver, values[place])
-      const needed = `at most ${resolvers.length}, one of them a value`
+      const needed = `at most ${resolvers.length}, at least one of them defined`
       throw otherCount('firstOf', values.length, needed)
     },
     evidenceOf(...resolvers),
   )
 }
 
-/** Several texts as one, so that no two lists give the same: each is preceded by its length. */
+/** Joins texts unambiguously: each is preceded by its length. */
 export function joinKey(tag: string, parts: readonly string[]): string {
   return tag + parts.map((part) => `${part.length}:${part}`).join('')
 }

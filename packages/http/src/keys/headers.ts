@@ -11,9 +11,9 @@ import type { HttpRequest } from '../request/exchange.ts'
 import { defineIdentity, type IdentityResolver } from './resolver.ts'
 
 /**
- * The value of a request header. A blank one is missing. Long values are fine: stores digest them.
- * **Clients choose their headers.** A header is an identity only if your proxy, or code before the
- * limiter, sets or checks it. Else each value that a client makes up gets a full limit of its own.
+ * The value of a request header. A blank header counts as missing. Long values are fine: stores
+ * hash them. **Clients choose their headers.** A header is an identity only if your proxy, or code
+ * before the limiter, sets or checks it. Otherwise every made-up value gets its own full limit.
  */
 export function header(name: string): IdentityResolver<unknown> {
   const field = headerName(name, 'header(name)')
@@ -24,10 +24,10 @@ export function header(name: string): IdentityResolver<unknown> {
   )
 }
 
-/** Text that is not empty. It is not shown: it may be a secret. */
+/** A non-empty string. Messages do not show it: it may be a secret. */
 export function identityText(value: unknown, option: string): string {
   if (typeof value === 'string' && value !== '') return value
-  throw invalid({ option }, typeof value === 'string' ? '' : typeof value, 'text that is not empty')
+  throw invalid({ option }, typeof value === 'string' ? '' : typeof value, 'a non-empty string')
 }
 
 function present(request: HttpRequest, field: string): string | undefined {
@@ -46,13 +46,13 @@ function headerName(name: unknown, option: string): string {
   throw invalid({ option }, name, `the name of a header, such as 'x-api-key'`)
 }
 
-/** Options of `bearer`, and of other keys that a client sends. */
+/** Options of `bearer`, and of other keys that clients send. */
 export interface CredentialOptions<Native = unknown> {
   /**
    * Returns whether you issued this credential; may be async. Only `true` means yes. Otherwise the
-   * request has no such key, and the next resolver of `firstOf`, or `onMissingKey`, decides.
-   * **Without `verify`, each made-up credential gets a full limit.** `false` means that something
-   * before the limiter has refused those, so nothing is verified here.
+   * request has no key here, and the next resolver of `firstOf`, or `onMissingKey`, decides.
+   * **Without `verify`, every made-up credential gets a full limit.** `false` means that something
+   * before the limiter rejects them, so nothing is verified here.
    * @default none: every credential counts as valid, and a limiter warns once
    */
   verify?: ((credential: string, request: Native) => MaybePromise<boolean>) | false | undefined
@@ -65,7 +65,7 @@ function credentialKey<Native>(
 ): IdentityResolver<Native> {
   if (verify !== undefined && verify !== false && typeof verify !== 'function') {
     const legal =
-      'a function that answers true or false, or false where something before the limiter refuses unknown credentials'
+      'a function that returns true or false, or false if something before the limiter rejects unknown credentials'
     throw invalid({ option: `verify of ${name}` }, verify, legal)
   }
   return defineIdentity<Native, [string]>(
@@ -81,12 +81,12 @@ function credentialKey<Native>(
   )
 }
 
-/** Not the value itself: it may be what is stored beside the credential. */
+/** Does not show the value itself: it may be a record stored with the credential. */
 function isVerified(answer: unknown, name: string): boolean {
   if (typeof answer !== 'boolean') {
     const what = typeof answer === 'object' ? 'an object' : quote(answer)
     warnOnce(
-      `verify of ${name} must answer true or false, but answered ${answer === null ? 'null' : what}; the credential did not count`,
+      `verify of ${name} must return true or false, but returned ${answer === null ? 'null' : what}; the credential was ignored`,
       `verify of ${name}`,
     )
   }
@@ -100,9 +100,9 @@ export interface ApiKeyOptions<Native = unknown> extends CredentialOptions<Nativ
 }
 
 /**
- * The API key of a request. **Anybody can make up API keys.** Give `verify`, or refuse unknown keys
- * before the limiter. Otherwise each made-up key gets a full limit of its own. Count logins by
- * address and account, never by this alone.
+ * The API key of a request. **Anybody can make up API keys.** Set `verify`, or reject unknown keys
+ * before the limiter. Otherwise every made-up key gets its own full limit. Limit logins by address
+ * and account, never by this alone.
  * @example
  * key: firstOf(apiKey({ verify: (key) => issued.has(key) }), ip())
  */
@@ -114,9 +114,9 @@ export function apiKey<Native>(options: ApiKeyOptions<Native> = {}): IdentityRes
 }
 
 /**
- * The token of `Authorization: Bearer <token>`; missing with another scheme. **Anybody can make up
- * tokens.** Give `verify`, or refuse unknown tokens before the limiter. Otherwise each made-up
- * token gets a full limit of its own.
+ * The token of `Authorization: Bearer <token>`; missing for any other scheme. **Anybody can make up
+ * tokens.** Set `verify`, or reject unknown tokens before the limiter. Otherwise every made-up
+ * token gets its own full limit.
  * @example
  * key: firstOf(bearer({ verify: async (token) => (await sessionOf(token)) !== undefined }), ip())
  */

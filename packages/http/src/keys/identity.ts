@@ -2,12 +2,12 @@ import { andThen, invalid, type MaybePromise, warnOnce } from '@sluice/core'
 import { defineIdentity, type IdentityResolver } from './resolver.ts'
 
 /**
- * The id of a client in a database: text, or a whole number, which counts as its digits.
+ * The id of a client in a database: a string, or an integer, which counts as its digits.
  * `undefined`, null, '' and NaN: no identity.
  */
 export type Id = string | number | bigint | null | undefined
 
-/** A resolver of ids, whose keys are `@kind/id`: ids of two kinds never meet. */
+/** A resolver for ids, with keys such as `@kind/id`: ids of two kinds never collide. */
 function idKey<Native>(
   kind: 'user' | 'tenant',
   find: (native: Native) => MaybePromise<Id>,
@@ -23,7 +23,7 @@ function idKey<Native>(
   return defineIdentity(
     (native) => andThen(find(native), keyOf),
     (id) => {
-      const legal = 'text that is not empty, a bigint, or a whole number up to 2^53 − 1'
+      const legal = 'a non-empty string, a bigint, or a whole number up to 2^53 − 1'
       const key = isId(id) ? keyOf(id) : undefined
       if (key !== undefined) return key
       throw invalid({ option: `${kind}(…).keyOf(id)` }, id, legal)
@@ -39,16 +39,16 @@ function textOf(id: Id, kind: string): string | undefined {
   if (isId(id)) return id === '' ? undefined : String(id)
   if (id === undefined || id === null || Number.isNaN(id)) return undefined
   warnOnce(
-    `the function of ${kind}(…) yielded a ${typeof id}, which is no id and counts as ` +
-      `missing: it must be text, a bigint, or a whole number up to 2^53 − 1, beyond which two ids would be one`,
+    `the function of ${kind}(…) returned a ${typeof id}, which is not an id and counts as ` +
+      `missing: return a string, a bigint, or a whole number up to 2^53 − 1 (larger ids would collide)`,
     `id of ${kind}`,
   )
   return undefined
 }
 
 /**
- * The user that was authenticated before: `user((req) => req.user?.id)`. Its key is `@user/` and
- * the id, such as `@user/42`.
+ * The authenticated user: `user((req) => req.user?.id)`. The key is `@user/` and the id, such as
+ * `@user/42`.
  */
 export function user<Native>(
   find: (native: Native) => MaybePromise<Id>,
@@ -57,8 +57,8 @@ export function user<Native>(
 }
 
 /**
- * The tenant, or organisation, on whose account a request is made: `tenant((req) =>
- * req.tenant?.id)`. Its key is `@tenant/` and the id, such as `@tenant/acme`.
+ * The tenant, or organisation, that a request belongs to: `tenant((req) => req.tenant?.id)`. The
+ * key is `@tenant/` and the id, such as `@tenant/acme`.
  */
 export function tenant<Native>(
   find: (native: Native) => MaybePromise<Id>,

@@ -4,7 +4,7 @@ import { ip, ipKey } from './ip.ts'
 import { resolveKey } from './resolver.ts'
 
 /**
- * The treatment of a request without a key:
+ * Treatment of a request without a key:
  * - `ip`: its address is counted instead
  * - `deny`: it is refused
  * - `skip`: the policy is left out for the request; without any policy left, the request passes
@@ -15,12 +15,12 @@ export type MissingKey = 'ip' | 'deny' | 'skip' | 'error'
 
 export const missingKeyModes: readonly MissingKey[] = ['ip', 'deny', 'skip', 'error']
 
-/** Policies are left out of a request, or the whole of it is refused. */
+/** Skips policies for a request, or refuses the whole request. */
 export type KeyOrMode = { readonly key: string } | 'deny' | 'skip'
 
 const anyIp = ip()
 
-/** One key for all that have no address, such as clients of a socket file. */
+/** The key shared by all clients without an address, such as those of a Unix socket. */
 const addressless = ipKey('')
 
 export function insteadOfKey(mode: MissingKey, request: HttpRequest): MaybePromise<KeyOrMode> {
@@ -35,10 +35,10 @@ export function insteadOfKey(mode: MissingKey, request: HttpRequest): MaybePromi
 function keyMissing({ method, route, ip, needsAddress }: HttpRequest): SluiceError {
   const advice =
     needsAddress && ip === undefined
-      ? `its address is not known: give it as remoteAddress, or by the option addressOf (in Nest exchangeOf), or give a key; else set onMissingKey to 'deny' or 'skip'. A test with app.request() of Hono has no connection: pass one, as in app.request('/', {}, { incoming: { socket: { remoteAddress: '127.0.0.1' } } })`
+      ? `its address is unknown: pass it as remoteAddress, set the option addressOf (exchangeOf in Nest), or set a key; otherwise set onMissingKey to 'deny' or 'skip'. Hono's app.request() has no connection in tests: pass one, as in app.request('/', {}, { incoming: { socket: { remoteAddress: '127.0.0.1' } } })`
       : `add a fallback with firstOf(…, ip()), or set onMissingKey to 'ip', 'deny' or 'skip'`
   return new SluiceError(
     'SLUICE_KEY_MISSING',
-    `key: none could be resolved for ${method} ${route ?? 'where no route is matched'}; ${advice}`,
+    `key: none found for ${method} ${route ?? '(no route matched)'}; ${advice}`,
   )
 }

@@ -8,12 +8,12 @@ import {
 } from '@sluice/core'
 import type { HttpRequest } from '../request/exchange.ts'
 
-/** The result of a resolver; all but a non-empty string mean that the request has no such key. */
+/** The result of a resolver. Anything but a non-empty string means that there is no key. */
 export type ResolvedKey = string | null | undefined
 
 /**
- * Says who is asking. Any function of the framework's request is one; the ready-made ones read the
- * neutral view that comes second.
+ * Identifies the client of a request. Any function of the framework's request is a resolver; the
+ * built-in ones read the framework-independent view in the second argument.
  * @typeParam Native the framework's request
  */
 export type KeyResolver<Native> = (
@@ -22,22 +22,22 @@ export type KeyResolver<Native> = (
 ) => MaybePromise<ResolvedKey>
 
 /**
- * A ready-made resolver. It also tells the key of an identity that no request stands for.
- * @typeParam Values what an identity is made of
+ * A built-in resolver. It can also compute the key of an identity without a request.
+ * @typeParam Values the parts of an identity
  */
 export interface IdentityResolver<Native, Values extends unknown[] = [value: string]>
   extends KeyResolver<Native> {
   /**
-   * Tells the key of an identity, as `limiter.reset(key)` and the lists take it:
-   * `user(…).keyOf('ada')` is `'@user/ada'`.
-   * @throws SluiceError when the value is no identity
+   * Returns the key of an identity, for `limiter.reset(key)` and for lists: `user(…).keyOf('ada')`
+   * is `'@user/ada'`.
+   * @throws SluiceError if the value is no identity
    */
   keyOf(...values: Values): string
 }
 
 /**
- * The evidence behind the keys of a resolver: the address of a client, the address together with
- * another identity, an unverified credential, or the route alone, which all clients share.
+ * Source of a resolver's keys: the address of a client, the address together with another identity,
+ * an unverified credential, or only the route, which all clients share.
  */
 type Evidence = 'address' | 'pair' | 'route' | 'unverified'
 
@@ -46,19 +46,19 @@ const readyMade = processWide(
   () => new WeakMap<object, Evidence | undefined>(),
 )
 
-/** Returns the evidence behind the keys of resolvers; one that is unverified is enough. */
+/** Returns the source of several resolvers' keys: unverified if one of them is. */
 export function evidenceOf(...resolvers: readonly object[]): Evidence | undefined {
   const known = resolvers.map((resolver) => readyMade.get(resolver))
   return known.includes('unverified') ? 'unverified' : known.length === 1 ? known[0] : undefined
 }
 
-/** Marks a resolver whose keys begin with `@` and its kind, so that two kinds never meet. */
+/** Marks a resolver whose keys begin with `@` and its kind, so that two kinds never collide. */
 export function defineKey<Native>(resolver: KeyResolver<Native>): KeyResolver<Native> {
   readyMade.set(resolver, undefined)
   return resolver
 }
 
-/** Marks a resolver by the source of its keys, and gives it `keyOf`. */
+/** Marks a resolver with the source of its keys, and adds `keyOf`. */
 export function defineIdentity<Native, Values extends unknown[]>(
   resolver: KeyResolver<Native>,
   keyOf: (...values: Values) => string,
@@ -69,10 +69,10 @@ export function defineIdentity<Native, Values extends unknown[]>(
 }
 
 /**
- * The key of a request. The text of a user's function is the key itself, so that
- * `limiter.reset(key)` takes the same text. Only a leading `@` is doubled: a client that chooses
- * the text must not reach keys of another kind.
- * @throws or rejects with the error of the resolver
+ * Returns the key of a request. The string that a user's function returns is the key itself, so
+ * that `limiter.reset(key)` takes the same string. Only a leading `@` is doubled: a client that
+ * chooses the string must not reach keys of another kind.
+ * @throws or rejects with the resolver's error
  */
 export function resolveKey<Native>(
   resolver: KeyResolver<Native>,
@@ -90,7 +90,7 @@ function accept(key: ResolvedKey, resolver: object): string | undefined {
   }
   if (key.length > maxKeyLength) {
     warnOnce(
-      `a key of more than ${maxKeyLength} characters counts as missing; yield a digest of it instead`,
+      `a key of more than ${maxKeyLength} characters counts as missing; return a hash of it instead`,
       'key length',
     )
     return undefined
@@ -99,22 +99,22 @@ function accept(key: ResolvedKey, resolver: object): string | undefined {
 }
 
 /**
- * The key that a resolver has for an identity: a list stands for the values of a nested `all(…)`.
- * Without `keyOf` (a user's function, `firstOf(…)`) it is the key of the resolver itself.
- * @throws SluiceError when the value is no identity
+ * Returns a resolver's key for an identity; a list holds the values of a nested `all(…)`. Without
+ * `keyOf` (a user's function, `firstOf(…)`), the value is the key itself.
+ * @throws SluiceError if the value is no identity
  */
 export function keyOfIdentity<Native>(resolver: KeyResolver<Native>, value: unknown): string {
   if ('keyOf' in resolver && typeof resolver.keyOf === 'function') {
     return resolver.keyOf(...(Array.isArray(value) ? value : [value]))
   }
   if (typeof value === 'string' && value !== '') return accept(value, resolver) ?? value
-  throw invalid({ option: 'a value of keyOf(…)' }, value, 'text that is not empty')
+  throw invalid({ option: 'a value of keyOf(…)' }, value, 'a non-empty string')
 }
 
-/** Keys of databases may be numbers: unnoticed, these users would share one quota. */
+/** Database keys may be numbers: without a warning, those users would share one quota. */
 function warnAboutType(key: unknown): void {
   warnOnce(
-    `a key function yielded ${typeof key === 'number' ? 'a number' : `a ${typeof key}`}, and not text: it counts as missing; write user((req) => …), which takes ids, or String(id)`,
+    `a key function returned a ${typeof key} instead of a string: it counts as missing; write user((req) => …), which takes ids, or String(id)`,
     'key type',
   )
 }

@@ -3,10 +3,10 @@ import { identityText } from './headers.ts'
 import { defineIdentity, type IdentityResolver } from './resolver.ts'
 
 /**
- * The matched route: its pattern and the method (HEAD as GET). It is never the path as it was sent,
- * since a client can make up any number of paths. Before the framework has matched a route, it is
- * the rule in `routes` that applies; where there is none either, all requests share one key.
- * `route().keyOf('GET /users/:id')` is the key of one.
+ * The matched route: its pattern and the method (HEAD as GET), never the raw path, since a client
+ * can make up any number of paths. If the framework has not matched a route yet, the rule in
+ * `routes` that applies is used. Without a rule, all requests share one key. `route().keyOf('GET
+ * /users/:id')` returns the key of a route.
  */
 export function route(): IdentityResolver<unknown> {
   return defineIdentity(

@@ -15,19 +15,19 @@ import type { Hold } from '../request/passage.ts'
 import { caught, inOrder, type Report } from '../request/user-functions.ts'
 import type { Found } from './found.ts'
 
-/** The common part of the accounts of one guard. */
+/** The part that all accounts of one guard share. */
 export interface AccountSetup<Native> {
   readonly limiter: CheckLimiter
   readonly policies: readonly BoundPolicy<Native>[]
   readonly report: Report
 }
 
-/** The units of one request, settled when its response is over. Later units are charged at once. */
+/** The units of one request, settled when its response ends. Later units are charged at once. */
 export class RequestAccount<Native extends object> implements Hold {
   readonly #setup: AccountSetup<Native>
   readonly #found: Found<Native>
   readonly #late = new Map<PolicyCheck<Native>, number>()
-  /** Known when the response is over. */
+  /** Known when the response ends. */
   #refunded: readonly BoundPolicy<Native>[] | undefined
   #isHeld = false
   #isOver = false
@@ -52,7 +52,7 @@ export class RequestAccount<Native extends object> implements Hold {
     else if (!this.#isHeld) this.#found.context.settleAtEnd(this.held())
   }
 
-  /** Returns the hold to settle when the response is over; its caller sees to that. */
+  /** Returns the hold that the caller must settle when the response ends. */
   held(): Hold {
     this.#isHeld = true
     return this
@@ -62,7 +62,7 @@ export class RequestAccount<Native extends object> implements Hold {
     return this.#end(() => this.#refundedBy(status))
   }
 
-  /** Charges a client that leaves early: guesses of passwords would be free otherwise. */
+  /** Charges a client that disconnects early: otherwise password guesses would be free. */
   abort(): unknown {
     return this.#end(() => [])
   }
@@ -86,8 +86,8 @@ export class RequestAccount<Native extends object> implements Hold {
   }
 
   /**
-   * A request that was given back costs nothing later either, and one that a policy in shadow would
-   * have denied would have had no cost.
+   * A refunded request stays free later, and a request that a shadow policy would have denied would
+   * have cost nothing.
    */
   #chargeLate(): unknown {
     const { shadow } = this.#found.decision
@@ -117,7 +117,7 @@ export class RequestAccount<Native extends object> implements Hold {
     )
   }
 
-  /** Asks a function of the user's. Without an answer it reports that, and the charge is kept. */
+  /** Calls a user function. Without a boolean result, reports that and keeps the charge. */
   #answerOf(
     { option, ask }: PolicySettlement<Native>,
     status: number,
@@ -125,13 +125,13 @@ export class RequestAccount<Native extends object> implements Hold {
     const { report } = this.#setup
     const { native } = this.#found.context
     const keep = (how: string): undefined => {
-      const detail = `it must answer true or false, but ${how}; the charge was kept`
+      const detail = `it must return true or false, but it ${how}; the charge was kept`
       report('SLUICE_ANSWER_INVALID', option, detail)
     }
     const threw = (error: unknown): undefined =>
       keep(`threw ${error instanceof Error ? `a ${error.name}` : quote(error)}`)
     const accept = (answer: unknown): boolean | undefined =>
-      typeof answer === 'boolean' ? answer : keep(`answered ${quote(answer)}`)
+      typeof answer === 'boolean' ? answer : keep(`returned ${quote(answer)}`)
     return caught(() => andThen(ask(native, { status }), accept), threw)
   }
 
@@ -147,12 +147,12 @@ export class RequestAccount<Native extends object> implements Hold {
     }
     if (hasUnits(policy)) return
     const legal =
-      'the name of a policy with units to charge, and neither one that counts requests in flight nor a penalty'
+      'the name of a policy with units to charge: not a penalty, and not one that counts requests in flight'
     throw invalid({ option: 'the policy of charge()' }, name, legal)
   }
 }
 
-/** Leases end, and a penalty counts denials: neither has units that could be charged. */
+/** Leases end, and penalties count denials: neither has units to charge. */
 function hasUnits(policy: Policy): boolean {
   return algorithmOf(policy).counts === 'units'
 }
@@ -162,7 +162,7 @@ export function mayRefund<Native extends object>({ decision, checks }: Found<Nat
   return checks.some(({ bound }) => bound.settlement !== undefined)
 }
 
-/** Gives back all that a request took, if no retry has passed on it. No caller waits for that. */
+/** Gives back all that a request took, unless a retry has used it. No caller waits for this. */
 export function giveBack<Native extends object>(
   { decision, budgets, mayGiveBack = () => true }: Found<Native>,
   limiter: CheckLimiter,

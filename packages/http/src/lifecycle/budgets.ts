@@ -9,21 +9,22 @@ function budgetsOf(byPolicy: ReadonlyMap<string, Reservation>): RequestBudgets {
     of(policy) {
       const found = byPolicy.get(policy ?? (all.length === 1 ? (names[0] ?? '') : ''))
       if (found) return found
-      const asked = policy === undefined ? 'no policy, of several budgets' : quote(policy)
+      const asked =
+        policy === undefined ? 'no policy, but there are several budgets' : quote(policy)
       throw new SluiceError(
         'SLUICE_POLICY_UNKNOWN',
         `spend() or budget() names ${asked}; the policies with reserve are ${names.join(', ')}`,
       )
     },
     finish: () => Promise.all(all.map((budget) => budget.settle())),
-    // The signals abort too, so that work for a client that has left can stop.
+    // The signals abort too, so that work for a disconnected client can stop.
     abort: () => Promise.all(all.map((budget) => budget.cancel())),
   }
 }
 
 /**
- * Returns the function that decides requests of policies with `reserve`; `undefined` without such
- * policies. Policies whose units come from one function, or are one number, have one budget.
+ * Returns the function that decides requests with `reserve` policies; `undefined` if there are
+ * none. Policies whose units come from the same function, or are the same number, share a budget.
  */
 export function reserving<Native extends object>(
   limiter: CheckLimiter,

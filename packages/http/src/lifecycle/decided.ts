@@ -15,8 +15,8 @@ import { type AccountSetup, RequestAccount } from './account.ts'
 import type { Found } from './found.ts'
 
 /**
- * One request as it was decided, through all later stages, and for the application. Own properties
- * are those that loggers shall print.
+ * One decided request, for all later stages and for the application. Only properties that loggers
+ * should print are own properties.
  */
 export class Decided<Native extends object> implements RequestDecision {
   readonly allowed: boolean
@@ -68,7 +68,7 @@ export class Decided<Native extends object> implements RequestDecision {
     return this.#fields
   }
 
-  /** Made when it is needed: requests without a charge pay almost nothing. */
+  /** Created on demand: requests without a charge cost almost nothing. */
   get account(): RequestAccount<Native> {
     this.#account ??= new RequestAccount(this.#setup, this.#found)
     return this.#account
@@ -100,14 +100,14 @@ export class Decided<Native extends object> implements RequestDecision {
   }
 
   async reset(): Promise<boolean> {
-    // A penalty may have been asked in a form that counts no strikes.
+    // A penalty may have been checked in a form that counts no strikes.
     return this.#setup.limiter.resetChecks(
       this.#found.checks.map((check) => ({ ...check, policy: check.bound.policy })),
     )
   }
 }
 
-/** The checks that were asked for a decision, those of policies in shadow too. */
+/** The checks behind a decision, including those of shadow policies. */
 export function checksOf(decision: RequestDecision): readonly PolicyCheck<object>[] {
   return decision instanceof Decided ? decision.found.checks : []
 }

@@ -1,8 +1,8 @@
 import type { Hold } from '../request/passage.ts'
 
-/** A request that waits. The end of its response ends the wait, and the request ends with it. */
+/** A waiting request. If its response ends, the wait ends, and the request does not continue. */
 interface DelayedRequest extends Hold {
-  /** Returns whether the request continues. Never rejects. */
+  /** Resolves to whether the request continues. Never rejects. */
   readonly turn: Promise<boolean>
 }
 
@@ -27,8 +27,8 @@ export class DelayQueue {
     this.#waiting += 1
     let end: ((goesOn: boolean) => void) | undefined
     const turn = new Promise<boolean>((resolve) => {
-      // Not unref'ed: nearly always an open connection keeps the process alive anyway, and without
-      // one (Fastify's inject, serverless platforms) the request would go unanswered.
+      // Not unref'ed: an open connection usually keeps the process alive anyway, and without one
+      // (Fastify's inject, serverless platforms) the request would go unanswered.
       const timer = setTimeout(() => end?.(true), delayMs)
       end = (goesOn) => {
         end = undefined

@@ -3,23 +3,23 @@ import type { PolicyCheck } from '../options/bound-policy.ts'
 import type { RequestContext } from '../request/context.ts'
 import type { Hold } from '../request/passage.ts'
 
-/** A request, and what was asked and decided for it. */
+/** A request with its checks and its decision. */
 export interface Found<Native extends object> {
   readonly context: RequestContext<Native>
   readonly decision: Decision
-  /** All that was asked, those in shadow too. */
+  /** All checks, including those in shadow. */
   readonly checks: readonly PolicyCheck<Native>[]
-  /** Asked once, before anything of it is given back. @default true */
+  /** Called once, before anything is given back. @default true */
   readonly mayGiveBack?: (() => MaybePromise<boolean>) | undefined
-  /** The units that are held for the request, if a policy has `reserve`. */
+  /** The units held for the request, if a policy has `reserve`. */
   readonly budgets?: RequestBudgets | undefined
-  /** The time that the decision took, if it is observed. */
+  /** The duration of the decision, if observed. */
   readonly timing?: DecisionTiming | undefined
 }
 
-/** The budgets of one request, settled when its response is over. */
+/** The budgets of one request, settled when its response ends. */
 export interface RequestBudgets extends Hold {
-  /** @throws SluiceError when there is no such budget, or none is named of several */
+  /** @throws SluiceError if there is no such budget, or there are several and none is named */
   of(policy: string | undefined): Reservation
 }
 

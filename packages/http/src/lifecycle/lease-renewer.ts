@@ -3,7 +3,7 @@ import { algorithmOf } from '@sluice/core/backend'
 import type { Hold } from '../request/passage.ts'
 import { UnderWay, type UnderWayEntry } from './under-way.ts'
 
-/** Renewed this often while a lease runs, so that one renewal may fail. */
+/** Renewals per lease time, so that one of them may fail. */
 const renewalsPerLease = 3
 
 interface Lease extends UnderWayEntry {
@@ -11,10 +11,10 @@ interface Lease extends UnderWayEntry {
 }
 
 /**
- * Renews the leases of all requests by one timer, and releases each with its response. `undefined`
- * where no policy lends anything.
- * @returns a function that keeps the leases of a decision until its response is over; its result is
- * `undefined` when there are none
+ * Renews the leases of all requests with one timer, and releases each with its response.
+ * `undefined` if no policy has leases.
+ * @returns a function that keeps the leases of a decision until its response ends; it returns
+ * `undefined` if there are none
  */
 export function leaseKeeper(
   limiter: Limiter,
@@ -27,7 +27,7 @@ export function leaseKeeper(
   let timer: ReturnType<typeof setInterval> | undefined
   let isRenewing = false
 
-  /** A store that is slower than the timer must not be asked more and more. */
+  /** A store that is slower than the timer must not accumulate calls. */
   async function renew(): Promise<void> {
     if (isRenewing) return
     isRenewing = true
@@ -48,7 +48,7 @@ export function leaseKeeper(
   }
 
   return (decision) => {
-    // Leases of a policy in shadow may be known later.
+    // Leases of a shadow policy may arrive later.
     const lends =
       decision.shadow !== undefined ||
       decision.outcomes.some(({ policy, receipt }) => receipt && countsLeases(policy))
@@ -57,7 +57,7 @@ export function leaseKeeper(
     kept.add(lease)
     if (timer === undefined) {
       timer = setInterval(renew, Math.min(periodMs, maxTimerMs))
-      // A lease that its process leaves behind runs out. Timers of other runtimes are numbers.
+      // A lease left behind by its process expires. In other runtimes timers are numbers.
       timer.unref?.()
     }
     const release = () => end(lease)

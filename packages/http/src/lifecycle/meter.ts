@@ -21,7 +21,7 @@ export interface MeterOptions {
   readonly onEnd?: 'abort' | 'pause' | undefined
 }
 
-/** In ms: units may come back a little later than they were promised. */
+/** In ms: units may return a little later than announced. */
 const shortestWaitMs = 20
 
 /**
@@ -58,12 +58,12 @@ export function meter(
     if (mode === 'pause') await waitFor(units, budget, stop.signal)
     else if (budget.left < units && budget.step > 0) await budget.more(units - budget.left)
     if (!stop.signal.aborted && budget.spend(units)) return
-    const message = `a chunk costs ${units} units, but the budget ended with ${budget.left}`
+    const message = `a chunk costs ${units} units, but the budget has only ${budget.left} left`
     throw new SluiceError('SLUICE_BUDGET_ENDED', message)
   }
   if ('getReader' in stream) return webMeter(stream, pay, stop)
   if ('pipe' in stream) return nodeMeter(stream, pay, stop)
-  const legal = 'a ReadableStream, or a Readable of Node'
+  const legal = 'a ReadableStream, or a Node Readable'
   throw invalid({ option: 'the stream of meter()' }, stream, legal)
 }
 
@@ -91,7 +91,7 @@ function webMeter(stream: ReadableStream, pay: Pay, stop: AbortController): Read
     try {
       await pay(value)
     } catch (error) {
-      void cancel(error).catch(() => undefined) // The reader receives the error that matters.
+      void cancel(error).catch(() => undefined) // The reader receives the relevant error.
       throw error
     }
     controller.enqueue(value)
@@ -100,7 +100,7 @@ function webMeter(stream: ReadableStream, pay: Pay, stop: AbortController): Read
 }
 
 function nodeMeter(stream: Readable, pay: Pay, stop: AbortController): Readable {
-  // Not imported: other runtimes have no streams of Node.
+  // Not imported: other runtimes have no Node streams.
   const { pipeline, Transform } = globalThis.process.getBuiltinModule('node:stream')
   const metered = new Transform({
     objectMode: true,

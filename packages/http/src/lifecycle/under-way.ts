@@ -1,15 +1,16 @@
-/** Something that begins and ends with a request. */
+/** Something that starts and ends with a request. */
 export interface UnderWayEntry {
-  /** Its index in the list that it is in; -1: it is in none. */
+  /** Its index in its list; -1 if it is in none. */
   index: number
 }
 
 /**
- * The entries of the requests that are under way now.
+ * The entries of all requests in progress.
  *
- * No Set, on purpose: with an add and a delete for each request, a Set is rebuilt again and again.
- * Its old tables refer to the new ones, and those in V8's old space keep them alive, so that young
- * collections keep garbage. With 64 entries a request costs 1.2 µs in a Set, and 0.2 µs here.
+ * Deliberately not a Set: with an add and a delete per request, a Set is rebuilt again and again.
+ * Its old tables refer to the new ones, and tables in V8's old space keep them alive, so that
+ * young-generation collections retain garbage. With 64 entries a request costs 1.2 µs in a Set and
+ * 0.2 µs here.
  */
 export class UnderWay<Entry extends UnderWayEntry> {
   readonly #entries: Entry[] = []
@@ -35,7 +36,7 @@ export class UnderWay<Entry extends UnderWayEntry> {
     return true
   }
 
-  /** Returns the current entries; requests that end meanwhile change nothing. */
+  /** Returns a snapshot of the entries, which requests that end meanwhile do not change. */
   entries(): readonly Entry[] {
     return [...this.#entries]
   }

@@ -20,10 +20,10 @@ class AdaptiveTable extends SignalTable {
 
 export interface AdaptiveOptions extends OptionsOf<AdaptiveTable> {}
 
-/** One change takes half of the limit at most, and a twentieth at least, to have an effect. */
+/** One step lowers the limit by at most a half, and by at least a twentieth, to have an effect. */
 const steepest = 0.5
 const gentlest = 0.95
-/** One step grows the limit by a tenth of itself, and a twentieth of the range, at most. */
+/** One step raises the limit by at most a tenth of itself, and a twentieth of the range. */
 const stepsUp = 20
 const growth = 0.1
 
@@ -31,7 +31,7 @@ const growth = 0.1
 export interface AdaptiveLimit extends LimitSource {
   readonly kind: 'adaptive(…)'
   readonly declared: number
-  /** The limit now, for metrics. */
+  /** The current limit, for metrics. */
   readonly current: number
   find(native: unknown, report: Report): FoundLimit
 }
@@ -42,7 +42,7 @@ export interface AdaptiveLimit extends LimitSource {
  * refuses below `max` is answered 503, since the fault is not the client's.
  * @example
  * rateLimit({ window: '1m', limit: adaptive({ signal: eventLoopDelay(), min: 100, max: 1_000 }) })
- * @throws SluiceError when an option is unknown, missing or out of range
+ * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function adaptive(options: AdaptiveOptions): AdaptiveLimit {
   const settings = objectOption(new AdaptiveTable())(options, 'adaptive')
@@ -59,7 +59,7 @@ export function adaptive(options: AdaptiveOptions): AdaptiveLimit {
     return current !== before
   })
 
-  /** Between low and high it stays: a limit within the band cannot begin to swing. */
+  /** Between low and high the limit stays, so that it does not oscillate. */
   function next(value: number, idleMs: number): number {
     const { low, high, smoothingMs } = signal
     if (value > high) {
@@ -68,7 +68,7 @@ export function adaptive(options: AdaptiveOptions): AdaptiveLimit {
       return Math.max(min, Math.floor(current * share))
     }
     if (value >= low) return current
-    // Without requests, nothing was overloaded either.
+    // Without requests, nothing was overloaded.
     const steps = Math.max(1, Math.floor(idleMs / smoothingMs))
     let limit = current
     for (let step = 0; step < steps && limit < max; step += 1) {

@@ -14,15 +14,15 @@ class CpuTable {
 /** Options of `cpu`. */
 export interface CpuOptions extends OptionsOf<CpuTable> {}
 
-/** Several limits may share a signal: one that asks shortly after another gets the same value. */
+/** Several limits may share a signal: a second read shortly after the first gets the same value. */
 const shortestMs = 250
 
-/** Period of the samples of the event loop, in ms. */
+/** Sampling period of the event loop, in ms. */
 const resolutionMs = 20
 
 /**
- * The delay of the event loop of this process against its plan, on average since it
- * was asked last, in ms. It is measured from the first request on. Low is 20, high 70.
+ * The average delay of this process's event loop since the last read, in ms. It is measured from
+ * the first request on. Low is 20, high 70.
  */
 export function eventLoopDelay(): Signal {
   let histogram: ReturnType<typeof monitorEventLoopDelay> | undefined
@@ -30,13 +30,13 @@ export function eventLoopDelay(): Signal {
 
   const sample = sinceLast((elapsedMs) => {
     if (!histogram) {
-      // Not imported, so that this file loads where there is no Node.
+      // Not imported, so that this file loads without Node.
       const hooks = globalThis.process.getBuiltinModule('node:perf_hooks')
       histogram = hooks.monitorEventLoopDelay({ resolution: resolutionMs })
       histogram.enable()
       return undefined
     }
-    // Not reset: after that it does not see the next delay.
+    // Not reset: a reset would miss the next delay.
     const { count } = histogram
     const sum = count === 0 ? 0 : (histogram.mean * count) / 1e6
     const ticks = count - seen.count
@@ -49,8 +49,8 @@ export function eventLoopDelay(): Signal {
 }
 
 /**
- * The share of time in which the event loop of this process had something to do, since it was asked
- * last: 0 to 1. Low is 0.7, high 0.9.
+ * The share of time in which this process's event loop was busy since the last read: 0 to 1. Low is
+ * 0.7, high 0.9.
  */
 export function eventLoopUtilization(): Signal {
   let last: EventLoopUtilization | undefined
@@ -64,10 +64,10 @@ export function eventLoopUtilization(): Signal {
 }
 
 /**
- * The CPU time of this process since it was asked last, as a share of one core (or of `cores`): 1
- * is all of it. It can be more, since Node has other threads than that of JavaScript. Low is 0.7,
- * high 0.9.
- * @throws SluiceError when `cores` is no number above 0
+ * The CPU time of this process since the last read, as a share of one core (or of `cores`): 1 is
+ * full use. It can exceed 1, since Node has further threads besides JavaScript's. Low is 0.7, high
+ * 0.9.
+ * @throws SluiceError if `cores` is not a number above 0
  */
 export function cpu(options: CpuOptions = {}): Signal {
   const { cores } = objectOption(new CpuTable())(options, 'cpu')

@@ -42,7 +42,7 @@ class RuleTable {
   limit: RequiredOption<LimitValue> = limitOf
 }
 
-/** A limit for a part of the week. */
+/** A limit for part of the week. */
 export interface ScheduleRule extends OptionsOf<RuleTable> {}
 
 type Rule = SettingsOf<RuleTable>
@@ -68,15 +68,15 @@ export interface ScheduleOptions extends OptionsOf<ScheduleTable> {}
 const minuteMs = 60_000
 
 /**
- * A limit that depends on the time of day, as clocks show it in one zone, summer time included. It
- * is looked up once a minute.
+ * A limit that depends on the local time in one time zone, including daylight saving time. It is
+ * looked up once a minute.
  * @example
  * limit: schedule({
  *   timeZone: 'Europe/Berlin',
  *   default: 100,
  *   rules: [{ days: ['mon', 'tue', 'wed', 'thu', 'fri'], from: '09:00', to: '18:00', limit: 50 }],
  * })
- * @throws SluiceError when the zone does not exist, or a rule is wrong
+ * @throws SluiceError if the zone does not exist or a rule is wrong
  */
 export function schedule(options: ScheduleOptions): LimitSource {
   const settings = objectOption(new ScheduleTable())(options, 'schedule')
@@ -100,27 +100,27 @@ export function schedule(options: ScheduleOptions): LimitSource {
   return { kind: 'schedule(…)', declared, largest, find }
 }
 
-/** Times of one form have the order of their texts. */
+/** Times in this format sort as strings. */
 function applies({ days, from, to }: Rule, today: number, time: string): boolean {
   const begins = (day: number) => days.some((name) => name === names[day % 7])
   if (from < to) return begins(today) && from <= time && time < to
   return (begins(today) && from <= time) || (begins(today + 6) && time < to)
 }
 
-/** @throws SluiceError that names the rule, when a day or a time is wrong, or no time is left */
+/** @throws SluiceError that names the rule, if a day or time is wrong, or it never applies */
 function ruleOf(written: ScheduleRule, where: string): Rule {
   const rule = objectOption(new RuleTable())(written, where)
   const { days, from, to } = written
   if (days === undefined && from === undefined && to === undefined) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
-      `${where} would always apply: give it days, or from and to; use schedule.default for a limit that always applies`,
+      `${where} would always apply: set days, or from and to; use schedule.default for a limit that always applies`,
     )
   }
   if (rule.from !== rule.to) return rule
   throw new SluiceError(
     'SLUICE_OPTION_INVALID',
-    `${where}: from and to are both '${rule.from}', which leaves nothing; for a whole day leave both out`,
+    `${where}: from and to are both '${rule.from}', which leaves no time; for a whole day, omit both`,
   )
 }
 
@@ -129,14 +129,14 @@ function limitOf(limit: LimitValue, option: string): LimitValue {
   throw invalid({ option, code: 'SLUICE_LIMIT_INVALID' }, limit, 'a whole number ≥ 0, or unlimited')
 }
 
-/** The clocks of a zone: offsets such as +01:00 are no zones in Node 20. */
+/** Returns a time zone's clock. In Node 20, offsets such as +01:00 are not time zones. */
 function clockOf(timeZone: unknown, option: string): Intl.DateTimeFormat {
   const time = { weekday: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const
   if (typeof timeZone === 'string' && /^[A-Za-z][\w+/-]*$/.test(timeZone)) {
     try {
       return new Intl.DateTimeFormat('en-US', { timeZone, ...time })
     } catch {
-      // An unknown zone is refused below.
+      // An unknown zone is rejected below.
     }
   }
   const legal = `the IANA name of a time zone, such as 'Europe/Berlin', 'America/New_York' or 'UTC'`

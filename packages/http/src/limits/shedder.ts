@@ -38,13 +38,13 @@ class ShedTable<Native> extends SignalTable {
     option,
   ) => {
     if (typeof priority === 'function') return priority
-    throw invalid({ option }, priority, 'a function that finds the class of a request')
+    throw invalid({ option }, priority, 'a function that returns the class of a request')
   }
-  /** Wait sent to refused clients, and shortest time that a class is refused. @default '5s' */
+  /** Wait sent to refused clients, and minimum time for which a class is refused. @default '5s' */
   retryAfter?: Option<Duration, number> = durationOption('5s', durationMs)
 }
 
-/** Options for refusing the less important requests under pressure. */
+/** Options for refusing less important requests under load. */
 export interface ShedOptions<Native> extends OptionsOf<ShedTable<Native>> {}
 
 export type ShedSettings<Native> = SettingsOf<ShedTable<Native>>
@@ -58,19 +58,19 @@ export function shedSettings<Native>(
 
 export interface LoadShedder<Native> {
   readonly refusal: Decision
-  /** Returns whether a request is of a class that is refused now. */
+  /** Returns whether a request belongs to a class that is being refused. */
   refuses(native: Native, report: Report): MaybePromise<boolean>
 }
 
 /**
- * Refuses classes of requests while a signal shows too much load. The range from `low` to `high`
- * has even steps. At each step that the average reaches, one more class is refused. When the
- * average falls below the step before, one class fewer is refused.
- * @throws SluiceError when the marks of the signal are wrong
+ * Refuses classes of requests while a signal shows too much load. The range from `low` to `high` is
+ * divided into even steps. At each step that the average reaches, one more class is refused. When
+ * the average falls below the previous step, one class fewer is refused.
+ * @throws SluiceError if the signal's thresholds are wrong
  */
 export function loadShedder<Native>(settings: ShedSettings<Native>): LoadShedder<Native> {
   const { classes, priority, retryAfter: retryAfterMs } = settings
-  /** Number of classes that are refused now. */
+  /** Number of classes that are being refused. */
   let refused = 0
   let changedMs = 0
   const signal = smoothed(settings, { where: 'shed' }, follow)
@@ -82,7 +82,7 @@ export function loadShedder<Native>(settings: ShedSettings<Native>): LoadShedder
     const before = refused
     if (refused < steps && pressure >= refused + 1) refused += 1
     else if (nowMs < changedMs || nowMs >= changedMs + retryAfterMs) {
-      // After a pause there are no clients that would all come back at once.
+      // After a pause there are no clients that would return all at once.
       const isIdle = idleMs >= Math.max(smoothingMs, retryAfterMs)
       const fewest = isIdle ? 0 : Math.max(0, before - 1)
       while (refused > fewest && pressure < refused - 1) refused -= 1
@@ -99,7 +99,7 @@ export function loadShedder<Native>(settings: ShedSettings<Native>): LoadShedder
     report(
       'SLUICE_PRIORITY_UNKNOWN',
       'shed.priority',
-      `there is no class ${quote(found)}; '${classes[0]}' stood in. Have the function yield one of shed.classes`,
+      `there is no class ${quote(found)}; '${classes[0]}' was used. Return one of shed.classes`,
     )
     return 0
   }

@@ -15,19 +15,19 @@ import {
 } from '@sluice/core'
 import { caught, type Report } from '../request/user-functions.ts'
 
-/** A number that tells how busy the process, or a dependency, is: the higher, the busier. */
+/** A measure of how busy the process or a dependency is: the higher, the busier. */
 export interface Signal {
-  /** The user's name for it. */
+  /** Its name in the options. */
   readonly name: string
-  /** Below it there is room for more. */
+  /** Below this value there is room for more. */
   readonly low: number
-  /** Above it there is too much to do. */
+  /** Above this value there is too much load. */
   readonly high: number
-  /** A number ≥ 0; `undefined`: not known yet. */
+  /** Returns a number ≥ 0; `undefined` if not known yet. */
   sample(): MaybePromise<number | undefined>
 }
 
-/** A signal, and the way it is watched. */
+/** A signal and how to sample it. */
 export class SignalTable {
   /**
    * `eventLoopDelay()`, `eventLoopUtilization()`, `cpu()`, or, with `low` and `high`, a function
@@ -36,7 +36,7 @@ export class SignalTable {
   signal: RequiredOption<Signal | (() => MaybePromise<number>)> = (signal, option) => {
     if (isSignal(signal) || typeof signal === 'function') return signal
     const legal =
-      'eventLoopDelay(), eventLoopUtilization(), cpu() or a function that finds a number'
+      'eventLoopDelay(), eventLoopUtilization(), cpu() or a function that returns a number'
     throw invalid({ option }, signal, legal)
   }
   /** Signal value below which there is room for more: a number ≥ 0. @default the signal's own */
@@ -46,8 +46,8 @@ export class SignalTable {
   /** Shortest time between two samples. Only requests trigger a sample. @default '1s' */
   interval?: Option<Duration, number> = durationOption('1s', durationMs)
   /**
-   * Time over which older values fade from the average of the signal. Changes are at least this far
-   * apart, so that each takes effect before the next.
+   * Time constant of the signal's moving average. Changes are at least this far apart, so that each
+   * takes effect before the next.
    * @default three intervals
    */
   smoothing?: Option<Duration> = checkedElsewhere
@@ -62,37 +62,36 @@ function isSignal(signal: unknown): signal is Signal {
 function threshold(value: unknown, option: string): number {
   if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value
   const legal =
-    'a number ≥ 0 in the unit of the signal, which a function needs; eventLoopDelay(), eventLoopUtilization() and cpu() have one'
+    'a number ≥ 0 in the unit of the signal (only eventLoopDelay(), eventLoopUtilization() and cpu() have a default)'
   throw invalid({ option }, value, legal)
 }
 
 export interface Reading {
-  /** The average, in which older values have faded. */
+  /** The moving average. */
   readonly value: number
   readonly nowMs: number
   /** Time without requests before the sample, in ms. */
   readonly idleMs: number
 }
 
-/** After so many intervals without an answer it is said so. */
+/** Number of intervals without a value after which this is reported. */
 const patience = 10
 
 export interface SmoothedSignal {
   readonly low: number
   readonly high: number
   readonly smoothingMs: number
-  /** Asks the signal, where that is due. */
+  /** Reads the signal, if that is due. */
   refresh(report: Report): void
 }
 
 /**
- * A signal that is asked when requests come and its interval has passed, by no timer, and never
- * again before it has answered. It is averaged over time, so that one garbage collection is no
- * overload.
- * @param owner the user's name for the owner of the options, and the number that tells it from
- * others
- * @param onReading called with every reading, once the last change has had time to show. It
- * returns whether it changed something: earlier samples say nothing of the effect
+ * Samples a signal when a request arrives and the interval has passed. It uses no timer, and never
+ * reads again before the last read has finished. Values are averaged over time, so that one garbage
+ * collection is not an overload.
+ * @param owner the name of the options in messages, and a number that makes it unique
+ * @param onReading called with every reading, once the last change has had time to take effect. It
+ * returns whether it changed something: earlier samples do not show the effect
  */
 export function smoothed(
   settings: SettingsOf<SignalTable>,
@@ -114,7 +113,7 @@ export function smoothed(
   let refreshedMs = 0
   let isPending = false
   let isOverdue = false
-  /** For one smoothing time from here on, readings are averaged, and not passed on. */
+  /** Start of a time constant in which readings are averaged but not reported. */
   let heldFromMs: number | undefined
 
   function sample(at: Omit<Reading, 'value'>, report: Report): void {
@@ -136,10 +135,10 @@ export function smoothed(
   }
 
   function take(found: unknown, { nowMs, idleMs }: Omit<Reading, 'value'>, report: Report): void {
-    // A signal of ours may not know yet.
+    // A built-in signal may have no value yet.
     if (found === undefined && own) return
     if (typeof found !== 'number' || !Number.isFinite(found) || found < 0) {
-      reject(`must yield a number ≥ 0, but yielded ${quote(found)}`, report)
+      reject(`must return a number ≥ 0, but returned ${quote(found)}`, report)
       return
     }
     const value = averaged(found, nowMs)
@@ -147,14 +146,14 @@ export function smoothed(
     averageMs = nowMs
     heldFromMs ??= nowMs
     const heldMs = nowMs - heldFromMs
-    // A clock that was set back must not put off the end of it.
+    // A clock that was set back must not postpone its end.
     if (heldMs >= 0 && heldMs < smoothingMs) return
     if (!onReading({ value, nowMs, idleMs })) return
     average = undefined
     heldFromMs = nowMs
   }
 
-  /** Weighted by time, so that it does not matter how often there were requests to ask on. */
+  /** Weighted by time, so that the rate of requests does not matter. */
   function averaged(found: number, nowMs: number): number {
     if (average === undefined) return found
     const elapsedMs = Math.max(0, nowMs - averageMs)
@@ -164,14 +163,14 @@ export function smoothed(
   function complain(elapsedMs: number, report: Report): void {
     if (isOverdue || elapsedMs < patience * intervalMs) return
     isOverdue = true
-    reject(`has not answered for ${elapsedMs} ms, and is not asked again before it has`, report)
+    reject(`has not returned for ${elapsedMs} ms, and is not called again until it does`, report)
   }
 
   function reject(reason: string, report: Report): void {
     report(
       'SLUICE_SIGNAL_INVALID',
       `signal ${signal.name || 'a function'} of ${label}`,
-      `${reason}; all stays as it is meanwhile. Mend the function, or have it yield its last number`,
+      `${reason}; limits stay as they are until then. Fix the function, or return the last value`,
     )
   }
 
@@ -184,7 +183,7 @@ export function smoothed(
       const idleMs = nowMs - refreshedMs
       refreshedMs = nowMs
       const elapsedMs = nowMs - sampledMs
-      // A clock that was set back would hold up the next sample for as long.
+      // A clock that was set back would delay the next sample.
       if (elapsedMs >= 0 && elapsedMs < intervalMs) return
       if (isPending) complain(elapsedMs, report)
       else sample({ nowMs, idleMs: Math.max(0, idleMs) }, report)

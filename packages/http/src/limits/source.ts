@@ -11,22 +11,22 @@ import {
 import type { HttpRequest } from '../request/exchange.ts'
 import type { PerRequest, Report } from '../request/user-functions.ts'
 
-/** A limit as a function of the request yields it. */
+/** A limit as returned by a function of the request. */
 export type LimitValue = number | typeof unlimited
 
-/** A limit, or a way to find it: a function, `tiers(…)`, `schedule(…)` or `adaptive(…)`. */
+/** A limit, or a source of limits: a function, `tiers(…)`, `schedule(…)` or `adaptive(…)`. */
 export type LimitOption<Native> = PerRequest<Native, LimitValue> | LimitSource<Native>
 
 /**
- * The limit found for a request. `reduced`: the limit is lower than in quiet times. 'default': no
- * limit was found, so the declared default of the policy is used. That is reported already.
+ * The limit for a request. `reduced`: it is lower than in quiet times. 'default': no limit was
+ * found, so the policy's default is used; this is already reported.
  */
 export type FoundLimit = LimitFound | 'default'
 
 interface LimitFound {
   readonly value: LimitValue
   readonly reduced: boolean
-  /** Returns whether the policy is in shadow for the request. @default as the policy says */
+  /** True if the policy is in shadow mode for the request. @default as in the policy */
   readonly shadow?: boolean
 }
 
@@ -36,13 +36,13 @@ export type LimitFinder<Native> = (
   request: HttpRequest,
 ) => MaybePromise<FoundLimit>
 
-/** A limit that Sluice finds itself: `tiers`, `schedule`, `adaptive`. It has its own default. */
+/** A built-in source of limits: `tiers`, `schedule` or `adaptive`. It has its own default. */
 export interface LimitSource<Native = unknown> {
-  /** The user's name for it. */
+  /** Its name in the options. */
   readonly kind: string
-  /** `undefined`: it has no default, so the policy needs a `defaultLimit`. */
+  /** `undefined` if it has no default, so that the policy needs a `defaultLimit`. */
   readonly declared: LimitValue | undefined
-  /** The largest limit that stands in it. */
+  /** The largest limit in it. */
   readonly largest: number
   find(native: Native, report: Report, request: HttpRequest): MaybePromise<FoundLimit>
 }
@@ -51,7 +51,7 @@ export function isLimitSource<Native>(limit: unknown): limit is LimitSource<Nati
   return typeof limit === 'object' && limit !== null && 'declared' in limit && 'find' in limit
 }
 
-/** Returns whether a value may be a limit. The range of a window is for the policy to check. */
+/** Returns whether a value may be a limit. The policy checks the range of its window. */
 export function isLimitValue(value: unknown): value is LimitValue {
   return value === unlimited || isWholeNumber(value, { min: 0 })
 }
@@ -65,7 +65,7 @@ export function finderOf<Native>(limit: LimitOption<Native>): LimitFinder<Native
   return (native) => andThen(limit(native), unreduced)
 }
 
-/** The largest number among limits; `unlimited` is none. */
+/** Returns the largest number among limits, not counting `unlimited`. */
 export function largestOf(limits: readonly unknown[]): number {
   return limits.reduce<number>((largest, limit) => {
     if (isLimitSource(limit)) return Math.max(largest, limit.largest)
@@ -77,7 +77,7 @@ function unreduced(value: LimitValue): FoundLimit {
   return { value, reduced: false }
 }
 
-/** Checks that a limit has one default, where it needs one. @throws SluiceError with the fix */
+/** Checks that a limit has a default if it needs one. @throws SluiceError with the fix */
 export function checkDefault<Native>(
   limit: LimitOption<Native> | undefined,
   defaultLimit: number | undefined,
@@ -87,18 +87,18 @@ export function checkDefault<Native>(
   if (!isPerRequest(limit) || declaredBy(limit) !== undefined) {
     if (defaultLimit === undefined) return
     const reason = isSource
-      ? `beside ${limit.kind}, which has a default of its own`
+      ? `beside ${limit.kind}, which has its own default`
       : 'unless limit is a function'
     throw invalid({ option }, defaultLimit, `left out ${reason}`)
   }
   if (isWholeNumber(defaultLimit, { min: 0 })) return
   const legal = isSource
-    ? `a whole number ≥ 0 beside ${limit.kind} without a fixed default, or better: give it one, as in { …, default: 60 }`
-    : 'a whole number ≥ 0 beside a limit function, for when that yields none'
+    ? `a whole number ≥ 0 beside ${limit.kind} without a fixed default (or add one to it: { …, default: 60 })`
+    : 'a whole number ≥ 0 beside a limit function, for when the function returns no limit'
   throw invalid({ option, code: 'SLUICE_LIMIT_INVALID' }, defaultLimit, legal)
 }
 
-/** The limit that stands in a limit; `undefined` for a function, and a source without a default. */
+/** Returns the fixed limit; `undefined` for a function and for a source without a default. */
 export function declaredBy<Native>(limit: LimitOption<Native> | undefined): LimitValue | undefined {
   if (isLimitSource(limit)) return limit.declared
   return typeof limit === 'function' ? undefined : limit
@@ -110,13 +110,13 @@ export function isPerRequest<Native>(
   return typeof limit === 'function' || isLimitSource(limit)
 }
 
-/** @throws SluiceError when a limit of a source is too large for the window of its policy */
+/** @throws SluiceError if a source's limit is too large for the window of its policy */
 export function checkLargest<Native>(limit: LimitOption<Native> | undefined, policy: Policy): void {
   const { name, windowMs } = policy
   if (!isLimitSource(limit) || limit.largest <= maxUnits(policy)) return
   throw new SluiceError(
     'SLUICE_POLICY_RANGE',
-    `limit of '${name}': ${limit.kind} goes up to ${limit.largest}, but with a window of ${windowMs} ms it can be ` +
-      `${maxUnits(policy)} at most, to stay exact`,
+    `limit of '${name}': ${limit.kind} goes up to ${limit.largest}, but to stay exact with a window of ${windowMs} ms it can be ` +
+      `${maxUnits(policy)} at most`,
   )
 }

@@ -11,19 +11,19 @@ import {
   largestOf,
 } from './source.ts'
 
-/** Limits by tier. `default` is for clients without a tier, or with an unknown one. */
+/** Limits by tier. `default` applies to clients without a tier or with an unknown one. */
 export interface TierTable<Native> {
   readonly [tier: string]: LimitOption<Native>
 }
 
 /**
  * A limit for each tier of clients: whole numbers, `unlimited`, functions, `schedule(…)` or
- * `adaptive(…)`. A client that changes its tier keeps its counts.
+ * `adaptive(…)`. A client that changes tier keeps its counts.
  * @example
  * const limit = tiers({ free: 100, paid: 10_000, default: 60 }, (req) => req.user?.plan)
  * rateLimit({ limit, window: '1m', key: user((req) => req.user?.id) })
- * @param tierOf the tier of a request; nothing, or '', for those without one
- * @throws SluiceError when an entry of the table is no limit
+ * @param tierOf returns the tier of a request; nothing, or '', if there is none
+ * @throws SluiceError if an entry of the table is not a limit
  */
 export function tiers<Native>(
   table: TierTable<NoInfer<Native>>,
@@ -33,7 +33,7 @@ export function tiers<Native>(
   if (typeof tierOf !== 'function') {
     throw invalid({ option: 'tiers(table, tierOf)' }, tierOf, 'a function of the request')
   }
-  // A map, so that only what stands in the table is a tier, and 'toString' is none.
+  // A Map, so that only entries of the table are tiers, and 'toString' is not.
   const finders = new Map(Object.entries(table).map(([tier, limit]) => [tier, finderOf(limit)]))
   const otherwise = finders.get('default') ?? (() => 'default')
   const names = quote(Object.keys(table).join(', ')).slice(1, -1)
@@ -45,7 +45,7 @@ export function tiers<Native>(
     report(
       'SLUICE_TIER_UNKNOWN',
       `tiers of ${names}`,
-      `there is no tier ${quote(tier)}; the default stood in. Add it to the table, or have the function yield one that is there`,
+      `there is no tier ${quote(tier)}; the default was used. Add it to the table, or return an existing tier`,
     )
     return otherwise
   }

@@ -29,7 +29,7 @@ import { checkHttpOptions, SharedTable } from './option-table.ts'
 import { type HttpPolicyFields, type HttpPolicyOptions, optionsOf } from './options.ts'
 import { type PolicySettlement, settlementOf } from './settlement.ts'
 
-/** A policy that is bound to requests: it knows how a request becomes a check of it. */
+/** A policy bound to requests: it knows how to make a check from a request. */
 export interface BoundPolicy<Native> {
   readonly policy: Policy
   readonly key: KeyResolver<Native>
@@ -38,7 +38,7 @@ export interface BoundPolicy<Native> {
   readonly limitOf: LimitFinder<Native> | undefined
   readonly enforce: ((native: Native) => MaybePromise<boolean>) | undefined
   readonly settlement: PolicySettlement<Native> | undefined
-  /** The place where a private policy counts apart; `undefined`: the place of the guard. */
+  /** The place in which a private policy counts separately; `undefined` for the guard's place. */
   readonly scope: Scope | undefined
 }
 
@@ -46,24 +46,24 @@ export interface BoundPolicy<Native> {
 export interface LimitInForce {
   /** `Infinity` for `unlimited`. */
   readonly limit: number
-  /** Returns whether it is lower now than it would be in quiet times. @default false */
+  /** True if it is lower now than in quiet times. @default false */
   readonly reduced?: boolean
-  /** Returns whether the policy is in shadow for the request. @default as the policy says */
+  /** True if the policy is in shadow mode for the request. @default as in the policy */
   readonly shadow?: boolean
 }
 
-/** A check of a request, and the policy that it comes from. */
+/** A check of a request, and its policy. */
 export interface PolicyCheck<Native> extends Check, LimitInForce {
   readonly bound: BoundPolicy<Native>
   readonly scope: Scope
 }
 
-/** Returns whether a policy is in shadow for some requests at least. */
+/** Returns whether a policy is in shadow mode for at least some requests. */
 export function mayBeInShadow<Native>({ policy, enforce }: BoundPolicy<Native>): boolean {
   return policy.enforcedShare < 1 || enforce !== undefined
 }
 
-/** Checks what HTTP adds to the options of a policy; the rest is for core to check. */
+/** Checks the options that HTTP adds to a policy; core checks the rest. */
 export function checkPolicy<Native>(options: HttpPolicyOptions<Native>, where: string): void {
   knownFields(options, where || 'policy', optionsOf('policy'))
   const at = (field: string): string => (where ? `${where}.${field}` : field)
@@ -71,19 +71,18 @@ export function checkPolicy<Native>(options: HttpPolicyOptions<Native>, where: s
   checkDefault(options.limit, options.defaultLimit, at('defaultLimit'))
 }
 
-/** The options of a policy as core takes them; the default limit stands for a function's. */
+/** The options of a policy for core; the default limit replaces a limit function. */
 export function corePolicy<Native>(options: HttpPolicyOptions<Native>): PolicyOptions {
   const { key: _key, cost: _cost, defaultLimit = 0, enforce, reserve, ...rest } = options
   const { chargeWhen: _charge, refundWhen: _refund, ...others } = rest
   const limit = isPerRequest(rest.limit) ? (declaredBy(rest.limit) ?? defaultLimit) : rest.limit
   const core = { ...others, reserve: typeof reserve === 'function' || reserve }
   if (enforce === undefined) return { ...core, limit }
-  // With a function it is for every request to say, and core has to know only of a mode that
-  // contradicts it.
+  // With a function, each request decides, and core only needs to know a mode that contradicts it.
   return { ...core, limit, enforce: typeof enforce === 'function' ? { share: 1 } : enforce }
 }
 
-/** Joins a policy that core has checked with its HTTP options. */
+/** Joins a policy checked by core with its HTTP options. */
 export function bindPolicy<Native>(
   policy: Policy,
   { key, cost, reserve, limit, enforce, ...when }: Optional<HttpPolicyFields<Native>>,
@@ -103,7 +102,7 @@ export function bindPolicy<Native>(
   }
 }
 
-/** The cost to ask for: 1 for all but whole numbers ≥ 0, so that they never open the gate. */
+/** Returns the cost to check: 1 instead of an invalid one, so that mistakes bypass no limit. */
 export function validCost(
   cost: unknown,
   option: BoundPolicy<never>['costOption'],
@@ -113,12 +112,12 @@ export function validCost(
   report(
     'SLUICE_COST_INVALID',
     option,
-    `its function must yield a whole number ≥ 0, but yielded ${quote(cost)}; 1 stood in`,
+    `its function must return a whole number ≥ 0, but returned ${quote(cost)}; 1 was used`,
   )
   return 1
 }
 
-/** The limit in force: `Infinity` for `unlimited`, the default if none or a wrong one is found. */
+/** Returns the effective limit: `Infinity` for `unlimited`, the default for an invalid one. */
 export function validLimit(found: FoundLimit, policy: Policy, report: Report): LimitInForce {
   const { limit: otherwise, headroom, name } = policy
   if (found === 'default') return { limit: otherwise }
@@ -130,24 +129,24 @@ export function validLimit(found: FoundLimit, policy: Policy, report: Report): L
   report(
     'SLUICE_LIMIT_INVALID',
     `limit of '${name}'`,
-    `its function must yield a whole number from 0 to ${max}, or unlimited, but yielded ${quote(value)}; ` +
-      `defaultLimit (${otherwise}) stood in`,
+    `its function must return a whole number from 0 to ${max}, or unlimited, but returned ${quote(value)}; ` +
+      `defaultLimit (${otherwise}) was used`,
   )
   return { limit: otherwise }
 }
 
-/** Returns whether a policy is enforced for a request. Any other answer must not open the gate. */
+/** Returns whether a policy is enforced for a request. An invalid result counts as true. */
 export function validEnforcement(answer: unknown, { name }: Policy, report: Report): boolean {
   if (typeof answer === 'boolean') return answer
   report(
     'SLUICE_ANSWER_INVALID',
     `enforce of '${name}'`,
-    `its function must answer true or false, but answered ${quote(answer)}; the policy was enforced`,
+    `its function must return true or false, but returned ${quote(answer)}; the policy was enforced`,
   )
   return true
 }
 
-/** Fields of the only policy, allowed at the top level; key and cost are options there anyway. */
+/** Fields of a single policy, allowed at the top level; key and cost are options there anyway. */
 export const shorthandFields: readonly string[] = [...policyFields, 'defaultLimit']
 
 export function bringsPolicies(options: object): boolean {

@@ -3,7 +3,7 @@ import type { KeyResolver } from '../keys/resolver.ts'
 import type { LimitSource } from '../limits/source.ts'
 import type { FixedGuardOptions, GuardFields, NoPolicies, PolicyGuardOptions } from './options.ts'
 
-/** Code that a policy file names: a file holds data alone. */
+/** Code that a policy file refers to by name: the file contains only data. */
 export interface NamedCode<Native> {
   /**
    * Key resolvers by the names that policies use: `{ tenant: tenant((req) => req.tenant?.id) }`.
@@ -21,31 +21,31 @@ export interface NamedCode<Native> {
 // biome-ignore lint/suspicious/noExplicitAny: what it yields is checked where it is used
 export type NamedValue<Native> = ((native: Native, ...rest: any[]) => unknown) | LimitSource<Native>
 
-/** One set of policies, which never changes. */
+/** One immutable set of policies. */
 export interface PolicyVersion {
-  /** Tells one version from others, in every process. */
+  /** Identifies the version, in every process. */
   readonly id: string
   /** 'off': every request passes uncounted. */
   readonly kill: 'none' | 'shadow' | 'off'
   /**
-   * The options of a guard that this version stands for.
-   * @throws SluiceError when it names what the code does not give
+   * The guard options of this version.
+   * @throws SluiceError if it names something that the code does not provide
    */
   optionsFor<Native, Handler>(code: NamedCode<Native>): GuardFields<Native, Handler>
-  /** Makes something whose policies belong to this version. */
+  /** Runs a function whose policies then belong to this version. */
   collect<T>(make: () => T): T
 }
 
 /** A guard that changes with its policies. */
 export interface LiveGuard {
-  /** The code that the policies name. */
+  /** The code that the policies refer to. */
   readonly code: NamedCode<never>
-  /** The limiter of the version in force. */
+  /** The limiter of the current version. */
   readonly limiter: CheckLimiter
   /**
-   * Makes what the guard needs for a version, and changes nothing yet.
-   * @returns what puts the version in force
-   * @throws SluiceError when the guard cannot be made of it
+   * Prepares the guard for a version, without changing anything yet.
+   * @returns a function that applies the version
+   * @throws SluiceError if no guard can be created from it
    */
   prepare(version: PolicyVersion): () => void
 }
@@ -53,13 +53,13 @@ export interface LiveGuard {
 /** Policies that change at run time: the result of `openPolicies` of `@sluice/policies`. */
 export interface LivePolicies {
   /**
-   * Registers a guard, and puts the version in force into it at once.
-   * @throws SluiceError when the guard cannot be made of that version
+   * Registers a guard, and applies the current version to it at once.
+   * @throws SluiceError if no guard can be created from that version
    */
   attach(guard: LiveGuard): void
 }
 
-/** All fields of a guard's options whose policies change while the application runs. */
+/** All option fields of a guard whose policies change while the application runs. */
 export type LiveGuardFields<Native, Handler = never> = Omit<
   PolicyGuardOptions<Native, Handler>,
   keyof NoPolicies
@@ -70,8 +70,8 @@ export type LiveGuardFields<Native, Handler = never> = Omit<
   }
 
 /**
- * The options of a guard: settings, and policies. The policies are for all requests, for some
- * (`routes`), or change while the application runs. Beside a penalty there may be none.
+ * The options of a guard: settings and policies. The policies apply to all requests, to some
+ * (`routes`), or change while the application runs. With a penalty they may be omitted.
  */
 export type GuardOptions<Native, Handler = never> =
   | (FixedGuardOptions<Native, Handler> & Without<keyof NamedCode<Native>>)

@@ -5,16 +5,16 @@ interface NamedLimit {
   readonly place: string
 }
 
-/** By name: of policies in code, and of each version of a policy file. */
+/** Limits by policy name, from code and from each version of a policy file. */
 const inCode = processWide('@sluice/http/named-limits/1', () => new Map<string, NamedLimit>())
 const inVersions = new WeakMap<object, Map<string, NamedLimit>>()
 
 const maxNames = 1_000
 
 /**
- * Warns of a name that has another limit elsewhere. On a shared store the two are one count; if
- * each limiter has a memory store of its own, as in development, nobody notices. One place may make
- * limiters with several limits: in tests, or for tenants with stores of their own.
+ * Warns about a name that has another limit elsewhere. On a shared store both use one count; if
+ * each limiter has its own memory store, as in development, nobody notices. One place in the code
+ * may create limiters with several limits: in tests, or for tenants with their own stores.
  */
 export function noteNamedLimit({ name, limit }: Policy, where: string): void {
   const version = versionBeingMade()
@@ -30,12 +30,12 @@ export function noteNamedLimit({ name, limit }: Policy, where: string): void {
   if (first.limit === limit || first.place === place) return
   warnOnce(
     `the policy name '${name}' has two limits, ${first.limit} in ${first.place} and ${limit} in ${place}, but a name is one quota: on a shared ` +
-      `store, such as Redis, requests to one place use up the quota of the other. Use two names, or leave name out`,
+      `store, such as Redis, requests to one place use up the quota of the other. Use two names, or omit name`,
     'name with two limits',
   )
 }
 
-/** The line that called Sluice, such as `/srv/app.js:12:9`; `undefined` if the runtime hides it. */
+/** Returns the line that called Sluice, such as `/srv/app.js:12:9`; `undefined` if unavailable. */
 function callSite(): string | undefined {
   const before: unknown = Reflect.get(Error, 'stackTraceLimit')
   Reflect.set(Error, 'stackTraceLimit', 50)

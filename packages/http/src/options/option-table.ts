@@ -34,10 +34,10 @@ import type { PerRequest } from '../request/user-functions.ts'
 import type { Admission } from './admission.ts'
 import type { ResponseCondition } from './settlement.ts'
 
-/** The body of a refusal: a text, or an object that is sent as JSON. */
+/** The body of a refusal: a string, or an object that is sent as JSON. */
 export type Message = string | object
 
-/** The treatment of CORS preflights: they count as any other request, or pass uncounted. */
+/** Treatment of CORS preflights: they count like other requests, or pass uncounted. */
 export type Preflights = 'pass' | 'count'
 
 interface KeyedPenalty<Native> {
@@ -46,13 +46,14 @@ interface KeyedPenalty<Native> {
 }
 
 /**
- * A penalty of HTTP requests. It may block another identity than the one that the policies count.
+ * A penalty for HTTP requests. It may block a different identity from the one that the policies
+ * count.
  */
 export type GuardPenalty<Native> = (AutomaticPenalty | ManualPenalty) & KeyedPenalty<Native>
 
 const responseFunction = functionOption('a function of the request and its response')
 
-/** The options of policies that guards and routes have too. */
+/** The policy options that guards and routes have too. */
 export class SharedTable<Native> {
   /** Identifies the client to count: `user(fn)`, or a function of the request. @default ip() */
   key?: Option<KeyResolver<Native>> = (value, option) => {
@@ -72,7 +73,7 @@ export class SharedTable<Native> {
    */
   reserve?: Option<boolean | ((native: Native) => MaybePromise<number>)> = (value, option) => {
     if (['undefined', 'boolean', 'function'].includes(typeof value)) return value
-    throw invalid({ option }, value, 'true, or a function that finds the units')
+    throw invalid({ option }, value, 'true, or a function that returns the units')
   }
   /**
    * Limit to use if a limit function returns neither a whole number ≥ 0 nor `unlimited`. Required
@@ -100,9 +101,9 @@ export class SharedTable<Native> {
 
 /**
  * The options that HTTP adds to one list of policies. Functions may be async; their errors go to
- * the error handling of the framework.
+ * the framework's error handling.
  * @typeParam Native the framework's request
- * @typeParam Handler the function by which users of the framework reply
+ * @typeParam Handler the function with which the framework's users reply
  */
 export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
   /** Clients whose requests pass uncounted and without headers. @default nobody */
@@ -162,7 +163,7 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
    */
   admission?: Option<Admission<Native>> = (value, option) => {
     if (value === undefined || typeof Object(value).take === 'function') return value
-    throw invalid({ option }, value, 'what createAdmission({ queue, … }) makes')
+    throw invalid({ option }, value, 'the result of createAdmission({ queue, … })')
   }
   /** Returns true for requests that pass uncounted and without headers. @default none */
   skip?: Option<(native: Native) => MaybePromise<boolean>> = functionOption(
@@ -208,7 +209,7 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
   > = (value, option) => {
     const isMessage = ['undefined', 'string', 'object', 'function'].includes(typeof value)
     if (isMessage && value !== null) return value
-    throw invalid({ option }, value, 'a text, an object, or a function that finds one')
+    throw invalid({ option }, value, 'a string, an object, or a function that returns one')
   }
   /**
    * Status of a refused request, 400 to 599. Refusals that are not the client's fault are always
@@ -228,15 +229,15 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
 
 export type Settings<Native, Handler> = Omit<SettingsOf<GuardTable<Native, Handler>>, 'penalty'>
 
-/** Only one of each pair can be in force. */
+/** Only one of each pair can be set. */
 export const rivals = [
-  ['chargeWhen', 'refundWhen', 'since they may contradict each other: say all in one'],
+  ['chargeWhen', 'refundWhen', 'since they may contradict each other: use only one'],
   ['message', 'handler', 'since only one of them can reply: let the handler send the message'],
 ] as const
 
 /**
- * Checks the HTTP options of a guard or a policy, and fills in the defaults.
- * @param at the name of a field as the user writes it, for messages
+ * Checks the HTTP options of a guard or a policy, and fills in defaults.
+ * @param at returns the name of a field as the user writes it, for messages
  * @throws SluiceError that names the option, its value, the legal range and the fix
  */
 export function checkHttpOptions<Table extends object>(
@@ -249,7 +250,7 @@ export function checkHttpOptions<Table extends object>(
     if ([one, other].some((name) => Reflect.get(options, name) === undefined)) continue
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
-      `${at(one)} and ${at(other)} cannot stand together, ${reason}`,
+      `${at(one)} and ${at(other)} cannot be combined, ${reason}`,
     )
   }
   return settings
@@ -264,12 +265,12 @@ function dialects(value: readonly Dialect[] | undefined): readonly Dialect[] {
   }
 }
 
-/** Functions that make resolvers, and are none. */
+/** Functions that create resolvers but are not resolvers. */
 const factories: readonly { readonly name: string }[] = [
   ...[all, apiKey, bearer, firstOf, header, ip, route, tenant, user],
 ]
 
-/** Throws for an option that is no resolver, and for a factory of resolvers that was not called. */
+/** Throws for an option that is not a resolver, and for a resolver factory that was not called. */
 export function checkResolver(resolver: unknown, option: string): void {
   if (typeof resolver !== 'function') {
     throw invalid({ option }, resolver, 'a resolver such as apiKey(), or a function of the request')

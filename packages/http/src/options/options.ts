@@ -14,27 +14,27 @@ import {
 import type { LimitOption, LimitSource, LimitValue } from '../limits/source.ts'
 import { type GuardPenalty, GuardTable, SharedTable } from './option-table.ts'
 
-/** The fields of a policy of HTTP requests, whether or not they fit together. */
+/** All fields of a policy for HTTP requests, whether or not they fit together. */
 export interface HttpPolicyFields<Native>
   extends Omit<PolicyFields, 'limit' | 'enforce' | 'reserve'>,
     OptionsOf<SharedTable<Native>> {
   /**
    * Units that one key may take in any window: a whole number ≥ 0, `unlimited`, or a function that
-   * returns either. `tiers(…)`, `schedule(…)` and `adaptive(…)` are limits that change by
-   * themselves.
+   * returns either. `tiers(…)`, `schedule(…)` and `adaptive(…)` are limits that change on their
+   * own.
    */
   limit: LimitOption<Native>
 }
 
 /**
- * A function may yield no limit, so a default stands beside it. The form without a function is
- * last, because compilers name it in errors.
+ * A function may return no limit, so it needs a default. The form without a function comes last,
+ * because compilers name that one in errors.
  */
 type LimitForm<Native> =
   | { limit: LimitOption<Native>; defaultLimit: number }
   | { limit: LimitValue | LimitSource<Native>; defaultLimit?: number | undefined }
 
-/** A quota of HTTP requests. Its options may depend on the request. */
+/** A quota for HTTP requests. Its options may depend on the request. */
 export type HttpPolicyOptions<Native> = Omit<
   HttpPolicyFields<Native>,
   keyof WindowForm | keyof LimitForm<Native>
@@ -48,10 +48,10 @@ type Shorthand = Exclude<
   'key' | 'cost' | 'chargeWhen' | 'refundWhen' | 'failureMode'
 >
 
-/** The options of limiters that guards have too. */
+/** The limiter options that guards have too. */
 type OfLimiters<Native> = Omit<LimiterSettings, 'penalty' | 'observers'> & ObserverOptions<Native>
 
-/** The options that a table adds, without those of a single policy. */
+/** The options that a table adds, without the options of a single policy. */
 type Settings<Table> = Omit<OptionsOf<Table>, 'defaultLimit' | 'enforce' | 'reserve'>
 
 /**
@@ -72,7 +72,7 @@ export interface Profiles<Native> {
   readonly [name: string]: Profile<Native>
 }
 
-/** A policy whose name is its place in the table. */
+/** A policy named by its key in the table. */
 export type Profile<Native> = HttpPolicyOptions<Native> & Without<'name'>
 
 class RouteTable<Native, Handler> extends GuardTable<Native, Handler> {
@@ -108,8 +108,8 @@ type RoutePolicy<Native> = Without<'policies'> &
   (LimitForm<Native> | Without<'limit'>)
 
 /**
- * The limits of one route. Options that it leaves out are as in the options around it. A policy may
- * be given by the name that it has there. It is then one quota, wherever it is named.
+ * The limits of one route. Omitted options come from the surrounding options. A policy may be
+ * referred to by its name there; it is one quota for all routes that name it.
  */
 export type RouteOverride<Native, Handler = never> = RouteSettings<Native, Handler> &
   (
@@ -119,14 +119,14 @@ export type RouteOverride<Native, Handler = never> = RouteSettings<Native, Handl
 
 /**
  * Limits by method and path: `{ 'POST /login': { limit: 5, window: '1m' }, 'GET /search/:q':
- * 'expensive', '/health': false }`. A text is the name of a policy, `false` exempts the requests.
- * Paths are written as for find-my-way.
+ * 'expensive', '/health': false }`. A string is the name of a policy, `false` exempts the requests.
+ * Paths use find-my-way's syntax.
  */
 export interface Routes<Native, Handler = never> {
   readonly [route: string]: RouteOverride<Native, Handler> | string | false
 }
 
-/** The options of a guard beside its policies, for all requests and for some. */
+/** The options of a guard besides its policies, for all requests and for some. */
 export interface GuardSettings<Native, Handler = never>
   extends OfLimiters<Native>,
     Settings<AppTable<Native, Handler>> {}
@@ -146,8 +146,8 @@ type GuardPolicies<Native> =
     } & Without<Shorthand>)
 
 /**
- * The options of a guard: settings, and policies for all requests, for some (`routes`), or none
- * beside a penalty.
+ * The options of a guard: settings, and policies for all requests or for some (`routes`). With a
+ * penalty, policies may be omitted.
  */
 export type FixedGuardOptions<Native, Handler = never> = GuardSettings<Native, Handler> &
   (

@@ -6,7 +6,7 @@ export function corePenalty<Native>({ key: _, ...own }: GuardPenalty<Native>): P
   return own
 }
 
-/** Checks by which a denial is no strike yet: whether it is one is known later. */
+/** Checks that do not count a denial as a strike yet, since that is decided later. */
 export function withStrikesLater<Native>(
   checks: readonly PolicyCheck<Native>[],
 ): readonly PolicyCheck<Native>[] {
@@ -15,7 +15,7 @@ export function withStrikesLater<Native>(
   )
 }
 
-/** The strike for a refused request, unless it was counted before, or the key is blocked. */
+/** Returns the strike for a refused request, unless it is already counted or the key is blocked. */
 export function strikeDue<Native>(
   { outcomes }: Decision,
   checks: readonly PolicyCheck<Native>[],
@@ -28,12 +28,12 @@ export function strikeDue<Native>(
   return check && outcomes[index]?.allowed ? { ...check, policy: penalty.policy } : undefined
 }
 
-/** A check by which a penalty denies blocked keys, and counts nothing. */
+/** Returns a check with which a penalty denies blocked keys but counts nothing. */
 export function withoutStrike<C extends Check>(check: C): C {
   return { ...check, policy: madeOnce(check.policy, lenientPolicies) }
 }
 
-/** Penalties that count nothing, by those that do: for retries, and for strikes counted later. */
+/** Maps each penalty to a copy that counts nothing: for retries, and for strikes counted later. */
 const lenientPolicies = new WeakMap<Policy, Policy>()
 const patientPolicies = new WeakMap<Policy, Policy>()
 

@@ -1,24 +1,24 @@
 import type { MaybePromise } from '@sluice/core'
 
-/** A response that is over. */
+/** A finished response. */
 export interface EndedResponse {
   /** Its status code. */
   readonly status: number
 }
 
-/** Says something of a request when its response is over. */
+/** A function of a request and its finished response. */
 export type ResponseCondition<Native> = (
   native: Native,
   response: EndedResponse,
 ) => MaybePromise<boolean>
 
-/** Conditions on which the units of a decision are given back when the response is over. */
+/** Conditions under which the units of a decision are given back when the response ends. */
 interface SettlementOptions<Native> {
   readonly chargeWhen?: ResponseCondition<Native> | undefined
   readonly refundWhen?: ResponseCondition<Native> | undefined
 }
 
-/** The condition on which a policy gives units back. */
+/** The condition under which a policy gives units back. */
 export interface PolicySettlement<Native> {
   readonly option: keyof SettlementOptions<Native>
   readonly ask: ResponseCondition<Native>

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 
-/** All that Sluice needs to know of a request, whatever the framework. */
+/** All that Sluice needs to know about a request, in any framework. */
 export interface HttpRequest {
   /** Upper case. */
   readonly method: string
@@ -8,17 +8,17 @@ export interface HttpRequest {
   readonly path: string
   /** The pattern that the router matched, such as `/users/:id`; `undefined` before any match. */
   readonly route: string | undefined
-  /** The client's address as the framework's own proxy settings give it. */
+  /** The client's address, according to the framework's proxy settings. */
   readonly ip: string | undefined
   /** The value of a request header by its lower-case name. */
   header(name: string): string | undefined
   /**
-   * Returns whether a request without an address has no key either, since the application gives the
-   * address, and may have forgotten it.
-   * @default false: such requests, as those of a socket file, share one key
+   * True if a request without an address has no key either, since the application passes the
+   * address and may have forgotten it.
+   * @default false: such requests, as on a Unix socket, share one key
    */
   readonly needsAddress?: boolean
-  /** For admission; `undefined` where the adapter cannot show it. */
+  /** For admission; `undefined` if the adapter cannot provide it. */
   readonly content?: RequestContent | undefined
   /** Method and path pattern of the rule in `routes` that applies, once one does. */
   rule?: string
@@ -33,37 +33,37 @@ export function isPreflight(request: HttpRequest): boolean {
   )
 }
 
-/** The content of a request, for admission. Not every adapter can show it. */
+/** The content of a request, for admission. Not every adapter can provide it. */
 export interface RequestContent {
-  /** As it was sent, with the query. */
+  /** The URL as it was sent, with the query. */
   readonly url: string
-  /** The body as a body parser left it, if one has run. */
+  /** The body from a body parser, if one has run. */
   readonly parsed: unknown
-  /** The body as it comes. */
+  /** The body as a stream. */
   readonly stream: Readable
 }
 
-/** All that Sluice needs of a response, whatever the framework. Names are in any case. */
+/** All that Sluice needs of a response, in any framework. Names are case-insensitive. */
 export interface HttpResponse {
-  /** Returns whether the head is on its way, so that no field can be set any more. */
+  /** True once the head was sent, so that no field can be set any more. */
   readonly headersSent: boolean
-  /** Names of the fields that are set, in lower case. */
+  /** Names of the fields set so far, in lower case. */
   getHeaderNames(): readonly string[]
   getHeader(name: string): number | string | readonly string[] | undefined
   setHeader(name: string, value: string): void
   removeHeader(name: string): void
 }
 
-/** A field of the response as it shall be; `undefined`: not there at all. */
+/** A field to set on the response; `undefined` to remove it. */
 export type ResponseField = readonly [name: string, value: string | undefined]
 
-/** The body that a client reads. */
+/** The body sent to the client. */
 export interface ResponseBody {
   readonly contentType: string
   readonly text: string
 }
 
-/** Sets the fields of a verdict, unless the head is sent: they must not become trailers. */
+/** Sets the fields of a verdict, unless the head was sent: they must not become trailers. */
 export function setFields(response: HttpResponse, fields: readonly ResponseField[]): void {
   if (response.headersSent) return
   for (const [name, value] of fields) {
@@ -72,21 +72,21 @@ export function setFields(response: HttpResponse, fields: readonly ResponseField
   }
 }
 
-/** The lines that a field has on the response so far. */
+/** Returns the lines that a field has on the response so far. */
 export function fieldLines(response: HttpResponse, name: string): readonly string[] {
   const value = response.getHeader(name)
   if (value === undefined) return []
   return typeof value === 'object' ? value : [String(value)]
 }
 
-/** Other names of headers: the authority of HTTP/2 is the Host, and Referer has two spellings. */
+/** Aliases of headers: HTTP/2 sends Host as `:authority`, and Referer has two spellings. */
 const otherNames: ReadonlyMap<string, string> = new Map([
   ['host', ':authority'],
   ['referer', 'referrer'],
   ['referrer', 'referer'],
 ])
 
-/** The value of a request header in Node's record of headers, which lists some names as arrays. */
+/** Returns a request header from Node's headers object, in which some values are arrays. */
 export function headerOf(
   headers: Readonly<Record<string, string | string[] | undefined>>,
   name: string,

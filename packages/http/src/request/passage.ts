@@ -4,8 +4,8 @@ import type { ResponseBody, ResponseField } from './exchange.ts'
 /** The decision on an HTTP request, with the functions that its handler may call. */
 export interface RequestDecision extends Decision {
   /**
-   * The policy that denies for the longest; where none denies, the one that lets the fewest
-   * requests pass; `undefined` where none was asked.
+   * The policy that denies for the longest. If none denies, the policy that lets the fewest
+   * requests pass; `undefined` if none was checked.
    */
   readonly policy: Policy | undefined
   /**
@@ -14,39 +14,40 @@ export interface RequestDecision extends Decision {
    */
   readonly key: string | undefined
   /**
-   * Adds units that are known only now (bytes, rows, tokens) to those that the request took. All
-   * calls of a request are charged at once when its response is over, even if its client leaves.
-   * They refuse no request. Units above the limit are missing for the next requests.
+   * Charges units that are known only now (bytes, rows, tokens), in addition to those already
+   * taken. All calls of a request are charged together when its response ends, even if the client
+   * disconnects. This never refuses the request; units above the limit reduce the quota of later
+   * requests.
    * @param units a whole number ≥ 0
-   * @param policy the name of the policy to charge @default all policies of the limiter but those
-   * that count requests in flight
-   * @throws SluiceError when `units` is no such number, or the limiter has no such policy
+   * @param policy the name of the policy to charge @default all policies of the limiter except
+   * those that count requests in flight
+   * @throws SluiceError if `units` is invalid, or the limiter has no such policy
    */
   charge(units: number, policy?: string): void
   /**
-   * Spends units that a policy with `reserve` holds for this request, while its handler works.
+   * Spends units that a policy with `reserve` holds for this request, while its handler runs.
    * @param policy as for `budget`
-   * @returns false if so many units are not left: then nothing was spent, and the work should stop
+   * @returns false if fewer units are left: then nothing was spent, and the work should stop
    */
   spend(units?: number, policy?: string): boolean
   /**
    * The units that a policy with `reserve` holds for this request. They are settled when its
-   * response is over. If its client leaves before, `signal` aborts too.
-   * Policies whose `reserve` is the same function have one budget.
+   * response ends. If the client disconnects earlier, `signal` aborts too. Policies with the same
+   * `reserve` function share one budget.
    * @param policy the name of the policy @default the only one
-   * @throws SluiceError when there is no such budget
+   * @throws SluiceError if there is no such budget
    */
   budget(policy?: string): Reservation
   /**
-   * Forgets all that the identities of this request have taken of these policies, and lifts their
-   * blocks: after a login that was right, say. The units of this request are forgotten too, so none
-   * of them are given back later. Rejects when the store failed.
+   * Resets what the identities of this request have used of these policies, and lifts their blocks,
+   * for example after a successful login. The units of this request are reset too, so none of them
+   * are given back later. Rejects if the store fails.
    * @returns whether anything was there
    */
   reset(): Promise<boolean>
 }
 
-/** Refuses a request without asking a policy. By default no wait helps. */
+/** Refuses a request without checking a policy. By default no wait helps. */
 export function refuseUnasked(
   source: DecisionSource,
   retryAfterMs: number = Number.POSITIVE_INFINITY,
@@ -63,10 +64,10 @@ export interface Pass {
   readonly fields: readonly ResponseField[]
 }
 
-/** The request passes when its turn has come: it is held until then. */
+/** The request is delayed until its turn, and then passes. */
 export interface Delay {
   readonly action: 'delay'
-  /** As of the decision: set before the wait. */
+  /** As of the decision: set before the delay. */
   readonly fields: readonly ResponseField[]
   /** Resolves to true if the request continues, and to false if its response is over. */
   readonly turn: Promise<boolean>
@@ -77,15 +78,13 @@ export interface Reject<Handler = unknown> {
   readonly action: 'reject'
   readonly status: number
   readonly fields: readonly ResponseField[]
-  /** The body to send; `undefined` where a handler of the user's replies instead. */
+  /** The body to send; `undefined` if a user's handler replies instead. */
   readonly body: ResponseBody | undefined
-  /**
-   * The function that replies in place of the body; `'throw'`: the error handling of the framework.
-   */
+  /** The function that replies instead; `'throw'` for the framework's error handling. */
   readonly handler: Handler | 'throw' | undefined
 }
 
-/** The request is answered in place of the application: the admission took it over. */
+/** The request is answered in place of the application, by the admission. */
 export interface Answer {
   readonly action: 'answer'
   readonly status: number
@@ -95,17 +94,17 @@ export interface Answer {
 
 /** The result of a guard for one request. */
 export interface Passage<Handler = unknown> {
-  /** `undefined` when nothing was decided: the request is skipped, say. */
+  /** `undefined` if nothing was decided, for example for a skipped request. */
   readonly decision: RequestDecision | undefined
   readonly verdict: Verdict<Handler>
   /**
-   * Settled when the response is over. `undefined`, as for most requests, means that nothing is
+   * To settle when the response ends. `undefined`, as for most requests, means that nothing is
    * held, so no listener is needed.
    */
   readonly hold: Hold | undefined
 }
 
-/** The passage of a request that Sluice has nothing to say about. */
+/** The passage of a request that Sluice does not limit. */
 export const passWithoutFields: Passage<never> = {
   decision: undefined,
   verdict: { action: 'pass', fields: [] },
@@ -113,18 +112,18 @@ export const passWithoutFields: Passage<never> = {
 }
 
 /**
- * Something that a request occupies until its response is over, such as a lease. Only the first
- * call of the two counts. It may return a promise of the store's work, which never rejects. A
- * runtime that stops at the end of a response has to wait for it.
+ * Something that a request occupies until its response ends, such as a lease. Only the first of the
+ * two calls counts. It may return a promise for the store's work, which never rejects. A runtime
+ * that stops after a response must wait for it.
  */
 export interface Hold {
-  /** The response was sent, with this status. */
+  /** The response was sent with this status. */
   finish(status: number): unknown
-  /** The connection went first. */
+  /** The connection closed before that. */
   abort(): unknown
 }
 
-/** Several things that a request holds, settled together; `undefined` where there are none. */
+/** Combines several holds, which are settled together; `undefined` if there are none. */
 export function allHolds(...holds: readonly (Hold | undefined)[]): Hold | undefined {
   const held = holds.filter((hold) => hold !== undefined)
   if (held.length < 2) return held[0]

@@ -2,29 +2,29 @@ import { fnv1a, processWide } from '@sluice/core'
 import type { HttpRequest } from './exchange.ts'
 
 /**
- * The place of a limiter, so that a private policy counts apart in every place: a router's prefix,
- * or method and route pattern. Never text that a client can vary. '' stands for the whole
+ * The place of a limiter, so that a private policy counts separately in each place: a router's
+ * prefix, or method and route pattern. Never text that a client can vary. '' is the whole
  * application.
  */
 export type Scope = string
 
-/** The scope of a route: HEAD counts as GET, and a route that answers every method is one place. */
+/** The scope of a route: HEAD counts as GET, and a route for all methods is one place. */
 export function routeScope(method: string | undefined, pattern: string): Scope {
   if (method === undefined) return pattern
   return `${method === 'HEAD' ? 'GET' : method} ${pattern}`
 }
 
-/** The route that the framework matched, or its rule in `routes`; `undefined` before both. */
+/** The route that the framework matched, or the rule in `routes`; `undefined` before both. */
 export function matchedRoute({ method, route, rule }: HttpRequest): Scope | undefined {
   return route === undefined ? rule : routeScope(method, route)
 }
 
-/** Injective: keys of users never begin with one `@`, and a scope ends where its length says. */
+/** Injective: user keys never begin with a single `@`, and the scope is preceded by its length. */
 export function scopedKey(scope: Scope, key: string): string {
   return scope === '' ? key : `@scope/${scope.length}/${scope}/${key}`
 }
 
-/** The key as its resolver found it, of one that `scopedKey` made; any other is returned. */
+/** Returns the original key from a `scopedKey`; any other key is returned unchanged. */
 export function unscopedKey(key: string): string {
   const [head, length] = /^@scope\/(\d+)\//.exec(key) ?? []
   return head === undefined ? key : key.slice(head.length + Number(length) + 1)
@@ -37,8 +37,8 @@ const takenNames = processWide('@sluice/http/taken-names/1', () => new Set<strin
 
 /**
  * Returns the name of a private policy in headers: `default` in `GET /search/:q` is
- * `default-GET-search-q`. Two scopes never get one name. Scopes are as many as routes; should a
- * caller make them up as it goes, the names begin anew.
+ * `default-GET-search-q`. Two scopes never get the same name. There are as many scopes as routes;
+ * if a caller keeps inventing them, the names start over.
  */
 export function scopedName(scope: Scope, name: string): string {
   if (scope === '') return name

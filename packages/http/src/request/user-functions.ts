@@ -9,8 +9,8 @@ import {
 } from '@sluice/core'
 
 /**
- * Asks about one item after the other. There is a promise only where an answer is one, and never
- * two at once: the rejection of one could go unhandled while another throws.
+ * Maps items one after another. It returns a promise only if a result is one, and never has two
+ * pending at once: one could reject unhandled while another throws.
  */
 export function inOrder<Item, Answer>(
   items: readonly Item[],
@@ -46,9 +46,9 @@ export function caught<Answer, Instead>(
 }
 
 /**
- * The error of a user's function. That of a mistake, such as the name of a property that is not
- * there, also tells the place of the function. Errors that users throw on purpose stay as they are,
- * for handlers that know them.
+ * Returns the error of a user's function. For programming mistakes, such as a missing property, the
+ * message also names the option. Errors that users throw on purpose stay unchanged, for handlers
+ * that know them.
  */
 export function located(error: unknown, place: string): unknown {
   const isMistake = error instanceof TypeError || error instanceof ReferenceError
@@ -57,16 +57,16 @@ export function located(error: unknown, place: string): unknown {
   return new Mistake(`${place}: ${error.message}`, { cause: error })
 }
 
-/** A value, or a function of the framework's request that finds it. */
+/** A value, or a function of the framework's request that returns it. */
 export type PerRequest<Native, Value> = Value | ((native: Native) => MaybePromise<Value>)
 
-/** Reports a value that cannot be used. `place` never varies with the value, `detail` does. */
+/** Reports an invalid value. `place` does not depend on the value, `detail` does. */
 export type Report = (code: ErrorCode, place: string, detail: string) => void
 
-/** Tells the observer. Without one it warns once for each place, whatever the values are. */
+/** Notifies the observer. Without one, it warns once per place, whatever the values are. */
 export function reporter({ onInvalid }: Pick<JoinedObservers<never>, 'onInvalid'>): Report {
   return (code, place, detail) => {
     if (onInvalid) notify(onInvalid, { code, message: onOneLine(`${place}: ${detail}`) })
-    else warnOnce(`${place}: ${detail} (onInvalid tells of each time)`, `${code} ${place}`)
+    else warnOnce(`${place}: ${detail} (use onInvalid to see every occurrence)`, `${code} ${place}`)
   }
 }

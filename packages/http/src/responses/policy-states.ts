@@ -4,7 +4,7 @@ import { type Dialect, type DialectFormat, formats, type PolicyState } from '@sl
 import { type Scope, scopedName } from '../request/scope.ts'
 
 interface Entry extends PolicyState {
-  /** Given when all entries are known. */
+  /** Set once all entries are known. */
   name: string
   readonly policy: Policy
   readonly scope: Scope
@@ -21,20 +21,20 @@ export interface Applied {
   readonly dialects: readonly Dialect[]
 }
 
-/** All that the guards of one response tell, so that a chain of limiters tells it as a whole. */
+/** The states of all guards of one response, so that chained limiters report together. */
 export class PolicyStates {
   #applied: readonly Applied[] = none
-  /** Made when somebody reads them: few requests of a guard without headers are asked for them. */
+  /** Created on first read: a guard without headers rarely needs them. */
   #known: readonly Entry[] | undefined
   #dialects: readonly Dialect[] = none
   #isUniform = true
 
-  /** The first guard to speak of a family decides its dialect: no client could read two. */
+  /** The first guard that uses a family decides its dialect: no client could read two. */
   get dialects(): readonly Dialect[] {
     return this.#dialects
   }
 
-  /** All states, if all dialects report all of them; else `undefined`. */
+  /** All states, if all dialects report all of them; otherwise `undefined`. */
   get uniformStates(): readonly PolicyState[] | undefined {
     return this.#isUniform ? this.#entries : undefined
   }
@@ -42,7 +42,7 @@ export class PolicyStates {
   add(applied: Applied): void {
     if (this.#applied.length === 0) {
       this.#dialects = applied.dialects
-      // `push` would make room for 16 more, and nearly all responses have one guard.
+      // `push` would allocate room for 16 more, and nearly all responses have one guard.
       this.#applied = [applied]
       return
     }
@@ -62,12 +62,12 @@ export class PolicyStates {
     return entries
   }
 
-  /** Returns the states for fields of a family, in the order in which the guards were asked. */
+  /** Returns the states for the fields of a family, in the order of the guards. */
   states(family: Family): readonly PolicyState[] {
     return this.#entries.filter(({ dialects }) => speaks(dialects, family))
   }
 
-  /** The names of the visible policies that deny, and of the penalties among them. */
+  /** Returns the names of the visible policies that deny, and of the penalties among them. */
   violated(): { readonly violated: readonly string[]; readonly penalties: readonly string[] } {
     const denying = this.#entries.filter(
       ({ denied, hidden, dialects }) => denied && !hidden && dialects.length > 0,
@@ -81,8 +81,8 @@ export class PolicyStates {
   }
 
   /**
-   * If a request meets a limiter twice in one place, it is charged twice, which is a mistake. It
-   * gets one strike at most, so limiters may share a penalty.
+   * A request that passes the same limiter twice in one place is charged twice, which is a mistake.
+   * It gets at most one strike, so limiters may share a penalty.
    */
   #warnOfDuplicate({ decision, checks }: Applied): void {
     const duplicate = decision.outcomes.find(({ policy }, index) =>
@@ -95,7 +95,7 @@ export class PolicyStates {
     )
     if (!duplicate) return
     warnOnce(
-      `a request met one limiter twice (policy '${duplicate.policy.name}'), so it was counted twice: mount the limiter once, or make two limiters`,
+      `a request passed the same limiter twice (policy '${duplicate.policy.name}'), so it was counted twice: mount the limiter once, or create two limiters`,
       'limiter mounted twice',
     )
   }
@@ -122,8 +122,8 @@ function haveSameFamilies(one: readonly Dialect[], other: readonly Dialect[]): b
 }
 
 /**
- * A name of its own for each private policy that is shown: in one list each item needs one. Two
- * states of one policy have the same name, and are listed once.
+ * Gives each visible private policy a unique name, which list items need. Two states of one policy
+ * have the same name and are listed once.
  */
 function giveNames(entries: readonly Entry[]): void {
   const only = entries[0]
@@ -172,9 +172,9 @@ function entriesOf({ decision, checks, dialects }: Applied): readonly Entry[] {
       policy,
       scope,
       dialects,
-      // Strikes are nothing that a client could use up.
+      // Strikes are not something that a client uses up.
       limit: counts === 'strikes' ? Number.POSITIVE_INFINITY : limit,
-      // Of leases it is how long they run, which is nothing that a client could count in.
+      // For leases, this is how long they run, which is not a window for clients.
       windowMs: counts === 'leases' ? undefined : policy.windowMs,
       remaining,
       resetMs,

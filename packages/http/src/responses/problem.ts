@@ -1,7 +1,7 @@
 /** The media type of RFC 9457. */
 export const problemMediaType = 'application/problem+json'
 
-/** A problem body of RFC 9457, in the order in which its members are written. */
+/** A problem body of RFC 9457, with its members in output order. */
 export interface Problem {
   readonly type: string
   readonly title: string
@@ -10,7 +10,7 @@ export interface Problem {
   readonly 'violated-policies'?: readonly string[]
 }
 
-/** A problem of the types that draft-11 §5 asks IANA to register. */
+/** A problem of a type that draft-11 §5 asks IANA to register. */
 function registered(
   type: string,
   { title, status, violated }: { title: string; status: number; violated: readonly string[] },
@@ -21,8 +21,8 @@ function registered(
 }
 
 /**
- * The body of a request over its quota. A refusal by hidden policies alone names no type and no
- * policy.
+ * Returns the body for a request over its quota. If only hidden policies refuse, it names no type
+ * and no policy.
  * @param status the real status of the response
  */
 export function quotaExceeded(violated: readonly string[], status = 429): Problem {
@@ -31,9 +31,9 @@ export function quotaExceeded(violated: readonly string[], status = 429): Proble
 }
 
 /**
- * The body of a request whose client is blocked: for that quota-exceeded would be the wrong word,
- * though a quota may be exceeded too.
- * @param violated the names of the visible penalties that deny, one at least
+ * Returns the body for a blocked client: quota-exceeded would be wrong here, although a quota may
+ * be exceeded too.
+ * @param violated the names of the visible penalties that deny; one or more
  * @param status the real status of the response
  */
 export function abnormalUsage(violated: readonly string[], status: number): Problem {
@@ -42,20 +42,20 @@ export function abnormalUsage(violated: readonly string[], status: number): Prob
 }
 
 /**
- * The body for a request that would be within its quota in quiet times. It is over the reduced
- * limits of these policies, or was refused before any policy was asked.
+ * Returns the body for a request that would be within its quota in quiet times. It is over the
+ * reduced limits of these policies, or was refused before any policy was checked.
  */
 export function reducedCapacity(violated: readonly string[]): Problem {
   const title = 'Temporary Reduced Capacity'
   return registered('temporary-reduced-capacity', { title, status: 503, violated })
 }
 
-/** A problem that the status says all about (RFC 9457 §4.2.1). */
+/** Returns a problem with no more details than its status (RFC 9457 §4.2.1). */
 export function plainProblem(status: number): Problem {
   return { type: 'about:blank', title: reasonPhrase(status) ?? 'Error', status }
 }
 
-/** The phrases of RFC 9110 §15 from 400 and from 500 on: a guard also runs without Node. */
+/** The phrases of RFC 9110 §15 from 400 and from 500 on: guards also run without Node. */
 const phrases = [
   'Bad Request,Unauthorized,Payment Required,Forbidden,Not Found,Method Not Allowed,' +
     'Not Acceptable,Proxy Authentication Required,Request Timeout,Conflict,Gone,' +
@@ -69,7 +69,7 @@ const phrases = [
     'Bandwidth Limit Exceeded,Not Extended,Network Authentication Required',
 ].map((list) => list.split(','))
 
-/** The phrase of a status from 400 on; `undefined` for one that has none. */
+/** Returns the phrase of a status ≥ 400; `undefined` if it has none. */
 export function reasonPhrase(status: number): string | undefined {
   return phrases[Math.floor(status / 100) - 4]?.[status % 100] || undefined
 }

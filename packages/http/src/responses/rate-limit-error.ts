@@ -5,9 +5,9 @@ import { reasonPhrase } from './problem.ts'
 type Refused = Pick<Reject, 'status' | 'fields'> & { readonly decision: RequestDecision }
 
 /**
- * A refused request as an error, where `handler` is `'throw'`: the error handling of the framework
- * answers it. The fields stand on the response already; `headers` repeats them for frameworks that
- * begin anew.
+ * A refused request as an error, if `handler` is `'throw'`: the framework's error handling answers
+ * it. The response already has the fields; `headers` repeats them for frameworks that start a new
+ * response.
  */
 export class RateLimitError extends SluiceError {
   override readonly name = 'RateLimitError'
@@ -26,7 +26,7 @@ export class RateLimitError extends SluiceError {
     this.decision = decision
   }
 
-  /** The answer of Hono to an error that nobody handles. */
+  /** Hono's response to an unhandled error. */
   getResponse(): Response {
     return new Response(this.message, { status: this.status, headers: this.headers })
   }

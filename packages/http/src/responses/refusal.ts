@@ -12,7 +12,7 @@ import {
   reducedCapacity,
 } from './problem.ts'
 
-/** The reason of a refusal: the client's quota, a lack of capacity, or a failure of ours. */
+/** The reason for a refusal: the client's quota, a lack of capacity, or a server failure. */
 export type RefusalCause = 'quota' | 'capacity' | 'failure'
 
 export interface Refusal<Native> {
@@ -26,7 +26,7 @@ export interface Refusal<Native> {
   readonly penalties: readonly string[]
 }
 
-/** Finds the cause. A request over reduced limits alone would pass in quiet times. */
+/** Finds the cause. A request that is only over reduced limits would pass in quiet times. */
 export function refusalCause(
   { source, outcomes }: Decision,
   checks: readonly LimitInForce[],
@@ -42,7 +42,7 @@ export function refusalCause(
   return cause
 }
 
-/** The body of a refusal. A fixed message speaks of limits, so a 503 does without. */
+/** Returns the body of a refusal. A fixed message is about limits, so a 503 omits it. */
 function refusalBody<Native>(
   message: Settings<Native, unknown>['message'],
   refusal: Refusal<Native>,
@@ -70,12 +70,12 @@ function problemOf({ decision, cause, status, violated, penalties }: Refusal<unk
   return cause === 'failure' || isHidden ? plainProblem(status) : reducedCapacity(violated)
 }
 
-/** The decision on a request that a list blocks: no policy was asked, and no wait helps. */
+/** The decision for a request blocked by a list: no policy was checked, and no wait helps. */
 export const blocked: RequestDecision = {
   ...refuseUnasked('store'),
   policy: undefined,
   key: undefined,
-  // No policy was asked, so there is no key to charge, and nothing to forget.
+  // No policy was checked, so there is no key to charge and nothing to reset.
   charge: () => undefined,
   spend: () => noBudget(),
   budget: () => noBudget(),
@@ -86,11 +86,11 @@ export const blocked: RequestDecision = {
 export function noBudget(): never {
   throw new SluiceError(
     'SLUICE_POLICY_UNKNOWN',
-    'spend() and budget() need a policy with reserve, but none holds units for this request; give one reserve: true',
+    'spend() and budget() need a policy with reserve, but none holds units for this request; set reserve: true on one',
   )
 }
 
-/** The passage of a request that is refused, with the user's handler or the body that is found. */
+/** Returns the passage of a refused request, with the user's handler or the body. */
 export function rejection<Native, Handler>(
   { message, handler }: Pick<Settings<Native, Handler>, 'message' | 'handler'>,
   refusal: Refusal<Native>,
@@ -106,9 +106,8 @@ export function rejection<Native, Handler>(
 }
 
 /**
- * Refuses a request that a list blocks: 403, since it is over no limit. A `statusCode` and a fixed
- * message speak of limits, so neither applies; a handler, and a message that is found by a
- * function, do.
+ * Refuses a request blocked by a list: 403, since it is not over a limit. `statusCode` and a fixed
+ * message are about limits, so they do not apply; a handler and a message function do.
  */
 export function forbidden<Native, Handler>(
   { message, handler }: Pick<Settings<Native, Handler>, 'message' | 'handler'>,

@@ -14,17 +14,17 @@ import { PolicyStates } from './policy-states.ts'
 
 export interface RenderOptions {
   readonly rejected: boolean
-  /** As `formatRetryAfter` answers it; only of a request that is refused. */
+  /** The result of `formatRetryAfter`; only for a refused request. */
   readonly retryAfter: string | undefined
   readonly nowMs: number
   readonly exposeHeaders: boolean
 }
 
-/** The rate-limit fields of one response: ours, joined with those that others have set. */
+/** The rate-limit fields of one response: ours, merged with those set by other code. */
 export class ResponseFields {
   readonly policies: PolicyStates = new PolicyStates()
   hideOnRedirect = false
-  /** Our lines, the newest first, and those of others, which may come between two guards. */
+  /** Our lines, newest first, and lines from other code, which may run between two guards. */
   #written: readonly ResponseField[] = none
   #theirs: Map<string, readonly string[]> | undefined
   #options: RenderOptions | undefined
@@ -49,7 +49,7 @@ export class ResponseFields {
     return this.#options ? this.render(response, this.#options) : []
   }
 
-  /** The fields that undo what was set, so that the response is as others left it. */
+  /** Returns fields that undo ours, so that the response is as other code left it. */
   undo(): readonly ResponseField[] {
     return this.#written.map(([name]) => {
       const theirs = this.#theirs?.get(name) ?? []
@@ -63,7 +63,7 @@ export class ResponseFields {
     return formatFields(uniformStates, dialects, options)
   }
 
-  /** Returns whether other code has written a field of ours, which nearly never happens. */
+  /** Returns whether other code has written one of our fields, which is rare. */
   #hasOthers(response: HttpResponse): boolean {
     if (this.#theirs) return true
     for (const lowerCase of response.getHeaderNames()) {
@@ -118,7 +118,7 @@ export class ResponseFields {
 
 const none: readonly never[] = []
 
-/** Under this symbol a decision, or a request, carries the fields of its response. */
+/** The symbol under which a decision, or a request, keeps the fields of its response. */
 export const fieldsKey: unique symbol = Symbol.for('@sluice/http/response-fields/2')
 
 interface Carrier {
@@ -126,10 +126,10 @@ interface Carrier {
 }
 
 /**
- * The fields of the response to a request, which its guards have in common. The decision that the
- * application sees carries them. The request does not, because each request of Express has a hidden
- * class of its own, and one more property would cost microseconds. If an adapter shows no
- * decisions, the request carries them.
+ * Returns the response fields of a request, shared by its guards. They are kept on the decision
+ * that the application sees. They are not kept on the request, because each Express request has its
+ * own hidden class, and one more property would cost microseconds. If an adapter exposes no
+ * decisions, the request keeps them.
  */
 export function responseFields(context: RequestContext<object>): ResponseFields {
   if ('shown' in context) return fieldsOf(context.shown) ?? new ResponseFields()
@@ -145,7 +145,7 @@ function fieldsOf(known: object | undefined): ResponseFields | undefined {
   return carrier?.[fieldsKey]
 }
 
-/** The fields to set on a response that was made after the decisions on its request. */
+/** Returns the fields to set on a response created after the decisions. */
 export function fieldsOn(
   shown: object | undefined,
   response: HttpResponse,
@@ -153,14 +153,14 @@ export function fieldsOn(
   return fieldsOf(shown)?.renderOn(response) ?? []
 }
 
-/** The fields to set with the head: none, except those that `hideOnRedirect` removes. */
+/** Returns the fields to set with the head: none, unless `hideOnRedirect` removes some. */
 export function fieldsOnHead(shown: object | undefined, status: number): readonly ResponseField[] {
   const fields = fieldsOf(shown)
   const isRedirect = status >= 300 && status < 400 && status !== 304
   return isRedirect && fields?.hideOnRedirect ? fields.undo() : []
 }
 
-/** Jitter only adds: a client that waits longer than needed is admitted. */
+/** Jitter only adds: a client that waits longer than necessary is admitted. */
 export function retryAfter({ retryAfterMs }: Decision, retryJitter: number): string | undefined {
   const jitterMs = retryJitter > 0 ? Math.random() * retryJitter * retryAfterMs : 0
   return formatRetryAfter(retryAfterMs, jitterMs)

@@ -7,12 +7,12 @@ import type {
   Profiles,
 } from '../options/options.ts'
 
-/** Finds a named policy. @throws SluiceError when there is none of this name */
+/** Finds a named policy. @throws SluiceError if there is none with this name */
 export type PolicyCatalogue<Native> = (name: string, where: string) => HttpPolicyOptions<Native>
 
 /**
- * The named policies of a guard's options, which the overrides of routes refer to.
- * @throws SluiceError when a profile is wrong, or has the name of a policy
+ * The named policies of a guard's options, to which route overrides refer.
+ * @throws SluiceError if a profile is wrong or has the name of a policy
  */
 export function policyCatalogue<Native>(
   options: NamedBy<Native>,
@@ -28,7 +28,7 @@ export function policyCatalogue<Native>(
     if (policies.has(name)) {
       throw new SluiceError(
         'SLUICE_POLICY_DUPLICATE',
-        `${where} has the name of a policy that stands in the options; give one of them another name`,
+        `${where} has the same name as a policy in the options; rename one of them`,
       )
     }
     policies.set(name, namedProfile(profile, name, where))
@@ -64,10 +64,10 @@ type Named<Native> = HttpPolicyOptions<Native> & { name: string }
 
 type NamedBy<Native> = Pick<PolicyGuardOptions<Native, unknown>, 'name' | 'policies'>
 
-/** The policies of a guard's options that have a name: each is one quota, wherever it stands. */
+/** Returns the named policies of a guard's options: each is one quota, wherever it is used. */
 export function namedPolicies<Native>(options: NamedBy<Native>): readonly Named<Native>[] {
   const { policies = [Object.fromEntries(givenFields(options, shorthandFields))] } = options
-  // All other mistakes are found when the guard is made.
+  // All other mistakes are found when the guard is created.
   const isNamed = (policy: unknown): policy is Named<Native> =>
     typeof Object(policy).name === 'string'
   return Array.isArray(policies) ? policies.filter(isNamed) : []

@@ -12,7 +12,7 @@ import {
 type Matcher = ReturnType<typeof findMyWay>
 type Method = Parameters<Matcher['findRoute']>[0]
 
-/** The methods that find-my-way knows, found out when they are needed first. */
+/** The methods that find-my-way supports, determined on first use. */
 let known: ReadonlySet<string> | undefined
 
 function routable(): ReadonlySet<string> {
@@ -20,7 +20,7 @@ function routable(): ReadonlySet<string> {
   return known
 }
 
-/** The method of routes without one, for methods that find-my-way does not know. */
+/** Stands in for methods that find-my-way does not support, on routes without a method. */
 const anyMethod: Method = 'GET'
 
 interface Entry<Value> {
@@ -51,7 +51,7 @@ function createTable<Value>(
       }
     }
   }
-  // A route without a method stands for all methods that have none of their own.
+  // A route without a method applies to all methods that have no route of their own.
   for (const { method, paths, entry } of patterns) {
     if (method === undefined) for (const path of paths) addToRest(byMethod, path, entry)
   }
@@ -61,7 +61,7 @@ function createTable<Value>(
     return found?.store
   }
 
-  /** A path that cannot be decoded is taken as it is. */
+  /** Returns a path that cannot be decoded unchanged. */
   function find(method: string, path: string): Entry<Value> | undefined {
     return (
       entryAt(method, path) ?? (path.includes('%') ? entryAt(method, undecoded(path)) : undefined)
@@ -69,8 +69,8 @@ function createTable<Value>(
   }
 
   /**
-   * The path as it was sent comes first: `/users/%6de` is a user, where `/users/me` has a rule of
-   * its own. A slash at the end may stand for nothing, or begin the empty rest of a wildcard.
+   * The path as it was sent comes first: `/users/%6de` is a user even if `/users/me` has its own
+   * rule. A trailing slash may mean nothing, or begin the empty rest of a wildcard.
    */
   function findLeniently(method: string, sent: string): Entry<Value> | undefined {
     const path = sent.toLowerCase()
@@ -101,12 +101,12 @@ function add<Value>(router: Matcher, { method, path }: Route, entry: Entry<Value
     if (!isDuplicate(error)) throw notRoute(entry.text, errorText(error))
     const known = router.findRoute(method, path) ?? router.find(method, path)
     const other: Entry<Value> | undefined = known?.store
-    // With and without a slash at its end, the root of a prefix may be one path.
+    // With and without a trailing slash, the root of a prefix may be one path.
     if (other === entry) return
     throw new SluiceError(
       'SLUICE_ROUTE_DUPLICATE',
       `routes: ${quote(entry.text)} matches the same requests as ${other ? quote(other.text) : 'another one'}; ` +
-        `join the two, or give one of them a method`,
+        `merge them, or give one of them a method`,
     )
   }
 }
@@ -121,7 +121,7 @@ function addToRest<Value>(router: Matcher, path: string, entry: Entry<Value>): v
   }
 }
 
-/** The root of a prefix is reached with and without a slash. */
+/** The root of a prefix is reachable with and without a slash. */
 function fullPaths(path: string, prefix: string, lenient: boolean): readonly string[] {
   const before = prefix.replace(/\/$/, '')
   if (lenient) return [lowerCase(path)]
@@ -129,18 +129,18 @@ function fullPaths(path: string, prefix: string, lenient: boolean): readonly str
   return path === '/' ? [before, `${before}/`] : [before + (path === '*' ? '/*' : path)]
 }
 
-/** Parameters have no bound here: where the framework has one, it finds nothing for them anyway. */
+/** No maximum length: if the framework has one, longer paths match no route anyway. */
 function createRouter(routing: Omit<Routing, 'prefix' | 'lenient'>): Matcher {
   return findMyWay({ ...routing, maxParamLength: Number.MAX_SAFE_INTEGER })
 }
 
-/** Classes in the expression of a parameter, such as `\D`, mean something else in lower case. */
+/** Classes in a parameter's regular expression, such as `\D`, change meaning in lower case. */
 function lowerCase(pattern: string): string {
   return pattern.replace(/\\.|[^\\]+/g, (part) => (part[0] === '\\' ? part : part.toLowerCase()))
 }
 
 function noHandler(): void {
-  // Only what stands beside it is looked up.
+  // find-my-way requires a handler; only the store is used.
 }
 
 function isKnown(method: string): method is Method {
@@ -161,12 +161,12 @@ function isDuplicate(error: unknown): boolean {
 }
 
 function notRoute(text: string, reason: string): SluiceError {
-  return new SluiceError('SLUICE_ROUTE_INVALID', `routes: ${quote(text)} is no route: ${reason}`)
+  return new SluiceError('SLUICE_ROUTE_INVALID', `routes: ${quote(text)} is not a route: ${reason}`)
 }
 
 const shape = /^(?:(\S+)\s+)?(\/\S*|\*)$/
 
-/** Reads a key of `routes`, such as `POST /login`. @throws SluiceError when it is none */
+/** Parses a key of `routes`, such as `POST /login`. @throws SluiceError if it is invalid */
 function routePattern(text: string): RoutePattern {
   const [, method, path = ''] = shape.exec(text) ?? []
   if (path === '') {
@@ -174,13 +174,13 @@ function routePattern(text: string): RoutePattern {
   }
   if (method !== undefined && !METHODS.includes(method)) {
     const meant = METHODS.includes(method.toUpperCase()) ? `write ${method.toUpperCase()}` : ''
-    throw notRoute(text, `${quote(method)} is no method of HTTP${meant ? `; ${meant}` : ''}`)
+    throw notRoute(text, `${quote(method)} is not an HTTP method${meant ? `; ${meant}` : ''}`)
   }
   if (method === 'HEAD') throw notRoute(text, 'HEAD counts as GET; write GET')
   if (/[{}\\]/.test(path.replace(/\(.*\)/, ''))) {
     throw notRoute(
       text,
-      `paths have parameters (/users/:id), optional ones last (/users/:id?), and a wildcard at their end (/files/*)`,
+      `a path may have parameters (/users/:id), an optional last one (/users/:id?), and a wildcard at its end (/files/*)`,
     )
   }
   return { method, path }

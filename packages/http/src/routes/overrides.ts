@@ -17,16 +17,16 @@ export interface WholeOverride<Native, Handler> {
   readonly options: PolicyGuardOptions<Native, Handler>
   readonly isAdded: boolean
   /**
-   * The conditions on which the policies give units back that the route shares with others: those
-   * with a name that it inherits or refers to.
+   * The refund conditions of policies that the route shares with others: the named policies that it
+   * inherits or refers to.
    */
   readonly shared: ReadonlyMap<string, PolicySettlement<Native> | undefined>
 }
 
 /**
- * Fills an override with the options around it. If it has policies, none of the policies around it
- * are taken over.
- * @throws SluiceError when it names a policy that is unknown, or adds nothing
+ * Fills an override with the surrounding options. If it has policies, it inherits no surrounding
+ * policy.
+ * @throws SluiceError if it names an unknown policy or adds nothing
  */
 export function wholeOverride<Native, Handler>(
   override: RouteOverride<Native, Handler> | string,
@@ -44,7 +44,7 @@ export function wholeOverride<Native, Handler>(
   if (isAdded && !hasPolicies) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
-      `combine is 'add', but there is nothing to add: give limit and window, or policies`,
+      `combine is 'add', but there is nothing to add: set limit and window, or policies`,
     )
   }
   const inherited = hasPolicies
@@ -61,13 +61,13 @@ export function wholeOverride<Native, Handler>(
   const named = found?.filter((_, index) => typeof policies?.[index] === 'string') ?? inheritedNames
   const isAllShared = (found ?? around.policies ?? [around]).length === named.length
   const field = settlementOf(own)?.option
-  // The route's own condition is for the policies that count for it alone: a quota of several
-  // routes has one rule everywhere.
+  // The route's own condition applies only to its own policies: a quota shared by several routes
+  // has one rule everywhere.
   if (field && named.length > 0 && isAllShared) {
     const names = named.map(({ name = '' }) => name).join(', ')
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
-      `${field} applies to policies of the route's own, but all of its policies are shared: ${names}; write ${field} in the policy itself, or give the route limit and window`,
+      `${field} applies only to the route's own policies, but all of its policies are shared: ${names}; set ${field} on the policy itself, or give the route its own limit and window`,
     )
   }
   const otherwise = settlementOf(around)
@@ -84,9 +84,8 @@ function only(options: object, keeps: (field: string, value: unknown) => boolean
 const generalFields = ['limit', 'defaultLimit', 'window', 'headroom', 'hidden', 'mode', 'enforce']
 
 /**
- * Fills the options that a single policy at the top level leaves out from the only policy around
- * it, except the name. So `{ limit: 2 }` keeps the window. One that has limit and window is a
- * policy of its own.
+ * Fills the options that a single top-level policy omits from the only surrounding policy, except
+ * the name. So `{ limit: 2 }` keeps the window. With both limit and window, it is a new policy.
  */
 function completed<Native, Handler>(
   own: RouteOverride<Native, Handler>,
@@ -101,7 +100,7 @@ function completed<Native, Handler>(
   if (others.length > 1) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
-      `${limit === undefined ? 'limit' : 'window'} is left out, and there are ${others.length} policies around it to take it from; give limit and window`,
+      `${limit === undefined ? 'limit' : 'window'} is missing, and cannot be inherited, because there are ${others.length} surrounding policies; set limit and window`,
     )
   }
   const isOther = algorithm !== undefined && algorithm !== orDefault(other.algorithm, 'sliding-log')
@@ -115,12 +114,12 @@ function completed<Native, Handler>(
   return { ...withoutRivals(taken, own), ...own }
 }
 
-/** Leases take the place of a window. */
+/** Leases replace a window. */
 function hasNoWindow(name: AlgorithmName | undefined): boolean {
   return name !== undefined && algorithms[name]?.counts === 'leases'
 }
 
-/** The option of an override replaces its rival too. */
+/** An option of an override also replaces its rival. */
 function withoutRivals(around: object, own: object): object {
   const dropped: readonly string[] = rivals.flatMap(([one, other]) =>
     givenFields(own, [one, other]).length > 0 ? [one, other] : [],

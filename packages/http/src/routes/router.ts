@@ -1,25 +1,25 @@
-// The port of routers. Matching: node-router.ts.
+// The router port. For the matching see node-router.ts.
 
-/** A framework's way to match paths, in the words of find-my-way. */
+/** A framework's path matching, in find-my-way's terms. */
 export interface Routing {
   readonly caseSensitive: boolean
   readonly ignoreTrailingSlash: boolean
   readonly ignoreDuplicateSlashes: boolean
   /**
-   * Set for routers with unknown settings that match paths as they were sent, without decoding. A
-   * value is then found if any such router would find it.
+   * Set for routers with unknown settings that match paths as sent, without decoding. A value is
+   * then found if any of these routers would find it.
    * @default false
    */
   readonly lenient?: boolean
-  /** Returns whether a semicolon begins the query too. @default false */
+  /** True if a semicolon starts the query too. @default false */
   readonly useSemicolonDelimiter?: boolean
-  /** Text before every path, such as the prefix of a plugin. @default '' */
+  /** Prefix of every path, such as a plugin's. @default '' */
   readonly prefix?: string
 }
 
 /**
  * Routing for adapters that cannot see how the router behind them treats case and slashes. Rules
- * match as the laxest router would: over-matching limits a request that finds nothing,
+ * match as the laxest router would: over-matching only limits requests that lead to a 404,
  * under-matching would be a bypass.
  */
 export const laxRouting: Routing = {
@@ -29,33 +29,33 @@ export const laxRouting: Routing = {
   lenient: true,
 }
 
-/** A key of `routes`, taken apart. */
+/** A parsed key of `routes`. */
 export interface RoutePattern {
-  /** Upper case, GET for HEAD too; `undefined`: every method. */
+  /** Upper case, GET for HEAD too; `undefined` for every method. */
   readonly method: string | undefined
-  /** As find-my-way takes it: `/users/:id`, `/files/*`. */
+  /** In find-my-way's syntax: `/users/:id`, `/files/*`. */
   readonly path: string
 }
 
-/** Values by method and path pattern, found as the router of the framework would find them. */
+/** Values by method and path pattern, matched like the framework's router. */
 export interface RouteTable<Value> {
-  /** The value for a request; HEAD is GET. */
+  /** Returns the value for a request; HEAD counts as GET. */
   find(method: string, path: string): Value | undefined
 }
 
-/** Reads the keys of `routes`, and matches requests. An adapter passes it in: it needs Node. */
+/** Parses the keys of `routes` and matches requests. Adapters pass it in, since it needs Node. */
 export interface Router {
-  /** Reads a key of `routes`, such as `POST /login`. @throws SluiceError when it is none */
+  /** Parses a key of `routes`, such as `POST /login`. @throws SluiceError if it is invalid */
   patternOf(text: string): RoutePattern
   /**
-   * Makes a table.
-   * @param entries by text such as `POST /login`
-   * @throws SluiceError when a text is no route, or two of them match alike
+   * Creates a table.
+   * @param entries by keys such as `POST /login`
+   * @throws SluiceError if a key is not a route, or two keys match the same requests
    */
   createTable<Value>(entries: ReadonlyMap<string, Value>, routing: Routing): RouteTable<Value>
 }
 
-/** The path that a router decodes to this path, as it is. */
+/** Returns a raw path that a router decodes to this path. */
 export function undecoded(path: string): string {
   return path.replaceAll('%', '%25')
 }

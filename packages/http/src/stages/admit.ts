@@ -8,11 +8,11 @@ import { type Answer, type Passage, passWithoutFields, refuseUnasked } from '../
 import { caught } from '../request/user-functions.ts'
 import type { Responder } from './responder.ts'
 
-/** The stage of a guard in which its admission takes requests. */
+/** The stage of a guard in which its admission accepts requests. */
 export interface Admitting<Native extends object, Handler> {
-  /** Lets the admission take a request, or else answers it as without admission. */
+  /** Lets the admission accept a request, or answers it as without admission. */
   admitOrRespond(decided: Decided<Native>): MaybePromise<Passage<Handler>>
-  /** Lets the admission take a request without limits: a queued route may have no handler. */
+  /** Lets the admission accept an unlimited request: a queued route may have no handler. */
   admitUnlimited(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
 }
 
@@ -22,8 +22,8 @@ export function createAdmitting<Native extends object, Handler>(
   responder: Responder<Native, Handler>,
 ): Admitting<Native, Handler> {
   /**
-   * Asks the admission, and releases what a request holds if it fails. If it is unknown whether a
-   * request is taken, no passage results, so nothing else gives back the units that it holds.
+   * Calls the admission. If that fails, releases what the request holds: without a passage nothing
+   * else would give its units back.
    */
   function takesOrReleased({ found }: Decided<Native>): ReturnType<Admission<Native>['takes']> {
     const { context, decision } = found
@@ -38,9 +38,9 @@ export function createAdmitting<Native extends object, Handler>(
   }
 
   /**
-   * Lets the admission take a request that is denied, if the limits allow that which are no reason
-   * to take it. One that is wrong, or was taken before, is refused: it would cost its client
-   * nothing.
+   * Lets the admission accept a denied request, unless limits that admission cannot exceed deny it
+   * too. A request that is invalid or was accepted before is refused, since it would otherwise be
+   * free.
    */
   async function overflow(decided: Decided<Native>): Promise<Passage<Handler>> {
     const charged = await charge(decided)
@@ -53,13 +53,13 @@ export function createAdmitting<Native extends object, Handler>(
       return answered(answer, decided, charged)
     }
     giveBack(charged.found, limiter)
-    // Neither before the limits would let it pass, nor before there is room.
+    // Not before the limits would let it pass, and not before there is room.
     const retryAfterMs = Math.max(decided.retryAfterMs, fullForMs)
     const decision = { ...decided.found.decision, retryAfterMs }
     return responder.respond(decided.with({ decision }))
   }
 
-  /** Charges the policies that allow a denied request, which has taken nothing so far. */
+  /** Charges the policies that allow a denied request, which has taken nothing yet. */
   function charge(decided: Decided<Native>): MaybePromise<Decided<Native>> {
     const { checks: asked, context } = decided.found
     const { enforced } = divideChecks(asked)
@@ -69,14 +69,14 @@ export function createAdmitting<Native extends object, Handler>(
     )
   }
 
-  /** Answers a request that was taken before, and is over a limit now: this is no denial. */
+  /** Answers a request that was accepted before and is over a limit now, which is not a denial. */
   function takenBefore(answer: Taken, decided: Decided<Native>): Passage<Handler> {
     const decision = { ...refuseUnasked(decided.source, 0), allowed: true }
     responder.observe({ ...decided.found, checks: [], decision }, true)
     return answered(answer, decided)
   }
 
-  /** Has the admission take a request. If that fails, observers receive the decision alone. */
+  /** Makes the admission accept a request. If that fails, observers receive only the decision. */
   async function takeOrTell({ found }: Decided<Native>): Promise<Taken> {
     try {
       return await admission.take(found.context)
@@ -140,7 +140,7 @@ function verdictOf(
   return { action: 'answer', status, fields: [...limitFields, ...fields, vary], body }
 }
 
-/** `Vary` with `Prefer` in it, beside what others have put there (RFC 7240 §2). */
+/** Returns `Vary` with `Prefer` added to existing values (RFC 7240 §2). */
 function varyOnPrefer(response: HttpResponse): ResponseField {
   const names = fieldLines(response, 'Vary')
     .join(',')

@@ -19,7 +19,7 @@ import type { Decide, Found } from '../lifecycle/found.ts'
 import type { BoundPolicy, PolicyCheck } from '../options/bound-policy.ts'
 import { withoutStrike } from '../options/penalty.ts'
 
-/** A guard that can tell retries from other requests. */
+/** A guard that recognises retries. */
 export interface RetriedGuard<Native extends object> {
   readonly key: KeyResolver<Native>
   readonly decide: Decide<Native>
@@ -27,25 +27,24 @@ export interface RetriedGuard<Native extends object> {
   readonly options: LimiterSettings
 }
 
-/** Retries with one key that are free in the longest window of the policies. */
+/** Number of free retries per key in the longest window of the policies. */
 const maxFreeRetries = 3
 
 /**
- * Decides requests so that a retry costs nothing. A request that has passed leaves a mark, which
- * expires with the longest window. If there is a mark, one step asks the quotas for 0 units and the
- * mark for one more. So the mark bounds the free retries, even if many arrive at once. The others
- * are charged like any request.
+ * Decides requests so that retries are free. A request that passes leaves a mark, which expires
+ * with the longest window. If there is a mark, one call checks the quotas for 0 units and takes one
+ * unit of the mark. So the mark bounds the free retries, even if many arrive at once.
  */
 export function freeRetries<Native extends object>(guard: RetriedGuard<Native>): Decide<Native> {
   const { key: resolver, decide, policies, options } = guard
-  // The guard's own limiter tells of the store; an unlimited policy counts nothing.
+  // The guard's own limiter reports store failures; an unlimited policy counts nothing.
   const observers = observerList(options).flatMap(toldOfFailures)
   const marks = createCheckLimiter({ ...options, observers, limit: unlimited, window: '1s' })
   const policy = markPolicy(policies)
 
   const charged = ({ context, checks, timing }: Asked<Native>) => decide(context, checks, timing)
 
-  /** A first attempt. Nobody waits for its mark. */
+  /** Decides a first attempt. Nothing waits for its mark. */
   const marked = (asked: Asked<Native>, mark: Check): MaybePromise<Found<Native>> =>
     andThen(charged(asked), (decided) => {
       if (!decided.decision.allowed) return decided
@@ -54,7 +53,7 @@ export function freeRetries<Native extends object>(guard: RetriedGuard<Native>):
       return { ...decided, mayGiveBack }
     })
 
-  /** Removes a mark, unless the units of the first attempt pay for retries too. */
+  /** Removes a mark, unless the first attempt's units pay for retries too. */
   function takenOff(mark: Check, left: Decision): MaybePromise<boolean> {
     void marks.refund(left)
     return andThen(marks.decide([{ ...mark, cost: 0 }]), ({ outcomes: [seen] }) => {
@@ -69,8 +68,8 @@ export function freeRetries<Native extends object>(guard: RetriedGuard<Native>):
       const seen = decision.outcomes.at(-1)
       if (seen?.allowed === false) return charged(asked)
       if (decision.allowed && isFirst(seen)) {
-        // The mark was taken off, or has expired, since it was seen: this is a first attempt. The
-        // store gets the calls in this order, and the first one is not awaited.
+        // The mark was removed or has expired since: this is a first attempt. The store receives
+        // the calls in this order, and the first one is not awaited.
         void marks.refund(decision)
         return marked(asked, mark)
       }
@@ -83,7 +82,7 @@ export function freeRetries<Native extends object>(guard: RetriedGuard<Native>):
 
   function markOf({ context: { request }, checks }: Asked<Native>, key: string): Check {
     const identities = new Set(checks.map((check) => check.key))
-    // A request that asks for more is another one, or a cheap one would pay for dear ones.
+    // A different cost means a different request, or cheap requests would pay for expensive ones.
     const costs = checks.map(({ cost }) => cost).join()
     const parts = [request.method, request.path, key, costs, ...identities]
     return { policy, key: joinKey('@retry/', parts), cost: 1, limit: policy.limit }
@@ -102,17 +101,17 @@ export function freeRetries<Native extends object>(guard: RetriedGuard<Native>):
   }
 }
 
-/** The policy of the marks. Another guard has its own: it has to charge the same request too. */
+/** The policy of the marks. Each guard has its own, since each must charge a request. */
 function markPolicy<Native>(policies: readonly BoundPolicy<Native>[]): Policy {
   const limit = 1 + maxFreeRetries
   const window = `${Math.max(...policies.map(({ policy }) => policy.windowMs))}ms` as const
-  // It has no say while the store is away.
+  // It is ignored while the store is unavailable.
   const options = { algorithm: 'fixed-window', limit, window, failureMode: 'open' } as const
   const id = [`~retries-${limit}`, ...policies.map(({ policy }) => policy.id)].join('~')
   return { ...definePolicy(options, 'idempotencyKey'), id }
 }
 
-/** Observers of the marks: they get the failures of a store that no other limiter notices. */
+/** Observers of the marks: they receive store failures that no other limiter notices. */
 function toldOfFailures(observer: Observers<never>): readonly Observers<never>[] {
   const { onStoreError } = observer
   return onStoreError ? [{ onStoreError: onStoreError.bind(observer) }] : []
@@ -121,8 +120,8 @@ function toldOfFailures(observer: Observers<never>): readonly Observers<never>[]
 type Asked<Native extends object> = Pick<Found<Native>, 'context' | 'checks' | 'timing'>
 
 /**
- * A retry takes no units again. But it waits in a queue and is in flight like any other request,
- * since these policies keep the pace. A blocked client stays blocked.
+ * A retry takes no units again. But it queues and is in flight like any other request, since these
+ * policies control the pace. A blocked client stays blocked.
  */
 function free<Native>(check: PolicyCheck<Native>): PolicyCheck<Native> {
   if (algorithmOf(check.policy).counts === 'strikes') return withoutStrike(check)
@@ -138,12 +137,12 @@ function isFirst(seen: Outcome | undefined): boolean {
   return seen?.remaining === (seen?.limit ?? 0) - 1
 }
 
-/** Compares with the limit applied: a process without the store has a share of the mark. */
+/** Compares with the applied limit: without the store, a process has only a share of the mark. */
 function isMarked(seen: Outcome | undefined): boolean {
   return seen?.remaining !== undefined && seen.remaining < seen.limit
 }
 
-/** Takes the quotes off a key: many clients leave those of a structured field out. */
+/** Removes the quotes of a key: many clients omit the quotes of a structured field. */
 function unquoted(key: string): string {
   const [, tag = '', text] = /^(@header\/[^/]*\/)?\s*"((?:[^"\\]|\\["\\])*)"\s*$/.exec(key) ?? []
   return text === undefined ? key : tag + text.replace(/\\(.)/g, '$1')

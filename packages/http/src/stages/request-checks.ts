@@ -20,13 +20,13 @@ import type { GuardSetup } from './setup.ts'
 
 export interface Asking<Native>
   extends Pick<RequestContext<Native>, 'native' | 'request' | 'scope'> {
-  /** The answer of the lists for its address. @default 'unlisted' */
+  /** Result of the lists for its address. @default 'unlisted' */
   readonly access?: Access
 }
 
 /**
- * The checks of a request. `deny`: the request has no key, and is to be refused. `block` and
- * `allow`: a list says so. An empty list: the request has no key, and passes uncounted.
+ * The checks of a request. `deny`: the request has no key and must be refused. `block` and `allow`:
+ * decided by a list. An empty list: the request has no key and passes uncounted.
  */
 export type FoundChecks<Native extends object> =
   | readonly PolicyCheck<Native>[]
@@ -34,12 +34,12 @@ export type FoundChecks<Native extends object> =
   | 'block'
   | 'allow'
 
-/** So many requests without a key, and none with one, are no coincidence. */
+/** Number of requests without a key, and none with one, that cannot be a coincidence. */
 const requestsWithoutKey = 3
 
 /**
- * Returns the function that finds the checks of a request, or why it has none. Keys, costs and
- * limits that policies share are found once.
+ * Returns a function that finds the checks of a request, or why it has none. Keys, costs and limits
+ * that policies share are computed once.
  */
 export function requestChecks<Native extends object>(
   setup: GuardSetup<Native>,
@@ -48,13 +48,13 @@ export function requestChecks<Native extends object>(
   const keys: readonly KeyResolver<Native>[] = [...new Set(all.map(({ key }) => key))]
   const costs: readonly PerRequest<Native, number>[] = [...new Set(all.map(({ cost }) => cost))]
   const numbers = costs.filter((cost) => typeof cost === 'number')
-  /** The costs, if nothing but the key depends on the request: nearly always. */
+  /** The costs, if only the key depends on the request, as is usual. */
   const fixedCosts = all.every(isFixed) ? numbers : undefined
-  /** Keys that only policies in shadow need: without them no request is refused. */
+  /** Keys needed only by shadow policies: a missing one refuses no request. */
   const shadowKeys: ReadonlySet<KeyResolver<Native>> = new Set(
     keys.filter((key) => all.every((bound) => bound.key !== key || mayBeInShadow(bound))),
   )
-  /** Resolvers that have not found a key yet, with the requests for which they found none. */
+  /** Resolvers that have never found a key, with the number of requests so far. */
   const fruitless = new Map(keys.map((key) => [key, 0]))
 
   function keyed(found: readonly KeyOrMode[], asking: Asking<Native>): MaybeChecks<Native> {
@@ -125,7 +125,7 @@ export function requestChecks<Native extends object>(
     native: Native,
   ): MaybePromise<LimitInForce> {
     const { enforce, policy } = bound
-    // A kill switch has put the policy into shadow as a whole.
+    // A kill switch has put the whole policy into shadow mode.
     if (!enforce || inForce.shadow !== undefined || policy.enforcedShare === 0) return inForce
     const { limit, reduced = false } = inForce
     const found = ask(() => enforce(native), 'enforce', bound)
@@ -141,7 +141,7 @@ export function requestChecks<Native extends object>(
     return orWithout(key, resolver, asking)
   }
 
-  /** An allowed address needs no key, a shadow refuses nothing, a preflight has no credentials. */
+  /** Allowed addresses need no key, shadow policies refuse nothing, preflights lack credentials. */
   function orWithout(
     key: string | undefined,
     resolver: KeyResolver<Native>,
@@ -168,14 +168,14 @@ export function requestChecks<Native extends object>(
     if (count + 1 < requestsWithoutKey) return
     fruitless.delete(resolver)
     warnOnce(
-      `a key function found no key for any of the first ${requestsWithoutKey} requests, so their addresses are counted (onMissingKey: 'ip'). If keys need ` +
-        `authentication, have it run before the limiter: in Express app.use() it first; in Fastify set hook: 'preHandler', or put app.rateLimit(…) behind it ` +
-        `on the route. If requests may come without a key, write firstOf(…, ip())`,
+      `a key function returned no key for any of the first ${requestsWithoutKey} requests, so their addresses are counted (onMissingKey: 'ip'). If keys need ` +
+        `authentication, run it before the limiter: in Express, app.use() it first; in Fastify, set hook: 'preHandler', or put app.rateLimit(…) after it ` +
+        `on the route. If requests may have no key, write firstOf(…, ip())`,
       'key that is always missing',
     )
   }
 
-  /** Calls a function of the user's. An error tells its option, its policies and their limiter. */
+  /** Calls a user function. Errors name its option, its policies and their limiter. */
   function ask<Answer>(
     call: () => MaybePromise<Answer>,
     option: string,

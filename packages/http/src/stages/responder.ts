@@ -23,7 +23,7 @@ import {
 } from '../responses/response-fields.ts'
 import type { GuardSetup } from './setup.ts'
 
-/** The last stage of a guard: tells observers of a decision, and makes the passage of it. */
+/** The last stage of a guard: reports a decision to observers and turns it into a passage. */
 export class Responder<Native extends object, Handler> {
   readonly #setup: GuardSetup<Native, Handler>
   readonly #delayQueue: DelayQueue
@@ -46,7 +46,7 @@ export class Responder<Native extends object, Handler> {
     return this.#passageOf(decided)
   }
 
-  /** Tells observers of a decision: once for each request. */
+  /** Reports a decision to observers, once per request. */
   observe(found: Found<Native>, isQueued = false): void {
     this.#setup.observation.notifyDecision(found, isQueued)
   }
@@ -56,13 +56,13 @@ export class Responder<Native extends object, Handler> {
     return forbidden(this.#setup, context.native)
   }
 
-  /** Settles everything that a request holds when its response ends, whatever code answers it. */
+  /** Settles everything that a request holds when its response ends, whichever code answers it. */
   settleAtEnd(charged: Decided<Native>): void {
     const hold = this.#hold(charged)
     if (hold) charged.found.context.settleAtEnd(hold)
   }
 
-  /** The fields of a request that another part answers without a refusal. */
+  /** Returns the fields of a request that something else answers without refusing it. */
   fieldsFor(decided: Decided<Native>): readonly ResponseField[] {
     if (decided.outcomes.length === 0) return []
     const { checks, context } = decided.found
@@ -101,7 +101,7 @@ export class Responder<Native extends object, Handler> {
       const strike = strikeDue(decided, checks, penalty)
       if (strike) limiter.strike(strike, checks)
     }
-    // Failures, full queues and shed load are problems of the server.
+    // Failures, full queues and shed load are the server's problems.
     const status = cause === 'quota' ? statusCode : 503
     const refusal = { native, decision: decided, cause, status, ...fields.policies.violated() }
     return rejection(this.#setup, refusal, () =>
@@ -109,11 +109,11 @@ export class Responder<Native extends object, Handler> {
     )
   }
 
-  /** Refuses an allowed request that there is no room to hold. A refusal is never charged. */
+  /** Refuses an allowed request if there is no room to delay it. A refusal is never charged. */
   #turnAway(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
     const { found, delayMs } = decided
     giveBack(found, this.#setup.limiter)
-    // The client sees 'closed', observers 'shed': it is a lack of room, and no store failed.
+    // The client sees 'closed', observers 'shed': there is no room, but the store did not fail.
     this.observe({ ...found, decision: refuseUnasked('shed', delayMs) })
     return this.#passageOf(decided.with({ decision: refuseUnasked('closed', delayMs), checks: [] }))
   }

@@ -45,23 +45,23 @@ import { type Report, reporter } from '../request/user-functions.ts'
 import type { WholeOverride } from '../routes/overrides.ts'
 import { Observation } from './observation.ts'
 
-/** The place of one list of policies, beside the user's options. */
+/** The place of one list of policies, in addition to the user's options. */
 export interface PolicyGuardPlace<Native extends object> {
-  /** The user's name for the guard, for messages. */
+  /** The guard's name in the user's code, for messages. */
   readonly where: string
-  /** Options of the adapter's own, which the guard leaves alone. */
+  /** The adapter's own options, which the guard ignores. */
   readonly adapterFields?: readonly string[] | undefined
   /** The place of its private policies; '' for the whole application. @default each context's */
   readonly scope?: Scope | undefined
   /**
-   * Only the scope tells its private policies from those of others, and not the order in which
-   * guards are made. Guards that are made on first use have another order in each process.
+   * True if only the scope identifies its private policies, not the order in which guards are
+   * created. Guards created on first use have a different order in each process.
    * @default false
    */
   readonly identifiedByScope?: boolean | undefined
-  /** Returns whether an admission was given here, beside its policies. @default true */
+  /** True if an admission was set here, next to its policies. @default true */
   readonly checksAdmission?: boolean | undefined
-  /** The parts that the guard of a route has from the guard around it. */
+  /** The parts that a route guard inherits from the surrounding guard. */
   readonly inherited?: Inherited<Native> | undefined
 }
 
@@ -69,7 +69,7 @@ interface Inherited<Native extends object> {
   readonly addedTo: readonly BoundPolicy<Native>[]
   readonly shared: WholeOverride<Native, never>['shared']
   readonly penalty: BoundPolicy<Native> | undefined
-  /** `undefined`: the guard has a delay queue, or a shedder, of its own. */
+  /** `undefined` if the guard has its own delay queue or shedder. */
   readonly delayQueue: DelayQueue | undefined
   readonly shedder: LoadShedder<Native> | undefined
 }
@@ -79,7 +79,7 @@ export interface GuardSetup<Native extends object, Handler = unknown>
   extends Settings<Native, Handler> {
   readonly limiter: CheckLimiter
   readonly observation: Observation<Native>
-  /** Returns whether a denial is a strike only once the request is refused. */
+  /** True if a denial is a strike only once the request is refused. */
   readonly strikesLater: boolean
   /** The policies without the penalty. */
   readonly quotas: readonly BoundPolicy<Native>[]
@@ -110,11 +110,11 @@ export function setUpGuard<Native extends object, Handler>(
   const askReserving = reserving(limiter, policies)
   if (askReserving && (key || admission)) {
     const [rival, reason] = key
-      ? ['idempotencyKey', 'a retry runs the work again']
+      ? ['idempotencyKey', 'a retry repeats the work']
       : ['admission', 'a job runs after its response']
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
-      `${rival} and reserve cannot stand together in ${where}, since ${reason}: leave one of them out`,
+      `${rival} and reserve cannot be combined in ${where}, since ${reason}: remove one of them`,
     )
   }
   return {
@@ -129,7 +129,7 @@ export function setUpGuard<Native extends object, Handler>(
   }
 }
 
-/** Makes the limiter of a guard, and binds its policies to requests. */
+/** Creates the limiter of a guard, and binds its policies to requests. */
 function limiterOf<Native extends object, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
   { where, scope, identifiedByScope, inherited }: PolicyGuardPlace<Native>,
@@ -144,7 +144,7 @@ function limiterOf<Native extends object, Handler>(
   ])
   const { key = ip(), cost = 1 } = options
   const defaults = { key, cost, settlement: settlementOf(options), scope }
-  /** Gives private policies an id by their place: core numbers them in the order of making. */
+  /** Gives private policies an id by their place: core numbers them in order of creation. */
   const identified = (policy: Policy, index: number): Policy => {
     if (!identifiedByScope || policy.named) return policy
     const { algorithm, limit, windowMs } = policy
@@ -165,7 +165,7 @@ function limiterOf<Native extends object, Handler>(
       key,
       cost: 1,
       settlement: undefined,
-      // A key that `limiter.block` names is blocked wherever the guard stands.
+      // A key blocked with `limiter.block` is blocked wherever the guard is mounted.
       scope: identifiedByScope ? scope : '',
     })
   }
@@ -176,7 +176,7 @@ function limiterOf<Native extends object, Handler>(
   return { limiter, quotas, policies, penalty }
 }
 
-/** The options of the limiter in the form that the user chose, for its messages. */
+/** Returns the limiter options in the form that the user chose, for its messages. */
 function limiterOptions<Native, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
   policies: readonly ReturnType<typeof corePolicy>[],
@@ -194,23 +194,23 @@ export function limiterFieldsOf<Native, Handler>(
   return Object.fromEntries(givenFields(others, limiterFields))
 }
 
-/** Warns of legal names that a later draft, or a metrics system, may not like. */
+/** Warns about legal names that a later draft or a metrics system may reject. */
 function checkName(name: string): void {
   if (policyNameProblem(name) === undefined) return
   warnOnce(
-    `the policy name '${name}' is legal, but not everywhere: best are letters, digits, '.', '_' and '-', a letter ` +
-      `first, 64 at most`,
+    `the policy name '${name}' may not work everywhere: use letters, digits, '.', '_' and '-', a letter ` +
+      `first, at most 64 characters`,
   )
 }
 
-/** Warns of credentials without verification. A limit of the address would bound made-up ones. */
+/** Warns about unverified credentials. A limit by address would bound made-up ones. */
 function warnIfUnverified<Native>(policies: readonly BoundPolicy<Native>[]): void {
   const evidence = policies.map(({ key }) => evidenceOf(key))
   if (!evidence.includes('unverified') || evidence.includes('address')) return
   warnOnce(
-    `a limiter counts by apiKey() or bearer() without verify, and so believes every credential: a client that makes up a new one for each request, ` +
-      `to guess passwords, say, is never limited. Give verify, as in apiKey({ verify: (key) => issued.has(key) }); or, if something before the ` +
-      `limiter refuses unknown credentials, verify: false`,
+    `a limiter counts by apiKey() or bearer() without verify, and so accepts every credential: a client that makes up a new one for each request, ` +
+      `for example to guess passwords, is never limited. Set verify, as in apiKey({ verify: (key) => issued.has(key) }); or, if something before the ` +
+      `limiter rejects unknown credentials, verify: false`,
     'credentials that nobody verifies',
   )
 }

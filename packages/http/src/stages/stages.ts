@@ -24,27 +24,27 @@ import { type Asking, type FoundChecks, requestChecks } from './request-checks.t
 import { Responder } from './responder.ts'
 import { type GuardSetup, limiterFieldsOf, type PolicyGuardPlace, setUpGuard } from './setup.ts'
 
-/** Decides one list of policies for every request that it is given. */
+/** Decides one list of policies for every request. */
 export interface PolicyGuard<Native extends object, Handler> {
-  /** Returns whether redirects may have to lose their headers again. */
+  /** True if headers may have to be removed from redirects. */
   readonly hidesOnRedirect: boolean
   /**
-   * Decides on a request, and tells the adapter what to do. Synchronous when the store and all
-   * functions of the user are.
-   * @throws or rejects with the errors of users' functions
+   * Decides a request, and returns instructions for the adapter. Synchronous if the store and all
+   * user functions are.
+   * @throws or rejects with the errors of user functions
    */
   check(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
-  /** Answers what a request would get by its own key, limit and cost. Takes nothing. */
+  /** Returns the decision that a request would get by its key, limit and cost. Takes nothing. */
   peek(asking: Asking<Native>): MaybePromise<Peeked>
 }
 
-/** The answer for a request that a list blocks, or that has no key: no wait helps. */
+/** The answer for a request that is blocked by a list or has no key: no wait helps. */
 const refused = refuseUnasked('store')
 
 /** The answer for a request that passes uncounted. */
 export const passes: Peeked = { ...refused, allowed: true, retryAfterMs: 0 }
 
-/** A guard of one list of policies, with the parts that guards of routes share with it. */
+/** A guard of one list of policies, with the parts that route guards share with it. */
 export interface OpenGuard<Native extends object, Handler> extends PolicyGuard<Native, Handler> {
   readonly setup: GuardSetup<Native, Handler>
   readonly delayQueue: DelayQueue
@@ -52,9 +52,9 @@ export interface OpenGuard<Native extends object, Handler> extends PolicyGuard<N
 }
 
 /**
- * Makes a guard of one list of policies. Its stages, in this order: skip, lists, preflights that
- * pass, shed, checks, decide, respond. Each one answers a request, or passes it to the next.
- * @throws SluiceError when an option is unknown, missing or out of range
+ * Creates a guard of one list of policies. Its stages, in this order: skip, lists, preflights that
+ * pass, shed, checks, decide, respond. Each stage answers a request or passes it to the next.
+ * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function createPolicyGuard<Native extends object, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
@@ -75,12 +75,12 @@ export function createPolicyGuard<Native extends object, Handler>(
     })
   const { idempotencyKey: key } = setup
   const retried = { decide: askOnce, policies, options: limiterFieldsOf(options) }
-  /** Decides by several calls of the store. */
+  /** Decides with several store calls. */
   const askOften = setup.askReserving ?? (key && freeRetries({ ...retried, key }))
   const decide = askOften ?? askOnce
-  /** Only until the code that made it has run: a handler must not make a guard for one request. */
+  /** True until the code that created it has run: a handler must not create a guard per request. */
   let isNew = !place.identifiedByScope
-  // Guards of routes may be made on first use, and then are kept.
+  // Route guards may be created on first use, and are then kept.
   void Promise.resolve().then(() => {
     isNew = false
   })
@@ -114,7 +114,7 @@ export function createPolicyGuard<Native extends object, Handler>(
     return admitting.admitUnlimited(context)
   }
 
-  /** Asks the lists about the address: it costs no key. An allowed request is not shed either. */
+  /** Checks the address against the lists, without a key. An allowed request is not shed either. */
   function askLists(context: Context): MaybePassage {
     const access = lists ? lists.ofAddress(context.request) : 'unlisted'
     if (access === 'unlisted') return passPreflights(context)
@@ -122,7 +122,7 @@ export function createPolicyGuard<Native extends object, Handler>(
     return lists?.blockKeys ? checkAll(context, access) : pass(context, 'allow')
   }
 
-  /** Lets preflights pass without limits. Blocked keys are refused, by a list or by a penalty. */
+  /** Lets preflights pass without limits. Keys blocked by a list or a penalty are refused. */
   function passPreflights(context: Context): MaybePassage {
     if (preflights !== 'pass' || !isPreflight(context.request)) return shed(context)
     if (!penalty && !lists?.blockKeys) return pass(context, 'preflight')
@@ -138,7 +138,7 @@ export function createPolicyGuard<Native extends object, Handler>(
     })
   }
 
-  /** Refuses requests of the less important classes under pressure. They are not counted. */
+  /** Refuses requests of less important classes under load, without counting them. */
   function shed(context: Context): MaybePassage {
     if (!shedder) return checkAll(context)
     return andThen(shedder.refuses(context.native, setup.report), (isRefused) =>
@@ -164,7 +164,7 @@ export function createPolicyGuard<Native extends object, Handler>(
     return decided.then(answer)
   }
 
-  /** Several calls of the store have a timing of their own. */
+  /** Several store calls have their own timing. */
   function begin(): DecisionTiming | undefined {
     if (!observation.isObserved) return undefined
     const timing = askOften ? new DecisionTiming() : observation.time()
@@ -177,7 +177,7 @@ export function createPolicyGuard<Native extends object, Handler>(
     return admitting ? admitting.admitOrRespond(new Decided(setup, found)) : respond(found)
   }
 
-  /** Answers a request that no admission can take. */
+  /** Answers a request that no admission can accept. */
   function respond(found: Found<Native>): MaybePassage {
     return responder.respond(new Decided(setup, found))
   }
@@ -187,22 +187,22 @@ export function createPolicyGuard<Native extends object, Handler>(
 
 const usedAtOnce = processWide('@sluice/http/used-at-once/1', () => ({ guards: 0 }))
 
-/** One guard that is used as soon as it is made may be kept. A second one shows a mistake. */
+/** One guard used right after its creation may be kept. A second one indicates a mistake. */
 function noteUseAtOnce(where: string): void {
   usedAtOnce.guards += 1
   if (usedAtOnce.guards < 2) return
   warnOnce(
-    `${where} was called while a request was handled: a limiter that is made for each request begins to count anew each time, and so limits ` +
-      `nothing. Make it once, outside of handlers, and use it in them`,
+    `${where} was called while handling a request: a limiter created per request starts counting from zero each time, and so limits ` +
+      `nothing. Create it once, outside of handlers, and use it in them`,
     'limiter made per request',
   )
 }
 
-/** A preflight is counted, although nobody has chosen to count preflights. */
+/** Warns that a preflight was counted, although nobody chose to count preflights. */
 function warnOfPreflight(): void {
   warnOnce(
-    `a limiter counted a CORS preflight, and a browser reports a refused preflight as a network error. Run the CORS middleware before the limiter, ` +
-      `so that it answers preflights first; or set preflights: 'pass', after which whatever runs for OPTIONS behind the limiter is not limited`,
+    `a limiter counted a CORS preflight, and browsers report a refused preflight as a network error. Run the CORS middleware before the limiter, ` +
+      `so that it answers preflights first; or set preflights: 'pass', but then whatever runs for OPTIONS behind the limiter is not limited`,
     'preflight that is counted',
   )
 }

@@ -23,7 +23,7 @@ const metered = new WeakMap<Meter, Pick<Metrics, 'read' | 'tap'>>()
 /**
  * Has a meter of OpenTelemetry read the metrics. Counters and gauges are read when they are
  * exported; histograms are fed as things happen.
- * @throws SluiceError when the meter is none, or reads other metrics already
+ * @throws SluiceError if the meter is none, or reads other metrics already
  */
 export function openTelemetry(
   metrics: Pick<Metrics, 'read' | 'tap'>,

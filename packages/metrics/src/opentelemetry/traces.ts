@@ -19,7 +19,7 @@ export interface Traces {
  * @example
  * import { trace } from '@opentelemetry/api'
  * app.use(rateLimit({ limit: 100, window: '1m', observers: [traces({ trace })] }))
- * @throws SluiceError when `trace` is not that of @opentelemetry/api
+ * @throws SluiceError if `trace` is not that of @opentelemetry/api
  */
 export function traces(options: TracesOptions): Traces {
   knownFields(options, 'traces', ['trace'])

@@ -24,7 +24,7 @@ const registered = new WeakMap<PrometheusRegistry, Pick<Metrics, 'read'>>()
  * @example
  * import { register } from 'prom-client'
  * prometheus(metrics, { registry: register })
- * @throws SluiceError when the registry is none, or has metrics of these names from elsewhere
+ * @throws SluiceError if the registry is none, or has metrics of these names from elsewhere
  */
 export function prometheus(metrics: Pick<Metrics, 'read'>, options: PrometheusOptions): void {
   knownFields(options, 'prometheus', ['registry'])

@@ -22,7 +22,7 @@ import { limitValue, type Override, overridden, readOverrides } from './override
 /**
  * Turns policies that are data into the options of a guard.
  * @param code what the policies name, and only code can give
- * @throws SluiceError when a name is unknown
+ * @throws SluiceError if a name is unknown
  */
 export function bindPolicies<Native, Handler>(
   file: PolicyFile,

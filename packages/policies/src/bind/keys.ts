@@ -11,7 +11,7 @@ export class NamedParts<Native> {
     this.#code = code
   }
 
-  /** @throws SluiceError when the code gives no key of a name */
+  /** @throws SluiceError if the code gives no key of a name */
   key(entry: KeyEntry): KeyResolver<Native> {
     const id = JSON.stringify(entry)
     const known = this.#made.get(id) ?? this.#resolver(entry)
@@ -19,7 +19,7 @@ export class NamedParts<Native> {
     return known
   }
 
-  /** @throws SluiceError when the code gives no value of a name */
+  /** @throws SluiceError if the code gives no value of a name */
   value(name: string): NonNullable<NamedCode<Native>['values']>[string] {
     const { values = {} } = this.#code
     const value = Object.hasOwn(values, name) ? values[name] : undefined
@@ -27,7 +27,7 @@ export class NamedParts<Native> {
     throw unknownName(name, 'values', Object.keys(values), `(req) => …`)
   }
 
-  /** @throws SluiceError when the code gives no function of a name */
+  /** @throws SluiceError if the code gives no function of a name */
   // biome-ignore lint/suspicious/noExplicitAny: what it yields is checked where it is used
   function(name: string): (native: Native, ...rest: any[]) => any {
     const value = this.value(name)

@@ -148,7 +148,7 @@ const kinds: ReadonlyMap<unknown, string> = new Map([
   ['integer', 'a whole number'],
   ['number', 'a number'],
   ['boolean', 'true or false'],
-  ['string', 'text that is not empty'],
+  ['string', 'a non-empty string'],
   ['array', 'a list'],
 ])
 

@@ -98,7 +98,7 @@ function checkEntry(entry: Entry, file: PolicyFile): void {
 
 /**
  * Applies an edit to the changes over a file.
- * @throws SluiceError when an entry is wrong, or one that is to be removed is not there
+ * @throws SluiceError if an entry is wrong, or one that is to be removed is not there
  */
 export function edited(
   { set = [], remove = [], kill }: PolicyEdit,

@@ -110,7 +110,7 @@ export class LayerDocument {
 /**
  * Finds a version in the records. Of a process that did not make the changes itself, one record has
  * the file, and another one has the changes.
- * @throws SluiceError when no record has it
+ * @throws SluiceError if no record has it
  */
 export function recordOf(version: string, records: readonly VersionRecord[]): VersionRecord {
   const known = records.find(({ id }) => id === version)

@@ -115,7 +115,7 @@ export class VersionSwitch {
     this.#warned.clear()
   }
 
-  /** @throws SluiceError when a guard cannot be made of a version */
+  /** @throws SluiceError if a guard cannot be made of a version */
   check(version: Version): void {
     this.#build(version, 'discard')
   }

@@ -23,7 +23,7 @@ const patienceMs = 2_000
 export interface Transport {
   /**
    * Resolves when jobs can be delivered.
-   * @throws SluiceError when they cannot
+   * @throws SluiceError if they cannot
    */
   ready?(): Promise<void>
   /** Delivers a job that has its place. */

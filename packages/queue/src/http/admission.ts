@@ -38,7 +38,7 @@ import { parseIdempotencyKey, parsePrefer } from './request-headers.ts'
  * const admission = createAdmission({ queue, monitor: '/jobs' })
  * app.post('/reports', rateLimit({ limit: 10, window: '1s', admission }))
  * app.use('/jobs', mount(statusMonitor({ queue })))
- * @throws SluiceError when an option is unknown, missing or out of range
+ * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function createAdmission<Native = unknown>(
   options: AdmissionOptions<Native>,

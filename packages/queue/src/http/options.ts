@@ -191,7 +191,7 @@ export function isSoft(
   )
 }
 
-/** @throws SluiceError when no policy has the name */
+/** @throws SluiceError if no policy has the name */
 export function checkSoft(
   soft: readonly string[] | undefined = [],
   policies: readonly Policy[],

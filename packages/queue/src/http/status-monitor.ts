@@ -51,7 +51,7 @@ const ownPath = /^\/([A-Za-z0-9-]{1,64})\/?$/
  * `DELETE /<id>` cancels it.
  * @example
  * app.use('/jobs', mount(statusMonitor({ queue })))
- * @throws SluiceError when an option is unknown, missing or out of range
+ * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function statusMonitor<Native = unknown>(
   options: StatusMonitorOptions<Native>,

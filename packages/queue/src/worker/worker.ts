@@ -44,7 +44,7 @@ const brokerPatienceMs = 1_000
  * process.once('SIGTERM', () => worker.close())
  * @typeParam Payload the type of the queue's payloads; nothing checks it at run time
  * @typeParam Result the type that the handler has to return
- * @throws SluiceError when an option is unknown, missing or out of range
+ * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function createWorker<Payload = unknown, Result = unknown>(
   options: WorkerOptions<Payload, Result>,

@@ -42,7 +42,7 @@ export class ReplyReader implements TwinReading {
   /**
    * Returns the results in the order of the asks.
    * @param callId the id that the script echoes; '' if it echoes none, as for a single request
-   * @throws SluiceError when it is not the answer to this call
+   * @throws SluiceError if it is not the answer to this call
    */
   read(reply: unknown, callId: string, asks: readonly QueuedRequest[]): readonly AskResult[] {
     if (!Array.isArray(reply)) throw unanswered(callId)

@@ -25,7 +25,7 @@ export function waitMsOf({ waitMs }: WaitingRunner): number {
   return wholeNumber(orDefault(waitMs, 4_000), { option: 'waitMs' }, { min: 1, max: 600_000 })
 }
 
-/** @throws SluiceError when a function was not given, and there is no global one */
+/** @throws SluiceError if a function was not given, and there is no global one */
 export function testRunner(
   options: TestRunner,
   where: string,

@@ -51,7 +51,7 @@ const connectionPatienceMs = 1_000
  * Keeps jobs in Redis by BullMQ 6. Install `bullmq` and `ioredis` beside it.
  * @example
  * const broker = bullmqBroker({ connection: 'redis://localhost' })
- * @throws SluiceError when an option is unknown, missing or out of range
+ * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function bullmqBroker(options: BullmqBrokerOptions): Broker {
   const settings = readOptions(new BullmqTable(), options, 'bullmqBroker')

@@ -24,7 +24,7 @@ function retryStrategy(times: number): number {
   return Math.min(100 * times, 2_000)
 }
 
-/** @throws SluiceError when the option has no known form */
+/** @throws SluiceError if the option has no known form */
 export function connectOf(connection: unknown, prefix: string): Connect {
   if (typeof connection === 'function') return () => made(connection(), prefix)
   const options = optionsOf(connection)

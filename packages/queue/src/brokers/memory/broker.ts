@@ -15,7 +15,7 @@ export interface MemoryBrokerOptions extends OptionsOf<MemoryBrokerTable> {}
 
 /**
  * Keeps jobs in this process, for development and tests. The jobs end with the process.
- * @throws SluiceError when an option is unknown or out of range
+ * @throws SluiceError if an option is unknown or out of range
  */
 export function memoryBroker(options: MemoryBrokerOptions = {}): Broker {
   const { name, ...bounds } = readOptions(new MemoryBrokerTable(), options, 'memoryBroker')

@@ -71,7 +71,7 @@ const messageMarginMs = 600_000
  * Delivers jobs by RabbitMQ, and keeps them in Redis. Install `amqplib` beside it.
  * @example
  * const broker = rabbitmqBroker({ connection: 'amqp://localhost', store: redisStore(redis) })
- * @throws SluiceError when an option is unknown, missing or out of range
+ * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function rabbitmqBroker(options: RabbitmqBrokerOptions): Broker {
   const setup = setUpRabbitmq(options)

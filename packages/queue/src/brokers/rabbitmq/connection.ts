@@ -20,7 +20,7 @@ const openMs = 10_000
 
 const socketOptions = { timeout: openMs, noDelay: true }
 
-/** @throws SluiceError when the option has no known form */
+/** @throws SluiceError if the option has no known form */
 export function serverOf(connection: unknown): RabbitmqServer {
   if (typeof connection === 'function') {
     return { where: 'RabbitMQ', connect: async () => made(await connection()) }

@@ -58,7 +58,7 @@ export class Publisher {
 
   /**
    * Resolves when messages can be published.
-   * @throws SluiceError when they cannot
+   * @throws SluiceError if they cannot
    */
   async ready(): Promise<void> {
     await this.#lasting.ready()
