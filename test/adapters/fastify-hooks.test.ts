@@ -1,6 +1,7 @@
-import { type Decision, rateLimitPlugin, user } from '@sluice/fastify'
+import { all, type Decision, ip, rateLimitPlugin, user } from '@sluice/fastify'
 import type { FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { describe, expect, it, vi } from 'vitest'
+import { inTurn } from '../support/in-turn.ts'
 import { create, hello, limitedBy, statuses, two } from './fastify-app.ts'
 
 /** Authentication by a hook of a route: who it finds is known only behind it. */
@@ -40,6 +41,19 @@ describe('app.rateLimit', () => {
     expect(await statuses(app, 2, '/b')).toEqual([200, 200])
     expect(await statuses(app, 2, '/c')).toEqual([200, 200])
     expect(await statuses(app, 1, '/d')).toEqual([429])
+  })
+
+  it('is no limit by account alone: the limit of the plugin applies too', async () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    const app = await limitedBy({ limit: 3, window: '1m' })
+    const login = { ...two, name: 'login', key: all(key, ip()) }
+    app.get('/login', { preHandler: [authenticate, app.rateLimit(login)] }, hello)
+
+    const names = ['ada', 'bob', 'cy', 'dan']
+    const asked = await inTurn(names, (name) => statuses(app, 1, `/login?name=${name}`))
+    expect(asked.flat()).toEqual([200, 200, 200, 429])
+    expect(warn).not.toHaveBeenCalled()
+    warn.mockRestore()
   })
 
   it('limits the not-found handler alone, beside what the plugin limits', async () => {

@@ -6,7 +6,7 @@ import type { RateLimitHandler } from './options.ts'
 const proxyWatch = new ProxyWatch({
   trust: `'trust proxy'`,
   trustOne: `behind one proxy, call app.set('trust proxy', 1)`,
-  trustAll: `call app.set('trust proxy', <number of proxies>), as in app.set('trust proxy', 2)`,
+  trustAll: `call app.set('trust proxy', <number of your proxies>), no more`,
 })
 
 /** One call of our middleware. */

@@ -30,7 +30,7 @@ export interface Guard<Native extends object, Handler = never>
     override: RouteOverride<Native, Handler> | string | false,
     where: string,
   ): PolicyGuard<Native, Handler>
-  /** Creates a guard as for a route, to be mounted by hand: a new one with each call. */
+  /** Creates a guard as for a route, to be mounted in addition to this one. */
   derive(
     override: RouteOverride<Native, Handler> | string,
     where: string,
@@ -98,7 +98,7 @@ export function createFixedGuard<Native extends object, Handler = never>(
       ofRoutes.set(override, guard)
       return guard
     },
-    derive: (override, where) => derive(override, { where }),
+    derive: (override, where) => derive(override, { where, isBeside: true }),
   }
 }
 

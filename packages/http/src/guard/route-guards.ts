@@ -19,6 +19,12 @@ export interface ParentGuard<Native extends object, Handler> {
   readonly isApplied: boolean
 }
 
+interface RoutePlace
+  extends Pick<PolicyGuardPlace<never>, 'where' | 'scope' | 'identifiedByScope'> {
+  /** True if the guard around the routes decides the same requests. @default false */
+  readonly isBeside?: boolean
+}
+
 /**
  * Returns the function that creates the guards of routes with their own limits.
  * @throws SluiceError that names the place and the wrong option
@@ -27,7 +33,7 @@ export function routeGuards<Native extends object, Handler>(
   parent: ParentGuard<Native, Handler>,
 ): (
   override: RouteOverride<Native, Handler> | string,
-  place: Pick<PolicyGuardPlace<never>, 'where' | 'scope' | 'identifiedByScope'>,
+  place: RoutePlace,
 ) => PolicyGuard<Native, Handler> {
   const { options: around, catalogue, guard, scope, isApplied } = parent
 
@@ -41,7 +47,7 @@ export function routeGuards<Native extends object, Handler>(
     )
   }
 
-  return (override, place) => {
+  return (override, { isBeside = false, ...place }) => {
     if (!isOptions(override) && typeof override !== 'string') {
       throw invalid({ option: place.where }, override, 'options, the name of a policy, or false')
     }
@@ -61,7 +67,7 @@ export function routeGuards<Native extends object, Handler>(
       }
       const checksAdmission = options.admission !== around.admission
       const made = createPolicyGuard(options, { ...place, checksAdmission, inherited })
-      if (!isAdded && isApplied) warnIfUnbounded(guard.setup, made.setup, place.where)
+      if (!isAdded && isApplied && !isBeside) warnIfUnbounded(guard.setup, made.setup, place.where)
       return made
     } catch (error) {
       if (!isSluiceError(error) || error.message.startsWith(place.where)) throw error

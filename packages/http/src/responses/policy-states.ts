@@ -95,7 +95,7 @@ export class PolicyStates {
     )
     if (!duplicate) return
     warnOnce(
-      `a request passed the same limiter twice (policy '${duplicate.policy.name}'), so it was counted twice: mount the limiter once, or create two limiters`,
+      `a request passed the same limiter twice (policy '${duplicate.policy.name}'), so it was counted twice: mount the limiter once, create two limiters, or remove combine: 'add' from a hook`,
       'limiter mounted twice',
     )
   }

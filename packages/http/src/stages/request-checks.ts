@@ -169,7 +169,7 @@ export function requestChecks<Native extends object>(
     fruitless.delete(resolver)
     warnOnce(
       `a key function returned no key for any of the first ${requestsWithoutKey} requests, so their addresses are counted (onMissingKey: 'ip'). If keys need ` +
-        `authentication, run it before the limiter: in Express, app.use() it first; in Fastify, set hook: 'preHandler', or put app.rateLimit(…) after it ` +
+        `authentication or a parsed body, run that before the limiter: in Express, app.use() it first; in Fastify, set hook: 'preHandler', or put app.rateLimit(…) after it ` +
         `on the route. If requests may have no key, write firstOf(…, ip())`,
       'key that is always missing',
     )
