@@ -1,9 +1,10 @@
 import { defineConfig } from 'vitepress'
 import llmstxt from 'vitepress-plugin-llms'
 import { findDeadLinks } from './dead-links.ts'
-import { relinkTwins } from './markdown-twins.ts'
+import { finishTwins } from './markdown-twins.ts'
 import { linkRepository, repository } from './repository.ts'
 import { nav, sidebar } from './sidebar.ts'
+import { expandTabs } from './tabs/expand-tabs.ts'
 
 const slugify = (heading: string): string =>
   heading
@@ -26,7 +27,13 @@ export default defineConfig({
   head: [['meta', { name: 'color-scheme', content: 'light dark' }]],
   // As GitHub writes anchors, so that the links of the pages hold in both.
   markdown: {
-    ...{ config: linkRepository, anchor: { slugify } },
+    config(markdown) {
+      linkRepository(markdown)
+      markdown.core.ruler.before('normalize', 'tabs', (state) => {
+        state.src = expandTabs(state.src)
+      })
+    },
+    anchor: { slugify },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark' },
   },
   themeConfig: {
@@ -57,7 +64,7 @@ export default defineConfig({
     plugins: [llmstxt(markdownPages)],
   },
   buildEnd({ srcDir, outDir }) {
-    relinkTwins(srcDir, outDir)
+    finishTwins(srcDir, outDir)
     findDeadLinks(outDir)
   },
 })

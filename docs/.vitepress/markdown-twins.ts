@@ -1,19 +1,20 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { resolveLink } from './repository.ts'
+import { expandTabs } from './tabs/expand-tabs.ts'
 
 /**
- * Rewrites the links of the built Markdown pages. The plugin keeps the links of the sources, but
+ * Rewrites the built Markdown pages. The plugin keeps the links and blocks of the sources, but
  * writes `start/index.md` as `start.md`, and copies no files of the repository.
  */
-export function relinkTwins(sources: string, folder: string): void {
+export function finishTwins(sources: string, folder: string): void {
   const twins = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.md'))
     .map((file) => file.replaceAll('\\', '/'))
   for (const twin of twins) {
     const page = existsSync(join(sources, twin)) ? twin : twin.replace(/\.md$/, '/index.md')
     const markdown = readFileSync(join(folder, twin), 'utf8')
-    const relinked = markdown.replaceAll(
+    const relinked = expandTabs(markdown).replaceAll(
       /\]\((?![/#]|\w+:)([^\s)#]+)/g,
       (_link, href: string) => `](${relink(page, twin, href)}`,
     )

@@ -14,12 +14,12 @@ const sections: { readonly [title: string]: readonly Link[] } = {
     ['Production checklist', '/production'],
   ],
   Guides: [
-    ['All recipes', '/recipes'],
-    ['Recipes for Hono', '/hono'],
-    ['Logins', '/recipes#logging-in'],
-    ['Plans', '/recipes#plans-by-api-key'],
+    ['Common tasks', '/tasks'],
+    ['Logins', '/tasks#limit-logins'],
+    ['Plans', '/tasks#plans'],
+    ['Uploads', '/tasks#uploads'],
+    ['More recipes', '/recipes'],
     ['GraphQL by complexity', '/recipes#graphql-by-complexity'],
-    ['Uploads by bytes', '/recipes#uploads-by-bytes'],
     ['Keys: who is counted', '/keys'],
     ['Limits: what to count', '/limits'],
     ['Routes, and many limits', '/routes'],
@@ -94,7 +94,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
 /** The line at the top. */
 export const nav: DefaultTheme.NavItem[] = [
   { text: 'Start', link: '/start/' },
-  { text: 'Recipes', link: '/recipes' },
+  { text: 'Recipes', link: '/tasks' },
   { text: 'Playground', link: '/playground' },
   { text: 'Options', link: '/options' },
   { text: 'API', link: '/api/' },

@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, vi } from 'vitest'
+import { expandTabs } from '../../docs/.vitepress/tabs/expand-tabs.ts'
 import { readText, root } from '../support/workspace.ts'
 
 export interface PageModule {
@@ -9,25 +10,39 @@ export interface PageModule {
 }
 
 export function pageModules(page: string): readonly PageModule[] {
-  return sections(page).flatMap(({ heading, blocks: [code] }) =>
+  return sections(readText(page)).flatMap(({ heading, blocks: [code] }) =>
     code === undefined ? [] : [{ heading, code }],
+  )
+}
+
+/** The blocks of a page that stand in tabs, by their heading and the title of their tab. */
+export function tabModules(page: string): readonly PageModule[] {
+  return sections(expandTabs(readText(page)), /^```ts \[(.*?)\]\n(.*?)^```/gms).flatMap(
+    ({ heading, titles, blocks }) =>
+      blocks.map((code, index) => ({ heading: `${heading} > ${titles[index]}`, code })),
   )
 }
 
 /** The blocks of TypeScript under a heading, by the path of the file that the first line names. */
 export function pageFiles(page: string, heading: string): ReadonlyMap<string, string> {
-  const blocks = sections(page).find((section) => section.heading === heading)?.blocks ?? []
-  return new Map(blocks.map((code) => [/^\/\/ (\S+)\n/.exec(code)?.[1] ?? '', code]))
+  const found = sections(readText(page)).find((section) => section.heading === heading)
+  return new Map(
+    found?.blocks.map((code) => [/^\/\/ (\S+)\n/.exec(code)?.[1] ?? '', code] as const),
+  )
 }
 
-function sections(page: string): readonly { heading: string; blocks: readonly string[] }[] {
-  return readText(page)
+function sections(markdown: string, block = /^```ts()\n(.*?)^```/gms) {
+  return markdown
     .split(/^## /m)
     .slice(1)
-    .map((section) => ({
-      heading: section.slice(0, section.indexOf('\n')),
-      blocks: [...section.matchAll(/^```ts\n(.*?)^```/gms)].map(([, code = '']) => code),
-    }))
+    .map((section) => {
+      const found = [...section.matchAll(block)]
+      return {
+        heading: section.slice(0, section.indexOf('\n')),
+        titles: found.map(([, title = '']) => title),
+        blocks: found.map(([, , code = '']) => code),
+      }
+    })
 }
 
 /** Writes modules to files in the folder of the tests, where their imports resolve as a user's do. */
@@ -35,6 +50,9 @@ export async function writeModules(modules: readonly PageModule[]) {
   const folder = await mkdtemp(join(root, 'test/examples/.page-'))
   const pathOf = (heading: string) => join(folder, `${slug(heading)}.ts`)
   for (const { heading, code } of modules) await writeFile(pathOf(heading), code)
+  // As applications of Nest have it.
+  const compilerOptions = { experimentalDecorators: true }
+  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
   return { folder, pathOf, remove: () => rm(folder, { recursive: true }) }
 }
 
@@ -52,16 +70,21 @@ export function tryModules(modules: readonly PageModule[]) {
     return () => vi.useRealTimers()
   })
   afterAll(() => vi.resetModules())
+  function pathOf(heading: string): string {
+    tried.add(heading)
+    return written.pathOf(heading)
+  }
   return {
     /** The headings of those that were tried. */
     tried: tried as ReadonlySet<string>,
     get folder() {
       return written.folder
     },
+    /** The file of a module that something else runs. */
+    pathOf,
     /** Loads the module under a heading, made anew. */
     async load<Exports>(heading: string): Promise<Exports> {
-      tried.add(heading)
-      return await import(/* @vite-ignore */ written.pathOf(heading))
+      return await import(/* @vite-ignore */ pathOf(heading))
     },
   }
 }

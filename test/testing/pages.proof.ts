@@ -25,7 +25,7 @@ const blocks = pages.flatMap(([page, folder]) =>
 )
 
 it('the tests on the pages pass under node:test', { timeout: 120_000 }, async () => {
-  expect(blocks.map(({ heading }) => heading)).toHaveLength(7)
+  expect(blocks.map(({ heading }) => heading)).toHaveLength(6)
   const written = await writeModules(blocks)
   onTestFinished(() => written.remove())
   const all = join(written.folder, 'all.ts')
