@@ -15,7 +15,7 @@ const types: { readonly [extension: string]: string } = {
 /** SCREENSHOTS=<folder> keeps pictures of more pages. */
 const kept = process.env.SCREENSHOTS
 const pages = [
-  ...['', 'playground', 'comparison', 'api/@sluice/core'],
+  ...['', 'playground', 'comparison', 'tasks', 'api/@sluice/core'],
   ...(kept ? ['start/', 'recipes', 'options', 'algorithms', 'faq', 'layouts', 'api/'] : []),
 ]
 
@@ -136,6 +136,19 @@ describe.runIf(existsSync(site))('the site', () => {
     await page.close()
   })
 
+  it('shows a framework in all tabs of a page as soon as one is chosen', async () => {
+    if (!browser) return
+    const { page } = await openPage(browser, `${url}tasks`, { width: 390 })
+    const tab = page.getByText('Koa', { exact: true }).nth(3)
+    await tab.scrollIntoViewIfNeeded()
+    const before = await tab.boundingBox()
+    await tab.click()
+    expect((await tab.boundingBox())?.y).toBeCloseTo(before?.y ?? 0, -1)
+    expect(await page.getByText("from '@sluice/koa'").filter({ visible: true }).count()).toBe(6)
+    expect(await page.getByText("from '@sluice/express'").filter({ visible: true }).count()).toBe(0)
+    await page.close()
+  })
+
   it('has every page as Markdown too, listed in llms.txt', () => {
     const list = readFileSync(`${site}/llms.txt`, 'utf8')
     const pages = filesUnder('docs', '.md').filter((page) => !/^docs\/(api|index)/.test(page))
@@ -143,6 +156,8 @@ describe.runIf(existsSync(site))('the site', () => {
       expect(list).toContain(`(/${page}.md)`)
       expect(readFileSync(`${site}/${page}.md`, 'utf8')).toMatch(/^# /m)
     }
+    const tabs = readFileSync(`${site}/tasks.md`, 'utf8').match(/^```ts \[\w+\]$/gm)
+    expect(tabs).toHaveLength(36)
   })
 
   it('finds a page by a word', async () => {
