@@ -67,14 +67,14 @@ export const isDryRun = Type.Boolean({ description: 'True if nothing was changed
 export const reason = Type.String({
   minLength: 1,
   maxLength: 500,
-  title: 'one line of 1 to 500 characters that can be seen',
+  title: 'one line of 1 to 500 visible characters',
   description: 'Why, for the audit trail.',
 })
 
 export const until = Type.String({
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(:\\d\\d(\\.\\d{1,3})?)?(Z|[+-]\\d\\d:\\d\\d)$',
   title: 'a time with its zone, such as 2026-12-31T23:59:59Z',
-  description: 'When it ends by itself.',
+  description: 'Time at which it expires.',
 })
 
 /** Values by the names of keys, as overrides have them. */
