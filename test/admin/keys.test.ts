@@ -132,7 +132,7 @@ policies:
     const file = `policies: [{ name: login, limit: 1, window: 1h, key: login }]\npenalty: { after: never, key: login }`
     const started = await startAdmin({ store: await emptyStore(), file })
     for (let i = 0; i < 2; i += 1) await started.visit('ada')
-    const note = expect.stringContaining('A function of your code makes the keys of login.')
+    const note = expect.stringContaining('A function in your code creates the keys of login.')
     expect((await started.look('login ada')).body).toMatchObject({ found: false, note })
     for (const action of ['reset', 'unblock']) {
       const { body } = await started.act(action, { key: 'login ada' })

@@ -43,7 +43,7 @@ describe('a policy file with a mistake', () => {
       [`overrides: [{ policy: burst, key: ${secret}, limit: 9 }]`, ':2:35: overrides[0].key'],
       [`overrides: [{ policy: burst, key: { ip: ${secret} } }]`, ':3:13: overrides[0]'],
       [`overrides: [{ policy: burst, key: { ${secret}: x }, limit: 9 }]`, 'overrides[0].key must'],
-      [`overrides: [*${secret}]`, ':1:1: no YAML'],
+      [`overrides: [*${secret}]`, ':1:1: not YAML'],
     ] as const
     for (const [index, [text, place]] of mistakes.entries()) {
       await writeFile(file, `${burst(5)}${'\n'.repeat(index + 1)}${text}`)

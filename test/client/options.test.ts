@@ -25,8 +25,14 @@ describe('an option that is wrong', () => {
     [{ statuses: [429, 200] }, 'statuses[1] must be one of the statuses from 400 to 599, but is'],
     [{ pace: 1 }, 'pace must be true or false, but is 1'],
     [{ fetch: {} }, 'fetch must be a function, but is an object'],
-    [{ observers: { onWait: 'log' } }, 'observers[0] must be one of the objects with onWait, onW'],
-    [{ observers: [{ onWait: 5, onGiveUp: () => undefined }] }, 'onGiveUp, which are functions'],
+    [
+      { observers: { onWait: 'log' } },
+      'observers[0] must be one of the objects with functions onW',
+    ],
+    [
+      { observers: [{ onWait: 5, onGiveUp: () => undefined }] },
+      'functions onWait, onWaited or onGiveUp',
+    ],
     [{ key: 'me' }, "key must be a function, but is 'me'"],
   ])('is refused when the client is made: %j', (options, message) => {
     expect(() => createFetch(options as ClientOptions)).toThrow(TypeError)

@@ -172,7 +172,9 @@ describe('waitFor', () => {
     it('refuses a monitor of another origin, unless it is told otherwise', async () => {
       const { fetch, seen } = noting()
       const waiting = waitFor(accepted({ Location: foreign }), { fetch, headers })
-      await expect(waiting).rejects.toThrow(/not of the origin of https:\/\/api.*sameOrigin/)
+      await expect(waiting).rejects.toThrow(
+        /does not have the same origin as https:\/\/api.*sameOrigin/,
+      )
       expect(seen).toEqual([])
       await settled(waitFor(accepted({ Location: foreign }), { fetch, headers, sameOrigin: false }))
       expect(seen).toEqual([[foreign, null]])
@@ -190,7 +192,7 @@ describe('waitFor', () => {
       const waiting = waitFor(anew(monitor), { fetch, headers })
       await expect(waiting).rejects.toThrow(/which has no URL.*baseUrl/)
       await settled(waitFor(anew(monitor), { fetch, headers, sameOrigin: false }))
-      await expect(waitFor(anew('/jobs/123'), { fetch })).rejects.toThrow('names no monitor')
+      await expect(waitFor(anew('/jobs/123'), { fetch })).rejects.toThrow('has no monitor URL')
       const baseUrl = new URL('https://api.example.com/v1/')
       await settled(waitFor(anew('../jobs/123'), { fetch, headers, baseUrl }))
       expect(seen).toEqual([
@@ -375,6 +377,6 @@ describe('waitFor', () => {
     ['no URL', { Location: 'http://' }, ''],
     ['a body that is no JSON', json, '<html>'],
   ])('says so when the 202 names %s', async (_, headers, body) => {
-    await expect(waitFor(accepted(headers, body))).rejects.toThrow(/names no monitor/)
+    await expect(waitFor(accepted(headers, body))).rejects.toThrow(/has no monitor URL/)
   })
 })

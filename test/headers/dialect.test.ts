@@ -34,7 +34,7 @@ describe('the option headers', () => {
 
   const twice = [[['legacy', 'legacy']], [['draft-11', 'draft-9']]]
   it.each(twice)('refuses repetition: %j', (value) => {
-    expect(() => checkDialects(value)).toThrow(/there already/)
+    expect(() => checkDialects(value)).toThrow(/already in the list/)
   })
 
   const noLists = ['draft-11', undefined, null, 7, true, { 0: 'legacy' }]
@@ -48,7 +48,7 @@ describe('the option headers', () => {
     expect(() => checkDialects('draft-11')).toThrow(
       "headers must be an array of distinct dialects ('draft-11', 'draft-10', 'draft-9', 'draft-8', 'draft-7', " +
         "'draft-6', 'legacy', 'legacy-delta', 'legacy-github'), but is 'draft-11'; " +
-        "write an array such as ['draft-11', 'legacy'], or [] to send no such fields",
+        "write an array such as ['draft-11', 'legacy'], or [] for none",
     )
   })
 })

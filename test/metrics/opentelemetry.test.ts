@@ -14,7 +14,7 @@ describe('openTelemetry() with the SDK', () => {
     openTelemetry(metrics, { meter })
     openTelemetry(metrics, { meter })
     const others = () => openTelemetry(collectMetrics(), { meter })
-    expect(others).toThrow(/meter: it reads other metrics/)
+    expect(others).toThrow(/meter: it already exports other metrics/)
     for (let i = 0; i < 3; i += 1) await limiter.consume('a')
     const exported = await read()
     const pointsOf = (name: string) =>

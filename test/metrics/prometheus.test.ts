@@ -58,7 +58,7 @@ describe('prometheus() with prom-client 15', () => {
     prometheus(metrics, { registry })
     prometheus(metrics, { registry })
     const others = () => prometheus(collectMetrics(), { registry })
-    expect(others).toThrow(/registry: it has a metric sluice_requests_total already/)
+    expect(others).toThrow(/registry: it already has a metric sluice_requests_total, from/)
   })
 
   it('registers again after the registry was cleared', async () => {

@@ -146,7 +146,7 @@ describe('the schema of policy files', () => {
   it.each<[string, ...(string | RegExp)[]]>([
     [
       'policies:\n  - { name: a, limit: 5, window: 15 minutes }',
-      "2:34 policies[0].window must be milliseconds ≥ 1, or a text such as '500ms', '10s', '15m', '1h', '1d', but is '15 minutes'",
+      "2:34 policies[0].window must be milliseconds ≥ 1, or a string such as '500ms', '10s', '15m', '1h', '1d', but is '15 minutes'",
     ],
     [
       'policies:\n  - { name: a, max: 5, window: 1s }',
@@ -160,7 +160,7 @@ describe('the schema of policy files', () => {
       `policies: [${policy}]\noverrides:\n  - { policy: b, key: { ip: 1.2.3.4 }, limit: 1 }\n  - { policy: a, key: { ip: 1.2.3.4 }, limit: 1, until: 2026-12-31T23:59:59 }`,
       /^4:57 overrides\[1\].until must be a time with its zone/,
     ],
-    [`policies: [${policy}, ${policy}]`, /^1:55 .*has the name of policies\[0\]/],
+    [`policies: [${policy}, ${policy}]`, /^1:55 .*has the same name as policies\[0\]/],
     [
       'policies:\n  - { name: a, limit: -5, window: 15 minutes, burst: 3, mod: shadow }\n  - { limt: 5 }',
       /^2:\d+ policies\[0\].limit must be/,

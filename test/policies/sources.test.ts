@@ -133,7 +133,7 @@ describe('a new value of the file that a change hides', () => {
     await change(file(7, 70))
     expect(warn.mock.calls).toEqual([
       [
-        "sluice: the policies policies.yaml have new values that changes hide: burst limit (by 'ada'), burst override (by 'ada'). Remove these changes, as in policies.remove({ policy, field }), to have the file in force",
+        "sluice: the policies policies.yaml have new values that are hidden by changes: burst limit (by 'ada'), burst override (by 'ada'). To use the file's values, remove these changes, as in policies.remove({ policy, field })",
       ],
     ])
     await policies.rollback((await policies.history()).at(-1)?.id ?? '', note)

@@ -23,8 +23,8 @@ describe('the options of an admission', () => {
   }
 
   it.each([
-    [{ queue: undefined }, /^queue must be what createQueue/],
-    [{ queue: memoryBroker() }, /^queue must be what createQueue/],
+    [{ queue: undefined }, /^queue must be the result of createQueue/],
+    [{ queue: memoryBroker() }, /^queue must be the result of createQueue/],
     [{ monitor: undefined }, /^monitor must be a path such as '\/jobs', or a URL, but is undef/],
     [{ monitor: 'jobs' }, /^monitor must be a path/],
     [{ monitor: '/jobs\r\nX: 1' }, /^monitor must be a path/],
@@ -86,7 +86,7 @@ describe('the options of an admission', () => {
 
 describe('the options of a status monitor', () => {
   it.each([
-    [{ queue: undefined }, /^queue must be what createQueue/],
+    [{ queue: undefined }, /^queue must be the result of createQueue/],
     [{ poll: { limit: 1 } }, /window/],
     [{ poll: { limit: -1, window: '1s' } }, /limit/],
     [{ poll: { limit: 1, windows: '1s' } }, /^poll: there is no option 'windows'/],

@@ -105,11 +105,11 @@ const unbraced = () => new Cluster([], { lazyConnect: true, redisOptions: lazy }
 const otherCluster = () => createCluster({ rootNodes: [{ url: 'redis://127.0.0.1:1' }] })
 
 it.for<[string, () => object, RegExp]>([
-  ['none', () => ({}), /^connection\(\) must be a function that makes a client/],
-  ['one that gives up', giving, /must make a client with maxRetriesPerRequest: null/],
+  ['none', () => ({}), /^connection\(\) must be a function that creates an ioredis/],
+  ['one that gives up', giving, /must create a client with maxRetriesPerRequest: null/],
   ['one with a prefix', prefixed, /^connection\.keyPrefix must be left out/],
-  ['a Cluster without braces', unbraced, /^prefix must be a text in braces for a Cluster/],
-  ['a Cluster of node-redis', otherCluster, /must be a function that makes a Cluster of ioredis/],
+  ['a Cluster without braces', unbraced, /^prefix must be in braces for a Cluster/],
+  ['a Cluster of node-redis', otherCluster, /must be a function that creates an ioredis Cluster/],
 ])('a client that cannot be meant is refused: %s', async ([, connection, message]) => {
   const broker = bullmqBroker({ connection, observers } as BullmqBrokerOptions)
   await expect(broker.depth()).rejects.toThrow(message)

@@ -164,7 +164,7 @@ describe('a queue', () => {
 
   it.each([
     ['a BigInt', { at: 10n }, /: at is a BigInt, /],
-    ['a function', () => 1, /: it is a function, which JSON leaves out$/],
+    ['a function', () => 1, /: it is a function, which JSON drops$/],
     ['a symbol', Symbol('s'), /: it is a symbol, /],
     ['a function in it', { a: [{ b: 1 }, { c: () => 1 }] }, /: a\[1\]\.c is a function, /],
     ['a symbol in it', [[Symbol('s')]], /: \[0\]\[0\] is a symbol, /],
@@ -175,7 +175,7 @@ describe('a queue', () => {
     ['what throws when it is read', new Proxy({}, { get: throwing }), /cannot be made a text/],
   ])('rejects a payload that JSON cannot carry: %s', async (_what, payload, what) => {
     const queue = make()
-    const message = new RegExp(`^the payload cannot be written as JSON.*${what.source}`)
+    const message = new RegExp(`^the payload cannot be serialised as JSON.*${what.source}`)
     await expect(queue.enqueue({ identity: 'a', payload })).rejects.toMatchObject({
       code: 'SLUICE_PAYLOAD_INVALID',
       message: expect.stringMatching(message),

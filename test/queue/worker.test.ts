@@ -321,7 +321,7 @@ describe('a worker', () => {
   it('refuses a rate without a store on a broker that processes share', () => {
     const shared = { ...memoryBroker(), isShared: true, enqueue: vi.fn(), work: vi.fn() }
     const options = { broker: shared, handler: () => null, limit: 5, window: '1s' } as const
-    expect(() => createWorker(options)).toThrow(/^store must be given beside limit/)
+    expect(() => createWorker(options)).toThrow(/^store is required with limit/)
     const redis = new Redis({ lazyConnect: true })
     expect(() => createWorker({ ...options, store: redisStore(redis) })).not.toThrow()
     redis.disconnect()

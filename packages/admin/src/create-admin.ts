@@ -24,11 +24,11 @@ import { sharedReadsOf } from './stores/shared-reads.ts'
 
 /** Options of `createAdmin`. */
 export interface AdminOptions<Native = unknown> {
-  /** The policies that can be changed: the result of `openPolicies`. @default none */
+  /** The policies to show and change: the result of `openPolicies`. @default none */
   policies?: Policies | undefined
   /** The result of `collectMetrics`. @default none: no live numbers and no busiest keys */
   metrics?: Metrics | undefined
-  /** The queues whose dead letters can be seen. @default none */
+  /** The queues whose dead letters are shown. @default none */
   queues?: readonly Pick<Queue, 'broker'>[] | undefined
   /**
    * A function of the framework's request that returns false, or the caller and the roles:
@@ -37,8 +37,8 @@ export interface AdminOptions<Native = unknown> {
    */
   authorize?: Authorize<Native> | undefined
   /**
-   * Called for each action, in addition to the trail in the store. An action that it rejects is not
-   * begun.
+   * Called for each action, in addition to the trail in the store. If it rejects, the action is not
+   * started.
    * @default nobody
    */
   auditSink?: AuditSink | undefined
@@ -49,10 +49,10 @@ const legal: Readonly<
   Record<keyof AdminOptions, readonly [isLegal: (value: unknown) => boolean, words: string]>
 > = {
   policies: [hasMethod('preview'), 'the result of await openPolicies({ file, store })'],
-  metrics: [hasMethod('topKeys'), 'what collectMetrics({ store }) makes'],
+  metrics: [hasMethod('topKeys'), 'the result of collectMetrics({ store })'],
   queues: [
     (queues) => Array.isArray(queues) && queues.every(({ broker }) => broker),
-    'a list of queues, as createQueue makes them',
+    'a list of queues from createQueue',
   ],
   authorize: [
     (authorize) => authorize === 'localhost' || typeof authorize === 'function',
@@ -61,7 +61,7 @@ const legal: Readonly<
   auditSink: [(sink) => typeof sink === 'function', 'a function of the record'],
 }
 
-/** Sent with every answer. */
+/** Sent with every response. */
 const ownHeaders = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
   'X-Content-Type-Options': 'nosniff',
@@ -72,10 +72,10 @@ const ownHeaders = {
 const apiPath = /^\/api\/v1\/(.*)$/
 
 /**
- * Makes the API and the page that show limits and change them. Mount it in front of the limiter.
+ * Creates the API and the page that show and change limits. Mount it in front of the limiter.
  * @example
  * app.use('/limits', mount(createAdmin({ policies, metrics, authorize: 'localhost' })))
- * @throws SluiceError if an option is unknown or of another form
+ * @throws SluiceError if an option is unknown or invalid
  */
 export function createAdmin<Native = unknown>(options: AdminOptions<Native>): Handler<Native> {
   noteRelease('@sluice/admin')
@@ -93,7 +93,7 @@ export function createAdmin<Native = unknown>(options: AdminOptions<Native>): Ha
       if (path === undefined) {
         const file = pageAnswer(request)
         if (file) return shown(file)
-        throw new ApiError(404, 'There is nothing here; the API is under api/v1/.')
+        throw new ApiError(404, 'Not found; the API is under api/v1/.')
       }
       const foreign = crossSiteProblem(request)
       if (foreign !== undefined) throw new ApiError(403, foreign)
@@ -125,7 +125,7 @@ function adminOf<Native>({
   auditSink,
 }: AdminOptions<Native>): Admin {
   const limiter = () => policies?.limiters[0]
-  // Without a store that keeps documents the trail ends with the process.
+  // Without a store that keeps documents, the trail ends with the process.
   const { documents: own } = memoryStore()
   const audit = new AuditTrail(() => limiter()?.store.documents ?? own, auditSink)
   const instance = policies?.id ?? randomUUID()
@@ -146,10 +146,10 @@ function adminOf<Native>({
 
 function refusedBecause(authorize: unknown): string {
   if (authorize === undefined) {
-    return 'Nobody is authorised: createAdmin({ authorize: (request) => … }) says who may do what.'
+    return 'Nobody is authorised: set createAdmin({ authorize: (request) => … }).'
   }
   return authorize === 'localhost'
-    ? 'Only this machine may ask: from a loopback address, for a local Host, and not through a proxy.'
+    ? 'Only requests from this machine are allowed: from a loopback address, for a local Host, and not through a proxy.'
     : 'You are not authorised.'
 }
 

@@ -9,7 +9,7 @@ const files: ReadonlyMap<string, readonly [name: string, type: string]> = new Ma
   ['/page.js', ['page.js', 'text/javascript; charset=utf-8']],
 ])
 
-/** The page loads its own script and styles, asks its own API, and stands in no frame. */
+/** The page loads only its own script and styles, calls its own API, and cannot be framed. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -29,7 +29,7 @@ interface PageFile {
 
 const known = new Map<string, PageFile>()
 
-/** Answers with a file of the page; `undefined` for a path that is none. */
+/** Answers with a file of the page; `undefined` for any other path. */
 export function pageAnswer(
   request: Pick<HandlerRequest, 'method' | 'path' | 'header'>,
 ): HandlerResponse | undefined {

@@ -1,6 +1,6 @@
 import type { Settings } from './options.ts'
 
-/** Wait (ms) after the `failures`-th failure in a row, if the server tells none: full jitter. */
+/** Wait (ms) after the `failures`-th failure in a row, if the server sends none: full jitter. */
 export function backoffMs(failures: number, settings: Settings): number {
   return Math.random() * Math.min(settings.maxBackoffMs, settings.backoffMs * doubled(failures))
 }
@@ -17,18 +17,18 @@ function doubled(times: number): number {
   return 2 ** Math.min(times - 1, 40)
 }
 
-/** Longest wait (ms) between polls if the server tells none. */
+/** Maximum wait (ms) between polls if the server sends none. */
 const maxIntervalMs = 30_000
 
-/** First wait (ms) where the server tells 0, or an instant in the past. */
+/** First wait (ms) if the server sends 0, or an instant in the past. */
 const minWaitMs = 200
 
 const growth = 1.5
 
-/** Longest jitter (ms) on the wait before a poll; a tenth of the wait if that is more. */
+/** Maximum jitter (ms) on the wait before a poll; a tenth of the wait if that is more. */
 const maxPollJitterMs = 100
 
-/** Returns the wait (ms) before each poll: the server's, or else one that grows. */
+/** Returns the wait (ms) before each poll: the server's, or a growing one. */
 export function pollWaits(intervalMs: number): (toldMs: number | undefined) => number {
   let untoldMs = Math.max(1, intervalMs)
   let floorMs = minWaitMs

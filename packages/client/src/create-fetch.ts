@@ -16,9 +16,9 @@ import type { Waiter } from './throttle/queue.ts'
 import { type GateRegistry, registryOf } from './throttle/registry.ts'
 
 /**
- * Creates a `fetch` that obeys the waits of servers, and repeats requests that may be repeated. All
- * calls of a process share the waits and limits that servers tell. It resolves to the last answer,
- * refusals included, and rejects only where `fetch` would.
+ * Creates a `fetch` that obeys the waits that servers send, and retries requests that are safe to
+ * retry. All calls of a process share the waits and limits. It resolves to the last response,
+ * including refusals, and rejects only if `fetch` would.
  *
  * @example
  * const fetch = createFetch()
@@ -34,14 +34,14 @@ export function createFetch(options: ClientOptions = {}): Fetch {
 /** Time (ms) for the document of a refusal to arrive. */
 const maxDetailsMs = 1000
 
-/** Statuses that are retried only if the answer tells a wait. */
+/** Statuses that are retried only if the answer has a wait. */
 const retriedWhenTold: ReadonlySet<number> = new Set([403, 409, 413])
 
 /** A wait of the call: its reason, its duration, and the events that may end it. */
 interface Wait extends Pick<WaitEvent, 'reason' | 'waitMs' | 'policies'> {
   /** True if the wait ends only when it is woken. */
   readonly isOpenEnded?: boolean
-  /** True if the wait is over already. */
+  /** True if the wait is already over. */
   isOver?(): boolean
   /** Sets of waiting calls that may wake this one. */
   readonly at: readonly Waiting[]
@@ -50,11 +50,11 @@ interface Wait extends Pick<WaitEvent, 'reason' | 'waitMs' | 'policies'> {
 interface Answered {
   readonly response: Response
   readonly answer: Answer
-  /** Time at which the headers arrived. Waits that they tell begin then. */
+  /** Time at which the headers arrived. Their waits start then. */
   readonly answeredMs: number
 }
 
-/** One call, from its first request to the answer that its caller gets. */
+/** One call, from its first request to the answer that its caller receives. */
 class Session {
   readonly #call: Call
   readonly #registry: GateRegistry
@@ -62,7 +62,7 @@ class Session {
   readonly #settings: Settings
   readonly #send: Fetch
   readonly #isRepeatable: boolean
-  /** Longest further wait (ms) of the call in all. */
+  /** Maximum remaining total wait (ms) of the call. */
   #leftMs: number
   #tries = 0
   #isFirst = false
@@ -116,7 +116,7 @@ class Session {
     }
   }
 
-  /** Ends the call with its last answer or error, since the wait is too long. */
+  /** Ends the call with its last answer or error, because the wait is too long. */
   #endUnsent(tooLongMs: number): Response {
     this.#giveUp('wait', tooLongMs)
     if (this.#failure !== undefined) throw this.#failure.error
@@ -160,7 +160,7 @@ class Session {
     }
   }
 
-  /** Waits for the answer to the first call on the route, since the limits are unknown before. */
+  /** Waits for the answer to the first call on the route, since limits are unknown before that. */
   async #awaitFirst(): Promise<void> {
     const waiting = this.#registry.waitingForFirst(this.#route)
     this.#isFirst = waiting === undefined
@@ -178,7 +178,7 @@ class Session {
     if (end === 'failed') this.#registry.queue.move()
   }
 
-  /** Settles the call at its gates, and passes on what its answer tells about limits. */
+  /** Settles the call at its gates, and updates them with the limits in its answer. */
   #settle(answer?: Answer, tookMs = 0): void {
     if (answer === undefined) this.#giveBack('failed')
     else {
@@ -195,7 +195,7 @@ class Session {
     this.#tries += 1
     const sentMs = clockMs()
     const mayFollow = this.#isRepeatable && this.#tries <= this.#settings.retries
-    // Browsers refuse to call their `fetch` as a method.
+    // Browsers do not allow `fetch` to be called as a method.
     const send = this.#send
     const request = this.#call.argumentsFor({ mayFollow })
     let response: Response
@@ -226,7 +226,7 @@ class Session {
     const answer = bare.hasDetails ? await withDetails(bare, response, { untilMs, signal }) : bare
     const { toldMs = 0 } = answer
     const drawMs = () => jitterMs(toldMs, this.#tries, this.#settings)
-    // A request that costs too much is no reason for others to wait.
+    // If a request costs too much, others need not wait.
     if (!answer.isTooCostly)
       this.#registry.close(answer, { sentMs, nowMs, jitterMs: drawMs }, this.#route)
     for (const release of releases) release()
@@ -246,7 +246,7 @@ class Session {
     return false
   }
 
-  /** Longest further wait (ms) of the call, given the wait so far. */
+  /** Returns the maximum remaining wait (ms) of the call, given the wait so far. */
   #patienceMs(waitedMs = 0): number {
     return Math.min(this.#settings.maxWaitMs, Math.max(0, this.#leftMs - waitedMs))
   }
@@ -256,7 +256,7 @@ class Session {
     const event = { ...this.#state(), ...wait }
     tell(this.#settings.observers, (observer) => observer.onWait?.(event))
     try {
-      // An observer may have taken time, or made calls of its own.
+      // An observer may have taken time, or made its own calls.
       if (isOver?.()) return 'woken'
       const untilMs = isOpenEnded ? never : nowMs + wait.waitMs
       return await pause(untilMs, this.#call.signal, at)

@@ -9,20 +9,20 @@ const meant: readonly (readonly [guess: RegExp, option: string])[] = [
 // A table of options is a class, since declarations keep docstrings. Each field declares one option
 // by its docstring, the type that users write, and the check that fills in the default.
 
-/** An option that may be left out: returns the value in force, or throws. */
+/** An optional setting: returns its effective value, or throws. */
 export type Option<Written, Value = Written | undefined> = (
   value: Written | undefined,
   option: string,
 ) => Value
 
-/** The options that users write, by their table. */
+/** The options that users write, according to their table. */
 export type OptionsOf<Table> = {
   [Name in keyof Table]: NonNullable<Table[Name]> extends Option<infer Written, unknown>
     ? Written | undefined
     : never
 }
 
-/** The values in force. */
+/** The effective values. */
 export type SettingsOf<Table> = {
   readonly [Name in keyof Table]-?: NonNullable<Table[Name]> extends Option<never, infer Value>
     ? Value
@@ -30,8 +30,8 @@ export type SettingsOf<Table> = {
 }
 
 /**
- * Checks options by their table. Throws when they are no plain object, or have a field that the
- * table lacks; a near miss is proposed.
+ * Checks options against their table. Throws if they are not a plain object or have an unknown
+ * field; suggests a similar name.
  */
 export function readOptions<Table extends object>(
   table: Table,
@@ -109,7 +109,7 @@ export function functionOption<T>(value: T, option: string): T {
   throw invalid(option, value, 'a function')
 }
 
-/** A list whose items are legal, or the default. */
+/** A list of legal items, or the default. */
 export function listOption<T>(
   otherwise: readonly T[],
   form: string,

@@ -19,13 +19,13 @@ class ClientTable {
   fetch?: Option<Fetch> = functionOption
   /** Maximum number of retries of a call: 0 or more. @default 4 */
   retries?: Option<number, number> = countOption(4)
-  /** Longest single wait (ms). Beyond that, the call returns the response. @default 60,000 */
+  /** Maximum single wait (ms). Beyond that, the call returns the response. @default 60,000 */
   maxWaitMs?: Option<number, number> = boundOption(60_000)
-  /** Longest total wait of a call (ms), not counting the requests themselves. @default 180,000 */
+  /** Maximum total wait of a call (ms), not counting the requests themselves. @default 180,000 */
   maxTotalWaitMs?: Option<number, number> = boundOption(180_000)
   /** Upper bound of the first random backoff (ms). Each further try doubles it. @default 500 */
   backoffMs?: Option<number, number> = msOption(500)
-  /** Longest backoff (ms), and longest jitter on a wait that the server sends. @default 30,000 */
+  /** Maximum backoff (ms), and maximum jitter on a wait that the server sends. @default 30,000 */
   maxBackoffMs?: Option<number, number> = msOption(30_000)
   /**
    * Maximum random time (ms) added to a wait that the server sends, or a tenth of that wait if
@@ -63,20 +63,20 @@ class ClientTable {
 /** Options of `createFetch`. */
 export interface ClientOptions extends OptionsOf<ClientTable> {}
 
-/** Observer of waits. If a method throws, that is one warning, and changes no call. */
+/** Observer of waits. An error in a method is reported once as a warning, and affects no call. */
 export interface ClientObservers {
   /** Called before every wait. */
   onWait?: ((event: WaitEvent) => void) | undefined
   /** Called after every wait, also one that the caller's signal has ended. */
   onWaited?: ((event: WaitedEvent) => void) | undefined
-  /** Called when a call is not sent again although its answer suggests it. */
+  /** Called when a call is not retried although its answer suggests it. */
   onGiveUp?: ((event: GiveUpEvent) => void) | undefined
 }
 
 /** All options, checked. */
 export type Settings = SettingsOf<ClientTable>
 
-/** Checks all options, and puts their defaults in. */
+/** Checks all options, and fills in defaults. */
 export function readClientOptions(options: ClientOptions): Settings {
   return readOptions(new ClientTable(), options, 'createFetch')
 }
@@ -95,7 +95,7 @@ const retried = listOption(
 
 const observerList = listOption<ClientObservers>(
   [],
-  'the objects with onWait, onWaited or onGiveUp, which are functions',
+  'the objects with functions onWait, onWaited or onGiveUp',
   isObserver,
 )
 
@@ -118,9 +118,9 @@ function keyOfUser({ url, headers }: CallInfo): string {
 /** A wait of a call: reason and duration. */
 export interface WaitEvent {
   /**
-   * `server`: the server refused this call and said when to come back. `backoff`: a try failed and
-   * no wait was given. `held`: an answer to another call had a wait, other calls wait in front, or
-   * pacing slows the call down.
+   * `server`: the server refused this call and said when to come back. `backoff`: a try failed
+   * without a wait from the server. `held`: an answer to another call had a wait, other calls wait
+   * in front, or pacing slows the call down.
    */
   readonly reason: 'server' | 'backoff' | 'held'
   /** Duration (ms) of the wait from now, with jitter. A held call may wait longer. */
@@ -137,15 +137,15 @@ export interface WaitEvent {
 
 /** A wait that is over. */
 export interface WaitedEvent extends WaitEvent {
-  /** Length of the wait in ms, as it came out. */
+  /** Actual duration of the wait (ms). */
   readonly waitedMs: number
 }
 
-/** A call that could have been sent again, and was not. */
+/** A call that could have been retried, but was not. */
 export interface GiveUpEvent extends Pick<WaitEvent, 'method' | 'url' | 'tries' | 'response'> {
   /**
    * `tries`: `retries` is used up. `wait`: the wait is longer than `maxWaitMs`, or than the rest of
-   * `maxTotalWaitMs`. `unsafe`: the method may not be repeated, or the body cannot be sent again.
+   * `maxTotalWaitMs`. `unsafe`: the method must not be repeated, or the body cannot be sent again.
    * `cost`: the request costs more than a whole limit, so no wait lets it pass.
    */
   readonly reason: 'tries' | 'wait' | 'unsafe' | 'cost'
@@ -155,7 +155,7 @@ export interface GiveUpEvent extends Pick<WaitEvent, 'method' | 'url' | 'tries' 
 
 const thrown = processWide('@sluice/client/thrown/1', () => new Set<string>())
 
-/** Tells all observers. An error that one throws becomes a warning, once, and changes no call. */
+/** Notifies all observers. An error is reported once as a warning, and affects no call. */
 export function tell(
   observers: readonly ClientObservers[],
   observe: (observer: ClientObservers) => unknown,
@@ -167,7 +167,7 @@ export function tell(
   }
   for (const observer of observers) {
     try {
-      // To TypeScript, an async function is one that returns nothing.
+      // For TypeScript, an async function is assignable to one that returns nothing.
       void Promise.resolve(observe(observer)).catch(report)
     } catch (error) {
       report(error)

@@ -10,21 +10,18 @@ import { formats } from './formats/formats.ts'
  */
 export function checkDialects(value: unknown): readonly Dialect[] {
   if (!Array.isArray(value)) {
-    throw invalid(
-      value,
-      "write an array such as ['draft-11', 'legacy'], or [] to send no such fields",
-    )
+    throw invalid(value, "write an array such as ['draft-11', 'legacy'], or [] for none")
   }
   const dialects: Dialect[] = []
   for (const name of value) {
     if (!isDialect(name)) throw invalid(value, `remove or correct ${show(name)}`)
     const { name: canonical, family } = formats[name]
     if (dialects.includes(canonical))
-      throw invalid(value, `remove ${show(name)}: ${canonical} is there already`)
+      throw invalid(value, `remove ${show(name)}: ${canonical} is already in the list`)
     const rival = dialects.find((other) => formats[other].family === family)
     if (rival !== undefined) {
       const fix = `keep either ${show(rival)} or ${show(name)}`
-      throw invalid(value, `${fix}: both write the same fields, with other meanings`)
+      throw invalid(value, `${fix}: both write the same fields, with different meanings`)
     }
     dialects.push(canonical)
   }

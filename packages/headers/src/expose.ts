@@ -2,8 +2,8 @@ import type { Dialect } from './formats/dialect-format.ts'
 import { formats } from './formats/formats.ts'
 
 /**
- * The fields that a cross-origin page can read only if Access-Control-Expose-Headers lists them.
- * The IETF's fields come first, then the others, then Retry-After.
+ * Fields that a cross-origin page can read only if Access-Control-Expose-Headers lists them. The
+ * IETF fields come first, then the others, then Retry-After.
  */
 export function exposedHeaders(dialects: readonly Dialect[]): readonly string[] {
   const all = dialects.map((dialect) => formats[dialect])
@@ -13,8 +13,8 @@ export function exposedHeaders(dialects: readonly Dialect[]): readonly string[] 
 }
 
 /**
- * Appends our names to the application's Access-Control-Expose-Headers, each name once, whatever
- * its case. A list with a `*` stays as it is: it exposes all that the Fetch standard allows.
+ * Appends our names to the application's Access-Control-Expose-Headers, each name once, ignoring
+ * case. A list with a `*` is unchanged: it exposes everything that the Fetch standard allows.
  */
 export function mergeExposed(existing: string | undefined, names: readonly string[]): string {
   const listed = (existing ?? '').split(',').map((name) => name.trim())

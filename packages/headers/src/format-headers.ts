@@ -3,8 +3,8 @@ import { formats } from './formats/formats.ts'
 import { formatRetryAfter, longestWaitMs, type PolicyState } from './values/policy-state.ts'
 
 /**
- * Formats the header lines of a response: one line per field, the dialects in the given order. One
- * Retry-After follows when the request is rejected and waiting helps.
+ * Formats the header lines of a response: one line per field, with the dialects in the given order.
+ * If the request is rejected and waiting helps, one Retry-After follows.
  *
  * @example
  * const state = { name: 'default', limit: 100, windowMs: 60_000, remaining: 99, resetMs: 60_000 }
@@ -30,8 +30,8 @@ export function formatHeaders(
 }
 
 /**
- * Formats as `formatHeaders` does, without Retry-After. Use it where Retry-After is set separately,
- * since it is merged with one that is there.
+ * Formats like `formatHeaders`, without Retry-After. Use it if Retry-After is set separately, since
+ * it is merged with an existing one.
  */
 export function formatFields(
   states: readonly PolicyState[],

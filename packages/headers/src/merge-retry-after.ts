@@ -8,12 +8,12 @@ export interface MergeRetryAfterOptions {
 }
 
 /**
- * Merges our Retry-After with the one that a response has already: the later one counts, since a
- * client that waits for it satisfies both. An existing HTTP-date is turned into seconds first,
- * since clients read a date up to a second early. A text that is neither is dropped, since no
- * client could have used it. The result is at most 1,728,000 (20 days).
+ * Merges our Retry-After with the one already on a response: the later one counts, since a client
+ * that waits for it satisfies both. An existing HTTP-date is converted to seconds first, since
+ * clients read a date up to a second early. Any other text is dropped, since no client could have
+ * used it. The result is at most 1,728,000 (20 days).
  *
- * @param ours seconds, as `formatRetryAfter` returns them
+ * @param ours seconds from `formatRetryAfter`
  */
 export function mergeRetryAfter(
   existing: string | undefined,

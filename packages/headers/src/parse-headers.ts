@@ -10,16 +10,15 @@ import { parseVendors } from './parsers/vendors.ts'
 
 /** Options of `parseHeaders`. */
 export interface ParseOptions {
-  /** Milliseconds since 1970, against which epochs and dates are read. @default Date.now() */
+  /** Milliseconds since 1970, to convert epochs and dates. @default Date.now() */
   readonly nowMs?: number | undefined
 }
 
 /**
- * Reads the rate limits of a response, in any dialect. Of several dialects the richest wins:
+ * Parses the rate limits of a response, in any dialect. Of several dialects the richest wins:
  * draft-8 to draft-11, then draft-7, then draft-3 to draft-6, then `X-RateLimit-*`, then
- * `X-Rate-Limit-*`. The quotas of model APIs (OpenAI, Azure, Anthropic) come behind them. Malformed
- * fields are ignored, as the drafts demand; nothing throws. A field that may mean two waits means
- * the longer one.
+ * `X-Rate-Limit-*`. The quotas of model APIs (OpenAI, Azure, Anthropic) come last. Malformed fields
+ * are ignored, as the drafts demand; nothing throws. For an ambiguous wait, the longer one is used.
  *
  * @param source a `Headers`, or a record of header values such as Node's `message.headers`
  * @example
@@ -49,10 +48,9 @@ function parsePolicies(field: FieldLookup, nowMs: number): ParsedPolicy[] {
   }
 
   const state = parseDraft7(field('RateLimit')) ?? parseLegacy(field, nowMs)
-  // Servers may tell the size of their policies in the new syntax, and the remaining units only in
-  // the old one.
+  // Servers may send their policies in the new syntax, and the remaining units only in the old one.
   if (named.length > 0) return joinByLimit(named, state)
-  // Until draft-3 the windows stood in RateLimit-Limit, behind the limit.
+  // Until draft-3, the windows followed the limit in RateLimit-Limit.
   const policies = listed.length > 0 ? listed : parseRateLimitPolicy(field('RateLimit-Limit'))
   return joinByLimit(policies, state)
 }

@@ -2,9 +2,9 @@ import { isPromise } from '@sluice/core'
 
 const maxFieldsLength = 4_000
 
-/** The part of a record that the user's `fields` adds. */
+/** The part of a record added by the user's `fields`. */
 export interface AddedFields {
-  /** Fields that `fields` added, as JSON can carry them. */
+  /** Fields returned by `fields`, as JSON. */
   readonly fields?: unknown
   /**
    * The reason for missing fields, or a missing `traceId`: the function threw, it returned a
@@ -14,8 +14,8 @@ export interface AddedFields {
 }
 
 /**
- * Returns the fields of the user's function as JSON: bounded, without cycles. An error of it never
- * reaches a request.
+ * Returns the fields of the user's function as JSON: bounded and without cycles. Its errors never
+ * reach a request.
  */
 export function written(find: () => unknown): AddedFields {
   let hasPromise = false
@@ -27,15 +27,18 @@ export function written(find: () => unknown): AddedFields {
   }
   try {
     const text = JSON.stringify(find(), withoutPromises) ?? 'null'
-    if (hasPromise) return { fieldsError: 'fields has a promise: return what is known at once' }
+    if (hasPromise)
+      return { fieldsError: 'fields contains a promise: return only values that are known at once' }
     if (text.length <= maxFieldsLength) return { fields: JSON.parse(text) }
-    return { fieldsError: `fields are ${text.length} characters long: ${maxFieldsLength} at most` }
+    return {
+      fieldsError: `fields are ${text.length} characters long, but may have at most ${maxFieldsLength}`,
+    }
   } catch (error) {
     return { fieldsError: reasonOf(error) }
   }
 }
 
-/** The id of a trace; a record without it is better than none. */
+/** Returns a trace id. A record without one is better than no record. */
 export function traced(find: () => unknown): { traceId?: string; fieldsError?: string } {
   try {
     const id = find()
@@ -48,13 +51,13 @@ export function traced(find: () => unknown): { traceId?: string; fieldsError?: s
   }
 }
 
-/** Has nobody wait for a promise: where it rejects, that is no error of the process. */
+/** Ignores a promise, so that its rejection does not crash the process. */
 function leaveAlone(promise: Promise<unknown>): void {
   Promise.resolve(promise).catch(() => {
-    // The record says already that a promise cannot be used.
+    // The record already says that a promise cannot be used.
   })
 }
 
 function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message.slice(0, 200) : 'no Error'
+  return error instanceof Error ? error.message.slice(0, 200) : 'not an Error'
 }

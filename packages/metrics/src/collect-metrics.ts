@@ -33,9 +33,9 @@ import {
 /** The options of `collectMetrics`. */
 class MetricsTable {
   /**
-   * Store of the limiters. Key digests match those in the store, and the processes exchange counts
-   * and busiest keys every few seconds.
-   * @default none: this process alone, and digests without a secret
+   * Store of the limiters. Key digests then match the store's, and processes exchange counts and
+   * busiest keys every few seconds.
+   * @default none: only this process, and digests without a secret
    */
   store?: Option<FleetStore, FleetStore> = (store = {}, option) => {
     if (typeof store === 'object' && store !== null) return store
@@ -53,27 +53,27 @@ export interface MetricsOptions extends OptionsOf<MetricsTable> {}
 /** Metrics of all processes that share a store. */
 export interface FleetSnapshot extends Scope {
   /**
-   * All metrics. Requests, checks, near misses and times of decisions are those of the whole fleet
-   * since this process started, or since it first heard of another process that is older. Counts of
-   * processes that have left stay, so that sums only grow. All other metrics tell of this process.
+   * All metrics. Requests, checks, near misses and decision times cover the whole fleet since this
+   * process started, or since it first heard of an older process. Counts of departed processes
+   * stay, so that sums only grow. All other metrics cover this process.
    */
   readonly families: readonly Family[]
 }
 
 /**
- * Counts what limiters, queues, outbounds and clients tell. It is an observer: put it into their
- * option `observers`.
+ * Collects the metrics of limiters, queues, outbounds and clients. It is an observer: add it to
+ * their `observers`.
  */
 export interface Metrics {
-  /** The busiest keys of one policy. `undefined` for a policy that is not known. */
+  /** Returns the busiest keys of one policy; `undefined` for an unknown policy. */
   topKeys(options: TopKeysOptions): TopKeysAnswer | undefined
-  /** All metrics as they stand. Queues are asked how full they are. */
+  /** Returns the current metrics, and reads the depth of queues. */
   read(): Promise<readonly Family[]>
-  /** All metrics as they stand. Queues are not asked: their gauges are those of the last `read`. */
+  /** Returns the current metrics; the gauges of queues are from the last `read`. */
   snapshot(): readonly Family[]
-  /** As `snapshot`, with counts of the whole fleet, some seconds late. */
+  /** Like `snapshot`, with counts of the whole fleet, a few seconds old. */
   fleetSnapshot(): FleetSnapshot
-  /** Has each further value of a histogram passed on to another histogram. */
+  /** Forwards each further value of a histogram to another histogram. */
   tap(name: InstrumentName, tap: Tap): void
   onDecision(event: DecisionEvent): void
   onShadow(event: ShadowEvent): void
@@ -86,17 +86,17 @@ export interface Metrics {
   onOutbound(outbound: WatchedOutbound): void
   onWaited(event: { readonly reason: string; readonly waitedMs: number }): void
   onGiveUp(event: { readonly reason: string }): void
-  /** Ends the exchange with other processes. All else continues. */
+  /** Stops the exchange with other processes. Everything else continues. */
   close(): void
 }
 
 /**
- * Makes the metrics of a process. They are bounded, and no identity is a label.
+ * Creates the metrics of a process. They are bounded, and identities are never labels.
  * @example
  * const metrics = collectMetrics({ store })
  * app.use('/metrics', mount(metricsPage(metrics)))
  * app.use(rateLimit({ limit: 100, window: '1m', store, observers: [metrics] }))
- * @throws SluiceError if an option is unknown or of another form
+ * @throws SluiceError if an option is unknown or invalid
  */
 export function collectMetrics(options: MetricsOptions = {}): Metrics {
   noteRelease('@sluice/metrics')

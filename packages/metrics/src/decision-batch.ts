@@ -1,33 +1,33 @@
 import { type DecisionEvent, notify } from '@sluice/core'
 import type { CountedDecision } from '@sluice/core/backend'
 
-/** The most decisions that wait to be counted. */
+/** Maximum number of decisions that wait to be counted. */
 const maxWaiting = 128
 
 /**
- * Decisions that wait to be counted together. Between two decisions a process does so much else
- * that the counts have left the caches of the CPU: one by one, they cost twice as much.
+ * Decisions to be counted together. Between two decisions a process does so much else that the
+ * counts have left the CPU caches: one by one, counting costs twice as much.
  */
 export class DecisionBatch {
   readonly #count: (decision: CountedDecision) => void
-  /** Places of decisions, which are used again and again. */
+  /** Slots for decisions, which are reused. */
   readonly #places: CountedDecision[] = []
   #waiting = 0
   #isOneByOne = false
 
-  /** @param count what it throws is reported once as a warning */
+  /** @param count errors that it throws are reported once as a warning */
   constructor(count: (decision: CountedDecision) => void) {
     this.#count = count
   }
 
-  /** Adds a decision. It is kept for a while, so it must not hold its request. */
+  /** Adds a decision. It is kept for a while, so it must not reference its request. */
   add(decision: CountedDecision): void {
     this.#places[this.#waiting] = decision
     this.#waiting += 1
     if (this.#waiting === maxWaiting || this.#isOneByOne) this.countAll()
   }
 
-  /** Counts all that wait: before anything is read. */
+  /** Counts all waiting decisions, before anything is read. */
   countAll(): void {
     const waiting = this.#waiting
     this.#waiting = 0
@@ -37,7 +37,7 @@ export class DecisionBatch {
     }
   }
 
-  /** Has decisions counted at once from now on. */
+  /** Counts decisions immediately from now on. */
   countOneByOne(): void {
     this.countAll()
     this.#isOneByOne = true

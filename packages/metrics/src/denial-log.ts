@@ -15,9 +15,9 @@ import {
 import { usageOf } from '@sluice/core/backend'
 import { type AddedFields, traced, written } from './added-fields.ts'
 
-/** One denied request, or so many like it. */
+/** One denied request, or a number of similar ones. */
 export interface DenialRecord extends AddedFields {
-  /** `shadow-denial`: a policy in shadow would have denied the request, which passed. */
+  /** `shadow-denial`: a shadow policy would have denied the request, which passed. */
   readonly type: 'denial' | 'shadow-denial'
   /** ISO 8601, in UTC. */
   readonly time: string
@@ -27,14 +27,16 @@ export interface DenialRecord extends AddedFields {
   readonly limit: number | undefined
   readonly used: number | undefined
   readonly resetMs: number | undefined
-  /** `undefined` where waiting cannot help. */
+  /** `undefined` if waiting cannot help. */
   readonly retryAfterMs: number | undefined
-  /** Stands for the identity. */
+  /** Digest of the identity. */
   readonly digest: string | undefined
   /** `undefined` in a `shadow-denial`. */
   readonly answeredBy: string | undefined
   readonly traceId: string | undefined
-  /** Denials since the last record of this policy, with this one: 1 until there are too many. */
+  /**
+   * Denials since the last record of this policy, including this one: 1 until there are too many.
+   */
   readonly factor: number
 }
 
@@ -47,10 +49,10 @@ export interface DenialSummary {
   readonly policies: readonly PolicyDenials[]
 }
 
-/** Denials of one policy, and the records that were written of them. */
+/** Denials of one policy, and the records written for them. */
 export interface PolicyDenials {
   readonly policy: string
-  /** True for the denials of a policy in shadow, which refused nobody. */
+  /** True for the denials of a shadow policy, which refused nobody. */
   readonly shadow?: true
   readonly denials: number
   readonly records: number
@@ -95,18 +97,18 @@ export interface DenialLogOptions<Request = unknown> extends OptionsOf<DenialLog
 /** An observer that writes denials to a log. */
 export interface DenialLog<Request = unknown> {
   onDecision(event: DecisionEvent<Request>): void
-  /** Missing without the option `shadow`. */
+  /** Only with the option `shadow`. */
   onShadow?(event: ShadowEvent<Request>): void
-  /** Writes the summary that is due, for the end of a process. */
+  /** Writes the pending summary, before a process exits. */
   flush(): void
 }
 
 const secondMs = 1_000
 const minuteMs = 60_000
-/** Policies that are counted apart; all further ones share the bound of one. */
+/** Maximum number of policies counted separately; all further ones share one bound. */
 const maxPolicies = 200
 
-/** Counts of one policy, for the records of one type. */
+/** Counts of one policy, for records of one type. */
 interface Tally {
   readonly policy: string
   readonly type: DenialRecord['type']
@@ -126,10 +128,10 @@ interface Denied<Request> extends Pick<DenialRecord, 'answeredBy' | 'digest' | '
 }
 
 /**
- * Writes one record for each denial, and bounds itself: of each policy the first `perSecond`
- * denials of a second get a record. Then one in 10 does, one in 100 once there are ten times as
- * many, and so on. Each record says for how many denials it stands. If denials had no record, a
- * summary follows each minute.
+ * Writes one record per denial, within a bound: in each second, the first `perSecond` denials of a
+ * policy get a record. After that one in 10 does, then one in 100 once there are ten times as many,
+ * and so on. Each record says how many denials it represents. If denials got no record, a summary
+ * follows each minute.
  * @example
  * const denials = denialLog({ sink: (record) => log.warn(record) })
  * rateLimit({ limit: 100, window: '1m', observers: [denials] })
@@ -154,7 +156,7 @@ export function denialLog<Request = unknown>(
     return tally
   }
 
-  /** Counts from this denial on: each one before it had its record. */
+  /** Counts from this denial on: every earlier one got a record. */
   function beginSummary(first: Tally): void {
     for (const tally of tallies.values()) {
       tally.denials = tally === first ? 1 : 0

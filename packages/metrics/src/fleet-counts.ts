@@ -2,7 +2,7 @@ import { type FleetSubject, type Heard, intervalMs, isNumber, list } from './fle
 import { type InstrumentName, instruments } from './instruments.ts'
 import { type Family, growing, other, type Sample, sum } from './series.ts'
 
-/** Counters and histograms that a fleet adds up. */
+/** Counters and histograms that are summed over a fleet. */
 const addedNames = [
   'sluice_requests_total',
   'sluice_checks_total',
@@ -10,20 +10,20 @@ const addedNames = [
   'sluice_decision_seconds',
 ] as const satisfies readonly InstrumentName[]
 
-/** Characters of the counts of one process, and of all processes of a fleet together. */
+/** Maximum characters for the counts of one process, and of all processes of a fleet together. */
 const maxReport = 8_192
 const maxReports = 131_072
-/** Routes or policies that a report names at most. */
+/** Maximum number of routes or policies in a report. */
 const maxNamed = 128
-/** Processes that are counted apart. */
+/** Maximum number of processes counted separately. */
 const maxMembers = 1_000
-/** Time (ms) in which new counts are shown bit by bit: the next report has come by then. */
+/** Time (ms) over which new counts are shown gradually, until the next report arrives. */
 const playMs = intervalMs * 1.25
 
-/** The value of a series, and its buckets, by the name and the labels of the series. */
+/** The value of a series, and its buckets, by name and labels. */
 type Counts = ReadonlyMap<string, readonly number[]>
 
-/** The counts of one other process since this process listens. */
+/** The counts of another process since this process started listening. */
 interface Member {
   /** Its last report. */
   readonly text: string
@@ -35,14 +35,14 @@ interface Member {
 }
 
 /**
- * Adds up what the processes of a fleet count. A process that leaves takes nothing with it, so that
- * the sum only grows; it begins with this process.
+ * Sums the counts of a fleet's processes. Counts of processes that leave are kept, so that the sum
+ * only grows; it starts with this process.
  */
 export class FleetCounts implements FleetSubject {
   readonly #read: () => readonly Family[]
   readonly #since = Date.now()
   readonly #members = new Map<string, Member>()
-  /** The counts of processes that are not counted apart any more. */
+  /** The counts of processes that are no longer counted separately. */
   #gone: Counts = new Map()
 
   /** @param read the metrics of this process */
@@ -66,7 +66,7 @@ export class FleetCounts implements FleetSubject {
       if (!isNumber(since)) continue
       const known = this.#members.get(member)
       const text = JSON.stringify(families)
-      // The order is that in which they were heard of.
+      // In the order in which they were first seen.
       this.#members.delete(member)
       if (known?.text === text) {
         this.#members.set(member, known)
@@ -84,7 +84,9 @@ export class FleetCounts implements FleetSubject {
     }
   }
 
-  /** The metrics of this process, with the counts of the whole fleet in place of its own. */
+  /**
+   * Returns the metrics of this process, with the counts of the whole fleet in place of its own.
+   */
   read(): readonly Family[] {
     const nowMs = performance.now()
     const others = [...this.#members.values()].map((member) => shown(member, nowMs))
@@ -98,7 +100,7 @@ export class FleetCounts implements FleetSubject {
     const byName = new Map<string, Sample[]>(addedNames.map((name) => [name, []]))
     for (const [key, [value = 0, ...buckets]] of all) {
       const [name = '', ...labels] = list(JSON.parse(key)).map(String)
-      // A count that is almost there is there: the rest may never come.
+      // A count that is almost complete counts as complete: the rest may never arrive.
       const counts = { value: Math.ceil(value) }
       const histogram = { value, buckets: buckets.map(Math.ceil) }
       byName.get(name)?.push({ labels, ...(buckets.length > 0 ? histogram : counts) })
@@ -122,7 +124,7 @@ function countsOf(families: readonly Family[], name: InstrumentName): Counts {
   )
 }
 
-/** Writes the series of a metric: those of the busiest routes or policies, all others as one. */
+/** Encodes the series of a metric: the busiest routes or policies, and all others as one. */
 function rowsOf(samples: readonly Sample[], name: InstrumentName, named: number): unknown {
   const grows = growing.has(instruments[name].labels[0] ?? '')
   const sums = new Map<string, number>()
@@ -142,7 +144,7 @@ function rowsOf(samples: readonly Sample[], name: InstrumentName, named: number)
   return [...rows.values()]
 }
 
-/** Leaves out what it cannot read: a process of another version may have written it. */
+/** Skips unreadable parts: a process of another version may have written them. */
 function decoded(families: readonly unknown[]): Counts {
   const counts = new Map<string, readonly number[]>()
   for (const [index, name] of addedNames.entries()) {
@@ -158,7 +160,7 @@ function decoded(families: readonly unknown[]): Counts {
   return counts
 }
 
-/** The counts of a process at a time between two of its reports, with fractions. */
+/** Interpolates the counts of a process between two reports, with fractions. */
 function shown({ from, to, heardAt }: Member, nowMs: number): Counts {
   const share = Math.min(1, (nowMs - heardAt) / playMs)
   if (share === 1) return to
@@ -171,7 +173,7 @@ function shown({ from, to, heardAt }: Member, nowMs: number): Counts {
   return result
 }
 
-/** Adds counts, without those of a base. */
+/** Adds counts, minus those of a base. */
 function added(all: readonly Counts[], base?: Counts): Counts {
   const result = new Map<string, readonly number[]>()
   for (const counts of all) {

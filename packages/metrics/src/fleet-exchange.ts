@@ -3,25 +3,25 @@ import type { MaybePromise, Store } from '@sluice/core'
 /** A store that may have a fleet. */
 export type FleetStore = Pick<Store, 'fleet' | 'keys' | 'space'>
 
-/** A part of the report of another process, as it was sent. */
+/** A part of another process's report, as sent. */
 export interface Heard {
   readonly member: string
   readonly part: unknown
 }
 
-/** A subject that the processes of a fleet tell each other of. */
+/** A topic that the processes of a fleet exchange. */
 export interface FleetSubject {
-  /** Makes this process' part of a report. @param instances number of processes that report */
+  /** Creates this process's part of a report. @param instances number of reporting processes */
   report(instances: number): MaybePromise<unknown>
-  /** Takes the parts of all other processes. */
+  /** Receives the parts of all other processes. */
   hear(heard: readonly Heard[]): void
 }
 
-/** The processes that an answer knows of. */
+/** The processes that an answer covers. */
 export interface Scope {
   /**
-   * `fleet`: with the reports of other processes within the last seconds. `process`: this process
-   * alone, since its store has no fleet or is out of reach.
+   * `fleet`: includes reports of other processes from the last seconds. `process`: only this
+   * process, since its store has no fleet or is unavailable.
    */
   readonly scope: 'process' | 'fleet'
   /** Number of processes in the answer. */
@@ -30,10 +30,10 @@ export interface Scope {
 
 /** Interval (ms) at which the processes of a fleet report. */
 export const intervalMs = 3_000
-/** A process that was not heard of for so long has no say. */
+/** Time (ms) after which a silent process is ignored. */
 const ttlMs = 4 * intervalMs
 
-/** Sends what this process counted to the other processes of its fleet, and hears theirs. */
+/** Sends this process's counts to the other processes of its fleet, and receives theirs. */
 export class FleetExchange {
   readonly #store: FleetStore
   readonly #subjects: readonly FleetSubject[]
@@ -49,14 +49,14 @@ export class FleetExchange {
     if (store.fleet?.shareReport) this.#shareLater()
   }
 
-  /** The processes that are known now. */
+  /** The currently known processes. */
   get scope(): Scope {
     return performance.now() - this.#heardAt < ttlMs
       ? { scope: 'fleet', processes: 1 + this.#others }
       : { scope: 'process', processes: 1 }
   }
 
-  /** Ends the exchange: from now on answers know this process alone. */
+  /** Stops the exchange: from now on answers cover only this process. */
   close(): void {
     this.#isClosed = true
     this.#heardAt = Number.NEGATIVE_INFINITY
@@ -64,7 +64,7 @@ export class FleetExchange {
   }
 
   #shareLater(): void {
-    // Processes that start together do not report together.
+    // Random, so that processes started together do not report together.
     this.#timer = setTimeout(() => void this.#share(), intervalMs * (0.75 + Math.random() / 2))
     this.#timer.unref()
   }
@@ -86,13 +86,13 @@ export class FleetExchange {
       this.#others = reports.length
       this.#heardAt = performance.now()
     } catch {
-      // The store is away: answers say that they know this process alone, until it is back.
+      // The store is unavailable: until it is back, answers say that they cover only this process.
     }
     if (!this.#isClosed) this.#shareLater()
   }
 }
 
-/** Reads a report; none where it is no JSON. */
+/** Parses a report; empty if it is not JSON. */
 function read(text: string): readonly (readonly unknown[])[] {
   try {
     return [list(JSON.parse(text))]
@@ -101,7 +101,7 @@ function read(text: string): readonly (readonly unknown[])[] {
   }
 }
 
-/** Returns the first rows of a part of a report, as many as fit into so many characters. */
+/** Returns as many of a report's first rows as fit into a number of characters. */
 export function rowsWithin(room: number, rows: readonly unknown[]): readonly unknown[] {
   let length = 0
   const first = rows.findIndex((row) => {

@@ -58,13 +58,13 @@ export interface TopKey {
 
 /** The keys with the highest counts. */
 export interface TopKeysAnswer extends Scope {
-  /** The highest count first. */
+  /** Highest count first. */
   readonly keys: readonly TopKey[]
-  /** The most that a key outside the list may have been counted. */
+  /** Upper bound on the count of any key outside the list. */
   readonly floor: number
-  /** All counts together, exactly. */
+  /** The exact sum of all counts. */
   readonly total: number
-  /** From when on it was counted, in milliseconds since 1970. */
+  /** Start of the counting, in milliseconds since 1970. */
   readonly sinceMs: number
 }
 
@@ -74,20 +74,20 @@ interface Reported extends Ranking {
   readonly window: TopKeysWindow
 }
 
-/** Characters of the keys of one process, and of all processes of a fleet together. */
+/** Maximum characters for the keys of one process, and of all processes of a fleet together. */
 const maxReport = 32_768
 const maxReports = 524_288
 /** A digest, its count and its error, as text. */
 const charactersOfKey = 45
 const keysOfRanking = { min: 5, max: 100 } as const
 
-/** Tells the other processes of a fleet of the busiest keys of this one, and knows theirs. */
+/** Exchanges the busiest keys with the other processes of a fleet. */
 export class FleetKeys implements FleetSubject {
   readonly #policies: PolicyCounts
   readonly #batch: DecisionBatch
   #others: readonly (readonly Reported[])[] = []
 
-  /** @param batch the decisions that the policies have not counted yet */
+  /** @param batch decisions that the policies have not counted yet */
   constructor(policies: PolicyCounts, batch: DecisionBatch) {
     this.#policies = policies
     this.#batch = batch
@@ -98,7 +98,7 @@ export class FleetKeys implements FleetSubject {
   }
 
   /**
-   * The busiest keys of a policy, in the processes of a scope.
+   * Returns the busiest keys of a policy, in the processes of a scope.
    * @param reveal names a key that this process has counted
    */
   answer(
@@ -122,7 +122,7 @@ export class FleetKeys implements FleetSubject {
     return { ...found, sinceMs, ...scope, keys: named }
   }
 
-  /** Rankings of the other processes. One whose requests all cost 1 does not report costs. */
+  /** Rankings of the other processes. A process whose requests all cost 1 does not report costs. */
   #reported(label: string, by: TopKeysBy, window: TopKeysWindow): readonly Ranking[] {
     return this.#others.flatMap((report) => {
       const found = report.filter((each) => each.label === label && each.window === window)
@@ -131,13 +131,13 @@ export class FleetKeys implements FleetSubject {
     })
   }
 
-  /** The rankings of the busiest policies, as far as there is room. */
+  /** The rankings of the busiest policies, as far as they fit. */
   async report(instances: number): Promise<readonly unknown[]> {
     const rankings: (readonly Reported[])[] = []
     this.#batch.countAll()
     for (const label of this.#policies.followed) {
       rankings.push(this.#rankingsOf(label))
-      // Sorting the keys of many policies at once would hold up requests.
+      // Sorting the keys of many policies at once would block requests.
       await sleep(0)
     }
     const count = rankings.flat().length
@@ -173,7 +173,7 @@ function encodedRanking({ label, by, window, ...ranking }: Reported, most: numbe
   return [label, by, window, floor, total, sinceMs, listed] as const
 }
 
-/** Leaves out what it cannot read: a process of another version may have written it. */
+/** Skips unreadable parts: a process of another version may have written them. */
 function decoded(part: unknown): readonly Reported[] {
   return list(part).flatMap((row) => {
     const [label, by, window, floor, total, sinceMs, listed] = list(row)

@@ -1,15 +1,15 @@
 import { type AppliedLimit, appliedLimitsOf } from '@sluice/core/backend'
 import { type FleetStore, type FleetSubject, isNumber, list, rowsWithin } from './fleet-exchange.ts'
 
-/** Limits that one process reports, and all processes of a fleet together. */
+/** Maximum number of limits reported by one process, and by all processes of a fleet together. */
 const maxLimits = 500
 const maxLimitsOfFleet = 5_000
-/** Characters of the limits of one process. */
+/** Maximum characters for the limits of one process. */
 const maxReport = 20_480
 
 /**
- * Tells the other processes of a fleet which limits requests got here where these depend on the
- * request: for tools that show a key.
+ * Shares limits that depend on the request with the other processes of a fleet, for tools that show
+ * a key.
  */
 export function fleetLimits(store: FleetStore): FleetSubject {
   const limits = appliedLimitsOf(store)
@@ -22,7 +22,7 @@ export function fleetLimits(store: FleetStore): FleetSubject {
   }
 }
 
-/** Leaves out what it cannot read. `null` stands for no limit. */
+/** Skips unreadable parts. `null` means no limit. */
 function decoded(row: unknown): readonly AppliedLimit[] {
   const [id, limit, ageMs] = list(row)
   if (typeof id !== 'string' || !isNumber(ageMs)) return []

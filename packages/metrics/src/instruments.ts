@@ -1,14 +1,14 @@
-/** A metric, for every reader. */
+/** A metric, for every exporter. */
 export interface Instrument {
   readonly kind: 'counter' | 'gauge' | 'histogram'
-  /** In the notation of UCUM, for OpenTelemetry. @default seconds */
+  /** In UCUM notation, for OpenTelemetry. @default seconds */
   readonly unit?: string
   readonly labels: readonly string[]
   /** Upper bounds of the buckets of a histogram. */
   readonly buckets?: readonly number[]
   /**
-   * Name of the aggregator that joins the values of a cluster's processes.
-   * @default 'max' of a gauge, else 'sum'
+   * Name of the aggregator that combines the values of a cluster's processes.
+   * @default 'max' for a gauge, otherwise 'sum'
    */
   readonly aggregator?: 'sum'
   /** Meaning of the metric, in one sentence. */
@@ -24,8 +24,8 @@ const bounds = {
 }
 
 /**
- * A metric as its row describes it. A histogram has buckets, and the name of a counter ends in
- * `_total`. A name with `_seconds` tells the unit; another metric without a unit is a plain number.
+ * A metric as described in its row. A histogram has buckets, and a counter's name ends in `_total`.
+ * `_seconds` in the name is the unit; any other metric without a unit is a plain number.
  */
 interface Row extends Pick<Instrument, 'unit' | 'aggregator' | 'help'> {
   /** Its labels. */
@@ -216,7 +216,7 @@ const rows = {
   },
 } as const
 
-/** The name of a metric for Prometheus, in base units. */
+/** A metric's name in Prometheus, in base units. */
 export type InstrumentName = keyof typeof rows
 
 /** The names of all metrics. */
@@ -236,7 +236,7 @@ function instrumentOf(name: InstrumentName, { buckets, by: labels = [], ...row }
   return { kind: 'histogram', labels, buckets: bounds[buckets], ...unit, ...row }
 }
 
-/** The name of a metric for OpenTelemetry: `sluice.policy_window.duration`. */
+/** A metric's name in OpenTelemetry: `sluice.policy_window.duration`. */
 export function otelName(name: InstrumentName): string {
   return name
     .replace(/_total$/, '')

@@ -2,7 +2,7 @@ import type { Handler } from '@sluice/http'
 import type { Metrics } from './collect-metrics.ts'
 import type { Family, Sample } from './series.ts'
 
-/** The text formats that Prometheus reads, and their content types. */
+/** Text formats that Prometheus reads, and their content types. */
 const contentTypes = {
   prometheus: 'text/plain; version=0.0.4; charset=utf-8',
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
@@ -11,8 +11,8 @@ const contentTypes = {
 type ExpositionFormat = keyof typeof contentTypes
 
 /**
- * A page that Prometheus reads, for `mount` of an adapter. Put it in front of the limiter, or the
- * limiter limits its own observers.
+ * A page for Prometheus, for an adapter's `mount`. Put it in front of the limiter, or scrapes are
+ * limited too.
  * @example
  * app.use('/metrics', mount(metricsPage(metrics)))
  */
@@ -32,7 +32,7 @@ export function metricsPage(metrics: Pick<Metrics, 'read'>): Handler {
   }
 }
 
-/** Writes metrics as text: the format 0.0.4 of Prometheus, or OpenMetrics 1.0. */
+/** Formats metrics as text: Prometheus format 0.0.4, or OpenMetrics 1.0. */
 function exposition(families: readonly Family[], format: ExpositionFormat): string {
   const lines = families
     .filter(({ samples }) => samples.length > 0)
@@ -43,7 +43,7 @@ function exposition(families: readonly Family[], format: ExpositionFormat): stri
 
 function head({ name, instrument }: Family, format: ExpositionFormat): readonly string[] {
   const { kind, help } = instrument
-  // A counter of OpenMetrics is called without the end that its samples have.
+  // In OpenMetrics, a counter's name lacks the suffix of its samples.
   const title = format === 'openmetrics' && kind === 'counter' ? name.replace(/_total$/, '') : name
   return [`# HELP ${title} ${escaped(help, /[\\\n]/g)}`, `# TYPE ${title} ${kind}`]
 }
@@ -66,7 +66,7 @@ function braced(pairs: readonly string[]): string {
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
 
-/** The buckets as Prometheus has them, each with the counts of those below it, and the sum. */
+/** Cumulative buckets, as Prometheus expects them, and the sum. */
 export function cumulated(
   buckets: readonly number[],
   bounds: readonly number[],
@@ -80,10 +80,7 @@ export function cumulated(
   return [rows, count]
 }
 
-/**
- * The same bucket is the same series in both formats, so bounds are written as OpenMetrics has
- * them.
- */
+/** A bucket must be the same series in both formats, so bounds use OpenMetrics notation. */
 function floatText(bound: number): string {
   return Number.isInteger(bound) ? bound.toFixed(1) : numberText(bound)
 }
@@ -93,7 +90,7 @@ function numberText(value: number): string {
   return value === Number.NEGATIVE_INFINITY ? '-Inf' : String(value)
 }
 
-/** @param special the characters that the place of the text cannot have as they are */
+/** @param special the characters to escape */
 function escaped(text: string, special: RegExp): string {
   return text.replace(special, (char) => (char === '\n' ? '\\n' : `\\${char}`))
 }

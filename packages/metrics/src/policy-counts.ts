@@ -14,11 +14,11 @@ import { PolicyDescriptions } from './policy-descriptions.ts'
 import type { Series, SeriesTable } from './series.ts'
 import { type Ranking, TopKeys, type TopKeysBy, type TopKeysWindow } from './top-keys.ts'
 
-/** The most policies whose keys are followed one by one. */
+/** Maximum number of policies whose keys are tracked. */
 const maxFollowed = 100
-/** The most policies that are counted apart; a metric has no more series. */
+/** Maximum number of policies counted separately; a metric has no more series. */
 const maxPolicies = 2_000
-/** Of longer identities the sketches keep the digest alone: there are up to 1,000 in each. */
+/** Of longer identities the sketches keep only the digest: each holds up to 1,000. */
 const longestKept = 64
 /** Prefix of the digest of a long key in a sketch. */
 const digested = '\u0000'
@@ -28,16 +28,16 @@ const digestedCode = 0
 interface PolicyCount {
   readonly label: string
   readonly isPenalty: boolean
-  /** True if what it holds is another number than its limit. */
+  /** True if it holds a number other than its limit. */
   readonly isBucket: boolean
-  /** Slots of `checks` by result; -1 for those that are not known yet. */
+  /** Slots of `checks` by result; -1 if not known yet. */
   readonly results: Int32Array
-  /** Mostly the next check has this result too. */
+  /** Usually the next check has this result too. */
   latestResult: CheckResult | undefined
   latestSlot: number
   /** Slots of `denials` by route. */
   readonly denials: Map<string, number>
-  /** `undefined` for a penalty: its strikes say nothing of near misses. */
+  /** `undefined` for a penalty: its strikes say nothing about near misses. */
   readonly usedRatio: number | undefined
   readonly topKeys: TopKeys | undefined
 }
@@ -54,18 +54,18 @@ const checkResults = [
 
 type CheckResult = (typeof checkResults)[number]
 
-/** Counts what policies come to. */
+/** Counts the results of policies. */
 export class PolicyCounts {
   readonly #table: SeriesTable
   readonly #checks: Series
   readonly #denials: Series
   readonly #usedRatio: Series
-  /** By the policy itself, so that its label is put together once. */
+  /** By policy, so that its label is built once. */
   readonly #counts = new WeakMap<Policy, PolicyCount>()
   readonly #byLabel = new Map<string, PolicyCount>()
   readonly #store: Pick<Store, 'keys'>
   readonly #descriptions: PolicyDescriptions
-  /** By place: a limiter mostly asks the same policies in the same order. */
+  /** By position: a limiter usually checks the same policies in the same order. */
   readonly #latest: { readonly policy: Policy; readonly count: PolicyCount }[] = []
   #followed = 0
 
@@ -78,15 +78,15 @@ export class PolicyCounts {
     this.#descriptions = new PolicyDescriptions(table)
   }
 
-  /** Shows a policy although no request has met it. */
+  /** Shows a policy before its first request. */
   introduce(policy: Policy, { version, region }: Partial<LimiterEvent> = {}): void {
     const { label } = this.#counts.get(policy) ?? this.#meet(policy)
     if (this.#byLabel.has(label)) this.#descriptions.add(label, { policy, version, region })
   }
 
   /**
-   * Counts the checks of a request that were enforced.
-   * @param result of all checks, where it is known @default by the outcome of each
+   * Counts the enforced checks of a request.
+   * @param result of all checks, if known @default by the outcome of each
    */
   decided(event: Pick<DecisionEvent, 'decision' | 'checks' | 'atMs'>, result?: 'allowed'): void {
     const { decision, checks, atMs = performance.now() } = event
@@ -112,7 +112,7 @@ export class PolicyCounts {
     if (count.isPenalty) this.#table.add('sluice_penalties_total', 1, count.label)
   }
 
-  /** Counts what the policies in shadow would have done. */
+  /** Counts what shadow policies would have done. */
   shadowed(outcomes: readonly Outcome[], checks: readonly Check[]): void {
     for (const [index, { policy, allowed }] of outcomes.entries()) {
       const count = this.#countOf(policy)
@@ -123,8 +123,8 @@ export class PolicyCounts {
   }
 
   /**
-   * The busiest keys of a policy as digests; `undefined` where they are not followed.
-   * @param known gets the keys by their digests, as far as they are kept
+   * Returns a policy's busiest keys as digests; `undefined` if they are not tracked.
+   * @param known receives the keys by digest, as far as they are kept
    */
   ranking(
     label: string,
@@ -142,17 +142,19 @@ export class PolicyCounts {
     return { ...found, keys }
   }
 
-  /** The labels of the policies whose keys are followed. */
+  /** The labels of the policies whose keys are tracked. */
   get followed(): readonly string[] {
     return [...this.#byLabel].filter(([, { topKeys }]) => topKeys).map(([label]) => label)
   }
 
-  /** The counts by which the keys of a policy have orders of their own. */
+  /** Returns the counts by which a policy's keys are ranked separately. */
   countsOf(label: string): readonly TopKeysBy[] {
     return this.#byLabel.get(label)?.topKeys?.counts ?? []
   }
 
-  /** Shows the policies in force, and the share of the busiest identity; a penalty has none. */
+  /**
+   * Updates the gauges of current policies, and the busiest identity's share; a penalty has none.
+   */
   read(): void {
     this.#descriptions.read()
     for (const [label, { topKeys, isPenalty }] of this.#byLabel) {
@@ -161,7 +163,7 @@ export class PolicyCounts {
     }
   }
 
-  /** The check as its sketch counts it. */
+  /** Returns a check in the form that its sketch counts. */
   #kept(check: Check): Pick<Check, 'key' | 'cost'> {
     const { key, identity = key, cost } = check
     if (identity.length <= longestKept && key.charCodeAt(0) !== digestedCode) return check
@@ -187,13 +189,13 @@ export class PolicyCounts {
     return slot
   }
 
-  /** @param place of the check in its list */
+  /** @param place index of the check in its list */
   #countOf(policy: Policy, place = 0): PolicyCount {
     const latest = this.#latest[place]
     if (latest?.policy === policy) return latest.count
     const known = this.#counts.get(policy)
     const count = known ?? this.#meet(policy)
-    // The metrics may not observe the limiter of the policy, so that nobody has announced it.
+    // If the metrics do not observe the policy's limiter, nobody has announced it.
     const isNew = !known && policy.limit !== Number.POSITIVE_INFINITY
     if (isNew && !this.#descriptions.has(count.label)) this.introduce(policy)
     this.#latest[place] = { policy, count }
@@ -224,14 +226,14 @@ export class PolicyCounts {
       topKeys: isFollowed ? new TopKeys() : undefined,
     }
     if (this.#byLabel.size < maxPolicies) this.#byLabel.set(label, count)
-    // Prometheus sees an increase of a series only when it has seen the series before.
+    // Prometheus sees an increase only if it has seen the series before.
     this.#resultSlot(count, policy.enforcedShare === 0 ? 'shadow_denied' : 'denied')
     if (isPenalty) this.#table.add('sluice_penalties_total', 0, label)
     return count
   }
 }
 
-/** The label of a policy. One without a name is called by its shape: two are counted apart. */
+/** Returns the label of a policy. An unnamed policy is labelled by its limit and window. */
 export function labelOf({ named, name, limit, windowMs }: Policy): string {
   return named ? name : `${name}-${limit}-${windowMs / 1_000}s`
 }
@@ -240,6 +242,6 @@ function checkResult(outcome: Outcome, decision: Decision): CheckResult {
   if (decision.source === 'fallback')
     return outcome.allowed ? 'fallback_allowed' : 'fallback_denied'
   if (!outcome.allowed) return 'denied'
-  // A denial that is remembered, or made in one shard, keeps the others from being asked.
+  // If a denial is cached or comes from one shard, the others are not checked.
   return outcome.remaining === undefined && !decision.allowed ? 'unreached' : 'allowed'
 }

@@ -1,22 +1,19 @@
 import type { Policy, PolicySetVersion, StoreRegion } from '@sluice/core'
 import type { SeriesTable } from './series.ts'
 
-/** The most versions of one policy that are kept between two readings. */
+/** Maximum number of versions of one policy kept between two scrapes. */
 const maxVersions = 8
 const kills = ['none', 'shadow', 'off'] as const
 
 interface Description {
   readonly policy: Policy
-  /** `undefined` for a policy that is given in code, which is always in force. */
+  /** `undefined` for a policy defined in code, which always applies. */
   readonly version: PolicySetVersion | undefined
   /** The region of its store, if it has one. */
   readonly region: StoreRegion | undefined
 }
 
-/**
- * Shows the policies that are in force: the gauges of a version end when another one takes its
- * place.
- */
+/** Shows the current policies: the gauges of a version end when another one replaces it. */
 export class PolicyDescriptions {
   readonly #table: SeriesTable
   readonly #byLabel = new Map<string, readonly Description[]>()
@@ -26,7 +23,7 @@ export class PolicyDescriptions {
     this.#table = table
   }
 
-  /** Adds a policy, once for each version. */
+  /** Adds a policy, once per version. */
   add(label: string, description: Description): void {
     const known = this.#byLabel.get(label) ?? []
     if (known.some(({ version }) => version === description.version)) return
@@ -38,7 +35,7 @@ export class PolicyDescriptions {
     return this.#byLabel.has(label)
   }
 
-  /** Writes the gauges anew if another version came in force. */
+  /** Rewrites the gauges if another version was applied. */
   read(): void {
     for (const [label, known] of this.#byLabel) {
       const inForce = known.filter(({ version }) => version?.isInForce !== false)

@@ -22,7 +22,7 @@ const none = classes.indexOf('none')
 
 interface RouteCount {
   readonly label: string
-  /** Slots by method class and result; -1 for those that are not known yet. */
+  /** Slots by method class and result; -1 if not known yet. */
   readonly slots: Int32Array
 }
 
@@ -32,7 +32,7 @@ export class RequestCounts {
   readonly #overflow: Series
   readonly #routes = new Map<string | undefined, RouteCount>()
   readonly #others = routeCount(other)
-  /** The request that was counted last: mostly the next one has its slot too. */
+  /** The request counted last: usually the next one has the same slot. */
   #latestRoute: string | undefined
   #latestMethod: string | undefined
   #latestResult: RequestResult | undefined
@@ -43,15 +43,12 @@ export class RequestCounts {
     this.#overflow = table.of('sluice_series_overflow_total')
   }
 
-  /**
-   * The label of a route that was counted: its pattern, `unmatched`, or `other` where there are too
-   * many.
-   */
+  /** Returns a route's label: its pattern, `unmatched`, or `other` if there are too many. */
   labelOf(route: string | undefined): string {
     return (this.#routes.get(route) ?? this.#others).label
   }
 
-  /** Counts a decision. @returns `allowed` if the store let the request pass, as it mostly does */
+  /** Counts a decision. @returns `allowed` if the store let the request pass, as usual */
   decided({ decision, route, method, isQueued }: CountedDecision): 'allowed' | undefined {
     const result = requestResult(decision, isQueued)
     const shadows = decision.shadow?.decisions
@@ -79,7 +76,7 @@ export class RequestCounts {
       slot = this.#requests.slot(count.label, classes[methodClass] ?? 'none', result)
       count.slots[place] = slot
     }
-    // Each request whose route found no room is reported.
+    // Every request whose route did not fit is reported.
     if (count === this.#others) return slot
     this.#latestRoute = route
     this.#latestMethod = method
@@ -101,7 +98,7 @@ export class RequestCounts {
   }
 }
 
-/** Returns the result of a request by its decision alone. */
+/** Returns the result of a request, from its decision only. */
 function requestResult(decision: Decision, isQueued: boolean): RequestResult {
   if (isQueued) return 'queued'
   if (decision.source === 'open') return 'failed_open'

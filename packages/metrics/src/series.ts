@@ -5,42 +5,42 @@ import {
   instruments,
 } from './instruments.ts'
 
-/** The most values of one label that grows with the application, such as routes. */
+/** Maximum number of values of a label that grows with the application, such as routes. */
 export const maxRoutes = 200
-/** The most series of one metric. */
+/** Maximum number of series of one metric. */
 const maxSeries = 2_000
-/** Of them for labels as they are. The rest is for those in which some are `other`. */
+/** Series with the original labels. The rest is reserved for series with `other`. */
 const maxWhole = 1_900
 const maxPartly = 1_950
-/** The labels that grow with an application. The values of all others are few, and kept. */
+/** Labels that grow with an application. All others have few values, which are kept. */
 export const growing: ReadonlySet<string> = new Set(['route', 'policy', 'queue', 'outbound'])
-/** The label of all that finds no room. */
+/** The label for values that do not fit. */
 export const other = 'other'
 
-/** One series as it is read. */
+/** One series, as read. */
 export interface Sample {
   readonly labels: readonly string[]
   readonly value: number
   /**
-   * Of a histogram: how many values lay in each bucket, the last one without a bound. Then `value`
-   * is their sum.
+   * For a histogram: the number of values in each bucket, the last one unbounded. `value` is then
+   * their sum.
    */
   readonly buckets?: readonly number[]
 }
 
-/** All series of one metric as they are read. */
+/** All series of one metric, as read. */
 export interface Family {
   readonly name: InstrumentName
   readonly instrument: Instrument
   readonly samples: readonly Sample[]
 }
 
-/** Hears of each value of a histogram, for a library that keeps its own. */
+/** Receives each value of a histogram, for a library with its own histograms. */
 export type Tap = (value: number, labels: readonly string[]) => void
 
 /**
- * The series of one metric, as numbers in arrays. Labels are looked up once, and give a slot.
- * Counting is one addition to the slot.
+ * The series of one metric, as numbers in arrays. Labels are resolved to a slot once. Counting is
+ * one addition to the slot.
  */
 export class Series {
   readonly name: InstrumentName
@@ -64,8 +64,8 @@ export class Series {
   }
 
   /**
-   * The slot of a series. When there is no room for another series, labels that grow become
-   * `other`: new ones first.
+   * Returns the slot of a series. If another series does not fit, growing labels become `other`,
+   * new values first.
    */
   slot(...labels: readonly string[]): number {
     const own = this.#slotWithin(maxWhole, labels)
@@ -86,7 +86,7 @@ export class Series {
     )
   }
 
-  /** The slot of a series that is there, or for which there is room. */
+  /** Returns the slot of a series that exists or fits. */
   #slotWithin(most: number, labels: readonly string[]): number | undefined {
     const key = labels.join('\u0000')
     return this.#slots.get(key) ?? (this.#slots.size < most ? this.#make(key, labels) : undefined)
@@ -111,7 +111,7 @@ export class Series {
     if (this.#tap) this.#tap(value, this.#labels[slot] ?? [])
   }
 
-  /** Has every further value of a histogram passed on. */
+  /** Forwards every further value of a histogram. */
   tap(tap: Tap): void {
     const before = this.#tap
     this.#tap = (value, labels) => {
@@ -161,7 +161,7 @@ export class SeriesTable {
   constructor() {
     const note = (name: InstrumentName) => this.add('sluice_series_overflow_total', 1, name)
     this.#series = new Map(instrumentNames.map((name) => [name, new Series(name, note)]))
-    // Prometheus sees an increase of a series only when it has seen the series before.
+    // Prometheus sees an increase only if it has seen the series before.
     const overflow = this.of('sluice_series_overflow_total')
     const bounded = instrumentNames.filter((name) => instruments[name].labels.length > 0)
     for (const name of ['route', ...bounded]) overflow.slot(name)
@@ -188,7 +188,7 @@ export class SeriesTable {
     series.observe(series.slot(...labels), value)
   }
 
-  /** Forgets the series of gauges, which are read anew. */
+  /** Clears the series of gauges, which are read again. */
   clear(...names: readonly InstrumentName[]): void {
     for (const name of names) this.of(name).clear()
   }

@@ -9,7 +9,7 @@ import { type SeriesTable, sum } from './series.ts'
 
 const breakers: readonly StoreHealth['breaker'][] = ['closed', 'half-open', 'open']
 
-/** The fields of a store's health that are numbers. */
+/** The numeric fields of a store's health. */
 type Quantity = {
   [Field in keyof StoreHealth]: StoreHealth[Field] extends number ? Field : never
 }[keyof StoreHealth]
@@ -18,7 +18,7 @@ type Quantity = {
 export class StoreReadings {
   readonly #table: SeriesTable
   readonly #spaces = new Set<WeakRef<object>>()
-  /** Held by its space alone, so that the store of a limiter that nobody uses is let go. */
+  /** Referenced only by its space, so that the store of an unused limiter can be collected. */
   readonly #health = new WeakMap<object, () => StoreHealth>()
   readonly #regions = new WeakMap<object, StoreRegion>()
   #reconciled = 0

@@ -4,21 +4,21 @@ export const topKeysBys = ['asked', 'denied', 'cost'] as const
 /** Times over which the busiest keys are counted. */
 export const topKeysWindows = ['1m', '10m', '1h'] as const
 
-/** Order of keys: by number of requests, by number of denials, or by units asked for. */
+/** Ranking of keys: by requests, by denials, or by units requested. */
 export type TopKeysBy = (typeof topKeysBys)[number]
 
-/** Span of the order. */
+/** Time that the ranking covers. */
 export type TopKeysWindow = (typeof topKeysWindows)[number]
 
 /** The busiest keys, by one count and in one window. */
 export interface Ranking extends HotKeys {
-  /** From when on it was counted, in milliseconds since 1970. */
+  /** Start of the counting, in milliseconds since 1970. */
   readonly sinceMs: number
 }
 
 const minuteMs = 60_000
 const counters = 1_000
-/** Of a minute that is over, and of ten of them, fewer are kept. */
+/** Fewer are kept of a past minute, and of ten of them. */
 export const keptCounters = 100
 const minutesOfBlock = 10
 const keptBlocks = 6
@@ -30,7 +30,7 @@ const keptBlocks = 6
 export class TopKeys {
   readonly #asked = new RollingSketch()
   readonly #denied = new RollingSketch()
-  /** Most policies never meet another cost than 1: then what was asked for is the cost. */
+  /** Most policies never see a cost other than 1: then requests and units are the same. */
   #cost: RollingSketch | undefined
 
   /** @param nowMs on the clock of `performance.now()` */
@@ -42,8 +42,8 @@ export class TopKeys {
   }
 
   /**
-   * The share of the requests of one or two minutes that the busiest key made, as far as it is
-   * certain.
+   * Returns the share of requests of the last one or two minutes that certainly came from the
+   * busiest key.
    */
   get hottestShare(): number {
     return this.#asked.hottestShare(performance.now())
@@ -56,7 +56,7 @@ export class TopKeys {
     return { ...ranking, sinceMs: Math.round(Date.now() - (nowMs - ranking.sinceMs)) }
   }
 
-  /** The counts that are kept apart. */
+  /** The counts that are kept separately. */
   get counts(): readonly TopKeysBy[] {
     return this.#cost ? topKeysBys : ['asked', 'denied']
   }
@@ -67,14 +67,13 @@ interface Period extends HotKeys {
 }
 
 /**
- * A sketch of the minute that runs, and what is kept of those before. Its times are those of
- * `performance.now()`, which never steps. A decision that arrives late counts in the minute that
- * runs.
+ * A sketch of the current minute, and summaries of earlier ones. Times are from
+ * `performance.now()`, which never steps. A late decision counts in the current minute.
  */
 class RollingSketch {
   #sketch = new SpaceSaving(counters)
   #fromMs: number | undefined
-  /** The end of the minute that runs. */
+  /** The end of the current minute. */
   #untilMs = Number.NEGATIVE_INFINITY
   #minutes: readonly Period[] = []
   #blocks: readonly Period[] = []
@@ -85,7 +84,7 @@ class RollingSketch {
     this.#sketch.add(key, by)
   }
 
-  /** Returns a sketch that has seen the same. */
+  /** Returns a copy of the sketch. */
   copy(): RollingSketch {
     const copy = new RollingSketch()
     copy.#sketch = this.#sketch.copy()
@@ -97,9 +96,7 @@ class RollingSketch {
     return copy
   }
 
-  /**
-   * Covers the window that is asked for, and up to a minute more; `1h` up to eleven minutes more.
-   */
+  /** Covers the requested window, and up to a minute more; `1h` up to eleven minutes more. */
   top(window: TopKeysWindow, most: number, nowMs: number): Ranking {
     this.#roll(nowMs)
     const now = { ...this.#sketch.top(counters), fromMs: this.#fromMs ?? nowMs }
@@ -135,7 +132,7 @@ class RollingSketch {
     this.#fromMs = fromMs + passed * minuteMs
     this.#untilMs = this.#fromMs + minuteMs
     if (passed < 1) return
-    // Minutes before the oldest kept block leave nothing behind.
+    // Minutes before the oldest kept block are dropped.
     const first = Math.max(0, passed - (keptBlocks + 1) * minutesOfBlock)
     if (first > 0) this.#sketch.clear()
     for (let minute = first; minute < passed; minute += 1) {

@@ -1,9 +1,7 @@
 import { withDeadline } from '@sluice/core'
 import type { SeriesTable } from './series.ts'
 
-/**
- * The part that is read of an event of a queue or an outbound, whose packages cannot be imported.
- */
+/** The part that is read of a queue's or outbound's event; their packages cannot be imported. */
 export type WorkEvent = { readonly type: string } & (
   | { readonly queue: string; readonly waitMs?: number; readonly runMs?: number }
   | {
@@ -34,10 +32,10 @@ export interface WatchedOutbound {
   readonly waiting: number
 }
 
-/** The longest (ms) that a reader waits for a queue to say how full it is. */
+/** Maximum time (ms) to wait for the depth of a queue. */
 const depthDeadlineMs = 1_000
 
-/** Counts what queues and outbounds tell. */
+/** Counts the events of queues and outbounds. */
 export class WorkCounts {
   readonly #table: SeriesTable
   readonly #queues = new Map<string, WatchedQueue>()
@@ -49,7 +47,7 @@ export class WorkCounts {
 
   watchQueue(queue: WatchedQueue): void {
     this.#queues.set(queue.queue, queue)
-    // Prometheus sees an increase of a series only when it has seen the series before.
+    // Prometheus sees an increase only if it has seen the series before.
     this.#table.add('sluice_jobs_total', 0, queue.queue, 'dead')
   }
 
@@ -62,7 +60,7 @@ export class WorkCounts {
     else this.#noteCall(event)
   }
 
-  /** Asks the queues and outbounds. A queue that does not answer has no depth. */
+  /** Reads the queues and outbounds. A queue that does not answer has no depth. */
   async read(): Promise<void> {
     const table = this.#table
     for (const { outbound, waiting } of this.#outbounds.values()) {
@@ -102,18 +100,18 @@ export class WorkCounts {
   }
 }
 
-/** A third party may answer with any status: only its class is a label. */
+/** A third party may answer with any status: only the class is a label. */
 function answerClass(answer: number | string | undefined): string {
   if (typeof answer !== 'number') return answer ?? 'unknown'
   return answer >= 100 && answer <= 599 ? `${Math.floor(answer / 100)}xx` : 'unknown'
 }
 
-/** The gauges of a queue; `undefined` when it does not answer in time. */
+/** Reads a queue's gauges; `undefined` if it does not answer in time. */
 async function depthOf(queue: WatchedQueue): Promise<Depth | undefined> {
   try {
     return await withDeadline(queue.depth(), depthDeadlineMs, () => undefined)
   } catch {
-    // A queue whose broker is away has no depth; its own observers learn why.
+    // A queue whose broker is unavailable has no depth; its own observers learn why.
     return undefined
   }
 }

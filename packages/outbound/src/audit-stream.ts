@@ -20,8 +20,8 @@ class AuditStreamTable {
   /** Approximate number of entries to keep: a whole number ≥ 1. @default 100_000 */
   maxKept?: Option<number, number> = countOption(100_000, { min: 1 })
   /**
-   * Entries that may be on their way to Redis at once: a whole number ≥ 1. Further entries are
-   * dropped until Redis answers.
+   * Maximum number of entries in flight to Redis: a whole number ≥ 1. Further entries are dropped
+   * until Redis answers.
    * @default 10_000
    */
   maxPending?: Option<number, number> = countOption(10_000, { min: 1 })
@@ -33,7 +33,7 @@ export interface AuditStreamOptions extends OptionsOf<AuditStreamTable> {}
 /** An observer that writes events. */
 export interface AuditStream {
   onEvent(event: OutboundEvent): void
-  /** Entries that were not written: too many were on their way, or Redis refused them. */
+  /** Entries that were not written: too many were in flight, or Redis refused them. */
   readonly dropped: number
 }
 
@@ -71,13 +71,13 @@ export function auditStream(options: AuditStreamOptions): AuditStream {
     },
     onEvent(event) {
       // The client keeps commands in memory until Redis answers.
-      if (pending >= maxPending) drop(`${maxPending} are on their way already (maxPending)`)
+      if (pending >= maxPending) drop(`${maxPending} are already in flight (maxPending)`)
       else void write(event)
     },
   }
 }
 
-/** The method of each client that sends a command by its arguments. */
+/** Returns the client's method for sending a command by its arguments. */
 function senderOf(client: unknown, option: string): Send {
   const isObject = typeof client === 'object' && client !== null
   const call: unknown = isObject && Reflect.get(client, 'call')

@@ -3,8 +3,8 @@ import type { RefusalReason } from './event.ts'
 import type { Call, CallContext, CallOptions, OutboundFetchInit } from './options.ts'
 
 const reasons: { readonly [reason in RefusalReason]: string } = {
-  full: 'as many calls wait as may (maxQueue)',
-  timeout: 'the call waited as long as it may (maxWait)',
+  full: 'too many calls are waiting (maxQueue)',
+  timeout: 'the call waited too long (maxWait)',
   aborted: 'its signal was aborted',
   closed: 'the outbound was closed',
 }
@@ -25,7 +25,7 @@ export function fetchCall(
   const request = input instanceof Request ? input : undefined
   const url = new URL(request ? request.url : String(input))
   const method = rest.method ?? request?.method ?? 'GET'
-  // `null` takes a signal away from a Request.
+  // `null` removes the signal of a Request.
   const signal = rest.signal === undefined ? request?.signal : rest.signal
   return {
     options: {
@@ -36,7 +36,7 @@ export function fetchCall(
   }
 }
 
-/** Makes a call. If it does not settle in time, its signal is aborted, and it is not waited for. */
+/** Makes a call. If it does not settle in time, aborts its signal and stops waiting. */
 export function timedCall<T>(
   name: string,
   call: (context: CallContext) => Promise<T>,
@@ -55,7 +55,7 @@ export function timedCall<T>(
   })
 }
 
-/** Finds the answer on an error: clients that throw on a status attach it. */
+/** Returns the answer attached to an error by clients that throw on a status. */
 export function responseOf(error: unknown): object | undefined {
   if (typeof error !== 'object' || error === null) return undefined
   const response: unknown = Reflect.get(error, 'response')

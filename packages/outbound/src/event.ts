@@ -4,7 +4,7 @@ export type OutboundEvent = {
   readonly by: string
 } & (
   | {
-      /** A call was made, and has come to an end. */
+      /** A call was made and has ended. */
       readonly type: 'call'
       /** The `label` of the call; for `fetch` the method and the URL without its query. */
       readonly label: string
@@ -13,7 +13,7 @@ export type OutboundEvent = {
       readonly startedAt: number
       readonly waitMs: number
       readonly runMs: number
-      /** The status of an answer; else `ok`, `failed`, or `timeout` if the call took too long. */
+      /** The status of an answer, or `ok`, `failed`, or `timeout` if the call took too long. */
       readonly answer: number | 'ok' | 'failed' | 'timeout'
     }
   | {
@@ -22,14 +22,14 @@ export type OutboundEvent = {
       readonly label: string
       readonly cost: number
       readonly waitMs: number
-      /** Too many calls wait, this one waited too long, its signal was aborted, or `close()`. */
+      /** Too many waiting calls, too long a wait, an aborted signal, or `close()`. */
       readonly reason: RefusalReason
     }
-  /** The third party asked for a pause: no process of the fleet makes a call. */
+  /** The third party asked for a pause: no process of the fleet makes calls. */
   | { readonly type: 'paused'; readonly forMs: number; readonly status: number }
   /**
-   * The store is new, was away, or has lost data. This process makes no call for a while, since the
-   * third party may count calls that the store does not know.
+   * The store is new, was unavailable, or has lost data. This process makes no calls for a while,
+   * since the third party may count calls that the store does not know.
    */
   | { readonly type: 'recovering'; readonly forMs: number }
 )
@@ -38,7 +38,7 @@ export type OutboundEvent = {
 export type RefusalReason = 'full' | 'timeout' | 'aborted' | 'closed'
 
 /**
- * An observer of outbounds. An error of its methods is reported once as a warning, and changes
+ * An observer of outbounds. An error in its methods is reported once as a warning, and changes
  * nothing.
  */
 export interface OutboundObservers {
@@ -51,11 +51,11 @@ export interface OutboundObservers {
 /** State of an outbound, for observers. */
 export interface ObservedOutbound {
   readonly outbound: string
-  /** Calls that wait in this process now. */
+  /** Calls that are waiting in this process. */
   readonly waiting: number
 }
 
-/** An event without the caller, which is the same for all events of one outbound. */
+/** An event without the caller, which is the same for all events of an outbound. */
 type WithoutSource<E> = E extends OutboundEvent ? Omit<E, 'outbound' | 'by'> : never
 
 export type EmitOutbound = (event: WithoutSource<OutboundEvent>) => void

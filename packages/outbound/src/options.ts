@@ -37,15 +37,15 @@ export class OutboundTable {
   limits: RequiredOption<readonly OutboundLimit[], readonly Quota[]> = quotasOf
   /**
    * Store that counts the units. Use the Redis store for a fleet.
-   * @default memoryStore(): this process alone
+   * @default memoryStore(): only this process
    */
   store?: Option<Store, Store> = (store) => withoutRegions(orDefault(store, memoryStore()))
-  /** Calls that may wait at once in this process: a whole number ≥ 1. @default 1_000 */
+  /** Maximum number of waiting calls in this process: a whole number ≥ 1. @default 1_000 */
   maxQueue?: Option<number, number> = countOption(1_000, { min: 1 })
-  /** Longest time that a call waits. @default '1m' */
+  /** Maximum wait of a call. @default '1m' */
   maxWait?: Option<Duration, number> = durationOption('1m', waitBoundMs)
   /**
-   * Longest time that a call may run. After that, its signal is aborted and the call fails.
+   * Maximum run time of a call. After that, its signal is aborted and the call fails.
    * @default '1m'
    */
   timeout?: Option<Duration, number> = durationOption('1m', waitBoundMs)
@@ -56,8 +56,8 @@ export class OutboundTable {
    */
   lateArrival?: Option<Duration, number> = durationOption('5s', waitBoundMs)
   /**
-   * Longest time that a process holds back all calls after an outage or data loss of the store.
-   * After a data loss, the longest window is enough if it is shorter.
+   * Maximum time for which a process holds back all calls after an outage or data loss of the
+   * store. After a data loss, the longest window is used if it is shorter.
    * @default '20s'
    */
   recovery?: Option<Duration, number> = durationOption('20s', durationMs)
@@ -91,12 +91,12 @@ export class CallTable {
   }
   /** Cancels the waiting call, or aborts the signal of the running one. @default none */
   signal?: Option<AbortSignal> = checkedElsewhere
-  /** Longest time that the call may run. @default the `timeout` of `createOutbound` */
+  /** Maximum run time of the call. @default the `timeout` of `createOutbound` */
   timeout?: Option<Duration, number>
   /** Name of the call in the audit trail. @default 'call' */
   label?: Option<string, string> = (label = 'call') => label
 
-  /** A call may not cost more than the smallest quota: it would wait for ever. */
+  /** A call cannot cost more than the smallest quota: it would wait forever. */
   constructor({ limits, timeout }: Pick<OutboundSetup, 'limits' | 'timeout'>) {
     const range = { min: 1, max: Math.min(...limits.map(({ limit }) => limit)) }
     this.cost = (cost = 1, option) =>
@@ -113,23 +113,23 @@ export interface Call extends SettingsOf<CallTable> {}
 
 /** Argument of the function that makes a call. */
 export interface CallContext {
-  /** Aborted with the `signal` of the options, and when the call has taken too long. */
+  /** Aborted with the `signal` in the options, and when the call takes too long. */
   readonly signal: AbortSignal
 }
 
-/** Options of `fetch`, and those of a call. */
+/** Options of `fetch` and of a call. */
 export type OutboundFetchInit = RequestInit & Omit<CallOptions, 'signal'>
 
-/** The calls to a third party, held within its quotas. */
+/** The calls to a third party, kept within its quotas. */
 export interface Outbound {
   /** Calls that wait in this process. */
   readonly waiting: number
   /**
-   * Calls `call` when the quotas have room for it, and resolves to its result. The function must
-   * make one call, and settle when the answer is there. If it rejects with an error without a
-   * `response`, there was no answer. The result, or the error's `response`, is read as an answer if
-   * it has `status` (or `statusCode`) and `headers`, as in axios, got and Octokit. It can pause the
-   * whole fleet as with `fetch`.
+   * Calls `call` when the quotas have room, and resolves to its result. The function must make one
+   * call, and settle when the answer arrives. If it rejects with an error without a `response`,
+   * there was no answer. The result, or the error's `response`, is read as an answer if it has
+   * `status` (or `statusCode`) and `headers`, as in axios, got and Octokit. It can pause the whole
+   * fleet as with `fetch`.
    * @throws SluiceError `SLUICE_OUTBOUND_REFUSED` if too many calls wait, or this one waited too
    * long; `SLUICE_OUTBOUND_TIMEOUT` if it was made and did not settle in time; the reason of an
    * aborted signal
@@ -140,11 +140,11 @@ export interface Outbound {
    * fields pause the whole fleet.
    */
   fetch(input: string | URL | Request, init?: OutboundFetchInit): Promise<Response>
-  /** Refuses the waiting calls. Calls under way continue, as does a pause of the third party. */
+  /** Refuses the waiting calls. Calls in flight continue, and so does a pause. */
   close(): Promise<void>
 }
 
-/** The checked options, with their defaults. Durations are in ms. */
+/** The checked options, with defaults. Durations are in ms. */
 export type OutboundSetup = SettingsOf<OutboundTable>
 
 function quotasOf(limits: readonly OutboundLimit[]): readonly Quota[] {

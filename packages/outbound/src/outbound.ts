@@ -81,7 +81,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     }
   }
 
-  /** Pauses the fleet as an answer asks. Returns the answer, if the result of a call is one. */
+  /** Pauses the fleet as an answer demands. Returns the answer, if the call's result is one. */
   function obeyed(value: unknown): ThirdPartyAnswer | undefined {
     const answer = thirdPartyAnswerOf(value)
     const forMs = answer === undefined ? 0 : pauseMs(answer)
@@ -111,7 +111,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
 }
 
-/** Returns a stopwatch in whole milliseconds, by a clock that never steps. */
+/** Returns a stopwatch in whole milliseconds, using a clock that never steps. */
 function stopwatch(): () => number {
   const startedAt = performance.now()
   return () => Math.round(performance.now() - startedAt)

@@ -1,13 +1,13 @@
 import { parseHeaders, parseHttpDate } from '@sluice/headers'
 
-/** The part of a third party's answer that is read. */
+/** The part of a third party's answer that Sluice reads. */
 export interface ThirdPartyAnswer {
   readonly status: number
   readonly headers: { get(name: string): string | null }
 }
 
 /**
- * Returns the result of a call if it is an answer: of fetch, or of clients like axios, got and
+ * Returns the result of a call if it is an answer: from fetch, or from clients like axios, got and
  * Octokit.
  */
 export function thirdPartyAnswerOf(value: unknown): ThirdPartyAnswer | undefined {
@@ -28,10 +28,10 @@ function fieldOf(headers: object, name: string): string | null {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : null
 }
 
-/** Pause (ms) after a refusal that tells no wait. */
+/** Pause (ms) after a refusal without a wait. */
 const unsaidMs = 1_000
 
-/** Longest pause (ms): a third party that asks for more is probably wrong. */
+/** Maximum pause (ms): a third party that asks for more is probably mistaken. */
 const maxPauseMs = 86_400_000
 
 /**
@@ -39,7 +39,7 @@ const maxPauseMs = 86_400_000
  * with nothing left.
  */
 export function pauseMs({ status, headers }: ThirdPartyAnswer): number {
-  // The clock of the third party. `Date` is floored to the second, which makes waits longer.
+  // The third party's clock. `Date` is rounded down to the second, which makes waits longer.
   const nowMs = parseHttpDate(headers.get('Date') ?? '', Date.now())
   const { retryAfterMs, policies } = parseHeaders(headers, { nowMs })
   const spent = policies.filter(({ remaining }) => remaining === 0)

@@ -32,54 +32,54 @@ import {
 } from './versions/shared-layer.ts'
 import type { Refused } from './versions/version.ts'
 
-/** Attempts to write one change that nobody contradicts. */
+/** Attempts to write a change that conflicts with nobody. */
 const maxAttempts = 3
 
-/** An entry, and the value of the file that it hides. */
+/** An entry, and the file's value that it hides. */
 export type StatusEntry = Entry & {
-  /** The newer value of the file that the entry hides. */
+  /** The file's newer value that the entry hides. */
   readonly hides?: unknown
 }
 
-/** The policies in force in a process. */
+/** The current policies of a process. */
 export interface PolicyState {
-  /** The version of this process: hash of the file, and number of the changes. */
+  /** The version of this process: hash of the file, and revision of the changes. */
   readonly version: string
-  /** Number of the newest changes. */
+  /** Revision of the newest changes. */
   readonly number: number
   readonly kill: Kill
   /** Origin of the kill switch; `undefined` if it is not set. */
   readonly killedBy: 'environment' | 'change' | undefined
   readonly entries: readonly StatusEntry[]
-  /** The version that this process could not build. */
+  /** The version that this process could not apply. */
   readonly refused: Refused | undefined
 }
 
-/** The policies in force, here and in the fleet. */
+/** The current policies, here and in the fleet. */
 export interface PolicyStatus extends PolicyState {
-  /** Every process, and the version that it runs; empty while the store cannot be asked. */
+  /** Every process and the version that it runs; empty while the store is unavailable. */
   readonly fleet: readonly Member[]
 }
 
 /** The author of a change, and the reason. */
 export interface ChangeOptions extends ChangeNote {
   /**
-   * The number of the changes that this one is based on, as `status()` said it: another change in
-   * between is a conflict. @default the one that this process knows
+   * Revision of the changes that this one is based on, from `status()`: another change in between
+   * is a conflict. @default the revision that this process knows
    */
   readonly number?: number | undefined
 }
 
-/** The outcome of a change that was not made. */
+/** The outcome of a dry run. */
 export interface Preview {
-  /** The version that it would make. */
+  /** The version that it would create. */
   readonly version: string
-  /** The policies that would be in force. */
+  /** The policies that would apply. */
   readonly file: PolicyFile
   readonly differences: readonly Difference[]
 }
 
-/** Policies that change while the application runs: a file, and changes over it. */
+/** Policies that change while the application runs: a file, and changes on top of it. */
 export class LivePolicySet implements LivePolicies {
   readonly #sources: PolicySources
 
@@ -91,17 +91,17 @@ export class LivePolicySet implements LivePolicies {
     this.#sources.versions.attach(guard)
   }
 
-  /** The id of this process among those of `status().fleet`. */
+  /** The id of this process in `status().fleet`. */
   get id(): string {
     return this.#sources.id
   }
 
-  /** The version in force in this process. */
+  /** The current version of this process. */
   get version(): string {
     return this.#sources.versions.now.id
   }
 
-  /** The policies in force in this process: the file, with the changes over it. */
+  /** The current policies of this process: the file, with the changes applied. */
   get file(): PolicyFile {
     return this.#sources.versions.now.file
   }
@@ -111,31 +111,31 @@ export class LivePolicySet implements LivePolicies {
     return this.#sources.document !== undefined
   }
 
-  /** Each quota that is in force, once; with penalties. */
+  /** Each current quota once, including penalties. */
   get policies(): readonly Policy[] {
     return this.#sources.versions.now.registrations.policies
   }
 
-  /** The limiters that these policies are in force in, one for each guard. */
+  /** The limiters that use these policies, one per guard. */
   get limiters(): readonly Limiter[] {
     return this.#sources.versions.guards.map(({ limiter }) => limiter)
   }
 
-  /** The names of the keys that an identity can be given by. */
+  /** The key names by which an identity can be specified. */
   get keyNames(): readonly string[] {
     return keyNamesOf(this.#sources.versions.guards)
   }
 
   /**
-   * Finds the policies in force that count an identity, each with the key that it has for it.
-   * @param identity values by the names of keys, such as { user: 'ada' }, or the digest of a key
+   * Finds the current policies that count an identity, each with its key.
+   * @param identity values by key name, such as { user: 'ada' }, or the digest of a key
    * @throws SluiceError if a name is unknown, or a value is no identity
    */
   countsOf(identity: NamedIdentity): readonly CountedKey[] {
     return countsOf(identity, this.#sources.versions)
   }
 
-  /** The policies in force in this process; the store is not asked. */
+  /** Returns the current policies of this process, without calling the store. */
   get state(): PolicyState {
     const { file, shared, versions } = this.#sources
     const { kill } = versions.now
@@ -154,34 +154,34 @@ export class LivePolicySet implements LivePolicies {
     }
   }
 
-  /** Tells what is in force, here and in the fleet. */
+  /** Returns the current state, here and in the fleet. */
   async status(): Promise<PolicyStatus> {
     const fleet = await this.#sources.document?.members().catch(() => [])
     return { ...this.state, fleet: fleet ?? [] }
   }
 
   /**
-   * Sets fields of policies, or overrides, over the file, all in one version. An entry wins until
-   * it ends or is removed.
-   * @returns the version that is in force in this process from now on
-   * @throws or rejects with a SluiceError: when an entry is wrong, the store cannot be asked, or
-   * somebody else has changed the policies first
+   * Overrides fields of policies, or adds overrides, all in one version. An entry takes precedence
+   * over the file until it expires or is removed.
+   * @returns the version that this process runs from now on
+   * @throws or rejects with a SluiceError if an entry is wrong, the store fails, or another change
+   * came first
    */
   async set(entries: Entry | readonly Entry[], options: ChangeOptions): Promise<string> {
     return this.change({ set: [entries].flat() }, options)
   }
 
-  /** Removes an entry: the value of the file is in force again. */
+  /** Removes an entry: the file's value applies again. */
   async remove(entry: EntryTarget, options: ChangeOptions): Promise<string> {
     return this.change({ remove: [entry] }, options)
   }
 
-  /** Puts everything into shadow, switches everything off, or on again with 'none'. */
+  /** Puts all policies into shadow mode, switches them off, or restores them with 'none'. */
   async kill(kill: Kill, options: ChangeOptions): Promise<string> {
     return this.change({ kill }, options)
   }
 
-  /** Puts the changes of an earlier version in force again, over the file as it is now. */
+  /** Restores the changes of an earlier version, on top of the current file. */
   async rollback(version: string, options: ChangeOptions): Promise<string> {
     return this.change({ rollback: version }, options)
   }
@@ -202,14 +202,14 @@ export class LivePolicySet implements LivePolicies {
         return record.id
       }
       await this.#sources.askStore()
-      // With the same number, a process has recorded its file, or the store has lost its data.
+      // With the same revision, a process has recorded its file, or the store has lost its data.
       if (this.#sources.shared.layer.number + 1 !== layer.number) break
     }
     throw conflict()
   }
 
   /**
-   * Tells what a change would come to, and changes nothing.
+   * Returns what a change would do, without making it.
    * @throws or rejects with a SluiceError as the change would
    */
   async preview(edit: PolicyEdit, { number }: { number?: number } = {}): Promise<Preview> {
@@ -220,22 +220,22 @@ export class LivePolicySet implements LivePolicies {
     return { version: id, file, differences: kill === now.kill ? found : [...found, killed] }
   }
 
-  /** The versions that the store keeps, the newest first: the last 100. */
+  /** Returns the last 100 versions that the store keeps, newest first. */
   async history(): Promise<readonly VersionRecord[]> {
     return this.#document().records()
   }
 
-  /** Finds the differences between two versions. @param to @default the version in force */
+  /** Returns the differences between two versions. @param to @default the current version */
   async diff(from: string, to: string = this.version): Promise<readonly Difference[]> {
     return differences(await this.#contentOf(from), await this.#contentOf(to))
   }
 
-  /** Writes a version as a policy file. @param version @default the one in force */
+  /** Exports a version as a policy file. @param version @default the current version */
   async export(version: string = this.version): Promise<string> {
     return stringify(await this.#contentOf(version))
   }
 
-  /** Stops watching. The policies stay in force. */
+  /** Stops watching. The policies still apply. */
   close(): Promise<void> {
     return this.#sources.close()
   }
@@ -246,11 +246,11 @@ export class LivePolicySet implements LivePolicies {
     return effective(file, layer, at)
   }
 
-  /** Makes the version of an edit, and puts nothing in force. */
+  /** Creates the version of an edit, without applying it. */
   async #planned(edit: PolicyEdit, { number, author }: Partial<ChangeOptions>) {
     const document = this.#document()
     const known = this.#sources.shared.layer.number
-    // Another process may have made the version that the caller has seen.
+    // Another process may have created the version that the caller has seen.
     if (number !== undefined && number > known) await this.#sources.askStore()
     const before = this.#sources.shared.layer
     if (number !== undefined && number !== before.number) throw conflict()
@@ -272,7 +272,7 @@ export class LivePolicySet implements LivePolicies {
     if (this.#sources.document) return this.#sources.document
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
-      'the policies have no store that keeps versions: give openPolicies({ file, store }) the store of the counts',
+      'the policies have no store that keeps versions: pass the store of the counts to openPolicies({ file, store })',
     )
   }
 }
@@ -285,6 +285,6 @@ function kindOf({ rollback, kill }: PolicyEdit): VersionRecord['kind'] {
 function conflict(): SluiceError {
   return new SluiceError(
     'SLUICE_POLICY_CHANGED',
-    'somebody else has changed the policies first: look at status() and history(), then repeat the change',
+    'the policies were changed in the meantime: check status() and history(), then repeat the change',
   )
 }

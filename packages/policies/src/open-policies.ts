@@ -27,8 +27,8 @@ class PoliciesTable {
     throw invalid({ option }, file, `the path of a policy file, such as 'sluice.yaml'`)
   }
   /**
-   * Store through which the processes of a fleet share changes made at run time: the one that keeps
-   * the counts.
+   * Store through which the processes of a fleet share changes made at run time: the store of the
+   * counts.
    * @default none: only the file applies, and nothing else can be changed
    */
   store?: Option<Store, Documents | undefined> = (store, option) => {
@@ -36,7 +36,7 @@ class PoliciesTable {
     const legal = 'a store that keeps documents, such as redisStore(client)'
     throw invalid({ option }, store.name ?? store, legal)
   }
-  /** Tells the policies of several applications on one store apart. @default 'default' */
+  /** Distinguishes the policies of several applications on one store. @default 'default' */
   name?: Option<string, string> = textOption(
     'default',
     /^[\w.-]{1,64}$/,
@@ -51,11 +51,11 @@ class PoliciesTable {
 export type OpenPoliciesOptions = OptionsOf<PoliciesTable>
 
 /**
- * Opens a policy file, and watches it and the store from then on. It is async: await it.
+ * Opens a policy file, and watches it and the store from then on. Await the result.
  * @example
  * const policies = await openPolicies({ file: 'sluice.yaml', store })
  * app.use(rateLimit({ policies, store }))
- * @throws SluiceError that lists what is wrong with the file by line and column
+ * @throws SluiceError that lists the file's mistakes by line and column
  */
 export async function openPolicies(options: OpenPoliciesOptions): Promise<LivePolicySet> {
   noteRelease('@sluice/policies')

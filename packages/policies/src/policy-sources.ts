@@ -24,9 +24,9 @@ import { contentHash, Version, type VersionObservers, VersionSwitch } from './ve
 
 /** Interval (ms) at which the file and the store are read. */
 const pollMs = 1_000
-/** Time (ms) for which a new text must stay as it is: an editor may be writing it. */
+/** Time (ms) for which a new text must be stable: an editor may still be writing it. */
 const settleMs = 100
-/** Interval (ms) at which a process without news reports that it runs. */
+/** Interval (ms) at which an unchanged process reports that it is running. */
 const announceMs = 5_000
 /** Time (ms) after which a silent process is dropped. */
 const memberTtlMs = 15_000
@@ -37,7 +37,7 @@ export interface SourceOptions {
   readonly name: string
   readonly fileName: string
   readonly readFile: () => Promise<string>
-  /** The kill switch of the environment, which counts before the store's. */
+  /** The kill switch from the environment, which takes precedence over the store's. */
   readonly kill: Kill | undefined
 }
 
@@ -55,15 +55,15 @@ export class PolicySources {
   readonly versions: VersionSwitch
   /** The shared layer; `undefined` without a store that keeps documents. */
   readonly document: LayerDocument | undefined
-  /** Tells this process from others. */
+  /** Identifies this process. */
   readonly id: string = randomUUID()
   readonly killedBy: 'environment' | 'change'
   readonly #options: SourceOptions
   #file: ReadFile = { text: '', hash: '', value: {} }
   #shared: SharedLayer = nothingShared
-  /** Time at which the next entry or override ends by itself. */
+  /** Time at which the next entry or override expires. */
   #endsMs = Number.POSITIVE_INFINITY
-  /** The file that was refused: its text, unless it is to be looked at again. */
+  /** The text of the rejected file, unless it must be checked again. */
   #refusedFile: { readonly text?: string } | undefined
   #announced = ''
   #announcedMs = Number.NEGATIVE_INFINITY
@@ -93,7 +93,7 @@ export class PolicySources {
     const text = await readFile()
     this.#takeOver(readFileOf(text, readPolicyFile(text, fileName)), nothingShared)
     await this.askStore()
-    // Not all processes of a fleet that starts together ask together.
+    // Random, so that processes started together do not poll together.
     this.#timer = setTimeout(() => {
       this.#tick()
       this.#timer = setInterval(() => this.#tick(), pollMs).unref()
@@ -106,26 +106,26 @@ export class PolicySources {
     await this.document?.announce(this.id, { version: '' }, 0).catch(() => undefined)
   }
 
-  /** The version that a file makes with a layer. @param file @default that of this process */
+  /** Returns the version of a file with a layer. @param file @default this process's file */
   versionWith(layer: Layer, file: ReadFile = this.#file): Version {
     const kill = this.#options.kill ?? layer.kill
     const content = effective(file.value, layer, Date.now())
     return new Version(`${file.hash}.${layer.number}`, content, kill)
   }
 
-  /** The record of the version that the file of this process makes with a layer. */
+  /** Returns the record of the version of this process's file with a layer. */
   recordOf(kind: VersionRecord['kind'], layer: Layer, note: ChangeNote): VersionRecord {
     const { id, file } = this.versionWith(layer)
     const record = { id, number: layer.number, kind, hash: contentHash(file), ...note }
     return { ...record, at: Date.now(), file: this.file, layer }
   }
 
-  /** Puts a layer in force that is newer than the one that is known. */
+  /** Applies a layer that is newer than the known one. */
   take(shared: SharedLayer): void {
     if (shared.revision > this.#shared.revision) this.#takeOver(this.#file, shared)
   }
 
-  /** Asks for the revision alone, and for the layer where it is another one. */
+  /** Reads the revision, and the layer only if the revision has changed. */
   async askStore(): Promise<void> {
     if (this.document) this.#asking ??= this.#ask(this.document)
     await this.#asking
@@ -138,7 +138,7 @@ export class PolicySources {
       await this.#announce(document)
     } catch (error) {
       warnOnce(
-        `the store of the policies does not answer, so changes at run time do not arrive: ${errorText(error)}`,
+        `the store of the policies does not answer, so changes at run time are not received: ${errorText(error)}`,
         'policies store',
       )
     } finally {
@@ -167,7 +167,7 @@ export class PolicySources {
     }
   }
 
-  /** Reads the file; `undefined` while somebody writes it. */
+  /** Reads the file; `undefined` while it is being written. */
   async #settledText(): Promise<string | undefined> {
     const { readFile } = this.#options
     const text = await readFile().catch(() => undefined)
@@ -177,7 +177,7 @@ export class PolicySources {
     return (await readFile()) === text ? text : undefined
   }
 
-  /** Puts a text in force that is new, or refuses it once. */
+  /** Applies a new text, or rejects it once. */
   #takeText(text: string): void {
     const refused = this.#refusedFile
     if (text === refused?.text) return
@@ -195,7 +195,7 @@ export class PolicySources {
     else this.#refusedFile = { text }
   }
 
-  /** Warns of new values of the file that changes hide. */
+  /** Warns about new values in the file that changes hide. */
   #warnOfHidden(before: PolicyFile): void {
     const textIn = (file: PolicyFile, entry: KeptEntry) => JSON.stringify(valueInFile(entry, file))
     const hiding = this.#shared.layer.entries
@@ -204,14 +204,14 @@ export class PolicySources {
       .map(({ policy, field, author = '?' }) => `${policy} ${field} (by ${quote(author)})`)
     if (hiding.length === 0) return
     warn(
-      `the policies ${this.#options.fileName} have new values that changes hide: ${hiding.join(', ')}. ` +
-        `Remove these changes, as in policies.remove({ policy, field }), to have the file in force`,
+      `the policies ${this.#options.fileName} have new values that are hidden by changes: ${hiding.join(', ')}. ` +
+        `To use the file's values, remove these changes, as in policies.remove({ policy, field })`,
     )
   }
 
   /**
-   * Takes the layer of the store, or gives the store back what it has lost. Numbers of layers only
-   * grow, so a lower one is that of a store that has lost its data.
+   * Takes the layer from the store, or restores a layer that the store has lost. Revisions only
+   * grow, so a lower one means that the store has lost its data.
    */
   async #catchUp(document: LayerDocument): Promise<void> {
     const found = await document.read()
@@ -226,7 +226,7 @@ export class PolicySources {
     this.#shared = (await document.write(found, record)) ?? this.#shared
   }
 
-  /** Writes a record of this process' file, unless another process has done so. */
+  /** Records this process's file, unless another process has done so. */
   async #recordFile(document: LayerDocument): Promise<void> {
     const { hash } = this.#file
     if (this.#shared.files.includes(hash) || fileOf(this.versions.now.id) !== hash) return
@@ -235,7 +235,7 @@ export class PolicySources {
     this.#shared = (await document.write(this.#shared, record)) ?? this.#shared
   }
 
-  /** Tells the fleet what this process runs: at once where that is news. */
+  /** Reports this process's version to the fleet, at once if it is new. */
   async #announce(document: LayerDocument): Promise<void> {
     const report = { version: this.versions.now.id, refused: this.versions.refused }
     const text = JSON.stringify(report)
@@ -245,10 +245,10 @@ export class PolicySources {
     this.#announcedMs = Date.now()
   }
 
-  /** Puts a file and a layer in force. @returns whether this process could build them */
+  /** Applies a file and a layer. @returns whether this process could build them */
   #takeOver(file: ReadFile, shared: SharedLayer): boolean {
     const isBuilt = this.versions.put(this.versionWith(shared.layer, file))
-    // The refused file may be right with other changes.
+    // The rejected file may be valid with other changes.
     if (this.#refusedFile && shared !== this.#shared) this.#refusedFile = {}
     this.#shared = shared
     if (isBuilt) this.#file = file

@@ -1,16 +1,16 @@
 import { type ErrorCode, invalid } from '@sluice/core'
 import type { Job, JobStatus, NewJob } from './job.ts'
 
-/** The bounds of a queue. They travel with each job, so a broker needs no set-up. */
+/** The bounds of a queue. They are sent with each job, so a broker needs no set-up. */
 export interface EnqueueTerms {
-  /** Jobs that may wait or run at once. */
+  /** Maximum number of waiting and running jobs. */
   readonly maxDepth: number
-  /** Jobs of one identity that may wait or run at once. */
+  /** Maximum number of one identity's waiting and running jobs. */
   readonly maxDepthPerIdentity: number
-  /** Time (ms) for which the outcome and the idempotency key of a job are kept after its end. */
+  /** Time (ms) for which a job's outcome and idempotency key are kept after its end. */
   readonly retentionMs: number
   readonly idempotency?: Idempotency | undefined
-  /** Called for a job that has expired, and is ended to make room. */
+  /** Called for an expired job that is ended to make room. */
   readonly onExpired?: ((job: Pick<Job, 'id' | 'enqueuedAt'>) => void) | undefined
 }
 
@@ -23,8 +23,8 @@ export interface Idempotency {
 /**
  * - `enqueued`: it will be run
  * - `known`: a job with the same idempotency key and fingerprint is there, under this id
- * - `mismatch`: the idempotency key stands for another fingerprint
- * - `full`: a bound is reached, that of the queue or of the identity
+ * - `mismatch`: the idempotency key belongs to another fingerprint
+ * - `full`: the bound of the queue or of the identity is reached
  */
 export type Enqueued =
   | { readonly outcome: 'enqueued' | 'known'; readonly id: string }
@@ -46,11 +46,10 @@ export interface Depth {
   readonly running: number
   /** Dead letters. */
   readonly dead: number
-  /** Age of the oldest job that has not ended, in ms; 0 when there is none. */
+  /** Age of the oldest job that has not ended, in ms; 0 if there is none. */
   readonly oldestMs: number
   /**
-   * Jobs that were accepted, and that ended, a second, while the queue was last busy, over half a
-   * minute at most.
+   * Jobs accepted and ended per second while the queue was last busy, over at most half a minute.
    */
   readonly inPerSecond: number
   readonly outPerSecond: number
@@ -58,9 +57,7 @@ export interface Depth {
 
 /** The result of a run for its job. */
 export type Settlement = Outcome & {
-  /**
-   * Called when the broker has carried out the settlement; not if the job runs elsewhere meanwhile.
-   */
+  /** Called once the broker has applied the settlement; not if the job runs elsewhere meanwhile. */
   readonly onSettled?: (() => void) | undefined
 }
 
@@ -69,31 +66,31 @@ type Outcome =
   | { readonly outcome: 'retry'; readonly delayMs: number; readonly error: string }
   | { readonly outcome: 'dead'; readonly error: string }
   | { readonly outcome: 'cancelled' | 'expired' }
-  /** `returned`: back to the queue, as if it had not been taken; `postponed`: back for later. */
+  /** `returned`: put back as if never taken; `postponed`: put back for later. */
   | { readonly outcome: 'returned' }
   | {
       readonly outcome: 'postponed'
       readonly delayMs: number
-      /** True if no job of the worker can begin sooner: the broker may deliver none until then. */
+      /** True if no job of the worker can begin sooner, so that the broker need not deliver any. */
       readonly pausesWorker?: boolean
     }
 
-/** The earlier runs of a job, as its broker knows them, and a function that notes this run. */
+/** The earlier runs of a job, as its broker knows them, and a function that records this run. */
 export interface Delivery {
   /** True if any run of the job began. Then the job does not expire. */
   readonly hasBegun: boolean
-  /** Number of runs that began and never ended: their workers died, or were silent for too long. */
+  /** Number of runs that began and never ended: their workers died or were silent for too long. */
   readonly interrupted: number
   /**
-   * Notes that the run begins; call it just before the handler. Rejects if the broker cannot note
-   * it.
+   * Records that the run begins; call it just before the handler. Rejects if the broker cannot
+   * record it.
    */
   begin(): Promise<void>
 }
 
 /**
- * Reason to stop a run whose job runs elsewhere by now, because its worker was silent for too long.
- * Its result is dropped.
+ * Reason to stop a run whose job now runs elsewhere, because its worker was silent for too long.
+ * The result is dropped.
  */
 export class LeaseLost extends Error {
   override readonly name: string = 'LeaseLost'
@@ -101,17 +98,17 @@ export class LeaseLost extends Error {
 }
 
 /**
- * Runs one job. Never rejects; a job for which it does is a dead letter.
+ * Runs one job. Should never reject; if it does, the job becomes a dead letter.
  * @param signal aborted when the job is cancelled, or with `LeaseLost`
  */
 export type RunJob = (job: Job, signal: AbortSignal, delivery: Delivery) => Promise<Settlement>
 
-/** Options of the runs of a worker. */
+/** Options for a worker's runs. */
 export interface WorkOptions {
   readonly concurrency: number
   /** Time (ms) after which a job of a silent worker runs elsewhere. */
   readonly leaseMs: number
-  /** The longest run, in ms, for a broker that has to know. @default unknown */
+  /** Maximum run time (ms), for brokers that need it. @default unknown */
   readonly timeoutMs?: number | undefined
   /** Called for a job that is taken back from a dead worker. */
   readonly onStalled: (id: string) => void
@@ -119,11 +116,9 @@ export interface WorkOptions {
 
 /** Takes jobs until it is closed. */
 export interface BrokerWorker {
-  /** Takes no more jobs, and resolves when those that were taken have settled. */
+  /** Takes no more jobs, and resolves once the jobs taken so far have settled. */
   close(): Promise<void>
-  /**
-   * Ends the wait of `close`. Jobs that have not settled run elsewhere when their lease is over.
-   */
+  /** Ends the wait of `close`. Unsettled jobs run elsewhere when their lease expires. */
   abandon(): void
 }
 
@@ -133,18 +128,15 @@ export interface Page {
   readonly limit: number
 }
 
-/**
- * Port of a queue to the storage of its jobs. If a method rejects, the job is unchanged, or will
- * run.
- */
+/** Port of a queue to its job storage. If a method rejects, the job is unchanged or will run. */
 export interface Broker {
   /** True if several processes can share the broker. */
   readonly isShared: boolean
-  /** Names the queue. */
+  /** Name of the queue. */
   readonly name: string
   /**
-   * The longest time (ms) for which a worker may hold a job that has not begun. After it, or as
-   * soon as a longer wait is certain, the job is postponed. @default any time
+   * Maximum time (ms) for which a worker may hold a job that has not begun. After that, or as soon
+   * as a longer wait is certain, the job is postponed. @default no limit
    */
   readonly maxHeldMs?: number
   enqueue(job: NewJob, terms: EnqueueTerms): Promise<Enqueued>
@@ -154,27 +146,26 @@ export interface Broker {
    */
   find(identity: string, idempotencyKey: string): Promise<string | undefined>
   /**
-   * Reads the status of a job; `undefined` if the job is unknown, or its outcome is not kept any
-   * more.
+   * Reads the status of a job; `undefined` if the job is unknown or its outcome is no longer kept.
    */
   status(id: string): Promise<JobStatus | undefined>
   cancel(id: string): Promise<Cancelled>
   depth(): Promise<Depth>
   work(run: RunJob, options: WorkOptions): BrokerWorker
-  /** Lists the dead letters, the newest first. */
+  /** Lists the dead letters, newest first. */
   deadLetters(page: Page): Promise<readonly JobStatus[]>
   /**
-   * Has a dead letter run again, as if for the first time, whatever the bounds and its age.
-   * Resolves to false if there is none.
+   * Runs a dead letter again, as if for the first time, regardless of bounds and age. Resolves to
+   * false if there is none.
    */
   retry(id: string): Promise<boolean>
   /** Forgets a dead letter. Resolves to false if there is none. */
   forget(id: string): Promise<boolean>
-  /** Closes connections and timers. Close the workers before. */
+  /** Closes connections and timers. Close the workers first. */
   close(): Promise<void>
 }
 
-/** Returns an option that is a broker, else throws. */
+/** Returns an option that is a broker; otherwise throws. */
 export function brokerOf(broker: Broker): Broker {
   const found: unknown = broker
   if (typeof found === 'object' && found && 'enqueue' in found && 'work' in found) return broker

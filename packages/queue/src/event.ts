@@ -7,7 +7,7 @@ import type { Broker, Depth } from './broker.ts'
  */
 export type QueueEvent = { readonly queue: string } /** A job was accepted. */ & (
   | { readonly type: 'enqueued'; readonly id: string }
-  /** A job was refused, since the queue had no room. */
+  /** A job was refused because the queue was full. */
   | { readonly type: 'refused'; readonly bound: 'queue' | 'identity' }
   /** A job expired before a run began. */
   | { readonly type: 'expired'; readonly id: string; readonly waitMs: number }
@@ -16,14 +16,14 @@ export type QueueEvent = { readonly queue: string } /** A job was accepted. */ &
   | RunEvent
 )
 
-/** A run of a job begins, or has ended. */
+/** A run of a job begins or has ended. */
 export type RunEvent = {
   readonly id: string
   readonly attempt: number
 } /** `waitMs`: time since the job was enqueued. */ & (
   | { readonly type: 'started'; readonly waitMs: number }
   | { readonly type: 'done'; readonly runMs: number }
-  /** The run failed, and there will be another. */
+  /** The run failed and will be retried. */
   | {
       readonly type: 'retried'
       readonly runMs: number
@@ -44,16 +44,13 @@ export class QueueObserverTable {
 export interface QueueObserverOptions extends OptionsOf<QueueObserverTable> {}
 
 /**
- * An observer of queues and workers. An error of its methods is reported once as a warning, and
+ * An observer of queues and workers. An error in its methods is reported once as a warning, and
  * changes nothing.
  */
 export interface QueueObservers {
-  /** Called for the events of jobs on this side: queue or worker. */
+  /** Called for the job events of this queue or worker. */
   onEvent?(event: QueueEvent): void
-  /**
-   * Called once for each queue and worker that is made, with functions that read the queue's
-   * gauges.
-   */
+  /** Called once for each new queue and worker, with functions that read the queue's gauges. */
   onQueue?(queue: ObservedQueue): void
 }
 
@@ -69,7 +66,7 @@ type WithoutQueue<E> = E extends QueueEvent ? Omit<E, 'queue'> : never
 
 export type Emit = (event: WithoutQueue<QueueEvent>) => void
 
-/** Tells observers of a broker's queue. Returns the function that sends them events. */
+/** Announces a broker's queue to observers. Returns the function that sends them events. */
 export function emitterOf(broker: Broker, observers: readonly QueueObservers[]): Emit {
   const queue = broker.name
   for (const each of observers) {

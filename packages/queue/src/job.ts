@@ -1,16 +1,16 @@
 /**
- * A job of a queue. Every broker writes it as JSON.
- * @typeParam Payload what the payload is said to be; nothing checks it
+ * A job of a queue. Every broker stores it as JSON.
+ * @typeParam Payload the declared type of the payload; nothing checks it
  */
 export interface NewJob<Payload = unknown> {
-  /** Unguessable, and equal in every run of the job. Handlers use it to be idempotent. */
+  /** Unguessable, and the same in every run of the job. Handlers use it to be idempotent. */
   readonly id: string
   /**
-   * Owner of the job, which alone may see it. A queue writes a digest of the identity, because the
+   * Owner of the job; nobody else may see it. A queue stores a digest of the identity, because the
    * identity may be a secret.
    */
   readonly identity: string
-  /** Payload for the handler: anything that JSON can carry. */
+  /** Payload for the handler: anything that fits into JSON. */
   readonly payload: Payload
   /** Milliseconds since 1970. */
   readonly enqueuedAt: number
@@ -20,18 +20,18 @@ export interface NewJob<Payload = unknown> {
 
 /** A job that a worker runs. */
 export interface Job<Payload = unknown> extends NewJob<Payload> {
-  /** 1 for the first run. A run that a crash ended is not counted. */
+  /** 1 for the first run. Runs ended by a crash are not counted. */
   readonly attempt: number
 }
 
 /**
  * - `pending`: waits for a worker, or for its next attempt
- * - `done`, `failed`, `cancelled`: the job has ended so; a failed job is a dead letter
- * - `expired`: it waited longer than it was worth, and was never run
+ * - `done`, `failed`, `cancelled`: how the job ended; a failed job is a dead letter
+ * - `expired`: it waited too long and was never run
  */
 export type JobState = 'pending' | 'running' | 'done' | 'failed' | 'cancelled' | 'expired'
 
-/** The state of a job, as a broker knows it. */
+/** The state of a job in the broker. */
 export interface JobStatus {
   readonly id: string
   readonly identity: string

@@ -1,7 +1,7 @@
 /**
- * Writes a value as JSON. Refuses a value that JSON would leave out or empty silently. `undefined`
- * is null at the top, and left out of objects.
- * @throws TypeError that names the place of a value that JSON cannot carry
+ * Serialises a value as JSON. Rejects values that JSON would silently drop or empty. `undefined`
+ * becomes null at the top level, and is omitted from objects.
+ * @throws TypeError that names the place of a value that does not fit into JSON
  */
 export function jsonText(value: unknown): string {
   const places = new Map<unknown, string>()
@@ -23,9 +23,9 @@ function placeIn(holder: unknown, key: string, around: string | undefined): stri
 
 function unwritable(value: unknown): string | undefined {
   if (typeof value === 'function' || typeof value === 'symbol') {
-    return `a ${typeof value}, which JSON leaves out`
+    return `a ${typeof value}, which JSON drops`
   }
-  if (typeof value === 'bigint') return 'a BigInt, which JSON does not have; write String(…)'
-  if (value instanceof Map) return 'a Map, which JSON empties; write Object.fromEntries(…)'
-  return value instanceof Set ? 'a Set, which JSON empties; write Array.from(…)' : undefined
+  if (typeof value === 'bigint') return 'a BigInt, which JSON does not support; write String(…)'
+  if (value instanceof Map) return 'a Map, which becomes {} in JSON; write Object.fromEntries(…)'
+  return value instanceof Set ? 'a Set, which becomes {} in JSON; write Array.from(…)' : undefined
 }

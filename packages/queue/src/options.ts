@@ -39,7 +39,7 @@ class QueueTable<Native> extends QueueObserverTable {
   /**
    * Resolves the owner of the jobs that a request creates, reads or cancels. `createAdmission` and
    * `statusMonitor` need it: use the limits' `key`. A request without a key has no jobs. With
-   * `firstOf(apiKey({ verify }), ip())` it has those of its address, which many users may share.
+   * `firstOf(apiKey({ verify }), ip())` it has the jobs of its address, which many users may share.
    * @default none
    */
   identity?: Option<KeyResolver<Native>> = (resolver, option) => {
@@ -74,7 +74,7 @@ export function setUpQueue<Native>(options: QueueOptions<Native>): QueueSetup<Na
   const { broker, secret, maxDepth } = settings
   if (broker.isShared && secret === undefined && process.env.NODE_ENV === 'production') {
     warnOnce(
-      'createQueue has no secret: whoever can read jobs can guess identities such as IPs; set { secret }, the same in all processes',
+      'createQueue has no secret: anyone who can read jobs can guess identities such as IPs; set { secret }, the same in all processes',
     )
   }
   const ofIdentity = countOption(Math.ceil(maxDepth / 10), { min: 1, max: maxDepth })
@@ -84,15 +84,14 @@ export function setUpQueue<Native>(options: QueueOptions<Native>): QueueSetup<Na
   }
 }
 
-/** Finds the URL of the result of a job. */
+/** Returns the URL of a job's result. */
 export type FindResultUrl = (job: JobStatus) => MaybePromise<string | undefined>
 
-/** The characters that RFC 3986 allows in a reference. None of them ends a header or a link. */
+/** Characters that RFC 3986 allows in a URI reference. None of them ends a header or a link. */
 const referenceCharacters = /^[\w.~:/?#[\]@!$&'()*+,;=%-]+$/
 
 /**
- * Finds the URL of a result by the user's function. A value that is no URL is not passed on to
- * clients.
+ * Calls the user's function for a result's URL. A value that is not a URL is not sent to clients.
  */
 export async function resultUrlOf(
   find: FindResultUrl | undefined,
@@ -100,7 +99,9 @@ export async function resultUrlOf(
 ): Promise<string | undefined> {
   const url: unknown = await find?.(job)
   if (url === undefined || isReference(url)) return url
-  warnOnce('resultUrl must yield a URL, absolute or not, or undefined; the result itself stood in')
+  warnOnce(
+    'resultUrl must return a URL, absolute or relative, or undefined; the result itself was sent',
+  )
   return undefined
 }
 

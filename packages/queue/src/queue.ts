@@ -9,22 +9,22 @@ import { jsonText } from './json-text.ts'
 import { type QueueOptions, resultUrlOf, setUpQueue } from './options.ts'
 import { waitEstimateOf } from './wait-estimate.ts'
 
-/** A job to be queued. */
+/** A job to enqueue. */
 export interface JobRequest {
   /** Identity that the job belongs to. */
   identity: string
-  /** Payload for the handler: anything that JSON can carry. */
+  /** Payload for the handler: anything that fits into JSON. */
   payload: unknown
-  /** Requests of one identity with one key are one job. */
+  /** Requests of one identity with the same key are one job. */
   idempotencyKey?: string | undefined
-  /** Text that tells two requests with one idempotency key apart. @default the payload */
+  /** Text that distinguishes two requests with the same idempotency key. @default the payload */
   fingerprint?: string | undefined
 }
 
 /**
  * - `enqueued`: it will be run
- * - `known`: the idempotency key stands for a job that is there
- * - `mismatch`: it stands for a job that asked for something else
+ * - `known`: the idempotency key belongs to an existing job
+ * - `mismatch`: it belongs to a job with another fingerprint
  * - `full`: a bound is reached
  * - `too-large`: the job is longer than `maxJobBytes`
  */
@@ -43,30 +43,30 @@ export interface Queue<Native = unknown> {
   readonly broker: Broker
   readonly maxJobBytes: number
   enqueue(job: JobRequest): Promise<EnqueueResult>
-  /** Finds the id of the job that an idempotency key stands for; `undefined` for an unknown key. */
+  /** Finds the id of the job with an idempotency key; `undefined` for an unknown key. */
   find(identity: string, idempotencyKey: string): Promise<string | undefined>
   /**
-   * Reads the status of a job; `undefined` if the job is unknown, not kept any more, or another
-   * identity's.
+   * Reads the status of a job; `undefined` if the job is unknown, no longer kept, or belongs to
+   * another identity.
    */
   status(id: string, identity: string): Promise<JobStatus | undefined>
-  /** Cancels a job; `unknown` for another identity's job too. */
+  /** Cancels a job. Another identity's job counts as `unknown`. */
   cancel(id: string, identity: string): Promise<Cancelled>
   /** Reads the gauges of the queue, for metrics. */
   depth(): Promise<Depth>
   /** Estimates the time (ms) in which all jobs of the queue end, at the recent rate. */
   expectedWaitMs(): Promise<number>
-  /** Waits until a job has ended, or the time is over, and returns its status. */
+  /** Waits until a job has ended or the time is up, and returns its status. */
   settled(id: string, identity: string, options: SettledOptions): Promise<JobStatus | undefined>
-  /** True if the queue has the option `identity`, without which it takes no requests. */
+  /** True if the queue has the option `identity`, which requests need. */
   readonly identifies: boolean
   /**
    * Resolves the identity of a request; `undefined` for a request without a key, which has no jobs.
    */
   identityOf(native: Native, request: HttpRequest): MaybePromise<string | undefined>
-  /** Returns the digest of an identity, as jobs have it. */
+  /** Returns the digest of an identity, as stored in jobs. */
   digestOf(identity: string): string
-  /** Finds the URL of the result of a job that is done. */
+  /** Returns the URL of a finished job's result. */
   resultUrl(job: JobStatus): Promise<string | undefined>
 }
 
@@ -77,12 +77,12 @@ export interface SettledOptions {
   signal?: AbortSignal | undefined
 }
 
-/** Shortest and longest time (ms) between two looks at a job that somebody waits for. */
+/** Minimum and maximum time (ms) between two checks of an awaited job. */
 const firstLookMs = 25
 const slowestLookMs = 500
 
 /**
- * Makes a queue.
+ * Creates a queue.
  * @example
  * const queue = createQueue({ broker: memoryBroker(), maxDepth: 1_000 })
  * @throws SluiceError if an option is unknown, missing or out of range
@@ -92,7 +92,7 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
   const setup = setUpQueue(options)
   const { broker, maxDepth, maxDepthPerIdentity, maxJobBytes } = setup
   const { maxAge: maxAgeMs, retention: retentionMs } = setup
-  // An identity may be an API key, which must not stand in Redis or in a handler's log.
+  // An identity may be an API key, which must not appear in Redis or in a handler's log.
   const digestOf = (identity: string): string => digest(identity, setup.secret)
   const waitMs = waitEstimateOf(broker)
   const emit = emitterOf(broker, setup.observers)
@@ -169,7 +169,7 @@ function written(payload: unknown): string {
   try {
     return jsonText(payload)
   } catch (cause) {
-    const message = `the payload cannot be written as JSON: ${errorText(cause)}`
+    const message = `the payload cannot be serialised as JSON: ${errorText(cause)}`
     throw new SluiceError('SLUICE_PAYLOAD_INVALID', message, { cause })
   }
 }

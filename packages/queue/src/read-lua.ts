@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * Reads a file of `lua/`. The build replaces this module by the texts, since bundles have no files
- * beside them.
+ * Reads a file of `lua/`. The build replaces this module with the texts, since bundles have no
+ * files next to them.
  */
 export function readLua(name: string): string {
   return readFileSync(new URL(`../lua/${name}.lua`, import.meta.url), 'utf8')

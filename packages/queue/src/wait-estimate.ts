@@ -1,19 +1,19 @@
 import type { Broker, Depth } from './broker.ts'
 
 /**
- * Waits (ms) while no job has ended yet, so that the rate is unknown: for a refused client, and for
- * one that polls.
+ * Waits (ms) for a refused and for a polling client while the rate is unknown, because no job has
+ * ended yet.
  */
 const unknownRateMs = { refused: 5_000, polling: 2_000 } as const
 
 const minMs = 1_000
 const maxMs = 3_600_000
 
-/** Time (ms) for which a reading of the depth is reused: many clients may be refused at once. */
+/** Time (ms) for which a measured depth is reused: many clients may be refused at once. */
 const freshMs = 500
 
 /**
- * Returns the time (ms) in which all jobs of the queue end at the recent rate: depth ÷ rate, from a
+ * Returns the time (ms) until all jobs of the queue end, at the recent rate: depth ÷ rate, from a
  * second to an hour.
  */
 function expectedWaitMs(
@@ -29,7 +29,7 @@ function expectedWaitMs(
 /** Estimates a wait in ms. Never rejects: an accepted job stays accepted without an estimate. */
 export type WaitEstimate = (asking: keyof typeof unknownRateMs) => Promise<number>
 
-/** Makes an estimate that reads the depth of a broker from time to time, not for every client. */
+/** Creates an estimate that reads the broker's depth from time to time, not for every client. */
 export function waitEstimateOf(broker: Broker): WaitEstimate {
   let looked: Promise<Depth> | undefined
   let lookedAt = 0
@@ -51,7 +51,7 @@ export function waitEstimateOf(broker: Broker): WaitEstimate {
     try {
       return expectedWaitMs(await recentDepth(), asking)
     } catch {
-      // The caller of `depth` gets the error.
+      // The caller of `depth` receives the error.
       return unknownRateMs[asking]
     }
   }

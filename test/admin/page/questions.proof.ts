@@ -41,15 +41,15 @@ async function asked(state: 'up' | 'frozen' | 'down'): Promise<void> {
   await answers('user hugo')
   await answers('Limited in the last two minutes')
   await answers(
-    state === 'down' ? /The store is away, and what/ : /Denied by login, for .* more/,
+    state === 'down' ? /The store is unavailable, so/ : /Denied by login, for .* more/,
     'user hugo',
   )
   await answers(/Denials within eleven minutes: login \d+\./)
   if (state === 'up') await answers(/^bob, .*: login limit 5 → 4 \(too many guesses\)$/)
   await show(page, 'Overview')
   if (state !== 'up') {
-    await page.getByText('Store away').waitFor()
-    const nothing = 'The store is away, so nothing can be changed now.'
+    await page.getByText('Store unavailable').waitFor()
+    const nothing = 'The store is unavailable, so nothing can be changed now.'
     await answers(nothing, 'user hugo', 'Raise the limit')
     await page.keyboard.press('Escape')
     await show(page, 'Overview')
@@ -80,11 +80,11 @@ it('answers them while Redis is frozen, and after a reload', async () => {
   redis.pause()
   try {
     await asksInVain()
-    await answers(/This was known at .*: the store does not answer now/)
+    await answers(/Last known at .*: the store does not answer now/)
     await show(watched.page, 'Overview')
     await asked('frozen')
     const again = await openPage(browser, api.page)
-    await again.page.getByText('The store is away').waitFor({ timeout: answerMs })
+    await again.page.getByText('The store is unavailable').waitFor({ timeout: answerMs })
     await again.page.getByText('user hugo').first().waitFor({ timeout: answerMs })
     await show(again.page, 'Policies')
     await again.page.getByText('POST /login').first().waitFor()

@@ -44,7 +44,7 @@ it.runIf(process.env.SCREENSHOTS)('the example is photographed', { timeout: 200_
   await show(page, 'Keys')
   await page.getByLabel('Key', { exact: true }).fill('user mallory')
   await page.keyboard.press('Enter')
-  await page.getByRole('button', { name: 'Forget its count' }).waitFor()
+  await page.getByRole('button', { name: 'Reset its count' }).waitFor()
   await picture('keys')
   await page.setViewportSize({ width: 360, height: 780 })
   await show(page, 'Overview')

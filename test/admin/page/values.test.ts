@@ -252,12 +252,12 @@ it('has a verdict of one span, without a sum, whose cause is first, and tells wh
   expect(words(forEver)).toMatch(/^Blocked by penalty, and waiting cannot help\. Denials within/)
   const unknown = policies.map(({ used: _, limit: __, allowed: ___, ...of }) => of)
   const away = verdictOn({ ...known, isAway: true, policies: unknown })
-  expect(away.words).toMatch(/^Denied most by penalty lately\. .* The store is away, and/)
+  expect(away.words).toMatch(/^Denied most by penalty lately\. .* The store is unavailable, so/)
   const inCode = [{ policy: 'reports', denied: 35 }]
   expect(verdictOn({ ...known, inCode, policies: policies.slice(0, 1) })).toEqual({
     tone: 'near',
     words:
-      'No policy of the policy file denies it now. Policies set in the application’s code denied it within eleven minutes: reports 35.',
+      'No policy in the policy file denies it now. Policies set in the application’s code denied it within eleven minutes: reports 35.',
   })
 })
 

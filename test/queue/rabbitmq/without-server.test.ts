@@ -17,7 +17,8 @@ describe('a broker without RabbitMQ', () => {
     const broker = rabbitmqBroker({ connection, store, ...quiet })
     const error: unknown = await broker.enqueue(newJob(), roomy).catch((reason) => reason)
     expect(error).toMatchObject({ code: 'SLUICE_BROKER_FAILED' })
-    const what = /RabbitMQ at amqp:\/\/127.0.0.1:\d+: .*ECONNREFUSED.*is the server there\?/
+    const what =
+      /RabbitMQ at amqp:\/\/127.0.0.1:\d+: .*ECONNREFUSED.*check that the server is running/
     expect(String(error)).toMatch(what)
     expect(String(error)).not.toContain('secret')
     await createWorker({ broker, handler: () => 'done' }).close({ grace: 1 })

@@ -1,11 +1,11 @@
 import type { HandlerRequest } from '@sluice/http'
 
-/** Header that a page of another site cannot send without asking first. */
+/** A header that a page of another site cannot send without a preflight. */
 const customHeader = 'x-sluice-admin'
 
 /**
- * Tells why a request may come from another site; `undefined` if it does not. Command lines send
- * none of these headers but ours.
+ * Returns why a request may come from another site; `undefined` if it does not. Command-line tools
+ * send only our header.
  */
 export function crossSiteProblem(request: HandlerRequest): string | undefined {
   const site = request.header('sec-fetch-site')
@@ -15,13 +15,13 @@ export function crossSiteProblem(request: HandlerRequest): string | undefined {
   const origin = request.header('origin')
   const host = request.header('host')?.toLowerCase() ?? ''
   if (origin !== undefined && (host === '' || hostOf(origin) !== host)) {
-    return 'The Origin is not the Host of the request. If a proxy changes Host, have it pass the one of the client.'
+    return 'Origin does not match Host. If a proxy changes Host, make it forward the original one.'
   }
   if (request.method !== 'POST' || (request.header(customHeader) ?? '') !== '') return undefined
   return 'Mutations need the header X-Sluice-Admin: 1.'
 }
 
-/** Host and port; `undefined` for an opaque origin. A default port is left out, as browsers do. */
+/** Host and port, without a default port, as in browsers; `undefined` for an opaque origin. */
 function hostOf(origin: string): string | undefined {
   return URL.canParse(origin) ? new URL(origin).host.toLowerCase() || undefined : undefined
 }

@@ -14,7 +14,7 @@ interface Changed {
   readonly edit: PolicyEdit
 }
 
-/** Estimates which of the busiest identities a change denies, or lets pass again. */
+/** Estimates which of the busiest identities a change newly denies or admits. */
 export function affectedBy({ metrics }: Admin, { before, after, edit }: Changed): object {
   const why = unknownBecause(metrics !== undefined, edit)
   if (!metrics || why) return { known: false, why, policies: [] }
@@ -25,7 +25,7 @@ export function affectedBy({ metrics }: Admin, { before, after, edit }: Changed)
     if (!from || sameBounds(from, policy)) return []
     const bounds = [boundOf(from), boundOf(policy)] as const
     const { window } = policy
-    // Nothing counts the units that a key takes in a month.
+    // There is no count of a key's units in a month.
     const windowMs = !window || typeof window === 'object' ? 0 : durationMs(window, 'window')
     const taken = windowMs && takenUnder(metrics, { policy: policy.name, windowMs })
     if (bounds[0] === undefined || bounds[1] === undefined || !taken) {
@@ -45,15 +45,15 @@ export function affectedBy({ metrics }: Admin, { before, after, edit }: Changed)
   })
   if (unclear.length === 0) return { known: true, policies: found }
   const names = unclear.join(', ')
-  const detail = `Not known of ${names}: nobody was counted yet, or the limit differs from request to request.`
+  const detail = `Unknown for ${names}: there are no counts yet, or the limit depends on the request.`
   return { known: found.length > 0, why: detail, policies: found }
 }
 
 function unknownBecause(hasMetrics: boolean, { kill, set = [] }: PolicyEdit): string | undefined {
   if (!hasMetrics) return 'There are no metrics: createAdmin({ metrics }).'
-  if (kill !== undefined) return 'The kill switch touches every identity.'
+  if (kill !== undefined) return 'The kill switch affects every identity.'
   const isOverride = set.some(({ field }) => field === 'override')
-  return isOverride ? 'An override touches the identities of its key alone.' : undefined
+  return isOverride ? 'An override affects only the identities of its key.' : undefined
 }
 
 function sameBounds(one: PolicyEntry, other: PolicyEntry): boolean {
@@ -62,7 +62,7 @@ function sameBounds(one: PolicyEntry, other: PolicyEntry): boolean {
   )
 }
 
-/** Units that an identity may take in one window; `undefined` where that is not one number. */
+/** Units that an identity may take in one window; `undefined` if that is not a single number. */
 function boundOf({ limit, mode, enforce }: PolicyEntry): number | undefined {
   if (mode === 'shadow' || limit === 'unlimited') return Number.POSITIVE_INFINITY
   if (enforce && 'share' in enforce && enforce.share === 0) return Number.POSITIVE_INFINITY

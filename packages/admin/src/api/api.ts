@@ -59,14 +59,14 @@ function isName(name: string): name is EndpointName {
   return Object.hasOwn(answering, name)
 }
 
-/** The longest body, and the longest time (ms) that it may take. */
+/** Maximum size of a body, and maximum time (ms) to receive it. */
 const maxBodyBytes = 65_536
 const bodyTimeoutMs = 10_000
 
 /**
- * Answers a request of the API.
+ * Answers an API request.
  * @param path under `api/v1/`
- * @throws ApiError that says why not
+ * @throws ApiError with the reason for a refusal
  */
 export async function answer(
   admin: Admin,
@@ -115,16 +115,16 @@ function responseOf(
   return { status: 200, headers: { ...headers, ETag }, body: text }
 }
 
-/** It begins with the version, where there is one, for `If-Match`. */
+/** Starts with the version, if there is one, for `If-Match`. */
 function etagOf(answer: object): string {
-  // The time of an answer is no news by itself.
+  // A new time alone is not a change.
   const text = JSON.stringify({ ...answer, at: undefined })
   const version = 'version' in answer && 'number' in answer ? `${answer.version}:` : ''
   const digest = createHash('sha256').update(text).digest('base64url').slice(0, 16)
   return `"${version}${digest}"`
 }
 
-/** The number of the changes in the version that a change is based on. */
+/** Returns the revision of the changes in the version that a change is based on. */
 function numberOf(request: HandlerRequest): number {
   const ifMatch = request.header('if-match')
   const [, number] = /^(?:W\/)?"[\w.-]*\.(\d{1,15})(?::[\w-]*)?"$/.exec(ifMatch?.trim() ?? '') ?? []
@@ -137,7 +137,7 @@ function numberOf(request: HandlerRequest): number {
   }
   throw new ApiError(
     428,
-    'Send If-Match with the ETag of GET policies, so that no change of somebody else is lost.',
+    'Send If-Match with the ETag of GET policies, so that you do not overwrite another change.',
   )
 }
 
@@ -151,7 +151,7 @@ function readQuery(query: URLSearchParams, schema: TObject | undefined): object 
   }
   const values = { ...fields }
   if (schema) check(schema, values, 'query')
-  else if (Object.keys(values).length > 0) throw new ApiError(400, 'This operation has no query.')
+  else if (Object.keys(values).length > 0) throw new ApiError(400, 'This operation takes no query.')
   return values
 }
 
@@ -161,22 +161,22 @@ async function readJson(request: HandlerRequest, schema: TObject): Promise<unkno
     throw new ApiError(415, 'Send a body of the media type application/json.')
   }
   const body = await readBody(request, maxBodyBytes, bodyTimeoutMs).catch((): never => {
-    throw new ApiError(408, 'The body did not come in time.', { headers: { Connection: 'close' } })
+    throw new ApiError(408, 'The body came too late.', { headers: { Connection: 'close' } })
   })
   if (body.outcome === 'too-large') {
-    throw new ApiError(413, `The body may have ${maxBodyBytes} bytes.`, {
+    throw new ApiError(413, `The body may have at most ${maxBodyBytes} bytes.`, {
       headers: { Connection: 'close' },
     })
   }
-  if (body.outcome === 'encoded') throw new ApiError(415, 'A Content-Encoding is not read.')
-  if (body.outcome !== 'read' || body.encoding) throw new ApiError(400, 'The body is no JSON.')
+  if (body.outcome === 'encoded') throw new ApiError(415, 'Content-Encoding is not supported.')
+  if (body.outcome !== 'read' || body.encoding) throw new ApiError(400, 'The body is not JSON.')
   check(schema, body.value, 'body')
   if ('reason' in schema.properties && !isNoteText(Reflect.get(Object(body.value), 'reason')))
     throw new ApiError(400, `body.reason: Expected ${reason.title}.`)
   return body.value
 }
 
-/** @throws ApiError that names the first place that is wrong */
+/** @throws ApiError that names the first invalid place */
 function check(schema: TSchema, value: unknown, where: string): void {
   if (Value.Check(schema, value)) return
   const [fault] = [...Value.Errors(schema, value)]
@@ -190,6 +190,6 @@ function decoded(text: string | undefined): string {
   try {
     return decodeURIComponent(text ?? '')
   } catch {
-    throw new ApiError(400, 'The path is no URL.')
+    throw new ApiError(400, 'The path is not a valid URL.')
   }
 }

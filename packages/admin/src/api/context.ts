@@ -7,7 +7,7 @@ import type { AuditTrail } from '../stores/audit-trail.ts'
 import type { SharedReads } from '../stores/shared-reads.ts'
 import type { TrafficHistory } from './traffic.ts'
 
-/** All that the operations of the API work with. */
+/** Everything that API operations work with. */
 export interface Admin {
   readonly instance: string
   readonly policies: Policies | undefined
@@ -23,13 +23,13 @@ export interface Admin {
   readonly storeHealth: () => StoreHealth | undefined
 }
 
-/** A request whose form was checked. */
+/** A validated request. */
 export interface Call<Query = unknown, Body = unknown> {
   readonly admin: Admin
   readonly who: Granted
   readonly query: Query
   readonly body: Body
-  /** The number of the changes in `If-Match`. */
+  /** The revision of the changes in `If-Match`. */
   readonly number: number | undefined
   readonly path: Readonly<Record<string, string>>
 }

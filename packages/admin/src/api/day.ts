@@ -10,13 +10,13 @@ export const hourMs = 3_600_000
 export const hoursOfDay = 24
 const shareMs = 60_000
 const ttlMs = (hoursOfDay + 1) * hourMs
-/** Characters of a report. A fleet of any size keeps two of them. */
+/** Maximum characters of a report. A fleet of any size keeps two reports. */
 const maxReport = 60_000
 
 /**
- * The last 24 hours of each policy that had traffic, by hour, from samples of the fleet's counters.
- * All processes see the same counters, so the highest count of an hour is the truest: a process
- * that starts takes over what the others know.
+ * The last 24 hours of each policy with traffic, by hour, from samples of the fleet's counters. All
+ * processes see the same counters, so the highest count of an hour is the most accurate: a new
+ * process takes over the counts of others.
  */
 export class Day {
   readonly #policies = new Map<string, Map<number, Counts>>()
@@ -45,7 +45,7 @@ export class Day {
     }
   }
 
-  /** Policies with their hours, the most refused first, then the busiest. */
+  /** Policies with their hours, most refused first, then busiest. */
   get policies(): readonly (readonly [policy: string, hours: ReadonlyMap<number, Counts>])[] {
     const total = (hours: ReadonlyMap<number, Counts>, place: 0 | 1) =>
       [...hours.values()].reduce((sum, counts) => sum + counts[place], 0)
@@ -55,19 +55,19 @@ export class Day {
   }
 
   /**
-   * Tells the fleet once a minute, under one of two names in turn. So the counts of the minute
-   * before can be read, and outlive their process.
+   * Publishes a report once a minute, alternately under two names. So the previous minute's counts
+   * can be read, and outlive their process.
    */
   async share(fleet: Store['fleet'], nowMs: number): Promise<void> {
     const turn = Math.floor(nowMs / shareMs)
     if (!fleet?.shareReport || turn === this.#turn) return
-    // The first report only reads: it must not take the place of a fuller one.
+    // The first report only reads: it must not replace a fuller one.
     const isFirst = this.#turn === undefined
     this.#turn = turn
     const own = isFirst
       ? { member: 'reader', ttlMs: 1, text: '[]' }
       : { member: `turn-${turn % 2}`, ttlMs, text: this.#text() }
-    // A store that is away is asked again in a minute.
+    // An unavailable store is tried again in a minute.
     const texts = await fleet.shareReport({ topic: 'hours', ...own }).catch(() => [])
     for (const text of texts) this.#hear(text, Math.floor(nowMs / hourMs))
   }
@@ -78,7 +78,7 @@ export class Day {
     return JSON.stringify(rows)
   }
 
-  /** Leaves out what it cannot read: a process of another version may have written it. */
+  /** Skips unreadable parts: a process of another version may have written them. */
   #hear(text: string, nowHour: number): void {
     for (const [policy, rows] of listIn(text).map(list)) {
       if (typeof policy !== 'string') continue

@@ -4,10 +4,10 @@ import * as fleet from './schemas/fleet.ts'
 import * as keys from './schemas/keys.ts'
 import * as policies from './schemas/policies.ts'
 
-/** One operation of the API: the routes, the checks and openapi.json are made of this table. */
+/** One API operation: routes, checks and openapi.json are generated from this table. */
 export interface Endpoint {
   readonly method: 'GET' | 'POST'
-  /** Under `api/v1/`; `{queue}` stands for the name of a queue. */
+  /** Under `api/v1/`; `{queue}` is the name of a queue. */
   readonly path: string
   readonly role: Role
   readonly summary: string
@@ -25,7 +25,7 @@ function at(path: string, role: Role, rest: Omit<Endpoint, 'method' | 'path' | '
 
 const all = {
   session: at('session', 'read', {
-    summary: 'Who asks, what they may do, and what there is to see',
+    summary: 'The caller, their roles, and the available parts',
     answer: fleet.sessionAnswer,
   }),
   live: at('live', 'read', {
@@ -51,7 +51,7 @@ const all = {
     answer: fleet.nearAnswer,
   }),
   policies: at('policies', 'read', {
-    summary: 'The policies in force. Its ETag goes into If-Match',
+    summary: 'The current policies. Use the ETag in If-Match',
     answer: policies.policiesAnswer,
   }),
   change: at('policies/changes', 'policies', {
@@ -61,13 +61,13 @@ const all = {
     ifMatch: true,
   }),
   rollback: at('policies/rollback', 'policies', {
-    summary: 'Puts the changes of an earlier version in force again',
+    summary: 'Restores the changes of an earlier version',
     body: policies.rollbackRequest,
     answer: policies.changeAnswer,
     ifMatch: true,
   }),
   kill: at('policies/kill', 'policies', {
-    summary: 'Puts everything into shadow, switches everything off, or on again',
+    summary: 'Puts all policies into shadow mode, switches them off, or restores them',
     body: policies.killRequest,
     answer: policies.changeAnswer,
     ifMatch: true,
@@ -88,7 +88,7 @@ const all = {
     answer: keys.lookupAnswer,
   }),
   reset: at('keys/reset', 'keys', {
-    summary: 'Forgets what an identity has taken, and lifts its block',
+    summary: 'Resets the counts of an identity, and lifts its block',
     body: keys.resetRequest,
     answer: keys.actionAnswer,
   }),
@@ -98,17 +98,17 @@ const all = {
     answer: keys.actionAnswer,
   }),
   unblock: at('keys/unblock', 'keys', {
-    summary: 'Lifts the block of an identity, and forgets its strikes',
+    summary: 'Lifts the block of an identity, and resets its strikes',
     body: keys.unblockRequest,
     answer: keys.actionAnswer,
   }),
   temporaryLimit: at('keys/limit', 'keys', {
-    summary: 'Gives an identity another limit for a time: an override that ends by itself',
+    summary: 'Gives an identity a different limit for a time: an override that expires',
     body: keys.temporaryLimitRequest,
     answer: policies.changeAnswer,
   }),
   unlock: at('keys/unlock', 'policies', {
-    summary: 'Forgets everybody under one policy, a bounded number of keys at a time',
+    summary: 'Resets all keys of one policy, a bounded number at a time',
     body: keys.unlockRequest,
     answer: keys.unlockAnswer,
   }),
@@ -119,12 +119,12 @@ const all = {
     answer: fleet.deadAnswer,
   }),
   retryDead: at('queues/{queue}/dead/retry', 'keys', {
-    summary: 'Has dead letters run again',
+    summary: 'Runs dead letters again',
     body: fleet.deadRequest,
     answer: fleet.deadActionAnswer,
   }),
   deleteDead: at('queues/{queue}/dead/delete', 'keys', {
-    summary: 'Forgets dead letters',
+    summary: 'Deletes dead letters',
     body: fleet.deadRequest,
     answer: fleet.deadActionAnswer,
   }),

@@ -8,7 +8,7 @@ import type * as schemas from './schemas/keys.ts'
 
 type Body = Static<typeof schemas.temporaryLimitRequest>
 
-/** Another limit for one identity, until it ends by itself: one override, in one version. */
+/** Sets a different limit for one identity until it expires: one override, in one version. */
 export const temporaryLimit: Answering<unknown, Body> = async (call) => {
   const { policy, limit, until, reason } = call.body
   if (Date.parse(until) <= Date.now()) throw new ApiError(400, 'until must be in the future.')
@@ -16,16 +16,16 @@ export const temporaryLimit: Answering<unknown, Body> = async (call) => {
   const own = policiesOf(call.admin).file.overrides?.find(
     (each) => each.policy === policy && textOf(each.key) === textOf(key),
   )
-  // An override of the identity keeps its mode.
+  // An existing override of the identity keeps its mode.
   const value = { ...(own?.mode && { mode: own.mode }), key, limit }
   return changed(call, { set: [{ policy, field: 'override', value, until, reason }] })
 }
 
-/** Returns the key of one identity, which the policy counts. */
+/** Returns the key of one identity that the policy counts. */
 async function keyOf({ admin, body }: Call<unknown, Body>): Promise<Body['key']> {
   const named = readKey(body.key, policiesOf(admin).keyNames)
   if (!('key' in named)) {
-    throw new ApiError(400, 'Give the key itself: a digest does not tell whom an override is for.')
+    throw new ApiError(400, 'Pass the key itself: an override needs more than a digest.')
   }
   const { key } = named
   if (Object.values(key).some((value) => String(value).includes('*'))) {
@@ -36,7 +36,7 @@ async function keyOf({ admin, body }: Call<unknown, Body>): Promise<Body['key']>
   }
   const { counted } = await clientOf(admin, key)
   if (counted.some(({ policy }) => policy.name === body.policy)) return key
-  throw new ApiError(400, `No policy of this name counts the key: ${body.policy}.`)
+  throw new ApiError(400, `No policy with this name counts the key: ${body.policy}.`)
 }
 
 function textOf(key: Body['key']): string {

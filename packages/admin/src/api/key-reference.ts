@@ -8,13 +8,13 @@ export type KeyReference =
   | Readonly<Record<string, string | number>>
 
 const digestForm = /^[\w-]{22}$/
-/** A key as counts and the busiest keys have it: `@user/ada`. */
+/** A key as used in counts and top keys: `@user/ada`. */
 const canonicalForm = /^@([\w-]+)\/(.+)$/s
 
 /**
- * Reads a key as it is typed or shown, an address alone, `digest …` and the forms with fields.
+ * Parses a key as typed or shown, a plain address, `digest …`, and the object forms.
  * @param names the names of keys
- * @throws ApiError that says how keys are written
+ * @throws ApiError that explains the key syntax
  */
 export function readKey(reference: KeyReference, names: readonly string[]): NamedIdentity {
   if (typeof reference !== 'string') {
@@ -30,7 +30,7 @@ export function readKey(reference: KeyReference, names: readonly string[]): Name
   return { key }
 }
 
-/** Returns whether a text is a value alone, such as `acme`: its name has to be found. */
+/** Returns whether a text is only a value, such as `acme`, whose name must be found. */
 export function isBareValue(
   reference: KeyReference,
   names: readonly string[],
@@ -42,7 +42,7 @@ export function isBareValue(
   )
 }
 
-/** The names of the key, for the audit trail. */
+/** Returns the key's names, for the audit trail. */
 export function kindOf(identity: NamedIdentity): string {
   return 'digest' in identity && isDigest(identity)
     ? 'digest'
@@ -59,22 +59,22 @@ function unreadable(names: readonly string[]): ApiError {
   const known = names.join(', ')
   return new ApiError(
     400,
-    `key must be a name and a value, such as 'ip 203.0.113.9', several with commas between, or a digest; the names are ${known}.`,
+    `key must be a name and a value, such as 'ip 203.0.113.9', several separated by commas, or a digest; the names are ${known}.`,
   )
 }
 
 /**
- * Reads `user ada` and `tenant acme, ip 203.0.113.9`. A value with a comma and a name in it stands
- * in double quotes, as in JSON.
+ * Parses `user ada` and `tenant acme, ip 203.0.113.9`. A value that contains a comma and a name
+ * must be in double quotes, as in JSON.
  * @param names the names of keys
- * @returns values by names; `undefined` for another form
+ * @returns values by name; `undefined` for any other form
  */
 function readNames(
   typed: string,
   names: readonly string[],
 ): Readonly<Record<string, string>> | undefined {
   const text = typed.trim()
-  // A comma parts two keys only where the name of one follows, and never within quotes.
+  // A comma separates two keys only if a name follows, and never within quotes.
   const end = `(?:,(?=\\s*(?:${names.map(escaped).join('|')})\\s)|$)`
   const part = new RegExp(`\\s*(\\S+)\\s+("(?:[^"\\\\]|\\\\.)*"\\s*|.+?)${end}`, 'sy')
   const key: Record<string, string> = Object.create(null)
@@ -87,7 +87,7 @@ function readNames(
   return { ...key }
 }
 
-/** Returns an empty text for quotes that are not as in JSON. */
+/** Returns an empty text for quotes that are not valid JSON. */
 function unquoted(value: string): string {
   if (!value.startsWith('"')) return value
   try {

@@ -11,13 +11,13 @@ import { takenUnder } from './near.ts'
 import { policiesOf } from './policies.ts'
 import type * as schemas from './schemas/keys.ts'
 
-/** Time (ms) in which a store has to look through a bounded number of its keys. */
+/** Time limit (ms) for a store to scan a bounded number of its keys. */
 const scanDeadlineMs = 15_000
 
 export interface Identity {
   readonly digest: string
   readonly kind: string
-  /** Values by the names of keys, where they are known. */
+  /** Values by key name, if known. */
   readonly key?: Readonly<Record<string, string | number>>
   readonly counted: readonly CountedKey[]
 }
@@ -34,13 +34,13 @@ export const lookup: Answering<unknown, Static<typeof schemas.lookupRequest>> = 
   const found = outcomes?.some(isUsed)
   return {
     digest,
-    // A caller that gives the names of a key knows its values.
+    // A caller that passes the names of a key knows its values.
     key: typeof body.key === 'string' ? key : undefined,
     name: nameOf(admin, digest),
     found: found ?? true,
     ...(found === undefined && {
       isAway: true,
-      note: 'The store is away: its counts are unknown.',
+      note: 'The store is unavailable: its counts are unknown.',
     }),
     ...(found === false && noteOn(counted)),
     policies: states,
@@ -55,7 +55,7 @@ export const reset: Answering<unknown, Static<typeof schemas.resetRequest>> = as
     (name) => !identity.counted.some(({ policy }) => policy.name === name),
   )
   if (unknown !== undefined)
-    throw new ApiError(400, `No policy of this name counts the key: ${unknown}.`)
+    throw new ApiError(400, `No policy with this name counts the key: ${unknown}.`)
   const counted = identity.counted.filter(({ policy }) => names?.includes(policy.name) ?? true)
   return acted(
     call,
@@ -112,7 +112,7 @@ type Acting = Call<
 >
 
 interface Action {
-  /** Tells from a peek whether there is anything to change. */
+  /** Determines from a peek whether there is anything to change. */
   readonly wouldFind: (outcome: PeekedOutcome | undefined) => boolean
   readonly until?: () => number
   readonly act: (counted: CountedKey) => Promise<boolean>
@@ -150,14 +150,14 @@ async function penaltiesOf({ admin, body }: Acting): Promise<Identity> {
   if (counted.length > 0) return { ...identity, counted }
   throw new ApiError(
     400,
-    `No penalty counts this key, so nothing would ask for the block; add penalty: { after: never } to the policy file.`,
+    `No penalty counts this key, so a block would have no effect; add penalty: { after: never } to the policy file.`,
     { code: 'SLUICE_PENALTY_MISSING' },
   )
 }
 
 /**
- * Finds whom an act on keys is about: a client. The key of a route is left out, since an act on it
- * would be one on everybody.
+ * Finds the client that an action on keys is about. Excludes the key of a route, since acting on it
+ * would affect everybody.
  */
 export async function clientOf(admin: Admin, reference: KeyReference): Promise<Identity> {
   const identity = await identityOf(admin, reference)
@@ -165,11 +165,11 @@ export async function clientOf(admin: Admin, reference: KeyReference): Promise<I
   if (counted.length > 0) return { ...identity, counted }
   throw new ApiError(
     400,
-    'key must be one identity, and everybody shares a route: policies/changes sets its limit, and keys/unlock forgets it, with the role policies.',
+    'key must be one identity, but a route is shared by everybody: with the role policies, use policies/changes to set its limit, and keys/unlock to reset it.',
   )
 }
 
-/** Finds whom a value alone means, and whose the name of a digest is. */
+/** Finds the identity for a plain value, and the name for a digest. */
 async function soughtBy(admin: Admin, reference: KeyReference): Promise<Identity> {
   const { keyNames } = policiesOf(admin)
   if (isBareValue(reference, keyNames)) {
@@ -185,11 +185,11 @@ async function soughtBy(admin: Admin, reference: KeyReference): Promise<Identity
   const name = nameOf(admin, digest)
   const named =
     name === undefined ? undefined : await identityOf(admin, name).catch(() => undefined)
-  // The store need not be asked whose digest this is.
+  // The digest's owner is already known.
   return named?.digest === digest ? named : identityOf(admin, reference)
 }
 
-/** @throws ApiError when no policy counts such a key, or the store knows no digests */
+/** @throws ApiError if no policy counts this kind of key, or the store knows no digests */
 async function identityOf(admin: Admin, reference: KeyReference): Promise<Identity> {
   const live = policiesOf(admin)
   const named = readKey(reference, live.keyNames)
@@ -207,21 +207,21 @@ async function identityOf(admin: Admin, reference: KeyReference): Promise<Identi
   }
   const { digest } = first
   if (!store.keys?.keyFor)
-    throw new ApiError(400, 'This store cannot find keys by their digest; give the key itself.')
+    throw new ApiError(400, 'This store cannot find keys by digest; pass the key itself.')
   const found = await fromStore(() => store.keys?.keyFor?.(digest))
-  if (!found) throw new ApiError(404, 'The store holds no key with this digest.')
+  if (!found) throw new ApiError(404, 'The store has no key with this digest.')
   return { digest, kind: 'digest', counted: counted.map((each) => ({ ...each, ...found })) }
 }
 
-/** Tells why nothing may be there: another text than the one that a function of the code yields. */
+/** Explains why nothing was found: code may produce a different text for this key. */
 function noteOn(counted: readonly CountedKey[]): { readonly note: string } | undefined {
   const names = [...new Set(counted.flatMap(({ ownFunctions }) => ownFunctions))].join(', ')
   if (names === '') return undefined
-  const note = `A function of your code makes the keys of ${names}. Give the whole text that it yields, or the digest of the denial log or of sluice top.`
+  const note = `A function in your code creates the keys of ${names}. Pass the complete text that it returns, or the digest from the denial log or sluice top.`
   return { note }
 }
 
-/** Returns `undefined` while the store is away: a look-up then returns local state. */
+/** Returns `undefined` while the store is unavailable: a look-up then returns local state. */
 async function peekUnlessAway(admin: Admin, counted: readonly CountedKey[]) {
   if (admin.storeHealth()?.isAway) return undefined
   return peek(counted).catch((error: unknown) => {
@@ -230,7 +230,7 @@ async function peekUnlessAway(admin: Admin, counted: readonly CountedKey[]) {
   })
 }
 
-/** Reads the state of an identity under each policy one by one, as no request asks for all. */
+/** Reads the state of an identity under each policy one by one, since no request checks all. */
 async function peek(
   counted: readonly CountedKey[],
 ): Promise<readonly (PeekedOutcome | undefined)[]> {
@@ -291,7 +291,7 @@ function deniedOf(
   return found?.count ?? (top?.floor === 0 ? 0 : undefined)
 }
 
-/** Finds the denials by policies that stand in code: no look-up reads their states. */
+/** Finds denials by policies defined in code, whose states no look-up reads. */
 function deniedInCode(admin: Admin, digest: string): readonly { policy: string; denied: number }[] {
   if (!admin.metrics) return []
   const live = new Set(admin.policies?.policies.map(({ name }) => name))

@@ -16,12 +16,12 @@ type Live = Static<typeof liveAnswer>
 type Results = Live['requests']
 
 const startedAt = Date.now()
-/** With 1,000 policies the answer has 11 KB; the page itself reads none of it. */
+/** With 1,000 policies this answer has 11 KB; the page itself does not use it. */
 const maxPolicies = 60
-/** A request that leaves more of the limit used than this is a near miss. */
+/** A request that leaves more than this share of the limit used is a near miss. */
 const nearMiss = 0.9
 
-/** The counters of the fleet, and the store as this process sees it. */
+/** The fleet's counters, and the store as this process sees it. */
 export const live: Answering = ({ admin }) => {
   const answer = liveOf(admin)
   const busiest = answer.policies.toSorted((one, other) => {
@@ -30,7 +30,7 @@ export const live: Answering = ({ admin }) => {
   return { ...answer, policies: busiest.slice(0, maxPolicies), policiesInAll: busiest.length }
 }
 
-/** Rates of the samples: a request for them counts nothing. */
+/** Rates from samples: requesting them takes no sample. */
 export const traffic: Answering = ({ admin }) => {
   metricsOf(admin)
   return admin.history?.traffic ?? {}
@@ -68,7 +68,7 @@ export const top: Answering<Static<typeof schemas.topQuery>> = ({ admin, query }
   return { by, window, lists: topLists(admin, isWanted, { by, window, most }) }
 }
 
-/** Lists the busiest keys of each policy that had traffic. */
+/** Lists the busiest keys of each policy with traffic. */
 export function topLists(
   admin: Admin,
   isWanted: (name: string) => boolean,
@@ -86,12 +86,12 @@ export function topLists(
   })
 }
 
-/** Names of the policies in force by their labels in the metrics. */
+/** Names of the current policies by metric label. */
 function namesOf({ policies }: Pick<Admin, 'policies'>): ReadonlyMap<string, string> {
   return new Map(policies?.policies.map((policy) => [labelOf(policy), policy.name]))
 }
 
-/** Names of policies that refuse nothing now. */
+/** Names of policies that currently refuse nothing. */
 export function shadowPolicies({ policies }: Admin): ReadonlySet<string> {
   const isKilled = policies !== undefined && policies.state.kill !== 'none'
   const inForce = policies?.policies ?? []

@@ -6,14 +6,14 @@ import { liveOf, metricsOf, shadowPolicies } from './live.ts'
 const maxIdentities = 20
 const maxPolicies = 50
 
-/** Units that an identity took in one window of a policy, estimated. */
+/** Estimated units that an identity took in one window of a policy. */
 export interface Taken {
   readonly digest: string
   readonly name: string | undefined
   readonly perWindow: number
 }
 
-/** Estimates from the busiest keys how much of a window's limit each of them asked for. */
+/** Estimates for each of the busiest keys how much of a window's limit it requested. */
 export function takenUnder(
   metrics: Metrics,
   { policy, windowMs }: { readonly policy: string; readonly windowMs: number },
@@ -31,7 +31,7 @@ export function takenUnder(
   return { basis, top, keys }
 }
 
-/** Lists identities near a limit or refused most, and the last day of the policies by hour. */
+/** Lists identities near a limit or refused most, and the policies' last day by hour. */
 export const near: Answering = ({ admin }) => {
   const metrics = metricsOf(admin)
   const live = liveOf(admin)
@@ -41,9 +41,9 @@ export const near: Answering = ({ admin }) => {
   const info = metrics.fleetSnapshot().families.find(({ name }) => name === 'sluice_policy_info')
   const algorithms = new Map(info?.samples.map(({ labels }) => [labels[0], labels[2] ?? '']))
   const identities = policies.flatMap(({ policy, limit, windowSeconds = 0, hotKeyShare }) => {
-    // The keys of a penalty, and those of the most policies, are not followed.
+    // Keys of penalties, and of policies beyond the maximum, are not tracked.
     if (hotKeyShare === undefined) return []
-    // Others have a burst, or leases.
+    // Other algorithms have a burst, or leases.
     const isWindowed = /^(sliding|fixed)-/.test(algorithms.get(policy) ?? '')
     const refused = metrics.topKeys({ policy, by: 'denied', window: '1h', most: maxIdentities })
     const taken = takenUnder(metrics, { policy, windowMs: windowSeconds * 1_000 })?.keys ?? []
@@ -70,7 +70,7 @@ export const near: Answering = ({ admin }) => {
   }
 }
 
-/** An identity whose limit is not one number is at it where it is refused. */
+/** An identity whose limit is not a single number counts as at its limit if it is refused. */
 function nearness({ share, denied }: { share?: number; denied: number }): number {
   return share ?? Math.min(1, denied)
 }

@@ -4,16 +4,16 @@ import { problem } from './schemas/parts.ts'
 const statuses: Readonly<Record<string, string>> = {
   400: 'The request is malformed, or a value is out of its range',
   403: 'Not authorised, the role is missing, or the request comes from another site',
-  404: 'There is no such thing',
-  405: 'Another method is needed',
-  409: 'Somebody else has changed the policies first',
+  404: 'Not found',
+  405: 'Method not allowed',
+  409: 'The policies were changed in the meantime',
   413: 'The body is too large',
   415: 'The body is not JSON',
   428: 'If-Match is missing',
-  503: 'The store, or a broker, does not answer',
+  503: 'The store or a broker does not answer',
 }
 
-/** The description of the API in OpenAPI 3.1, as it is shipped in `openapi.json`. */
+/** The OpenAPI 3.1 description of the API, shipped as `openapi.json`. */
 export function openApiDocument(): object {
   const paths: Record<string, Record<string, object>> = {}
   for (const [name, endpoint] of Object.entries<Endpoint>(endpoints)) {
@@ -32,7 +32,7 @@ export function openApiDocument(): object {
       title: 'Sluice admin',
       version: '1',
       description:
-        'Limits, keys and queues of an application. Mutations carry the header X-Sluice-Admin: 1. Reads answer If-None-Match with 304.',
+        'Limits, keys and queues of an application. Mutations need the header X-Sluice-Admin: 1. Reads support If-None-Match (304).',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: 'api/v1', description: 'Relative to where the handler is mounted' }],

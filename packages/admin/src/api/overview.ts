@@ -5,7 +5,7 @@ import { policiesOf } from './policies.ts'
 import { hiddenIn } from './policy-lists.ts'
 import type * as schemas from './schemas/fleet.ts'
 
-/** Tells the page who asks, and which parts there are. */
+/** Returns the caller, and the parts that the page can show. */
 export const session: Answering = ({ admin, who }) => {
   const { instance, policies, metrics, queues, store } = admin
   const hasLimiters = (policies?.limiters.length ?? 0) > 0
@@ -46,7 +46,7 @@ export const fleet: Answering = async ({ admin }) => {
   }
 }
 
-/** The actions on keys and jobs, and the versions of the policies, as one list. */
+/** Lists actions on keys and jobs together with versions of the policies. */
 export const audit: Answering<Static<typeof schemas.auditQuery>> = async ({
   admin,
   who,
@@ -55,7 +55,7 @@ export const audit: Answering<Static<typeof schemas.auditQuery>> = async ({
   const { most = 200 } = query
   const { audit, history } = admin.reads
   const read = Promise.all([audit(), history()])
-  // While the store is away, the page shows the last state that was read.
+  // While the store is unavailable, the page shows the last state that was read.
   const known = await read.catch((error: unknown) => {
     if (audit.last && history.last) return [audit.last, history.last, true] as const
     throw error
@@ -69,7 +69,7 @@ export const audit: Answering<Static<typeof schemas.auditQuery>> = async ({
       ...{ id, at, actor: author, reason, action: `policies.${kind}`, phase: 'done' },
       target: { version: id },
       undone: versions.slice(0, index).findLast((_, later) => {
-        // The state before the change is in force again.
+        // The state before the change was restored.
         const isOther = layers[later] !== layers[index]
         return isOther && layers.lastIndexOf(layers[later] ?? '') > index
       })?.id,
@@ -83,11 +83,11 @@ export const audit: Answering<Static<typeof schemas.auditQuery>> = async ({
   return { records: records.slice(0, most), ...(isAway && { isAway }) }
 }
 
-/** The most differences that a record tells: a file may change everything. */
+/** Maximum number of differences in a record: a file may change everything. */
 const maxChanges = 20
 const maxKnown = 200
 
-/** Tells what a version changed. Versions do not change, so each is compared once. */
+/** Returns what a version changed. Versions are immutable, so each is compared once. */
 export function versionChanges(): Admin['changesBetween'] {
   const known = new Map<string, readonly Difference[]>()
   return (before, after) => {

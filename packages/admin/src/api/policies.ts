@@ -35,7 +35,7 @@ export const change: Answering<unknown, Static<typeof schemas.changeRequest>> = 
   if (set.length + remove.length === 0) {
     throw new ApiError(
       400,
-      'Give entries to set or to remove: { "set": [{ "policy", "field", "value" }] }.',
+      'Pass entries to set or to remove: { "set": [{ "policy", "field", "value" }] }.',
     )
   }
   return changed(call, editOf(call.body))
@@ -47,14 +47,14 @@ export const rollback: Answering<unknown, Static<typeof schemas.rollbackRequest>
 export const kill: Answering<unknown, Static<typeof schemas.killRequest>> = (call) =>
   changed(call, { kill: call.body.kill })
 
-/** Reads entries, whose values are checked against the schema of files when they are set. */
+/** Parses entries. Their values are checked against the file schema when they are set. */
 function editOf({ set = [], remove = [], reason }: Static<typeof schemas.changeRequest>) {
   return { set: set.map((entry) => ({ ...entry, reason })), remove } as PolicyEdit
 }
 
 type Changing = Call<unknown, { readonly reason: string; readonly dryRun?: boolean | undefined }>
 
-/** Makes a change, or tells its result without making it. */
+/** Makes a change, or returns its result without making it. */
 export async function changed(
   { admin, who, body, number }: Changing,
   edit: PolicyEdit,
@@ -81,7 +81,7 @@ export async function changed(
   }
   const { version } = preview
   const differences = hiddenIn(preview.differences, who)
-  // A version ends with the number of the changes.
+  // A version ends with the revision of the changes.
   const planned = Number(version.slice(version.lastIndexOf('.') + 1))
   return { version, number: planned, dryRun, differences, affected }
 }

@@ -26,7 +26,7 @@ export function listedPolicies(file: PolicyFile, inForce: readonly Policy[]): re
   })
 }
 
-/** The routes that name a policy, and the one that defines it. */
+/** Returns the routes that use a policy, and the one that defines it. */
 function routesWith({ routes = {} }: PolicyFile, name: string, own: unknown): readonly string[] {
   return Object.entries(routes).flatMap(([route, rule]) => {
     if (rule === false) return []
@@ -40,13 +40,13 @@ function keyOfRoute({ routes = {} }: PolicyFile, [place, name]: readonly unknown
   return typeof route === 'object' ? route.key : undefined
 }
 
-/** @param policy `undefined` while no limiter uses it: then the set decides when it is changed */
+/** @param policy `undefined` while no limiter uses it: then it is validated when it is changed */
 function changeable(policy: Policy | undefined): readonly string[] {
   const hasBurst = policy !== undefined && 'burst' in algorithmOf(policy).options.fields
   return ['limit', ...(hasBurst ? ['burst'] : []), 'mode', 'share']
 }
 
-/** The overrides in force, those of changes first, as they are asked. */
+/** Returns the current overrides in precedence order, those of changes first. */
 export function overridesOf(
   { overrides = [] }: PolicyFile,
   entries: readonly StatusEntry[],
@@ -65,7 +65,7 @@ export function overridesOf(
   return all.map((override) => ({ ...override, key: shownKey(override.key, who) }))
 }
 
-/** The entries of changes; those who may only read see no identity. */
+/** Returns the entries of changes, without identities for callers who may only read. */
 export function shownEntries(entries: readonly StatusEntry[], who: Granted): readonly object[] {
   return entries.map((entry) => {
     if (entry.field !== 'override') return entry
@@ -73,7 +73,7 @@ export function shownEntries(entries: readonly StatusEntry[], who: Granted): rea
   })
 }
 
-/** Differences in which those who may only read see no identity. */
+/** Returns differences, without identities for callers who may only read. */
 export function hiddenIn(differences: readonly Difference[], who: Granted): readonly object[] {
   if (seesIdentities(who)) return differences
   return differences.map((difference) => {
@@ -84,7 +84,7 @@ export function hiddenIn(differences: readonly Difference[], who: Granted): read
 
 const hidden = '…'
 
-/** Hides keys of overrides, and the lists of allowed and blocked clients, those of a route too. */
+/** Hides override keys and the lists of allowed and blocked clients, including those of routes. */
 function withoutIdentities(value: unknown, field: string): unknown {
   if (value === undefined) return undefined
   if (field === 'allow' || field === 'block') return hidden

@@ -17,7 +17,7 @@ export const deadLetters: Answering<Static<typeof schemas.deadQuery>> = async (c
   return {
     ...{ queue: broker.name, offset },
     jobs: jobs.map(({ id, identity, enqueuedAt, attempts, error }) => {
-      // The message of an error may name an identity.
+      // An error message may contain an identity.
       const shown = seesIdentities(call.who) ? error : undefined
       return { id, identity, enqueuedAt, attempts, error: shown }
     }),

@@ -8,13 +8,13 @@ type Traffic = Static<typeof trafficAnswer>
 type Point = Traffic['points'][number]
 type Rates = Traffic['policies'][number]
 
-/** The time (ms) between two samples, that of the numbers, and the points of the lines. */
+/** Time (ms) between two samples, time that the numbers cover, and number of points. */
 const sampleMs = 5_000
 const spanMs = 60_000
 const maxPoints = 180
 const maxPolicies = 10
 
-/** Samples the counters of the fleet as long as somebody holds the history. */
+/** Samples the fleet's counters as long as the history is referenced. */
 export function sampled(take: () => Live, fleet: () => Store['fleet']): TrafficHistory {
   const history = new TrafficHistory()
   history.note(take())
@@ -30,23 +30,23 @@ export function sampled(take: () => Live, fleet: () => Store['fleet']): TrafficH
   return history
 }
 
-/** Makes rates of the counters of the last minutes: the page has lines as soon as it is opened. */
+/** Computes rates from the last minutes' counters, so that a newly opened page has lines. */
 export class TrafficHistory {
   readonly day: Day = new Day()
-  /** The samples of a minute, the oldest first. */
+  /** The samples of a minute, oldest first. */
   #samples: readonly Live[] = []
   #points: readonly Point[] = []
   #outages: (readonly [from: number, to: number])[] = []
-  /** The most processes that were visible within the span, or before the store went away. */
+  /** Maximum number of processes visible within the span, or before an outage of the store. */
   #known = 0
 
   note(live: Live): void {
     this.day.note(live)
-    // The clock was set back: neither rates nor lines go over that.
+    // The clock was set back: rates and lines must not span this.
     if (live.at <= (this.#samples.at(-1)?.at ?? 0)) [this.#samples, this.#points] = [[], []]
     const before = this.#samples.at(-1)
     const seen = this.#samples.map(({ processes }) => processes)
-    // A store that is away tells of no other process.
+    // An unavailable store shows no other process.
     this.#known = Math.max(live.processes, live.store.fallback ? this.#known : 0, ...seen)
     if (before) {
       const isOther = this.#samples.slice(-3).some((each) => each.processes !== live.processes)
@@ -65,10 +65,11 @@ export class TrafficHistory {
     this.#samples = [...this.#samples.filter(isFresh), live]
   }
 
-  /** The counts of the span, and the points of all that is kept. */
+  /** Returns the counts of the span, and points for all samples. */
   get traffic(): Traffic | undefined {
     const processes = this.#samples.at(-1)?.processes
-    // Counts of another number of processes cannot be compared, nor first reports after an outage.
+    // Counts from a different number of processes cannot be compared, nor first reports after an
+    // outage.
     const other = this.#samples.findLastIndex((each) => each.processes !== processes)
     const isEarly = other >= 0 && this.#samples.length < other + 5
     const base = this.#samples[isEarly || other < 0 ? 0 : other + 3]
@@ -101,7 +102,7 @@ function deniedOf({ requests }: Live): number {
   return requests.denied + requests.shed + requests.failed_closed
 }
 
-/** A process that is gone takes its counts with it. */
+/** Counts of a process that is gone are lost. */
 function grown(count: (live: Live) => number, before: Live, after: Live): number {
   return Math.max(0, count(after) - count(before))
 }
@@ -139,7 +140,7 @@ function bucketsOf({ answeredBy, buckets }: Live['latency'][number], base: Live)
   })
 }
 
-/** Joins histograms, whose buckets have the same bounds. */
+/** Merges histograms with the same bucket bounds. */
 function joined(histograms: readonly (readonly Bucket[])[]): readonly Bucket[] {
   const [first = []] = histograms
   return first.map((bucket, index) => ({

@@ -32,7 +32,7 @@ const parts: Readonly<
   audit: ['Audit', Audit],
 }
 
-/** The roles of somebody change seldom. */
+/** A user's roles rarely change. */
 const sessionMs = 30_000
 
 export function App() {
@@ -43,7 +43,7 @@ export function App() {
   const isFirst = useRef(true)
   useEffect(() => {
     document.title = `${title} · Sluice`
-    // The focus follows to the new view, as it does to a new page.
+    // The focus moves to the new view, as it would to a new page.
     if (!isFirst.current) main.current?.focus({ preventScroll: true })
     window.scrollTo(0, 0)
     isFirst.current = false
@@ -97,7 +97,7 @@ const linkWords = {
   waiting: ['none', 'Connecting'],
   online: ['ok', 'Live'],
   offline: ['deny', 'Offline'],
-  away: ['near', 'Store away'],
+  away: ['near', 'Store unavailable'],
 } as const
 
 function LinkState() {
@@ -113,12 +113,12 @@ function LinkState() {
   )
 }
 
-/** Says that what is shown is old, how old, and what helps. */
+/** Says that the data is old, how old, and what helps. */
 function LinkNotice({ at }: { at: number | undefined }) {
   const link = useLink()
   const now = useNow()
   if (link === 'online' || link === 'waiting') return null
-  const age = at === undefined ? '' : ` It shows what it knew ${distance(at, now)}.`
+  const age = at === undefined ? '' : ` The data is from ${distance(at, now)}.`
   const isOffline = link === 'offline'
   return (
     <div class="stack">

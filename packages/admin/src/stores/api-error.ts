@@ -25,11 +25,11 @@ export class ApiError extends Error {
   }
 }
 
-/** Codes of Sluice for an unavailable store or broker, independent of the message. */
+/** Sluice codes for an unavailable store or broker, independent of the message. */
 const unavailable = /^SLUICE_(?:STORE_|REDIS_|BROKER_|NOT_DONE|UNANSWERED)/
 const mistakes = /^SLUICE_(?:OPTION|POLICY|KEY|LIMIT|COST|TIER|PENALTY)_/
 
-/** The refusal that an error stands for; `undefined` for one that is a fault of the server. */
+/** Returns the refusal for an error; `undefined` if it is the server's fault. */
 export function refusalOf(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error
   if (!isSluiceError(error)) return undefined
@@ -39,12 +39,12 @@ export function refusalOf(error: unknown): ApiError | undefined {
   return unavailable.test(code) ? away(code) : undefined
 }
 
-/** Time (ms) in which a store or a broker has to answer. A frozen one would never do so. */
+/** Time limit (ms) for a store or a broker. A frozen one would never answer. */
 const deadlineMs = 5_000
 
 /**
- * Asks a store or a broker, whose errors are of any kind, and may name hosts and users.
- * @throws ApiError when it does not answer in time
+ * Calls a store or a broker, whose errors may be of any kind and contain hosts and users.
+ * @throws ApiError if it does not answer in time
  */
 export async function fromStore<T>(
   ask: (control: ControlCall) => MaybePromise<T>,
@@ -55,20 +55,20 @@ export async function fromStore<T>(
   } catch (error) {
     const refusal = refusalOf(error)
     if (refusal) throw refusal
-    warnOnce(`admin could not ask a store or a broker: ${errorText(error)}`, 'admin store')
+    warnOnce(`admin could not reach a store or a broker: ${errorText(error)}`, 'admin store')
     throw away('SLUICE_STORE_FAILED')
   }
 }
 
-/** Tells what may come of an action that was begun, if its store was late. */
+/** Adds what may become of a started action whose store was late. */
 export function unfinished(error: unknown): unknown {
   if (!(error instanceof ApiError && error.code === 'SLUICE_STORE_DEADLINE')) return error
   return away(error.code, 'The action may still take effect: check before you try again.')
 }
 
-/** The future of an unanswered call, by the code of its error. A late one was a read. */
+/** The possible outcome of an unanswered call, by error code. A late call was a read. */
 const futures: ReadonlyMap<string, string> = new Map([
-  ['SLUICE_STORE_DEADLINE', 'Nothing was begun. Try again.'],
+  ['SLUICE_STORE_DEADLINE', 'Nothing was started. Try again.'],
   [
     'SLUICE_UNANSWERED',
     'The action takes effect within seconds, or never: check before you try again.',
@@ -76,6 +76,6 @@ const futures: ReadonlyMap<string, string> = new Map([
 ])
 
 function away(code: string, future: string = futures.get(code) ?? 'Try again.'): ApiError {
-  const detail = `The store, or a broker, does not answer. ${future}`
+  const detail = `The store or a broker does not answer. ${future}`
   return new ApiError(503, detail, { code, headers: { 'Retry-After': '2' } })
 }

@@ -10,7 +10,7 @@ import { ApiError, fromStore, unfinished } from './api-error.ts'
 
 /** One step of an action. */
 export interface AuditRecord {
-  /** The records of one action have one id. */
+  /** All records of an action have the same id. */
   readonly id: string
   /** Milliseconds since 1970. */
   readonly at: number
@@ -20,9 +20,9 @@ export interface AuditRecord {
   /** An action on keys or jobs is recorded before and after; a change of policies once. */
   readonly phase: 'begun' | 'done' | 'failed'
   readonly reason: string
-  /** The key, the queue or the version of the action. Identities are digests. */
+  /** The key, queue or version of the action. Identities are digests. */
   readonly target?: AuditTarget | undefined
-  /** The answer of the action, or its error. */
+  /** The result of the action, or its error. */
   readonly result?: unknown
 }
 
@@ -31,7 +31,7 @@ export interface AuditTarget {
   readonly policy?: string | undefined
   readonly policies?: readonly string[] | undefined
   readonly digest?: string | undefined
-  /** The names of the key: `user`, `tenant and ip`. */
+  /** The key's names: `user`, `tenant and ip`. */
   readonly kind?: string | undefined
   readonly queue?: string | undefined
   readonly version?: string | undefined
@@ -40,17 +40,17 @@ export interface AuditTarget {
 /** A function that receives each step, in addition to the trail in the store. */
 export type AuditSink = (record: AuditRecord) => MaybePromise<void>
 
-/** A colon: no set of policies can have this name. */
+/** With a colon, which no set of policies can have in its name. */
 const name = 'admin:audit'
 const maxRecords = 1_000
-/** Processes that write at once push each other aside. */
+/** Processes that write concurrently must retry. */
 const maxAttempts = 20
 
 /** The records of actions on keys and jobs, in the store of the counts. */
 export class AuditTrail {
   readonly #documents: () => Documents
   readonly #sink: AuditSink | undefined
-  /** The record that is written now: those of one process do not push each other aside. */
+  /** The current write: writes of one process do not conflict. */
   #writing: Promise<unknown> = Promise.resolve()
 
   constructor(documents: () => Documents, sink: AuditSink | undefined) {
@@ -60,8 +60,8 @@ export class AuditTrail {
 
   /**
    * Records an action before and after.
-   * @throws the error of the action, and an ApiError when it cannot be recorded: then the action is
-   * not begun
+   * @throws the error of the action, or an ApiError if it cannot be recorded: then the action is
+   * not started
    */
   async recorded<T extends object>(
     action: Pick<AuditRecord, 'actor' | 'action' | 'reason' | 'target'>,
@@ -80,7 +80,7 @@ export class AuditTrail {
     }
   }
 
-  /** Tells the sink of a change whose record the store has already. */
+  /** Reports a change to the sink that the store has already recorded. */
   async report(record: Omit<AuditRecord, 'id' | 'at'>): Promise<void> {
     try {
       await this.#sink?.({ id: randomUUID(), at: Date.now(), ...record })
@@ -89,7 +89,7 @@ export class AuditTrail {
     }
   }
 
-  /** The newest first. */
+  /** Newest first. */
   async records(): Promise<readonly AuditRecord[]> {
     const texts = await fromStore(() => this.#documents().log(name))
     return texts.map((text): AuditRecord => JSON.parse(text))
@@ -102,12 +102,12 @@ export class AuditTrail {
     } catch (error) {
       warnLost(error)
       const headers = { 'Retry-After': '2' }
-      const detail = 'The action cannot be recorded, so it was not begun. Try again.'
+      const detail = 'The action cannot be recorded, so it was not started. Try again.'
       throw new ApiError(503, detail, { headers })
     }
   }
 
-  /** The action is over: a record that is lost now must not hide what came of it. */
+  /** The action is over: losing its record must not hide its result. */
   async #writeAfter(record: AuditRecord): Promise<void> {
     try {
       await this.#write(record)
@@ -116,7 +116,7 @@ export class AuditTrail {
     }
   }
 
-  /** @throws ApiError when the store does not answer in time; a record that waited is dropped */
+  /** @throws ApiError if the store does not answer in time; a waiting record is dropped */
   async #inTurn(record: string): Promise<void> {
     let isLate = false
     const turn = this.#writing
@@ -137,10 +137,10 @@ export class AuditTrail {
       const change = { revision, text: '', record, maxKept: maxRecords }
       if (await documents.write(name, change, control)) return
     }
-    throw new ApiError(503, 'Too many actions are recorded at once. Try again.')
+    throw new ApiError(503, 'Too many actions at once. Try again.')
   }
 }
 
 function warnLost(error: unknown): void {
-  warnOnce(`a record of the audit trail is lost: ${errorText(error)}`, 'audit trail')
+  warnOnce(`a record of the audit trail was lost: ${errorText(error)}`, 'audit trail')
 }

@@ -3,10 +3,10 @@ import type { Broker, Depth, Queue } from '@sluice/queue'
 import { fromStore } from './api-error.ts'
 import type { AuditRecord, AuditTrail } from './audit-trail.ts'
 
-/** An answer of a store that all tabs share, however many they are. */
+/** An answer from a store, shared by all tabs. */
 interface Shared<T> {
   (): Promise<T>
-  /** Has the store asked anew: after a change the answer would be old. */
+  /** Drops the answer: after a change it would be stale. */
   forget(): void
   readonly last: T | undefined
 }
@@ -35,9 +35,9 @@ interface DeadLetterReads {
 
 /** Time (ms) for which an answer of a store is shared. */
 const ttlMs = 2_000
-/** A queue is two commands of Redis at most: many of them are asked less often. */
+/** A queue takes at most two Redis commands: many queues are read less often. */
 const ttlOfQueueMs = 1_000
-/** A dead letter is one command of Redis: long lists are asked less often. */
+/** A dead letter takes one Redis command: long lists are read less often. */
 const ttlOfJobMs = 400
 const maxLists = 50
 
@@ -84,8 +84,8 @@ function deadLetterReads(): DeadLetterReads {
 }
 
 /**
- * Shares an answer for a time. A failure is not kept.
- * @param take is called when no answer is young enough
+ * Shares an answer for a time. Failures are not cached.
+ * @param take is called if no answer is recent enough
  * @param longerMs the time for which an answer is shared, if that is longer
  */
 function shared<T>(

@@ -2,7 +2,7 @@ import { type ParsedPolicy, parseHeaders } from '@sluice/headers'
 import type { Call } from './call.ts'
 import { type Patience, peekJson, serverNowMs } from './response.ts'
 
-/** Makes the answer to a call that is not sent, because the server asks for too long a wait. */
+/** Creates the answer to a call that is not sent because the server asks for too long a wait. */
 export function heldBack(waitMs: number): Response {
   const seconds = Math.max(1, Math.ceil(waitMs / 1000))
   const problem = {
@@ -26,15 +26,15 @@ export function isShared(status: number): boolean {
 export interface Answer {
   /** Policies of the answer, each with a name. */
   readonly policies: readonly NamedPolicy[]
-  /** Wait (ms) from now, if the answer tells one. */
+  /** Wait (ms) from now, if the answer has one. */
   readonly toldMs: number | undefined
-  /** True if the wait is a reset, and no Retry-After. */
+  /** True if the wait is a reset, not a Retry-After. */
   readonly isReset: boolean
-  /** Names of the policies that refused the request, as far as the answer tells them. */
+  /** Names of the policies that refused the request, if the answer has them. */
   readonly violated: readonly string[]
   /** True if the body may say which policies have refused. */
   readonly hasDetails: boolean
-  /** True if a policy refused although nothing of it is taken: no wait lets the request pass. */
+  /** True if a policy refused although it is unused: no wait lets the request pass. */
   readonly isTooCostly?: boolean
 }
 
@@ -45,7 +45,7 @@ interface NamedPolicy extends ParsedPolicy {
   readonly plainName: string
 }
 
-/** Reads what the headers of a response tell about limits. */
+/** Parses the rate-limit headers of a response. */
 export function readAnswer(response: Response, call: Call): Answer {
   const { headers, status } = response
   const { policies: parsed, retryAfterMs } = parseHeaders(headers, { nowMs: serverNowMs(headers) })
@@ -82,21 +82,21 @@ export async function withDetails(
   return { ...answer, toldMs, violated: violating.map(({ name }) => name) }
 }
 
-/** Returns whether a 403 may be a limit of GitHub's. With more than legacy fields it is none. */
+/** Returns whether a 403 may be a GitHub rate limit. With more than legacy fields it is not. */
 function isGitHubs({ status, headers }: Response): boolean {
   return status === 403 && !headers.has('RateLimit') && !headers.has('RateLimit-Remaining')
 }
 
 /**
- * Returns whether the limits of an answer concern this call. A stored answer tells of other calls
- * (draft-11 §7.3); an answer from another origin tells of that origin's limits.
+ * Returns whether the limits of an answer concern this call. A cached answer has the limits of
+ * other calls (draft-11 §7.3), an answer from another origin that origin's.
  */
 function isOfCall({ headers, url }: Response, call: Call): boolean {
   if (Number(headers.get('Age')) > 0) return false
   return !URL.canParse(url) || new URL(url).origin === call.url.origin
 }
 
-/** Names a policy. Dialects without names have one at a time: its limit and window name it. */
+/** Names a policy. Dialects without names have one policy, named by its limit and window. */
 function named(policy: ParsedPolicy): NamedPolicy {
   const { pk, limit, windowMs } = policy
   const plainName = policy.name ?? `${limit}/${windowMs}`

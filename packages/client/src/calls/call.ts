@@ -1,5 +1,5 @@
 /**
- * Parts of a path with a digit that are no id: versions (`v2`, `v1.1`, `v1beta1`), and a few
+ * Path segments with a digit that are not ids: versions (`v2`, `v1.1`, `v1beta1`), and a few
  * letters with one or two digits (`s3`, `ec2`, `oauth2`, `k8s`, `2fa`).
  */
 const fixed = /^(v\d+(\.\d+)*([a-z]+\d*)?|\d?[a-z]{1,8}\d{0,2}[a-z]?)$/i
@@ -34,16 +34,16 @@ export type Fetch = typeof globalThis.fetch
 
 type Input = Parameters<Fetch>[0]
 
-/** Reads the arguments of `fetch`. Throws as `fetch` would reject. */
+/** Reads the arguments of `fetch`. Throws what `fetch` would reject with. */
 export function readCall(input: Input, given: RequestInit | undefined): Call {
   const init = withLastingHeaders(given)
   const request = isRequest(input) ? input : undefined
-  // Firefox does not tell whether a Request has a body. A used one had a body.
+  // Firefox does not expose whether a Request has a body. A used one had a body.
   const isBodyOfRequest = (init?.body ?? undefined) === undefined && request?.body !== null
   if (isBodyOfRequest && request?.bodyUsed) {
     throw new TypeError('fetch: the body of the Request was sent or read before')
   }
-  // A Request resolves `/path` against the page, refuses it in Node, and checks the rest.
+  // Request resolves `/path` against the page, rejects it in Node, and validates the rest.
   const { url, method, headers } = new Request(request?.url ?? String(input), {
     method: init?.method ?? request?.method ?? 'GET',
     headers: init?.headers ?? request?.headers ?? [],
@@ -54,7 +54,7 @@ export function readCall(input: Input, given: RequestInit | undefined): Call {
     headers,
     signal: init?.signal ?? request?.signal ?? undefined,
     hasRepeatableBody: isRepeatable(init?.body, method),
-    // The body of a Request is used up with the first request, so all but the last one send a copy.
+    // Sending a Request consumes its body, so all requests but the last one send a copy.
     argumentsFor: ({ mayFollow }) => [
       mayFollow && isBodyOfRequest && request !== undefined && mayHaveBody(method)
         ? request.clone()
@@ -82,7 +82,7 @@ function mayHaveBody(method: string): boolean {
 /** Returns whether a body can be sent again. A stream can be read only once. */
 function isRepeatable(body: unknown, method: string): boolean {
   if (body === undefined || body === null) return true
-  // A body is an error of the caller here, and would fail again.
+  // A body is the caller's mistake here, and would fail again.
   if (!mayHaveBody(method)) return false
   if (typeof body !== 'object') return true
   // Node's fetch streams any async iterable, node-fetch any object with `pipe`.

@@ -1,11 +1,11 @@
 import { parseHttpDate } from '@sluice/headers'
 import { pause, type Waiting } from '../runtime/clock.ts'
 
-/** Longest document (bytes) that is read: a small compressed body may become gigabytes. */
+/** Maximum size (bytes) of a document: a small compressed body may expand to gigabytes. */
 const maxBytes = 65_536
 
 export interface Patience {
-  /** Time at which reading ends, on the clock that never jumps. */
+  /** Time at which reading stops, on the monotonic clock. */
   readonly untilMs: number
   readonly signal: AbortSignal | undefined
 }
@@ -30,7 +30,7 @@ export async function peekJson(
     const json: unknown = JSON.parse(await textOf(reader))
     return typeof json === 'object' ? { ...json } : {}
   } catch {
-    // A body that breaks off, or is no JSON, says nothing.
+    // A truncated or non-JSON body is ignored.
     return {}
   } finally {
     for (const end of reading) end()
@@ -54,21 +54,21 @@ async function textOf(
 }
 
 /**
- * The server's clock, so that it does not matter how the client's is set. `Date` is floored to the
- * second, which makes waits longer, never shorter. Pages see it only where the server exposes it.
+ * Returns the server's time, so that the client's clock does not matter. `Date` is rounded down to
+ * the second, which makes waits longer, never shorter. Pages see it only if the server exposes it.
  */
 export function serverNowMs(headers: Headers): number {
   const nowMs = Date.now()
   return parseHttpDate(headers.get('Date') ?? '', nowMs) ?? nowMs
 }
 
-/** The ways to cancel a body: node-fetch returns a stream of Node's. */
+/** Ways to cancel a body: node-fetch returns a Node stream. */
 interface Endable {
   cancel?(): Promise<void>
   destroy?(): unknown
 }
 
-/** Frees the connection of an answer that nobody reads. Errors of its body do not matter. */
+/** Frees the connection of an unread answer. Errors of its body do not matter. */
 export function dropBody({ body }: Response): void {
   const stream: Endable | null = body
   stream?.cancel?.().catch(() => undefined)

@@ -31,7 +31,7 @@ export async function monitorInBody(
   )
 }
 
-/** The first URL that may be polled: http or https, and https only if the answer came by https. */
+/** The first URL that may be polled: http or https, and only https after an https answer. */
 function firstUrl(references: readonly unknown[], base: string): string | undefined {
   for (const reference of references) {
     if (typeof reference !== 'string' || !URL.canParse(reference, base || undefined)) continue
@@ -59,7 +59,7 @@ export async function saysPending(
   if (status === 429) return true
   if (status !== 200 && status !== 503) return false
   if (headers.has('Retry-After')) return true
-  // Pages see no Retry-After that the server does not expose.
+  // Pages see Retry-After only if the server exposes it.
   const { status: word } = status === 200 ? await peekJson(response, patience) : {}
   return word === 'pending' || word === 'running'
 }

@@ -26,7 +26,7 @@ export class WaitForTable {
    * up to 30 s. @default 1000
    */
   intervalMs?: Option<number, number> = msOption(1000)
-  /** Longest total wait (ms), including polls, before a `StillPendingError`. @default 600,000 */
+  /** Maximum total wait (ms), including polls, before a `StillPendingError`. @default 600,000 */
   maxWaitMs?: Option<number, number> = boundOption(600_000)
   /** Base of a relative monitor URL, and origin of the response. @default the response's URL */
   baseUrl?: Option<string | URL, string | undefined> = webUrl

@@ -16,13 +16,14 @@ interface Watched {
 }
 
 /**
- * Waits for the job of a 202, and returns the last answer of its monitor. The answer is the result,
- * also after a redirect, the problem of a failed job, or a 404 or 410 for an unknown job. Any other
- * answer than a 202 is returned as it is. The body of the 202 is neither read nor cancelled. The
- * URL of a monitor can take the place of the 202, such as that of a `StillPendingError`.
+ * Waits for the job of a 202, and returns the last response from its monitor. That is the result
+ * (also after a redirect), the problem of a failed job, or a 404 or 410 for an unknown job. A
+ * response other than a 202 is returned unchanged. The body of the 202 is neither read nor
+ * cancelled. Instead of the 202 you can pass the URL of a monitor, such as a `StillPendingError`
+ * has.
  *
- * @throws TypeError when it is neither a response nor a URL
- * @throws StillPendingError when `maxWaitMs` is over
+ * @throws TypeError if it is neither a response nor a URL
+ * @throws StillPendingError after `maxWaitMs`
  * @example
  * const headers = { Prefer: 'respond-async' }
  * const result = await waitFor(await fetch('/reports', { method: 'POST', headers }))
@@ -78,7 +79,7 @@ function made(asked: unknown, { baseUrl }: WaitForSettings): { accepted: Respons
 async function poll(job: Watched, settings: WaitForSettings, deadline: Deadline) {
   const { accepted } = job
   const { atMs, signal } = deadline
-  // Browsers refuse to call their `fetch` as a method.
+  // Browsers do not allow `fetch` to be called as a method.
   const { fetch } = settings
   const waits = pollWaits(settings.intervalMs)
   job.monitor ??= await monitorInBody(accepted, job.baseUrl, { untilMs: atMs, signal })
@@ -129,12 +130,12 @@ function checked(job: Watched, { sameOrigin }: WaitForSettings): string {
   const { monitor, baseUrl } = job
   if (monitor === undefined) {
     throw new TypeError(
-      'waitFor: the 202 names no monitor that may be polled, neither in Location nor in its body',
+      'waitFor: the 202 has no monitor URL that may be polled, neither in Location nor in its body',
     )
   }
   if (!sameOrigin || isHome(job)) return monitor
   throw new TypeError(
-    `waitFor: ${monitor} is not of the origin of ${baseUrl || 'the 202, which has no URL'}; see the options sameOrigin and baseUrl`,
+    `waitFor: ${monitor} does not have the same origin as ${baseUrl || 'the 202, which has no URL'}; see the options sameOrigin and baseUrl`,
   )
 }
 
@@ -142,12 +143,12 @@ function isHome({ monitor = '', baseUrl }: Watched): boolean {
   return URL.canParse(baseUrl) && new URL(monitor).origin === new URL(baseUrl).origin
 }
 
-/** A job that was not done within `maxWaitMs` of `waitFor`. It may still be running. */
+/** A job that did not finish within `maxWaitMs` of `waitFor`. It may still be running. */
 export class StillPendingError extends Error {
   override readonly name = 'StillPendingError'
   /** URL of the monitor, to poll again; `undefined` if it had not arrived. */
   readonly monitor: string | undefined
-  /** The last answer. Its body is cancelled if another poll followed. */
+  /** The last response. Its body is cancelled if another poll followed. */
   readonly response: Response
 
   constructor(monitor: string | undefined, response: Response) {

@@ -1,4 +1,4 @@
-/** Longest timer (ms). Longer ones overflow, and fire at once. */
+/** Maximum timer duration (ms). Longer timers overflow and fire at once. */
 export const maxTimerMs = 2_147_483_647
 
 /** Functions that end pauses early. */
@@ -46,19 +46,19 @@ export function pause(
   })
 }
 
-/** Milliseconds of a clock that never jumps, unlike `Date.now()`. It measures waits. */
+/** Milliseconds of a clock that never jumps, unlike `Date.now()`, to measure waits. */
 export function clockMs(): number {
   return performance.now()
 }
 
-/** A time that does not come. */
+/** A time that never comes. */
 export const never: number = Number.POSITIVE_INFINITY
 
 export interface Deadline {
   readonly atMs: number
-  /** Aborts when the time is over, and with the signal of the caller. */
+  /** Aborts when the time is up, and with the caller's signal. */
   readonly signal: AbortSignal
-  /** True if the time is over, and the caller has not aborted. */
+  /** True if the time is up and the caller has not aborted. */
   isOver(): boolean
   /** Ends the timer; must be called. Requests with the signal continue. */
   end(): void
@@ -79,7 +79,7 @@ export function deadlineIn(durationMs: number, signal: AbortSignal | undefined):
   }
 }
 
-/** Settles as the work does, or rejects when the signal aborts. Some work ignores its signal. */
+/** Settles like the work, or rejects when the signal aborts. Some work ignores its signal. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason)

@@ -1,7 +1,7 @@
 /**
- * State that exists once a process, although its ESM and CommonJS builds are two copies of each
+ * State that exists once per process, although its ESM and CommonJS builds are two copies of each
  * module. Core has the same function, but the client does not depend on core.
- * @param name package, thing and version of its shape: older copies must be able to use the value
+ * @param name package, subject and version of its shape: older copies must be able to use it
  */
 export function processWide<T extends object>(name: string, create: () => T): T {
   const key = Symbol.for(name)

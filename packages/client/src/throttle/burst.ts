@@ -2,11 +2,11 @@ import { never } from '../runtime/clock.ts'
 
 interface Served {
   readonly remaining: number
-  /** Calls that have no answer yet. */
+  /** Calls without an answer so far. */
   readonly underWay: number
   /** Time of the reset. */
   readonly resetMs: number
-  /** Calls that the served one lets go. */
+  /** Calls that the served one releases. */
   readonly allowed: number
 }
 
@@ -15,16 +15,16 @@ interface Served {
  * served call lets two more go, so clients that share a quota soon notice each other.
  */
 export class Burst {
-  /** Units left; infinite until an answer tells. */
+  /** Units left; infinite until an answer has them. */
   #left = never
-  /** Calls that the served ones let go. */
+  /** Calls that the served ones release. */
   #allowed = 0
   #resetMs = 0
-  /** Fewest units of the answers since all units were taken. */
+  /** Lowest number of units in answers since all units were taken. */
   #lowest = never
   #hasBegun = false
 
-  /** True if the next call may go without spacing. */
+  /** True if the next call may be sent without spacing. */
   get isOpen(): boolean {
     return Math.min(this.#left, this.#allowed) >= 1
   }
@@ -34,7 +34,7 @@ export class Burst {
     return this.#hasBegun && this.#left <= 0 ? this.#resetMs : 0
   }
 
-  /** Notes a call. One that goes although nothing is left begins anew. */
+  /** Records a call. A call sent although nothing is left starts over. */
   take(): void {
     if (this.isOpen) {
       this.#hasBegun = true
@@ -45,8 +45,8 @@ export class Burst {
   }
 
   /**
-   * Notes a served call. Answers may arrive out of order, so the fewest units count. Returns true
-   * if another call may go.
+   * Records a served call. Answers may arrive out of order, so the lowest number counts. Returns
+   * true if another call may be sent.
    */
   learn({ remaining, underWay, resetMs, allowed }: Served): boolean {
     this.#left = Math.min(this.#left, remaining - underWay)
@@ -55,7 +55,7 @@ export class Burst {
     if (this.#left > 0) return this.isOpen
     this.#lowest = Math.min(this.#lowest, remaining)
     if (underWay > 0 || this.#lowest === 0) return false
-    // Some units were counted twice, or came back during the burst, which continues.
+    // Some units were counted twice or came back during the burst, which continues.
     this.end()
     this.#hasBegun = true
     return true

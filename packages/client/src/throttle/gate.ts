@@ -7,17 +7,17 @@ export interface Closing {
   /** Time at which the refused request was sent. */
   readonly sentMs: number
   readonly nowMs: number
-  /** Draws the jitter that is added to `toldMs`. */
+  /** Returns a random jitter to add to `toldMs`. */
   jitterMs(): number
 }
 
-/** End of a call at its gates. One that `failed` has no answer, or was not sent. */
+/** End of a call at its gates. `failed`: it has no answer, or was not sent. */
 export type CallEnd = 'served' | 'refused' | 'failed'
 
 /** Distance (ms) between calls after a refusal while the limit is unknown: 20 calls a second. */
 const unknownSpacingMs = 50
 
-/** Longest distance (ms) between calls: a window of a day would space them by minutes. */
+/** Maximum distance (ms) between calls: a window of a day would space them by minutes. */
 const maxSpacingMs = 1000
 
 /** Factor by which a refusal widens the spacing; each served call narrows it again. */
@@ -36,15 +36,15 @@ const minTripsOfWindow = 60
 const unknownWindowMs = 10_000
 const maxSpacedMs = 60_000
 
-/** Lateness (ms) of a call that does not delay the next call. */
+/** Lateness (ms) of a call up to which the next call is not delayed. */
 const latenessMs = 20
 
-/** Longest time (ms) that a gate is closed: 20 days, the longest `Retry-After` of Sluice. */
+/** Maximum time (ms) that a gate is closed: 20 days, Sluice's longest `Retry-After`. */
 const maxClosedMs = 1_728_000_000
 
 /**
- * Gate of one policy that a server enforces. It closes after a refusal. Then it lets the waiting
- * calls through as fast as the policy has units, never all at once.
+ * Gate for one policy that a server enforces. It closes after a refusal. Then it lets waiting calls
+ * through as fast as the policy has units, never all at once.
  */
 export class Gate {
   readonly name: string | undefined
@@ -60,9 +60,9 @@ export class Gate {
   #heldUntilMs = 0
   #nextMs = 0
   #spacedUntilMs = 0
-  /** Calls that were let through and have no answer yet. */
+  /** Calls that passed and have no answer yet. */
   #underWay = 0
-  /** Grows with each refusal after the opening: others share the quota, or calls cost more. */
+  /** Grows with each refusal after opening: others share the quota, or calls cost more. */
   #slowdown = 1
 
   constructor(name: string | undefined, { pace }: { pace: boolean }) {
@@ -81,7 +81,7 @@ export class Gate {
     return Math.max(this.clearMs, this.#pace?.readyMs(this.#evenMs()) ?? 0)
   }
 
-  /** Time of the reset, when the pace has nothing left to spread. */
+  /** Time of the reset, after which the pace has nothing left to spread. */
   get resetMs(): number {
     return this.#pace?.resetMs ?? 0
   }
@@ -90,12 +90,12 @@ export class Gate {
     return nowMs >= Math.max(this.#opensMs, this.heldMs)
   }
 
-  /** Time until which it is unknown if the gate has to close. */
+  /** Time until which it is unknown whether the gate must close. */
   get heldMs(): number {
     return this.#holds > 0 ? this.#heldUntilMs : 0
   }
 
-  /** Lets no call pass until `untilMs`, or until the returned function is called. */
+  /** Blocks all calls until `untilMs`, or until the returned function is called. */
   hold(untilMs: number): () => void {
     this.#holds += 1
     this.#heldUntilMs = Math.max(this.#heldUntilMs, untilMs)
@@ -109,12 +109,12 @@ export class Gate {
     return nowMs < Math.max(this.#opensMs, this.#spacedUntilMs)
   }
 
-  /** Shortest time (ms) between two calls. */
+  /** Minimum time (ms) between two calls. */
   spacingMs(nowMs: number): number {
     return nowMs < this.#spacedUntilMs ? this.#gapMs() : 0
   }
 
-  /** Shortest time (ms) between two calls that keep the pace, if the first goes at `atMs`. */
+  /** Minimum time (ms) between two calls that keep the pace, if the first is sent at `atMs`. */
   distanceMs(atMs: number, nowMs: number): number {
     return Math.max(this.spacingMs(nowMs), this.#pace?.distanceMs(atMs, this.#evenMs()) ?? 0)
   }
@@ -131,7 +131,7 @@ export class Gate {
     if (hasWaited) this.#spaceUntil(nowMs)
   }
 
-  /** Must follow each `pass`, when the call has its answer or has failed. */
+  /** Must follow each `pass`, once the call has an answer or has failed. */
   settle(end: CallEnd): void {
     this.#underWay -= 1
     if (end === 'failed') this.#pace?.giveBack()
@@ -141,8 +141,8 @@ export class Gate {
   close(closing: Closing): void {
     const { sentMs, nowMs } = closing
     const toldMs = Math.min(closing.toldMs, nowMs + maxClosedMs)
-    // Requests that were under way when the gate closed may be refused too. Of their times only the
-    // latest counts.
+    // Requests in flight when the gate closed may be refused too. Only the latest of their times
+    // counts.
     if (sentMs < this.#opensMs) {
       if (toldMs <= this.#toldMs) return
       this.#opensMs += toldMs - this.#toldMs
@@ -161,8 +161,8 @@ export class Gate {
   }
 
   /**
-   * Notes limit and window of the policy, and its remaining units if the answer has a `moment`.
-   * Returns true if waiting calls may go at other times because of it.
+   * Records limit and window of the policy, and its remaining units if the answer has a `moment`.
+   * Returns true if this may change the times of waiting calls.
    */
   learn({ limit, windowMs, remaining, resetMs }: Quota, moment: Moment | undefined): boolean {
     this.#limit = limit ?? this.#limit
@@ -182,7 +182,7 @@ export class Gate {
     return isPaced || (waiting > 0 && mayGo)
   }
 
-  /** Spaces calls for a window from `atMs` on, and for two calls at least. */
+  /** Spaces calls for a window from `atMs` on, and for at least two calls. */
   #spaceUntil(atMs: number): void {
     const windowMs = Math.min(maxSpacedMs, this.#windowMs ?? unknownWindowMs)
     const untilMs = atMs + windowMs + this.#gapMs()

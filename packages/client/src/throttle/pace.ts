@@ -1,7 +1,7 @@
-/** Longest distance (ms) between calls while units are left. */
+/** Maximum distance (ms) between calls while units are left. */
 const maxDistanceMs = 10_000
 
-/** One policy, as an answer describes it. */
+/** One policy, as described in an answer. */
 export interface Quota {
   readonly limit?: number | undefined
   readonly remaining?: number | undefined
@@ -9,21 +9,21 @@ export interface Quota {
   readonly windowMs?: number | undefined
 }
 
-/** A policy with the units that it has left. */
+/** A policy with its remaining units. */
 type Known = Quota & { readonly remaining: number; readonly resetMs: number }
 
 export interface Moment {
   readonly nowMs: number
-  /** Time (ms) that the answer took. */
+  /** Time (ms) until the answer. */
   readonly tookMs: number
   /** Calls that wait for the policy. */
   readonly waiting: number
 }
 
 /**
- * Estimates the units that a policy has left: the number of the last answer, less the calls under
- * way. The first half of a quota may be used at once. The second half is spread over the rest of
- * the window. Later calls are spaced evenly until an answer tells more.
+ * Estimates the remaining units of a policy: the number in the last answer, minus the calls in
+ * flight. The first half of a quota may be used at once. The second half is spread over the rest of
+ * the window. Later calls are spaced evenly until an answer has new numbers.
  */
 export class Pace {
   #limit = 0
@@ -36,12 +36,12 @@ export class Pace {
     return this.#resetMs
   }
 
-  /** Time for the next call by the pace. The server may admit it earlier. */
+  /** Time for the next call at this pace. The server may admit it earlier. */
   readyMs(evenMs: number): number {
     return this.#isPlenty() ? 0 : this.#lastMs + this.distanceMs(this.#lastMs, evenMs)
   }
 
-  /** Distance (ms) from a call that goes at `atMs` to the next one; `evenMs` after the reset. */
+  /** Distance (ms) from a call sent at `atMs` to the next one; `evenMs` after the reset. */
   distanceMs(atMs: number, evenMs: number): number {
     if (this.#isPlenty()) return 0
     if (atMs >= this.#resetMs) return Math.min(maxDistanceMs, evenMs)
@@ -59,11 +59,11 @@ export class Pace {
     this.#left += 1
   }
 
-  /** Corrects the estimate by an answer. Returns false if the estimate stays. */
+  /** Corrects the estimate with an answer. Returns false if it is unchanged. */
   learn({ limit, remaining, resetMs }: Known, left: number, { nowMs, waiting }: Moment): boolean {
     this.#limit = limit ?? Math.max(this.#limit, remaining)
-    // The waiting calls have their times already. The reset of a sliding window is always a window
-    // ahead, so each answer would delay them again, down to half the rate.
+    // The waiting calls already have times. The reset of a sliding window is always a window ahead,
+    // so each answer would delay them again, down to half the rate.
     if (waiting > 0 && left <= waiting) return false
     this.#left = left
     this.#resetMs = nowMs + withMargin(resetMs)
@@ -71,7 +71,7 @@ export class Pace {
     return true
   }
 
-  /** Notes that nothing is left until `untilMs`. */
+  /** Records that nothing is left until `untilMs`. */
   spend(untilMs: number): void {
     this.#left = 0
     this.#resetMs = untilMs
@@ -85,7 +85,7 @@ export class Pace {
 /** Margin, as a share of a wait: timers and networks squeeze calls together. */
 const margin = 0.1
 
-/** Longest margin (ms): a tenth of a day would be hours. */
+/** Maximum margin (ms): a tenth of a day would be hours. */
 const maxMarginMs = 2000
 
 export function withMargin(ms: number): number {

@@ -1,13 +1,13 @@
 import { clockMs, maxTimerMs, never, type Waiting } from '../runtime/clock.ts'
 import type { Gate } from './gate.ts'
 
-/** A call that wants to pass its gates. */
+/** A call that waits to pass its gates. */
 export interface Waiter {
-  /** Earliest time for the call, whatever the gates say. */
+  /** Earliest time for the call, regardless of the gates. */
   readonly notBeforeMs: number
-  /** Gates of the call, as far as they are known. */
+  /** Gates of the call, as far as known. */
   gates(): readonly Gate[]
-  /** Longest wait (ms) that the call accepts from now on. */
+  /** Maximum wait (ms) that the call accepts from now on. */
   patienceMs(nowMs: number): number
   /** Functions to call when the wait is over: when `passed` or `tooLongMs` is set. */
   readonly waking: Waiting
@@ -19,28 +19,27 @@ export interface Waiter {
 
 /** Times at which a gate is free behind the calls in front. */
 interface Rest {
-  /** Time for the next call: for one that keeps the pace, and for one that does not. */
+  /** Time for the next call: one that keeps the pace, and one that does not. */
   pacedMs: number
   clearMs: number
-  /** Time of the first call that another gate holds for longer. It must find this gate free. */
+  /** Time of the first call that another gate holds longer. This gate must be free for it. */
   dueMs: number
   /** Calls that wait longer for this gate than for any other. */
   waiting: number
 }
 
-/** Time (ms) for which planned times hold: served calls let others go earlier. */
+/** Time (ms) for which a plan is valid: served calls release others earlier. */
 const maxHoldsMs = 1000
 
-/** Shortest time (ms) between two plans: many calls may leave or be served at once. */
+/** Minimum time (ms) between two plans: many calls may be sent or served at once. */
 const betweenPlansMs = 20
 
-/** Sums of clock times with fractions differ in their last digits. */
+/** Tolerance for sums of fractional clock times, whose last digits differ. */
 const roundingMs = 0.01
 
 /**
- * The calls that wait at the gates of one key, in the order of arrival. If one gate holds a call
- * for long, calls behind it pass the other gates, as long as they do not delay it. So no call is
- * starved.
+ * The calls that wait at the gates of one key, in order of arrival. If one gate holds a call for
+ * long, calls behind it pass the other gates, as long as they do not delay it. So no call starves.
  */
 export class CallQueue {
   /** Planned time of each waiting call. */
@@ -48,7 +47,7 @@ export class CallQueue {
   readonly #rests = new Map<Gate, Rest>()
   /** Time of the last plan. */
   #nowMs = 0
-  /** Time until which the planned times hold. */
+  /** Time until which the plan is valid. */
   #holdsMs = 0
   #movedMs = 0
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -63,7 +62,7 @@ export class CallQueue {
     return this.isEmpty ? 0 : (this.#rests.get(gate)?.waiting ?? 0)
   }
 
-  /** Lets a call pass or give up, or puts it at the end. Returns the expected wait (ms). */
+  /** Lets a call pass or give up, or queues it. Returns the expected wait (ms). */
   join(waiter: Waiter): number {
     this.#nowMs = clockMs()
     if (this.isEmpty) this.#rests.clear()
@@ -84,14 +83,14 @@ export class CallQueue {
     else this.moveSoon()
   }
 
-  /** Moves the calls at once, or in a moment if they were moved a moment ago. */
+  /** Plans the calls at once, or a moment later if they were just planned. */
   moveSoon(): void {
     const soonMs = Math.max(clockMs(), this.#movedMs + betweenPlansMs)
     this.#holdsMs = Math.min(this.#holdsMs, soonMs)
     this.#wakeAt(Math.min(this.#timerMs, soonMs))
   }
 
-  /** Lets due calls pass, and gives all others new times. Must follow each change of a gate. */
+  /** Lets due calls pass, and plans all others again. Must follow each change of a gate. */
   move(): void {
     this.#nowMs = clockMs()
     this.#movedMs = this.#nowMs
@@ -104,7 +103,7 @@ export class CallQueue {
     this.#wakeAt(soonestMs)
   }
 
-  /** Lets due calls pass. All others get new times only if a time was wrong: they may be many. */
+  /** Lets due calls pass. Plans the others again only if a time was wrong: they may be many. */
   #tick(): void {
     this.#timerMs = never
     this.#nowMs = clockMs()
@@ -121,14 +120,14 @@ export class CallQueue {
     else this.move()
   }
 
-  /** Time at which a call may go without delaying the calls in front of it. */
+  /** Returns the time at which a call may be sent without delaying calls ahead of it. */
   #goesMs(waiter: Waiter): number {
     const latest = (slotMs: (gate: Gate) => number): number =>
       Math.max(this.#nowMs, waiter.notBeforeMs, ...waiter.gates().map(slotMs))
     const pacedMs = latest((gate) => this.#pacedSlotMs(gate))
     if (this.#isPatient(waiter, pacedMs)) return pacedMs
-    // Only the client's own pace holds the call, and no server has refused it. If the call cannot
-    // keep the pace, it waits for the reset, if that is soon enough.
+    // Only the client's own pace holds the call; no server has refused it. If the call cannot keep
+    // the pace, it waits for the reset, if that is soon enough.
     return latest((gate) => {
       const rest = this.#restOf(gate)
       const resetMs = this.#isPatient(waiter, gate.resetMs) ? gate.resetMs : 0
@@ -163,7 +162,7 @@ export class CallQueue {
     return goesMs - heldMs <= waiter.patienceMs(this.#nowMs) + roundingMs
   }
 
-  /** Lets a call go, give up, or wait until `goesMs`. Returns when to look at it again. */
+  /** Sends a call, gives it up, or lets it wait until `goesMs`. Returns when to check it again. */
   #place(waiter: Waiter, goesMs: number): number {
     const nowMs = this.#nowMs
     if (goesMs <= nowMs) {
@@ -207,7 +206,7 @@ export class CallQueue {
     clearTimeout(this.#timer)
     this.#timerMs = atMs
     if (atMs === never) return
-    // Timers may fire up to a millisecond early; then a new one is set.
+    // Timers may fire up to a millisecond early; then another one is set.
     const waitMs = Math.min(Math.ceil(atMs - clockMs()), maxTimerMs)
     this.#timer = setTimeout(() => this.#tick(), waitMs)
   }

@@ -13,7 +13,7 @@ const roundingMs = 1000
 /**
  * The gates of one key, by route. A route has the gates of the policies that its answers named. A
  * route without an answer has the gates of policies that were seen on several routes. So a policy
- * for all routes holds all calls, and one for the login holds the login alone.
+ * for all routes holds all calls, but a login policy holds only logins.
  */
 export class GateRegistry {
   readonly queue: CallQueue = new CallQueue()
@@ -50,7 +50,7 @@ export class GateRegistry {
 
   /**
    * Closes the gates of the policies that refused a request, each until its own reset. A longer
-   * wait may come from a hidden policy: it closes the route, and no policy.
+   * wait may come from a hidden policy: it closes the route, but no policy.
    */
   close(
     { toldMs = 0, policies, violated }: Answer,
@@ -69,7 +69,7 @@ export class GateRegistry {
     if (!isItsOwn) close(this.#gate(route), toldMs)
   }
 
-  /** Notes the policies that an answer names; their remaining units only if it tells no wait. */
+  /** Records the policies in an answer; their remaining units only if it has no wait. */
   learn(route: string, { policies, toldMs }: Answer, time: Omit<Moment, 'waiting'>): void {
     const before = this.#routes.get(route)
     if (policies.length === 0 && before !== undefined) return
@@ -115,7 +115,7 @@ export class GateRegistry {
     return this.#gate(policyId(name), name)
   }
 
-  /** Gate of a policy, or of a route alone, for refusals that name no policy. */
+  /** Gate of a policy, or of a route, for refusals that name no policy. */
   #gate(id: string, name?: string): Gate {
     const known = this.#gates.get(id)
     if (known === undefined) this.#found.clear()
@@ -129,7 +129,7 @@ function policyId(name: string): string {
   return `policy ${name}`
 }
 
-/** Entries of each map at most. */
+/** Maximum number of entries per map. */
 const maxEntries = 1000
 
 /**
@@ -160,8 +160,8 @@ function isBusyNow(one: { isBusy(nowMs: number): boolean }): boolean {
 }
 
 /**
- * Registries of all clients of a process, by the functions that send requests and make keys.
- * Another `fetch` may reach another server, and keys of two functions mean different things.
+ * Registries of all clients of a process, by their `fetch` and key functions. Another `fetch` may
+ * reach another server, and keys from two functions mean different things.
  */
 const processRegistries = processWide(
   '@sluice/client/registries/1',

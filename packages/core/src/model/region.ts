@@ -5,9 +5,9 @@ import type { GrantCounters } from './store-health.ts'
 export interface RegionUse {
   /** The share of each limit that is guaranteed to the region, 0 to 1. */
   readonly share: number
-  /** Units that were taken from the share. */
+  /** Units taken from the share. */
   readonly fromShare: number
-  /** Units that were taken from the pool. */
+  /** Units taken from the pool. */
   readonly borrowed: number
   /** Units of the pool that are held now, and not spent. */
   readonly held: number

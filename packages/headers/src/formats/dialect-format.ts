@@ -8,11 +8,11 @@ import type { PolicyState } from '../values/policy-state.ts'
  *   not changed since -08; `draft-8` to `draft-10` are other names for it.
  * - `draft-7`: the same two fields in the incompatible types of revision 07.
  * - `draft-6`: `RateLimit-Limit`, `-Remaining`, `-Reset` and `-Policy`, as in revisions 04 to 06.
- * - `legacy`: `X-RateLimit-Limit`, `-Remaining`, `-Reset`, where the reset is in epoch seconds
- *   (GitHub, express-rate-limit).
- * - `legacy-delta`: the same names, where the reset is in seconds from now (what
- *   `@fastify/rate-limit` sends).
- * - `legacy-github`: the fields of `legacy`, and `X-RateLimit-Used` and `-Resource`.
+ * - `legacy`: `X-RateLimit-Limit`, `-Remaining`, `-Reset`, with the reset in epoch seconds (GitHub,
+ *   express-rate-limit).
+ * - `legacy-delta`: the same names, with the reset in seconds from now (as `@fastify/rate-limit`
+ *   sends).
+ * - `legacy-github`: the fields of `legacy`, plus `X-RateLimit-Used` and `-Resource`.
  */
 export type Dialect =
   | 'draft-11'
@@ -30,7 +30,7 @@ export type HeaderLine = readonly [name: string, value: string]
 
 /** Input of every dialect for the fields of one response. */
 export interface FieldOptions {
-  /** Milliseconds since 1970, by the clock that clients compare `X-RateLimit-Reset` with. */
+  /** Milliseconds since 1970, by the clock with which clients compare `X-RateLimit-Reset`. */
   readonly nowMs: number
   /** True if the response refuses the request; Retry-After is sent only then. */
   readonly rejected: boolean
@@ -38,19 +38,19 @@ export interface FieldOptions {
 
 /** Options of `formatHeaders`. */
 export interface FormatOptions extends FieldOptions {
-  /** Dialects as `checkDialects` returns them; an empty list sends Retry-After alone. */
+  /** Dialects as returned by `checkDialects`; an empty list sends only Retry-After. */
   readonly dialects: readonly Dialect[]
-  /** Milliseconds added to Retry-After, and to nothing else. @default 0 */
+  /** Milliseconds added to Retry-After only. @default 0 */
   readonly retryJitterMs?: number | undefined
 }
 
-/** All that is special about one dialect. */
+/** Everything specific to one dialect. */
 export interface DialectFormat {
-  /** Its own name: it may have others. */
+  /** Its main name; it may have others. */
   readonly name: Dialect
   /**
-   * Dialects of one family share field names with other meanings, so a response carries one of them
-   * at most.
+   * Dialects of one family share field names with different meanings, so a response may use only
+   * one of them.
    */
   readonly family: 'ietf' | 'legacy'
   /** The fields it may write, in the order of Access-Control-Expose-Headers. */
@@ -58,8 +58,8 @@ export interface DialectFormat {
   /** Appends the lines of this dialect. */
   add(lines: HeaderLine[], states: readonly PolicyState[], options: FieldOptions): void
   /**
-   * Joins a list of ours with the lines that another limiter, or a proxy, has put on the response.
-   * @default ours alone
+   * Joins our list with the lines that another limiter or a proxy has set on the response.
+   * @default only ours
    */
   join?(name: string, theirs: readonly string[], ours: string | undefined): string | undefined
 }

@@ -11,7 +11,7 @@ import {
 import { isKey, serialiseBytes, serialiseString } from '../values/structured-field.ts'
 import type { DialectFormat, FieldOptions, HeaderLine } from './dialect-format.ts'
 
-/** draft-ietf-httpapi-ratelimit-headers-11: every visible policy, in the order of configuration. */
+/** draft-ietf-httpapi-ratelimit-headers-11: every visible policy, in configuration order. */
 export const draft11: DialectFormat = {
   name: 'draft-11',
   family: 'ietf',
@@ -40,7 +40,7 @@ function addLists(
     const left = `${item.name};r=${remaining}${t}${item.pk}`
     available += available === '' ? left : `, ${left}`
   }
-  // RFC 9651 §4.1: an empty list is no field at all.
+  // RFC 9651 §4.1: an empty list is not sent at all.
   if (policies !== '') lines.push(['RateLimit-Policy', policies])
   if (available !== '') lines.push(['RateLimit', available])
 }
@@ -48,7 +48,7 @@ function addLists(
 /** The parts of a policy's items that do not change from one response to the next. */
 interface PolicyItem extends Pick<PolicyState, 'windowMs' | 'unit' | 'vendor'> {
   readonly limit: number
-  /** The name as it is written. */
+  /** The serialised name. */
   readonly name: string
   readonly pk: string
   readonly policy: string
@@ -62,7 +62,7 @@ const maxItems = 1_000
  */
 const lastItems = new Map<string, PolicyItem>()
 
-/** Returns the parts of a policy's items; `undefined` when they cannot be written. */
+/** Returns the parts of a policy's items; `undefined` if they cannot be serialised. */
 function policyItem(state: PolicyState, limit: number): PolicyItem | undefined {
   const last = lastItems.get(state.name)
   if (last && last.limit === limit && isOf(last, state)) return last
@@ -92,7 +92,7 @@ function isOf(item: PolicyItem, { windowMs, unit, vendor, pk }: PolicyState): bo
 
 /**
  * Returns the `qu` parameter: empty for requests, the default; `undefined` for a unit that cannot
- * be written. Without its unit, `q` would be wrong.
+ * be serialised. Without its unit, `q` would be wrong.
  */
 function unitParameter(state: PolicyState): string | undefined {
   if (state.unit === undefined || countsRequests(state)) return ''
@@ -108,8 +108,8 @@ function seconds(key: string, durationMs: number | undefined): string {
 const ownKeys = ['q', 'qu', 'w', 'pk']
 
 /**
- * Returns the vendor parameter. One that cannot be written, or would replace a standard parameter,
- * is left out.
+ * Returns the vendor parameter, unless it cannot be serialised or would replace a standard
+ * parameter.
  */
 function vendorParameter({ vendor }: PolicyState): string {
   if (vendor === undefined || !isKey(vendor) || ownKeys.includes(vendor)) return ''
@@ -117,9 +117,9 @@ function vendorParameter({ vendor }: PolicyState): string {
 }
 
 /**
- * Returns true when another policy of the same name is listed instead. Limiters in one chain may
- * share a name, and a list with two items of one name would contradict itself. The policy with the
- * lower remaining is listed; of equals, the first.
+ * Returns true if another policy with the same name is listed instead. Chained limiters may share a
+ * name, and two items with the same name would contradict each other. The policy with fewer units
+ * left is listed; if equal, the first.
  */
 function isDuplicate(state: PolicyState, index: number, states: readonly PolicyState[]): boolean {
   return states.some((other, otherIndex) => {
@@ -132,7 +132,7 @@ function isDuplicate(state: PolicyState, index: number, states: readonly PolicyS
 
 /**
  * Returns the units left. Unknown counts as infinite, so that a policy with a known number is
- * listed.
+ * preferred.
  */
 function unitsLeft(state: PolicyState): number {
   return shownRemaining(state, shownLimit(state) ?? 0) ?? Number.MAX_VALUE
@@ -141,8 +141,8 @@ function unitsLeft(state: PolicyState): number {
 const member = /(?:"(?:\\.|[^"\\])*"|[^",])+/g
 
 /**
- * Joins two lists: theirs comes first. Items of another type than in the drafts since -08, and
- * items with a name of our list, are dropped, since no client could read them.
+ * Joins two lists, theirs first. Items with a type other than in the drafts since -08, and items
+ * with a name in our list, are dropped, since no client could read them.
  */
 function joinLists(
   name: string,

@@ -10,9 +10,7 @@ import type { DialectFormat, FieldOptions, HeaderLine } from './dialect-format.t
 
 const fieldNames = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
 
-/**
- * The reset in epoch seconds: Octokit reads nothing else, and retries at once when it is a delta.
- */
+/** The reset in epoch seconds: Octokit reads nothing else, and retries at once if it is a delta. */
 export const legacy: DialectFormat = {
   name: 'legacy',
   family: 'legacy',
@@ -21,7 +19,7 @@ export const legacy: DialectFormat = {
     void addFields(lines, { states, options, resetSeconds: epochSeconds }),
 }
 
-/** The fields of `legacy`, and what is used of which policy, as GitHub sends it. */
+/** The fields of `legacy`, plus the used units and the policy, as GitHub sends them. */
 export const legacyGithub: DialectFormat = {
   name: 'legacy-github',
   family: 'legacy',
@@ -50,7 +48,7 @@ interface LegacyFields {
   resetSeconds(resetMs: number, nowMs: number): number | undefined
 }
 
-/** Appends the lines that all legacy dialects have. Returns the policy that they tell of. */
+/** Appends the lines that all legacy dialects share. Returns the policy that they describe. */
 function addFields(
   lines: HeaderLine[],
   { states, options, resetSeconds }: LegacyFields,
@@ -66,17 +64,14 @@ function addFields(
 }
 
 /**
- * Octokit waits for the reset only when nothing remains. So a refused request reads 0, even if a
- * few units are left. If no wait helps, the true number stays, so that Octokit does not wait.
+ * Octokit waits for the reset only if nothing remains. So a refused request gets 0, even if a few
+ * units are left. If no wait helps, the true number stays, so that Octokit does not wait.
  */
 function legacyRemaining({ violated, waitMs, remaining }: BindingPolicy): number {
   return violated && waitMs !== Number.POSITIVE_INFINITY ? 0 : remaining
 }
 
-/**
- * The instant itself is rounded up, not the delta: adding up two roundings would cost a client a
- * second.
- */
+/** The instant itself is rounded up, not the delta: two roundings would cost a client a second. */
 function epochSeconds(resetMs: number, nowMs: number): number | undefined {
   const seconds = Math.ceil((nowMs + Math.max(0, resetMs)) / 1000)
   return seconds >= 0 && seconds <= maxInteger ? seconds : undefined

@@ -44,9 +44,9 @@ function adding(
 }
 
 /**
- * `RateLimit-Policy` before draft-8: integers, where the window is required and no number may occur
- * twice. A policy that does not fit is left out. Of several policies with one number, the binding
- * one is listed, since the other fields describe it; without it, the first.
+ * `RateLimit-Policy` before draft-8: integers with a required window, each number at most once. A
+ * policy that does not fit is omitted. Of several policies with the same number, the binding one is
+ * listed, since the other fields describe it; otherwise the first.
  */
 function addIntegerPolicies(
   lines: HeaderLine[],

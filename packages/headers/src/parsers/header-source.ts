@@ -1,19 +1,19 @@
 /**
- * `Headers`, or anything else that looks names up in any case. A value that is neither text nor a
- * list of texts counts as absent.
+ * `Headers`, or anything else with case-insensitive look-up. A value that is neither a string nor a
+ * list of strings counts as absent.
  */
 export interface HeaderReader {
   get(name: string): unknown
 }
 
-/** Header values by name in any case, such as Node's `message.headers`. */
+/** Header values by case-insensitive name, such as Node's `message.headers`. */
 export type HeaderRecord = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Headers of a response: those of fetch, or an object of names and values. */
+/** Headers of a response: fetch `Headers`, or an object of names and values. */
 export type HeaderSource = HeaderReader | HeaderRecord
 
 /**
- * The value of a field, several lines joined as RFC 9110 §5.3 says; `undefined` when the field is
+ * Returns the value of a field, with several lines joined as in RFC 9110 §5.3; `undefined` if it is
  * absent.
  */
 export type FieldLookup = (name: string) => string | undefined

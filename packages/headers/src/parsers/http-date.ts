@@ -1,5 +1,5 @@
-// RFC 9110 §5.6.7: senders use the first form, recipients must accept all three. Date.parse reads
-// many more texts, and takes asctime for local time, so it cannot be used.
+// RFC 9110 §5.6.7: senders use the first form, recipients must accept all three. Date.parse accepts
+// many more texts, and reads asctime as local time, so it cannot be used.
 const time = '(?<hour>\\d\\d):(?<minute>\\d\\d):(?<second>\\d\\d)'
 const forms = [
   /** `Sun, 06 Nov 1994 08:49:37 GMT` */
@@ -15,8 +15,8 @@ const forms = [
 const months = 'JanFebMarAprMayJunJulAugSepOctNovDec'
 
 /**
- * Milliseconds since 1970; `undefined` when the text is no HTTP-date or names a day that does not
- * exist.
+ * Returns milliseconds since 1970; `undefined` for a text that is not an HTTP-date, or an
+ * impossible day.
  */
 export function parseHttpDate(text: string, nowMs: number): number | undefined {
   for (const form of forms) {
@@ -39,8 +39,8 @@ function instantOf(groups: Readonly<Record<string, string>>, nowMs: number): num
 }
 
 /**
- * Two digits that seem more than 50 years ahead mean the last such year in the past (RFC 9110
- * §5.6.7).
+ * A two-digit year that seems more than 50 years ahead is the most recent such year in the past
+ * (RFC 9110 §5.6.7).
  */
 function nearYear(twoDigits: number, nowMs: number): number {
   const thisYear = new Date(nowMs).getUTCFullYear()

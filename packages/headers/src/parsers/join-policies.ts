@@ -1,8 +1,8 @@
 import type { ParsedPolicy } from './parsed-rate-limit.ts'
 
 /**
- * Each policy of `RateLimit-Policy` with its state in `RateLimit`, joined by name. If two limiters
- * sent one name, they wrote both fields in the same order, so the first belongs to the first.
+ * Joins each policy in `RateLimit-Policy` with its state in `RateLimit` by name. If two limiters
+ * sent the same name, they wrote both fields in the same order, so the first belongs to the first.
  */
 export function joinByName(
   policies: readonly ParsedPolicy[],
@@ -19,7 +19,7 @@ export function joinByName(
 }
 
 /**
- * Joins the one state of the older dialects with the policy of the same limit, which has the
+ * Joins the single state of the older dialects with the policy that has the same limit and the
  * window.
  */
 export function joinByLimit(

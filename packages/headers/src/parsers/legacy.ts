@@ -5,12 +5,12 @@ import type { ParsedPolicy } from './parsed-rate-limit.ts'
 /** Resets from here on are epochs in milliseconds: as seconds, 10^11 would be the year 5138. */
 const firstEpochMs = 100_000_000_000
 
-/** Of draft-3 to draft-6, then GitHub's spelling, then that of X. */
+/** draft-3 to draft-6, then GitHub's spelling, then X's. */
 const prefixes = ['RateLimit-', 'X-RateLimit-', 'X-Rate-Limit-']
 
 /**
- * `RateLimit-Limit`, `-Remaining` and `-Reset`, with `X-` or without. GitHub names what is limited
- * in `-Resource`.
+ * `RateLimit-Limit`, `-Remaining` and `-Reset`, with or without `X-`. GitHub names the quota in
+ * `-Resource`.
  */
 export function parseLegacy(field: FieldLookup, nowMs: number): ParsedPolicy | undefined {
   for (const prefix of prefixes) {
@@ -22,10 +22,10 @@ export function parseLegacy(field: FieldLookup, nowMs: number): ParsedPolicy | u
 }
 
 /**
- * The numbers of one quota, each ignored alone when it is malformed. The reset is read as a delta
- * (Reddit, fastify), a duration (OpenAI), an epoch with or without a fraction (GitHub, Discord) or
- * an ISO 8601 instant (Atlassian, Anthropic). Of two lines of a field, which come joined by a
- * comma, the stricter one counts. The windows that draft-3 lists behind the limit are left out.
+ * Parses the numbers of one quota; a malformed number is ignored on its own. The reset may be a
+ * delta (Reddit, fastify), a duration (OpenAI), an epoch with or without a fraction (GitHub,
+ * Discord) or an ISO 8601 instant (Atlassian, Anthropic). Of two lines of a field, joined by a
+ * comma, the stricter one counts. The windows that draft-3 lists after the limit are ignored.
  *
  * @param fields the names of the fields, with `*` for `Limit`, `Remaining` and `Reset`
  */
@@ -61,7 +61,7 @@ function parseReset(text: string, nowMs: number): number | undefined {
 const unitMs: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 }
 const durationSyntax = /^(\d{1,9}(\.\d{1,9})?(h|ms?|s))+$/
 
-/** `6m0s`, `1.5s` or `12ms`, as Go writes durations. */
+/** Parses Go durations: `6m0s`, `1.5s` or `12ms`. */
 function durationMs(text: string): number | undefined {
   if (!durationSyntax.test(text)) return undefined
   let ms = 0

@@ -1,8 +1,8 @@
 /**
- * One policy as a response describes it. A field is `undefined` when the response does not tell.
+ * One policy as described in a response. A field is `undefined` if the response does not have it.
  */
 export interface ParsedPolicy {
-  /** Dialects before draft-8 have no names; GitHub and model APIs name what is limited. */
+  /** Dialects before draft-8 have no names; GitHub and model APIs name the quota. */
   readonly name: string | undefined
   /** Units per window. */
   readonly limit?: number | undefined
@@ -12,13 +12,13 @@ export interface ParsedPolicy {
   readonly resetMs?: number | undefined
   /** Length of the window in milliseconds. */
   readonly windowMs?: number | undefined
-  /** The unit that is counted; the draft's default is `requests`. */
+  /** The unit counted; the draft's default is `requests`. */
   readonly unit?: string | undefined
   /** Partition key. */
   readonly pk?: Uint8Array | undefined
   /** Units that this request took. */
   readonly cost?: number | undefined
-  /** Dimensions such as `user_id`. True: a quota for each value. A text: for this value alone. */
+  /** Dimensions such as `user_id`. True: a quota per value. A string: only for this value. */
   readonly partition?: Readonly<Record<string, unknown>> | undefined
 }
 

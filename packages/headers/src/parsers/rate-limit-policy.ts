@@ -9,9 +9,9 @@ import {
 } from './structured-text.ts'
 
 /**
- * `RateLimit-Policy` of any draft: items that are Strings are draft-8 to draft-11, and have a name;
- * Integers are draft-4 to draft-7, and have none. A malformed item is ignored, and so is a field
- * that is no List.
+ * Parses `RateLimit-Policy` of any draft: String items are from draft-8 to draft-11 and have a
+ * name; Integer items are from draft-4 to draft-7 and have none. Malformed items are ignored, and
+ * so is a field that is not a List.
  */
 export function parseRateLimitPolicy(text: string | undefined): ParsedPolicy[] {
   return listItems(text).flatMap(policyOf)
@@ -22,7 +22,7 @@ function policyOf({ value, parameters }: FieldItem): ParsedPolicy[] {
   if (!isOptionalInteger(window, 1)) return []
   const windowMs = window === undefined ? undefined : window * 1000
   if (typeof value === 'string') return namedPolicy(value, windowMs, parameters)
-  // In the older drafts the window is required.
+  // The older drafts require the window.
   return isInteger(value, 0) && windowMs !== undefined
     ? [{ name: undefined, limit: value, windowMs }]
     : []

@@ -9,8 +9,9 @@ import {
 } from './structured-text.ts'
 
 /**
- * `RateLimit` of draft-8 to draft-11, and of the draft after them, which calls `r` and `t` `a` and
- * `w`, and adds the cost `c`. A malformed item is ignored, and so is a field that is no List.
+ * Parses `RateLimit` of draft-8 to draft-11, and of the next draft, which renames `r` and `t` to
+ * `a` and `w`, and adds the cost `c`. Malformed items are ignored, and so is a field that is not a
+ * List.
  */
 export function parseRateLimit(text: string | undefined): ParsedPolicy[] {
   return listItems(text).flatMap(stateOf)
@@ -36,8 +37,8 @@ function stateOf({ value: name, parameters }: FieldItem): ParsedPolicy[] {
 }
 
 /**
- * `RateLimit-Partition` of the draft after draft-11: the dimensions by which each policy counts
- * apart, by the names of policies.
+ * Parses `RateLimit-Partition` of the draft after draft-11: the dimensions by which each policy
+ * counts separately, by policy name.
  */
 export function parsePartitions(text: string | undefined): Map<string, ParsedPolicy['partition']> {
   return new Map(

@@ -5,16 +5,16 @@ import { msUntil, secondsOrEpochMs } from './ms-until.ts'
 const secondsSyntax = /^\d+(\.\d+)?$/
 
 /**
- * Two lines of a field come joined by a comma; the one within a date is followed by a day and a
+ * Two lines of a field are joined by a comma; the comma within a date is followed by a day and a
  * month.
  */
 const betweenLines = /,(?!\s*\d\d[ -][A-Z])/
 
 /**
- * Retry-After as milliseconds from `nowMs`, never negative: seconds, or an HTTP-date. Two lines, as
- * two limiters may send them, mean the longer wait. Seconds since 1970 are an instant, sent by
- * mistake. A fraction is no delay-seconds (RFC 9110 §10.2.3), but a client that ignores it comes
- * too early. Anything else is ignored: signs and units.
+ * Parses Retry-After to milliseconds from `nowMs`, never negative: seconds, or an HTTP-date. Two
+ * lines, as from two limiters, mean the longer wait. Seconds since 1970 are an instant sent by
+ * mistake. Fractions are not valid (RFC 9110 §10.2.3), but a client that ignored them would come
+ * too early. Anything else, such as signs and units, is ignored.
  */
 export function parseRetryAfter(text: string | undefined, nowMs: number): number | undefined {
   let longestMs: number | undefined
@@ -26,8 +26,8 @@ export function parseRetryAfter(text: string | undefined, nowMs: number): number
 }
 
 /**
- * The wait that a response tells. Azure adds the same wait in milliseconds, and sends 0 or −1 when
- * it knows none. If the two differ by a second or more, the longer one counts.
+ * Returns the wait in a response. Azure adds the same wait in milliseconds, and sends 0 or −1 if
+ * there is none. If the two differ by a second or more, the longer one counts.
  */
 export function parseWait(field: FieldLookup, nowMs: number): number | undefined {
   const waitMs = parseRetryAfter(field('Retry-After'), nowMs)

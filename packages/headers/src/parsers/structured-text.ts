@@ -1,17 +1,15 @@
 import { parseDictionary, parseList } from 'structured-headers'
 import { maxInteger } from '../values/policy-state.ts'
 
-/**
- * A member of a list. Its types are the sender's choice: every reader checks the types it takes.
- */
+/** A member of a list. The sender chooses its types, so every reader checks them. */
 export interface FieldItem {
   readonly value: unknown
   readonly parameters: ReadonlyMap<string, unknown>
 }
 
 /**
- * The members of a List (RFC 9651 §4.2.1); none without a text, or when it is not a List, since one
- * error spoils the whole field.
+ * Returns the members of a List (RFC 9651 §4.2.1); none without a text, or if it is not a List,
+ * since one error invalidates the whole field.
  */
 export function listItems(text = ''): FieldItem[] {
   const members = parsed(() => parseList(text)) ?? []
@@ -24,8 +22,8 @@ export function listItems(text = ''): FieldItem[] {
 }
 
 /**
- * The values of a Dictionary by key, without their parameters; `undefined` when the text is not a
- * Dictionary.
+ * Returns the values of a Dictionary by key, without their parameters; `undefined` if the text is
+ * not a Dictionary.
  */
 export function dictionaryValues(text: string): ReadonlyMap<string, unknown> | undefined {
   const dictionary = parsed(() => parseDictionary(text))
@@ -36,8 +34,8 @@ export function dictionaryValues(text: string): ReadonlyMap<string, unknown> | u
 }
 
 /**
- * Returns whether a bare item is an Integer of at least `min`. A Decimal without a fraction cannot
- * be told from one.
+ * Returns whether a bare item is an Integer of at least `min`. A Decimal without a fraction looks
+ * the same.
  */
 export function isInteger(value: unknown, min: number): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= min && value <= maxInteger

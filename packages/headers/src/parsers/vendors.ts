@@ -15,7 +15,7 @@ const quotas = [
   ['output-tokens', 'Anthropic-RateLimit-Output-Tokens-*'],
 ] as const
 
-/** Azure sends −1 for a number that it does not know, and 0 for such a reset. */
+/** Azure sends −1 for an unknown number, and 0 for an unknown reset. */
 export function parseVendors(field: FieldLookup, nowMs: number): ParsedPolicy[] {
   return quotas.flatMap(([name, fields]) => {
     const { limit, remaining, resetMs } = quotaOf(field, fields, nowMs)

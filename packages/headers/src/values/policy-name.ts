@@ -1,6 +1,6 @@
 /**
- * `illegal`: no header can carry it, so configuration must refuse it. `unusual`: legal, and worth
- * one warning, since it is not also a structured token and a tidy metric label.
+ * `illegal`: no header can contain it, so configuration must reject it. `unusual`: legal, but worth
+ * a warning, since it is not also a structured token and a tidy metric label.
  */
 export type PolicyNameProblem = 'illegal' | 'unusual'
 
@@ -8,7 +8,7 @@ const printableAscii = /^[\x20-\x7e]+$/
 const recommended = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/
 
 /**
- * Returns the problem of a policy's name; `undefined` when there is none. A later draft may turn
+ * Returns the problem with a policy's name; `undefined` if there is none. A later draft may turn
  * names into tokens.
  */
 export function policyNameProblem(name: string): PolicyNameProblem | undefined {

@@ -1,24 +1,23 @@
 /**
- * The state of one policy for one request, as headers tell it: plain values from any limiter.
+ * The state of one policy for one request, for headers: plain values from any limiter.
  *
- * Any number is safe: a value that no header can carry is clamped or left out.
+ * Any number is safe: a value that no header can contain is clamped or omitted.
  */
 export interface PolicyState {
   /**
-   * Printable ASCII, not empty; see `policyNameProblem`. Configuration refuses other names. A state
-   * with another name is left out of the fields that carry names, since altering it would invent a
-   * policy.
+   * Printable ASCII, not empty; see `policyNameProblem`. Configuration rejects other names. A state
+   * with another name is omitted from fields with names, since altering it would invent a policy.
    */
   readonly name: string
   /**
-   * Units per window. `Infinity`, or more than 15 digits: unlimited, not shown. 0 (or less): blocks
+   * Units per window. `Infinity`, or more than 15 digits: unlimited, not shown. 0 (or less) blocks
    * everything.
    */
   readonly limit: number
   /** Length of the window in milliseconds; none for concurrency and for lifetime quotas. */
   readonly windowMs?: number | undefined
   /**
-   * Units left after this request; unknown when `undefined` or NaN, and then only the policy is
+   * Units left after this request. If `undefined` or NaN, they are unknown, and only the policy is
    * shown.
    */
   readonly remaining?: number | undefined
@@ -28,7 +27,7 @@ export interface PolicyState {
    */
   readonly resetMs?: number | undefined
   /**
-   * Milliseconds until this cost would pass, read only when denied. `Infinity`: never. `undefined`:
+   * Milliseconds until this cost would pass, read only if denied. `Infinity`: never. `undefined`:
    * unknown.
    */
   readonly retryAfterMs?: number | undefined
@@ -36,14 +35,14 @@ export interface PolicyState {
   readonly denied?: boolean | undefined
   /** Units that this request asked for. @default 1 */
   readonly cost?: number | undefined
-  /** Never listed, named or counted; only its Retry-After shows. @default false */
+  /** Never listed, named or counted; only its Retry-After is sent. @default false */
   readonly hidden?: boolean | undefined
-  /** The unit that is counted, a name of the draft's registry. @default 'requests' */
+  /** The unit counted, a name from the draft's registry. @default 'requests' */
   readonly unit?: string | undefined
-  /** Partition key, which clients see: never the key itself, nor a plain digest of it. */
+  /** Partition key, visible to clients: never the key itself, nor a plain hash of it. */
   readonly pk?: Uint8Array | undefined
   /**
-   * Key of one parameter without a value on the policy's item, with a vendor prefix, such as
+   * Key of a parameter without a value on the policy's item, with a vendor prefix, such as
    * `acme-shadow`.
    */
   readonly vendor?: string | undefined
@@ -58,21 +57,21 @@ function isViolated(state: PolicyState, rejected: boolean): boolean {
   return rejected && state.denied === true
 }
 
-/** The limit that headers show; `undefined` when the policy is hidden or unlimited. */
+/** Returns the limit that headers show; `undefined` if the policy is hidden or unlimited. */
 export function shownLimit(state: PolicyState): number | undefined {
   if (state.hidden === true) return undefined
   const limit = Math.max(0, Math.floor(state.limit))
   return limit <= maxInteger ? limit : undefined
 }
 
-/** The units left that headers show, from 0 to `limit`; `undefined` when they are unknown. */
+/** Returns the units left that headers show, from 0 to `limit`; `undefined` if unknown. */
 export function shownRemaining(state: PolicyState, limit: number): number | undefined {
   const { remaining } = state
   if (remaining === undefined || Number.isNaN(remaining)) return undefined
   return Math.min(Math.max(0, Math.floor(remaining)), limit)
 }
 
-/** Returns whether a policy counts requests. The dialects before draft-8 know no other unit. */
+/** Returns whether a policy counts requests. Dialects before draft-8 have no other unit. */
 export function countsRequests(state: PolicyState): boolean {
   return state.unit === undefined || state.unit === 'requests'
 }
@@ -81,9 +80,9 @@ export function countsRequests(state: PolicyState): boolean {
 export const maxInteger = 999_999_999_999_999
 
 /**
- * Milliseconds as whole seconds, rounded up and at least 1: a 0 is legal in most fields, but
- * clients that pace themselves divide by it. `undefined` when there is none, or more than a field
- * can carry.
+ * Converts milliseconds to whole seconds, rounded up and at least 1: a 0 is legal in most fields,
+ * but clients that pace themselves divide by it. `undefined` if there is none, or too large for a
+ * field.
  */
 export function wholeSeconds(durationMs: number | undefined): number | undefined {
   if (durationMs === undefined) return undefined
@@ -93,18 +92,17 @@ export function wholeSeconds(durationMs: number | undefined): number | undefined
 
 /**
  * 20 days. Node's timers overflow at 2^31 ms (24.8 days) and then fire at once; axios-retry adds up
- * to 20% before it sets one.
+ * to 20% to the wait.
  */
 const maxRetryAfterMs = 1_728_000_000
 
 /**
- * The value of Retry-After: one whole number of seconds from 1 to 1,728,000. Zero, fractions, dates
- * and longer delays each make some client retry at once.
+ * Returns the value of Retry-After: whole seconds from 1 to 1,728,000. Zero, fractions, dates and
+ * longer delays each make some client retry at once.
  *
- * @param jitterMs only ever adds: resets synchronise clients, which add no jitter of their own to a
- * delay they get
- * @returns undefined when the wait is unknown, or `Infinity`: a header then would promise what
- * cannot be
+ * @param jitterMs is only ever added: resets synchronise clients, which add no jitter to a delay
+ * from a server
+ * @returns `undefined` if the wait is unknown or `Infinity`: a header would make a false promise
  * @see core/src/engine/outcome.ts and core/src/model/decision.ts, which compute the wait, and
  * http/src/responses/response-fields.ts, which computes the jitter
  */
@@ -140,9 +138,9 @@ function policyWaitMs(state: PolicyState): number | undefined {
 }
 
 /**
- * Returns the ms that every reset field is made from. The reset of a violated policy equals its
- * Retry-After without jitter, so that a client may follow either. A policy without a reset
- * (concurrency) gets none: its retry is only a hint.
+ * Returns the time (ms) from which every reset field is computed. The reset of a violated policy
+ * equals its Retry-After without jitter, so that a client may follow either. A policy without a
+ * reset (concurrency) gets none: its retry is only a hint.
  */
 export function effectiveResetMs(state: PolicyState, rejected: boolean): number | undefined {
   if (isBlocked(state) || state.resetMs === undefined) return undefined
@@ -151,7 +149,7 @@ export function effectiveResetMs(state: PolicyState, rejected: boolean): number 
   return Math.min(waitMs, maxRetryAfterMs)
 }
 
-/** The one policy that the dialects before draft-8 have room for. */
+/** The single policy that dialects before draft-8 can show. */
 export interface BindingPolicy {
   readonly name: string
   readonly state: PolicyState
@@ -159,18 +157,18 @@ export interface BindingPolicy {
   readonly remaining: number
   readonly resetMs: number | undefined
   readonly violated: boolean
-  /** The wait (ms) of the request; only when violated, `Infinity` when no wait helps. */
+  /** The wait (ms) of the request, only if violated; `Infinity` if no wait helps. */
   readonly waitMs: number | undefined
-  /** Number of further requests of this cost that it would let pass. */
+  /** Number of further requests of this cost that would pass. */
   readonly passes: number
 }
 
 /**
- * Returns the visible policy that will stop the client. Of policies that deny, it is the one with
- * the longest wait. Else it is the one that lets the fewest requests of this cost pass, then the
- * one that resets last, then the first.
+ * Returns the visible policy that will stop the client first. Of policies that deny, it is the one
+ * with the longest wait. Otherwise it is the one that lets the fewest requests of this cost pass,
+ * then the one that resets last, then the first.
  *
- * `undefined` if there is none, or if the policies that deny count another unit than requests:
+ * `undefined` if there is none, or if the policies that deny count a unit other than requests:
  * numbers of a policy that lets the request pass would contradict the refusal.
  */
 export function bindingPolicy(
@@ -206,12 +204,12 @@ function candidateOf(state: PolicyState, rejected: boolean): BindingPolicy | und
   }
 }
 
-/** Returns whether a policy is shown to clients, in another unit than requests. */
+/** Returns whether a policy is shown to clients in a unit other than requests. */
 function isShownByUnit(state: PolicyState): boolean {
   return state.hidden !== true && !countsRequests(state)
 }
 
-/** A request of cost 0 is compared as one of cost 1: any number of them would fit. */
+/** A request of cost 0 is compared as if it cost 1: any number of them would fit. */
 function chargedCost({ cost }: PolicyState): number {
   return cost !== undefined && cost >= 1 ? cost : 1
 }

@@ -1,10 +1,10 @@
-// Serialisers of RFC 9651 §4.1. They answer undefined if serialisation fails by the RFC. So no byte
+// Serialisers of RFC 9651 §4.1. They return undefined if serialisation fails by the RFC. So no byte
 // outside printable ASCII, and no line break, can reach a header.
 
 const quote = 0x22
 const backslash = 0x5c
 
-/** An sf-string; `undefined` when the text is empty or not printable ASCII. */
+/** An sf-string; `undefined` if the text is empty or not printable ASCII. */
 export function serialiseString(text: string): string | undefined {
   if (text === '') return undefined
   let needsEscape = false

@@ -11,19 +11,17 @@ import {
 
 /** Options of `openTelemetry`. */
 export interface OpenTelemetryOptions {
-  /**
-   * The meter that the metrics are made with: `metrics.getMeter('my-api')` of @opentelemetry/api.
-   */
+  /** The meter to create the metrics with: `metrics.getMeter('my-api')` of @opentelemetry/api. */
   meter: Meter
 }
 
-/** By the meter that reads them: the same metrics twice are fine, and are read once. */
+/** Metrics by meter: adding the same metrics twice is fine, and has no effect. */
 const metered = new WeakMap<Meter, Pick<Metrics, 'read' | 'tap'>>()
 
 /**
- * Has a meter of OpenTelemetry read the metrics. Counters and gauges are read when they are
- * exported; histograms are fed as things happen.
- * @throws SluiceError if the meter is none, or reads other metrics already
+ * Exports the metrics through an OpenTelemetry meter. Counters and gauges are read at export;
+ * histograms are fed as values occur.
+ * @throws SluiceError if it is not a meter, or already exports other metrics
  */
 export function openTelemetry(
   metrics: Pick<Metrics, 'read' | 'tap'>,
@@ -39,7 +37,7 @@ export function openTelemetry(
   if (known) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
-      'meter: it reads other metrics already; call openTelemetry() once for each meter',
+      'meter: it already exports other metrics; call openTelemetry() once per meter',
     )
   }
   metered.set(meter, metrics)

@@ -7,19 +7,19 @@ export interface TracesOptions {
   trace: Pick<TraceAPI, 'getActiveSpan' | 'getTracer'>
 }
 
-/** An observer that tells traces what limiters decide. */
+/** An observer that adds decisions to traces. */
 export interface Traces {
   onDecision(event: DecisionEvent): void
   onStoreCall(call: StoreCall): void
 }
 
 /**
- * Adds what was decided to the active span, as attributes and one event; each call to the store is
- * a span. Identities are not in it. Without an SDK of OpenTelemetry, nothing happens.
+ * Adds decisions to the active span, as attributes and one event; each call to the store is a span.
+ * Identities are not included. Without an OpenTelemetry SDK, nothing happens.
  * @example
  * import { trace } from '@opentelemetry/api'
  * app.use(rateLimit({ limit: 100, window: '1m', observers: [traces({ trace })] }))
- * @throws SluiceError if `trace` is not that of @opentelemetry/api
+ * @throws SluiceError if `trace` is not from @opentelemetry/api
  */
 export function traces(options: TracesOptions): Traces {
   knownFields(options, 'traces', ['trace'])
@@ -38,11 +38,10 @@ export function traces(options: TracesOptions): Traces {
     onStoreCall({ requests, checks, startedAt, durationMs, failed }) {
       const tracer = trace.getTracer('@sluice/metrics')
       const attributes = { 'sluice.requests': requests, 'sluice.checks': checks }
-      // A call carries checks of many requests: the span that happens to be active is not its
-      // parent.
+      // A call contains checks of many requests: the active span is not its parent.
       const options = { startTime: startedAt, attributes, root: true }
       const span = tracer.startSpan('sluice.store.call', options)
-      // 2: an error, as OpenTelemetry numbers it. Its constants would be an import at run time.
+      // 2 is OpenTelemetry's code for an error. Its constants would be a run-time import.
       if (failed) span.setStatus({ code: 2 })
       span.end(startedAt + durationMs)
     },

@@ -4,7 +4,7 @@ import { type InstrumentName, instrumentNames, instruments } from '../instrument
 import { cumulated } from '../metrics-page.ts'
 import type { Family, Sample } from '../series.ts'
 
-/** The part that is used of a registry of prom-client 15 or @prometheus-io/client. */
+/** The part of a registry of prom-client 15 or @prometheus-io/client that Sluice uses. */
 export interface PrometheusRegistry {
   getSingleMetric(name: string): unknown
   registerMetric(metric: never): void
@@ -12,19 +12,19 @@ export interface PrometheusRegistry {
 
 /** Options of `prometheus`. */
 export interface PrometheusOptions {
-  /** The registry that your application shows already, such as `register` of prom-client. */
+  /** The registry that your application already exposes, such as prom-client's `register`. */
   registry: PrometheusRegistry
 }
 
-/** By the registry that they stand in: the same metrics twice are fine. */
+/** Metrics by registry: adding the same metrics twice is fine. */
 const registered = new WeakMap<PrometheusRegistry, Pick<Metrics, 'read'>>()
 
 /**
- * Adds the metrics to a registry. They are read when the registry is.
+ * Adds the metrics to a registry. They are read when the registry is read.
  * @example
  * import { register } from 'prom-client'
  * prometheus(metrics, { registry: register })
- * @throws SluiceError if the registry is none, or has metrics of these names from elsewhere
+ * @throws SluiceError if it is not a registry, or has other metrics with these names
  */
 export function prometheus(metrics: Pick<Metrics, 'read'>, options: PrometheusOptions): void {
   knownFields(options, 'prometheus', ['registry'])
@@ -41,7 +41,7 @@ export function prometheus(metrics: Pick<Metrics, 'read'>, options: PrometheusOp
     if (registered.get(registry) === metrics) return
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
-      `registry: it has a metric ${taken} already, from other metrics; call prometheus() once for each registry`,
+      `registry: it already has a metric ${taken}, from other metrics; call prometheus() once per registry`,
     )
   }
   registered.set(registry, metrics)
@@ -58,7 +58,7 @@ function isRegistry(registry: unknown): registry is PrometheusRegistry {
   )
 }
 
-/** The metrics of one scrape: a registry asks its metrics one after the other in one tick. */
+/** The metrics of one scrape: a registry reads all its metrics in one tick. */
 function readOnce(metrics: Pick<Metrics, 'read'>): () => Promise<readonly Family[]> {
   let reading: Promise<readonly Family[]> | undefined
   return () => {
@@ -69,14 +69,14 @@ function readOnce(metrics: Pick<Metrics, 'read'>): () => Promise<readonly Family
   }
 }
 
-/** Makes a metric as registries know it: they ask for its values, and write them. */
+/** Creates a metric in the form that registries expect: they read its values and format them. */
 function readMetric(name: InstrumentName, read: () => Promise<readonly Family[]>) {
   const { help, kind: type, labels: names, buckets: bounds = [], ...instrument } = instruments[name]
   const aggregator = instrument.aggregator ?? (type === 'gauge' ? 'max' : 'sum')
 
   function valuesOf({ labels: texts, value, buckets }: Sample) {
     const labels = Object.fromEntries(names.map((label, index) => [label, texts[index] ?? '']))
-    // Without a name of its own it gets that of the metric, with the end that the format wants.
+    // Without its own name it gets the metric's, with the suffix that the format requires.
     if (!buckets) return [{ value, labels, exemplar: undefined }]
     const part = (of: string, count: number, own: Readonly<Record<string, string>>) => {
       return { value: count, labels: own, metricName: `${name}_${of}`, exemplar: undefined }
@@ -87,14 +87,14 @@ function readMetric(name: InstrumentName, read: () => Promise<readonly Family[]>
   }
 
   return {
-    // A registry that shows OpenMetrics takes the end off the name of a counter.
+    // A registry in OpenMetrics mode removes the suffix of a counter's name.
     ...{ name: String(name), help, type, aggregator },
     async get() {
       const family = (await read()).find((each) => each.name === name)
       const values = (family?.samples ?? []).flatMap(valuesOf)
       return { name: this.name, help, type, aggregator, values }
     },
-    /** Does nothing: a counter that only grows is what Prometheus expects. */
+    /** Does nothing: Prometheus expects counters that only grow. */
     reset: () => undefined,
   }
 }

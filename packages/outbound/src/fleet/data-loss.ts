@@ -5,33 +5,32 @@ import { FleetFlag } from './flag.ts'
 import type { RecoveryWait } from './recovery-wait.ts'
 
 /**
- * Life (ms) of the flag. Once a year it expires, and the fleet waits although the store has lost
- * nothing.
+ * Lifetime (ms) of the flag. Once a year it expires, and the fleet waits although nothing was lost.
  */
 const flagMs = 365 * 86_400_000
 
 const pollMs = 250
 
-/** Time (ms) by which the mark of a waiting process outlives its wait for the flag. */
+/** Time (ms) for which a waiting process's mark outlives its wait for the flag. */
 const markMs = 3_600_000
 
 /**
- * Detects that the store has lost the fleet's data. The fleet keeps a flag in the store, and each
- * permit reads it in the same atomic step. A process that misses the flag permits nothing for a
+ * Detects that the store has lost the fleet's data. The fleet keeps a flag in the store, which
+ * every permit reads in the same atomic step. A process that finds no flag permits nothing for a
  * while, and reports its own calls to the store. Then it sets the flag again, unless its own mark
- * is gone too: then the store has lost its data once more.
+ * is gone too: then the store has lost its data again.
  */
 export class DataLossWatch {
-  /** Tells that the store has the data of the fleet. A permit reads it. */
+  /** Indicates that the store has the fleet's data. Every permit reads it. */
   readonly flag: FleetFlag
-  /** Set for as long as this process waits to set the flag. */
+  /** Set while this process waits to set the flag. */
   readonly #mark: FleetFlag
   readonly #recovery: RecoveryWait
   readonly #reportAgain: () => Promise<boolean>
   #isRestoring = false
   #isClosed = false
 
-  /** @param reportAgain reports this process' own calls to the store; false if that failed */
+  /** @param reportAgain reports this process's own calls to the store; false if that failed */
   constructor(
     { name, store }: { readonly name: string; readonly store: Store },
     recovery: RecoveryWait,
@@ -73,7 +72,7 @@ export class DataLossWatch {
     await this.#mark.clear()
   }
 
-  /** Waits for the recovery. False if the store fails, or loses its data once more. */
+  /** Waits for the recovery. False if the store fails, or loses its data again. */
   async #isRestored(): Promise<boolean> {
     const { restMs } = this.#recovery
     const waitMs = Number.isFinite(restMs) ? restMs : 0
@@ -87,8 +86,8 @@ export class DataLossWatch {
       const markedMs = await this.#mark.leftMs()
       if (knownMs === undefined || markedMs === undefined) continue
       if (markedMs === 0) {
-        // The reports of other processes are lost too. A flag that is set may be an old one of this
-        // process that came late.
+        // The reports of other processes are lost too. A flag that is set may be this process's own
+        // old flag, which arrived late.
         this.#recovery.dataLost()
         if (await this.flag.clear()) return false
       } else if (knownMs > 0) return true

@@ -8,10 +8,10 @@ import {
   type Store,
 } from '@sluice/core'
 
-/** The fleet counts against one key, so that all that concerns one call is decided in one step. */
+/** The fleet's single key, so that everything about a call is decided in one step. */
 export const fleetKey = 'outbound'
 
-/** A limiter that only the store decides about: a guess could exceed its quotas. */
+/** A limiter without local fallbacks: a guess could exceed the quotas. */
 export function fleetLimiter(options: LimiterOptions): CheckLimiter {
   return createCheckLimiter({ ...options, failureMode: 'closed', deadlineMs: 1_000 })
 }
@@ -19,15 +19,15 @@ export function fleetLimiter(options: LimiterOptions): CheckLimiter {
 interface FlagOptions {
   readonly name: string
   readonly store: Store
-  /** The key of a flag that each process has one of. @default that of the fleet */
+  /** The key, for a flag per process. @default the fleet's key */
   readonly key?: string
-  /** Learns from calls of the flag whether the store is there. */
+  /** Tracks from the flag's calls whether the store is available. */
   readonly recovery?: { storeAnswered(): void; storeFailed(): void }
 }
 
 /**
- * A flag that the whole fleet sees, for a time that the store keeps. It outlives the process that
- * set it. A block by hand, which nobody is blocked by.
+ * A flag that the whole fleet sees, for a time measured by the store. It outlives the process that
+ * set it. It is stored as a manual block, which blocks nobody.
  */
 export class FleetFlag {
   readonly #limiter: CheckLimiter
@@ -65,12 +65,12 @@ export class FleetFlag {
     )
   }
 
-  /** Sets it anew. @returns false when the store fails */
+  /** Sets it again. @returns false if the store fails */
   set(forMs: number): Promise<boolean> {
     return this.#isDone(this.#limiter.block(this.#key, `${Math.max(1, Math.ceil(forMs))}ms`))
   }
 
-  /** Takes it away. @returns false when the store fails */
+  /** Clears it. @returns false if the store fails */
   clear(): Promise<boolean> {
     return this.#isDone(this.#limiter.reset(this.#key))
   }
@@ -82,7 +82,7 @@ export class FleetFlag {
     )
   }
 
-  /** Notes whether the store has answered. */
+  /** Records whether the store has answered. */
   #noted<T>(answer: T | undefined): T | undefined {
     if (answer === undefined) this.#recovery?.storeFailed()
     else this.#recovery?.storeAnswered()

@@ -11,16 +11,16 @@ const recheckMs = 500
 const toleratedMs = 50
 
 /**
- * Pauses the fleet by a flag in the store. The flag outlives the process that got the third party's
- * answer.
+ * Pauses the fleet with a flag in the store. The flag outlives the process that received the third
+ * party's answer.
  */
 export class Pause {
-  /** Set while any process has to pause. A permit is denied by it. */
+  /** Set while the processes must pause. It denies permits. */
   readonly flag: FleetFlag
   /** End of the pause, by a clock that never steps. */
   #endsAt = 0
   #timer: NodeJS.Timeout | undefined
-  /** The report to the store that is under way. */
+  /** The current report to the store. */
   #report: Promise<void> | undefined
   #isClosed = false
 
@@ -40,14 +40,14 @@ export class Pause {
     this.#tell()
   }
 
-  /** Stops, as soon as the store has the pause. The pause continues without this process. */
+  /** Stops once the store has the pause. The pause continues without this process. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)
     await this.#report
   }
 
-  /** Tells the store of the pause while it lasts. */
+  /** Reports the pause to the store while it lasts. */
   #tell(): void {
     if (this.leftMs > 0) {
       this.#report ??= this.#setFlag().finally(() => {
@@ -60,9 +60,8 @@ export class Pause {
   }
 
   /**
-   * Sets the flag unless it lasts long enough already. Reads it again afterwards, since another
-   * process may have set a shorter one at the same time. A store that is away gets it when it is
-   * back.
+   * Sets the flag unless it already lasts long enough. Reads it again afterwards, since another
+   * process may have set a shorter one at the same time. An unavailable store receives it later.
    */
   async #setFlag(): Promise<void> {
     for (let tries = 1; tries <= 3; tries += 1) {

@@ -8,22 +8,22 @@ export interface Quota {
 }
 
 /**
- * Time (ms) by which the units of a call outlive a window if its process is silent: the call may
- * still arrive, or be reported.
+ * Time (ms) for which a call's units outlive a window if its process is silent: the call may still
+ * arrive, or be reported.
  */
 export const graceMs = 30_000
 
 /**
- * The units of one quota. Units of calls under way are renewed, and given back at the end. Units of
- * calls that are over expire after a window. Their sum never exceeds the limit.
+ * The units of one quota. Units of calls in flight are renewed, and given back at the end. Units of
+ * finished calls expire after a window. Their sum never exceeds the limit.
  */
 export class QuotaUnits {
-  /** Units of this process' calls that are over. */
+  /** Units of this process's finished calls. */
   readonly recent: RecentUnits
   readonly #quota: Quota
   readonly #underWay: Policy
   readonly #over: Policy
-  /** Units of calls that are over, as last seen. */
+  /** Units of finished calls, as last seen. */
   #overUnits = 0
 
   constructor(quota: Quota, underWay: Policy, over: Policy) {
@@ -34,8 +34,8 @@ export class QuotaUnits {
   }
 
   /**
-   * Returns checks that take units beside those of calls that are over, and read the latter in the
-   * same step.
+   * Returns checks that take units in addition to those of finished calls, and read the latter in
+   * the same step.
    */
   takeChecks(cost: number): readonly Check[] {
     const limit = Math.max(0, this.#quota.limit - this.#overUnits)

@@ -13,7 +13,7 @@ import type { Pause } from './pause.ts'
 import { graceMs, type Quota, QuotaUnits, quotaPolicies } from './quota-units.ts'
 import { RecoveryWait } from './recovery-wait.ts'
 
-/** The options of an outbound that its whole fleet shares. */
+/** The outbound options that a whole fleet shares. */
 export interface FleetSetup {
   readonly name: string
   readonly limits: readonly Quota[]
@@ -25,23 +25,23 @@ export interface FleetSetup {
 /** The units of one call. */
 export interface CallLease {
   readonly cost: number
-  /** Decision whose leases the call holds. */
+  /** The decision whose leases the call holds. */
   decision: Decision
   /** True while the leases are being renewed. */
   isRenewing: boolean
 }
 
 /**
- * Renewals of the units of calls under way in a window. A store that has lost its data must learn
- * of them within the window.
+ * Renewals per window of units for calls in flight. A store that has lost its data must learn about
+ * them within the window.
  */
 const renewalsPerWindow = 4
 const maxRenewalMs = 3_000
 
-/** Time (ms) since the ask after which a delayed process may soon lose its units. */
+/** Time (ms) since the request after which a delayed process may soon lose its units. */
 const lateMs = graceMs / 3
 
-/** Delay (ms) before a store that does not decide is asked again, and the longest in a pause. */
+/** Delay (ms) before a failing store is called again, and maximum delay in a pause. */
 const awayRetryMs = 250
 const maxRetryMs = 1_000
 
@@ -86,7 +86,7 @@ export class FleetQuotas {
     })
   }
 
-  /** Takes the units of a call, or tells in how many ms it makes sense to ask again. */
+  /** Takes the units of a call, or returns the ms after which to try again. */
   async ask(cost: number): Promise<{ readonly grant: CallLease } | { readonly retryMs: number }> {
     const pauseMs = this.#pause.leftMs
     if (pauseMs > 0) return { retryMs: Math.min(pauseMs, maxRetryMs) }
@@ -106,7 +106,7 @@ export class FleetQuotas {
     if (!decision.allowed) {
       const pausedMs = this.#pause.flag.leftMsBy(decision)
       if (pausedMs > 0) return { retryMs: Math.min(pausedMs, maxRetryMs) }
-      // There is more room than assumed: ask again at once.
+      // There is more room than assumed: try again at once.
       return { retryMs: rooms.includes('more') ? 0 : this.#retryMs }
     }
     const recoveryMs = this.#recovery.restMs
@@ -128,7 +128,7 @@ export class FleetQuotas {
     await this.#limiter.release(lease.decision)
   }
 
-  /** Notes that the third party has counted a call. The units last one window from now. */
+  /** Records that the third party has counted a call. The units last one window from now. */
   answered(lease: CallLease): void {
     for (const { recent } of this.#quotas) recent.add(lease.cost)
     const report = this.#report(lease).finally(() => this.#reports.delete(report))
@@ -137,8 +137,8 @@ export class FleetQuotas {
   }
 
   /**
-   * Waits until the store knows of the answers that have come, for a second at most. Calls under
-   * way keep their units.
+   * Waits, for at most a second, until the store knows the answers so far. Calls in flight keep
+   * their units.
    */
   async close(): Promise<void> {
     this.#isClosed = true
@@ -147,7 +147,7 @@ export class FleetQuotas {
   }
 
   /**
-   * Delay (ms) before the next ask. It is short, since no process alone knows when units are free.
+   * Delay (ms) before the next try. It is short, since no process alone knows when units are free.
    */
   get #retryMs(): number {
     const evenMs = this.#minWindowMs / 50
@@ -176,7 +176,7 @@ export class FleetQuotas {
       const isKept = (await renew()) || (await renew())
       if (isKept) this.#recovery.storeAnswered()
       if (isKept || !this.#underWay.has(lease)) return
-      // The leases are gone, or the store fails. New leases last as long, and a lease too many is
+      // The leases are gone, or the store fails. New leases last as long, and an extra lease is
       // safe.
       this.#recovery.storeFailed()
       const decision = await this.#charge((quota) => quota.underWayCheck(lease.cost))
@@ -194,8 +194,7 @@ export class FleetQuotas {
   }
 
   /**
-   * Reports that a call is over. Until the store knows it, the units count as those of a call under
-   * way.
+   * Reports that a call is over. Until the store knows it, its units count as for a call in flight.
    */
   async #report(lease: CallLease): Promise<void> {
     const endsAt = performance.now() + this.#maxWindowMs + graceMs
@@ -207,10 +206,7 @@ export class FleetQuotas {
     await this.#limiter.release(lease.decision)
   }
 
-  /**
-   * Reports the calls that are over to a store that has lost its data. Renewals report those under
-   * way.
-   */
+  /** Reports finished calls to a store that has lost its data. Renewals report calls in flight. */
   async #reportAgain(): Promise<boolean> {
     if (!this.#hasRecent) return true
     return !!(await this.#charge((quota) => quota.overCheck(quota.recent.sum)))
@@ -220,7 +216,7 @@ export class FleetQuotas {
     return this.#quotas.some(({ recent }) => recent.sum > 0)
   }
 
-  /** Takes units without asking; `undefined` when the store did not. */
+  /** Takes units unconditionally; `undefined` if the store did not. */
   async #charge(checkOf: (quota: QuotaUnits) => Check): Promise<Decision | undefined> {
     try {
       const decision = await this.#limiter.chargeChecks(this.#quotas.map(checkOf))

@@ -1,4 +1,4 @@
-/** Number of slices that a window is remembered in. */
+/** Number of time slices per window. */
 const slicesPerWindow = 64
 
 /**
@@ -19,7 +19,7 @@ export class RecentUnits {
     return this.#counting(performance.now()).reduce((sum, { units }) => sum + units, 0)
   }
 
-  /** Adds a call that has its answer, or can get none any more. */
+  /** Adds a call that has an answer or can no longer get one. */
   add(units: number): void {
     const now = performance.now()
     const last = this.#slices.at(-1)

@@ -1,8 +1,8 @@
 import { graceMs, type Quota } from './quota-units.ts'
 
 /**
- * Longest time (ms) until a process notices that a store is back, and has reported its calls under
- * way. It is shorter after a short outage. Circuit breakers ask again within half a second, or
+ * Maximum time (ms) until a process notices that a store is back, and has reported its calls in
+ * flight. It is shorter after a short outage. Circuit breakers probe again within half a second, or
  * within four times the outage. All traffic is back 2.5 s later.
  */
 const noticeMs = 15_000
@@ -11,11 +11,10 @@ const noticePerAway = 4
 
 /**
  * The time in which a process permits nothing, since the store may not know all calls that count.
- * By a clock that never steps.
+ * Uses a clock that never steps.
  *
- * While a store is away for long, the units of calls under way expire. A call that was answered
- * before the store is back counts for a window. The other calls are reported when the store is
- * back.
+ * In a long outage of the store, the units of calls in flight expire. A call that is answered
+ * before the store is back counts for a window. The other calls are reported when it is back.
  */
 export class RecoveryWait {
   readonly #windowsMs: readonly number[]
@@ -28,7 +27,7 @@ export class RecoveryWait {
   #isAway = false
   #endsAt = 0
 
-  /** @param maxMs longest wait, from the return of the store */
+  /** @param maxMs maximum wait after the store is back */
   constructor(quotas: readonly Quota[], maxMs: number, onBegin: (forMs: number) => void) {
     this.#windowsMs = quotas.map(({ windowMs }) => windowMs)
     this.#maxMs = maxMs
@@ -40,12 +39,12 @@ export class RecoveryWait {
     return this.#isAway ? Number.POSITIVE_INFINITY : Math.max(0, this.#endsAt - performance.now())
   }
 
-  /** Notes that the store did not decide. */
+  /** Records that the store failed. */
   storeFailed(): void {
     this.#isAway = true
   }
 
-  /** Notes that the store has decided. */
+  /** Records that the store has decided. */
   storeAnswered(): void {
     const now = performance.now()
     if (this.#isAway) this.#wait(this.#afterAway(now))
@@ -55,7 +54,7 @@ export class RecoveryWait {
   }
 
   /**
-   * Notes that the store has lost its data. Other processes have to notice that, and report their
+   * Records that the store has lost its data. Other processes must notice it and report their
    * calls.
    */
   dataLost(): void {
@@ -71,8 +70,8 @@ export class RecoveryWait {
   }
 
   /**
-   * Returns the wait (ms) after the store was away. No units expire within a third of their life:
-   * the rest of it is for the renewal before and for the notice after.
+   * Returns the wait (ms) after an outage of the store. No units expire within a third of their
+   * lifetime: the rest is for the renewal before and the detection after.
    */
   #afterAway(now: number): number {
     const awayMs = this.#heardAt === undefined ? Number.POSITIVE_INFINITY : now - this.#heardAt

@@ -20,8 +20,8 @@ import { NamedParts } from './keys.ts'
 import { limitValue, type Override, overridden, readOverrides } from './overrides.ts'
 
 /**
- * Turns policies that are data into the options of a guard.
- * @param code what the policies name, and only code can give
+ * Turns policies from data into the options of a guard.
+ * @param code the keys and values that policies refer to by name
  * @throws SluiceError if a name is unknown
  */
 export function bindPolicies<Native, Handler>(
@@ -45,7 +45,7 @@ export function bindPolicies<Native, Handler>(
   return bound as unknown as GuardFields<Native, Handler>
 }
 
-/** Puts code in the place of the names of a policy. */
+/** Replaces the names in a policy with code. */
 function bindPolicy<Native>(
   { limit, ...entry }: PolicyEntry,
   overrides: readonly Override<Native>[],
@@ -59,7 +59,7 @@ function bindPolicy<Native>(
   return { ...bindSettings(entry, parts), limit: bound } as unknown as PolicyEntry
 }
 
-/** The fields that name code, with the code in their place. */
+/** Returns the fields that refer to code, with the code itself. */
 function bindSettings<Native>(
   settings: Readonly<Record<string, unknown>>,
   parts: NamedParts<Native>,
@@ -69,7 +69,7 @@ function bindSettings<Native>(
     if (isKey) return parts.key(value as KeyEntry)
     if (field === 'message' || !isOptions(value)) return value
     if ('by' in value) return parts.function(String(value.by))
-    // Of the fields that are objects, a penalty has a key.
+    // Among the object fields, only a penalty has a key.
     return 'key' in value ? { ...value, key: parts.key(value.key as KeyEntry) } : value
   })
 }

@@ -2,7 +2,7 @@ import { SluiceError } from '@sluice/core'
 import { all, firstOf, ip, type KeyResolver, type NamedCode, route } from '@sluice/http'
 import type { KeyEntry } from '../file/policy-file.ts'
 
-/** Finds the names of a version in the code's `keys`: one resolver for each name. */
+/** Looks up the names of a version in the code's `keys`: one resolver per name. */
 export class NamedParts<Native> {
   readonly #code: NamedCode<Native>
   readonly #made = new Map<string, KeyResolver<Native>>()
@@ -11,7 +11,7 @@ export class NamedParts<Native> {
     this.#code = code
   }
 
-  /** @throws SluiceError if the code gives no key of a name */
+  /** @throws SluiceError if the code defines no key with a name */
   key(entry: KeyEntry): KeyResolver<Native> {
     const id = JSON.stringify(entry)
     const known = this.#made.get(id) ?? this.#resolver(entry)
@@ -19,7 +19,7 @@ export class NamedParts<Native> {
     return known
   }
 
-  /** @throws SluiceError if the code gives no value of a name */
+  /** @throws SluiceError if the code defines no value with a name */
   value(name: string): NonNullable<NamedCode<Native>['values']>[string] {
     const { values = {} } = this.#code
     const value = Object.hasOwn(values, name) ? values[name] : undefined
@@ -27,14 +27,14 @@ export class NamedParts<Native> {
     throw unknownName(name, 'values', Object.keys(values), `(req) => …`)
   }
 
-  /** @throws SluiceError if the code gives no function of a name */
+  /** @throws SluiceError if the code defines no function with a name */
   // biome-ignore lint/suspicious/noExplicitAny: what it yields is checked where it is used
   function(name: string): (native: Native, ...rest: any[]) => any {
     const value = this.value(name)
     if (typeof value === 'function') return value
     throw new SluiceError(
       'SLUICE_POLICY_UNKNOWN',
-      `values.${name} is a limit that moves by itself, but the policies use it as a function`,
+      `values.${name} is a self-adjusting limit, but the policies use it as a function`,
     )
   }
 
@@ -63,7 +63,7 @@ function unknownName(
   const there = known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`
   return new SluiceError(
     'SLUICE_POLICY_UNKNOWN',
-    `the policies name ${option === 'keys' ? 'a key' : 'a value'} '${name}', which the code does not give: ${there}; ` +
+    `the policies name ${option === 'keys' ? 'a key' : 'a value'} '${name}', which the code does not define: ${there}; ` +
       `add it, as in ${option}: { ${name}: ${example} }`,
   )
 }

@@ -32,8 +32,8 @@ export function limitValue(limit: FixedLimit): LimitValue {
 }
 
 /**
- * A limit that differs for single identities. Of several overrides that apply an exact one counts
- * first, then the longest literal prefix, then the first of the list.
+ * A different limit for single identities. If several overrides apply, an exact one wins, then the
+ * longest literal prefix, then the first in the list.
  */
 export function overridden<Native>(
   base: LimitSource<Native>,
@@ -61,8 +61,8 @@ export function overridden<Native>(
 }
 
 /**
- * Reads overrides, and puts them into the order in which they are asked.
- * @throws SluiceError that has no text of a key, which may be an identity
+ * Parses overrides, and sorts them by precedence.
+ * @throws SluiceError without the text of a key, which may be an identity
  */
 export function readOverrides<Native>(
   entries: readonly OverrideEntry[],
@@ -74,7 +74,7 @@ export function readOverrides<Native>(
     } catch {
       throw new SluiceError(
         'SLUICE_OPTION_INVALID',
-        `overrides[${index}].key must have names that the code gives, as in keys: { tenant: tenant((req) => …) }, and an identity or a pattern for each`,
+        `overrides[${index}].key must have names that the code defines, as in keys: { tenant: tenant((req) => …) }, each with an identity or a pattern`,
       )
     }
   })
@@ -84,7 +84,7 @@ export function readOverrides<Native>(
   )
 }
 
-/** Finds the override of an identity of which only these values are known. */
+/** Finds the override for an identity of which only these values are known. */
 export function overrideFor<Native>(
   entries: readonly OverrideEntry[],
   key: OverrideEntry['key'],
@@ -138,7 +138,7 @@ function readPart<Native>(resolver: KeyResolver<Native>, value: string): Part<Na
   return { resolver, isExact: false, prefixLength: star, matches }
 }
 
-/** Finds the texts one after the other, from the first possible place: no pattern can take long. */
+/** Matches the parts one after another, each at the first possible place: no pattern is slow. */
 function matchesTexts(key: string, texts: readonly string[]): boolean {
   const first = texts[0] ?? ''
   const last = texts.at(-1) ?? ''
@@ -161,7 +161,7 @@ function prefixOf<Native>(resolver: KeyResolver<Native>): string {
   return key.endsWith(sample) ? key.slice(0, -sample.length) : ''
 }
 
-/** Asks each resolver once, and only as far as an override needs it. */
+/** Calls each resolver at most once, and only if an override needs it. */
 function firstMatch<Native>(
   overrides: readonly Override<Native>[],
   native: Native,

@@ -3,10 +3,10 @@ import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import { Value } from '@sinclair/typebox/value'
 import { isSluiceError, knownFields, quote } from '@sluice/core'
 
-/** The way to a value in a file: names of fields and places in lists. */
+/** The path to a value in a file: field names and list indexes. */
 export type Path = readonly (string | number)[]
 
-/** The fault of a value. */
+/** A fault of a value. */
 export interface Fault {
   readonly path: Path
   readonly message: string
@@ -17,8 +17,8 @@ export interface Fault {
 }
 
 /**
- * Finds what the schema does not accept, and stops at a number of faults.
- * @param name the value as messages name it; '' for the file
+ * Finds values that the schema rejects, up to a number of faults.
+ * @param name the name of the value in messages; '' for the file
  */
 export function schemaFaults(
   schema: TSchema,
@@ -40,10 +40,10 @@ export function schemaFaults(
   return faults.filter(({ path, missing }) => !meant.has(JSON.stringify([path, missing])))
 }
 
-/** Replaces an error of all forms of a value by those of the form that it comes closest to. */
+/** Replaces an error about all forms of a value with the errors of the closest form. */
 function* inClosestForms(errors: Iterable<ValueError>): Generator<ValueError> {
   for (const error of errors) {
-    // A field that is missing has an error as such before.
+    // A missing field already has its own error.
     if (error.value === undefined && error.type !== ValueErrorType.ObjectRequiredProperty) continue
     if (error.type === ValueErrorType.Union) yield* ofClosestForm(error)
     else yield error
@@ -67,7 +67,7 @@ function* ofClosestForm(error: ValueError): Generator<ValueError> {
   }
 }
 
-/** Errors of a form by which forms are compared. */
+/** The errors of a form, by which forms are compared. */
 const maxOfForm = 50
 
 function first(errors: Iterable<ValueError>): readonly ValueError[] {
@@ -76,7 +76,7 @@ function first(errors: Iterable<ValueError>): readonly ValueError[] {
   return found
 }
 
-/** A tag that no form has: the name of an algorithm that there is not. */
+/** A tag that no form has: the name of an unknown algorithm. */
 function otherTag(
   forms: readonly (readonly ValueError[])[],
   { path }: ValueError,
@@ -90,7 +90,7 @@ function otherTag(
   return { ...tag, schema: { ...Type.Any(), anyOf: tags.map(({ schema }) => schema) } }
 }
 
-/** The value has another kind, or another algorithm: the message of this form would mislead. */
+/** The value has another type or algorithm: this form's message would mislead. */
 function isOtherForm({ path: at, type }: ValueError, { path }: ValueError): boolean {
   if (at === path) return type !== ValueErrorType.ObjectMinProperties
   return at === `${path}/algorithm` || (at === `${path}/after` && type === ValueErrorType.Literal)
@@ -115,14 +115,14 @@ function explain(error: ValueError, root: unknown, name: string): Fault & { miss
   return { ...fault, message: isSecret ? message : `${message}, but is ${quote(error.value)}` }
 }
 
-/** Returns whether identities stand in this place of a file: messages must not have its values. */
+/** Returns whether this part of a file contains identities: messages must not show its values. */
 export function hasIdentities([root, , field]: Path): boolean {
   const place = String(root === 'routes' ? field : root)
   if (place === 'overrides') return !['policy', 'limit', 'mode', 'until'].includes(String(field))
   return ['allow', 'block'].includes(place)
 }
 
-/** In the words of an option in code that does not exist. */
+/** Worded like the message about an unknown option in code. */
 function unknownField(field: string, where: string, { schema }: ValueError): string {
   const { properties = {}, patternProperties } = schema
   if (patternProperties) return `${where} has the name ${quote(field)}, which is not allowed there`
@@ -134,7 +134,7 @@ function unknownField(field: string, where: string, { schema }: ValueError): str
   return `${where}: there is no option ${quote(field)}`
 }
 
-/** The legal values of a schema, in words. */
+/** Describes the legal values of a schema. */
 function legalOf(schema: TSchema): string {
   const { title, anyOf, type, minItems, maxItems } = schema
   if (title) return title
@@ -152,7 +152,7 @@ const kinds: ReadonlyMap<unknown, string> = new Map([
   ['array', 'a list'],
 ])
 
-/** JSON pointers name places of lists as fields are named: the value tells them apart. */
+/** JSON pointers name list indexes like fields: the value distinguishes them. */
 function pathOf(pointer: string, root: unknown): Path {
   const path: (string | number)[] = []
   let value = root
@@ -164,7 +164,7 @@ function pathOf(pointer: string, root: unknown): Path {
   return path
 }
 
-/** A path as messages have it: `routes['POST /login'].policies[0].limit`. */
+/** Formats a path for messages: `routes['POST /login'].policies[0].limit`. */
 export function optionOf(path: Path, name = ''): string {
   return path.reduce<string>((text, part) => {
     if (typeof part === 'number') return `${text}[${part}]`

@@ -1,13 +1,13 @@
 import type { Path } from './explain.ts'
 import type { PolicyEntry, PolicyFile } from './policy-file.ts'
 
-/** A policy of a file, and where it stands. */
+/** A policy of a file, and its place. */
 export interface PlacedPolicy {
   readonly policy: PolicyEntry
   readonly path: Path
 }
 
-/** All policies that a file defines: for all requests, for some routes, and as profiles. */
+/** Returns all policies of a file: for all requests, for routes, and profiles. */
 export function placedPolicies({
   policies = [],
   profiles = {},
@@ -28,7 +28,7 @@ export function placedPolicies({
   ]
 }
 
-/** The file with other policies in the place of its own. */
+/** Returns the file with other policies in place of its own. */
 export function withPolicies(
   file: PolicyFile,
   change: (policy: PolicyEntry) => PolicyEntry,

@@ -1,8 +1,8 @@
 import type { ScheduleRule } from '@sluice/http'
 
-// Types of files that the schema accepts, as far as other modules read them.
+// Types of the files that the schema accepts, as far as other modules read them.
 
-/** A policy as a file has it. The schema says which fields there are. */
+/** A policy in a file. The schema defines its fields. */
 export interface PolicyEntry {
   readonly name: string
   readonly limit: LimitEntry
@@ -12,12 +12,12 @@ export interface PolicyEntry {
   readonly [field: string]: unknown
 }
 
-/** The name of a function that the code gives. */
+/** The name of a function defined in code. */
 interface Named {
   readonly by: string
 }
 
-/** The name of a key, or several of them. */
+/** The name of a key, or several names. */
 export type KeyEntry =
   | string
   | { readonly all: readonly string[] }
@@ -44,14 +44,14 @@ export type LimitEntry =
   | ScheduleEntry
   | (Named & { readonly default: number })
 
-/** Another limit, or mode, for single identities. */
+/** A different limit or mode for single identities. */
 export interface OverrideEntry {
   readonly policy: string
-  /** Values, or patterns with `*`, by the names of keys. */
+  /** Values, or patterns with `*`, by key name. */
   readonly key: Readonly<Record<string, string | number>>
   readonly limit?: FixedLimit
   readonly mode?: 'enforce' | 'shadow'
-  /** Time at which it ends by itself, with its zone. */
+  /** Time at which it expires, with its zone. */
   readonly until?: string
   readonly reason?: string
 }
@@ -66,7 +66,7 @@ interface RouteEntry extends Settings {
   readonly policies?: readonly (PolicyEntry | string)[]
 }
 
-/** A policy file that the schema has accepted. */
+/** A policy file accepted by the schema. */
 export interface PolicyFile extends Settings {
   readonly policies?: readonly PolicyEntry[]
   readonly profiles?: Readonly<

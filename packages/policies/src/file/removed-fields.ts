@@ -9,8 +9,8 @@ const removed: Readonly<Record<string, string>> = {
 }
 
 /**
- * Leaves the fields of earlier releases out, and warns of each once. The file itself keeps them, so
- * that a fleet of two releases sees one version.
+ * Drops the fields of earlier releases, and warns about each once. The file itself keeps them, so
+ * that a fleet with two releases sees one version.
  */
 export function withoutRemoved(file: PolicyFile): PolicyFile {
   const kept = withoutFields(file)

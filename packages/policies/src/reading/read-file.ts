@@ -19,7 +19,7 @@ import { withoutRemoved } from '../file/removed-fields.ts'
 import { fileSchema } from '../schema/file-schema.ts'
 import { ruleFaults } from './rules.ts'
 
-/** A fault of a policy file, and where it stands. */
+/** A mistake in a policy file, and its place. */
 export interface Problem extends Fault {
   /** From 1. */
   readonly line: number
@@ -27,18 +27,18 @@ export interface Problem extends Fault {
   readonly column: number
 }
 
-/** The most characters of a policy file. */
+/** Maximum length of a policy file in characters. */
 const maxLength = 256_000
-/** Nodes that aliases may stand for, so that a small file cannot become a huge one. */
+/** Maximum nodes after expanding aliases, so that a small file cannot become huge. */
 const maxAliasCount = 1_000
-/** Problems of a file that are looked for. */
+/** Maximum number of problems to find. */
 const maxProblems = 100
-/** Problems that one message lists. */
+/** Maximum number of problems in one message. */
 const maxListed = 10
 
 /**
- * Finds what is wrong with a policy file in YAML or JSON: nothing in one that may come in force.
- * The checks of the code, such as the names of keys, come when a guard is made.
+ * Finds the mistakes in a policy file in YAML or JSON; an empty list means that it is valid.
+ * References to code, such as key names, are checked when a guard is created.
  * @returns the first 100 problems
  */
 export function policyFileProblems(text: string): readonly Problem[] {
@@ -46,9 +46,9 @@ export function policyFileProblems(text: string): readonly Problem[] {
 }
 
 /**
- * Reads a policy file.
- * @param file what the file is called, for messages
- * @throws SluiceError that lists what is wrong by line and column
+ * Parses a policy file.
+ * @param file the file name, for messages
+ * @throws SluiceError that lists the mistakes by line and column
  */
 export function readPolicyFile(text: string, file: string): PolicyFile {
   const { value, problems } = parsePolicyFile(text)
@@ -57,13 +57,13 @@ export function readPolicyFile(text: string, file: string): PolicyFile {
   throw new SluiceError('SLUICE_POLICY_FILE', messages)
 }
 
-/** Lists the places of problems without a value of the file: more people read it than the file. */
+/** Lists problems by place, without values: more people see the list than the file. */
 export function placesOf(problems: readonly Problem[], file: string): string {
   return listed(problems, file, ({ path, atKey, kind }) => {
     const holder = atKey ? path.slice(0, -1) : path
-    // The names in the key of an override may be anything.
+    // The key of an override may have any names.
     const known = holder[0] === 'overrides' ? holder.slice(0, 3) : holder
-    return optionOf(known) || (kind === 'syntax' ? 'no YAML' : 'the file')
+    return optionOf(known) || (kind === 'syntax' ? 'not YAML' : 'the file')
   })
 }
 
@@ -84,7 +84,7 @@ interface Parsed {
   readonly problems: readonly Problem[]
 }
 
-/** Parses a policy file in a time that grows with its length alone. */
+/** Parses a policy file in linear time. */
 export function parsePolicyFile(text: string): Parsed {
   if (text.length > maxLength) {
     const message = `the file must have at most ${maxLength} characters, but has ${text.length}`
@@ -93,14 +93,14 @@ export function parsePolicyFile(text: string): Parsed {
   try {
     return parse(text)
   } catch (error) {
-    // Aliases that stand for themselves, or for too much; values within thousands of others.
+    // Aliases that are recursive or expand too far; values nested thousands of levels deep.
     return { problems: [syntaxProblem(errorText(error))] }
   }
 }
 
 function parse(text: string): Parsed {
   const lines = new LineCounter()
-  // The check of yaml for unique keys compares each key with each other one.
+  // yaml's own check for unique keys is quadratic.
   const settings = { lineCounter: lines, prettyErrors: false, uniqueKeys: false } as const
   const document = parseDocument(text, { ...settings, version: '1.2' })
   const place = (offset: number) => {
@@ -125,7 +125,7 @@ function parse(text: string): Parsed {
 
 type Broken = Pick<YAMLError, 'message' | 'pos'>
 
-/** Finds duplicate keys of one map, and keys that are no text. */
+/** Finds duplicate map keys, and keys that are not strings. */
 function keyProblems(document: Document.Parsed): readonly Broken[] {
   const problems: Broken[] = []
   visit(document, {
@@ -135,7 +135,7 @@ function keyProblems(document: Document.Parsed): readonly Broken[] {
         const name = isScalar(key) ? String(key.value) : undefined
         const isNew = name !== undefined && !names.has(name)
         if (isNew) names.add(name)
-        const message = name === undefined ? 'Map keys must be text' : 'Map keys must be unique'
+        const message = name === undefined ? 'Map keys must be strings' : 'Map keys must be unique'
         const [from = 0, to = 0] = (isNode(key) && key.range) || []
         if (!isNew) problems.push({ message, pos: [from, to] })
       }
@@ -145,13 +145,13 @@ function keyProblems(document: Document.Parsed): readonly Broken[] {
   return problems
 }
 
-/** Takes the text of the file off a message of the parser: it follows a colon. */
+/** Removes the file's text from a parser message: it follows a colon. */
 function syntaxProblem(message: string): Problem {
   const [problem = ''] = message.split(': ')
   return { path: [], atKey: false, kind: 'syntax', line: 1, column: 1, message: problem }
 }
 
-/** Returns the position of a path in the text, or of the value around it if the path is missing. */
+/** Returns the position of a path in the text; if it is missing, of the enclosing value. */
 function offsetOf(document: Document.Parsed, { path, atKey }: Fault): number {
   let node: Node | null = document.contents
   let offset = node?.range?.[0] ?? 0

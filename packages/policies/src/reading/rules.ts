@@ -6,22 +6,22 @@ import { placedPolicies } from '../file/named-policies.ts'
 import type { PolicyFile } from '../file/policy-file.ts'
 
 /**
- * Finds what no schema can say: rules between fields. All but those of names and overrides are the
- * checks of options in code, since a guard is made of the file.
+ * Finds violations that a schema cannot express: rules between fields. Except for names and
+ * overrides, they are the checks of options in code, since a guard is created from the file.
  */
 export function ruleFaults(file: PolicyFile): readonly Fault[] {
   const found = [...nameFaults(file), ...overrideFaults(file)]
   return found.length > 0 ? found : guardFaults(file)
 }
 
-/** Names that one message lists. */
+/** Maximum number of names in one message. */
 const maxNames = 20
 
 function fault(path: Path, message: string): Fault {
   return { path, message, atKey: false, kind: 'rule' }
 }
 
-/** One name is one quota: a second definition would be another one. */
+/** One name is one quota: a second definition would be another quota. */
 function nameFaults(file: PolicyFile): readonly Fault[] {
   const first = new Map<string, Path>()
   return placedPolicies(file).flatMap(({ policy: { name }, path }) => {
@@ -30,7 +30,7 @@ function nameFaults(file: PolicyFile): readonly Fault[] {
       first.set(name, path)
       return []
     }
-    const message = `${optionOf(path)} has the name of ${optionOf(known)}, ${quote(name)}: give it another one, or write the name alone where both mean one quota`
+    const message = `${optionOf(path)} has the same name as ${optionOf(known)}, ${quote(name)}: rename it, or write only the name if both are the same quota`
     return [fault([...path, 'name'], message)]
   })
 }
@@ -47,21 +47,21 @@ function overrideFaults(file: PolicyFile): readonly Fault[] {
     if (!names.has(policy))
       add('policy', `the name of a policy (${known}), but is ${quote(policy)}`)
     if (until !== undefined && Number.isNaN(Date.parse(until))) {
-      add('until', `a day and a time that exist, but is ${quote(until)}`)
+      add('until', `an existing day and time, but is ${quote(until)}`)
     }
     if (limit === undefined && mode === undefined) {
-      const message = `${place} changes nothing: give limit, mode or both`
+      const message = `${place} changes nothing: set limit, mode or both`
       faults.push(fault(['overrides', index], message))
     }
     return faults
   })
 }
 
-/** Makes a guard of the file, with stand-ins for all parts from code, and returns its faults. */
+/** Creates a guard from the file, with stand-ins for all code, and returns its faults. */
 function guardFaults(file: PolicyFile): readonly Fault[] {
   if (!file.policies && !file.routes && !file.penalty) {
     const example = '[{ name: burst, limit: 20, window: 1s }]'
-    return [fault([], `no policy: give policies, as in policies: ${example}`)]
+    return [fault([], `no policy: add policies, as in policies: ${example}`)]
   }
   const registrations = new Registrations()
   try {
@@ -81,7 +81,7 @@ function guardFaults(file: PolicyFile): readonly Fault[] {
   }
 }
 
-/** Keys and functions for all names that a file may have. */
+/** Keys and functions for all names that a file may use. */
 function standIns() {
   const anyOf = <T>(make: (name: string) => T): Readonly<Record<string, T>> =>
     new Proxy(
@@ -95,7 +95,9 @@ function standIns() {
   return { keys: anyOf((name) => () => name), values: anyOf(() => () => undefined) }
 }
 
-/** The place that a message is about: messages begin with the option, or name the policy. */
+/**
+ * Returns the place that a message is about: messages begin with the option, or name the policy.
+ */
 function placeOf(message: string, file: PolicyFile): Path {
   const path: (string | number)[] = []
   let rest = message

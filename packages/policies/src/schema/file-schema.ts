@@ -26,8 +26,8 @@ import {
   whole,
 } from './parts.ts'
 
-// The one definition of policy files: the published JSON Schema and the checks are made of it. A
-// field that code has too takes its sentence from the docstring of the option.
+// The single definition of policy files: the published JSON Schema and the checks are built from
+// it. A field that also exists in code takes its description from the option's docstring.
 
 const limitNumber = Type.Integer({ minimum: 0, maximum: maxInteger, title: 'a whole number ≥ 0' })
 const fixedLimit: TSchema = Type.Union([limitNumber, Type.Literal('unlimited')], {
@@ -69,7 +69,7 @@ const tiered = closed(
       description: 'The limit of each tier.',
     }),
     by: text(
-      'The name of the function that finds the tier: `rateLimit({ values: { <name>: … } })`.',
+      'The name of the function that returns the tier: `rateLimit({ values: { <name>: … } })`.',
     ),
     default: fixedLimit,
   },
@@ -79,11 +79,11 @@ const tiered = closed(
 const found = closed(
   {
     by: text(
-      'The name of a function that finds the limit, or of `adaptive(…)`: `rateLimit({ values: { <name>: … } })`.',
+      'The name of a function that returns the limit, or of `adaptive(…)`: `rateLimit({ values: { <name>: … } })`.',
     ),
     default: limitNumber,
   },
-  { title: 'a limit that code finds' },
+  { title: 'a limit from code' },
 )
 
 const limitSchema: TSchema = Type.Union([...formsOf(fixedLimit), tiered, schedule, found], {
@@ -91,7 +91,7 @@ const limitSchema: TSchema = Type.Union([...formsOf(fixedLimit), tiered, schedul
   examples: [20, 'unlimited', { tiers: { free: 600, pro: 6000 }, by: 'plan', default: 60 }],
 })
 
-/** Fields of a policy that every algorithm has. */
+/** Policy fields of every algorithm. */
 const policyFields: TProperties = {
   limit: limitSchema,
   ...optional({
@@ -131,7 +131,7 @@ const windowed = {
   }),
 }
 
-/** The fields that an algorithm adds. */
+/** Fields that an algorithm adds. */
 function fieldsOf(name: (typeof algorithmNames)[number]): TProperties {
   const { counts, options } = algorithms[name]
   const own = Object.entries(options.fields).map(([field, form]) => [field, schemaOf(form)])
@@ -159,7 +159,7 @@ function schemaOf(option: OptionForm): TSchema {
 }
 
 function variants(own: TProperties): TSchema[] {
-  // The first algorithm stands for policies that name none.
+  // The first algorithm applies to policies that name none.
   return algorithmNames.map((algorithm, index) => {
     const literal = Type.Literal(algorithm)
     return closed({
@@ -183,7 +183,7 @@ const profileSchema: TSchema = Type.Union(variants({}), {
 export const untilSchema: TSchema = Type.String({
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(:\\d\\d(\\.\\d{1,3})?)?(Z|[+-]\\d\\d:\\d\\d)$',
   title: 'a time with its zone, such as 2026-12-31T23:59:59Z or 2026-12-31T23:59:59+01:00',
-  description: 'When it ends by itself.',
+  description: 'Time at which it expires.',
   examples: ['2026-12-31T23:59:59Z'],
 })
 
@@ -195,14 +195,14 @@ const override = closed(
       additionalProperties: false,
       minProperties: 1,
       description:
-        'Who is meant: values by the names of keys. `*` stands for any text. Of several overrides an exact one counts before a pattern, a longer literal prefix before a shorter one, then the first.',
+        'The identity: values by key name. `*` matches any text. Of several overrides, an exact one wins over a pattern, a longer literal prefix over a shorter one, then the first.',
       examples: [{ tenant: 'acme' }, { tenant: 'acme-*' }],
     }),
     ...optional({
       limit: fixedLimit,
       mode: policyMode,
       until: untilSchema,
-      reason: Type.String({ description: 'Why, for those who read it later.' }),
+      reason: Type.String({ description: 'The reason, for later readers.' }),
     }),
   },
   { examples: [{ policy: 'sustained', key: { tenant: 'acme' }, limit: 20000 }] },
@@ -244,7 +244,7 @@ const dialects = [
   ...['legacy', 'legacy-delta', 'legacy-github'],
 ]
 
-/** Settings that stand for all requests, or for those of a route. */
+/** Settings for all requests, or for the requests of a route. */
 const settings: TProperties = optional({
   key,
   cost,
@@ -261,7 +261,7 @@ const settings: TProperties = optional({
   maxWaiting: whole(),
   statusCode: whole(400, 599),
   message: Type.Union([Type.String(), Type.Record(Type.String(), Type.Unknown())], {
-    title: 'a text or an object',
+    title: 'a string or an object',
   }),
   idempotencyKey: Type.Union([Type.Boolean(), ...formsOf(key)], {
     title: 'true, false, or a key',
@@ -283,7 +283,7 @@ const route = Type.Union(
         policies: Type.Array(policyOrName, {
           minItems: 1,
           maxItems: 64,
-          description: 'Policies of the route, and names of policies.',
+          description: 'Policies of the route, or their names.',
         }),
       }),
     }),
@@ -310,12 +310,12 @@ export const fileSchema: TSchema = closed(
       maxProperties: 1_000,
       title: 'an object of at most 1000 routes',
     }),
-    overrides: Type.Array(override, { description: 'Other limits for single identities.' }),
+    overrides: Type.Array(override, { description: 'Different limits for single identities.' }),
     ...settings,
   }),
   {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
-    title: 'Policies of Sluice',
+    title: 'Sluice policies',
     description: `Rate limits of an HTTP API: ${pageUrl('policies')} explains the fields.`,
     examples: [
       { policies: [{ name: 'burst', limit: 20, window: '1s' }], routes: { '/health': false } },
@@ -323,7 +323,7 @@ export const fileSchema: TSchema = closed(
   },
 )
 
-/** The values that may change while the application runs, by the field of an entry. */
+/** Values that may change while the application runs, by field. */
 export const entryValues: Readonly<Record<EntryField, TSchema>> = {
   limit: limitSchema,
   burst: whole(1),

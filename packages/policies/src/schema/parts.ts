@@ -1,11 +1,11 @@
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 
-/** A fixed set of texts. */
+/** A fixed set of strings. */
 export function oneOf(names: readonly string[]): TSchema {
   return Type.Union(names.map((each) => Type.Literal(each)))
 }
 
-/** An object that has no other fields. */
+/** An object without other fields. */
 export function closed(properties: TProperties, options: object = {}): TSchema {
   return Type.Object(properties, { additionalProperties: false, ...options })
 }
@@ -24,7 +24,7 @@ export function whole(minimum = 0, maximum: number = maxInteger): TSchema {
   return Type.Integer({ minimum, maximum, title: `a whole number ${range}` })
 }
 
-/** Text that is not empty. */
+/** A non-empty string. */
 export function text(description?: string, options: object = {}): TSchema {
   return Type.String({ minLength: 1, ...(description && { description }), ...options })
 }
@@ -34,7 +34,7 @@ export const duration: TSchema = Type.Union(
     Type.String({ pattern: '^[1-9]\\d{0,14}(ms|s|m|h|d|w)$' }),
     Type.Integer({ minimum: 1, maximum: maxInteger }),
   ],
-  { title: `milliseconds ≥ 1, or a text such as '500ms', '10s', '15m', '1h', '1d'` },
+  { title: `milliseconds ≥ 1, or a string such as '500ms', '10s', '15m', '1h', '1d'` },
 )
 
 export const name: TSchema = Type.String({
@@ -42,7 +42,7 @@ export const name: TSchema = Type.String({
   title: '1 to 256 printable ASCII characters',
 })
 
-/** A function of the request that the code gives. */
+/** A function of the request, defined in code. */
 export const named: TSchema = closed(
   { by: text('The name of the function: `rateLimit({ values: { <name>: (req) => … } })`.') },
   { title: 'an object with the name of a function, as in { by: plan }' },
@@ -59,7 +59,7 @@ export const key: TSchema = Type.Union(
   {
     title: 'the name of a key, { all: [names] } or { firstOf: [names] }',
     description:
-      'The client that is counted: `ip`, `route`, or a name that the code gives (`rateLimit({ keys: { <name>: … } })`); several as one with `all`, or the first that a request has with `firstOf`.',
+      'The client to count: `ip`, `route`, or a name defined in code (`rateLimit({ keys: { <name>: … } })`); `all` combines several, `firstOf` takes the first that a request has.',
     examples: ['ip', { firstOf: ['user', 'ip'] }],
   },
 )

@@ -6,40 +6,40 @@ import { placedPolicies } from '../file/named-policies.ts'
 import type { KeyEntry, PolicyFile } from '../file/policy-file.ts'
 import type { VersionSwitch } from './version.ts'
 
-/** An identity: values by the names of keys, or a digest. */
+/** An identity: values by key name, or a digest. */
 export type NamedIdentity =
   | { readonly digest: string }
   | { readonly key: Readonly<Record<string, string | number>> }
 
-/** A policy in force that counts an identity. */
+/** A current policy that counts an identity. */
 export interface CountedKey {
   readonly policy: Policy
-  /** The key under which the policy counts it, or blocks it. */
+  /** The key under which the policy counts or blocks it. */
   readonly key: string
   readonly digest?: string
-  /** The limit of the policy, or that of an override; `Infinity` for none. */
+  /** The limit of the policy or of an override; `Infinity` for none. */
   readonly limit: number
-  /** False if it depends on the request: then `limit` only stands in. */
+  /** False if it depends on the request: then `limit` is only a placeholder. */
   readonly limitIsKnown: boolean
-  /** Names of the keys that the policy counts, of which a `firstOf` has several. */
+  /** Names of the keys that the policy counts; `firstOf` has several. */
   readonly names: readonly string[]
-  /** True if a route alone may have the key, which all its clients share. */
+  /** True if only a route may have the key, which all its clients share. */
   readonly isOfRoute: boolean
-  /** Names in the identity whose values are whole texts that functions of the code yield. */
+  /** Names in the identity whose values are complete keys returned by functions in code. */
   readonly ownFunctions: readonly string[]
-  /** The mode of an override, which counts before that of the policy. */
+  /** The mode of an override, which takes precedence over the policy's. */
   readonly shadow?: boolean | undefined
   /** A limiter of these policies. */
   readonly limiter: CheckLimiter
 }
 
-/** A policy and the entry of the key that it counts. */
+/** A policy and the entry for the key that it counts. */
 interface Keyed extends Pick<CountedKey, 'policy' | 'names'> {
   readonly entry: KeyEntry
   readonly hasFixedLimit: boolean
 }
 
-/** The key of a check of a digest: nobody has it. */
+/** A key that nobody has, for a check of a digest. */
 const nobody = '@digest'
 
 export function keyNamesOf(guards: readonly LiveGuard[]): readonly string[] {
@@ -76,14 +76,14 @@ export function countsOf(
     throw invalid({ option: 'key' }, unknown, `the name of a key: ${known.join(', ')}`)
   }
   return keyed.flatMap(({ policy, names, entry, hasFixedLimit }) => {
-    // Applications on one store may name other keys: one of them knows those of the identity.
+    // Applications on one store may use other key names: one of them knows the identity's.
     for (const { code, limiter } of guards) {
       const parts = new NamedParts(code)
       const found = keyFor(entry, key, parts)
       if (found === undefined) continue
       const own = (now.file.overrides ?? []).filter((each) => each.policy === policy.name)
       const override = overrideFor(own, key, parts)
-      // An override of other names too may come first.
+      // An override with additional names may take precedence.
       const isDecided = own.every((each) => Object.keys(each.key).every((name) => name in key))
       const counted: CountedKey = {
         ...{ policy, names, key: found, limiter, shadow: override?.shadow },
@@ -100,14 +100,14 @@ export function countsOf(
 
 type Form = string | { readonly all: readonly string[] }
 
-/** The keys that an entry may yield, one of them for each request. */
+/** The keys that an entry may return, one per request. */
 function formsOf(entry: KeyEntry): readonly Form[] {
   return typeof entry === 'object' && 'firstOf' in entry ? entry.firstOf : [entry]
 }
 
 const namesIn = (form: Form): readonly string[] => (typeof form === 'string' ? [form] : form.all)
 
-/** The key that an entry has for an identity; `undefined` if it counts something else. */
+/** Returns an entry's key for an identity; `undefined` if it counts something else. */
 function keyFor(
   entry: KeyEntry,
   key: Readonly<Record<string, string | number>>,
@@ -123,7 +123,7 @@ function keyFor(
   return keyOfIdentity(parts.key(form), typeof form === 'string' ? only : [only, ...others])
 }
 
-/** All policies of a version that can be asked about a key by itself. */
+/** Returns all policies of a version that can be checked with only a key. */
 function keyedPolicies(file: PolicyFile, policies: readonly Policy[]): readonly Keyed[] {
   const { routes = {} } = file
   const entries = new Map(

@@ -6,9 +6,9 @@ import { countFields } from './version.ts'
 export interface Difference {
   /** `policies.burst.limit`, `routes./health`, `overrides`, `statusCode`. */
   readonly path: string
-  /** `undefined`: it was not there. */
+  /** `undefined` if it did not exist. */
   readonly from: unknown
-  /** `undefined`: it is not there any more. */
+  /** `undefined` if it no longer exists. */
   readonly to: unknown
   /** True if the policy starts a new count and forgets the old one. */
   readonly newCount: boolean
@@ -16,7 +16,7 @@ export interface Difference {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Finds the differences between two sets of policies, policy by policy. */
+/** Returns the differences between two sets of policies, policy by policy. */
 export function differences(from: PolicyFile, to: PolicyFile): readonly Difference[] {
   const [before, after] = [policiesOf(from), policiesOf(to)]
   const names = new Set([...before.keys(), ...after.keys()])
@@ -35,7 +35,7 @@ export function differences(from: PolicyFile, to: PolicyFile): readonly Differen
   return [...ofPolicies, ...ofRoutes, ...changes(settingsOf(from), settingsOf(to), isOfFile)]
 }
 
-/** The fields that differ. A field that counts anew begins a new count of its policy. */
+/** Returns the fields that differ. Some fields start a new count of their policy. */
 function changes(
   from: Fields,
   to: Fields,
@@ -53,7 +53,7 @@ function settingsOf({ policies, profiles, routes, $schema, ...settings }: Policy
   return settings
 }
 
-/** The routes, with names in the place of policies. */
+/** Returns the routes, with names in place of policies. */
 function routesOf({ routes = {} }: PolicyFile): Fields {
   return mapped(routes, (rule) => {
     if (typeof rule !== 'object' || !rule.policies) return rule

@@ -13,7 +13,7 @@ import { entryValues, untilSchema } from '../schema/file-schema.ts'
 
 export const kills = ['none', 'shadow', 'off'] as const
 
-/** Modes of the kill switch, in force in place of the policies. */
+/** Modes of the kill switch, which override the policies. */
 export type Kill = (typeof kills)[number]
 
 interface EntryOf<Field extends EntryField, Value> {
@@ -21,46 +21,46 @@ interface EntryOf<Field extends EntryField, Value> {
   readonly field: Field
   readonly value: Value
   readonly reason?: string
-  /** Time at which it ends by itself, with its zone. */
+  /** Time at which it expires, with its zone. */
   readonly until?: string
 }
 
-/** One field of a policy that a change has set over the file. */
+/** One policy field that a change has set in place of the file's. */
 type ValueEntry = EntryOf<Exclude<EntryField, 'override'>, LimitEntry | number | string>
 
-/** An override that a change has put before those of the file. */
+/** An override that a change has put before the file's overrides. */
 type OverrideLayerEntry = EntryOf<'override', Pick<OverrideEntry, 'key' | 'limit' | 'mode'>>
 
-/** A change over the policy file: a value, or an override. */
+/** A change on top of the policy file: a value or an override. */
 export type Entry = ValueEntry | OverrideLayerEntry
 
-/** An entry, the value of the file when the entry was set, and who has set it. */
+/** An entry, the file's value when it was set, and its author. */
 export type KeptEntry = Entry & { readonly over?: unknown; readonly author?: string }
 
-/** Changes over the file: the same for every process, even if their files differ. */
+/** Changes on top of the file: the same for every process, even if their files differ. */
 export interface Layer {
   readonly number: number
   readonly entries: readonly KeptEntry[]
   readonly kill: Kill
 }
 
-/** The fields that identify an entry; an override has its key too. */
+/** The fields that identify an entry; an override also has its key. */
 export type EntryTarget =
   | Pick<ValueEntry, 'policy' | 'field'>
   | { readonly policy: string; readonly field: 'override'; readonly key: OverrideEntry['key'] }
 
-/** Changes that make one version. A rollback is a version of its own. */
+/** Changes that form one version. A rollback is a new version. */
 export interface PolicyEdit {
-  /** Entries over the file; each takes the place of an entry with the same target. */
+  /** Entries to set; each replaces an entry with the same target. */
   readonly set?: readonly Entry[]
-  /** Entries that end: the values of the file are in force again. */
+  /** Entries to remove: the file's values apply again. */
   readonly remove?: readonly EntryTarget[]
   readonly kill?: Kill
-  /** The version whose changes are put in force again. */
+  /** The version whose changes are restored. */
   readonly rollback?: string
 }
 
-/** Returns the target of an entry: a new entry for one target replaces the one before. */
+/** Returns the target of an entry: a new entry for a target replaces the previous one. */
 function targetOf({ policy, field, ...rest }: Entry | EntryTarget): string {
   const value: unknown = Reflect.get(rest, 'value') ?? Reflect.get(rest, 'key')
   if (field !== 'override') return JSON.stringify([policy, field])
@@ -76,7 +76,7 @@ function checkEntry(entry: Entry, file: PolicyFile): void {
   knownFields(entry, 'entry', ['policy', 'field', 'value', 'reason', 'until'])
   const { policy, field, value, until, reason } = entry
   if (typeof field !== 'string' || !Object.hasOwn(entryValues, field)) {
-    const legal = `one of ${Object.keys(entryValues).join(', ')}: another algorithm, window or key begins a new count, and needs a new file`
+    const legal = `one of ${Object.keys(entryValues).join(', ')}: another algorithm, window or key starts a new count, and needs a new file`
     throw invalid({ option: 'entry.field' }, field, legal)
   }
   const names = placedPolicies(file).map(({ policy }) => policy.name)
@@ -97,8 +97,8 @@ function checkEntry(entry: Entry, file: PolicyFile): void {
 }
 
 /**
- * Applies an edit to the changes over a file.
- * @throws SluiceError if an entry is wrong, or one that is to be removed is not there
+ * Applies an edit to the changes of a file.
+ * @throws SluiceError if an entry is wrong, or an entry to remove does not exist
  */
 export function edited(
   { set = [], remove = [], kill }: PolicyEdit,
@@ -125,18 +125,20 @@ export function edited(
   return { ...layer, kill: kill ?? layer.kill, entries: [...added, ...kept] }
 }
 
-/** Control characters, and those that hide or reorder text; but no joiners, which words need. */
+/**
+ * Control characters, and characters that hide or reorder text; except joiners, which words need.
+ */
 const hiding = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]|(?![\u200c\u200d])\p{Cf}/u
 const visible = /[^\s\p{C}\u2800\p{Default_Ignorable_Code_Point}]/u
 
-/** Returns whether people can read an author or a reason: one line, with something to see. */
+/** Returns whether an author or a reason is readable: one line with visible text. */
 export function isNoteText(text: unknown): text is string {
   return typeof text === 'string' && text.length <= 500 && visible.test(text) && !hiding.test(text)
 }
 
 export function checkNoteText(text: unknown, option: string): void {
   if (isNoteText(text)) return
-  throw invalid({ option }, text, 'one line of 1 to 500 characters that can be seen')
+  throw invalid({ option }, text, 'one line of 1 to 500 visible characters')
 }
 
 /** Returns whether something has not ended yet. */
@@ -148,8 +150,8 @@ export function isActive(
 }
 
 /**
- * Returns the value of the file that an entry replaces; `undefined` for no value, or no such
- * policy. Of an override it is all but the key.
+ * Returns the file's value that an entry replaces; `undefined` for no value or no such policy. For
+ * an override, it is everything but the key.
  */
 export function valueInFile(entry: Entry, file: PolicyFile): unknown {
   const { policy: name, field } = entry
@@ -165,8 +167,8 @@ export function valueInFile(entry: Entry, file: PolicyFile): unknown {
 }
 
 /**
- * The file with the layer over it: the policies in force at a time. Entries for policies that the
- * file does not have change nothing.
+ * Applies the layer to the file: returns the policies that apply at a time. Entries for policies
+ * that are not in the file change nothing.
  */
 export function effective(file: PolicyFile, { entries }: Layer, nowMs: number): PolicyFile {
   const names = new Set(placedPolicies(file).map(({ policy }) => policy.name))
@@ -199,7 +201,7 @@ function changedPolicy(policy: PolicyEntry, { field, value }: KeptEntry): Policy
   }
 }
 
-/** The next time at which something ends; `Infinity`: nothing does. */
+/** Returns the next time at which something expires; `Infinity` if nothing does. */
 export function nextEndMs(file: PolicyFile, { entries }: Layer, nowMs: number): number {
   const ends = [...entries, ...(file.overrides ?? [])].map(({ until = '' }) => Date.parse(until))
   return Math.min(...ends.filter((end) => end > nowMs))

@@ -3,19 +3,19 @@ import type { PolicyFile } from '../file/policy-file.ts'
 import type { Layer } from './layer.ts'
 import type { Refused } from './version.ts'
 
-/** The reason of a change, and its author. */
+/** The reason for a change, and its author. */
 export interface ChangeNote {
   readonly author: string
   readonly reason: string
 }
 
-/** One set of policies that was in force: the file, and the layer over it. */
+/** One set of policies that was applied: the file and its layer. */
 export interface VersionRecord extends ChangeNote {
-  /** The version: hash of the file, and number of the layer. */
+  /** The version: hash of the file, and revision of the layer. */
   readonly id: string
   readonly number: number
   readonly kind: 'file' | 'change' | 'rollback' | 'kill'
-  /** Hash of the policies that were in force. */
+  /** Hash of the policies that applied. */
   readonly hash: string
   /** Milliseconds since 1970. */
   readonly at: number
@@ -23,35 +23,35 @@ export interface VersionRecord extends ChangeNote {
   readonly layer: Layer
 }
 
-/** The layer as a store has it. */
+/** The layer as stored. */
 export interface SharedLayer {
-  /** 0: nobody has written it yet. */
+  /** 0 if nobody has written it yet. */
   readonly revision: number
   readonly layer: Layer
-  /** Hashes of the files that have a record, the newest last. */
+  /** Hashes of the files that have a record, newest last. */
   readonly files: readonly string[]
 }
 
 /** A process that uses the policies. */
 export interface Member {
-  /** Tells a process from others. */
+  /** Identifies the process. */
   readonly id: string
   readonly version: string
-  /** The version that it could not build, and why. */
+  /** The version that it could not apply, and why. */
   readonly refused?: Refused | undefined
 }
 
 const layer: Layer = { number: 0, entries: [], kill: 'none' }
 export const nothingShared: SharedLayer = { revision: 0, layer, files: [] }
 
-/** Records that the log keeps. */
+/** Number of records that the log keeps. */
 const maxVersions = 100
-/** Files that are remembered as recorded: a rolling deploy runs two at once. */
+/** Number of files remembered as recorded: a rolling deploy runs two at once. */
 const maxFiles = 10
-/** The longest that a store is waited for, in ms. */
+/** Maximum wait for a store (ms). */
 const deadlineMs = 1_000
 
-/** The layer in the document of a store, and its log. */
+/** The layer in a store's document, and its log. */
 export class LayerDocument {
   readonly #documents: Documents
   readonly #name: string
@@ -72,7 +72,7 @@ export class LayerDocument {
     return { revision: document.revision, layer, files }
   }
 
-  /** @returns what is shared now; `undefined` when somebody else was first */
+  /** @returns the shared layer; `undefined` if another process was faster */
   async write(before: SharedLayer, record: VersionRecord): Promise<SharedLayer | undefined> {
     const { layer } = record
     const hash = fileOf(record.id)
@@ -89,13 +89,13 @@ export class LayerDocument {
     return isWritten ? { revision: before.revision + 1, layer, files } : undefined
   }
 
-  /** The newest record first. */
+  /** Newest first. */
   async records(): Promise<readonly VersionRecord[]> {
     const records = await controlled(deadlineMs, () => this.#documents.log(this.#name))
     return records.map((text): VersionRecord => JSON.parse(text))
   }
 
-  /** Tells the fleet about a process for `ttlMs` ms; 0 forgets it. */
+  /** Announces a process to the fleet for `ttlMs` ms; 0 removes it. */
   announce(id: string, report: Omit<Member, 'id'>, ttlMs: number): Promise<void> {
     const member = { id, text: JSON.stringify(report) }
     return controlled(deadlineMs, () => this.#documents.announce(this.#name, member, ttlMs))
@@ -108,8 +108,8 @@ export class LayerDocument {
 }
 
 /**
- * Finds a version in the records. Of a process that did not make the changes itself, one record has
- * the file, and another one has the changes.
+ * Finds a version in the records. If a process did not make the changes itself, one record has its
+ * file, and another has the changes.
  * @throws SluiceError if no record has it
  */
 export function recordOf(version: string, records: readonly VersionRecord[]): VersionRecord {
@@ -122,7 +122,7 @@ export function recordOf(version: string, records: readonly VersionRecord[]): Ve
   throw invalid({ option: 'version' }, version, 'a version that history() lists')
 }
 
-/** The hash of the file in the id of a version. */
+/** Returns the file hash from the id of a version. */
 export function fileOf(id: string): string {
   return id.slice(0, id.indexOf('.'))
 }

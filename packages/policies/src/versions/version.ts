@@ -6,12 +6,12 @@ import { placedPolicies } from '../file/named-policies.ts'
 import type { KeyEntry, PolicyEntry, PolicyFile } from '../file/policy-file.ts'
 import type { Kill } from './layer.ts'
 
-/** The digits of a content hash that tell files apart. */
+/** Number of hash digits that identify a file. */
 export function contentHash(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12)
 }
 
-/** One set of policies in force, with the registrations that it has made. */
+/** One set of applied policies, with its registrations. */
 export class Version implements PolicyVersion {
   readonly id: string
   readonly kill: Kill
@@ -30,7 +30,7 @@ export class Version implements PolicyVersion {
 
   optionsFor<Native, Handler>(code: NamedCode<Native>): GuardFields<Native, Handler> {
     if (this.kill !== 'shadow' || !this.file.overrides) return bindPolicies(this.file, code)
-    // No override may enforce what the kill switch has put into shadow.
+    // No override may enforce a policy that the kill switch has put into shadow mode.
     const overrides = this.file.overrides.map(({ mode: _mode, ...override }) => override)
     return bindPolicies({ ...this.file, overrides }, code)
   }
@@ -40,40 +40,40 @@ export class Version implements PolicyVersion {
   }
 }
 
-/** Fields that make a new count of a policy when they change. */
+/** Fields whose change starts a new count of a policy. */
 export const countFields = ['algorithm', 'window', 'resolution', 'align', 'lease', 'key'] as const
 
-/** Returns the text that tells the counts of a policy from those of its other forms. */
+/** Returns a text that distinguishes a policy's counts from those of its other forms. */
 function countOf(policy: PolicyEntry, otherKey: KeyEntry | undefined): string {
   const fields: Readonly<Record<string, unknown>> = { ...policy, key: policy.key ?? otherKey }
   return contentHash(countFields.map((field) => fields[field] ?? '')).slice(0, 8)
 }
 
-/** A version that a process could not build. */
+/** A version that a process could not apply. */
 export interface Refused {
-  /** The version; for a file that could not be read, its name. */
+  /** The version; for an unreadable file, its name. */
   readonly version: string
   readonly message: string
 }
 
-/** An observer of the versions of a process. If it throws, that is one warning. */
+/** An observer of the versions of a process. An error in it is reported once as a warning. */
 export interface VersionObservers {
   /**
-   * Called for a version that this process could not build. The old one stays in force. Without it
-   * each problem is a warning.
+   * Called for a version that this process could not apply; the old one stays. Without it, each
+   * problem is a warning.
    */
   onRefused?(refused: Refused): void
-  /** Called for each version that comes in force in this process. */
+  /** Called for each version that this process applies. */
   onVersion?(version: string): void
 }
 
-/** The version in force, and the guards that change with it. */
+/** The current version, and the guards that change with it. */
 export class VersionSwitch {
   readonly #observers: readonly VersionObservers[]
   readonly guards: LiveGuard[] = []
   #now = new Version('', {}, 'none')
   #refused: Refused | undefined
-  /** The problems that were warned of since the newest file and changes were last in force. */
+  /** Problems warned about since the newest file and changes last applied. */
   readonly #warned = new Set<string>()
 
   constructor(observers: readonly VersionObservers[]) {
@@ -84,7 +84,7 @@ export class VersionSwitch {
     return this.#now
   }
 
-  /** The newest version, where this process could not build it. */
+  /** The newest version, if this process could not apply it. */
   get refused(): Refused | undefined {
     return this.#refused
   }
@@ -94,7 +94,7 @@ export class VersionSwitch {
     this.guards.push(guard)
   }
 
-  /** Puts a version in force, if all guards can be made of it. @returns whether they could */
+  /** Applies a version, if all guards can be created from it. @returns whether they could */
   put(version: Version): boolean {
     let apply: readonly (() => void)[]
     try {
@@ -109,18 +109,18 @@ export class VersionSwitch {
     return true
   }
 
-  /** Forgets what was refused: the newest file and the newest changes are in force. */
+  /** Clears the refused version: the newest file and the newest changes apply. */
   accept(): void {
     this.#refused = undefined
     this.#warned.clear()
   }
 
-  /** @throws SluiceError if a guard cannot be made of a version */
+  /** @throws SluiceError if a guard cannot be created from a version */
   check(version: Version): void {
     this.#build(version, 'discard')
   }
 
-  /** @param message names the places that are wrong, and no value: all who may read see it */
+  /** @param message names the wrong places, without values: every reader of the API sees it */
   refuse(version: string, message: string): void {
     if (this.#refused?.version === version && this.#refused.message === message) return
     this.#refused = { version, message }
@@ -128,11 +128,13 @@ export class VersionSwitch {
     if (onRefused) notify(onRefused, this.#refused)
     else if (!this.#warned.has(message)) {
       this.#warned.add(message)
-      warn(`the policies ${version} were refused, and ${this.#now.id} stays in force: ${message}`)
+      warn(`the policies ${version} were refused, and ${this.#now.id} still applies: ${message}`)
     }
   }
 
-  /** Makes the guards of a version, all or none. The version before gives its names free for it. */
+  /**
+   * Creates the guards of a version, all or none. The previous version releases its names for it.
+   */
   #build(version: Version, then: 'keep' | 'discard'): readonly (() => void)[] {
     const before = this.#now.registrations
     before.end()

@@ -1,9 +1,9 @@
 import { ControlCall, errorText, isSluiceError, SluiceError } from '@sluice/core'
 
-/** Most calls under way: a frozen Redis may execute all of them when it continues. */
+/** Maximum calls in flight: a frozen Redis may execute all of them when it continues. */
 const maxUnderWay = 100
 
-/** Interval (ms) at which a probe is let through while nothing is answered. */
+/** Interval (ms) between probes while there are no replies. */
 const probeEveryMs = 250
 
 /** Time (ms) after which a probe without an answer counts as lost. */
@@ -17,8 +17,8 @@ interface WaitingCall {
 
 /**
  * Makes calls with a deadline to a server that may be slow or frozen. A frozen server executes what
- * it has received when it continues, so few calls are under way at once. The others wait here, and
- * are dropped when they are late. After one call is overdue, all others are refused at once, except
+ * it has received when it continues, so only a few calls are in flight. The others wait here, and
+ * are dropped when they are late. Once a call is overdue, all others are refused at once, except
  * for occasional probes, until one is answered.
  */
 export class BoundedCalls {
@@ -29,7 +29,7 @@ export class BoundedCalls {
   #probe: WaitingCall | undefined
   #probedAt = 0
 
-  /** @param deadlineMs longest time (ms) that a call may take */
+  /** @param deadlineMs maximum duration of a call (ms) */
   constructor(deadlineMs: number) {
     this.#deadlineMs = deadlineMs
   }

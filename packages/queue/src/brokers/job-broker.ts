@@ -19,7 +19,7 @@ import { type StoredJob, storedJob } from './stored-job.ts'
 /** Time (ms) that workers have to settle their runs when their broker closes. */
 const patienceMs = 2_000
 
-/** Delivers the jobs of a table to workers. It is the part that differs between brokers. */
+/** Delivers the jobs of a table to workers. This is the part that differs between brokers. */
 export interface Transport {
   /**
    * Resolves when jobs can be delivered.
@@ -30,7 +30,7 @@ export interface Transport {
   deliver(job: StoredJob): Promise<void>
   /** Takes back a place whose job was not delivered. */
   undo?(job: StoredJob, claim: string): Promise<void>
-  /** Has a dead letter run again. Resolves to false if another process was first. */
+  /** Runs a dead letter again. Resolves to false if another process was faster. */
   redeliver(job: StoredJob, message: number): Promise<boolean>
   work(terms: RunTerms, options: WorkOptions): BrokerWorker
   close(): Promise<void>
@@ -38,15 +38,15 @@ export interface Transport {
 
 /** Traits of a broker. */
 interface BrokerTraits extends Pick<Broker, 'name' | 'isShared' | 'maxHeldMs'> {
-  /** The longest (ms) that a call may take. @default any time */
+  /** Maximum duration of a call (ms). @default no limit */
   readonly deadlineMs?: number
   readonly observers?: readonly BrokerObservers[]
 }
 
-/** Reports an error that no caller gets. */
+/** Reports an error that no caller receives. */
 export type Report = (error: unknown) => void
 
-/** Makes a broker of a table of jobs and a transport. */
+/** Creates a broker from a job table and a transport. */
 export function brokerOver(
   { deadlineMs, observers = [], ...traits }: BrokerTraits,
   make: (report: Report) => { table: JobTable; transport: Transport },
@@ -79,7 +79,7 @@ export function brokerOver(
     return found && isForgotten(found) ? undefined : found
   }
 
-  /** Ends jobs that expired before a run began, so that they hold no places. */
+  /** Ends jobs that expired before a run began, to free their places. */
   async function endExpired({ onExpired }: EnqueueTerms): Promise<void> {
     const end = async (id: string): Promise<void> => {
       const found = await table.find(id)
@@ -90,8 +90,8 @@ export function brokerOver(
   }
 
   /**
-   * Delivers a job that has its place. After a timeout its client hears that the job may not
-   * exist. Then it is kept only if others may know it by its idempotency key.
+   * Delivers a job that has a place. After a timeout the client is informed that the job may not
+   * exist. Then the job is kept only if others may find it by its idempotency key.
    */
   async function deliver(job: StoredJob, claim: string, call: ControlCall): Promise<void> {
     if (call.isUnwanted) return transport.undo?.(job, claim)
@@ -112,7 +112,7 @@ export function brokerOver(
     enqueue: (job, terms) =>
       ask(async (call) => {
         await transport.ready?.()
-        if (call.isUnwanted) throw new Error('it was given up')
+        if (call.isUnwanted) throw new Error('it was abandoned')
         const wanted = storedJob(job, terms)
         let placed = await table.place(wanted, terms)
         if (placed.outcome === 'full' && placed.hasExpired && !call.isUnwanted) {
@@ -189,7 +189,7 @@ function hasExpired({ job: { expiresAt }, status, hasBegun }: FoundJob): boolean
   return expiresAt !== undefined && expiresAt <= Date.now()
 }
 
-/** True if a job ended so long ago that its outcome is not kept. */
+/** True if a job ended so long ago that its outcome is no longer kept. */
 function isForgotten({ job, status, endedAt }: FoundJob): boolean {
   if (status.state === 'failed' || endedAt === undefined) return false
   return endedAt + job.retentionMs <= Date.now()

@@ -3,7 +3,7 @@ import { errorText, sleep } from '@sluice/core'
 import { LeaseLost, type RunJob, type Settlement } from '../broker.ts'
 import { isPutBack, type JobTable, type PutBack, type TakenJob } from './job-table.ts'
 
-/** Delay (ms) after an error that is not the job's: Redis was away, full, or loading. */
+/** Delay (ms) after an error that is not the job's: Redis was unavailable, full, or loading. */
 export const infrastructureRetryMs = 1_000
 
 const watchMs = 500
@@ -21,11 +21,11 @@ interface Run {
   readonly controller: AbortController
   /** True once the handler was called. */
   hasBegun: boolean
-  /** True once the handler has ended: nothing is left to stop. */
+  /** True once the handler has ended and nothing is left to stop. */
   isSettling: boolean
 }
 
-/** The runs of a worker: notes their beginnings, carries out their settlements, and stops them. */
+/** The runs of a worker: records their starts, applies their settlements, and stops them. */
 export class JobRuns {
   readonly #terms: RunTerms
   readonly #runs = new Set<Run>()
@@ -50,7 +50,7 @@ export class JobRuns {
     return this.#isClosing
   }
 
-  /** Has `close` wait for some work. Resolves at its end, after its error was reported. */
+  /** Makes `close` wait for some work. Resolves when it ends, after reporting its error. */
   track(work: Promise<unknown>): Promise<unknown> {
     const tracked = work
       .catch((error: unknown) => this.#terms.onError(error))
@@ -60,7 +60,7 @@ export class JobRuns {
   }
 
   /**
-   * Runs a job, and carries out its settlement. Resolves to false if that is unknown, since nobody
+   * Runs a job and applies its settlement. Resolves to false if the result is unknown, since nobody
    * waits any more.
    * @param controller stops the run
    * @param redeliver delivers a job that is put back
@@ -109,7 +109,7 @@ export class JobRuns {
       async begin() {
         try {
           if (!(await table.begin(taken.job, { id, token }))) {
-            throw new LeaseLost('the job runs elsewhere by now, or has ended')
+            throw new LeaseLost('the job now runs elsewhere, or has ended')
           }
           run.hasBegun = true
         } catch (error) {
@@ -138,7 +138,7 @@ export class JobRuns {
     return undefined
   }
 
-  /** @param stopTaking has the worker take no more jobs */
+  /** @param stopTaking stops the worker from taking more jobs */
   async close(stopTaking: () => Promise<unknown>): Promise<void> {
     this.#isClosing = true
     const settled = async (): Promise<void> => {
@@ -154,7 +154,7 @@ export class JobRuns {
     this.#letGo()
   }
 
-  /** Asks for all runs at once. */
+  /** Checks all runs in one call. */
   async #watch(): Promise<void> {
     if (this.#runs.size === 0) return
     const runs = [...this.#runs]
@@ -169,7 +169,7 @@ export class JobRuns {
   }
 }
 
-/** Repeats work, one at a time. Returns a function that ends that. */
+/** Repeats work, one at a time. Returns a function that stops it. */
 export function repeat(
   everyMs: number,
   work: () => Promise<void>,
@@ -186,7 +186,7 @@ export function repeat(
   return () => clearInterval(timer)
 }
 
-/** Makes the reason to stop the run of a cancelled job. */
+/** Creates the abort reason for a cancelled job's run. */
 export function cancellation(): DOMException {
   return new DOMException('the job was cancelled', 'AbortError')
 }

@@ -3,7 +3,7 @@ import type { Depth, Enqueued, EnqueueTerms, Page, Settlement } from '../broker.
 import type { JobStatus } from '../job.ts'
 import type { StoredJob } from './stored-job.ts'
 
-/** A job as its table has it. */
+/** A job in its table. */
 export interface FoundJob {
   readonly job: StoredJob
   readonly status: JobStatus
@@ -14,9 +14,9 @@ export interface FoundJob {
 }
 
 /**
- * - `placed`: the job has a place, and is to be delivered under this id. It may be known already,
+ * - `placed`: the job has a place, and must be delivered under this id. It may already be known,
  *   from a process that did not deliver it.
- * - `full`: some jobs may have expired, and are to be ended to make room
+ * - `full`: some jobs may have expired, and must be ended to make room
  */
 export type Placed =
   | { readonly outcome: 'placed'; readonly id: string; readonly isKnown: boolean }
@@ -27,16 +27,16 @@ export type Placed =
     }
   | Exclude<Enqueued, { outcome: 'full' }>
 
-/** An end of a job that no run brings about. `withdrawn`: as if it had never been. */
+/** An end of a job without a run. `withdrawn`: as if it had never existed. */
 export type WaitingEnd = 'cancelled' | 'expired' | 'withdrawn'
 
 /**
- * - `ended`: it waited, and has ended now
- * - `running`: a run has it, which a cancelled job tells to stop
+ * - `ended`: it was waiting, and has ended now
+ * - `running`: it is running; if it is cancelled, the run is asked to stop
  */
 export type WaitingEnded = 'ended' | 'running' | 'finished' | 'unknown'
 
-/** A job that is taken for a run. */
+/** A job taken for a run. */
 export interface TakenJob {
   readonly job: StoredJob
   /** Marks the job in the table while the run has it. */
@@ -56,7 +56,7 @@ export interface RunMark {
   readonly token: string
 }
 
-/** A settlement that has the job run again. */
+/** A settlement after which the job runs again. */
 export type PutBack = Extract<Settlement, { outcome: 'returned' | 'postponed' | 'retry' }>
 
 /** A settlement that ends the job. */
@@ -69,7 +69,7 @@ export function isPutBack(settlement: Settlement): settlement is PutBack {
 
 /** Keeps the jobs of a queue: their places, idempotency keys, states and outcomes. */
 export interface JobTable {
-  /** Takes a place for a job, unless its idempotency key stands for another one. */
+  /** Takes a place for a job, unless its idempotency key belongs to another one. */
   place(job: StoredJob, terms: EnqueueTerms): Promise<Placed>
   /** Finds jobs that have expired, and never began. */
   expired(): Promise<readonly string[]>
@@ -78,23 +78,23 @@ export interface JobTable {
   depth(): Promise<Depth>
   deadLetters(page: Page): Promise<readonly FoundJob[]>
   endWaiting(job: StoredJob, how: WaitingEnd, control?: ControlCall): Promise<WaitingEnded>
-  /** Has a dead letter wait. Resolves to the number of its next message, or to 0 if it is none. */
+  /** Queues a dead letter again. Resolves to the number of its next message; 0 if it is not one. */
   reopen(job: StoredJob, control: ControlCall): Promise<number>
-  /** Forgets a dead letter. Resolves to false if it is none. */
+  /** Forgets a dead letter. Resolves to false if it is not one. */
   forget(job: StoredJob, control: ControlCall): Promise<boolean>
 
-  /** Notes that a run begins. Resolves to false if the run does not have the job. */
+  /** Records that a run begins. Resolves to false if the run does not have the job. */
   begin(job: StoredJob, run: RunMark): Promise<boolean>
   /** Ends a job by its run. Resolves to false if the run does not have the job. */
   end(job: StoredJob, run: RunMark, settlement: Ending): Promise<boolean>
   /**
-   * Has the job of a run wait. Resolves to the number of its next message, to 0 for the same
+   * Puts the job of a run back. Resolves to the number of its next message, to 0 for the same
    * message, or to −1 if the run does not have the job.
-   * @param uncounts true if the run began, and does not count
+   * @param uncounts true if the run began but does not count
    */
   putBack(job: StoredJob, run: RunMark, back: PutBack, uncounts: boolean): Promise<number>
   /**
-   * Tells for each run whether it is to stop: `stop`, or `lost` to another run. Left out by a table
+   * Returns for each run whether it must stop: `stop`, or `lost` to another run. Omitted by a table
    * that stops runs itself.
    */
   watch?(runs: readonly (readonly [id: string, token: string])[]): Promise<readonly string[]>

@@ -34,9 +34,9 @@ export class KeptTable {
   maxKeptBytes?: Option<number, number> = countOption(50_000_000, { min: 0 })
 }
 
-/** An observer of a broker. If it throws, that is one warning, and changes nothing. */
+/** An observer of a broker. An error in it is reported once as a warning, and changes nothing. */
 export interface BrokerObservers {
-  /** Called for errors of the connections, which reconnect by themselves. */
+  /** Called for connection errors. Connections are reopened automatically. */
   onError?(error: Error): void
 }
 
@@ -61,7 +61,7 @@ export interface KeptBounds extends SettingsOf<KeptTable> {}
 export interface SharedSetup extends SettingsOf<SharedTable> {}
 
 /**
- * Bytes that an ended job takes beside its texts. In Redis these are BullMQ's fields, the record of
- * its idempotency key, and its counters.
+ * Overhead (bytes) of an ended job besides its texts. In Redis these are BullMQ's fields, the
+ * idempotency record, and counters.
  */
 export const bytesOfEnded = 2_000

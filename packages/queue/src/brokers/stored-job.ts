@@ -2,9 +2,9 @@ import type { EnqueueTerms } from '../broker.ts'
 import { digest } from '../digest.ts'
 import type { NewJob } from '../job.ts'
 
-/** A job, with the data that its end needs. */
+/** A job, with the data needed to end it. */
 export interface StoredJob extends NewJob {
-  /** Time (ms) for which the outcome and the idempotency key are kept after the end of the job. */
+  /** Time (ms) for which outcome and idempotency key are kept after the job ends. */
   readonly retentionMs: number
   /** Digests of the idempotency key and of its fingerprint. */
   readonly record?: { readonly key: string; readonly fingerprint: string } | undefined
@@ -22,7 +22,7 @@ export function recordKey(identity: string, idempotencyKey: string): string {
 }
 
 /**
- * Digests an identity or idempotency key, so that Redis never holds it, and all keys have one
+ * Hashes an identity or idempotency key, so that Redis never holds it and all keys have the same
  * length.
  */
 export function shortDigest(text: string): string {

@@ -33,7 +33,7 @@ import {
 import { parseIdempotencyKey, parsePrefer } from './request-headers.ts'
 
 /**
- * Lets a guard put requests into a queue, and answer them with 202.
+ * Lets a guard put requests into a queue and answer them with 202.
  * @example
  * const admission = createAdmission({ queue, monitor: '/jobs' })
  * app.post('/reports', rateLimit({ limit: 10, window: '1s', admission }))
@@ -46,7 +46,7 @@ export function createAdmission<Native = unknown>(
   return new QueueAdmission(setUpAdmission(options))
 }
 
-const nobodys = 'The request has no key, so nobody could look at its job.'
+const nobodys = 'The request has no key, so nobody could access its job.'
 
 class QueueAdmission<Native> implements Admission<Native> {
   readonly overflows = true
@@ -75,10 +75,7 @@ class QueueAdmission<Native> implements Admission<Native> {
     })
   }
 
-  /**
-   * Returns whether a response varies with `Prefer`. Only responses that a cache may keep have to
-   * say so.
-   */
+  /** Returns whether a response varies with `Prefer`. Only cacheable responses must say so. */
   varies({ method }: HttpRequest): boolean {
     return this.#setup.admit !== 'always' && (method === 'GET' || method === 'HEAD')
   }
@@ -101,14 +98,11 @@ class QueueAdmission<Native> implements Admission<Native> {
     if (!('id' in result)) return notEnqueued(result)
     const answer = taken(await this.#answer(result, job, asked))
     const isKnown = result.outcome === 'known'
-    // A 409 does not answer for the job.
+    // A 409 is not the job's answer.
     return { ...answer, isNew: !isKnown, isKnown: isKnown && answer.status !== 409 }
   }
 
-  /**
-   * Returns whether a request that passes was queued before. The application must not serve it as
-   * well.
-   */
+  /** Returns whether a passing request was queued before. The application must not serve it too. */
   #takesAgain(asked: AdmissionRequest<Native>): MaybePromise<boolean | Taken> {
     const key = this.#keyOf(asked.request)
     if (key === undefined) return false
@@ -122,7 +116,7 @@ class QueueAdmission<Native> implements Admission<Native> {
     return typeof id === 'object' ? taken(id) : id !== undefined
   }
 
-  /** Takes a request that only soft limits deny, and answers a request that was queued before. */
+  /** Accepts a request that only soft limits deny, and answers a request that was queued before. */
   #takesDenied(asked: AdmissionRequest<Native>, decision: Decision): MaybePromise<boolean | Taken> {
     const { admit, soft } = this.#setup
     if (!isSoft(decision, undefined)) return false
@@ -132,8 +126,8 @@ class QueueAdmission<Native> implements Admission<Native> {
   }
 
   /**
-   * Answers a denied request that was queued before. Lookups at the broker are limited, so that a
-   * denial stays cheap. While the broker fails, every request counts as new.
+   * Answers a denied request that was queued before. Lookups at the broker are limited, so that
+   * denials stay cheap. While the broker fails, every request counts as new.
    */
   async #deniedAgain(
     key: string,
@@ -165,7 +159,7 @@ class QueueAdmission<Native> implements Admission<Native> {
     const known = isKnown ? await orWithout(() => queue.status(id, identity), undefined) : undefined
     if (known && !isOpen(known)) return endedAnswer(known, this.#setup)
     if (known && idempotency.whileRunning === 'conflict') {
-      const detail = 'A request with this Idempotency-Key is under way.'
+      const detail = 'A request with this Idempotency-Key is still being processed.'
       return problem(409, { detail }, retryIn(1_000))
     }
     const { respondAsync, waitMs = 0 } = parsePrefer(asked.request.header('prefer'))
@@ -185,7 +179,8 @@ class QueueAdmission<Native> implements Admission<Native> {
     }
     const key = parseIdempotencyKey(header, { isStrict })
     return (
-      key ?? problem(400, { detail: 'Idempotency-Key is no quoted string of 1 to 256 characters.' })
+      key ??
+      problem(400, { detail: 'Idempotency-Key must be a quoted string of 1 to 256 characters.' })
     )
   }
 }

@@ -1,18 +1,18 @@
 import type { HttpRequest } from '@sluice/http'
 import { digest } from '../digest.ts'
 
-/** A request as a job carries it. */
+/** A request as stored in a job. */
 export interface RequestEnvelope {
   readonly method: string
-  /** URL as it was sent, with the query. */
+  /** The URL as it was sent, with the query. */
   readonly url: string
-  /** The pattern that the router matched; `undefined` if it has matched none. */
+  /** The route pattern; `undefined` if no route matched. */
   readonly route: string | undefined
-  /** The headers that `headers` lists. */
+  /** The headers listed in `headers`. */
   readonly headers: Readonly<Record<string, string>>
-  /** Digest of the identity of the request, as in the job; never the key itself. */
+  /** Digest of the request's identity, as in the job; never the key itself. */
   readonly identity: string
-  /** The body: JSON, text, or bytes as base64; left out if the request has none. */
+  /** The body: JSON, text, or bytes as base64; omitted if the request has none. */
   readonly body?: unknown
   /** Encoding of a `body` of bytes. */
   readonly encoding?: 'base64'
@@ -26,8 +26,8 @@ interface EnvelopeParts {
 }
 
 /**
- * Makes the payload of a job from a request. It has only the listed headers, because others may
- * carry secrets.
+ * Creates the payload of a job from a request. It has only the listed headers, because others may
+ * contain secrets.
  */
 export function envelopeOf(
   request: HttpRequest,
@@ -49,8 +49,8 @@ export function envelopeOf(
 }
 
 /**
- * Makes the fingerprint of a request from its method, URL and body. It tells two requests with one
- * idempotency key apart.
+ * Computes the fingerprint of a request from its method, URL and body. It distinguishes two
+ * requests with the same idempotency key.
  */
 export function fingerprintOf({ method, url, body, encoding }: RequestEnvelope): string {
   const text = JSON.stringify([

@@ -15,7 +15,7 @@ export type HoldRequest<Native> = (
   asked: AdmissionRequest<Native>,
 ) => Promise<JobStatus | undefined>
 
-/** Holds requests until their jobs have ended, since their clients prefer to wait. */
+/** Holds requests of clients that prefer to wait, until their jobs have ended. */
 export function holdRequests<Native>(terms: HoldingTerms<Native>): HoldRequest<Native> {
   const { queue, maxWait: maxWaitMs, maxHeld } = terms
   let held = 0

@@ -39,7 +39,7 @@ export interface Monitored {
   readonly expectedWaitMs: number
 }
 
-/** The job was accepted: 202 with where it can be watched, in the body too (RFC 9110 §15.3.3). */
+/** The job was accepted: 202 with its status URL, in the body too (RFC 9110 §15.3.3). */
 export function acceptedAnswer(
   { id }: { id: string },
   { monitor, expectedWaitMs }: Monitored,
@@ -63,28 +63,28 @@ export function jobAnswer(job: JobStatus, expectedWaitMs: number): JobAnswer {
 }
 
 const details = {
-  expired: 'The job waited too long, and was not run.',
-  failed: 'The job failed, and will not be tried again.',
+  expired: 'The job waited too long and was not run.',
+  failed: 'The job failed and will not be retried.',
 } as const
 
-/** The answer of a job that is done. */
+/** The response for a finished job. */
 export interface JobResponse {
   /** 200 to 299. @default 200 */
   status?: number
-  /** Headers in addition to those of the limits. */
+  /** Headers in addition to the rate-limit headers. */
   headers?: Readonly<Record<string, string>>
-  /** Anything that JSON can carry. @default no body */
+  /** Anything that fits into JSON. @default no body */
   body?: unknown
 }
 
-/** Function of the user that makes the answer for a job that is done. */
+/** User function that builds the response for a finished job. */
 export interface Endings<Native> {
   readonly queue: Queue<Native>
   readonly toAnswer?: ((job: JobStatus) => MaybePromise<JobResponse>) | undefined
 }
 
 /**
- * Makes the answer for a job that has ended: at the monitor, after a wait, and for a repeated
+ * Builds the response for a job that has ended: at the monitor, after a wait, and for a repeated
  * request.
  */
 export async function endedAnswer<Native>(
@@ -98,7 +98,7 @@ export async function endedAnswer<Native>(
   if (!toAnswer) return jobAnswer(job, 0)
   const response: unknown = await toAnswer(job)
   if (isJobResponse(response)) return written(response)
-  warnOnce('toAnswer must yield { status: 200 to 299, headers, body }; the result itself stood in')
+  warnOnce('toAnswer must return { status: 200 to 299, headers, body }; the result itself was sent')
   return jobAnswer(job, 0)
 }
 
@@ -131,7 +131,7 @@ export function problem(
   return problemAnswer({ ...plainProblem(status), ...members }, headers)
 }
 
-/** Makes the refusal of a policy of this package. */
+/** Builds the refusal for one of this package's policies. */
 export function quotaProblem(policy: string, retryAfterMs: number): JobAnswer {
   return problemAnswer(quotaExceeded([policy]), retryIn(retryAfterMs))
 }
@@ -141,7 +141,7 @@ export function retryIn(retryAfterMs: number): Readonly<Record<string, string>> 
   return value === undefined ? {} : { 'Retry-After': value }
 }
 
-/** A 202 is no refusal: the wait is a hint for the next poll. */
+/** A 202 is not a refusal: the wait is a hint for the next poll. */
 function pollIn(expectedWaitMs: number): Readonly<Record<string, string>> {
   return retryIn(Math.min(Math.max(expectedWaitMs, minPollMs), maxPollMs))
 }
@@ -170,7 +170,7 @@ function answer(
   }
 }
 
-/** `Retry-After` (ms) while the broker fails: nobody knows when it is back. */
+/** `Retry-After` (ms) while the broker fails: the end of the outage is unknown. */
 const brokerRetryMs = 5_000
 
 /** Runs work; answers 503 if the broker fails, because that is not the client's fault. */
@@ -184,20 +184,20 @@ export async function orWithout<T, U>(work: () => Promise<T>, otherwise: U): Pro
     return await work()
   } catch (error) {
     if (!isOfBroker(error)) throw error
-    warnOnce(`the queue did not answer a request: ${error.message}`, error.code)
+    warnOnce(`the queue could not handle a request: ${error.message}`, error.code)
     return otherwise
   }
 }
 
 /**
- * Returns whether the broker failed. Any other error is the application's: of one of its functions,
- * or a payload that JSON cannot carry.
+ * Returns whether the broker failed. Any other error comes from the application: from one of its
+ * functions, or from a payload that does not fit into JSON.
  */
 function isOfBroker(error: unknown): error is SluiceError {
   return isSluiceError(error) && error.code.startsWith('SLUICE_BROKER_')
 }
 
-/** Turns an answer into one that the guard writes. */
+/** Converts an answer for the guard. */
 export function taken({ status, headers, body: text, isOurs = false }: JobAnswer): Taken {
   const { 'Content-Type': contentType = '', ...rest } = headers
   return { status, fields: Object.entries(rest), body: { contentType, text }, givesBack: isOurs }

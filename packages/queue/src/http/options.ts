@@ -50,7 +50,7 @@ class AdmissionTable<Native> {
   soft?: Option<readonly string[]> = (soft, option) =>
     soft === undefined ? soft : names(soft, option)
   /**
-   * Names of the request headers that jobs carry, in lower case.
+   * Names of the request headers to keep in jobs, in lower case.
    * @default ['content-type', 'accept-language']
    */
   headers?: Option<readonly string[], readonly string[]> = (headers, option) =>
@@ -91,7 +91,7 @@ class IdempotencyTable {
   /** Requests without a key get a 400. @default false */
   required?: Option<boolean, boolean> = flagOption(false)
   /**
-   * Requires quotes around the key, as the draft does; many clients leave them out.
+   * Requires quotes around the key, as the draft does; many clients omit them.
    * @default false
    */
   strict?: Option<boolean, boolean> = flagOption(false)
@@ -127,7 +127,10 @@ export function setUpAdmission<Native>(options: AdmissionOptions<Native>): Admis
   return { ...settings, maxBodyBytes: maxBodyBytesOf(settings, settings.queue.maxJobBytes) }
 }
 
-/** Returns the longest body. The job could not carry a longer one; only `toJob` may shorten it. */
+/**
+ * Returns the maximum body size. A longer body would not fit in the job; only `toJob` may shorten
+ * it.
+ */
 function maxBodyBytesOf(
   { maxBodyBytes, toJob }: Pick<AdmissionOptions<never>, 'maxBodyBytes' | 'toJob'>,
   maxJobBytes: number,
@@ -137,7 +140,7 @@ function maxBodyBytesOf(
   const inRange = countOption(Math.min(65_536, asBase64), { min: 0, max: 100_000_000 })
   const bytes = inRange(maxBodyBytes, option)
   if (toJob || bytes <= asBase64) return bytes
-  const legal = `at most ${asBase64}, three quarters of the queue's maxJobBytes (bytes are carried as base64), unless toJob makes less of it`
+  const legal = `at most ${asBase64}, three quarters of the queue's maxJobBytes (bytes are stored as base64), unless toJob shortens it`
   throw invalid({ option }, bytes, legal)
 }
 
@@ -152,16 +155,16 @@ export const pollPolicy = {
   window: '1s',
 } as const
 
-/** Returns an option that is a queue with `identity`, else throws. */
+/** Returns an option that is a queue with `identity`; otherwise throws. */
 export function queueOf<Native>(queue: Queue<Native>): Queue<Native> {
   if (typeof queue !== 'object' || queue === null || !('expectedWaitMs' in queue)) {
-    throw invalid({ option: 'queue' }, queue, 'what createQueue({ broker, … }) makes')
+    throw invalid({ option: 'queue' }, queue, 'the result of createQueue({ broker, … })')
   }
   if (queue.identifies) return queue
   throw new SluiceError(
     'SLUICE_OPTION_INVALID',
-    'queue must know whose a request is: give createQueue the key of your limits, as in identity: apiKey({ verify }). ' +
-      'With identity: ip() all users behind one address can read, cancel and repeat the jobs of each other',
+    'queue must know who owns a request: pass the key of your limits to createQueue, as in identity: apiKey({ verify }). ' +
+      "With identity: ip(), all users behind one address can read, cancel and repeat each other's jobs",
   )
 }
 

@@ -1,18 +1,18 @@
-/** Preferences of a client in `Prefer` (RFC 7240) about waiting. */
+/** A client's preferences about waiting, from `Prefer` (RFC 7240). */
 export interface Preference {
   /** True if the client accepts a 202. */
   readonly respondAsync: boolean
-  /** Time (ms) that the client prefers to wait for the answer itself. */
+  /** Time (ms) that the client prefers to wait for the result. */
   readonly waitMs: number | undefined
 }
 
 const preference =
   /([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,;"]*))?[^,"]*(?:"(?:[^"\\]|\\.)*"[^,"]*)*/y
 
-/** Longest `Prefer` that is read, in characters. */
+/** Maximum length of `Prefer` in characters; a longer one is ignored. */
 const maxHeaderLength = 1_024
 
-/** Reads `Prefer`. Of a repeated preference the first counts; an unreadable one is ignored. */
+/** Parses `Prefer`. The first of repeated preferences counts; malformed ones are ignored. */
 export function parsePrefer(header: string | undefined): Preference {
   let respondAsync = false
   let waitMs: number | undefined
@@ -40,8 +40,8 @@ const bareKey = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]{1,256}$/
 const quotedKey = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,256})"$/
 
 /**
- * Reads the value of an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header-07): a quoted
- * string. Many clients leave out the quotes.
+ * Parses the value of an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header-07): a quoted
+ * string. Many clients omit the quotes.
  * @returns `undefined` for an invalid value
  */
 export function parseIdempotencyKey(

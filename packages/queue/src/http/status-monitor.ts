@@ -47,8 +47,8 @@ class MonitorTable<Native> {
 const ownPath = /^\/([A-Za-z0-9-]{1,64})\/?$/
 
 /**
- * Shows jobs to the clients that they belong to: `GET /<id>` returns the state of a job,
- * `DELETE /<id>` cancels it.
+ * Shows jobs to the clients that own them: `GET /<id>` returns the state of a job, `DELETE /<id>`
+ * cancels it.
  * @example
  * app.use('/jobs', mount(statusMonitor({ queue })))
  * @throws SluiceError if an option is unknown, missing or out of range

@@ -64,7 +64,7 @@ class BackoffTable {
   max?: Option<Duration, number> = durationOption('5m', timerMs)
 }
 
-/** Together, or none of them: a rate has both a limit and a window. */
+/** Both or neither: a rate has a limit and a window. */
 class RateTable {
   limit?: Option<number> = checkedElsewhere
   window?: Option<Duration> = checkedElsewhere
@@ -86,7 +86,7 @@ interface RateOptions {
   store?: Store | undefined
 }
 
-/** A rate has both a limit and a window, or there is none. */
+/** A rate has both a limit and a window. */
 export type WorkerOptions<Payload = unknown, Result = unknown> = OptionsOf<
   WorkerTable<Payload, Result>
 > &
@@ -122,8 +122,8 @@ function rateOf(
   if (store === undefined && isShared) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
-      'store must be given beside limit, as in store: redisStore(redis): other processes run jobs of this broker too, and ' +
-        'each would have the whole limit to itself',
+      'store is required with limit, as in store: redisStore(redis): other processes run jobs of this broker too, and ' +
+        'each would use the whole limit',
     )
   }
   return { limit: known, window: `${windowMs}ms`, store: withoutRegions(store) ?? memoryStore() }
@@ -135,7 +135,7 @@ function backoffOf(given: OptionsOf<BackoffTable> | undefined, option: string): 
   throw invalid({ option: `${option}.base` }, given?.base, `at most ${option}.max`)
 }
 
-/** Checks the lease. The worker renews it twice in its time, and may be busy. */
+/** Checks the lease. The worker renews it twice per lease time, and may be busy. */
 function leaseMsOf(lease: unknown, option: string): number {
   const leaseMs = timerMs(lease, option)
   if (leaseMs >= 1_000) return leaseMs

@@ -1,14 +1,14 @@
 import { type Decision, type Limiter, TurnQueue } from '@sluice/core'
 
-/** Delay (ms) before a limiter is asked again after its store did not decide. */
+/** Delay (ms) before the next check after the limiter's store failed. */
 const unavailableRetryMs = 250
 
-/** The key that all workers of a queue count against. */
+/** The key shared by all workers of a queue. */
 const everyWorker = 'workers'
 
 /**
  * - `begun`: the run has a unit, and `begin` has resolved
- * - `refused`: the worker closes, or the run was aborted
+ * - `refused`: the worker is closing, or the run was aborted
  * - `later`: the rate has no unit for a run within `delayMs`
  */
 type Pass =
@@ -20,22 +20,22 @@ export interface StartRate {
   /** Number of waiting runs. */
   readonly waiting: number
   /**
-   * Resolves when a run has begun, or when it cannot begin now.
-   * @param begin notes that the run begins. Until `begin` has resolved, no other run of this
+   * Resolves once a run has begun, or cannot begin now.
+   * @param begin records that the run begins. Until `begin` has resolved, no other run of this
    * process has a unit, so at most one start is late. If `begin` rejects, so does the wait, and its
    * unit is lost.
    */
   pass(signal: AbortSignal, begin: () => Promise<void>): Promise<Pass>
-  /** Refuses all waiting runs, and each later one. */
+  /** Refuses all waiting and later runs. */
   close(): void
 }
 
 /**
  * @param limiter `undefined`: no rate
- * @param maxHeldMs the longest wait (ms) of a run. @default any time
+ * @param maxHeldMs maximum wait (ms) of a run. @default no limit
  */
 export function startRateOf(limiter: Limiter | undefined, maxHeldMs?: number): StartRate {
-  /** Time of the next unit, as far as it is known. */
+  /** Time of the next unit, if known. */
   let nextAt = 0
   let isClosed = false
   const turns = limiter && turnsOf(limiter)
@@ -51,7 +51,7 @@ export function startRateOf(limiter: Limiter | undefined, maxHeldMs?: number): S
         if (decision.allowed) return { grant: decision }
         const waitMs = retryMs(decision)
         nextAt = performance.now() + waitMs
-        // Nobody can begin in time.
+        // No run can begin in time.
         if (isTooLong(waitMs)) queue.close()
         return { retryMs: waitMs }
       },
@@ -83,8 +83,8 @@ export function startRateOf(limiter: Limiter | undefined, maxHeldMs?: number): S
 }
 
 /**
- * Returns the delay (ms) before the next ask. The `Retry-After` of a store that is away is for
- * clients; a worker may ask sooner.
+ * Returns the delay (ms) before the next check. The `Retry-After` of an unavailable store is for
+ * clients; a worker may check sooner.
  */
 function retryMs({ source, retryAfterMs }: Decision): number {
   return source === 'closed' ? unavailableRetryMs : retryAfterMs

@@ -13,32 +13,32 @@ import { jsonText } from '../json-text.ts'
 /** Argument of the handler, besides the job. */
 export interface RunContext {
   /**
-   * Aborted when the run times out, when the job is cancelled, or when the grace of a closing
-   * worker is over. Also aborted when the job runs elsewhere, because this worker was silent for
-   * too long.
+   * Aborted when the run times out, when the job is cancelled, or when a closing worker's grace
+   * period ends. Also aborted if the job runs elsewhere because this worker was silent for too
+   * long.
    */
   readonly signal: AbortSignal
 }
 
 /**
- * Does a job. The returned value is the result, kept as JSON. After an error the job runs again. A
- * job may run more than once: `job.id` is the same in every run.
+ * Runs a job. The returned value is the result, stored as JSON. After an error the job runs again.
+ * A job may run more than once: `job.id` is the same in every run.
  */
 export type JobHandler<Payload = unknown, Result = unknown> = (
   job: Job<Payload>,
   context: RunContext,
 ) => MaybePromise<Result>
 
-/** Thrown by a handler for a job that would fail again: it is a dead letter at once. */
+/** Thrown by a handler for a job that would fail again: the job becomes a dead letter at once. */
 export class PermanentError extends Error {
   override readonly name: string = 'PermanentError'
   readonly code: ErrorCode = 'SLUICE_JOB_PERMANENT'
 }
 
 export interface RunSetup {
-  /** A method, so that the user can choose the type of payloads. */
+  /** A method, so that users can choose the payload type. */
   handler(job: Job, context: RunContext): unknown
-  /** Runs that a job gets. */
+  /** Maximum runs per job. */
   readonly attempts: number
   readonly backoff: Backoff
   readonly timeoutMs: number
@@ -47,13 +47,13 @@ export interface RunSetup {
 }
 
 export interface RunSignals {
-  /** Aborted when the job is cancelled, or runs elsewhere by now. */
+  /** Aborted when the job is cancelled or runs elsewhere. */
   readonly cancelled: AbortSignal
   /** Aborted when the worker cannot wait any longer. */
   readonly shutDown: AbortSignal
 }
 
-/** Time (ms) that a handler has to stop when the worker closes. */
+/** Time (ms) that a handler has to stop when the worker is closing. */
 export const stopGraceMs = 1_000
 
 /** Calls the handler once, and returns the settlement of the job. Never rejects. */
@@ -75,7 +75,7 @@ export async function runOnce(
     return error
   }
   try {
-    // A handler that does not listen to its signal is not waited for.
+    // Does not wait for a handler that ignores its signal.
     const invoke = async (): Promise<unknown> => handler(job, { signal })
     const work = Promise.race([invoke(), stopped(shutDown)])
     const result = await withDeadline(work, timeoutMs, late)
@@ -130,7 +130,7 @@ function stopped(shutDown: AbortSignal): Promise<never> {
 }
 
 /**
- * @throws PermanentError for a value that JSON cannot carry, or that is too long: another run would
+ * @throws PermanentError for a value that does not fit into JSON or is too long: another run would
  * hardly shorten it
  */
 function resultText(result: unknown, maxBytes: number): string {
@@ -138,23 +138,25 @@ function resultText(result: unknown, maxBytes: number): string {
   try {
     text = jsonText(result)
   } catch (cause) {
-    throw new PermanentError(`the result cannot be written as JSON: ${errorText(cause)}`, { cause })
+    throw new PermanentError(`the result cannot be serialised as JSON: ${errorText(cause)}`, {
+      cause,
+    })
   }
   if (Buffer.byteLength(text) <= maxBytes) return text
   throw new PermanentError(
-    `the result is longer than maxResultBytes (${maxBytes}); store it, and return where it is`,
+    `the result is longer than maxResultBytes (${maxBytes}); store it elsewhere and return its location`,
   )
 }
 
-/** Waits of a failed job before it runs again. */
+/** Delays before a failed job runs again. */
 export interface Backoff {
   readonly baseMs: number
   readonly maxMs: number
 }
 
 /**
- * Returns an exponential backoff (ms) with full jitter: from 0 to base · 2^(attempt − 1), the
- * maximum at most. So jobs that failed together do not run together again.
+ * Returns an exponential backoff (ms) with full jitter: from 0 to base · 2^(attempt − 1), at most
+ * the maximum. So jobs that failed together do not run together again.
  */
 function backoffMs({ baseMs, maxMs }: Backoff, attempt: number): number {
   return Math.floor(Math.random() * Math.min(maxMs, baseMs * 2 ** (attempt - 1)))

@@ -13,9 +13,9 @@ export interface Worker {
   /** Jobs that were taken and wait for a unit of the rate. */
   readonly waiting: number
   /**
-   * Takes no more jobs, waits for the running ones, and returns those that wait for the rate. After
-   * `grace` it aborts the signals of the rest. A run that does not stop within a second is returned
-   * to the queue too. A broker that does not answer gets one more second.
+   * Takes no more jobs, waits for the running ones, and puts back jobs that wait for the rate.
+   * After `grace` it aborts the signals of the rest. A run that does not stop within a second is
+   * put back too. A broker that does not answer gets one more second.
    */
   close(options?: CloseOptions): Promise<void>
 }
@@ -26,13 +26,13 @@ export interface CloseOptions {
   grace?: Duration | undefined
 }
 
-/** Number of lost workers after which a job is a dead letter, because the job may be the cause. */
+/** Number of lost workers after which a job becomes a dead letter: it may be the cause. */
 const maxInterruptions = 5
 
-/** Delay (ms) of a job if the broker could not note that its run begins. */
+/** Delay (ms) of a job if the broker could not record that its run begins. */
 const brokerRetryMs = 1_000
 
-/** Time (ms) that the broker has to write the settlements of the last runs. */
+/** Time (ms) that the broker has to store the settlements of the last runs. */
 const brokerPatienceMs = 1_000
 
 /**
@@ -43,7 +43,7 @@ const brokerPatienceMs = 1_000
  * const worker = createWorker({ broker, store, limit: 20, window: '1s', handler })
  * process.once('SIGTERM', () => worker.close())
  * @typeParam Payload the type of the queue's payloads; nothing checks it at run time
- * @typeParam Result the type that the handler has to return
+ * @typeParam Result the type that the handler must return
  * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function createWorker<Payload = unknown, Result = unknown>(
@@ -82,7 +82,7 @@ export function createWorker<Payload = unknown, Result = unknown>(
       return { outcome: 'postponed', delayMs: brokerRetryMs }
     }
     if (isTooLate) return expire(job)
-    // The worker may have closed while the broker noted the run.
+    // The worker may have closed while the broker recorded the run.
     if (isOver || cancelled.aborted) return notBegun(job, cancelled)
     const shutDown = new AbortController()
     running.add(shutDown)
@@ -100,7 +100,7 @@ export function createWorker<Payload = unknown, Result = unknown>(
   }
 
   function giveUp({ id, attempt }: Job, interrupted: number): Settlement {
-    const error = new Error(`${interrupted} workers were lost while they ran it`)
+    const error = new Error(`${interrupted} workers were lost while running it`)
     const onSettled = (): void => emit({ type: 'dead', id, attempt, runMs: 0, error })
     return { outcome: 'dead', error: error.message, onSettled }
   }
@@ -127,7 +127,7 @@ export function createWorker<Payload = unknown, Result = unknown>(
       startRate.close()
       const timer = setTimeout(() => {
         isOver = true
-        const reason = new DOMException('the worker closes', 'AbortError')
+        const reason = new DOMException('the worker is closing', 'AbortError')
         for (const shutDown of running) shutDown.abort(reason)
       }, graceMs)
       const patience = setTimeout(() => work.abandon(), graceMs + stopGraceMs + brokerPatienceMs)
@@ -139,8 +139,8 @@ export function createWorker<Payload = unknown, Result = unknown>(
 }
 
 /**
- * Makes the limiter of a rate. Jobs may wait, so none starts while the store does not decide: a
- * local guess could exceed the rate.
+ * Creates the limiter of a rate. Jobs may wait, so none starts while the store fails: a local guess
+ * could exceed the rate.
  */
 function limiterOf({ name }: Broker, { limit, window, store }: Rate): Limiter {
   return createLimiter({
@@ -157,8 +157,7 @@ function isPast(time: number | undefined): boolean {
 
 /**
  * Returns whether a job that was running when workers died runs again after a delay. Jobs that were
- * lost together come back together, and one of them may be the cause. With delays the others get
- * done.
+ * lost together return together, and one of them may be the cause. With delays the others complete.
  */
 function runsLater(interrupted: number): boolean {
   return interrupted > 1 && Math.random() < 0.5

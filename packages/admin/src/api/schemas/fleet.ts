@@ -21,7 +21,7 @@ const role = oneOf(['read', 'keys', 'policies'])
 export const sessionAnswer = open({
   actor: Type.String(),
   may: Type.Array(role),
-  instance: Type.String({ description: 'Tells this process from others.' }),
+  instance: Type.String({ description: 'Identifies this process.' }),
   features: open({
     policies: Type.Boolean(),
     changes: Type.Boolean({ description: 'False without a store that keeps versions.' }),
@@ -30,16 +30,16 @@ export const sessionAnswer = open({
     queues: Type.Boolean(),
     unlock: Type.Boolean({ description: 'False if the store cannot list its keys.' }),
   }),
-  keys: Type.Array(Type.String(), { description: 'The names of keys that can be typed.' }),
+  keys: Type.Array(Type.String(), { description: 'Key names that can be typed.' }),
 })
 
 const results = {
   allowed: count('Requests that passed.'),
   denied: count('Requests that were denied.'),
-  shadow_denied: count('Requests that passed, and that a policy in shadow would have denied.'),
-  queued: count('Requests that a queue took.'),
+  shadow_denied: count('Requests that passed, but that a shadow policy would have denied.'),
+  queued: count('Requests accepted by a queue.'),
   skipped: count('Requests that passed uncounted.'),
-  shed: count('Requests that were refused under pressure.'),
+  shed: count('Requests refused under load.'),
   failed_open: count('Requests that passed without the store.'),
   failed_closed: count('Requests that were refused without the store.'),
 }
@@ -48,9 +48,9 @@ export const liveAnswer = open(
   {
     instance: Type.String({ description: 'The process that answers.' }),
     scope: oneOf(['fleet', 'process'], {
-      description: '`process`: other processes cannot be heard of.',
+      description: '`process`: other processes are not visible.',
     }),
-    processes: count('Processes that the counters tell of.'),
+    processes: count('Processes covered by the counters.'),
     at: instant,
     since: instant,
     requests: open(results),
@@ -61,15 +61,15 @@ export const liveAnswer = open(
         denied: count('Checks that were denied.'),
         shadowAllowed: count('Checks in shadow that would have been allowed.'),
         shadowDenied: count('Checks in shadow that would have been denied.'),
-        fallback: count('Those of them that the failure mode decided.'),
+        fallback: count('The part of them decided by the failure mode.'),
         nearMisses: count('Allowed requests that left over 90% of the limit used.'),
         limit: optional(Type.Number()),
         windowSeconds: optional(Type.Number()),
         hotKeyShare: optional(Type.Number()),
       }),
-      { description: 'The most refused first, 60 at most.' },
+      { description: 'Most refused first, at most 60.' },
     ),
-    policiesInAll: optional(count('Policies that were asked, or will be.')),
+    policiesInAll: optional(count('Policies that are or will be checked.')),
     latency: Type.Array(
       open({
         answeredBy: Type.String(),
@@ -77,8 +77,8 @@ export const liveAnswer = open(
         sumSeconds: Type.Number(),
         buckets: Type.Array(
           open({
-            le: optional(Type.Number({ description: 'Upper bound in seconds. Left out: none.' })),
-            count: count('Decisions in this bucket alone.'),
+            le: optional(Type.Number({ description: 'Upper bound in seconds. Omitted if none.' })),
+            count: count('Decisions in this bucket only.'),
           }),
         ),
       }),
@@ -86,14 +86,14 @@ export const liveAnswer = open(
     store: open({
       breaker: oneOf(['closed', 'half-open', 'open']),
       fallback: Type.Boolean({ description: 'True while failure modes decide requests.' }),
-      keysOwed: count('Keys with units that were not reported to the store yet.'),
+      keysOwed: count('Keys with units not yet reported to the store.'),
       instances: count('Processes that share the store, as last seen.'),
       clockSkewSeconds: Type.Number(),
       deadlinesMissed: count('Checks that the store did not answer in time.'),
       failedCalls: count('Calls to the store that failed.'),
     }),
   },
-  'Counters of the fleet since the start of the process that answers, with those of other processes some seconds late. Gauges tell of the process itself. A page shows the difference of two answers of one instance.',
+  'Counters of the fleet since the answering process started; those of other processes are a few seconds old. Gauges describe only this process. A page shows the difference between two answers of one instance.',
 )
 
 const rates = {
@@ -101,25 +101,25 @@ const rates = {
   denied: count('Checks that were denied.'),
   shadowDenied: count('Checks in shadow that would have been denied.'),
   nearMisses: count('Allowed requests that left over 90% of the limit used.'),
-  fallback: count('Those of them that the failure mode decided.'),
+  fallback: count('The part of them decided by the failure mode.'),
 }
 
 export const trafficAnswer = open(
   {
     at: instant,
-    spanMs: count('The time (ms) that the counts are about: a minute, or less after a start.'),
+    spanMs: count('Time (ms) that the counts cover: a minute, or less after a start.'),
     fallback: Type.Boolean({ description: 'True while failure modes decide requests.' }),
-    processes: count('Processes that the counts tell of.'),
-    knownProcesses: count('Processes that there are, as last seen.'),
-    requests: count('Requests, whatever became of them.'),
+    processes: count('Processes covered by the counts.'),
+    knownProcesses: count('Number of processes, as last seen.'),
+    requests: count('All requests.'),
     denied: count('Requests that were refused.'),
-    shadowDenied: count('Requests that passed, and that a policy in shadow would have denied.'),
+    shadowDenied: count('Requests that passed, but that a shadow policy would have denied.'),
     nearMisses: rates.nearMisses,
     policies: Type.Array(open({ policy: policyName, ...rates }), {
-      description: 'The most refused first, 10 at most.',
+      description: 'Most refused first, at most 10.',
     }),
-    policiesInAll: count('Policies that were asked.'),
-    p50Ms: optional(Type.Number({ description: 'Left out: there was no decision.' })),
+    policiesInAll: count('Policies that were checked.'),
+    p50Ms: optional(Type.Number({ description: 'Omitted if there was no decision.' })),
     p99Ms: optional(Type.Number()),
     points: Type.Array(
       Type.Array(Type.Union([Type.Number(), Type.Null()]), { minItems: 5, maxItems: 5 }),
@@ -129,31 +129,31 @@ export const trafficAnswer = open(
       },
     ),
     outages: Type.Array(Type.Array(Type.Integer(), { minItems: 2, maxItems: 2 }), {
-      description: 'Spans of the points, in seconds, in which failure modes decided requests.',
+      description: 'Spans, in seconds, in which failure modes decided requests.',
     }),
   },
-  'Rates of the fleet, which the process that answers has sampled.',
+  'Rates of the fleet, sampled by the answering process.',
 )
 
 export const nearAnswer = open({
   at: instant,
   scope: oneOf(['fleet', 'process']),
-  processes: count('Processes that the identities are counted by.'),
+  processes: count('Processes that count the identities.'),
   identities: Type.Array(
     open({
       policy: policyName,
       mode: oneOf(['enforce', 'shadow']),
       digest,
-      name: optional(Type.String({ description: 'What reveal yields.' })),
+      name: optional(Type.String({ description: 'The result of reveal.' })),
       denied: count('Denials of the last hour.'),
       share: optional(
         Type.Number({
           description:
-            'Share of the limit that the identity asked for in one window, estimated from the busiest keys of the last hour: 1 is the limit. Left out where the limit is not one number.',
+            'Estimated share of the limit that the identity requested in one window, from the busiest keys of the last hour: 1 is the limit. Omitted if the limit is not a single number.',
         }),
       ),
     }),
-    { description: 'The nearest to a limit, or over it, first: 20 at most.' },
+    { description: 'Nearest to a limit, or over it, first; at most 20.' },
   ),
   since: instant,
   policies: Type.Array(
@@ -163,7 +163,7 @@ export const nearAnswer = open({
         description: 'Checks, denials and near misses of each of 24 hours from since on.',
       }),
     }),
-    { description: 'Policies that had traffic, the most refused first: 50 at most.' },
+    { description: 'Policies with traffic, most refused first; at most 50.' },
   ),
   policiesInAll: count('Policies that had traffic.'),
 })
@@ -173,10 +173,10 @@ export const queuesAnswer = open({
     open({
       name: Type.String(),
       isAway: Type.Boolean({
-        description: 'True if its broker did not answer: then all else is left out.',
+        description: 'True if its broker did not answer: then everything else is omitted.',
       }),
-      depth: optional(count('Jobs that wait or run.')),
-      running: optional(count('Jobs that run.')),
+      depth: optional(count('Waiting and running jobs.')),
+      running: optional(count('Running jobs.')),
       dead: optional(count('Dead letters.')),
       oldestMs: optional(Type.Number({ description: 'Age of the oldest open job.' })),
       inPerSecond: optional(Type.Number()),
@@ -191,16 +191,16 @@ export const deadQuery = closed({
 })
 export const deadAnswer = open({
   queue: Type.String(),
-  offset: count('Where the list begins.'),
+  offset: count('Offset of the list.'),
   jobs: Type.Array(
     open({
       id: Type.String(),
-      identity: Type.String({ description: 'The digest of the owner.' }),
+      identity: Type.String({ description: 'Digest of the owner.' }),
       enqueuedAt: instant,
       attempts: count('Runs that have ended.'),
-      error: optional(Type.String({ description: 'Left out for those who may only read.' })),
+      error: optional(Type.String({ description: 'Omitted for callers who may only read.' })),
     }),
-    { description: 'The newest first. Payloads are not shown.' },
+    { description: 'Newest first. Payloads are not shown.' },
   ),
 })
 export const deadRequest = closed({
@@ -214,15 +214,15 @@ export const deadRequest = closed({
 })
 export const deadActionAnswer = open({
   queue: Type.String(),
-  done: Type.Array(Type.String(), { description: 'Jobs that were changed, or would be.' }),
-  missing: Type.Array(Type.String(), { description: 'Jobs that are no dead letters.' }),
+  done: Type.Array(Type.String(), { description: 'Jobs that were or would be changed.' }),
+  missing: Type.Array(Type.String(), { description: 'Jobs that are not dead letters.' }),
   dryRun: isDryRun,
 })
 
 export const auditQuery = closed({ most: optional(Type.Integer({ minimum: 1, maximum: 1_000 })) })
 export const auditAnswer = open({
   isAway: optional(
-    Type.Boolean({ description: 'True while the store is away: newer records are not known.' }),
+    Type.Boolean({ description: 'True during a store outage: newer records are unknown.' }),
   ),
   records: Type.Array(
     open({
@@ -247,15 +247,17 @@ export const auditAnswer = open({
           version: optional(Type.String()),
         }),
       ),
-      result: optional(anything('What came of it.')),
+      result: optional(anything('The result.')),
       before: optional(
-        Type.String({ description: 'The version before a change: a rollback to it undoes that.' }),
+        Type.String({
+          description: 'The version before a change. A rollback to it undoes the change.',
+        }),
       ),
       undone: optional(Type.String({ description: 'The later version that undid the change.' })),
       changes: optional(
-        Type.Array(difference, { description: 'What a version changed: 20 differences at most.' }),
+        Type.Array(difference, { description: 'What changed in a version: up to 20 differences.' }),
       ),
     }),
-    { description: 'The newest first.' },
+    { description: 'Newest first.' },
   ),
 })

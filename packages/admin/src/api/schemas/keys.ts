@@ -24,28 +24,28 @@ const denied = open(
     '10m': optional(count('Denials of the last ten minutes, and of up to one more.')),
     '1h': optional(count('Denials of the last hour, and of up to eleven minutes more.')),
   },
-  'Denials of the identity as the busiest keys have them; a span is left out where it is not among those.',
+  'Denials of the identity among the busiest keys; a span is omitted if it is not among them.',
 )
 
 const note = optional(
-  Type.String({ description: 'Why nothing was found: how the key has to be typed.' }),
+  Type.String({ description: 'Why nothing was found, and how to type the key.' }),
 )
 
-const leftOutWithLimit = 'Left out with limit: without a limit there is no verdict.'
+const leftOutWithLimit = 'Omitted with limit: without a limit there is no verdict.'
 
 export const lookupRequest = closed({ key: keyReference })
 export const lookupAnswer = open({
   digest,
   key: optional(
     Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]), {
-      description: 'Values by the names of a key that was asked for by a text: actions take them.',
+      description: 'Values by key name for a key requested as text, to use in actions.',
     }),
   ),
-  name: optional(Type.String({ description: 'What reveal yields.' })),
-  found: Type.Boolean({ description: 'True if some policy has counted it, or blocks it.' }),
+  name: optional(Type.String({ description: 'The result of reveal.' })),
+  found: Type.Boolean({ description: 'True if a policy has counted or blocks it.' }),
   isAway: optional(
     Type.Boolean({
-      description: 'True while the store is away: then denied alone is known, and found is true.',
+      description: 'True during an outage of the store: only denied is known, and found is true.',
     }),
   ),
   note,
@@ -53,7 +53,7 @@ export const lookupAnswer = open({
     open({
       policy: policyName,
       isPenalty: Type.Boolean({ description: 'True for a penalty: used are strikes.' }),
-      withinMs: optional(count('Of a penalty: the time (ms) in which strikes lead to a block.')),
+      withinMs: optional(count('For a penalty: the time (ms) in which strikes lead to a block.')),
       mode: oneOf(['enforce', 'shadow']),
       allowed: optional(
         Type.Boolean({ description: `False if a request is denied now. ${leftOutWithLimit}` }),
@@ -61,24 +61,24 @@ export const lookupAnswer = open({
       limit: optional(
         Type.Union([Type.Integer(), Type.Literal('unlimited')], {
           description:
-            'The limit of the policy, or that of an override. If it depends on the request: the limit of the last request. Left out: it depends on the request, and is not known here.',
+            'The limit of the policy or of an override. If it depends on the request, the limit of the last request; omitted if that is unknown here.',
         }),
       ),
-      used: optional(count('Units that count now. Of a bucket: its level.')),
-      capacity: optional(count('Of a bucket: the units that it holds.')),
-      refillMs: optional(count('Of a bucket: the time (ms) in which as many as the limit drain.')),
+      used: optional(count('Units that count now; for a bucket, its level.')),
+      capacity: optional(count('For a bucket: its capacity.')),
+      refillMs: optional(count('For a bucket: the time (ms) to drain as many units as the limit.')),
       remaining: optional(count(`Units left. ${leftOutWithLimit}`)),
-      resetMs: optional(count('Time (ms) until what remains is refilled.')),
+      resetMs: optional(count('Time (ms) until the remaining units are refilled.')),
       retryAfterMs: optional(
-        count('Time (ms) until a denied request is allowed. Left out: waiting cannot help.'),
+        count('Time (ms) until a denied request is allowed. Omitted if waiting cannot help.'),
       ),
       denied,
       perWindow: optional(perWindow),
     }),
   ),
   inCode: Type.Array(
-    open({ policy: policyName, denied: count('Denials of the last ten minutes, about.') }),
-    { description: 'Policies that stand in code and denied it: no look-up reads their states.' },
+    open({ policy: policyName, denied: count('Approximate denials of the last ten minutes.') }),
+    { description: 'Policies defined in code that denied it; their states cannot be looked up.' },
   ),
 })
 
@@ -108,14 +108,14 @@ export const temporaryLimitRequest = closed({
 export const actionAnswer = open({
   digest,
   found: Type.Boolean({
-    description: 'True if there was anything to change. Of a block: always true.',
+    description: 'True if there was anything to change; always true for a block.',
   }),
   dryRun: isDryRun,
   note,
   policies: Type.Array(
     open({
       policy: policyName,
-      found: Type.Boolean({ description: 'Of a block: true if it took the place of another one.' }),
+      found: Type.Boolean({ description: 'For a block: true if it replaced another one.' }),
       until: optional(instant),
     }),
   ),
@@ -129,8 +129,8 @@ export const unlockRequest = closed({
 })
 export const unlockAnswer = open({
   policy: policyName,
-  keys: count('Keys that were forgotten, or would be.'),
-  cursor: optional(Type.String({ description: 'Send it again to go on. Left out: all are done.' })),
+  keys: count('Keys that were or would be reset.'),
+  cursor: optional(Type.String({ description: 'Send it again to continue. Omitted at the end.' })),
   dryRun: isDryRun,
 })
 
@@ -150,13 +150,13 @@ export const topAnswer = open({
     open({
       policy: policyName,
       mode: oneOf(['enforce', 'shadow'], {
-        description: 'shadow: the policy refuses nothing now, so denials were let through.',
+        description: 'shadow: the policy currently refuses nothing, so denied requests passed.',
       }),
       scope: oneOf(['process', 'fleet']),
       processes: count('Number of processes in the answer.'),
       sinceMs: instant,
-      total: count('All counts together.'),
-      floor: count('The most that a key outside the list may have been counted.'),
+      total: count('The sum of all counts.'),
+      floor: count('Upper bound on the count of any key outside the list.'),
       keys: Type.Array(
         open({
           digest,

@@ -19,30 +19,30 @@ import {
 } from './parts.ts'
 
 const kill = oneOf(['none', 'shadow', 'off'], {
-  description: 'The kill switch: everything in shadow, or everything off.',
+  description: 'The kill switch: all policies in shadow mode, or off.',
 })
 const mode = oneOf(['enforce', 'shadow'])
 const calendar = open({ every: oneOf(['day', 'week', 'month']), zone: Type.String() })
 const fixedField = oneOf(['limit', 'burst', 'mode', 'share'])
-const number = count('The number of the changes.')
+const number = count('The revision of the changes.')
 const refused = open(
   { version: Type.String(), message: Type.String() },
-  'A version that could not be built.',
+  'A version that could not be applied.',
 )
 
-/** The key of an override; its values are `…` for those who may only read. */
+/** The key of an override; its values are `…` for callers who may only read. */
 const shownKey = Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]))
 
 const entry = open(
   {
     policy: policyName,
     field: Type.Union([fixedField, Type.Literal('override')]),
-    value: anything('The value in force; of an override, its key with limit, mode or both.'),
+    value: anything('The current value; for an override, its key with limit, mode or both.'),
     reason: optional(Type.String()),
     until: optional(Type.String()),
     hides: optional(anything('The newer value of the file that the entry hides.')),
   },
-  'A change over the file.',
+  'A change on top of the file.',
 )
 
 const listedPolicy = open({
@@ -55,7 +55,7 @@ const listedPolicy = open({
   window: optional(Type.Union([Type.String(), Type.Number(), calendar])),
   burst: optional(Type.Integer()),
   mode,
-  share: optional(Type.Number({ description: 'The share of the keys that it is enforced for.' })),
+  share: optional(Type.Number({ description: 'The share of keys for which it is enforced.' })),
   key: anything('The key that it counts, as in the file.'),
   fields: Type.Array(fixedField, { description: 'The fields that can change at run time.' }),
 })
@@ -78,17 +78,17 @@ export const policiesAnswer = open({
   refused: optional(refused),
   policies: Type.Array(listedPolicy),
   overrides: Type.Array(override, {
-    description: 'In the order of the file; those of changes first.',
+    description: 'In file order; those of changes first.',
   }),
   entries: Type.Array(entry),
 })
 
-/** An entry to set. policies checks the value against the schema of files. */
+/** An entry to set. @sluice/policies checks the value against the file schema. */
 const setEntry = closed({
   policy: policyName,
   field: Type.Union([fixedField, Type.Literal('override')]),
   value: anything(
-    'The new value. Of an override { key, limit, mode }, with limit, mode or both: { "key": { "tenant": "acme" }, "limit": 9 }.',
+    'The new value. For an override { key, limit, mode }, with limit, mode or both: { "key": { "tenant": "acme" }, "limit": 9 }.',
   ),
   until: optional(until),
 })
@@ -109,9 +109,9 @@ export const killRequest = closed({ kill, reason, dryRun })
 
 export const difference = open({
   path: Type.String({ description: 'policies.burst.limit, routes./health, overrides, kill.' }),
-  from: optional(anything('Left out: it was not there.')),
-  to: optional(anything('Left out: it is not there any more.')),
-  newCount: Type.Boolean({ description: 'True if the policy counts anew.' }),
+  from: optional(anything('Omitted if it did not exist.')),
+  to: optional(anything('Omitted if it no longer exists.')),
+  newCount: Type.Boolean({ description: 'True if the policy starts a new count.' }),
 })
 
 const touched = open({
@@ -123,21 +123,19 @@ const touched = open({
 const affected = open(
   {
     known: Type.Boolean(),
-    why: optional(
-      Type.String({ description: 'Why it is not known, or what the estimate leaves out.' }),
-    ),
+    why: optional(Type.String({ description: 'Why it is unknown, or what the estimate omits.' })),
     policies: Type.Array(
       open({
         policy: policyName,
         basis: oneOf(['1m', '10m', '1h']),
         scope: oneOf(['process', 'fleet']),
-        processes: count('Number of processes that were heard of.'),
+        processes: count('Number of visible processes.'),
         newlyDenied: Type.Array(touched),
         newlyAllowed: Type.Array(touched),
       }),
     ),
   },
-  'Identities that the change touches, estimated from the busiest keys. The exact answer is a simulation.',
+  'Identities affected by the change, estimated from the busiest keys. For exact results, run a simulation.',
 )
 
 export const changeAnswer = open({
@@ -158,7 +156,7 @@ export const exportAnswer = open({
 
 export const fleetAnswer = open({
   scope: oneOf(['process', 'fleet'], {
-    description: 'process: the store cannot be asked, or keeps no fleet.',
+    description: 'process: the store is unavailable, or has no fleet.',
   }),
   instances: Type.Array(
     open({ id: Type.String(), version, refused: optional(refused), isThis: Type.Boolean() }),
@@ -169,27 +167,27 @@ export const fleetAnswer = open({
       name: Type.String(),
       breaker: text('closed, half-open or open'),
       isAway: Type.Boolean(),
-      keysOwed: count('Keys with units that were not reported to the store yet.'),
+      keysOwed: count('Keys with units not yet reported to the store.'),
       instances: count('Processes that share the store, as last seen.'),
       clockSkewMs: Type.Number(),
-      hotKeys: count('Keys that this process takes grants for.'),
+      hotKeys: count('Keys for which this process takes grants.'),
       grants: open(
         {
           taken: count('Granted by the store.'),
-          spent: count('Spent without a call.'),
+          spent: count('Spent without a store call.'),
           returned: count('Closed before they were spent.'),
-          lapsed: count('Not spent before their grant ended.'),
+          lapsed: count('Unspent when their grant ended.'),
         },
-        'Units of grants of this process.',
+        'Units of the grants of this process.',
       ),
       regions: Type.Array(
         open({
           region: Type.String(),
           share: Type.Number({ description: 'Guaranteed share of each limit, 0 to 1.' }),
           processes: count('Processes that reported within ten seconds.'),
-          fromShare: count('Units that were taken from the share.'),
-          borrowed: count('Units that were taken from the pool.'),
-          held: count('Units of the pool that are held, and not spent.'),
+          fromShare: count('Units taken from the share.'),
+          borrowed: count('Units taken from the pool.'),
+          held: count('Unspent units held from the pool.'),
         }),
         { description: 'Empty for a store without regions.' },
       ),

@@ -9,10 +9,10 @@ export class ApiError extends Error {
   }
 }
 
-/** Tells that no answer came: the server, or the way to it, is away. */
+/** Indicates that no answer came: the server or the network is down. */
 export class OfflineError extends Error {}
 
-/** Tells that asking again would only count against who asks. */
+/** Indicates that retrying would only count against the client. */
 export class EndedError extends Error {
   readonly title: string
 
@@ -36,14 +36,14 @@ export interface Ask {
 }
 
 export interface Answer<T> {
-  /** `undefined`: the known state has not changed. */
+  /** `undefined` if the known state has not changed. */
   readonly body: T | undefined
   readonly etag: string | undefined
 }
 
 const deadlineMs = 10_000
 
-/** Asks the API of the mount that this page is served from. */
+/** Calls the API of the mount that serves this page. */
 export async function ask<T>(path: string, options: Ask = {}): Promise<Answer<T>> {
   const { method = 'GET', body, ifMatch, etag, signal } = options
   const headers = new Headers({ Accept: 'application/json', 'X-Sluice-Admin': '1' })
@@ -55,7 +55,7 @@ export async function ask<T>(path: string, options: Ask = {}): Promise<Answer<T>
     method,
     headers,
     cache: 'no-store',
-    // A way to a login is no answer, and may lead to another origin.
+    // A redirect to a login is not an answer, and may lead to another origin.
     redirect: 'manual',
     credentials: 'same-origin',
     signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
@@ -76,10 +76,10 @@ export async function ask<T>(path: string, options: Ask = {}): Promise<Answer<T>
   return { body: parsed, etag: tag }
 }
 
-/** Asks for an answer that cannot be known already. */
+/** Requests an answer that cannot be cached. */
 export async function call<T>(path: string, options: Ask = {}): Promise<T> {
   const { body } = await ask<T>(path, options)
-  if (body === undefined) throw new ApiError(304, 'The server left its answer out', undefined)
+  if (body === undefined) throw new ApiError(304, 'The server sent no answer', undefined)
   return body
 }
 

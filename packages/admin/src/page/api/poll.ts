@@ -1,7 +1,7 @@
 import { useEffect, useReducer } from 'preact/hooks'
 import { ApiError, ask, EndedError, OfflineError } from './client.ts'
 
-/** The newest answer of one address of the API, and its state. */
+/** The newest answer from one API address, and its state. */
 export interface Polled<T> {
   readonly data: T | undefined
   readonly error: unknown
@@ -16,7 +16,7 @@ const pollMs = 2_000
 
 const nothing: Polled<never> = { data: undefined, error: undefined, at: undefined, etag: undefined }
 
-/** One address that is asked again and again, however many parts of the page show it. */
+/** One address that is polled, however many parts of the page show it. */
 class Poll {
   readonly #path: string
   readonly #everyMs: number
@@ -81,23 +81,23 @@ const polls = new Map<string, Poll>()
 const linkWatchers = new Set<() => void>()
 let link: Link = 'waiting'
 
-// A hidden tab asks nothing; one that is seen again asks at once.
+// A hidden tab does not poll; a tab that becomes visible polls at once.
 document.addEventListener('visibilitychange', refreshAll)
 window.addEventListener('online', refreshAll)
 
 function setLink(next: Link): void {
-  // Only a new page is a new session.
+  // Only reloading the page starts a new session.
   if (next === link || link instanceof EndedError) return
   link = next
   for (const watcher of linkWatchers) watcher()
 }
 
-/** Asks for everything that is shown again, now: after a change, or when the tab is seen again. */
+/** Refreshes everything shown: after a change, or when the tab becomes visible again. */
 export function refreshAll(): void {
   for (const poll of polls.values()) void poll.refresh()
 }
 
-/** Shows what an address of the API answers, and keeps it fresh. */
+/** Shows the answer from an API address, and keeps it fresh. */
 export function usePolled<T>(path: string, everyMs: number = pollMs): Polled<T> {
   const poll = pollOf(path, everyMs)
   useUpdates((update) => poll.watch(update), poll)
@@ -113,7 +113,7 @@ export function useLink(): Link {
   return link
 }
 
-/** Draws a part of the page anew at each update. @param watch returns the way to end it */
+/** Renders a part of the page at each update. @param watch returns a function that stops it */
 export function useUpdates(watch: (update: () => void) => () => void, of?: unknown): void {
   const [, render] = useReducer((turn: number) => turn + 1, 0)
   useEffect(() => watch(() => render(undefined)), [of])
@@ -127,7 +127,7 @@ function pollOf(path: string, everyMs: number): Poll {
   return made
 }
 
-/** Decodes the answers of the API: tests prove their shape against the OpenAPI file. */
+/** Decodes API answers: tests check their shape against the OpenAPI file. */
 function decoded<T>(data: unknown): T | undefined {
   return data as T | undefined
 }

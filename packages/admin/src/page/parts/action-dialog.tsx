@@ -6,40 +6,40 @@ import { Button, Fault } from './basics.tsx'
 import { Dialog, Field } from './forms.tsx'
 import { useIsAway } from './state-notices.tsx'
 
-/** One way out of the dialog that changes something. */
+/** One button of the dialog that changes something. */
 export interface Action {
   readonly label: string
   readonly look?: 'main' | 'deny' | 'shadow' | 'plain'
-  /** @param reason for the audit trail, without spaces around it */
+  /** @param reason for the audit trail, trimmed */
   readonly run: (reason: string) => Promise<unknown>
   readonly title?: string
 }
 
 interface ActionDialogProps {
   readonly title: string
-  /** The last one is what Enter does. */
+  /** Enter triggers the last one. */
   readonly actions: readonly Action[]
   readonly onClose: () => void
-  /** The reason, as far as it is known. */
+  /** The reason, as far as known. */
   readonly reason?: string
-  /** Words for something that is missing or wrong: nothing can be done yet. */
+  /** A text for something missing or wrong, which blocks the action. */
   readonly blocked?: string | false | undefined
   readonly children?: ComponentChildren
 }
 
 const conflictWords =
-  'Somebody else has changed the policies since you opened this. Nothing was changed: close it, look at the new values, and change them again.'
+  'Someone else has changed the policies since you opened this. Nothing was changed: close it, check the new values, and try again.'
 
-/** Asks for a reason before anything is changed, and tells when the change was refused. */
+/** Asks for a reason before anything is changed, and shows why a change was refused. */
 export function ActionDialog(props: ActionDialogProps) {
   const { title, actions, onClose, blocked, children } = props
-  // The longest reason that the API takes.
+  // The longest reason that the API accepts.
   const [reason, setReason] = useState((props.reason ?? '').slice(0, 500))
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>()
   const given = reason.trim()
-  const away = useIsAway() && 'The store is away, so nothing can be changed now.'
-  const missing = away || blocked || (given === '' ? 'It needs a reason.' : undefined)
+  const away = useIsAway() && 'The store is unavailable, so nothing can be changed now.'
+  const missing = away || blocked || (given === '' ? 'A reason is required.' : undefined)
   const run = async (action: Action | undefined) => {
     if (!action || isBusy || missing) return
     setBusy(true)
@@ -84,8 +84,8 @@ export function ActionDialog(props: ActionDialogProps) {
         focus={missing !== undefined && !blocked}
         value={reason}
         onValue={setReason}
-        placeholder="Why, for the audit trail"
-        hint="It stands in the audit trail beside your name."
+        placeholder="Reason, for the audit trail"
+        hint="Appears in the audit trail with your name."
       />
       <Fault error={isConflict ? conflictWords : error} />
     </Dialog>

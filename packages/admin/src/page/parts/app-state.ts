@@ -11,7 +11,7 @@ export interface Place {
   readonly detail: string
 }
 
-/** Reads the hash of the address; an unknown view is the overview. */
+/** Parses the URL hash; an unknown view is the overview. */
 function placeOf(hash: string): Place {
   const [, name = '', detail = ''] = hash.split('/')
   const view = views.find((each) => each === name) ?? 'overview'

@@ -6,7 +6,7 @@ import { changeWords } from '../words/change-words.ts'
 import { distance, endText, moment } from '../words/format.ts'
 import { linkTo, useNow } from './app-state.ts'
 
-/** The trail is longer than all else. An action on this page refreshes it at once. */
+/** The trail is longer than everything else. An action on this page refreshes it at once. */
 export const auditMs = 5_000
 
 interface AuditTableProps {
@@ -14,7 +14,7 @@ interface AuditTableProps {
   readonly records: readonly AuditRecord[]
   readonly actionsOn?: (record: AuditRecord) => ComponentChildren
   readonly blank?: ComponentChildren
-  /** The text of a filter; left out: there is none. */
+  /** The text of a filter; omitted if there is none. */
   readonly filter?: string
 }
 
@@ -66,7 +66,7 @@ function textOf({ actor, action, phase, reason, target, changes = [] }: AuditRec
   return [...words, ...changes.flatMap(changeWords)].join(' ')
 }
 
-/** Says what a record changed, or whom it was about. */
+/** Describes what a record changed, or whom it was about. */
 function What({ action, reason, target = {}, changes = [] }: AuditRecord) {
   const { policy, policies, digest, kind, queue, version } = target
   const words = changes.flatMap(changeWords).join(', ')
@@ -91,13 +91,13 @@ function What({ action, reason, target = {}, changes = [] }: AuditRecord) {
   )
 }
 
-/** An action has a record before it and one after: the later one says how it ended. */
+/** An action has a record before and one after it: the later one has the result. */
 export function newestOf(records: readonly AuditRecord[]): readonly AuditRecord[] {
   const ended = new Set(records.filter(({ phase }) => phase !== 'begun').map(({ id }) => id))
   return records.filter(({ id, phase }) => phase !== 'begun' || !ended.has(id))
 }
 
-/** Tells whether an action was about a key: on its counts, or on a limit of its own. */
+/** Returns whether an action was about a key: its counts, or its own limit. */
 export function concerns({ target, changes = [] }: AuditRecord, { digest, key }: Lookup): boolean {
   if (target?.digest === digest) return true
   const text = key && JSON.stringify(key)

@@ -10,7 +10,7 @@ interface ButtonProps {
   readonly children: ComponentChildren
   readonly onClick: (() => void) | undefined
   readonly look?: 'main' | 'deny' | 'shadow' | 'plain' | undefined
-  /** The name of it, where its text alone does not tell. */
+  /** Accessible name, if its text is not enough. */
   readonly label?: string
   readonly little?: boolean
   readonly disabled?: boolean
@@ -44,7 +44,7 @@ export function View({ title, aside, children }: ViewProps) {
 interface PanelProps {
   readonly title: string
   readonly aside?: ComponentChildren
-  /** The columns of twelve that it takes. @default all */
+  /** Number of columns, out of twelve. @default all */
   readonly of?: 5 | 7 | 12
   /** A table fills its panel from edge to edge. */
   readonly flush?: boolean
@@ -88,16 +88,16 @@ export function Facts({ facts }: FactsProps) {
 }
 
 interface NameProps {
-  /** Left out where the address would have to contain the identity. */
+  /** Omitted if the address would have to contain the identity. */
   readonly href?: string
   readonly text: string | undefined
   readonly digest?: string
 }
 
-/** Letters at the end of a name that are seen even where it is cut. */
+/** Number of last characters of a name that stay visible when it is cut. */
 const tail = 8
 
-/** Names an identity, and links to it. A long name is cut in its middle, and copied whole. */
+/** Names an identity, and links to it. A long name is cut in the middle, but copied in full. */
 export function Name({ href, text, digest = '' }: NameProps) {
   const whole = text ?? digest
   const shown = [<span key="head">{whole.slice(0, -tail)}</span>, whole.slice(-tail)]
@@ -115,12 +115,12 @@ export function Name({ href, text, digest = '' }: NameProps) {
   )
 }
 
-/** Copies a text. Pages without TLS may not do so. */
+/** Copies a text. Pages without TLS are not allowed to. */
 export function Copy({ text }: { text: string }) {
   if (!isSecureContext) return null
   const copy = async () => {
     await navigator.clipboard.writeText(text)
-    tell(`${text} is copied.`)
+    tell(`Copied ${text}.`)
   }
   return (
     <button type="button" class="copy" aria-label={`Copy ${text}`} onClick={() => void copy()}>
@@ -145,7 +145,7 @@ export function Notice({ tone, children, action }: NoticeProps) {
   )
 }
 
-/** Says what went wrong; nothing for `undefined`. */
+/** Shows an error; nothing for `undefined`. */
 export function Fault({ error }: { error: unknown }) {
   if (error === undefined) return null
   return (
@@ -157,7 +157,7 @@ export function Fault({ error }: { error: unknown }) {
   )
 }
 
-/** Fills the place of a list that has nothing to show, and says what will make it fill. */
+/** Replaces an empty list, and says how it will be filled. */
 export function Blank({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="blank">
@@ -173,10 +173,10 @@ interface LoadedProps<T> {
   readonly children: (data: T) => ComponentChildren
 }
 
-/** Shows what is loaded; until then, that it is being loaded or why it cannot be. */
+/** Shows loaded data; until then, that it is loading or why it cannot be loaded. */
 export function Loaded<T>({ polled: { data, error }, what, children }: LoadedProps<T>) {
   if (data !== undefined) {
-    // The head of the page tells both, once.
+    // The page header shows both, once.
     const isTold = error instanceof OfflineError || error instanceof EndedError
     return (
       <>
@@ -198,11 +198,11 @@ export function Loaded<T>({ polled: { data, error }, what, children }: LoadedPro
 interface MeterProps {
   /** The share of 1 that is full. */
   readonly share: number
-  /** Left out where the number stands beside it. */
+  /** Omitted if the number is shown next to it. */
   readonly label?: string
 }
 
-/** A bar that is full where the share is 1. */
+/** A bar that is full if the share is 1. */
 export function Meter({ share, label }: MeterProps) {
   const width = Math.max(0, Math.min(1, share)) * 100
   const spoken = {

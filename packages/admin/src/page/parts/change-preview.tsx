@@ -10,12 +10,12 @@ interface PreviewState {
   readonly isAsking?: boolean
 }
 
-/** A pause of the person who types, in ms. */
+/** Pause in typing, in ms. */
 const pauseMs = 250
 
 /**
- * Asks for the effect of a change after each pause in typing.
- * @param body the request without its reason; `undefined`: there is nothing to ask
+ * Requests the effect of a change after each pause in typing.
+ * @param body the request without its reason; `undefined` if there is nothing to request
  */
 export function usePreview(path: string, body: object | undefined, ifMatch: string | undefined) {
   const [state, setState] = useState<PreviewState>({})
@@ -44,11 +44,11 @@ export function usePreview(path: string, body: object | undefined, ifMatch: stri
   return state
 }
 
-/** Shows the effect of a change, and the clients that it would touch. */
+/** Shows the effect of a change, and the clients it would affect. */
 export function ChangePreview({ state }: { state: PreviewState }) {
   const { change, error, isAsking } = state
   if (error !== undefined) return <Fault error={error} />
-  if (!change) return isAsking ? <p class="muted">Looking what would change …</p> : null
+  if (!change) return isAsking ? <p class="muted">Checking what would change …</p> : null
   return (
     <div class="stack tight" aria-live="polite">
       <h3>What changes</h3>
@@ -64,7 +64,7 @@ function Differences({ differences }: { differences: readonly Difference[] }) {
     <ul class="diff stack">
       {differences.map(({ path, from, to, newCount }) => (
         <li key={path}>
-          <span class="mono path">{path}</span> {newCount && <Badge tone="near">counts anew</Badge>}
+          <span class="mono path">{path}</span> {newCount && <Badge tone="near">new count</Badge>}
           <div class="mono sides stack tight">
             <del class="deny">
               <span class="unseen">from </span>
@@ -81,11 +81,11 @@ function Differences({ differences }: { differences: readonly Difference[] }) {
   )
 }
 
-/** Names the identities that a change touches, as far as the busiest keys tell. */
+/** Names the identities affected by a change, according to the busiest keys. */
 function Touched({ affected: { known, why, policies } }: { affected: Affected }) {
   return (
     <div class="stack tight">
-      <h3>Identities that it touches, by the busiest keys</h3>
+      <h3>Affected identities, from the busiest keys</h3>
       {known && policies.length === 0 && (
         <p class="muted">None of the busiest keys is newly refused or admitted.</p>
       )}

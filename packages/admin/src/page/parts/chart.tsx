@@ -1,14 +1,14 @@
 import { brief, clockTime } from '../words/format.ts'
 
-/** One line of a chart; `tone` is the name of a colour in CSS. */
+/** One line of a chart; `tone` is a CSS colour name. */
 export interface Line {
   readonly label: string
   readonly tone: 'accent' | 'deny' | 'near' | 'shadow'
-  /** `null`: nobody knows, and the line has a gap. */
+  /** `null` if unknown: the line has a gap. */
   readonly values: readonly (number | null)[]
 }
 
-/** Something that happened, and where to read more. */
+/** An event, and a link to more. */
 interface Mark {
   /** In seconds since 1970. */
   readonly at: number
@@ -17,21 +17,21 @@ interface Mark {
 }
 
 interface ChartProps {
-  /** The contents in words, for those who do not see the chart. */
+  /** Text alternative of the chart. */
   readonly label: string
   /** In seconds since 1970. */
   readonly times: readonly number[]
   readonly lines: readonly Line[]
   readonly marks: readonly Mark[]
-  /** Spans in seconds since 1970, which are shaded. */
+  /** Shaded spans, in seconds since 1970. */
   readonly outages: readonly (readonly number[])[]
 }
 
-/** Marks that are nearer to each other, in percent of the width, are one link. */
+/** Marks closer than this, in percent of the width, share a link. */
 const markStep = 10
 const timeSteps = [15, 30, 60, 120, 300]
 
-/** Lines over time, in a box of 100 by 100 that is stretched. */
+/** Lines over time, in a stretched box of 100 by 100. */
 export function Chart({ label, times, lines, marks, outages }: ChartProps) {
   const [first = 0] = times
   const span = Math.max(1, (times.at(-1) ?? 0) - first)
@@ -97,7 +97,7 @@ export function Chart({ label, times, lines, marks, outages }: ChartProps) {
   )
 }
 
-/** The next of 1, 2 and 5, times a power of ten. */
+/** Rounds up to 1, 2 or 5 times a power of ten. */
 function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value || 1))
   return power * ([1, 2, 5].find((each) => each * power >= value) ?? 10)

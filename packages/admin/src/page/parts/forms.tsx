@@ -14,7 +14,7 @@ interface FieldProps {
   readonly focus?: boolean
 }
 
-/** One line of text, with its label, and its mistake or its purpose. */
+/** A text field with its label, and its error or a hint. */
 export function Field(props: FieldProps) {
   const { label, value, onValue, fault, hint, type = 'text', placeholder, focus } = props
   const id = useId()
@@ -60,7 +60,7 @@ interface ChoiceProps<T extends string> {
   readonly onValue: (value: T) => void
 }
 
-/** One of a few values, all of which are seen. */
+/** A choice among a few visible values. */
 export function Choice<T extends string>(props: ChoiceProps<T>) {
   const { label, value, options, onValue } = props
   const name = useId()
@@ -89,7 +89,7 @@ export function Choice<T extends string>(props: ChoiceProps<T>) {
 interface SelectProps {
   readonly label: string
   readonly value: string
-  /** A value that is its own label needs no second one. */
+  /** A value that serves as its label needs no second one. */
   readonly options: readonly (string | readonly [value: string, label: string])[]
   readonly onValue: (value: string) => void
 }
@@ -126,7 +126,7 @@ interface DialogProps {
   readonly children: ComponentChildren
 }
 
-/** A dialog of the browser: it keeps the focus, Escape closes it, and the focus returns. */
+/** A native dialog: it traps the focus, Escape closes it, and the focus returns. */
 export function Dialog(props: DialogProps) {
   const { title, onClose, onSubmit, footer, children } = props
   const dialog = useRef<HTMLDialogElement>(null)

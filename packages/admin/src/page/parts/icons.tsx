@@ -1,4 +1,4 @@
-/** Outlines on a grid of 16, drawn for this page. */
+/** Outlines on a 16-pixel grid, drawn for this page. */
 const paths = {
   overview: 'M2 13h12M3.5 10.5 6.5 6l3 2.5 3-5',
   policies: 'M3 4h6M12 4h1M3 8h1M7 8h6M3 12h6M12 12h1M10.5 2.5v3M5.5 6.5v3M10.5 10.5v3',
@@ -15,7 +15,7 @@ const paths = {
 
 type IconName = keyof typeof paths
 
-/** Draws an icon, which says nothing to readers of the screen: a text stands beside it. */
+/** Draws an icon, hidden from screen readers because there is text next to it. */
 export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
   return (
     <svg

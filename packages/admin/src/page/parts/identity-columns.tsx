@@ -7,7 +7,7 @@ interface CountedIdentity {
   readonly name?: string | undefined
   readonly policy: string
   readonly mode: 'enforce' | 'shadow'
-  /** True if somebody has lifted the block, or forgotten the count, since it was counted. */
+  /** True if the block was lifted, or the count reset, since the denials. */
   readonly isLifted?: boolean
 }
 

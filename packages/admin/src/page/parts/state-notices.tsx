@@ -5,14 +5,14 @@ import { killModes } from '../words/change-words.ts'
 import { count, plain } from '../words/format.ts'
 import { linkTo } from './app-state.ts'
 
-/** Tells whether failure modes decide, since a store did not answer. */
+/** Returns whether failure modes decide because a store did not answer. */
 export function useIsAway(): boolean {
   const fleet = usePolled<Fleet>('fleet').data
   const traffic = usePolled<Traffic>('traffic').data
   return fleet?.store?.isAway || traffic?.fallback || false
 }
 
-/** Says what is not as usual: nothing else on the page may be overlooked less. */
+/** Shows exceptional states, which must not be overlooked. */
 export function StateNotices() {
   const isAway = useIsAway()
   const policies = usePolled<Policies>('policies').data
@@ -27,8 +27,8 @@ export function StateNotices() {
       {isAway && (
         <Notice tone="near">
           <p>
-            <strong>The store is away.</strong> Each process enforces its share of each limit by
-            itself, and reports it to the store later
+            <strong>The store is unavailable.</strong> Each process enforces its share of each limit
+            by itself, and reports it to the store later
             {keysOwed > 0 && ` (${count(keysOwed)} keys so far)`}. Policies with the failure mode
             “open” let everything pass, and “closed” ones refuse it. Nothing can be changed
             meanwhile.
@@ -41,7 +41,7 @@ export function StateNotices() {
           action={<a href={linkTo('policies')}>Kill switch</a>}
         >
           <p>
-            <strong>The kill switch is thrown: {killed?.[1]}.</strong> {killed?.[2]}
+            <strong>The kill switch is on: {killed?.[1]}.</strong> {killed?.[2]}
             {policies.killedBy === 'environment' &&
               ' The environment variable of this process throws it.'}
           </p>

@@ -6,11 +6,11 @@ import { Field } from './forms.tsx'
 export interface Column<T> {
   readonly title: string
   readonly cell: (item: T) => ComponentChildren
-  /** Value that sorts the column; numbers begin with the highest. */
+  /** Value that sorts the column; numbers start with the highest. */
   readonly by?: (item: T) => string | number
   /**
-   * `num`: to the right. `act`: to the right, and always in sight. `cut`: takes the room that is
-   * left. `wide`: not on narrow screens. `roomy`: on broad ones alone. `slim-cut`: cut there.
+   * `num`: right-aligned. `act`: right-aligned, always visible. `cut`: takes the remaining space.
+   * `wide`: not on narrow screens. `roomy`: only on wide ones. `slim-cut`: cut on narrow ones.
    */
   readonly look?: 'num' | 'act' | 'cut' | 'wide' | 'roomy' | 'num wide' | 'cut wide' | 'slim-cut'
 }
@@ -20,7 +20,7 @@ interface TableProps<T> {
   readonly items: readonly T[]
   readonly idOf: (item: T) => string
   readonly columns: readonly Column<T>[]
-  /** Stands in the place of a table without rows. */
+  /** Shown instead of a table without rows. */
   readonly blank?: ComponentChildren
   readonly filter?: {
     readonly hint: string
@@ -31,12 +31,12 @@ interface TableProps<T> {
 
 /** The height of a row in CSS (`--row`), and its line. */
 const rowPx = 38
-/** Lists up to this length are drawn in full. */
+/** Lists up to this length are rendered in full. */
 const shortList = 60
-/** Rows drawn above and below those that are seen. */
+/** Number of rows rendered above and below the visible ones. */
 const spare = 12
 
-/** A table that draws the rows that are seen, and no others: a list may have thousands. */
+/** A table that renders only the visible rows: a list may have thousands. */
 export function Table<T>({ label, items: all, idOf, columns, blank, filter }: TableProps<T>) {
   const box = useRef<HTMLElement>(null)
   const [wanted, setWanted] = useState(filter?.initial ?? '')
@@ -71,7 +71,7 @@ export function Table<T>({ label, items: all, idOf, columns, blank, filter }: Ta
       : all
     const by = columns.find(({ title }) => title === sorted)?.by
     const inOrder = by ? found.toSorted((one, other) => compare(by(one), by(other))) : found
-    // No row moves away from under a pointer or the focus.
+    // No row moves away from the pointer or the focus.
     if (!box.current?.matches(':hover, :focus-within')) return inOrder
     const places = new Map(shownIds.current.map((id, place) => [id, place]))
     const placeOf = (item: T) => places.get(idOf(item)) ?? places.size
@@ -105,7 +105,7 @@ export function Table<T>({ label, items: all, idOf, columns, blank, filter }: Ta
       <section
         ref={box}
         class={isLong ? 'scroll tall' : 'scroll'}
-        // The keyboard must reach it to scroll it.
+        // It must be focusable, to scroll it with the keyboard.
         tabIndex={doesScroll ? 0 : undefined}
         aria-label={doesScroll ? `${label}: rows` : undefined}
       >
@@ -152,14 +152,14 @@ export function Table<T>({ label, items: all, idOf, columns, blank, filter }: Ta
   )
 }
 
-/** Texts from A to Z, numbers from the highest on. */
+/** Texts from A to Z, numbers from highest to lowest. */
 function compare(one: string | number, other: string | number): number {
   return typeof one === 'number' && typeof other === 'number'
     ? other - one
     : String(one).localeCompare(String(other))
 }
 
-/** Stands for the rows that are not drawn. */
+/** Takes the space of rows that are not rendered. */
 function Gap({ rows, columns }: { rows: number; columns: number }) {
   if (rows === 0) return null
   return (

@@ -15,7 +15,7 @@ function setToasts(now: readonly Toast[]): void {
   for (const watcher of watchers) watcher()
 }
 
-/** Says in the corner what was done. */
+/** Confirms actions in a corner of the page. */
 export function tell(text: string): void {
   next += 1
   const id = next

@@ -28,11 +28,11 @@ export function Audit({ session, detail }: { session: Session; detail: string })
               label="Audit trail"
               records={records}
               filter={detail}
-              blank={<Blank title="Nobody has done anything yet" />}
+              blank={<Blank title="No actions yet" />}
               actionsOn={(record) => {
                 const { before, target, undone } = record
                 if (undone !== undefined) return <a href={linkTo('audit', undone)}>undone</a>
-                // A rollback leaves the file as it is.
+                // A rollback does not change the file.
                 const isFile = record.action === 'policies.file'
                 if (before === undefined || isFile || !mayChange) return null
                 const dialog: Opened = (props) => (

@@ -14,7 +14,7 @@ import { KeyStates } from './keys/key-states.tsx'
 import { UnlockEverybody } from './keys/unlock-everybody.tsx'
 import { byCause, denialsIn, verdictOn } from './keys/verdict.ts'
 
-/** The answer to a look-up, and the time (ms) from which on nothing newer is known. */
+/** The answer to a look-up, and the time (ms) since which nothing newer is known. */
 interface Sought {
   readonly lookup?: Lookup | undefined
   readonly at?: number | undefined
@@ -22,7 +22,7 @@ interface Sought {
   readonly isAsking?: boolean
 }
 
-/** Keeps the states that were known last while the store is away. Denials are counted meanwhile. */
+/** Keeps the last known states while the store is unavailable. Denials are still counted. */
 function withKnown(now: Lookup, { lookup, at }: Sought): Sought {
   if (!now.isAway) return { lookup: now, at: Date.now() }
   if (lookup?.digest !== now.digest) return { lookup: now }
@@ -31,7 +31,7 @@ function withKnown(now: Lookup, { lookup, at }: Sought): Sought {
   return { lookup: { ...now, policies }, at }
 }
 
-/** An identity is kept while the page is open, and stands in no address: only a digest may. */
+/** An identity is kept while the page is open, but never in the URL: only a digest may be. */
 let lastTyped = ''
 let known: Sought = {}
 
@@ -52,7 +52,7 @@ export function Keys({ session, detail }: { session: Session; detail: string }) 
       known = withKnown(lookup, known)
       setFound(known)
     } catch (error) {
-      // The last answer stays on the page while the server, or its store, does not answer.
+      // The last answer stays on the page while the server or its store does not answer.
       const keeps = isAgain && !(error instanceof ApiError && error.status < 500)
       if (mine === turn.current)
         setFound(({ lookup, at }) => ({ ...(keeps && { lookup, at }), error }))
@@ -69,7 +69,7 @@ export function Keys({ session, detail }: { session: Session; detail: string }) 
   if (!session.may.includes('keys')) {
     return (
       <View title="Keys">
-        <Blank title="You may not look at keys">It needs the role “keys”.</Blank>
+        <Blank title="You may not view keys">This requires the role “keys”.</Blank>
         {unlock}
       </View>
     )
@@ -81,7 +81,7 @@ export function Keys({ session, detail }: { session: Session; detail: string }) 
           class="row ends"
           onSubmit={(event) => {
             event.preventDefault()
-            // The address must no longer name another key than the one that is shown.
+            // The URL must not name a different key from the one shown.
             if (detail !== '' && typed.trim() !== detail)
               history.replaceState(null, '', linkTo('keys'))
             void look(typed.trim())
@@ -123,7 +123,7 @@ export function Keys({ session, detail }: { session: Session; detail: string }) 
 
 interface FoundProps {
   readonly lookup: Lookup
-  /** Time (ms) at which its states were known, if that was not now. */
+  /** Time (ms) at which its states were read, if not now. */
   readonly oldAt: number | undefined
   readonly policies: Policies | undefined
   readonly session: Session
@@ -149,7 +149,7 @@ function Found({ lookup, oldAt, policies, session, onAgain }: FoundProps) {
     })
   const buttons: readonly (readonly [KeyActionName, string, boolean])[] = [
     ['raise', 'Raise the limit', mayRaise],
-    ['reset', 'Forget its count', true],
+    ['reset', 'Reset its count', true],
     ['unblock', 'Unblock', penalties.some(({ allowed }) => allowed === false)],
     ['block', 'Block', penalties.length > 0],
   ]
@@ -162,11 +162,11 @@ function Found({ lookup, oldAt, policies, session, onAgain }: FoundProps) {
           <p class={`verdict toned ${tone}`}>{words}</p>
           {oldAt !== undefined && (
             <p class="toned near">
-              This was known at {clockTime(oldAt)}: the store does not answer now.
+              Last known at {clockTime(oldAt)}: the store does not answer now.
             </p>
           )}
           <LastChange lookup={lookup} records={records} />
-          {own.length > 0 && <p>It has a limit of its own: {own.join(', ')}.</p>}
+          {own.length > 0 && <p>It has its own limit: {own.join(', ')}.</p>}
           <div class="row">
             {buttons
               .filter(([, , isThere]) => isThere)
@@ -182,8 +182,8 @@ function Found({ lookup, oldAt, policies, session, onAgain }: FoundProps) {
             {!mayRaise && (
               <span class="muted small">
                 {key
-                  ? 'A limit can be raised where the policies have a store.'
-                  : 'A digest does not tell whose limit to raise: look up the key itself.'}
+                  ? 'Limits can be raised if the policies have a store.'
+                  : 'A digest does not identify whose limit to raise: look up the key itself.'}
               </span>
             )}
           </div>
@@ -191,7 +191,7 @@ function Found({ lookup, oldAt, policies, session, onAgain }: FoundProps) {
           <Others lookup={lookup} policies={policies} />
           <p class="muted small">
             Digest <span class="mono digest">{digest}</span> <Copy text={digest} />
-            {!lookup.found && !lookup.isAway && ' · no policy of the file counts anything for it'}
+            {!lookup.found && !lookup.isAway && ' · no policy in the file counts anything for it'}
           </p>
         </div>
         {action === 'raise' && <RaiseDialog {...dialog} />}
@@ -207,7 +207,7 @@ interface TrailProps {
   readonly records: readonly AuditRecord[]
 }
 
-/** Says who changed the policy that is the cause, and why: it may protect something. */
+/** Says who changed the denying policy, and why: it may protect something. */
 function LastChange({ lookup, records }: TrailProps) {
   const now = useNow()
   const { denialsOf } = denialsIn(lookup.policies)
@@ -230,20 +230,20 @@ function KeyTrail({ lookup, records }: TrailProps) {
   const own = records.filter((record) => concerns(record, lookup)).slice(0, 5)
   if (own.length === 0) return null
   return (
-    <Panel title="What was done to it" flush aside={<a href={linkTo('audit')}>All actions</a>}>
+    <Panel title="Actions on it" flush aside={<a href={linkTo('audit')}>All actions</a>}>
       <AuditTable label="Actions on the key" records={own} />
     </Panel>
   )
 }
 
-/** Names the policies that count something else of the same request. */
+/** Names the policies that count another key of the same request. */
 function Others({ lookup, policies }: { lookup: Lookup; policies: Policies | undefined }) {
   const here = new Set(lookup.policies.map(({ policy }) => policy))
   const others = (policies?.policies ?? []).filter(({ name }) => !here.has(name))
   if (others.length === 0) return null
   return (
     <p class="small">
-      A request is counted by other keys too, and each may refuse it:{' '}
+      Requests are counted by other keys too, each of which may refuse them:{' '}
       {others.slice(0, 8).map(({ name, key }, place) => (
         <span key={name}>
           {place > 0 && ', '}

@@ -91,7 +91,7 @@ function dayColumns(since: number): readonly Column<Day>[] {
   ]
 }
 
-/** A bar for each hour; the refused part of it in red. */
+/** A bar per hour, with the refused part in red. */
 function Hours({ hours }: Pick<Day, 'hours'>) {
   const most = Math.max(1, ...hours.map(([checks = 0]) => checks))
   const words = hours

@@ -28,7 +28,7 @@ export function Overview({ session }: { session: Session }) {
       ) : (
         <Panel title="Live counts">
           <Blank title="Nothing is counted">
-            Give createAdmin the metrics of collectMetrics, and rateLimit the same as an observer.
+            Pass the metrics of collectMetrics to createAdmin, and to rateLimit as an observer.
           </Blank>
         </Panel>
       )}
@@ -61,10 +61,10 @@ export function Overview({ session }: { session: Session }) {
               <AuditTable
                 label="Newest actions"
                 records={newestOf(records)
-                  // The first reading of the file changed nothing.
+                  // Reading the file for the first time changed nothing.
                   .filter(({ action, changes }) => action !== 'policies.file' || changes)
                   .slice(0, shownRows)}
-                blank={<Blank title="Nothing has been changed yet" />}
+                blank={<Blank title="No changes yet" />}
               />
             )}
           </Loaded>
@@ -75,7 +75,7 @@ export function Overview({ session }: { session: Session }) {
   )
 }
 
-/** Tells whether the newest action on a key lifted its denials, since the row counts. */
+/** Returns whether the newest action on a key lifted its denials after the row's count began. */
 function isLifted(row: Row, records: Audit['records']): boolean {
   const last = records.find(
     ({ at, target }) =>
@@ -84,7 +84,7 @@ function isLifted(row: Row, records: Audit['records']): boolean {
   return last?.phase === 'done' && /^keys\.(unblock|reset)$/.test(last.action)
 }
 
-/** Tells which processes, and how long, the numbers are about. */
+/** Says which processes and time the numbers cover. */
 function Span({ traffic }: { traffic: Traffic }) {
   const { spanMs, processes, knownProcesses } = traffic
   const isPart = processes < knownProcesses

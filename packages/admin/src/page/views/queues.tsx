@@ -17,7 +17,7 @@ export function Queues({ session }: { session: Session }) {
         {({ queues }) =>
           queues.length === 0 ? (
             <Panel title="Queues">
-              <Blank title="There are no queues">Give createAdmin the queues of this API.</Blank>
+              <Blank title="No queues">Pass the queues of this API to createAdmin.</Blank>
             </Panel>
           ) : (
             queues.map((queue) => <QueuePanel key={queue.name} queue={queue} session={session} />)
@@ -68,7 +68,7 @@ const actions = [
   ['delete', 'Delete'],
 ] as const
 
-/** One page of dead letters. The longer it is, the less often the store is asked for it. */
+/** One page of dead letters. Longer pages are polled less often. */
 const pageSize = 50
 
 function DeadLetters({ queue, total, mayAct }: { queue: string; total: number; mayAct: boolean }) {
@@ -84,7 +84,7 @@ function DeadLetters({ queue, total, mayAct }: { queue: string; total: number; m
   return (
     <>
       <div class="bar row">
-        <h3 class="grow">Dead letters, the newest first</h3>
+        <h3 class="grow">Dead letters, newest first</h3>
         {mayAct &&
           jobs.length > 0 &&
           actions.map(([action, verb]) => (
@@ -179,7 +179,7 @@ function DeadDialog({ action, ids, path, onClose }: DeadDialogProps) {
             const body = { ids, reason }
             const request = { method: 'POST', body } as const
             const { done, missing } = await call<DeadAction>(`${path}/${action}`, request)
-            const gone = missing.length > 0 ? ` ${count(missing.length)} were gone already.` : ''
+            const gone = missing.length > 0 ? ` ${count(missing.length)} were already gone.` : ''
             tell(`${count(done.length)} ${isRetry ? 'run again' : 'are deleted'}.${gone}`)
           },
         },
@@ -188,7 +188,7 @@ function DeadDialog({ action, ids, path, onClose }: DeadDialogProps) {
       <p>
         {isRetry
           ? 'The jobs are run again, from their first attempt on.'
-          : 'The jobs are forgotten for good.'}
+          : 'The jobs are deleted permanently.'}
       </p>
     </ActionDialog>
   )

@@ -35,7 +35,7 @@ export function Top({ session, detail }: { session: Session; detail: string }) {
         {policy !== '' && <Button onClick={() => setPolicy('')}>All policies</Button>}
       </div>
       {!session.features.metrics ? (
-        <Blank title="Nothing is counted">Give createAdmin the metrics of collectMetrics.</Blank>
+        <Blank title="Nothing is counted">Pass the metrics of collectMetrics to createAdmin.</Blank>
       ) : by === 'near' ? (
         <NearLimit policy={policy} />
       ) : (
@@ -48,7 +48,7 @@ export function Top({ session, detail }: { session: Session; detail: string }) {
 type List = TopAnswer['lists'][number]
 export type Row = List['keys'][number] & Pick<List, 'policy' | 'mode' | 'total' | 'sinceMs'>
 
-/** Joins the lists of all policies, those that a shadow let pass at the end. */
+/** Joins the lists of all policies, with shadow denials at the end. */
 export function rowsOf({ lists }: TopAnswer): readonly Row[] {
   return lists
     .flatMap(({ policy, mode, total, sinceMs, keys }) =>
@@ -60,7 +60,7 @@ export function rowsOf({ lists }: TopAnswer): readonly Row[] {
     )
 }
 
-/** Says how long the busiest keys have been counted: up to twice the window that is asked for. */
+/** Says how long the busiest keys have been counted: up to twice the requested window. */
 function spanOf({ lists }: TopAnswer, now: number): string {
   const since = Math.min(now, ...lists.map(({ sinceMs }) => sinceMs))
   return since === now ? '' : `the last ${duration(now - since)}`

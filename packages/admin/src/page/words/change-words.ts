@@ -2,14 +2,14 @@ import type { Difference, Override } from '../api/types.ts'
 import { plain } from './format.ts'
 import { limitText } from './policy-values.ts'
 
-/** The kill switch in words: the mode, its name, and its effect. */
+/** The kill switch in words: mode, name and effect. */
 export const killModes = [
-  ['none', 'Enforce', 'Every policy refuses what is over its limit.'],
-  ['shadow', 'Count only', 'All policies are counted and reported, and refuse nothing.'],
+  ['none', 'Enforce', 'Every policy refuses requests over its limit.'],
+  ['shadow', 'Count only', 'All policies are counted and reported, but refuse nothing.'],
   ['off', 'Let everything pass', 'Every request passes, uncounted.'],
 ] as const
 
-/** Says what a difference is, in few words: `search limit 30 → 15`. */
+/** Describes a difference briefly: `search limit 30 → 15`. */
 export function changeWords({ path, from, to }: Difference): readonly string[] {
   const [, policy, field] = /^policies\.(.+?)(?:\.(\w+))?$/.exec(path) ?? []
   if (path === 'kill') return [`kill switch: ${killText(from)} → ${killText(to)}`]
@@ -46,7 +46,7 @@ function overrideWords(from: readonly Own[], to: readonly Own[]): readonly strin
   })
 }
 
-/** Writes an identity: `tenant acme, user ada`. */
+/** Formats an identity: `tenant acme, user ada`. */
 export function nameOf(key: Own['key']): string {
   const parts = Object.entries(key).map(([name, value]) => `${name} ${value}`)
   return parts.join(', ')

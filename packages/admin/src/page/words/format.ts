@@ -3,17 +3,17 @@ const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFraction
 const clock = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 const daytime = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium', hour12: false })
 
-/** Writes a number in full: `12,345`. */
+/** Formats a number in full: `12,345`. */
 export function count(value: number): string {
   return whole.format(value)
 }
 
-/** Writes a number in at most five characters: `12.3K`. */
+/** Formats a number in at most five characters: `12.3K`. */
 export function brief(value: number): string {
   return value < 10 && !Number.isInteger(value) ? value.toFixed(1) : short.format(value)
 }
 
-/** Writes a share of 1 in percent: `3.4%`. */
+/** Formats a share of 1 as a percentage: `3.4%`. */
 export function percent(share: number): string {
   const value = share * 100
   if (value > 0 && value < 0.1) return '<0.1%'
@@ -27,20 +27,20 @@ const units: readonly (readonly [unit: string, ms: number])[] = [
   ['s', 1_000],
 ]
 
-/** Writes a duration in its largest unit: `1.5 min`. */
+/** Formats a duration in its largest unit: `1.5 min`. */
 export function duration(ms: number): string {
   const [unit, size] = units.find(([, each]) => ms >= each) ?? ['ms', 1]
   const value = ms / size
   return `${value >= 100 || Number.isInteger(value) ? Math.round(value) : Number(value.toPrecision(2))} ${unit}`
 }
 
-/** Writes a time of answering, of which microseconds count: `0.25 ms`, `6 µs`. */
+/** Formats a latency, down to microseconds: `0.25 ms`, `6 µs`. */
 export function latency(ms: number): string {
   if (ms > 0 && ms < 0.1) return `${Number((ms * 1_000).toPrecision(2))} µs`
   return ms < 1_000 ? `${Number(ms.toPrecision(2))} ms` : duration(ms)
 }
 
-/** Writes the distance of a time from now: `2 min ago`, `in 3 h`. */
+/** Formats a time relative to now: `2 min ago`, `in 3 h`. */
 export function distance(at: number, now: number): string {
   const ms = Math.abs(now - at)
   if (ms < 1_500) return 'just now'
@@ -49,22 +49,22 @@ export function distance(at: number, now: number): string {
   return at > now ? `in ${text}` : `${text} ago`
 }
 
-/** Writes a time in full, in the time zone of the reader. */
+/** Formats a time in full, in the reader's time zone. */
 export function moment(at: number): string {
   return clock.format(at)
 }
 
-/** Writes when something ends: the time of the day, or with its day. */
+/** Formats an end time: the time of day, with the date if it is another day. */
 export function endText(at: number): string {
   return Math.abs(at - Date.now()) < 43_200_000 ? clockTime(at) : moment(at)
 }
 
-/** Writes the time of the day: `14:03:20`. */
+/** Formats the time of day: `14:03:20`. */
 export function clockTime(at: number): string {
   return daytime.format(at)
 }
 
-/** Writes a value of a policy: objects as JSON, nothing as a dash. */
+/** Formats a policy value: objects as JSON, nothing as a dash. */
 export function plain(value: unknown): string {
   if (value === undefined || value === null) return '–'
   if (typeof value === 'number') return count(value)

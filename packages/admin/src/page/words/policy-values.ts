@@ -2,13 +2,13 @@ import type { Policy } from '../api/types.ts'
 import { count, plain } from './format.ts'
 
 export interface PolicyForm {
-  /** The numbers of the limit, by where they stand in it: `''`, `tiers free`. */
+  /** The numbers of the limit by their place: `''`, `tiers free`. */
   readonly limits: Readonly<Record<string, string>>
   readonly burst: string
   readonly mode: 'enforce' | 'shadow'
   /** In percent. */
   readonly share: string
-  /** A local time of the reader; empty: until it is changed again. */
+  /** The reader's local time; empty means until changed again. */
   readonly until: string
 }
 
@@ -19,7 +19,7 @@ export interface EntryToSet {
   readonly until?: string
 }
 
-/** Mistakes by field; those in a number of a limit: `limit tiers free`. */
+/** Mistakes by field; in a number of a limit: `limit tiers free`. */
 export type FormFaults = Readonly<Record<string, string>>
 
 export function formOf({ limit, burst, mode, share }: Policy): PolicyForm {
@@ -32,17 +32,17 @@ export function formOf({ limit, burst, mode, share }: Policy): PolicyForm {
   }
 }
 
-/** Finds what is wrong with a form as it is typed; the API has the last word. */
+/** Validates a form while it is typed; the API's checks decide. */
 export function faultsOf(form: PolicyForm): FormFaults {
   const share = Number(form.share)
   const until = form.until === '' ? Number.POSITIVE_INFINITY : Date.parse(form.until)
   const limits = Object.entries(form.limits).filter(([, text]) => limitOf(text) === undefined)
   return {
     ...Object.fromEntries(
-      limits.map(([place]) => [`limit ${place}`, `A whole number from 0 on, or 'unlimited'`]),
+      limits.map(([place]) => [`limit ${place}`, `A whole number, 0 or more, or 'unlimited'`]),
     ),
     ...(form.burst !== '' &&
-      !/^[1-9]\d*$/.test(form.burst) && { burst: 'A whole number from 1 on' }),
+      !/^[1-9]\d*$/.test(form.burst) && { burst: 'A whole number, 1 or more' }),
     ...((form.share === '' || !(share >= 0 && share <= 100)) && {
       share: 'A number from 0 to 100',
     }),
@@ -50,7 +50,7 @@ export function faultsOf(form: PolicyForm): FormFaults {
   }
 }
 
-/** Returns the entries for the fields that differ from the values in force. */
+/** Returns the entries for the fields that differ from the current values. */
 export function entriesOf(policy: Policy, form: PolicyForm): readonly EntryToSet[] {
   const textsOf = ({ limits, ...form }: PolicyForm) => ({ ...form, limit: JSON.stringify(limits) })
   const [before, texts] = [textsOf(formOf(policy)), textsOf(form)]
@@ -66,7 +66,7 @@ export function entriesOf(policy: Policy, form: PolicyForm): readonly EntryToSet
     .map((field) => ({ policy: policy.name, field, value: values[field], ...until }))
 }
 
-/** Reads a limit as people type it; `undefined`: it is none. */
+/** Parses a typed limit; `undefined` if it is not one. */
 export function limitOf(text: string): number | 'unlimited' | undefined {
   const bare = text.trim().replaceAll(/(?<=\d)[,_ ](?=\d{3})/g, '')
   if (/^\d{1,15}$/.test(bare)) return Number(bare)
@@ -76,7 +76,7 @@ export function limitOf(text: string): number | 'unlimited' | undefined {
 /** `by` names the function of tiers; a tier may have this name too. */
 const isSource = (name: string, place: string) => name === 'by' && !place.endsWith('tiers')
 
-/** Finds the numbers of tiers and schedules by where they stand; a plain limit stands at `''`. */
+/** Finds the numbers of tiers and schedules by their place; a plain limit is at `''`. */
 function numbersIn(limit: unknown, place = ''): readonly (readonly [string, string])[] {
   if (typeof limit === 'number' || limit === 'unlimited') return [[place, String(limit)]]
   if (typeof limit !== 'object' || limit === null) return []
@@ -96,7 +96,7 @@ function withNumbers(limit: unknown, texts: PolicyForm['limits'], place = ''): u
   )
 }
 
-/** Parts of a limit for a table: `600`; `600 / 6,000` and `by plan`. */
+/** Returns parts of a limit for a table: `600`; `600 / 6,000` and `by plan`. */
 export function limitParts(limit: unknown): { readonly amounts: string; readonly source: string } {
   if (typeof limit === 'number') return { amounts: count(limit), source: '' }
   if (typeof limit !== 'object' || limit === null) return { amounts: plain(limit), source: '' }
@@ -109,19 +109,19 @@ export function limitParts(limit: unknown): { readonly amounts: string; readonly
   return { amounts, source: by === undefined ? Object.keys(limit).join(', ') : `by ${String(by)}` }
 }
 
-/** Writes a limit in one line: `600`, `600 / 6,000 by plan`, `schedule`. */
+/** Formats a limit in one line: `600`, `600 / 6,000 by plan`, `schedule`. */
 export function limitText(limit: unknown): string {
   const { amounts, source } = limitParts(limit)
   return `${amounts} ${source}`.trim()
 }
 
-/** Writes a window as part of a limit: ` / 1m`, ` / 1 month (Europe/Rome)`; a number is in ms. */
+/** Formats a window as part of a limit: ` / 1m`, ` / 1 month (Europe/Rome)`; numbers are ms. */
 export function windowText(window: Policy['window']): string {
   if (typeof window === 'object') return ` / 1 ${window.every} (${window.zone})`
   return window === undefined ? '' : ` / ${window}${typeof window === 'number' ? ' ms' : ''}`
 }
 
-/** Writes a key of a file: `tenant + ip`, `user or ip`. */
+/** Formats a key of a file: `tenant + ip`, `user or ip`. */
 export function keyText(key: unknown): string {
   if (typeof key !== 'object' || key === null) return String(key ?? 'ip')
   const all: unknown = Reflect.get(key, 'all')

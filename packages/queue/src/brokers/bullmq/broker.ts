@@ -27,7 +27,7 @@ class BullmqTable extends SharedTable {
    */
   connection: RequiredOption<string | object | (() => object)> = checkedElsewhere
   /** Prefix of BullMQ's keys, in braces for a Cluster: `{bull}`. @default 'bull' */
-  prefix?: Option<string, string> = textOption('bull', /./, "a text, as in 'bull' or '{bull}'")
+  prefix?: Option<string, string> = textOption('bull', /./, "a string, such as 'bull' or '{bull}'")
 }
 
 /** Options of `bullmqBroker`. */
@@ -38,17 +38,17 @@ interface BullmqSetup extends SettingsOf<BullmqTable> {
   readonly connect: Connect
 }
 
-/** Attempts that BullMQ allows: so many that our worker decides, which counts them itself. */
+/** Attempts that BullMQ allows: enough that our worker, which counts attempts itself, decides. */
 const attemptsOfBullmq = 1_000_000
 
-/** Number of BullMQ's events that are kept, approximately. */
+/** Approximate number of BullMQ events to keep. */
 const eventsKept = 10
 
 /** Time (ms) that `close` waits for the connections, after the workers. */
 const connectionPatienceMs = 1_000
 
 /**
- * Keeps jobs in Redis by BullMQ 6. Install `bullmq` and `ioredis` beside it.
+ * Keeps jobs in Redis with BullMQ 6. Install `bullmq` and `ioredis` too.
  * @example
  * const broker = bullmqBroker({ connection: 'redis://localhost' })
  * @throws SluiceError if an option is unknown, missing or out of range
@@ -73,7 +73,7 @@ function open(setup: BullmqSetup, onError: Report): { table: RedisJobTable; tran
   const { name, prefix } = setup
   let opening: Promise<Opened> | undefined
 
-  /** Opens the queue on first use: a broker without use has no connection. */
+  /** Opens the queue on first use: an unused broker has no connection. */
   function opened(): Promise<Opened> {
     opening ??= connect()
     return opening
@@ -96,7 +96,7 @@ function open(setup: BullmqSetup, onError: Report): { table: RedisJobTable; tran
   }
 
   const run: RunScript<ScriptName> = async (script, args, options) => {
-    // A look-up changes nothing: the change that follows keeps the deadline.
+    // A look-up changes nothing: the change that follows has a deadline.
     if (script === 'read') options?.control?.promise()
     const { client } = await opened()
     return runScript(await client, `${prefix}:${name}:`, script, args, options)
@@ -113,7 +113,7 @@ function open(setup: BullmqSetup, onError: Report): { table: RedisJobTable; tran
         jobId: job.id,
         timestamp: job.enqueuedAt,
         attempts: attemptsOfBullmq,
-        // For workers of earlier versions, which have BullMQ end jobs.
+        // For workers of earlier versions, which let BullMQ end jobs.
         backoff: { type: 'sluice' },
         stackTraceLimit: 0,
         removeOnComplete: { age: Math.ceil(job.retentionMs / 1_000), count: setup.maxKept },
@@ -126,11 +126,11 @@ function open(setup: BullmqSetup, onError: Report): { table: RedisJobTable; tran
     async redeliver({ id }) {
       const { queue } = await opened()
       try {
-        // This step is BullMQ's own, which knows no deadline.
+        // BullMQ performs this step, which has no deadline.
         await (await queue.getJob(id))?.retry('failed', { resetAttemptsMade: true })
         return true
       } catch (error) {
-        // Another process was first.
+        // Another process was faster.
         if ((await table.find(id))?.status.state !== 'failed') return false
         throw error
       }
@@ -143,7 +143,7 @@ function open(setup: BullmqSetup, onError: Report): { table: RedisJobTable; tran
       if (!last) return
       const { queue, client, connected } = last
       if (!(await endsWithin(queue.close(), connectionPatienceMs))) {
-        // It waits for an answer to its farewell.
+        // It waits for a reply to QUIT.
         client.then(
           (connection) => connection.disconnect(),
           () => undefined,

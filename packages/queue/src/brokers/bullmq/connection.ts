@@ -4,21 +4,21 @@ import { invalid, SluiceError } from '@sluice/core'
 export interface BullmqConnection {
   readonly ofQueue: object
   readonly ofWorkers: object
-  /** True if workers use the queue's connection beside one of their own. */
+  /** True if workers use the queue's connection in addition to their own. */
   readonly isShared: boolean
-  /** Ends the client that BullMQ was given, since BullMQ does not. */
+  /** Closes the client passed to BullMQ, since BullMQ does not. */
   end(): void
 }
 
-/** Makes the connection of a broker when it is used first. */
+/** Creates the connection of a broker on first use. */
 export type Connect = () => BullmqConnection
 
 const legal =
-  'a URL, the options of an ioredis connection, or a function that makes a client, and not a client: BullMQ needs connections of its own'
+  'a URL, ioredis options, or a function that creates a client, but not a client: BullMQ needs its own connections'
 
 /**
- * Delay (ms) before the next attempt to connect. BullMQ's own waits up to 20 seconds, too long for
- * a queue that is back.
+ * Delay (ms) before the next attempt to connect. BullMQ's own delay is up to 20 seconds, which is
+ * too long after an outage.
  */
 function retryStrategy(times: number): number {
   return Math.min(100 * times, 2_000)
@@ -30,7 +30,7 @@ export function connectOf(connection: unknown, prefix: string): Connect {
   const options = optionsOf(connection)
   return () => ({
     ofQueue: { ...options },
-    // Workers wait for jobs for as long as it takes.
+    // Workers wait for jobs indefinitely.
     ofWorkers: { ...options, maxRetriesPerRequest: null },
     isShared: false,
     end: () => undefined,
@@ -55,7 +55,7 @@ interface ClientOptions {
 
 interface Client {
   readonly isCluster?: boolean
-  /** The options of a Cluster's connections stand in `redisOptions`. */
+  /** A Cluster keeps its connection options in `redisOptions`. */
   readonly options?: ClientOptions & { readonly redisOptions?: ClientOptions }
   duplicate(): unknown
   /** ioredis */
@@ -71,16 +71,17 @@ function isClient(value: object): value is Client {
 
 function made(client: unknown, prefix: string): BullmqConnection {
   if (typeof client !== 'object' || client === null || !isClient(client)) {
-    const what = 'a function that makes a client of ioredis or node-redis'
+    const what = 'a function that creates an ioredis or node-redis client'
     throw invalid({ option: 'connection()' }, client, what)
   }
   if ('masters' in client && 'nodeClient' in client) {
-    const what = 'a function that makes a Cluster of ioredis: BullMQ knows no Cluster of node-redis'
+    const what =
+      'a function that creates an ioredis Cluster: BullMQ does not support node-redis clusters'
     throw invalid({ option: 'connection()' }, client, what)
   }
   checkClient(client, prefix)
-  // The queue reports its errors. After the queue's end an error without a listener would end the
-  // process.
+  // The queue reports its errors. After the queue closes, an error without a listener would crash
+  // the process.
   client.on('error', () => undefined)
   return {
     ofQueue: client,
@@ -102,12 +103,12 @@ function checkClient({ isCluster, options = {} }: Client, prefix: string): void 
   if (maxRetriesPerRequest) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
-      'connection() must make a client with maxRetriesPerRequest: null (of a Cluster in redisOptions): workers wait for jobs for as long as it takes',
+      'connection() must create a client with maxRetriesPerRequest: null (in redisOptions for a Cluster), because workers wait for jobs indefinitely',
     )
   }
   if (isCluster && !/\{[^{}]+\}/.test(prefix)) {
     const braces =
-      "a text in braces for a Cluster, as in '{bull}': all keys of a queue must be in one slot"
+      "in braces for a Cluster, such as '{bull}': all keys of a queue must be in one slot"
     throw invalid({ option: 'prefix' }, prefix, braces)
   }
 }

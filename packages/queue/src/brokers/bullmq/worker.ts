@@ -8,10 +8,10 @@ import { type RunScript, texts } from '../redis/scripts.ts'
 import type { BullmqConnection } from './connection.ts'
 import type { ScriptName } from './scripts.ts'
 
-/** The part of BullMQ that is used. It is loaded on first use, because it is an optional peer. */
+/** The part of BullMQ that Sluice uses, loaded on first use because it is an optional peer. */
 export type Bullmq = typeof import('bullmq')
 
-/** BullMQ must not give up interrupted jobs: our worker counts interruptions, and gives them up. */
+/** BullMQ must not give up interrupted jobs: our worker counts interruptions and does that. */
 const stallsOfBullmq = 1_000_000
 
 const sweepMs = 30_000
@@ -26,7 +26,7 @@ export interface BullmqWork {
   open(): Promise<{ readonly bullmq: Bullmq; readonly connected: BullmqConnection }>
 }
 
-/** Runs jobs as BullMQ delivers them. Our scripts end them, and BullMQ has them wait again. */
+/** Runs jobs delivered by BullMQ. Our scripts end them; BullMQ puts them back. */
 export class BullmqWorker implements BrokerWorker {
   readonly #work: BullmqWork
   readonly #runs: JobRuns
@@ -57,7 +57,7 @@ export class BullmqWorker implements BrokerWorker {
       lockDuration: options.leaseMs,
       stalledInterval: Math.max(1, Math.floor(options.leaseMs / 2)),
       maxStalledCount: stallsOfBullmq,
-      // The worker starts again after an error of the connection.
+      // The worker restarts after a connection error.
       runRetryDelay: infrastructureRetryMs,
     })
     worker.on('error', terms.onError)
@@ -66,7 +66,7 @@ export class BullmqWorker implements BrokerWorker {
   }
 
   async close(): Promise<void> {
-    // A worker that could not be opened was reported, and has nothing to close.
+    // A worker that could not be opened was already reported, and has nothing to close.
     await this.#runs.close(async () => (await this.#opening.catch(() => undefined))?.close())
     this.#stopSweeping()
   }
@@ -83,7 +83,7 @@ export class BullmqWorker implements BrokerWorker {
     void worker.stopRenewing()
     const backend = worker.getBackend()
     backend.close(true).catch(this.#work.terms.onError)
-    // BullMQ may have begun to end its connection before.
+    // BullMQ may already be closing its connection.
     const shared = this.#isShared ? undefined : backend.client
     for (const client of [shared, backend.blockingClient]) {
       client?.then(
@@ -110,7 +110,7 @@ export class BullmqWorker implements BrokerWorker {
   }
 }
 
-/** Has BullMQ put a job back, unless the job runs elsewhere meanwhile. */
+/** Makes BullMQ put a job back, unless the job runs elsewhere meanwhile. */
 async function moveBack(native: BullmqJob, token: string, back: PutBack): Promise<void> {
   try {
     if (back.outcome === 'returned') await native.moveToWait(token)
@@ -120,7 +120,7 @@ async function moveBack(native: BullmqJob, token: string, back: PutBack): Promis
   }
 }
 
-/** Error codes of BullMQ: no such job, no lock, not active, another's lock. */
+/** BullMQ error codes: no such job, no lock, not active, locked by another worker. */
 function isLockLost(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? Number(error.code) : 0
   return [-1, -2, -3, -6].includes(code)

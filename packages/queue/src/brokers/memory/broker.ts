@@ -49,11 +49,11 @@ interface MemoryWork {
 }
 
 interface MemoryWorker extends BrokerWorker {
-  /** To be called when there may be a job to take. Never runs one within the call. */
+  /** Call this when there may be a job to take. Never runs one synchronously. */
   wake(): void
 }
 
-/** Runs jobs of the memory broker, several at once. */
+/** Runs jobs of the memory broker concurrently. */
 function workerOf({ table, runs, concurrency, onEnd }: MemoryWork): MemoryWorker {
   let running = 0
   let timer: NodeJS.Timeout | undefined

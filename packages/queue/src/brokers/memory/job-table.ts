@@ -17,7 +17,7 @@ import { bytesOfEnded, type KeptBounds } from '../options.ts'
 import { recordKey, type StoredJob } from '../stored-job.ts'
 import { Throughput } from './throughput.ts'
 
-/** A job, and its outcome. */
+/** A job and its outcome. */
 interface Entry {
   readonly job: Omit<StoredJob, 'payload'>
   /** The payload as JSON; dropped when the job ends and cannot be retried. */
@@ -32,25 +32,25 @@ interface Entry {
   result?: string
   error?: string | undefined
   endedAt?: number | undefined
-  /** Bytes, approximately, that the job takes after its end. */
+  /** Approximate size of the job after its end, in bytes. */
   keptBytes: number
   /** Stops the run of the job, while it runs. */
   running?: AbortController | undefined
-  /** Forgets the job when its retention is over. */
+  /** Forgets the job after its retention. */
   forgetting?: NodeJS.Timeout | undefined
 }
 
 /** Number of waiting jobs that one search for expired jobs looks at. */
 const lookedAtOnce = 100
 
-/** Jobs by id, in the order in which they came. */
+/** Jobs by id, in order of arrival. */
 export class MemoryJobTable implements JobTable {
   readonly #all = new Map<string, Entry>()
   readonly #waiting = new Set<Entry>()
   readonly #open = new Set<Entry>()
   readonly #completed: Kept
   readonly #dead: Kept
-  /** The jobs that idempotency keys stand for. */
+  /** Jobs by idempotency key. */
   readonly #byRecord = new Map<string, Entry>()
   readonly #depths = new Map<string, number>()
   readonly #throughput = new Throughput()
@@ -85,7 +85,7 @@ export class MemoryJobTable implements JobTable {
     this.#throughput.came(Date.now(), this.#open.size)
     const entry: Entry = {
       job: others,
-      // JSON, as with a real broker, so that development shows what production does.
+      // JSON, as with a real broker, so that development behaves like production.
       payload: JSON.stringify(payload),
       ...{ state: 'pending', dueAt: 0, attempts: 0, hasBegun: false, keptBytes: 0 },
     }
@@ -227,7 +227,7 @@ export class MemoryJobTable implements JobTable {
 
   #opened(entry: Entry): void {
     const { identity, record } = entry.job
-    // The idempotency key may stand for a newer job by now, which keeps it.
+    // The idempotency key may belong to a newer job by now, which keeps it.
     if (record && !this.#byRecord.has(record.key)) this.#byRecord.set(record.key, entry)
     this.#open.add(entry)
     this.#waiting.add(entry)
@@ -254,7 +254,7 @@ export class MemoryJobTable implements JobTable {
     for (const oldest of (isDead ? this.#dead : this.#completed).add(entry)) this.#forget(oldest)
   }
 
-  /** Forgets an outcome when its retention is over. Dead letters stay. */
+  /** Forgets an outcome after its retention. Dead letters stay. */
   #forgetOnTime(entry: Entry): void {
     const leftMs = forgottenAt(entry) - Date.now()
     const again = (): void => {
@@ -273,7 +273,7 @@ export class MemoryJobTable implements JobTable {
   }
 }
 
-/** Ended jobs in the order of their ends, within their bounds. */
+/** Ended jobs in the order in which they ended, within bounds. */
 class Kept {
   readonly entries = new Set<Entry>()
   readonly #max: { readonly count: number; readonly bytes: number }
@@ -283,7 +283,7 @@ class Kept {
     this.#max = { count, bytes }
   }
 
-  /** Takes out the oldest outcomes that exceed the bounds. */
+  /** Removes the oldest outcomes that exceed the bounds. */
   add(entry: Entry): Entry[] {
     const { payload = '', result = '', error = '' } = entry
     entry.keptBytes = bytesOfEnded + Buffer.byteLength(payload + result + error)

@@ -2,8 +2,8 @@ const bucketMs = 1_000
 const spanMs = 30_000
 
 /**
- * Measures jobs accepted and ended per second, over the time that the queue has been busy, half a
- * minute at most.
+ * Measures jobs accepted and ended per second, over the time that the queue has been busy, at most
+ * half a minute.
  */
 export class Throughput {
   #busySince: number | undefined

@@ -27,13 +27,13 @@ import { RabbitmqWorker } from './worker.ts'
 
 class RabbitmqTable extends SharedTable {
   /**
-   * RabbitMQ: `amqp://…` or `amqps://…`, the options of a connection of amqplib, or a function that
-   * makes a connection, as for a certificate of your own. The broker ends what it opens.
+   * RabbitMQ: `amqp://…` or `amqps://…`, the options of an amqplib connection, or a function that
+   * creates a connection, for example with your own certificate. The broker closes what it opens.
    */
   connection: RequiredOption<string | object | (() => Promise<object>), RabbitmqServer> = serverOf
   /** Redis store that keeps the jobs: `redisStore(client)`. The broker never closes its client. */
   store: RequiredOption<Store> = checkedElsewhere
-  /** Begins the names of RabbitMQ's queues and of the keys in Redis. @default 'sluice' */
+  /** Prefix of RabbitMQ's queues and of the keys in Redis. @default 'sluice' */
   prefix?: Option<string, string> = textOption(
     'sluice',
     /^[A-Za-z0-9._-]{1,100}$/,
@@ -52,23 +52,23 @@ export interface RabbitmqBrokerOptions extends OptionsOf<RabbitmqTable> {}
 /** The checked options of a RabbitMQ broker, with the defaults filled in. */
 interface RabbitmqSetup extends SharedSetup {
   readonly server: RabbitmqServer
-  /** The queue of RabbitMQ. */
+  /** The RabbitMQ queue. */
   readonly queue: string
   readonly script: RunScript<ScriptName>
   readonly consumerTimeoutMs: number
 }
 
 /**
- * Longest time (ms) for which a worker holds a job that waits for its rate. RabbitMQ ends the
- * channel of a worker that holds a message for half an hour, and with the channel all its runs.
+ * Maximum time (ms) for which a worker holds a job that waits for its rate. RabbitMQ closes the
+ * channel of a worker that holds a message for half an hour, which ends all its runs.
  */
 const maxHeldMs = 10_000
 
-/** Time (ms) by which a message outlives its job, which counts as expired before that. */
+/** Time (ms) for which a message outlives its job, which counts as expired earlier. */
 const messageMarginMs = 600_000
 
 /**
- * Delivers jobs by RabbitMQ, and keeps them in Redis. Install `amqplib` beside it.
+ * Delivers jobs through RabbitMQ, and keeps them in Redis. Install `amqplib` too.
  * @example
  * const broker = rabbitmqBroker({ connection: 'amqp://localhost', store: redisStore(redis) })
  * @throws SluiceError if an option is unknown, missing or out of range
@@ -92,7 +92,7 @@ function setUpRabbitmq(options: RabbitmqBrokerOptions): RabbitmqSetup {
 function scriptsIn(store: Store | undefined, prefix: string): RunScript<ScriptName> {
   const scripts: StoreScripts | undefined = store?.scripts
   if (!scripts) {
-    const what = 'a store in Redis: redisStore(client)'
+    const what = 'a Redis store: redisStore(client)'
     throw invalid({ option: 'store' }, store?.name ?? store, what)
   }
   const known = new Map<string, string>()
@@ -117,12 +117,12 @@ function transportOf(setup: RabbitmqSetup, table: RedisJobTable, onError: Report
   function warnOfLongRuns({ timeoutMs = 0 }: WorkOptions): void {
     if (timeoutMs + maxHeldMs <= consumerTimeoutMs) return
     warnOnce(
-      `the queue '${name}': a run may take ${timeoutMs} ms, and a job wait ${maxHeldMs} ms for its rate; RabbitMQ takes it back after ${consumerTimeoutMs} ms. Lower the worker's timeout, or raise consumer_timeout in rabbitmq.conf and consumerTimeout of rabbitmqBroker`,
+      `the queue '${name}': a run may take ${timeoutMs} ms, and a job may wait ${maxHeldMs} ms for its rate, but RabbitMQ takes it back after ${consumerTimeoutMs} ms. Lower the worker's timeout, or raise consumer_timeout in rabbitmq.conf and consumerTimeout of rabbitmqBroker`,
     )
   }
 
   return {
-    // Nothing is written while nothing can be delivered.
+    // Nothing is stored while nothing can be delivered.
     async ready() {
       await publisher.ready()
       startSweeping()
@@ -137,7 +137,7 @@ function transportOf(setup: RabbitmqSetup, table: RedisJobTable, onError: Report
     },
     async redeliver({ id }, number) {
       startSweeping()
-      // The job waits again by now. Jobs that are not published are swept.
+      // The job is already waiting again. Unpublished jobs are swept.
       await publisher.publish({ id, number }).catch(onError)
       return true
     },

@@ -1,21 +1,21 @@
 import { errorText, invalid, SluiceError } from '@sluice/core'
 import type { ChannelModel } from 'amqplib'
 
-/** The part of amqplib that is used. It is loaded on first use, because it is an optional peer. */
+/** The part of amqplib that Sluice uses, loaded on first use because it is an optional peer. */
 type Amqplib = typeof import('amqplib')
 
 /** A RabbitMQ server. */
 export interface RabbitmqServer {
-  /** Address of the server for messages, without a password. */
+  /** The server's address for messages, without the password. */
   readonly where: string
-  /** Opens a connection. RabbitMQ ends a connection that is silent for two or three heartbeats. */
+  /** Opens a connection. RabbitMQ closes a connection that misses two or three heartbeats. */
   connect(heartbeatSeconds: number): Promise<ChannelModel>
 }
 
 const legal =
-  'an amqp:// or amqps:// URL, the options of a connection of amqplib, or a function that makes a connection'
+  'an amqp:// or amqps:// URL, the options of an amqplib connection, or a function that creates a connection'
 
-/** Longest time (ms) for opening a connection: a frozen server accepts it, and says nothing. */
+/** Maximum time (ms) for opening a connection: a frozen server accepts it but never replies. */
 const openMs = 10_000
 
 const socketOptions = { timeout: openMs, noDelay: true }
@@ -61,7 +61,7 @@ function byOptions(options: Readonly<Record<string, unknown>>): RabbitmqServer {
 
 function made(connection: unknown): ChannelModel {
   if (isConnection(connection)) return connection
-  const what = 'a function that makes a connection, as in () => amqplib.connect(url, { ca })'
+  const what = 'a function that creates a connection, such as () => amqplib.connect(url, { ca })'
   throw invalid({ option: 'connection()' }, typeof connection, what)
 }
 
@@ -69,7 +69,7 @@ function isConnection(value: unknown): value is ChannelModel {
   return typeof value === 'object' && value !== null && 'createConfirmChannel' in value
 }
 
-/** A connection without its password. */
+/** Describes a connection without its password. */
 function shown(connection: unknown): unknown {
   if (typeof connection !== 'string') return connection
   return connection.replace(/\/\/[^@/]*@/, '//')
@@ -84,7 +84,7 @@ async function loadAmqplib(): Promise<Amqplib> {
   }
 }
 
-/** Known answers of the server and of sockets, each with its fix. */
+/** Known errors of servers and sockets, each with its fix. */
 const hints: readonly (readonly [RegExp, string])[] = [
   [
     /inequivalent arg/,
@@ -92,7 +92,7 @@ const hints: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /NOT_ALLOWED|access to vhost|Expected ConnectionOpenOk/,
-    'the user has no rights in the virtual host, or there is none of this name',
+    'the user has no permissions in the virtual host, or the virtual host does not exist',
   ],
   [
     /ACCESS[_-]REFUSED.*(?:login|PLAIN|AMQPLAIN)|Handshake terminated.*403/i,
@@ -100,21 +100,21 @@ const hints: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /ACCESS[_-]REFUSED/i,
-    'the user needs the rights configure, write and read for the queues of this broker',
+    'the user needs configure, write and read permissions for the queues of this broker',
   ],
   [
     /certificate|self.signed/i,
-    'set connection to () => amqplib.connect(url, { ca }) for a certificate of your own',
+    'for your own certificate, set connection to () => amqplib.connect(url, { ca })',
   ],
-  [/SSL|TLS|EPROTO|wrong version number/i, 'the port speaks no TLS, or another version of it'],
-  [/ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT/, 'is the server there?'],
+  [/SSL|TLS|EPROTO|wrong version number/i, 'the port does not use TLS, or uses another version'],
+  [/ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT/, 'check that the server is running'],
   [
     /Socket closed abruptly during opening handshake/,
-    'is this the port of RabbitMQ, with TLS for amqps:// alone?',
+    'check the port of RabbitMQ, and use TLS only with amqps://',
   ],
 ]
 
-/** Makes an error of a connection, with the fix in its message. */
+/** Creates a connection error whose message includes the fix. */
 export function connectionFailure(error: unknown, where: string): SluiceError {
   if (error instanceof SluiceError) return error
   const text = errorText(error)

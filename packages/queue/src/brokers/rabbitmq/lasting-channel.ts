@@ -8,21 +8,21 @@ interface LastingChannelOptions<C extends Channel> {
   create(connection: ChannelModel): Promise<C>
   /** Prepares a new channel: declares queues, or subscribes. */
   setUp(channel: C): Promise<void>
-  /** Called when a channel is lost that `setUp` has prepared. */
+  /** Called when a channel prepared by `setUp` is lost. */
   onLost?(channel: C): void
   onError(error: unknown): void
 }
 
-/** Time (ms) that a connection has for its farewell. */
+/** Time (ms) that a connection has to close gracefully. */
 const farewellMs = 1_000
 
-/** Delays (ms) between attempts to connect: exponential, and half of each at random. */
+/** Delays (ms) between attempts to connect: exponential, half of each random. */
 const minDelayMs = 200
 const maxDelayMs = 5_000
 
 /**
- * A channel on a connection of its own, which is opened again after a loss. Messages that the lost
- * channel had not acknowledged are delivered again, so its users have to know of the loss.
+ * A channel on its own connection, which is reopened after a loss. Unacknowledged messages of the
+ * lost channel are delivered again, so its users must know about the loss.
  */
 export class LastingChannel<C extends Channel> {
   readonly #options: LastingChannelOptions<C>
@@ -38,7 +38,7 @@ export class LastingChannel<C extends Channel> {
     this.#options = options
   }
 
-  /** The channel, while there is one. */
+  /** The channel, if there is one. */
   get current(): C | undefined {
     return this.#channel
   }
@@ -49,8 +49,8 @@ export class LastingChannel<C extends Channel> {
   }
 
   /**
-   * Resolves to the channel, once the first attempt to open it is over.
-   * @throws SluiceError at once when the last attempt failed, or while the server blocks publishers
+   * Resolves to the channel, after the first attempt to open it.
+   * @throws SluiceError at once if the last attempt failed, or while the server blocks publishers
    */
   async ready(): Promise<C> {
     this.start()
@@ -59,7 +59,7 @@ export class LastingChannel<C extends Channel> {
     }
     const { where } = this.#options.server
     if (this.#blockedBy !== undefined) {
-      const message = `${where} accepts no messages now: ${this.#blockedBy}`
+      const message = `${where} accepts no messages at the moment: ${this.#blockedBy}`
       throw new SluiceError('SLUICE_BROKER_FAILED', message)
     }
     if (this.#channel) return this.#channel
@@ -96,7 +96,7 @@ export class LastingChannel<C extends Channel> {
     }
   }
 
-  /** Resolves, when the channel is ready, to the promise of its loss. */
+  /** Resolves, once the channel is ready, to a promise for its loss. */
   async #open(): Promise<Promise<void>> {
     const { server, heartbeatSeconds, create, setUp } = this.#options
     const connection = await server.connect(heartbeatSeconds)
@@ -134,7 +134,8 @@ export class LastingChannel<C extends Channel> {
       this.#channel = channel
       this.#failure = undefined
       this.#wake()
-      // A channel that the server closes takes its connection with it: one way to begin anew.
+      // If the server closes the channel, the connection is dropped too, so that there is one way
+      // to reconnect.
       return Promise.race([lost, channelLost]).then(() => {
         this.#lose(connectionFailure(cause ?? 'the connection was lost', server.where))
         return endConnection(connection)
@@ -161,9 +162,9 @@ export class LastingChannel<C extends Channel> {
   }
 }
 
-/** Says farewell to the server, and ends the socket if there is no answer. Never rejects. */
+/** Closes the connection gracefully; without a reply, destroys the socket. Never rejects. */
 async function endConnection(connection: ChannelModel): Promise<void> {
-  // A connection that has ended already throws.
+  // A closed connection throws.
   const farewell = Promise.resolve()
     .then(() => connection.close())
     .catch(() => undefined)

@@ -17,29 +17,29 @@ interface PublisherOptions {
   /** The queue that workers take messages from. */
   readonly queue: string
   readonly script: RunScript<ScriptName>
-  /** Longest time (ms) until the server confirms a message. */
+  /** Maximum time (ms) until the server confirms a message. */
   readonly deadlineMs: number
   readonly onError: (error: unknown) => void
 }
 
 const heartbeatSeconds = 10
 
-/** Time (ms) by which an unused queue of a delay outlives its step. */
+/** Time (ms) for which an unused delay queue outlives its delay. */
 const unusedMs = 600_000
 
-/** Time (ms) after which a queue of a delay is declared again, so that it is not unused. */
+/** Time (ms) after which a delay queue is declared again, so that it does not count as unused. */
 const declaredMs = 60_000
 
-/** Runs of a message that RabbitMQ allows: so many that our own count decides. */
+/** Deliveries of a message that RabbitMQ allows: enough that our own count decides. */
 const deliveryLimit = 1_000_000
 
-/** Publishes messages with confirms to queues that survive a restart. */
+/** Publishes messages, with publisher confirms, to durable queues. */
 export class Publisher {
   readonly #options: PublisherOptions
   readonly #lasting: LastingChannel<ConfirmChannel>
   /** Time of the last declaration of each queue. */
   readonly #declared = new Map<string, number>()
-  /** Messages that no queue took, until their confirm comes. */
+  /** Messages that no queue accepted, until they are confirmed. */
   readonly #returned = new Set<string>()
 
   constructor(options: PublisherOptions) {
@@ -66,8 +66,8 @@ export class Publisher {
 
   /**
    * Resolves when the server has stored the message.
-   * @param delayMs the longest time that the message waits, in one step of several perhaps
-   * @param expiresMs after this a message that nobody has taken is dropped
+   * @param delayMs how long the message waits at most, perhaps in several steps
+   * @param expiresMs time (ms) after which an untaken message is dropped
    */
   async publish(
     message: Message,
@@ -76,7 +76,7 @@ export class Publisher {
     const { deadlineMs, script, onError } = this.#options
     const late = () => new SluiceError('SLUICE_BROKER_FAILED', `no confirm within ${deadlineMs} ms`)
     await withDeadline(this.#publish(message, stepOf(delayMs), expiresMs), deadlineMs, late)
-    // If this is lost, the job gets one more message, and this one stands for nothing.
+    // If this is lost, the job gets another message, and this one becomes stale.
     script('rabbitmq/published', { message: textOf(message) }).catch(onError)
   }
 
@@ -103,9 +103,11 @@ export class Publisher {
       channel.publish('', queue, content, options, (error: unknown) => {
         const wasReturned = this.#returned.delete(messageId)
         if (!error && !wasReturned) return resolve()
-        // Somebody has deleted the queue: a new channel declares it.
+        // The queue was deleted: a new channel declares it again.
         if (wasReturned) this.#lasting.restart()
-        const reason = wasReturned ? `there is no queue '${queue}'` : 'RabbitMQ took no message'
+        const reason = wasReturned
+          ? `there is no queue '${queue}'`
+          : 'RabbitMQ did not accept a message'
         reject(new SluiceError('SLUICE_BROKER_FAILED', reason, { cause: error }))
       })
     })
@@ -136,7 +138,7 @@ function textOf({ id, number }: Message): string {
   return `${id}:${number}`
 }
 
-/** A queue that is full for an operator's policy refuses messages, and drops none. */
+/** A queue that is full under an operator's policy refuses messages instead of dropping some. */
 const common = { 'x-queue-type': 'quorum', 'x-overflow': 'reject-publish' }
 
 /** Declares the queue that workers take messages from. */
@@ -151,8 +153,8 @@ export async function declareQueue(
 }
 
 /**
- * The delays (ms) that there are queues for. All messages of such a queue wait for the same time,
- * so none waits behind a later one.
+ * Delays (ms) that have a queue. All messages of one queue wait for the same time, so none waits
+ * behind a later one.
  */
 const steps = [
   ...[100, 500, 1_000, 2_000, 5_000, 10_000, 30_000],
@@ -163,8 +165,8 @@ const steps = [
 const tolerance = 0.1
 
 /**
- * Chooses the step for a delay. A step that is a little longer ends the wait; else the wait
- * continues after the longest step within the delay.
+ * Chooses the step for a delay. A slightly longer step ends the wait; otherwise the wait continues
+ * after the longest step within the delay.
  * @returns ms, 0 for no delay
  */
 export function stepOf(delayMs: number): number {

@@ -12,24 +12,24 @@ interface SweepOptions {
 /** Time (ms) between two sweeps. */
 export const sweepMs = 5_000
 
-/** Number of sweeps after which places and the server's queue are looked at too. */
+/** Number of sweeps after which places and the server's queue are checked too. */
 const thoroughly = 6
 
 /** Age (ms) of a message that may have been lost with its queue. */
 const lostAfterMs = 60_000
 
-/** Most messages that a sweep publishes in one step. */
+/** Maximum number of messages that a sweep publishes in one step. */
 const sweptAtOnce = 100
 
 /**
- * Makes a function that publishes the messages of jobs that were recorded, and whose process died
- * before RabbitMQ confirmed them. Every process of a queue does so.
+ * Creates a function that publishes the messages of recorded jobs whose process died before
+ * RabbitMQ confirmed them. Every process of a queue runs it.
  */
 export function sweepOf(options: SweepOptions): () => Promise<void> {
   const { table, script, publisher, deadlineMs } = options
   let count = 0
 
-  /** @param isEmpty true if RabbitMQ has no message: then jobs that wait have lost theirs */
+  /** @param isEmpty true if RabbitMQ has no message: then waiting jobs have lost theirs */
   async function publishOverdue(afterMs: number, isEmpty: boolean): Promise<void> {
     for (;;) {
       const args = { before: Date.now() - afterMs, count: sweptAtOnce, isEmpty }
@@ -47,7 +47,7 @@ export function sweepOf(options: SweepOptions): () => Promise<void> {
 
   return async () => {
     await publisher.ready()
-    // The process that recorded a job gives it up after the deadline.
+    // The process that recorded a job abandons it after the deadline.
     await publishOverdue(Math.max(10_000, 2 * deadlineMs), false)
     count += 1
     if (count % thoroughly !== 1) return

@@ -19,22 +19,22 @@ export interface RabbitmqWork {
   readonly publisher: Publisher
 }
 
-/** A message stands for a job to run, for one that is due later, or for nothing any more. */
+/** A message for a job to run, for a job that is due later, or a stale message. */
 type Taken =
   /** `wasRunning`: another run had the job, and its worker was lost. */
   | { readonly outcome: 'run'; readonly job: TakenJob; readonly wasRunning: boolean }
   | { readonly outcome: 'early'; readonly next: Message; readonly delayMs: number }
   | { readonly outcome: 'stale' }
 
-/** Runs jobs as RabbitMQ delivers their ids. */
+/** Runs jobs whose ids RabbitMQ delivers. */
 export class RabbitmqWorker implements BrokerWorker {
   readonly #work: RabbitmqWork
   readonly #runs: JobRuns
   readonly #lasting: LastingChannel<Channel>
   #consumerTag = ''
-  /** Subscribes again after a pause, in which the messages stay where they are. */
+  /** Subscribes again after a pause, during which messages stay in the queue. */
   #resuming: NodeJS.Timeout | undefined
-  /** The runs whose messages came by each channel, until it is lost. */
+  /** The runs whose messages came through each channel, until it is lost. */
   readonly #byChannel = new Map<Channel, Set<AbortController>>()
 
   constructor(work: RabbitmqWork) {
@@ -80,17 +80,17 @@ export class RabbitmqWorker implements BrokerWorker {
     try {
       await this.#lasting.current?.cancel(this.#consumerTag)
     } catch {
-      // A lost channel delivers nothing any more.
+      // A lost channel delivers nothing.
     }
   }
 
-  /** Receives nothing for a time. Messages that are under way arrive all the same. */
+  /** Pauses delivery. Messages in transit still arrive. */
   #pause(delayMs: number): void {
     if (this.#runs.isClosing || this.#resuming) return
     const channel = this.#lasting.current
     void this.#unsubscribe()
     const resume = (): void => {
-      // A new channel has subscribed already.
+      // A new channel has already subscribed.
       if (!channel || channel !== this.#lasting.current) return
       this.#subscribe(channel).catch(this.#work.terms.onError)
     }
@@ -104,7 +104,7 @@ export class RabbitmqWorker implements BrokerWorker {
 
   #receive(channel: Channel, message: ConsumeMessage | null): void {
     if (!message) {
-      // The server has ended the subscription: somebody has deleted the queue.
+      // The server ended the subscription: the queue was deleted.
       this.#lasting.restart()
       return
     }
@@ -120,7 +120,7 @@ export class RabbitmqWorker implements BrokerWorker {
     let answer = (): void => channel.ack(received)
     const message = messageIn(received)
     if (!message) {
-      terms.onError(new Error('a message that is none of Sluice was dropped'))
+      terms.onError(new Error('a message that is not from Sluice was dropped'))
       return give(answer)
     }
     const token = randomUUID()
@@ -158,7 +158,7 @@ export class RabbitmqWorker implements BrokerWorker {
     return { outcome, job: { job, ...notes }, wasRunning: was === 1 }
   }
 
-  /** Publishes a message of a job that is put back. A job that fails here is swept later. */
+  /** Publishes the message of a job that is put back. If this fails, a sweep publishes it later. */
   async #publish(message: Message, delayMs: number): Promise<void> {
     await this.#work.publisher.publish(message, { delayMs }).catch(this.#work.terms.onError)
   }
@@ -174,16 +174,16 @@ function channelLost(): LeaseLost {
   return new LeaseLost('the channel to RabbitMQ was lost: the job runs elsewhere')
 }
 
-/** Answers for a message. On a lost channel that throws: the message is delivered again. */
+/** Acknowledges a message. On a lost channel this throws: the message is delivered again. */
 function give(answer: () => void): void {
   try {
     answer()
   } catch {
-    // The job's record then tells the meaning of the message.
+    // The job's record then determines what the message means.
   }
 }
 
-/** A silent worker loses its jobs after two or three heartbeats, so within its lease or two. */
+/** A silent worker loses its jobs after two or three heartbeats, that is within two lease times. */
 function heartbeatOf(leaseMs: number): number {
   return Math.min(60, Math.max(1, Math.floor(leaseMs / 2_000)))
 }
@@ -194,7 +194,7 @@ function messageIn({ content }: ConsumeMessage): Message | undefined {
     if (typeof id !== 'string' || typeof number !== 'number') return undefined
     return { id, number }
   } catch {
-    // Somebody else has published it.
+    // Another process has published it.
     return undefined
   }
 }

@@ -4,7 +4,7 @@ import { type StoredJob, shortDigest } from '../stored-job.ts'
 
 const defaultRetentionMs = 3_600_000
 
-/** Reads the data of a job. It is checked, because others could write to the queue. */
+/** Parses the data of a job, and checks it because others could write to the queue. */
 export function readJob(id: string, data: unknown): StoredJob {
   const { identity, payload, enqueuedAt, expiresAt, retentionMs, record } = fieldsOf(data)
   const { key, fingerprint } = fieldsOf(record)
@@ -24,7 +24,7 @@ export function writeJob({ id: _, ...data }: StoredJob): object {
   return data
 }
 
-/** Decodes a row of `lua/read.lua`. The fields have the names and forms that BullMQ gave them. */
+/** Decodes a row of `lua/read.lua`. The fields have BullMQ's names and formats. */
 export function foundJob(row: readonly string[]): FoundJob {
   const [id = '', data = '', returnvalue = '', failedReason, ...rest] = row
   const [attempts = 0, endedAt = 0, began, isRunning] = rest.map(Number)
@@ -52,7 +52,7 @@ function endedAs(outcome: unknown): JobState {
   return outcome === 'cancelled' || outcome === 'expired' ? outcome : 'done'
 }
 
-/** The form of job ids. Any other text could be the name of another key of the queue. */
+/** The format of job ids. Any other text could name another key of the queue. */
 const jobId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export function isJobId(id: string): boolean {
@@ -62,7 +62,7 @@ export function isJobId(id: string): boolean {
 /** Time (ms) by which an idempotency record outlives the retention while its job is open. */
 const recordMarginMs = 30 * 86_400_000
 
-/** Makes the description of a job for scripts: `lua/prelude.lua` explains its fields. */
+/** Describes a job for scripts: `lua/prelude.lua` explains the fields. */
 export function scriptJob(job: StoredJob): object {
   const { id, identity, enqueuedAt, expiresAt = enqueuedAt, retentionMs, record } = job
   const openMs = Math.max(0, expiresAt - enqueuedAt) + retentionMs + recordMarginMs
@@ -71,7 +71,7 @@ export function scriptJob(job: StoredJob): object {
   return { id, identity: shortDigest(identity), ...times, record: key, fingerprint }
 }
 
-/** A text that somebody else has changed counts as nothing. */
+/** A text changed by someone else counts as missing. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -5,9 +5,9 @@ import { recordKey, type StoredJob, shortDigest } from '../stored-job.ts'
 import { foundJob, isJobId, scriptJob, writeJob } from './job-fields.ts'
 import { type RunScript, type SharedScript, texts } from './scripts.ts'
 
-/** Age (ms) after which a place without a job never gets one. */
+/** Age (ms) after which a place without a job will never get one. */
 const orphanAfterMs = 60_000
-/** Time (ms) within which a job is added after its place was reserved, or never. */
+/** Time (ms) within which a job must be added to its reserved place; later it never is. */
 const claimMs = 2 * orphanAfterMs
 const sweptAtOnce = 100
 const sweepsAtOnce = 50
@@ -15,27 +15,27 @@ const sweepsAtOnce = 50
 /** Most expired jobs that are ended in one step to make room. */
 const endedAtOnce = 50
 
-/** Longest life (ms) of the flag that asks a run to stop. Its worker looks twice a second. */
+/** Lifetime (ms) of the flag that asks a run to stop. Its worker checks twice a second. */
 const flagMs = 86_400_000
 
 interface RedisJobTableOptions {
   readonly bounds: KeptBounds
   readonly run: RunScript<SharedScript>
-  /** True if a job is written with its place. BullMQ adds its jobs itself. */
+  /** True if a job is stored together with its place. BullMQ adds its jobs itself. */
   readonly writesJobs: boolean
 }
 
 export interface RedisJobTable extends JobTable {
   /**
-   * Frees places whose jobs were never added, and drops outcomes that are too old. It looks at some
-   * thousands of old places, and continues from there the next time.
+   * Frees places whose jobs were never added, and drops outcomes that are too old. It checks a few
+   * thousand old places, and continues from there next time.
    */
   sweep(): Promise<void>
 }
 
 /**
- * Makes the table of a queue's jobs in Redis, for every broker that keeps them there. The places,
- * idempotency keys and bounds lie beside the jobs, under `sluice:`.
+ * Creates the job table of a queue in Redis, for every broker that keeps jobs there. Places,
+ * idempotency keys and counters are stored next to the jobs, under `sluice:`.
  */
 export function redisJobTable(options: RedisJobTableOptions): RedisJobTable {
   const { run, writesJobs } = options

@@ -20,8 +20,8 @@ export const sharedScripts = [
 export type SharedScript = (typeof sharedScripts)[number]
 
 /**
- * Runs a script over the keys of a queue, which are in one slot of a Cluster. A script of a control
- * call does nothing after the deadline of the call.
+ * Runs a script on the keys of a queue, which are in one Cluster slot. The script of a control call
+ * does nothing after the call's deadline.
  */
 export type RunScript<Name extends string> = (
   name: Name,
@@ -29,18 +29,18 @@ export type RunScript<Name extends string> = (
   options?: { readonly text?: string; readonly control?: ControlCall | undefined },
 ) => Promise<unknown>
 
-/** Reads a script of a broker, with the part that its scripts share. */
+/** Reads a broker's script, with the part that all its scripts share. */
 export function scriptText(broker: 'bullmq' | 'rabbitmq', name: string): string {
   return ['prelude', `${broker}/traits`, 'places', 'kept', name].map(readLua).join('\n')
 }
 
-/** Makes the key and the arguments of a script. */
+/** Returns the key and the arguments of a script. */
 export function scriptInput(prefix: string, args: object = {}, text = ''): [string, string[]] {
   const all = JSON.stringify({ now: Date.now(), ...args })
   return [`${prefix}sluice:places`, [prefix, all, text]]
 }
 
-/** Decodes a reply that is a list of texts or integers. */
+/** Decodes a reply that is a list of strings or integers. */
 export function texts(reply: unknown): string[] {
   return Array.isArray(reply) ? reply.map((item) => String(item ?? '')) : []
 }

@@ -12,25 +12,22 @@ export type KeyActionName = keyof typeof acts | 'raise'
 interface KeyDialogProps {
   readonly label: string
   readonly lookup: Lookup
-  /** Writes the window of a policy as part of its limit: ` / 1m`. */
+  /** Formats the window of a policy as part of its limit: ` / 1m`. */
   readonly windowOf: (policy: string) => string
   readonly onDone: () => void
   readonly onClose: () => void
 }
 
 const acts = {
-  reset: [
-    'Forget its count',
-    'What the identity has taken is forgotten: it has its full limit again.',
-  ],
+  reset: ['Reset its count', 'The count is reset: the identity has its full limit again.'],
   unblock: [
     'Unblock',
-    'Its block is lifted, and its strikes are forgotten. What it has taken still counts.',
+    'Its block is lifted, and its strikes are reset. Units already taken still count.',
   ],
   block: ['Block', 'Every request of the identity is refused for this time, under each penalty.'],
 } as const
 
-/** Asks before an action on a key, and tells the result. */
+/** Asks before an action on a key, and shows the result. */
 export function ActDialog({
   action,
   label,
@@ -55,8 +52,8 @@ export function ActDialog({
     const body = { key: lookup.key ?? { digest: lookup.digest }, ...bodies[action], reason }
     const answer = await call<KeyAction>(`keys/${action}`, { method: 'POST', body })
     const words = {
-      reset: `${label} is unlocked: what it had taken is forgotten.`,
-      unblock: `${label} is not blocked any more.`,
+      reset: `${label} is unlocked: its count was reset.`,
+      unblock: `${label} is no longer blocked.`,
       block: `${label} is blocked for ${time}.`,
     }
     const nothing = `There was nothing to change for ${label}. ${answer.note ?? ''}`
@@ -98,7 +95,7 @@ const times = [
   ['1440', '24 h'],
 ] as const
 
-/** Gives an identity more for a time, of the policy that denies it or of another one. */
+/** Raises an identity's limit for a time, for the denying policy or another one. */
 export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDialogProps) {
   const limits = limitsOf(lookup)
   const { tone, words } = verdictOn(lookup)
@@ -123,7 +120,7 @@ export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDia
     const { key } = lookup
     await call('keys/limit', { method: 'POST', body: { key, policy, limit, until, reason } })
     if (unblocks) await call('keys/unblock', { method: 'POST', body: { key, reason } })
-    const also = unblocks ? ', and is not blocked any more' : ''
+    const also = unblocks ? ', and is no longer blocked' : ''
     tell(`${label} may take ${text} under ${policy} until ${endText(Date.parse(until))}${also}.`)
     onDone()
   }
@@ -161,10 +158,10 @@ export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDia
       </div>
       {amount === 'other' && (
         <Field
-          label="Other limit"
+          label="New limit"
           value={other}
           onValue={setOther}
-          fault={other === '' || isRight ? undefined : 'A whole number from 0 on'}
+          fault={other === '' || isRight ? undefined : 'A whole number, 0 or more'}
         />
       )}
       <p aria-live="polite">
@@ -173,7 +170,7 @@ export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDia
           `${label}: ${policy} ${from}${text} until ${endText(until)}, then as before. `}
         {isRight && typeof limit === 'number' && perWindow > limit && (
           <span class="toned near">
-            It asked for about {plain(Math.round(perWindow))}
+            It requested about {plain(Math.round(perWindow))}
             {windowOf(policy)} lately, so {policy} will deny the rest.
           </span>
         )}
@@ -188,7 +185,7 @@ export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDia
   )
 }
 
-/** The policies that have a limit, the one that denies first, and any in shadow last. */
+/** The policies with a limit, the denying one first, and shadow policies last. */
 export function limitsOf({ policies }: Lookup): readonly KeyPolicy[] {
   return byCause(policies).filter(({ isPenalty }) => !isPenalty)
 }

@@ -8,7 +8,7 @@ import { Select } from '../../parts/forms.tsx'
 import { tell } from '../../parts/toasts.tsx'
 import { count } from '../../words/format.ts'
 
-/** Unlocks everybody under one policy: after a limit that was wrong, say. */
+/** Unlocks everybody under one policy, for example after a wrong limit. */
 export function UnlockEverybody() {
   const { data } = usePolled<Policies>('policies')
   const names = data?.policies.map(({ name }) => name) ?? []
@@ -63,12 +63,12 @@ function UnlockDialog({ policy, onClose }: { policy: string; onClose: () => void
           look: 'deny',
           run: async (reason) => {
             const keys = await unlock(policy, { reason })
-            tell(`${count(keys)} keys of ${policy} are forgotten.`)
+            tell(`${count(keys)} keys of ${policy} were reset.`)
           },
         },
       ]}
     >
-      <p>What everybody has taken is forgotten, and everybody has the full limit again.</p>
+      <p>All counts are reset, and everybody has the full limit again.</p>
       <p aria-live="polite">{found}</p>
     </ActionDialog>
   )

@@ -1,7 +1,7 @@
 import type { KeyPolicy, Lookup } from '../../api/types.ts'
 import { count, duration, percent, plain } from '../../words/format.ts'
 
-/** The busiest keys are counted for the span, and up to this time. */
+/** The busiest keys are counted for the span, and up to this long. */
 const spans = [
   ['10m', 'eleven minutes'],
   ['1h', '71 minutes'],
@@ -9,7 +9,7 @@ const spans = [
 ] as const
 type Span = (typeof spans)[number][0]
 
-/** Sorts policies: first a block, then those that deny or denied most, are unclear, or are full. */
+/** Sorts policies: a block first, then those that deny, denied most, are unclear, or are full. */
 export function byCause(policies: readonly KeyPolicy[]): readonly KeyPolicy[] {
   const { denialsOf } = denialsIn(policies)
   const rank = (of: KeyPolicy): number => {
@@ -28,8 +28,8 @@ export function byCause(policies: readonly KeyPolicy[]): readonly KeyPolicy[] {
 }
 
 /**
- * Returns the denials by enforced policies, in one span for all of them: the ten minutes, or the
- * hour if the cause has denied nothing in those. A penalty denies long after its cause.
+ * Returns the denials by enforced policies, in the same span for all: ten minutes, or an hour if
+ * the cause denied nothing in ten minutes. A penalty denies long after its cause.
  */
 export function denialsIn(policies: readonly KeyPolicy[]) {
   const inSpan =
@@ -42,13 +42,13 @@ export function denialsIn(policies: readonly KeyPolicy[]) {
   return { span, words, denialsOf: inSpan(span) }
 }
 
-/** The share of 1 that is used. A bucket is full at what it holds. */
+/** The used share, from 0 to 1. A bucket is full at its capacity. */
 export function shareUsed({ capacity, limit, used = 0, allowed }: KeyPolicy): number {
   const most = capacity ?? limit
   return typeof most === 'number' && most > 0 ? used / most : allowed === false ? 1 : 0
 }
 
-/** Says whether a key is refused, by which policy, for how long, and how often. */
+/** Describes whether a key is refused, by which policy, for how long, and how often. */
 export function verdictOn({ policies, isAway, inCode }: Lookup): {
   readonly tone: 'ok' | 'near' | 'deny'
   readonly words: string
@@ -61,7 +61,7 @@ export function verdictOn({ policies, isAway, inCode }: Lookup): {
     const [first] = byCause(policies)
     const most = because && `Denied most by ${first?.policy} lately.${because}`
     const known = most || 'There are no denials among the busiest keys.'
-    return { tone: 'near', words: `${known} The store is away, and what it counts is unknown.` }
+    return { tone: 'near', words: `${known} The store is unavailable, so its counts are unknown.` }
   }
   const sorted = byCause(policies).filter(({ mode }) => mode === 'enforce')
   const [denying, ...others] = sorted.filter(({ allowed }) => allowed === false)
@@ -89,7 +89,7 @@ export function verdictOn({ policies, isAway, inCode }: Lookup): {
     nearest && shareUsed(nearest) > 0 ? `; nearest is ${nearest.policy}, ${usedOf(nearest)}` : ''
   return {
     tone: also ? 'near' : 'ok',
-    words: `${also ? 'No policy of the policy file denies it now' : 'Allowed now'}${near}.${because}${also}`,
+    words: `${also ? 'No policy in the policy file denies it now' : 'Allowed now'}${near}.${because}${also}`,
   }
 }
 
@@ -99,7 +99,7 @@ export function waitOf({ retryAfterMs }: KeyPolicy): string {
     : `for ${duration(retryAfterMs)} more`
 }
 
-/** Says what leads to a denial. A penalty may have blocked a key by hand. */
+/** Describes the cause of a denial. A penalty may block a key manually. */
 function causeOf(of: KeyPolicy): string {
   if (!of.isPenalty) return `: ${usedOf(of)}`
   if (of.withinMs === undefined) return ''
@@ -112,7 +112,7 @@ function usedOf(of: KeyPolicy): string {
   return `${count(of.used ?? 0)}${amount} used (${percent(shareUsed(of))})`
 }
 
-/** Says how often each policy denied. A sum would count a request for each policy. */
+/** Describes how often each policy denied. A sum would count a request once per policy. */
 function denialWords(policies: readonly KeyPolicy[]): string {
   const { words, denialsOf } = denialsIn(policies)
   const counted = policies

@@ -26,7 +26,7 @@ const instanceColumns: readonly Column<Instance>[] = [
   },
 ]
 
-/** The processes, the versions they run, and the store they count in. */
+/** The processes, their versions, and their store. */
 export function FleetPanel({ fleet }: { fleet: Polled<Fleet> }) {
   const versions = fleet.data?.versions ?? []
   const all = fleet.data?.instances.length ?? 0

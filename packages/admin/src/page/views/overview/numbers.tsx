@@ -21,7 +21,7 @@ export function Numbers({ traffic, audit }: { traffic: Rates; audit: Audit | und
       'over 90% of a limit used',
       nearMisses > 0 ? 'near' : 'none',
     ],
-    ['Let through in shadow', count(shadowDenied), 'else denied', shadowDenied ? 'shadow' : 'none'],
+    ['Passed in shadow mode', count(shadowDenied), 'else denied', shadowDenied ? 'shadow' : 'none'],
     [
       'Decision, p99',
       p99Ms === undefined ? '–' : latency(p99Ms),
@@ -80,7 +80,7 @@ function Traffic({ traffic, records }: { traffic: Rates; records: Audit['records
       }
     >
       {points.length < 2 ? (
-        <Blank title="The lines begin now">They grow while the process runs.</Blank>
+        <Blank title="The lines start now">They grow while the process runs.</Blank>
       ) : (
         <Chart
           label={`Requests per second over time. Now: ${words}`}
@@ -135,10 +135,10 @@ function ByPolicy({ traffic }: { traffic: Rates }) {
         items={rates}
         idOf={({ policy }) => policy}
         columns={policyColumns}
-        blank={<Blank title="No policy has been asked yet" />}
+        blank={<Blank title="No policy has been checked yet" />}
       />
       {byAll > denied && (
-        <p class="body muted small">A request that several policies deny is counted by each.</p>
+        <p class="body muted small">A request denied by several policies is counted for each.</p>
       )}
     </Panel>
   )

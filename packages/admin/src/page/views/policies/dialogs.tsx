@@ -12,7 +12,7 @@ import { killModes } from '../../words/change-words.ts'
 import { brief, moment } from '../../words/format.ts'
 
 export interface OpenProps {
-  /** The version that is looked at: a change in between is a conflict. */
+  /** The version shown: a change in between is a conflict. */
   readonly ifMatch: string | undefined
   readonly onClose: () => void
 }
@@ -47,7 +47,7 @@ function EditDialog(props: EditDialogProps) {
   return (
     <ActionDialog
       {...rest}
-      blocked={preview.error !== undefined && 'It cannot be done.'}
+      blocked={preview.error !== undefined && 'This cannot be done.'}
       actions={[{ label, look: 'deny', run }]}
     >
       {children}
@@ -62,7 +62,7 @@ interface EntryToRemove {
   readonly key?: Readonly<Record<string, string | number>>
 }
 
-/** Undoes a change: the value of the file is in force again. */
+/** Undoes a change: the file's value applies again. */
 export function RemoveDialog({
   remove,
   ...props
@@ -78,12 +78,12 @@ export function RemoveDialog({
       body={{ remove }}
       done={() => `T${what.slice(1)} is that of the file again.`}
     >
-      <p>The value of the file is in force again.</p>
+      <p>The file's value applies again.</p>
     </EditDialog>
   )
 }
 
-/** Puts the changes of the version before in force again. */
+/** Restores the changes of the previous version. */
 export function UndoDialog({
   record,
   before,
@@ -135,7 +135,7 @@ export function KillDialog({ now, ifMatch, onClose }: OpenProps & { now: Policie
         },
       ]}
     >
-      <p>It holds for the whole fleet, within a second.</p>
+      <p>It applies to the whole fleet within a second.</p>
       <Choice
         label="Mode"
         value={kill}

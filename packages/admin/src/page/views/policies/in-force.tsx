@@ -123,7 +123,7 @@ function valuesOf({ name }: Policy, entries: readonly Entry[]): readonly Entry[]
   return entries.filter(({ policy, field }) => policy === name && field !== 'override')
 }
 
-/** Tiers take more room than a narrow screen has. */
+/** Tiers do not fit on a narrow screen. */
 function LimitOf({ limit }: { limit: unknown }) {
   const { amounts, source } = limitParts(limit)
   return (
@@ -200,8 +200,8 @@ export function Overrides({
         idOf={({ policy, key, origin }) => `${origin} ${policy} ${JSON.stringify(key)}`}
         columns={columns}
         blank={
-          <Blank title="No identity has a limit of its own">
-            A limit is raised for a time at Keys; others stand in the file.
+          <Blank title="No identity has its own limit">
+            Raise a limit for a time under Keys; permanent ones are in the file.
           </Blank>
         }
       />

@@ -41,7 +41,7 @@ export function PolicyEditor({ policy, ifMatch, onClose }: OpenProps & { policy:
     ? 'A value is wrong.'
     : isUnchanged
       ? 'Nothing is changed yet.'
-      : preview.error !== undefined && 'It cannot be done.'
+      : preview.error !== undefined && 'This cannot be done.'
   return (
     <ActionDialog
       title={`Change ${policy.name}`}
@@ -53,7 +53,7 @@ export function PolicyEditor({ policy, ifMatch, onClose }: OpenProps & { policy:
               {
                 label: 'Try in shadow',
                 look: 'shadow',
-                title: 'The new values are counted and reported, and refuse nothing.',
+                title: 'The new values are counted and reported, but refuse nothing.',
                 run: (reason: string) =>
                   send(inShadow(policy.name, set), reason, `${policy.name} is tried in shadow.`),
               } as const,
@@ -88,7 +88,7 @@ export function PolicyEditor({ policy, ifMatch, onClose }: OpenProps & { policy:
           type="datetime-local"
           value={form.until}
           fault={faults.until}
-          hint="Empty: until it is changed"
+          hint="Empty: until changed"
           onValue={(until) => setForm((before) => ({ ...before, until }))}
         />
       </div>
