@@ -1,4 +1,4 @@
-import { definePolicy, type Granted, type GrantTerms, type Outcome } from '@sluice/core'
+import { definePolicy, type GrantCheck, type Granted, type Outcome } from '@sluice/core'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { checkOf } from '../support/patient-limiter.ts'
 import { mapDriver, memoryDriver, type OpenedStore, serverOf } from './store-drivers.ts'
@@ -20,7 +20,7 @@ describe.each([memoryDriver, mapDriver])('the grants of a key in $name', (driver
   async function grant(
     id: number,
     units: number,
-    { limit, ...own }: Partial<GrantTerms> & { limit?: number } = {},
+    { limit, ...own }: Partial<GrantCheck['terms']> & { limit?: number } = {},
   ): Promise<Granted | undefined> {
     const terms = { id, lifeMs: 6_000, divisor: 1, closed: [], ...own }
     const check = checkOf(policy, { cost: units, ...(limit && { limit }) })
