@@ -9,10 +9,8 @@ class DigestStore extends TroubledStore {
   readonly keys = { keyFor: (digest: string) => ({ key: digest, digest }) }
 }
 
-const policy = {
-  ...{ name: 'a', limit: 100, window: '10m', algorithm: 'fixed-window' },
-  async: { maxUncounted: 20 },
-} as const
+const quota = { name: 'a', limit: 100, window: '10m', algorithm: 'fixed-window' } as const
+const policy = { ...quota, async: { maxUncounted: 20 } } as const
 let store: TroubledStore
 
 beginEach(() => {

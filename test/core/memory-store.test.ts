@@ -199,3 +199,63 @@ describe('several checks in one request', () => {
     expect(store.apply('consume', [{ ...check, cost: 0 }])[0]?.remaining).toBe(4)
   })
 })
+
+describe('a log of single units', () => {
+  /** Takes units at so many moments, a millisecond apart. Returns what asks and gives back. */
+  function taken(costs: readonly number[]) {
+    const store = memoryStore()
+    const check = checkOf(policyOf({ name: 'p', limit: 9, window: '1s' }))
+    const receipts = costs.map((cost) => {
+      const [outcome] = store.apply('consume', [{ ...check, cost }])
+      vi.advanceTimersByTime(1)
+      if (!outcome?.receipt) throw new Error('no receipt')
+      return outcome.receipt
+    })
+    return {
+      left: () => store.apply('peek', [check])[0]?.remaining,
+      waits: () =>
+        [5, 7, 8, 9].map((cost) => store.apply('peek', [{ ...check, cost }])[0]?.retryAfterMs),
+      refund(index: number, cost: number) {
+        const receipt = receipts[index] as Receipt
+        const [isBack] = store.change({ op: 'refund', checks: [{ ...check, cost, receipt }] })
+        return isBack
+      },
+    }
+  }
+
+  it.each([
+    [0, [0, 997, 998, 999]],
+    [1, [0, 996, 998, 999]],
+    [2, [0, 996, 997, 999]],
+    [3, [0, 996, 997, 998]],
+  ])('gives back the one of number %i, and no other one', (index, waits) => {
+    const { left, waits: waited, refund } = taken([1, 1, 1, 1])
+    expect(waited()).toEqual([0, 997, 998, 999])
+    // There are no more units of that time, whatever a caller says.
+    expect(refund(index, 5)).toBe(true)
+    expect(refund(index, 1)).toBe(false)
+    expect(left()).toBe(6)
+    expect(waited()).toEqual(waits)
+  })
+
+  it('gives back a part, and then the rest', () => {
+    const { left, waits, refund } = taken([1, 3, 1])
+    expect(refund(1, 2)).toBe(true)
+    expect([left(), waits()]).toEqual([6, [0, 997, 998, 999]])
+    expect(refund(1, 2)).toBe(true)
+    expect(refund(0, 1)).toBe(true)
+    expect(refund(2, 1)).toBe(true)
+    expect([left(), waits()]).toEqual([9, [0, 0, 0, 0]])
+  })
+
+  it('stays exact for the largest limit, however many units it has counted', () => {
+    const store = memoryStore()
+    const [limit, part] = [2 ** 47 - 1, 2 ** 46 - 1]
+    const check = checkOf(policyOf({ name: 'p', limit, window: '60ms' }), { cost: part })
+    for (let i = 0; i < 300; i += 1) {
+      const [outcome] = store.apply('consume', [check])
+      expect(outcome?.remaining, `${i}`).toBe(i === 0 ? limit - part : limit - 2 * part)
+      vi.advanceTimersByTime(30)
+    }
+  })
+})

@@ -111,9 +111,19 @@ describe('a name', () => {
     const store = memoryStore()
     createLimiter({ store, name: 'a', ...good })
     expect(() => make({ store, name: 'a', limit: 99, window: 60_000 })).not.toThrow()
-    for (const other of [{ window: '2m' }, { algorithm: 'fixed-window' }, { resolution: '1s' }]) {
+    for (const [other, text] of [
+      [{ window: '2m' }, 'sliding-log over 120000 ms;'],
+      [{ resolution: '1s' }, 'sliding-log over 60000 ms at 1000 ms;'],
+      [{ algorithm: 'fixed-window' }, 'fixed-window over 60000 ms;'],
+      [
+        { algorithm: 'fixed-window', align: 'clock' },
+        'fixed-window over 60000 ms aligned to the clock;',
+      ],
+      [{ algorithm: 'concurrency', window: undefined, lease: '9s' }, 'concurrency'],
+    ] as const) {
+      const message = expect.stringContaining(`sliding-log over 60000 ms and as ${text}`)
       expect(() => make({ store, name: 'a', ...good, ...other })).toThrow(
-        expect.objectContaining({ code: 'SLUICE_POLICY_CONFLICT' }),
+        expect.objectContaining({ code: 'SLUICE_POLICY_CONFLICT', message }),
       )
     }
     expect(() => make({ name: 'a', limit: 5, window: '2m' })).not.toThrow()

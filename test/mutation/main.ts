@@ -48,7 +48,8 @@ async function mutated(mutate: readonly string[]): Promise<Report> {
       vitest: { configFile: 'test/mutation/vitest.config.ts', related: false },
       plugins: ['@stryker-mutator/vitest-runner'],
       ...{ coverageAnalysis: 'perTest', ignoreStatic: true, disableTypeChecks: false },
-      ...{ timeoutMS: 6_000, reporters: ['json'], jsonReporter: { fileName: output } },
+      // Only loops without end take as long: a busy machine must not notice a mistake.
+      ...{ timeoutMS: 60_000, reporters: ['json'], jsonReporter: { fileName: output } },
     }
     writeFileSync(join(cwd, 'stryker.config.json'), JSON.stringify(options))
     await run('npx', ['stryker', 'run'], { cwd, timeoutMs: 4 * hours })

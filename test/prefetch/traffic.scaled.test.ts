@@ -1,4 +1,4 @@
-import type { Decision } from '@sluice/core'
+import type { Decision, PolicyFields } from '@sluice/core'
 import fc from 'fast-check'
 import { expect, it, vi } from 'vitest'
 import { beginEach } from '../core/resilience/troubled-store.ts'
@@ -10,7 +10,7 @@ import { GrantingStore } from './granting-store.ts'
 beginEach(() => undefined)
 
 const key = fc.constantFrom('a', 'a', 'b')
-const troubles = fc.constantFrom('answers', 'answers', 'hangs', 'rejects', 'loses' as const)
+const troubles = fc.constantFrom('answers', 'answers', 'hangs', 'rejects', 'loses')
 
 const step = weighted(
   [6, fc.record({ consume: fc.integer({ min: 1, max: 40 }), key, cost: fc.constantFrom(1, 1, 3) })],
@@ -24,21 +24,30 @@ const step = weighted(
 
 const limits = { window: '10m', limit: 1_000 } as const
 
+interface Way {
+  readonly way: string
+  /** The operation that tells the store. */
+  readonly late: 'grant' | 'charge'
+  readonly policies: readonly Partial<PolicyFields>[]
+}
+
 /** Ways in which a process admits units, and tells the store later. */
-const ways = [
+const ways: readonly Way[] = [
   { way: 'prefetch', late: 'grant', policies: [{ ...limits, name: 'p', prefetch: '2s' }] },
   {
-    ...{ way: 'async', late: 'charge' },
+    way: 'async',
+    late: 'charge',
     policies: [{ ...limits, name: 'p', async: { maxUncounted: 30 } }],
   },
   {
-    ...{ way: 'prefetch beside another policy', late: 'grant' },
+    way: 'prefetch beside another policy',
+    late: 'grant',
     policies: [
       { ...limits, name: 'p', prefetch: '2s' },
       { ...limits, name: 'q', limit: 700 },
     ],
   },
-] as const
+]
 
 it.each(ways)('the store counts all that was admitted by $way', async ({ late, policies }) => {
   await fc.assert(

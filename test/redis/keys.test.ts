@@ -3,7 +3,7 @@ import { type RedisStoreOptions, redisStore } from '@sluice/redis'
 import type { Redis } from 'ioredis'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { hashTags, slotOf as slotOfKey } from '../../packages/redis/src/keys/hash-tags.ts'
-import { patientLimiter } from '../support/patient-limiter.ts'
+import { checkOf, patientLimiter } from '../support/patient-limiter.ts'
 import { redisOfFile } from '../support/redis-test.ts'
 
 const { client } = await redisOfFile()
@@ -107,6 +107,35 @@ describe('a key', () => {
     await client.unlink(keys)
     expect(await Promise.all([short, long, ...others].map(left))).toEqual([5, 5, 4, 4, 4])
     other.disconnect()
+  })
+
+  it('of a sorted set is another one', async () => {
+    const [key] = await keysOf(['user:42'], { encoding: 'sorted-set' })
+    expect(key).toMatch(/^sluice:\{\w+\}:p~zset-3600000:/)
+  })
+
+  it('is forgotten with all of its policy, and units that processes hold stay held', async () => {
+    const store = redisStore(client, { heartbeatMs: 0 })
+    const quota = { limit: 1_000, window: '1h' } as const
+    const policies = [
+      { name: 'hot', prefetch: '1m', ...quota } as const,
+      { name: 'hot-2', ...quota },
+    ]
+    const limiter = patientLimiter({ store, policies })
+    for (let i = 0; i < 30; i += 1) await limiter.consume('k')
+    const { policy } = checkOf(limiter.policies[0])
+    const forget = (dryRun: boolean) => store.keys?.forgetPolicy?.(policy, { dryRun })
+    const held = await client.keys('*~')
+    expect(held).toHaveLength(1)
+    expect(await forget(true)).toEqual({ keys: 1 })
+    expect(await forget(false)).toEqual({ keys: 1 })
+    expect(await forget(false)).toEqual({ keys: 0 })
+    const left = await client.keys('sluice:{*}:*')
+    expect(left.map((key) => key.split(':')[2]).sort()).toEqual([
+      'hot-2~log-3600000',
+      'hot~log-3600000',
+    ])
+    expect(left).toEqual(expect.arrayContaining(held))
   })
 
   it('has one tag for all policies of an identity', async () => {

@@ -1,4 +1,4 @@
-import { definePolicy, type Granted, type GrantTerms, type Outcome } from '@sluice/core'
+import { definePolicy, type GrantCheck, type Granted, type Outcome } from '@sluice/core'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { checkOf } from '../support/patient-limiter.ts'
 import { mapDriver, memoryDriver, type OpenedStore, serverOf } from './store-drivers.ts'
@@ -20,7 +20,7 @@ describe.each([memoryDriver, mapDriver])('the grants of a key in $name', (driver
   async function grant(
     id: number,
     units: number,
-    { limit, ...own }: Partial<GrantTerms> & { limit?: number } = {},
+    { limit, ...own }: Partial<GrantCheck['terms']> & { limit?: number } = {},
   ): Promise<Granted | undefined> {
     const terms = { id, lifeMs: 6_000, divisor: 1, closed: [], ...own }
     const check = checkOf(policy, { cost: units, ...(limit && { limit }) })
@@ -55,14 +55,18 @@ describe.each([memoryDriver, mapDriver])('the grants of a key in $name', (driver
   })
 
   it('are in the order of their ends, whichever came first', async () => {
-    for (const [id, lifeMs] of [3_000, 1_000, 2_000, 1_000].entries()) {
-      expect(await grant(id, id + 1, { lifeMs })).toMatchObject({ units: id + 1 })
-    }
-    // Two have ended, and are recorded. The others come back.
-    now = start + 1_500
+    const grants = [
+      { units: 1, lifeMs: 3_000 },
+      { units: 2, lifeMs: 1_000 },
+      { units: 1, lifeMs: 2_000 },
+      { units: 3, lifeMs: 1_000 },
+    ]
+    for (const [id, { units, lifeMs }] of grants.entries()) await grant(id, units, { lifeMs })
+    // Two have ended, and are recorded. The others are held, until they come back.
+    expect(await leftAt(1_500)).toBe(3)
     const closed = [0, 1, 2, 3].map((id) => ({ id, spent: 0 }))
-    expect(await grant(9, 0, { closed })).toMatchObject({ units: 0, remaining: 4 })
-    expect(await leftAt(60_999)).toBe(4)
+    expect(await grant(9, 0, { closed })).toMatchObject({ units: 0, remaining: 5 })
+    expect(await leftAt(60_999)).toBe(5)
     expect(await leftAt(61_000)).toBe(10)
   })
 

@@ -53,6 +53,10 @@ it('a text of two grants that was cut counts as empty', () => {
     const [outcome] = engine.peek(states, [check], start)
     expect(outcome?.remaining, `${kept}`).toBe(kept === numbers.length ? 5 : 9)
   }
+  // The number of grants, which nothing follows.
+  const endless = [...numbers.slice(0, 3), Number.MAX_SAFE_INTEGER].join(' ')
+  const states = new WorkingSet(new Map([[key, endless]]))
+  expect(engine.peek(states, [check], start)).toMatchObject([{ remaining: 9 }])
 })
 
 it.each(['', '2 7 5 60000 1', '1 7', '1 7 5 x 1', '1 7 5 0.5 1', '1 7 5 9007199254740993 1'])(

@@ -89,7 +89,6 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     const gone = state.lastTotal - target
     if (gone <= totalBefore(state, low)) return 0
     let high = countOf(state) - 1
-    if (totalAt(state, low) >= gone) high = low
     while (low < high) {
       const middle = (low + high) >>> 1
       if (totalAt(state, middle) >= gone) high = middle
@@ -103,7 +102,7 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
   take(state, check, now) {
     const time = recordedAt(check, now)
     dropUntil(state, firstAfter(state, now - check.policy.windowMs))
-    const before = state.lastMs < 0 ? 0 : state.lastTotal - state.base
+    const before = state.lastTotal - state.base
     // A smaller limit, as of a request of another tier, does not forget what was taken under a
     // larger one.
     const most = Math.max(maxRecorded(check), before)
@@ -134,18 +133,17 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     if (slidingLog.used(state, check, now) >= maxRecorded(check)) return false
     const index = firstAfter(state, time - 1)
     const last = countOf(state) - 1
-    if (index > last || timeAt(state, index) !== time) return false
+    if (timeAt(state, index) !== time) return false
     const { earlier } = state
     const before = totalBefore(state, index)
     const units = Math.min(check.cost, totalAt(state, index) - before)
     for (let i = 2 * index + 1; i < earlier.length; i += 2) earlier[i] = at(earlier, i) - units
     state.lastTotal -= units
-    if (totalAt(state, index) > before) return units > 0
+    if (totalAt(state, index) > before) return true
     // Nothing is left of the entry.
     if (index < last) earlier.splice(2 * index, 2)
     else if (last > 0) {
       state.lastMs = timeAt(state, last - 1)
-      state.lastTotal = totalAt(state, last - 1)
       earlier.length -= 2
     } else state.lastMs = -1
     clearWhenEmpty(state)
@@ -218,7 +216,7 @@ function firstAfter(state: SlidingLog, timeMs: number): number {
   let high = countOf(state)
   if (state.lastMs <= timeMs) return high
   // Usually it is the first one.
-  if (low < high && timeAt(state, low) > timeMs) return low
+  if (timeAt(state, low) > timeMs) return low
   while (low < high) {
     const middle = (low + high) >>> 1
     if (timeAt(state, middle) > timeMs) high = middle

@@ -110,15 +110,15 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
         ...grants.flatMap(({ id, units, endsAt }) => [id, units, endsAt]),
         ...algorithm.codec.save(inner),
       ],
-      load([limit = 0, count, ...rest]) {
-        if (count === undefined || rest.length < 3 * count) return undefined
+      load([limit = 0, count = 0, ...rest]) {
         const inner = algorithm.codec.load(rest.slice(3 * count))
+        if (!inner) return undefined
         const grants: KeyGrant[] = []
         for (let at = 0; at < 3 * count; at += 3) {
           const [id = 0, units = 0, endsAt = 0] = rest.slice(at, at + 3)
           grants.push({ id, units, endsAt })
         }
-        return inner && { limit, inner, grants }
+        return { limit, inner, grants }
       },
     },
 
