@@ -50,15 +50,15 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
   const { store } = caller
   // It answers at once, and is never away.
   const memory = isMemoryStore(store) ? store : undefined
-  const grants =
-    memory || !policies.some(({ prefetchMs }) => prefetchMs > 0) ? undefined : shared.grants
-  const uncounted =
-    memory || !policies.some(({ maxUncounted }) => maxUncounted > 0) ? undefined : shared.uncounted
+  const asks = (option: 'prefetchMs' | 'maxUncounted') =>
+    !memory && policies.some((policy) => policy[option] > 0)
+  const grants = asks('prefetchMs') ? shared.grants : undefined
+  const uncounted = asks('maxUncounted') ? shared.uncounted : undefined
   const atStore: Decide = memory
     ? (op, checks) => decisionOf(memory.apply(op, checks), checks, 'store')
     : caller.decide
-  const limitedByStore = uncounted ? uncounted.decider(caller)(atStore) : atStore
-  const limited = grants ? grants.decider(caller)(limitedByStore) : limitedByStore
+  const counted = uncounted?.decider(caller)(atStore) ?? atStore
+  const limited = grants?.decider(caller)(counted) ?? counted
   async function overwrite(change: ManualChange): Promise<boolean> {
     if (change.checks.length === 0) return false
     uncounted?.forget(change.checks)

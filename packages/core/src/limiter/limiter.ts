@@ -26,9 +26,7 @@ export interface RefundOptions {
 /** Policies + store + failure mode, free of HTTP. */
 export interface Limiter {
   readonly policies: readonly Policy[]
-  /**
-   * The policy that blocks keys, decided with the others; `undefined` without the option `penalty`.
-   */
+  /** The policy that blocks keys; `undefined` without the option `penalty`. */
   readonly penalty: Policy | undefined
   /** Store of the counts. */
   readonly store: Store
@@ -96,10 +94,7 @@ export interface Limiter {
    * as `block` does.
    */
   unblock(key: KeyOrDigest): Promise<boolean>
-  /**
-   * The health of the store for all limiters of this process that share it, and its counters: for a
-   * health check, or metrics.
-   */
+  /** Returns the health of the store, and counters of all limiters of this process that use it. */
   storeHealth(): StoreHealth
   /** Closes the store. */
   close(): Promise<void>
@@ -109,9 +104,8 @@ export interface Limiter {
 export interface CheckLimiter extends Limiter {
   /**
    * Consumes checks, for callers that resolve a key, a cost and a limit for each policy.
-   * Synchronous when the store is. The checks are trusted: build them from `policies`. Neither
-   * `onDecision` nor `onShadow` is called: its caller knows for which request it asks, and does it
-   * by a `DecisionNotifier`.
+   * Synchronous when the store is. The checks are trusted: build them from `policies`. The caller
+   * notifies observers, by a `DecisionNotifier`.
    * @param request the request of the checks, if other calls or other limiters of the store decide
    * it too: all of them together wait for one deadline at most
    */
@@ -125,15 +119,9 @@ export interface CheckLimiter extends Limiter {
   peekChecks(checks: readonly Check[]): MaybePromise<Peeked>
   /** Takes the units of checks, even above the limit. */
   chargeChecks(checks: readonly Check[]): MaybePromise<Decision>
-  /**
-   * Forgets what the keys of the checks have taken, and lifts their blocks. Returns whether there
-   * was anything.
-   */
+  /** Resets the keys of checks, as `reset` does. */
   resetChecks(checks: readonly Check[]): Promise<boolean>
-  /**
-   * Blocks keys of penalties for `blockMs`. Returns whether a block took the place of one that was
-   * in force.
-   */
+  /** Blocks the keys of checks of a penalty, as `block` does. */
   blockChecks(checks: readonly BlockCheck[]): Promise<boolean>
   /**
    * Counts a denial against a penalty that could not be asked to count it: a check of it, at a cost

@@ -128,20 +128,12 @@ export class Changes {
   async payAll(store: Store): Promise<void> {
     void this.#doDeferred(store)
     const { debts } = this.#options.fallback
-    let keys = 0
-    let units = 0
     while (debts.size > 0 && this.#options.outage.isClosed) {
       const dues = debts.takeSome(atOnce)
-      const paid = await Promise.all(dues.map((due) => this.#pay(store, due)))
-      for (const each of paid) {
-        if (each) keys += 1
-        units += each ?? 0
-      }
       // A debt that the store does not take now is paid with the next request of its key, or after
       // the next outage.
-      if (dues.length === 0 || paid.includes(undefined)) break
+      if (dues.length === 0 || !(await this.#pay(store, dues))) break
     }
-    if (keys > 0) this.#options.monitor.tell({ type: 'reconciled', keys, units })
   }
 
   async #doDeferred(store: Store): Promise<void> {
@@ -154,13 +146,8 @@ export class Changes {
   /** Pays the certain debts of the keys of a request, if the store is there. */
   payFor({ checks, caller }: PendingAsk): void {
     if (!this.#options.outage.isClosed) return
-    for (const check of checks) {
-      const due = this.#options.fallback.debts.take(check)
-      if (!due) continue
-      void this.#pay(caller.store, due).then((units) => {
-        if (units) this.#options.monitor.tell({ type: 'reconciled', keys: 1, units })
-      })
-    }
+    const dues = checks.flatMap((check) => this.#options.fallback.debts.take(check) ?? [])
+    if (dues.length > 0) void this.#pay(caller.store, dues)
   }
 
   /** Makes a change now. Units that cannot be given back stay taken, which admits no more. */
@@ -172,8 +159,17 @@ export class Changes {
     }
   }
 
+  /** Charges debts, and tells of it. Returns false if the store did not take all. */
+  async #pay(store: Store, dues: readonly Due[]): Promise<boolean> {
+    const paid = await Promise.all(dues.map((due) => this.#charge(store, due)))
+    const keys = paid.filter(Boolean).length
+    const units = paid.reduce<number>((sum, one) => sum + (one ?? 0), 0)
+    if (keys > 0) this.#options.monitor.tell({ type: 'reconciled', keys, units })
+    return !paid.includes(undefined)
+  }
+
   /** Charges a debt. Returns the units; `undefined` when the store failed, and the debt stays. */
-  async #pay(store: Store, due: Due): Promise<number | undefined> {
+  async #charge(store: Store, due: Due): Promise<number | undefined> {
     const units = this.#options.fallback.unitsOwed(due)
     if (units === 0) return 0
     try {
