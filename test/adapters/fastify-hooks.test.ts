@@ -46,7 +46,7 @@ describe('app.rateLimit', () => {
   it('is no limit by account alone: the limit of the plugin applies too', async () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     const app = await limitedBy({ limit: 3, window: '1m' })
-    const login = { ...two, name: 'login', key: all(key, ip()) }
+    const login = { ...two, name: 'pair-in-hook', key: all(key, ip()) }
     app.get('/login', { preHandler: [authenticate, app.rateLimit(login)] }, hello)
 
     const names = ['ada', 'bob', 'cy', 'dan']

@@ -35,7 +35,9 @@ describe('a warning, once', () => {
   it('of a limiter that a request meets twice', async () => {
     const limit = rateLimit({ limit: 4, window: '1m' })
     expect(await ask([limit, limit], 3)).toEqual([200, 200, 429])
-    expect(warned()).toEqual([expect.stringMatching(/passed the same limiter twice \(policy 'default'\)/)])
+    expect(warned()).toEqual([
+      expect.stringMatching(/passed the same limiter twice \(policy 'default'\)/),
+    ])
   })
 
   it('of a key that is never there, in Express and in Fastify', async () => {

@@ -155,7 +155,7 @@ it('lets everything pass without a budget, and refuses what is no stream', async
   const stream = Readable.from(['a'])
   expect(meter(stream, costOf, { budget: undefined })).toBe(stream)
   const budget = await reserve(1)
-  expect(() => meter({} as Readable, costOf, { budget })).toThrow(/a ReadableStream, or a Readable/)
+  expect(() => meter({} as Readable, costOf, { budget })).toThrow(/must be a ReadableStream/)
   expect(() => meter(stream, costOf, { budget, onEnd: 'stop' as never })).toThrow(/^onEnd/)
 })
 

@@ -142,7 +142,7 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
     })
     expect(ran.stderr).toContain('policies.burst.limit: 5 → 6')
     expect(ran.stderr).toContain('Go on? [y/N]')
-    expect(ran.stderr).toContain('somebody else has changed the policies first')
+    expect(ran.stderr).toContain('the policies were changed in the meantime')
     expect([ran.exitCode, ran.stdout]).toEqual([3, ''])
     expect(policies.state.entries).toMatchObject([{ value: 9 }])
   })

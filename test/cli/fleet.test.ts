@@ -82,7 +82,7 @@ policies:
     const file = 'policies: [{ name: login, limit: 1, window: 1h, key: login }]'
     const { sluice, visit } = await startFleet({ store: await newStore(), file })
     for (let i = 0; i < 2; i += 1) await visit('ada')
-    const note = 'note: A function of your code makes the keys of login.'
+    const note = 'note: A function in your code creates the keys of login.'
     expect((await sluice(['inspect', 'login ada'])).stdout).toContain(note)
     const reset = await sluice(['reset', 'login ada', ...because, '--yes'])
     expect(reset.stdout).toContain(`nothing to reset\n${note}`)

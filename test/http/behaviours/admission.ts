@@ -80,7 +80,7 @@ export const admission: Behaviour = ({ start }) => {
   it('does not guess whose requests are', () => {
     vi.spyOn(console, 'warn').mockReturnValue()
     const queue = createQueue({ broker: memoryBroker() })
-    const message = /^queue must know whose a request is: .*identity: apiKey\({ verify }\)/
+    const message = /^queue must know who owns a request: .*identity: apiKey\({ verify }\)/
     expect(() => createAdmission({ queue, monitor: '/jobs' })).toThrow(message)
     expect(() => statusMonitor({ queue })).toThrow(message)
   })

@@ -229,7 +229,7 @@ export class Replay {
 /** The notes name a key that no request has. The warning of the guard is about an application. */
 function withoutAdvice(warn: (...data: unknown[]) => void): (...data: unknown[]) => void {
   return (...data) => {
-    if (!String(data[0]).startsWith('sluice: a key function found no key')) warn(...data)
+    if (!String(data[0]).startsWith('sluice: a key function returned no key')) warn(...data)
   }
 }
 
